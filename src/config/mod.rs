@@ -1,0 +1,148 @@
+//! What the user asked for: command line over environment over defaults.
+//!
+//! Opens no sockets and no stores; [`location`] looks at the file system to find the store's file.
+
+pub mod location;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::{Parser, Subcommand};
+
+pub use location::Location;
+
+/// The port of the web side when nobody names another.
+pub const DEFAULT_PORT: u16 = 3000;
+
+/// The command line.
+#[derive(Clone, Debug, Parser)]
+#[command(
+    name = "ait",
+    version,
+    about = "One shared issue queue for a team of coding agents",
+    long_about = "One shared issue queue for a team of coding agents.\n\n\
+        Without a command, ait speaks MCP on stdin and stdout, which is how coding agents start it, \
+        and shows the queue on a web page. Started in a terminal it serves the page alone and says \
+        how to connect an agent.",
+    after_help = "Environment:\n  \
+        ISSUES_FILE  the store, unless --file is given\n  \
+        PORT         the port of the page, unless --port is given\n  \
+        RUST_LOG     what is logged on stderr [default: info]\n\n\
+        Examples:\n  \
+        ait                               in a terminal: the page on http://localhost:3000\n  \
+        ait serve --port 8080             the page alone, for a service manager or a container\n  \
+        claude mcp add issues -- ait      connect Claude Code"
+)]
+pub struct Arguments {
+    /// The store [default: issues.json of this repository, else of this directory]
+    #[arg(long, value_name = "PATH", global = true)]
+    pub file: Option<PathBuf>,
+
+    /// The port of the web page on 127.0.0.1; 0 takes a free one [default: 3000]
+    #[arg(long, value_name = "PORT", global = true)]
+    pub port: Option<u16>,
+
+    /// What to do instead of serving an agent on stdin and stdout
+    #[command(subcommand)]
+    pub command: Option<Subcommands>,
+}
+
+/// The commands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Subcommand)]
+pub enum Subcommands {
+    /// Serve the web page and the health probe alone, until a signal comes
+    Serve,
+}
+
+/// Everything that a run depends on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// The store's file, and why this one.
+    pub location: Location,
+    /// The port of the web side; 0 for one that the system picks.
+    pub port: u16,
+    /// Whether the web side is to be served alone.
+    pub serve_only: bool,
+}
+
+/// A setting that cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The environment names a port that is none.
+    #[error(
+        "PORT is {given:?}, which is not a port: set it to a number from 0 to 65535, or unset it"
+    )]
+    BadPort {
+        /// What it is set to.
+        given: String,
+    },
+}
+
+impl Config {
+    /// Puts the settings together.
+    ///
+    /// `environment` gives the value of a variable; one that is empty counts as not set.
+    ///
+    /// # Errors
+    ///
+    /// A variable that cannot be understood.
+    pub fn new(
+        arguments: &Arguments,
+        environment: impl Fn(&str) -> Option<OsString>,
+        working_directory: &Path,
+    ) -> Result<Self, ConfigError> {
+        let variable = |name| environment(name).filter(|value: &OsString| !value.is_empty());
+        let location = match (&arguments.file, variable("ISSUES_FILE")) {
+            (Some(file), _) => Location::named(working_directory, file, "--file"),
+            (None, Some(file)) => {
+                Location::named(working_directory, Path::new(&file), "ISSUES_FILE")
+            }
+            (None, None) => Location::found_from(working_directory),
+        };
+        let port = match (arguments.port, variable("PORT")) {
+            (Some(port), _) => port,
+            (None, Some(given)) => given
+                .to_str()
+                .and_then(|given| given.trim().parse().ok())
+                .ok_or_else(|| ConfigError::BadPort { given: given.to_string_lossy().into() })?,
+            (None, None) => DEFAULT_PORT,
+        };
+        let serve_only = arguments.command == Some(Subcommands::Serve);
+        Ok(Self { location, port, serve_only })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(line: &[&str], variables: &[(&str, &str)]) -> Result<Config, ConfigError> {
+        let arguments = Arguments::parse_from(std::iter::once(&"ait").chain(line));
+        let environment = |name: &str| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).into())
+        };
+        Config::new(&arguments, environment, Path::new("/nowhere"))
+    }
+
+    #[test]
+    fn the_command_line_wins_over_the_environment_and_that_over_the_default() {
+        let variables = [("ISSUES_FILE", "env.json"), ("PORT", "4000")];
+        let both = config(&["--file", "flag.json", "--port", "0"], &variables).unwrap();
+        assert_eq!(both.location.path, Path::new("/nowhere/flag.json"));
+        assert_eq!(both.port, 0);
+        let environment = config(&[], &variables).unwrap();
+        assert_eq!(environment.location.path, Path::new("/nowhere/env.json"));
+        assert_eq!(environment.port, 4000);
+        let neither = config(&["serve"], &[("ISSUES_FILE", ""), ("PORT", "")]).unwrap();
+        assert_eq!(neither.location.path, Path::new("/nowhere/issues.json"));
+        assert_eq!((neither.port, neither.serve_only), (DEFAULT_PORT, true));
+    }
+
+    #[test]
+    fn a_port_that_is_none_is_named_with_the_way_out() {
+        for given in ["abc", "65536", "-1"] {
+            let text = config(&[], &[("PORT", given)]).unwrap_err().to_string();
+            assert!(text.contains(given) && text.contains("65535"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What callers can want: one variant for each operation that changes something.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::issue::words;
+use super::{
+    AgentName, Classification, CommentText, Description, IssueId, IssueRef, Status, Title,
+};
+
+/// A caller's wish to change something.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Command {
+    /// File a new issue.
+    AddIssue {
+        /// The identity it is to have; nobody has it yet.
+        id: IssueId,
+        /// What it is called.
+        title: Title,
+        /// What it is about.
+        description: Description,
+        /// What kind of work it is.
+        classification: Classification,
+        /// Who files it.
+        agent: AgentName,
+    },
+    /// Claim the oldest created issue, of one classification or of any.
+    GetNextIssue {
+        /// The only classification to take.
+        classification: Option<Classification>,
+        /// Who claims it.
+        agent: AgentName,
+    },
+    /// Claim the oldest completed issue for review.
+    GetNextReviewItem {
+        /// Who claims it.
+        agent: AgentName,
+    },
+    /// Put an open issue back into the queue.
+    ReturnIssue {
+        /// Which one.
+        issue: IssueRef,
+        /// Why, and what the next one should know.
+        comment: CommentText,
+        /// Who returns it.
+        agent: AgentName,
+    },
+    /// Hand an open issue to review.
+    CompleteIssue {
+        /// Which one.
+        issue: IssueRef,
+        /// What was done, and where.
+        comment: CommentText,
+        /// Who completed it.
+        agent: AgentName,
+    },
+    /// End an open issue.
+    CloseIssue {
+        /// Which one.
+        issue: IssueRef,
+        /// How it ends.
+        resolution: Resolution,
+        /// Why.
+        comment: CommentText,
+        /// Who ends it.
+        agent: AgentName,
+    },
+}
+
+words! {
+    /// How an issue ends.
+    Resolution {
+        /// Accepted.
+        Closed = "closed",
+        /// Not to be done.
+        Rejected = "rejected",
+    }
+}
+
+/// Which issue a command is about. The store finds it, inside its own exclusion.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Selection<'a> {
+    /// None that exists: the command makes one with this id.
+    New(IssueId),
+    /// The one that the caller named.
+    Named(&'a IssueRef),
+    /// The first filed of those in a status, of one classification or of any.
+    Oldest(Status, Option<Classification>),
+}
+
+impl Command {
+    /// Which issue the command is about.
+    pub fn selection(&self) -> Selection<'_> {
+        match self {
+            Self::AddIssue { id, .. } => Selection::New(*id),
+            Self::GetNextIssue { classification, .. } => {
+                Selection::Oldest(Status::Created, *classification)
+            }
+            Self::GetNextReviewItem { .. } => Selection::Oldest(Status::Completed, None),
+            Self::ReturnIssue { issue, .. }
+            | Self::CompleteIssue { issue, .. }
+            | Self::CloseIssue { issue, .. } => Selection::Named(issue),
+        }
+    }
+
+    /// The name of the operation, which is also the name of its tool.
+    pub fn operation(&self) -> &'static str {
+        match self {
+            Self::AddIssue { .. } => "add_issue",
+            Self::GetNextIssue { .. } => "get_next_issue",
+            Self::GetNextReviewItem { .. } => "get_next_review_item",
+            Self::ReturnIssue { .. } => "return_issue",
+            Self::CompleteIssue { .. } => "complete_issue",
+            Self::CloseIssue { .. } => "close_issue",
+        }
+    }
+}

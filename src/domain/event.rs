@@ -1,0 +1,139 @@
+//! What happened: the facts that a store keeps, and the only way in which an issue changes.
+
+use super::{Classification, Comment, HistoryEntry, Issue, IssueId, Status, Timestamp};
+
+/// One change of one issue, decided by [`rules`](super::rules).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// The issue that changed.
+    pub issue: IssueId,
+    /// When.
+    pub at: Timestamp,
+    /// Who changed it.
+    pub agent: String,
+    /// What changed.
+    pub kind: EventKind,
+}
+
+/// What changed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum EventKind {
+    /// The issue came into being.
+    Filed {
+        /// What it is called.
+        title: String,
+        /// What it is about.
+        description: String,
+        /// What kind of work it is.
+        classification: Classification,
+    },
+    /// An agent took it to work on it.
+    Claimed,
+    /// An agent took it to review it.
+    ReviewStarted,
+    /// It went back into the queue.
+    Returned {
+        /// Why.
+        comment: String,
+    },
+    /// The work on it was done.
+    Completed {
+        /// What was done.
+        comment: String,
+    },
+    /// It ended, accepted.
+    Closed {
+        /// Why.
+        comment: String,
+    },
+    /// It ended, not to be done.
+    Rejected {
+        /// Why.
+        comment: String,
+    },
+}
+
+/// The action that a return leaves in the history.
+///
+/// Part of the file format: existing files hold this phrase, and retry guards count it.
+pub const RETURN_ACTION: &str = "Issue returned to created status";
+
+impl EventKind {
+    /// The status that the issue has afterwards.
+    pub fn status(&self) -> Status {
+        match self {
+            Self::Filed { .. } | Self::Returned { .. } => Status::Created,
+            Self::Claimed => Status::InProgress,
+            Self::Completed { .. } => Status::Completed,
+            Self::ReviewStarted => Status::InReview,
+            Self::Closed { .. } => Status::Closed,
+            Self::Rejected { .. } => Status::Rejected,
+        }
+    }
+
+    /// The phrase that it leaves in the history.
+    pub fn action(&self) -> &'static str {
+        match self {
+            Self::Filed { .. } => "Issue filed",
+            Self::Claimed => "Issue claimed for work",
+            Self::ReviewStarted => "Issue claimed for review",
+            Self::Returned { .. } => RETURN_ACTION,
+            Self::Completed { .. } => "Issue completed",
+            Self::Closed { .. } => "Issue closed",
+            Self::Rejected { .. } => "Issue rejected",
+        }
+    }
+
+    fn comment(&self) -> Option<&str> {
+        match self {
+            Self::Filed { .. } | Self::Claimed | Self::ReviewStarted => None,
+            Self::Returned { comment }
+            | Self::Completed { comment }
+            | Self::Closed { comment }
+            | Self::Rejected { comment } => Some(comment),
+        }
+    }
+}
+
+impl Event {
+    /// The issue that a `Filed` event brings into being; `None` for every other event.
+    pub fn filed(&self) -> Option<Issue> {
+        let EventKind::Filed { title, description, classification } = &self.kind else {
+            return None;
+        };
+        let mut issue = Issue {
+            id: self.issue,
+            title: title.clone(),
+            description: description.clone(),
+            classification: *classification,
+            created_at: self.at,
+            modified_at: self.at,
+            status: Status::Created,
+            history: Vec::new(),
+            comments: Vec::new(),
+            extra: None,
+        };
+        self.apply(&mut issue);
+        Some(issue)
+    }
+
+    /// Changes the issue as the event says: status, time, one history entry, perhaps a comment.
+    pub fn apply(&self, issue: &mut Issue) {
+        issue.status = self.kind.status();
+        issue.modified_at = self.at;
+        issue.history.push(HistoryEntry {
+            timestamp: self.at,
+            agent: self.agent.clone(),
+            action: self.kind.action().to_owned(),
+            extra: None,
+        });
+        if let Some(text) = self.kind.comment() {
+            issue.comments.push(Comment {
+                timestamp: self.at,
+                agent: self.agent.clone(),
+                text: text.to_owned(),
+                extra: None,
+            });
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! How an issue is identified, and how a caller may name it.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use uuid::Uuid;
+
+use super::DomainError;
+
+/// Hex digits in a whole id.
+const WHOLE_DIGITS: usize = 32;
+
+/// The identity of an issue: a UUID, version 4 for the issues that are filed here.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct IssueId(Uuid);
+
+impl IssueId {
+    /// The first 8 hex digits: what agents name branches and worktrees by.
+    pub fn short(&self) -> String {
+        self.to_string()[..IssueRef::MIN_DIGITS].to_owned()
+    }
+}
+
+impl From<Uuid> for IssueId {
+    fn from(uuid: Uuid) -> Self {
+        Self(uuid)
+    }
+}
+
+impl fmt::Display for IssueId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0.hyphenated(), f)
+    }
+}
+
+impl fmt::Debug for IssueId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for IssueId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut buffer = Uuid::encode_buffer();
+        serializer.serialize_str(self.0.hyphenated().encode_lower(&mut buffer))
+    }
+}
+
+impl<'de> Deserialize<'de> for IssueId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl de::Visitor<'_> for Visitor {
+            type Value = IssueId;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a UUID such as \"3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73\"")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<IssueId, E> {
+                match IssueRef::from_str(text) {
+                    Ok(reference) if reference.digits == WHOLE_DIGITS && text.contains('-') => {
+                        Ok(IssueId(Uuid::from_u128(reference.first)))
+                    }
+                    _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
+                }
+            }
+        }
+        deserializer.deserialize_str(Visitor)
+    }
+}
+
+/// What a caller names an issue by: its whole id, or the beginning of it.
+///
+/// At least the first 8 hex digits, in any case, with the hyphens of a UUID in their places or with
+/// none at all.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(try_from = "String")]
+pub struct IssueRef {
+    text: String,
+    digits: usize,
+    first: u128,
+}
+
+impl IssueRef {
+    /// The fewest hex digits that name an issue.
+    pub const MIN_DIGITS: usize = 8;
+
+    /// The ids that this reference can mean, as one range in the order of ids.
+    pub fn range(&self) -> RangeInclusive<IssueId> {
+        let open_bits = 4 * (WHOLE_DIGITS - self.digits) as u32;
+        let last = self.first | u128::MAX.checked_shr(128 - open_bits).unwrap_or(0);
+        IssueId(Uuid::from_u128(self.first))..=IssueId(Uuid::from_u128(last))
+    }
+}
+
+impl From<IssueId> for IssueRef {
+    fn from(id: IssueId) -> Self {
+        Self { text: id.to_string(), digits: WHOLE_DIGITS, first: id.0.as_u128() }
+    }
+}
+
+impl TryFrom<String> for IssueRef {
+    type Error = DomainError;
+
+    fn try_from(text: String) -> Result<Self, DomainError> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for IssueRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl FromStr for IssueRef {
+    type Err = DomainError;
+
+    fn from_str(given: &str) -> Result<Self, DomainError> {
+        let text = given.trim().to_ascii_lowercase();
+        let invalid = || DomainError::invalid_reference(given);
+        let hyphenated = text.contains('-');
+        let (mut digits, mut first) = (0usize, 0u128);
+        for (position, character) in text.chars().enumerate() {
+            let hyphen_place = hyphenated && matches!(position, 8 | 13 | 18 | 23);
+            match character.to_digit(16) {
+                Some(digit) if !hyphen_place && digits < WHOLE_DIGITS => {
+                    first = first << 4 | u128::from(digit);
+                    digits += 1;
+                }
+                None if hyphen_place && character == '-' => {}
+                _ => return Err(invalid()),
+            }
+        }
+        if digits < Self::MIN_DIGITS {
+            return Err(invalid());
+        }
+        first <<= 4 * (WHOLE_DIGITS - digits);
+        Ok(Self { text, digits, first })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHOLE: &str = "3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73";
+
+    fn id(text: &str) -> IssueId {
+        IssueId(Uuid::parse_str(text).unwrap())
+    }
+
+    #[test]
+    fn every_beginning_of_at_least_eight_digits_names_the_issue() {
+        for length in 8..=WHOLE.len() {
+            for text in [WHOLE[..length].to_owned(), WHOLE[..length].to_uppercase()] {
+                let reference: IssueRef = text.parse().unwrap();
+                assert!(reference.range().contains(&id(WHOLE)), "{text}");
+                assert!(!reference.range().contains(&id(&WHOLE.replace('3', "4"))), "{text}");
+            }
+        }
+        let bare: IssueRef = WHOLE.replace('-', "").parse().unwrap();
+        assert_eq!(bare.range(), id(WHOLE)..=id(WHOLE));
+    }
+
+    #[test]
+    fn a_prefix_means_all_that_begins_with_it_and_nothing_else() {
+        let range = "3f2a9c1e".parse::<IssueRef>().unwrap().range();
+        assert_eq!(*range.start(), id("3f2a9c1e-0000-0000-0000-000000000000"));
+        assert_eq!(*range.end(), id("3f2a9c1e-ffff-ffff-ffff-ffffffffffff"));
+    }
+
+    #[test]
+    fn anything_else_is_refused_with_the_expected_form() {
+        let long = format!("{WHOLE}0");
+        for text in
+            ["", "3f2a9c1", "3f2a9c1g", "3f2a9c-1e", "3f2a9c1e7d54-4b0a", "issue", long.as_str()]
+        {
+            let error = text.parse::<IssueRef>().unwrap_err().to_string();
+            assert!(error.contains("first 8"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_file_holds_whole_ids_only_and_they_are_written_in_lower_case() {
+        let read: IssueId = serde_json::from_str(&format!("\"{}\"", WHOLE.to_uppercase())).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), format!("\"{WHOLE}\""));
+        assert_eq!(read.short(), "3f2a9c1e");
+        for text in ["3f2a9c1e", "", "17", &WHOLE.replace('-', "")] {
+            assert!(serde_json::from_str::<IssueId>(&format!("\"{text}\"")).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! The issue, its lifecycle and the rules of it: pure values and functions.
+//!
+//! Nothing here waits, reads a file, asks for the time, draws a random number or logs. A caller's
+//! wish is a [`Command`]; [`rules::decide`] turns it into an [`Event`] or a [`DomainError`]; applying
+//! an event is the only way in which an [`Issue`] changes.
+
+pub mod command;
+pub mod error;
+pub mod event;
+pub mod id;
+pub mod issue;
+pub mod query;
+pub mod rules;
+pub mod text;
+pub mod time;
+
+pub use command::{Command, Resolution, Selection};
+pub use error::DomainError;
+pub use event::{Event, EventKind};
+pub use id::{IssueId, IssueRef};
+pub use issue::{Classification, Comment, Extra, HistoryEntry, Holder, Issue, Status};
+pub use query::{Counts, Order, Page, Query};
+pub use text::{AgentName, CommentText, Description, Title};
+pub use time::Timestamp;

@@ -1,0 +1,33 @@
+//! One shared issue queue for a team of coding agents.
+//!
+//! Agents reach it through an MCP server, people through a web page; both stand over one store.
+//!
+//! # The map
+//!
+//! Each module knows only those above its line.
+//!
+//! | module | what it owns |
+//! |---|---|
+//! | [`domain`] | the issue and its lifecycle: pure values and rules |
+//! | [`store`] | keeping issues: the trait, the state in memory, the JSON file |
+//! | [`tracker`] | the use cases, one method for each operation; the clock and the ids |
+//! | [`mcp`], [`web`] | the two faces: tools for agents, pages for people |
+//! | [`config`] | what the user asked for |
+//! | [`app`] | wiring, and the order of shutting down; the only place that names concrete stores |
+//!
+//! # What always holds
+//!
+//! * There is one way in for every change: a [`Command`](domain::Command) becomes an
+//!   [`Event`](domain::Event) in [`rules::decide`](domain::rules::decide), the store makes it durable
+//!   and applies it. No other code changes an issue.
+//! * An operation is answered after its change is on disk, never before.
+//! * Nothing that could not be read is ever overwritten.
+//! * stdout belongs to the protocol; what there is to say to people goes to stderr.
+
+pub mod app;
+pub mod config;
+pub mod domain;
+pub mod mcp;
+pub mod store;
+pub mod tracker;
+pub mod web;

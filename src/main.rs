@@ -1,0 +1,49 @@
+//! The binary: parse the arguments, run, set the exit code.
+
+use std::env;
+use std::process::ExitCode;
+
+use agent_issue_tracker::app;
+use agent_issue_tracker::config::{Arguments, Config};
+use anyhow::{Context, Result};
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    start_log();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<()> {
+    let directory = env::current_dir().context("the working directory is gone")?;
+    let config = Config::new(arguments, |name| env::var_os(name), &directory)?;
+    // Two threads serve one client and a few pages; a machine with many cores runs many of these.
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let outcome = runtime.block_on(app::run(config));
+    // A read of stdin cannot be interrupted and must not hold up the end.
+    runtime.shutdown_background();
+    outcome
+}
+
+fn start_log() {
+    use std::io::IsTerminal;
+    use tracing_subscriber::EnvFilter;
+
+    let filter =
+        EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,rmcp=error"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_target(false)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr)
+        // A client that has closed stderr must not bring the process down.
+        .log_internal_errors(false)
+        .init();
+}

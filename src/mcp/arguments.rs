@@ -1,0 +1,91 @@
+//! Checking what a caller gave a tool, so that one answer names everything that is wrong with it.
+//!
+//! The check reads the tool's own input schema, and so the caller is held to exactly what it was
+//! told. It covers what [`schema`](super::schema) produces: an object of strings, words and integers.
+
+use rmcp::model::JsonObject;
+use serde_json::Value;
+
+/// Checks arguments against the schema of a tool, and takes out the optional ones that are `null`.
+///
+/// # Errors
+///
+/// A text that names every problem and says what the tool takes.
+pub(super) fn check(
+    tool: &str,
+    schema: &JsonObject,
+    arguments: &mut JsonObject,
+) -> Result<(), String> {
+    let empty = JsonObject::new();
+    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+    let required: Vec<&str> = match schema.get("required") {
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    arguments.retain(|name, value| !value.is_null() || !properties.contains_key(name));
+    let missing = required.iter().filter(|name| !arguments.contains_key(**name));
+    let mut problems: Vec<String> = missing.map(|name| format!("`{name}` is missing")).collect();
+    for (name, value) in arguments.iter() {
+        match properties.get(name) {
+            None => problems.push(format!("`{name}` is not a parameter")),
+            Some(property) if !fits(property, value) => {
+                problems.push(format!("`{name}` must be {}, not {}", form(property), shown(value)));
+            }
+            Some(_) => {}
+        }
+    }
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(format!("{}. {}", problems.join("; "), usage(tool, properties, &required)))
+}
+
+/// One sentence that says what a tool takes.
+fn usage(tool: &str, properties: &JsonObject, required: &[&str]) -> String {
+    let parameters: Vec<String> = properties
+        .iter()
+        .map(|(name, property)| {
+            let optional = if required.contains(&name.as_str()) { "" } else { ", optional" };
+            format!("{name} ({}{optional})", form(property))
+        })
+        .collect();
+    format!("{tool} takes {}. Call it again with these", parameters.join(", "))
+}
+
+fn fits(property: &Value, value: &Value) -> bool {
+    if let Some(words) = property.get("enum").and_then(Value::as_array) {
+        return words.contains(value);
+    }
+    if property.get("type").is_some_and(|kind| kind == "integer") {
+        let bound = |name| property.get(name).and_then(Value::as_i64);
+        return value.is_u64()
+            && bound("maximum").is_none_or(|max| value.as_i64() <= Some(max))
+            && bound("minimum").is_none_or(|min| value.as_i64().is_none_or(|given| given >= min));
+    }
+    value.is_string()
+}
+
+/// The form of a parameter, in words.
+fn form(property: &Value) -> String {
+    if let Some(words) = property.get("enum").and_then(Value::as_array) {
+        let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+        return words.join(" or ");
+    }
+    let bound = |name| property.get(name).and_then(Value::as_u64);
+    match (property.get("type").and_then(Value::as_str), bound("minimum"), bound("maximum")) {
+        (Some("integer"), Some(min), Some(max)) => format!("an integer from {min} to {max}"),
+        (Some("integer"), Some(min), None) => format!("an integer of at least {min}"),
+        (Some("integer"), ..) => "an integer".to_owned(),
+        _ => "a string".to_owned(),
+    }
+}
+
+/// A value as it was given, cut where it is long.
+fn shown(value: &Value) -> String {
+    const SHOWN_CHARS: usize = 60;
+    let text = value.to_string();
+    match text.char_indices().nth(SHOWN_CHARS) {
+        Some((cut, _)) => format!("{}…", &text[..cut]),
+        None => text,
+    }
+}

@@ -1,0 +1,178 @@
+//! The MCP server itself: who it is, what it teaches, and how a call reaches its tool.
+
+use std::panic::AssertUnwindSafe;
+
+use futures::future::FutureExt;
+use rmcp::ServerHandler;
+use rmcp::model::{
+    CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestMethod,
+    CompleteRequestParams, CompleteResult, ErrorData, Implementation, ListPromptsRequestMethod,
+    ListPromptsResult, ListResourceTemplatesRequestMethod, ListResourceTemplatesResult,
+    ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProtocolVersion, ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::{RequestContext, RoleServer};
+
+use super::result::{Failure, call_tool_result};
+use super::tools::{Answer, Toolbox};
+use crate::tracker::Tracker;
+
+/// The name by which the server introduces itself.
+pub const SERVER_NAME: &str = "agent-issue-tracker";
+
+/// How long clients may keep the list of tools, which is the same for everybody and changes only
+/// with the version of the server.
+const TOOLS_TTL_MS: u64 = 3_600_000;
+
+/// What the server tells every agent that connects: the workflow across the tools.
+const INSTRUCTIONS: &str = "\
+One issue queue shared by several coding agents: claim an issue before you work on it, and never let \
+go of a claim without complete_issue, return_issue or close_issue.
+
+Lifecycle: add_issue -> created -get_next_issue-> in_progress -complete_issue-> completed \
+-get_next_review_item-> in_review -close_issue-> closed or rejected (both final). return_issue puts \
+an open issue back to created, in its old place in the queue.
+
+Working: call get_next_issue (classification narrows it); it answers with the whole issue, which is \
+then yours alone. Read its comments: they say what was tried before. Work in a git worktree of your \
+own on a branch named by the first 8 digits of the id. Verify, then complete_issue with the branch \
+and what you checked. If you cannot finish, return_issue with what the next one needs to know. When \
+the history holds three or more `Issue returned to created status`, do not try again: close_issue as \
+rejected and say why.
+
+Reviewing: get_next_review_item, read the branch, build and test it; then merge it and close_issue \
+as closed, or return_issue with exactly what must change, or close_issue as rejected. File what you \
+find beside the point with add_issue.
+
+Leading: list_issues with take: 1 gives queue sizes in `count` and claims nothing. Return claims \
+whose worker is gone.
+
+Pass the same `agent` name in every call. An issue may be named by its full id or by its first 8 or \
+more hex digits. Errors say what to do next.";
+
+/// The tracker as an MCP server. Clones share the tracker.
+#[derive(Clone)]
+pub struct McpServer {
+    tracker: Tracker,
+    toolbox: Toolbox,
+}
+
+impl McpServer {
+    /// A server with the seven lifecycle tools.
+    pub fn new(tracker: Tracker) -> Self {
+        Self { tracker, toolbox: Toolbox::lifecycle() }
+    }
+
+    pub(super) fn tracker(&self) -> &Tracker {
+        &self.tracker
+    }
+}
+
+impl ServerHandler for McpServer {
+    fn get_info(&self) -> ServerConfig {
+        let identity = Implementation::new(SERVER_NAME, env!("CARGO_PKG_VERSION"))
+            .with_title("Agent issue tracker");
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(identity)
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tools = ListToolsResult::with_all_items(self.toolbox.tools());
+        // Clients of older revisions do not know these fields.
+        if context.protocol_version() < Some(ProtocolVersion::V_2026_07_28) {
+            return Ok(tools);
+        }
+        Ok(tools.with_ttl_ms(TOOLS_TTL_MS).with_cache_scope(CacheScope::Public))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        self.toolbox.tool(name)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = request.arguments.unwrap_or_default();
+        let Some(answer) = self.toolbox.call(&request.name, self.tracker.clone(), arguments) else {
+            let names: Vec<_> = self.toolbox.tools().into_iter().map(|tool| tool.name).collect();
+            let message = format!("no tool {:?}: there are {}", request.name, names.join(", "));
+            return Err(ErrorData::invalid_params(message, None));
+        };
+        let outcome = tokio::select! {
+            outcome = answered(answer) => outcome,
+            // Dropping the answer withdraws a command that was not decided yet.
+            () = context.ct.cancelled() => Err(Failure("the call was cancelled".to_owned())),
+        };
+        Ok(call_tool_result(&request.name, outcome).into())
+    }
+
+    // What is not offered is refused: the defaults would answer with empty lists.
+
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+    }
+
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
+    }
+
+    async fn complete(
+        &self,
+        _request: CompleteRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+    }
+}
+
+/// Waits for an answer; a panic on the way to it is answered too, since nothing else would be.
+async fn answered(answer: Answer) -> Result<String, Failure> {
+    AssertUnwindSafe(answer).catch_unwind().await.unwrap_or_else(|_| {
+        Err(Failure(
+            "this is a defect of the tracker (details are in its log); \
+             look with list_issues whether anything changed before you try again"
+                .to_owned(),
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_begin_with_the_key_sentence_and_keep_within_2000_characters() {
+        assert!(INSTRUCTIONS.chars().count() <= 2000, "{}", INSTRUCTIONS.chars().count());
+        assert!(INSTRUCTIONS.lines().next().unwrap().contains("claim an issue before you work"));
+    }
+
+    #[tokio::test]
+    async fn a_panic_in_a_tool_is_answered() {
+        let panicking: Answer = async { panic!("on purpose") }.boxed();
+        let Failure(text) = answered(panicking).await.unwrap_err();
+        assert!(text.contains("defect of the tracker"), "{text}");
+    }
+}

@@ -1,0 +1,110 @@
+//! The tools: one file for each, with its arguments and a thin handler.
+
+mod add_issue;
+mod close_issue;
+mod complete_issue;
+mod get_next_issue;
+mod get_next_review_item;
+mod handover;
+mod list_issues;
+mod return_issue;
+
+use std::sync::Arc;
+
+use futures::future::{BoxFuture, FutureExt};
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::result::Failure;
+use super::{arguments, schema};
+use crate::tracker::Tracker;
+
+/// What a call of a tool gives, in time.
+pub(super) type Answer = BoxFuture<'static, Result<String, Failure>>;
+
+/// One operation of the tracker as agents see it.
+pub(super) trait Operation: 'static {
+    /// Its name.
+    const NAME: &'static str;
+    /// Its name for people.
+    const TITLE: &'static str;
+    /// What it does, when to call it, what it answers.
+    const DESCRIPTION: &'static str;
+    /// Whether it changes nothing.
+    const READ_ONLY: bool = false;
+
+    /// What it takes.
+    type Arguments: DeserializeOwned + JsonSchema + Send;
+
+    /// Does it.
+    fn call(
+        tracker: Tracker,
+        arguments: Self::Arguments,
+    ) -> impl Future<Output = Result<String, Failure>> + Send;
+}
+
+/// A tool that can be listed and called.
+#[derive(Clone)]
+struct Registered {
+    tool: Tool,
+    call: Arc<dyn Fn(Tracker, JsonObject) -> Answer + Send + Sync>,
+}
+
+/// The tools of a server, in the order in which they are listed.
+#[derive(Clone)]
+pub(super) struct Toolbox(Vec<Registered>);
+
+impl Toolbox {
+    /// The seven tools of the lifecycle.
+    pub fn lifecycle() -> Self {
+        Self(vec![
+            register::<add_issue::AddIssue>(),
+            register::<list_issues::ListIssues>(),
+            register::<get_next_issue::GetNextIssue>(),
+            register::<return_issue::ReturnIssue>(),
+            register::<complete_issue::CompleteIssue>(),
+            register::<get_next_review_item::GetNextReviewItem>(),
+            register::<close_issue::CloseIssue>(),
+        ])
+    }
+
+    /// What clients are told of each tool.
+    pub fn tools(&self) -> Vec<Tool> {
+        self.0.iter().map(|registered| registered.tool.clone()).collect()
+    }
+
+    /// What clients are told of one tool.
+    pub fn tool(&self, name: &str) -> Option<Tool> {
+        self.find(name).map(|registered| registered.tool.clone())
+    }
+
+    /// Calls a tool; `None` when there is none of that name.
+    pub fn call(&self, name: &str, tracker: Tracker, arguments: JsonObject) -> Option<Answer> {
+        self.find(name).map(|registered| (registered.call)(tracker, arguments))
+    }
+
+    fn find(&self, name: &str) -> Option<&Registered> {
+        self.0.iter().find(|registered| registered.tool.name == name)
+    }
+}
+
+fn register<O: Operation>() -> Registered {
+    let schema = Arc::new(schema::of::<O::Arguments>());
+    let annotations = ToolAnnotations::new()
+        .read_only(O::READ_ONLY)
+        .destructive(false)
+        .idempotent(O::READ_ONLY)
+        .open_world(false);
+    let tool = Tool::new(O::NAME, O::DESCRIPTION, Arc::clone(&schema))
+        .with_title(O::TITLE)
+        .with_annotations(annotations);
+    let call = move |tracker, mut arguments: JsonObject| {
+        let parsed = arguments::check(O::NAME, &schema, &mut arguments).and_then(|()| {
+            serde_json::from_value(Value::Object(arguments)).map_err(|error| error.to_string())
+        });
+        async move { O::call(tracker, parsed.map_err(Failure)?).await }.boxed()
+    };
+    Registered { tool, call: Arc::new(call) }
+}

@@ -1,0 +1,136 @@
+//! The bytes of `issues.json`.
+//!
+//! ```json
+//! {
+//!   "issues": [
+//!     { "id": "…", "title": "…", … }
+//!   ]
+//! }
+//! ```
+//!
+//! One object with the issues in the order in which they were filed, indented by two spaces, with a
+//! line feed at the end. Other keys of the object are kept and written after `issues`. See
+//! [`Issue`] for the form of an issue.
+
+use std::fmt;
+
+use serde::de::{self, MapAccess, SeqAccess};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::domain::issue::read_keeping_unknown_keys;
+use crate::domain::{Extra, Issue};
+use crate::store::memory::IssueStore;
+
+/// What the file holds.
+#[derive(Clone, Debug, Default)]
+pub struct Document {
+    /// The issues.
+    pub issues: IssueStore,
+    /// The keys that this version does not know.
+    pub extra: Extra,
+}
+
+/// What is wrong with the bytes, and where.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("line {line}, column {column}: {problem}{hint}")]
+pub struct FormatError {
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The column in bytes, counted from 1.
+    pub column: usize,
+    /// What is wrong there.
+    pub problem: String,
+    /// What may have led to it; empty where nothing is known.
+    pub hint: &'static str,
+}
+
+/// The mark that git leaves at the start of a line where a merge found a conflict.
+const CONFLICT_MARK: &[u8] = b"<<<<<<< ";
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Reads a document.
+///
+/// # Errors
+///
+/// Anything that is not the format above: broken JSON, another shape, an unknown word, an id that
+/// occurs twice.
+pub fn parse(bytes: &[u8]) -> Result<Document, FormatError> {
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+    serde_json::from_slice(bytes).map_err(|error| FormatError {
+        line: error.line(),
+        column: error.column(),
+        problem: without_position(&error),
+        hint: hint(bytes),
+    })
+}
+
+/// Writes a document.
+pub fn render(document: &Document) -> Vec<u8> {
+    let mut bytes = serde_json::to_vec_pretty(document)
+        .expect("issues are strings, numbers and objects with string keys, which JSON can hold");
+    bytes.push(b'\n');
+    bytes
+}
+
+fn without_position(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    text.strip_suffix(&position).unwrap_or(&text).to_owned()
+}
+
+fn hint(bytes: &[u8]) -> &'static str {
+    if bytes.trim_ascii().is_empty() {
+        return " (the file is empty)";
+    }
+    if bytes.split(|&byte| byte == b'\n').any(|line| line.starts_with(CONFLICT_MARK)) {
+        return " (the file holds the conflict marks of an unfinished git merge)";
+    }
+    ""
+}
+
+impl Serialize for Document {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("issues", &self.issues)?;
+        for (key, value) in self.extra.iter().flat_map(|extra| extra.iter()) {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+impl Serialize for IssueStore {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.issues().iter().map(|issue| &**issue))
+    }
+}
+
+read_keeping_unknown_keys!(Document, "an object with the key \"issues\"", { issues = "issues" });
+
+impl<'de> Deserialize<'de> for IssueStore {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = IssueStore;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an array of issues")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<IssueStore, A::Error> {
+                let mut issues = IssueStore::default();
+                while let Some(issue) = seq.next_element::<Issue>()? {
+                    let id = issue.id;
+                    issues.push(issue).map_err(|_| {
+                        de::Error::custom(format!(
+                            "the issue that ends here has the id {id} of an earlier one"
+                        ))
+                    })?;
+                }
+                Ok(issues)
+            }
+        }
+        deserializer.deserialize_seq(Visitor)
+    }
+}

@@ -1,0 +1,87 @@
+//! Where issues are kept: the seam between the use cases and a place to keep things.
+//!
+//! A store holds issues in the order in which they were filed, chooses the issue that a claim gets,
+//! and makes every change durable before it answers. No lock, file or transaction shows through
+//! [`Store`], so that another kind of store fits behind it.
+
+pub mod json;
+pub mod memory;
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+
+use crate::domain::{Command, Counts, DomainError, Issue, IssueRef, Page, Query, Timestamp};
+
+pub use json::JsonStore;
+pub use memory::{IssueStore, MemoryStore};
+
+/// What an operation on a store gives, in time.
+pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+
+/// A place to keep issues, shared by any number of callers.
+///
+/// Whoever was answered finds what it wrote in everything it reads afterwards, and so does everyone
+/// who asks after that answer, through whichever process.
+pub trait Store: Send + Sync {
+    /// Decides a command and makes its event durable.
+    ///
+    /// Gives the issue as it is afterwards; `None` for a claim that found nothing to claim, which
+    /// changes nothing. An answer means that the change is durable; dropping the future before that
+    /// withdraws a command that was not decided yet.
+    ///
+    /// # Errors
+    ///
+    /// Any [`StoreError`]. Except for [`StoreError::Uncertain`], an error means that nothing changed.
+    fn apply(&self, command: Command, now: Timestamp) -> StoreFuture<'_, Option<Arc<Issue>>>;
+
+    /// Finds the issue that a caller names.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Refused`] when none or more than one has such an id;
+    /// [`StoreError::Unreadable`].
+    fn get(&self, reference: IssueRef) -> StoreFuture<'_, Arc<Issue>>;
+
+    /// Finds the issues that match a query.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Unreadable`].
+    fn list(&self, query: Query) -> StoreFuture<'_, Page>;
+
+    /// Counts the issues in each status.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Unreadable`].
+    fn counts(&self) -> StoreFuture<'_, Counts>;
+
+    /// Takes no more commands and waits for those that are being written.
+    fn close(&self) -> BoxFuture<'_, ()>;
+}
+
+/// Why a store did not do what it was asked, by what the caller can do about it.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The rules say no: the caller has to ask for something else.
+    #[error(transparent)]
+    Refused(#[from] DomainError),
+    /// Others kept the store busy for too long; nothing changed, and trying again is right.
+    #[error("the store is busy: {0}; nothing was changed, try again")]
+    Busy(String),
+    /// What is kept cannot be read; somebody has to repair it, and nothing is overwritten until then.
+    #[error("the store cannot be read: {0}")]
+    Unreadable(String),
+    /// The change could not be made durable; nothing changed.
+    #[error("the change was not saved: {0}; nothing was changed, try again when that is mended")]
+    NotSaved(String),
+    /// The change was made, but whether it survives a power cut is not known.
+    #[error(
+        "it is not certain that the change is saved: {0}; look at the issue with list_issues before you try again"
+    )]
+    Uncertain(String),
+    /// The store is being closed.
+    #[error("the tracker is shutting down; nothing was changed")]
+    Closed,
+}

@@ -1,0 +1,156 @@
+//! The use cases: one method for each operation, the same for every interface.
+//!
+//! The tracker owns the clock and the source of ids. It knows nothing of MCP, HTTP or terminals, and
+//! it prints nothing.
+
+use std::sync::Arc;
+
+use chrono::Utc;
+use uuid::Uuid;
+
+use crate::domain::{
+    AgentName, Classification, Command, CommentText, Counts, Description, Issue, IssueId, IssueRef,
+    Page, Query, Resolution, Timestamp, Title,
+};
+use crate::store::{Store, StoreError};
+
+/// The issue queue as its users see it.
+#[derive(Clone)]
+pub struct Tracker {
+    store: Arc<dyn Store>,
+}
+
+impl Tracker {
+    /// A tracker over a store.
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self { store }
+    }
+
+    /// The time that the tracker stamps changes with.
+    pub fn now(&self) -> Timestamp {
+        Timestamp::from(Utc::now())
+    }
+
+    /// Files a new issue, which waits behind all others.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::apply`].
+    pub async fn add_issue(
+        &self,
+        title: Title,
+        description: Description,
+        classification: Classification,
+        agent: AgentName,
+    ) -> Result<Arc<Issue>, StoreError> {
+        let id = IssueId::from(Uuid::new_v4());
+        self.change(Command::AddIssue { id, title, description, classification, agent }).await
+    }
+
+    /// Finds the issues that match a query.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::list`].
+    pub async fn list_issues(&self, query: Query) -> Result<Page, StoreError> {
+        self.store.list(query).await
+    }
+
+    /// Finds one issue.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::get`].
+    pub async fn get_issue(&self, issue: IssueRef) -> Result<Arc<Issue>, StoreError> {
+        self.store.get(issue).await
+    }
+
+    /// Claims the oldest created issue, of one classification or of any; `None` when there is none.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::apply`].
+    pub async fn get_next_issue(
+        &self,
+        classification: Option<Classification>,
+        agent: AgentName,
+    ) -> Result<Option<Arc<Issue>>, StoreError> {
+        self.store.apply(Command::GetNextIssue { classification, agent }, self.now()).await
+    }
+
+    /// Puts an open issue back into the queue, in its old place.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::apply`].
+    pub async fn return_issue(
+        &self,
+        issue: IssueRef,
+        comment: CommentText,
+        agent: AgentName,
+    ) -> Result<Arc<Issue>, StoreError> {
+        self.change(Command::ReturnIssue { issue, comment, agent }).await
+    }
+
+    /// Hands an open issue to review.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::apply`].
+    pub async fn complete_issue(
+        &self,
+        issue: IssueRef,
+        comment: CommentText,
+        agent: AgentName,
+    ) -> Result<Arc<Issue>, StoreError> {
+        self.change(Command::CompleteIssue { issue, comment, agent }).await
+    }
+
+    /// Claims the oldest completed issue for review; `None` when there is none.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::apply`].
+    pub async fn get_next_review_item(
+        &self,
+        agent: AgentName,
+    ) -> Result<Option<Arc<Issue>>, StoreError> {
+        self.store.apply(Command::GetNextReviewItem { agent }, self.now()).await
+    }
+
+    /// Ends an open issue.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::apply`].
+    pub async fn close_issue(
+        &self,
+        issue: IssueRef,
+        resolution: Resolution,
+        comment: CommentText,
+        agent: AgentName,
+    ) -> Result<Arc<Issue>, StoreError> {
+        self.change(Command::CloseIssue { issue, resolution, comment, agent }).await
+    }
+
+    /// Counts the issues in each status.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::counts`].
+    pub async fn counts(&self) -> Result<Counts, StoreError> {
+        self.store.counts().await
+    }
+
+    /// Takes no more changes and waits for those that are being saved.
+    pub async fn close(&self) {
+        self.store.close().await;
+    }
+
+    /// Applies a command that names its issue and therefore has one to give back.
+    async fn change(&self, command: Command) -> Result<Arc<Issue>, StoreError> {
+        let operation = command.operation();
+        let issue = self.store.apply(command, self.now()).await?;
+        issue.ok_or_else(|| StoreError::Uncertain(format!("{operation} gave no issue back")))
+    }
+}

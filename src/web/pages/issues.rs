@@ -1,0 +1,253 @@
+//! The list of issues: the last changed first, filtered by status, 50 a page.
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query as UrlQuery, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::layout;
+use crate::domain::{Counts, Issue, Order, Page, Query, Status, Timestamp};
+use crate::store::StoreError;
+use crate::tracker::Tracker;
+use crate::web::span;
+
+/// How many issues a page shows.
+const PAGE_SIZE: usize = 50;
+/// A description that is longer is folded.
+const SHOWN_CHARS: usize = 180;
+
+/// What the address asks for. Everything is taken as text: an address that somebody typed gets a
+/// page and not an error.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(in crate::web) struct Address {
+    status: Option<String>,
+    page: Option<String>,
+}
+
+/// Everything that the page shows.
+struct View {
+    counts: Counts,
+    status: Option<Status>,
+    unknown_status: Option<String>,
+    page_number: usize,
+    issues: Page,
+    now: Timestamp,
+}
+
+/// Shows the issues, or why they cannot be read.
+pub(in crate::web) async fn page(
+    State(tracker): State<Tracker>,
+    address: Result<UrlQuery<Address>, QueryRejection>,
+) -> Response {
+    let address = address.map(|UrlQuery(address)| address).unwrap_or_default();
+    let uncached = [(header::CACHE_CONTROL, "no-store")];
+    match view(&tracker, address).await {
+        Ok(view) => (uncached, layout("Issues", &list(&view))).into_response(),
+        Err(error) => {
+            let content = html! {
+                section.notice.bad {
+                    h1 { "The issues cannot be shown" }
+                    p { (error) }
+                }
+            };
+            let page = layout("Issues cannot be shown", &content);
+            (StatusCode::SERVICE_UNAVAILABLE, uncached, page).into_response()
+        }
+    }
+}
+
+async fn view(tracker: &Tracker, address: Address) -> Result<View, StoreError> {
+    let asked = address.status.filter(|word| !word.is_empty());
+    let status = asked.as_deref().and_then(Status::from_word);
+    let unknown_status = if status.is_none() { asked } else { None };
+    let counts = tracker.counts().await?;
+    let matching = status.map_or(counts.total(), |status| counts.in_status(status));
+    let last_page = matching.div_ceil(PAGE_SIZE).max(1);
+    let asked_page = address.page.and_then(|text| text.parse().ok()).unwrap_or(1);
+    let page_number = asked_page.clamp(1, last_page);
+    let query = Query {
+        status,
+        order: Order::LatestActivity,
+        skip: (page_number - 1) * PAGE_SIZE,
+        take: PAGE_SIZE,
+        ..Query::default()
+    };
+    let issues = tracker.list_issues(query).await?;
+    Ok(View { counts, status, unknown_status, page_number, issues, now: tracker.now() })
+}
+
+fn list(view: &View) -> Markup {
+    html! {
+        nav.filters aria-label="Status" {
+            (filter_link("All", "/", view.counts.total(), view.status.is_none()))
+            @for &status in Status::ALL {
+                (filter_link(
+                    &words(status),
+                    &address(Some(status), 1),
+                    view.counts.in_status(status),
+                    view.status == Some(status),
+                ))
+            }
+        }
+        @if let Some(unknown) = &view.unknown_status {
+            p.notice role="status" {
+                "There is no status “" (unknown) "”: all issues are shown."
+            }
+        }
+        @if view.issues.issues.is_empty() {
+            (nothing(view))
+        } @else {
+            table.issues {
+                thead {
+                    tr {
+                        th scope="col" { "Issue" }
+                        th scope="col" { "Kind" }
+                        th scope="col" { "Status" }
+                        th scope="col" { "Last activity" }
+                        th scope="col" { "Comments" }
+                        th scope="col" { "Created" }
+                        th scope="col" { "Modified" }
+                    }
+                }
+                tbody {
+                    @for issue in &view.issues.issues { (row(issue, view.now)) }
+                }
+            }
+            (paging(view))
+        }
+    }
+}
+
+fn filter_link(label: &str, address: &str, count: usize, current: bool) -> Markup {
+    html! {
+        a href=(address) aria-current=[current.then_some("page")] {
+            (label) " " span.count { (count) }
+        }
+    }
+}
+
+fn nothing(view: &View) -> Markup {
+    html! {
+        section.notice {
+            @match view.status {
+                Some(status) if view.counts.total() > 0 => {
+                    h1 { "No issue is " (words(status)) }
+                    p { a href="/" { "See all issues" } }
+                }
+                _ => {
+                    h1 { "No issues yet" }
+                    p { "Connect a coding agent and ask it to file the first one:" }
+                    pre { "claude mcp add issues -- ait" }
+                    p {
+                        "It calls the tool " code { "add_issue" } " with a title, a description, a \
+                        classification (bug, improvement or feature) and its name. What it files \
+                        shows up here."
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn row(issue: &Issue, now: Timestamp) -> Markup {
+    html! {
+        tr {
+            td.issue data-label="Issue" {
+                p.title { (issue.title) }
+                (description(&issue.description))
+                p.id { code title="id" { (issue.id) } }
+            }
+            td data-label="Kind" {
+                span class={ "badge kind-" (issue.classification) } { (issue.classification) }
+            }
+            td data-label="Status" {
+                span class={ "badge status-" (issue.status) } { (words(issue.status)) }
+                @if let Some(holder) = issue.holder() {
+                    p.holder {
+                        "held by " b { (holder.agent) } " for "
+                        time datetime=(holder.since) title=(holder.since) {
+                            (span::words(now.millis_since(holder.since)))
+                        }
+                    }
+                }
+            }
+            td data-label="Last activity" {
+                @if let Some(entry) = issue.history.last() {
+                    p { (entry.action) }
+                    p.quiet { (entry.agent) ", " (ago(entry.timestamp, now)) }
+                } @else { span.quiet { "none" } }
+            }
+            td data-label="Comments" { (comments(issue, now)) }
+            td data-label="Created" { (ago(issue.created_at, now)) }
+            td data-label="Modified" { (ago(issue.modified_at, now)) }
+        }
+    }
+}
+
+fn description(text: &str) -> Markup {
+    let beginning = text.lines().next().unwrap_or_default();
+    let cut = beginning.char_indices().nth(SHOWN_CHARS).map_or(beginning.len(), |(at, _)| at);
+    html! {
+        @if cut == text.trim_end().len() {
+            p.text { (text.trim_end()) }
+        } @else {
+            details {
+                summary { (beginning[..cut]) "…" }
+                p.text { (text) }
+            }
+        }
+    }
+}
+
+fn comments(issue: &Issue, now: Timestamp) -> Markup {
+    html! {
+        @if issue.comments.is_empty() {
+            span.quiet { "none" }
+        } @else {
+            details {
+                summary { (issue.comments.len()) }
+                @for comment in &issue.comments {
+                    p.quiet { b { (comment.agent) } ", " (ago(comment.timestamp, now)) }
+                    p.text { (comment.text) }
+                }
+            }
+        }
+    }
+}
+
+fn paging(view: &View) -> Markup {
+    let first = (view.page_number - 1) * PAGE_SIZE + 1;
+    let last = first + view.issues.issues.len() - 1;
+    html! {
+        nav.paging aria-label="Pages" {
+            @if view.page_number > 1 {
+                a rel="prev" href=(address(view.status, view.page_number - 1)) { "← Newer" }
+            }
+            span { (first) "–" (last) " of " (view.issues.total) }
+            @if last < view.issues.total {
+                a rel="next" href=(address(view.status, view.page_number + 1)) { "Older →" }
+            }
+        }
+    }
+}
+
+fn address(status: Option<Status>, page: usize) -> String {
+    match (status, page) {
+        (None, 1) => "/".to_owned(),
+        (None, page) => format!("/?page={page}"),
+        (Some(status), 1) => format!("/?status={status}"),
+        (Some(status), page) => format!("/?status={status}&page={page}"),
+    }
+}
+
+fn ago(time: Timestamp, now: Timestamp) -> Markup {
+    let span = span::words(now.millis_since(time));
+    html! { time datetime=(time) title=(time) { (span) " ago" } }
+}
+
+/// A status as people write it.
+fn words(status: Status) -> String {
+    status.as_str().replace('_', " ")
+}
