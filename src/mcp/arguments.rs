@@ -57,10 +57,10 @@ fn fits(property: &Value, value: &Value) -> bool {
         return words.contains(value);
     }
     if property.get("type").is_some_and(|kind| kind == "integer") {
-        let bound = |name| property.get(name).and_then(Value::as_i64);
-        return value.is_u64()
-            && bound("maximum").is_none_or(|max| value.as_i64() <= Some(max))
-            && bound("minimum").is_none_or(|min| value.as_i64().is_none_or(|given| given >= min));
+        let (least, most) = bounds(property);
+        return value
+            .as_u64()
+            .is_some_and(|given| (least..=most.unwrap_or(u64::MAX)).contains(&given));
     }
     value.is_string()
 }
@@ -71,13 +71,19 @@ fn form(property: &Value) -> String {
         let words: Vec<String> = words.iter().map(ToString::to_string).collect();
         return words.join(" or ");
     }
-    let bound = |name| property.get(name).and_then(Value::as_u64);
-    match (property.get("type").and_then(Value::as_str), bound("minimum"), bound("maximum")) {
-        (Some("integer"), Some(min), Some(max)) => format!("an integer from {min} to {max}"),
-        (Some("integer"), Some(min), None) => format!("an integer of at least {min}"),
-        (Some("integer"), ..) => "an integer".to_owned(),
-        _ => "a string".to_owned(),
+    if property.get("type").is_some_and(|kind| kind == "integer") {
+        return match bounds(property) {
+            (least, Some(most)) => format!("an integer from {least} to {most}"),
+            (least, None) => format!("an integer of at least {least}"),
+        };
     }
+    "a string".to_owned()
+}
+
+/// The least and the most that an integer may be.
+fn bounds(property: &Value) -> (u64, Option<u64>) {
+    let bound = |name| property.get(name).and_then(Value::as_u64);
+    (bound("minimum").unwrap_or(0), bound("maximum"))
 }
 
 /// A value as it was given, cut where it is long.

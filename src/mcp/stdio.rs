@@ -56,7 +56,7 @@ where
         () = async { ended.cancelled().await; tokio::time::sleep(GRACE).await } => {}
     }
     // A call that still waits for another process is withdrawn and answered so.
-    tracker.close().await;
+    tokio::spawn(async move { tracker.close().await });
     if tokio::time::timeout(LAST_ANSWERS, waiting).await.is_err() {
         tracing::warn!("the client did not take its last answers");
     }

@@ -39,18 +39,19 @@ pub(super) struct Writer {
     busy_after: Duration,
     lane: Mutex<Lane>,
     closing: CancellationToken,
+    finished: CancellationToken,
 }
 
 enum Lane {
     Idle,
-    Running { requests: SyncSender<Request>, ended: oneshot::Receiver<()> },
+    Running(SyncSender<Request>),
     Closed,
 }
 
 impl Writer {
     pub fn new(snapshots: Arc<Snapshots>, busy_after: Duration) -> Self {
-        let (lane, closing) = (Mutex::new(Lane::Idle), CancellationToken::new());
-        Self { snapshots, busy_after, lane, closing }
+        let (closing, finished) = (CancellationToken::new(), CancellationToken::new());
+        Self { snapshots, busy_after, lane: Mutex::new(Lane::Idle), closing, finished }
     }
 
     pub async fn apply(&self, command: Command, now: Timestamp) -> Outcome {
@@ -71,15 +72,14 @@ impl Writer {
 
     pub async fn close(&self) {
         self.closing.cancel();
-        let lane = {
+        {
             let mut lane = self.lane.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::replace(&mut *lane, Lane::Closed)
-        };
-        if let Lane::Running { requests, ended } = lane {
-            drop(requests);
-            // The thread never sends: its half is dropped when it ends.
-            let _ = ended.await;
+            // The thread ends when there is nobody left to send it anything.
+            if let Lane::Idle = std::mem::replace(&mut *lane, Lane::Closed) {
+                self.finished.cancel();
+            }
         }
+        self.finished.cancelled().await;
     }
 
     fn busy(&self) -> StoreError {
@@ -91,31 +91,33 @@ impl Writer {
     fn send(&self, request: Request) -> Result<(), StoreError> {
         let mut lane = self.lane.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(*lane, Lane::Idle) {
-            *lane = start(Arc::clone(&self.snapshots)).map_err(|error| {
+            let requests = self.start().map_err(|error| {
                 StoreError::NotSaved(format!("no thread to write with: {error}"))
             })?;
+            *lane = Lane::Running(requests);
         }
-        let Lane::Running { requests, .. } = &*lane else { return Err(StoreError::Closed) };
+        let Lane::Running(requests) = &*lane else { return Err(StoreError::Closed) };
         requests.try_send(request).map_err(|error| match error {
             TrySendError::Full(_) => StoreError::Busy(format!("{MAX_WAITING} changes are waiting")),
             TrySendError::Disconnected(_) => StoreError::Closed,
         })
+    }
+
+    fn start(&self) -> io::Result<SyncSender<Request>> {
+        let (requests, incoming) = sync_channel(MAX_WAITING);
+        let snapshots = Arc::clone(&self.snapshots);
+        let finished = self.finished.clone().drop_guard();
+        thread::Builder::new().name("ait-writer".to_owned()).spawn(move || {
+            run(&snapshots, &incoming);
+            drop(finished);
+        })?;
+        Ok(requests)
     }
 }
 
 /// What the writer thread answered; it answers everything that it decides, unless it panics.
 fn settled(reply: Result<Outcome, oneshot::error::RecvError>) -> Outcome {
     reply.unwrap_or_else(|_| Err(StoreError::Uncertain("the writer failed".to_owned())))
-}
-
-fn start(snapshots: Arc<Snapshots>) -> io::Result<Lane> {
-    let (requests, incoming) = sync_channel(MAX_WAITING);
-    let (ending, ended) = oneshot::channel();
-    thread::Builder::new().name("ait-writer".to_owned()).spawn(move || {
-        run(&snapshots, &incoming);
-        drop::<oneshot::Sender<()>>(ending);
-    })?;
-    Ok(Lane::Running { requests, ended })
 }
 
 fn run(snapshots: &Snapshots, incoming: &Receiver<Request>) {

@@ -16,7 +16,7 @@ use crate::web::span;
 /// How many issues a page shows.
 const PAGE_SIZE: usize = 50;
 /// A description that is longer is folded.
-const SHOWN_CHARS: usize = 180;
+const SHOWN_CHARS: usize = 240;
 
 /// What the address asks for. Everything is taken as text: an address that somebody typed gets a
 /// page and not an error.
@@ -106,7 +106,6 @@ fn list(view: &View) -> Markup {
                         th scope="col" { "Kind" }
                         th scope="col" { "Status" }
                         th scope="col" { "Last activity" }
-                        th scope="col" { "Comments" }
                         th scope="col" { "Created" }
                         th scope="col" { "Modified" }
                     }
@@ -157,12 +156,13 @@ fn row(issue: &Issue, now: Timestamp) -> Markup {
             td.issue data-label="Issue" {
                 p.title { (issue.title) }
                 (description(&issue.description))
+                (comments(issue, now))
                 p.id { code title="id" { (issue.id) } }
             }
-            td data-label="Kind" {
+            td.badges {
                 span class={ "badge kind-" (issue.classification) } { (issue.classification) }
             }
-            td data-label="Status" {
+            td.badges {
                 span class={ "badge status-" (issue.status) } { (words(issue.status)) }
                 @if let Some(holder) = issue.holder() {
                     p.holder {
@@ -179,7 +179,6 @@ fn row(issue: &Issue, now: Timestamp) -> Markup {
                     p.quiet { (entry.agent) ", " (ago(entry.timestamp, now)) }
                 } @else { span.quiet { "none" } }
             }
-            td data-label="Comments" { (comments(issue, now)) }
             td data-label="Created" { (ago(issue.created_at, now)) }
             td data-label="Modified" { (ago(issue.modified_at, now)) }
         }
@@ -194,7 +193,10 @@ fn description(text: &str) -> Markup {
             p.text { (text.trim_end()) }
         } @else {
             details {
-                summary { (beginning[..cut]) "…" }
+                summary {
+                    span.preview { (beginning[..cut]) "…" }
+                    span.less { "Less" }
+                }
                 p.text { (text) }
             }
         }
@@ -202,15 +204,16 @@ fn description(text: &str) -> Markup {
 }
 
 fn comments(issue: &Issue, now: Timestamp) -> Markup {
+    let count = issue.comments.len();
     html! {
-        @if issue.comments.is_empty() {
-            span.quiet { "none" }
-        } @else {
-            details {
-                summary { (issue.comments.len()) }
+        @if count > 0 {
+            details.comments {
+                summary { (count) @if count == 1 { " comment" } @else { " comments" } }
                 @for comment in &issue.comments {
-                    p.quiet { b { (comment.agent) } ", " (ago(comment.timestamp, now)) }
-                    p.text { (comment.text) }
+                    div.comment {
+                        p.quiet { b { (comment.agent) } ", " (ago(comment.timestamp, now)) }
+                        p.text { (comment.text) }
+                    }
                 }
             }
         }

@@ -1,0 +1,198 @@
+//! What each tool says to arguments that it cannot take: an error that names every problem, and no
+//! change.
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, directory, id, issue_json, issues_on_disk, write_issues};
+
+/// Complete arguments of a tool, as far as they are required.
+fn complete(tool: &str) -> Value {
+    let issue = id(1);
+    match tool {
+        "add_issue" => {
+            json!({ "title": "t", "description": "", "classification": "bug", "agent": "a" })
+        }
+        "list_issues" => json!({}),
+        "get_next_issue" | "get_next_review_item" => json!({ "agent": "a" }),
+        "return_issue" | "complete_issue" => {
+            json!({ "issue_id": issue, "comment": "c", "agent": "a" })
+        }
+        "close_issue" => {
+            json!({ "issue_id": issue, "resolution": "closed", "comment": "c", "agent": "a" })
+        }
+        other => panic!("{other}"),
+    }
+}
+
+/// A tool, a parameter with a value that it cannot have, and words of the answer.
+fn wrong_values() -> Vec<(&'static str, &'static str, Value, &'static [&'static str])> {
+    let long = |count: usize| Value::from("x".repeat(count));
+    let mut cases: Vec<(_, _, _, &[&str])> = vec![
+        ("add_issue", "title", json!(5), &["`title` must be a string", "5"]),
+        ("add_issue", "title", json!(" "), &["title is blank", "500"]),
+        ("add_issue", "title", json!("a\nb"), &["line break", "one line"]),
+        ("add_issue", "title", long(501), &["501", "at most 500"]),
+        ("add_issue", "description", long(100_001), &["description", "100001", "100000"]),
+        ("add_issue", "description", json!(["x"]), &["`description` must be a string"]),
+        (
+            "add_issue",
+            "classification",
+            json!("Bug"),
+            &["\"bug\" or \"improvement\" or \"feature\"", "\"Bug\""],
+        ),
+        ("list_issues", "status", json!("open"), &["`status` must be \"created\" or", "\"open\""]),
+        ("list_issues", "classification", json!(1), &["`classification` must be"]),
+        ("list_issues", "skip", json!(-1), &["`skip` must be an integer of at least 0"]),
+        ("list_issues", "take", json!(0), &["`take` must be an integer from 1 to 500"]),
+        ("list_issues", "take", json!(501), &["from 1 to 500", "501"]),
+        ("list_issues", "take", json!("10"), &["`take` must be an integer"]),
+        ("list_issues", "take", json!(1.5), &["`take` must be an integer"]),
+        ("list_issues", "take", json!(u64::MAX), &["from 1 to 500"]),
+        ("list_issues", "issue_id", json!("1234567"), &["first 8 hex digits", "1234567"]),
+        ("list_issues", "issue_id", json!("00000009"), &["no issue 00000009", "list_issues"]),
+        ("get_next_issue", "classification", json!("chore"), &["`classification` must be"]),
+        ("close_issue", "resolution", json!("done"), &["\"closed\" or \"rejected\""]),
+    ];
+    for tool in [
+        "add_issue",
+        "get_next_issue",
+        "get_next_review_item",
+        "return_issue",
+        "complete_issue",
+        "close_issue",
+    ] {
+        cases.push((tool, "agent", json!(""), &["agent is blank", "200"]));
+        cases.push((tool, "agent", long(201), &["agent", "201", "at most 200"]));
+        cases.push((tool, "agent", json!(true), &["`agent` must be a string", "true"]));
+    }
+    for tool in ["return_issue", "complete_issue", "close_issue"] {
+        cases.push((tool, "comment", json!(" \n"), &["comment is blank", "100000"]));
+        cases.push((tool, "comment", long(100_001), &["comment", "100001"]));
+        cases.push((tool, "issue_id", json!("#1"), &["#1", "first 8 hex digits"]));
+        cases.push((tool, "issue_id", json!("ffffffff"), &["no issue ffffffff", "list_issues"]));
+        cases.push((
+            tool,
+            "issue_id",
+            json!("00000002"),
+            &[
+                "could be any of 2 issues",
+                "00000002-0000-4000-8000-000000000000",
+                "00000002-1111",
+                "more digits",
+            ],
+        ));
+    }
+    cases
+}
+
+const TOOLS: [&str; 7] = [
+    "add_issue",
+    "list_issues",
+    "get_next_issue",
+    "return_issue",
+    "complete_issue",
+    "get_next_review_item",
+    "close_issue",
+];
+
+/// A client on a store with an issue, and two whose ids begin alike.
+fn client(directory: &std::path::Path) -> Client {
+    let alike = id(2).replace("-0000-", "-1111-");
+    let issues = [id(1), id(2), alike].map(|id| issue_json(&id, "t", "created"));
+    write_issues(directory, &issues);
+    Client::start(directory)
+}
+
+#[test]
+fn a_wrong_value_is_named_with_what_was_expected_and_changes_nothing() {
+    let directory = directory();
+    let mut client = client(directory.path());
+    let before = issues_on_disk(directory.path());
+    for (tool, parameter, value, expected) in wrong_values() {
+        let mut arguments = complete(tool);
+        arguments[parameter] = value;
+        let text = client.call(tool, arguments).refusal();
+        assert!(text.starts_with(&format!("{tool} failed: ")), "{text}");
+        assert!(text.len() < 800, "{} bytes: {text}", text.len());
+        for words in expected {
+            assert!(text.contains(words), "{tool} {parameter}: no {words:?} in {text}");
+        }
+    }
+    assert_eq!(issues_on_disk(directory.path()), before);
+}
+
+#[test]
+fn missing_and_unknown_parameters_are_all_named_at_once_with_what_the_tool_takes() {
+    let directory = directory();
+    let mut client = client(directory.path());
+    let before = issues_on_disk(directory.path());
+    for tool in TOOLS {
+        let text = client.call(tool, json!({ "issue": 1, "who": "a" })).refusal();
+        for name in ["`issue` is not a parameter", "`who` is not a parameter", "Call it again"] {
+            assert!(text.contains(name), "{tool}: {text}");
+        }
+        for name in complete(tool).as_object().unwrap().keys() {
+            assert!(text.contains(&format!("`{name}` is missing")), "{tool}: {text}");
+            assert!(text.contains(&format!("{name} (")), "{tool}: {text}");
+        }
+    }
+    assert_eq!(issues_on_disk(directory.path()), before);
+}
+
+#[test]
+fn complete_arguments_are_taken_and_a_null_says_nothing() {
+    let directory = directory();
+    let mut client = client(directory.path());
+    client.call("list_issues", json!({ "status": null, "take": null, "issue_id": null })).ok();
+    let text = client.call("add_issue", json!({ "title": null })).refusal();
+    assert!(text.contains("`title` is missing"), "{text}");
+    for tool in [
+        "get_next_issue",
+        "return_issue",
+        "complete_issue",
+        "get_next_review_item",
+        "close_issue",
+        "list_issues",
+        "add_issue",
+    ] {
+        client.call(tool, complete(tool)).ok();
+    }
+    let no_arguments = client.request("tools/call", json!({ "name": "list_issues" }));
+    assert_eq!(no_arguments["isError"], false);
+}
+
+#[test]
+fn values_at_their_limits_are_taken_and_titles_and_agents_are_trimmed() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    let arguments = json!({
+        "title": format!("  {}\n", "ß".repeat(500)),
+        "description": "\u{1F600}".repeat(100_000),
+        "classification": "feature",
+        "agent": format!(" {} ", "a".repeat(200)),
+    });
+    client.call("add_issue", arguments).ok();
+    client.call("list_issues", json!({ "take": 500, "skip": 0 })).ok();
+    let issue = &issues_on_disk(directory.path())[0];
+    assert_eq!(issue["title"], "ß".repeat(500));
+    assert_eq!(issue["description"].as_str().unwrap().chars().count(), 100_000);
+    assert_eq!(issue["history"][0]["agent"], "a".repeat(200));
+}
+
+#[test]
+fn an_issue_is_named_by_its_id_in_any_case_or_by_its_beginning() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    let id = client.add("t", "bug");
+    for name in [
+        id.clone(),
+        id.to_uppercase(),
+        id[..8].to_owned(),
+        id[..9].to_owned(),
+        id[..20].to_uppercase(),
+        id.replace('-', ""),
+    ] {
+        let issue = client.call("list_issues", json!({ "issue_id": name })).issue();
+        assert_eq!(issue["id"], id, "{name}");
+    }
+}

@@ -1,0 +1,217 @@
+//! Files that are not valid: nothing starts from empty, nothing is overwritten, everybody is told.
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    Client, ait, directory, get, id, issue_json, issues_on_disk, names, write_issues,
+};
+
+/// Contents that are no store, and what must be said about each.
+fn broken_contents() -> Vec<(&'static str, String, &'static [&'static str])> {
+    let issue = issue_json(&id(1), "t", "created");
+    let with = |key: &str, value: Value| {
+        let mut changed = issue.clone();
+        changed[key] = value;
+        serde_json::to_string_pretty(&json!({ "issues": [changed] })).unwrap()
+    };
+    let mut shapeless = issue.clone();
+    shapeless.as_object_mut().unwrap().remove("title");
+    let pretty = serde_json::to_string_pretty(&json!({ "issues": [issue.clone()] })).unwrap();
+    let upper = issue_json(&id(1).to_uppercase(), "u", "created");
+    vec![
+        ("empty", String::new(), &["line 1", "the file is empty"]),
+        ("not JSON", "hello".to_owned(), &["line 1"]),
+        ("cut off", pretty[..pretty.len() / 2].to_owned(), &["line "]),
+        ("trailing", format!("{pretty}\n}}"), &["line 22", "trailing characters"]),
+        ("a list", "[]".to_owned(), &["line 1", "an object with the key \"issues\""]),
+        ("no issues", "{}".to_owned(), &["missing field `issues`"]),
+        ("issues no list", r#"{"issues": {}}"#.to_owned(), &["an array of issues"]),
+        ("null", "null".to_owned(), &["line 1"]),
+        (
+            "an unknown status",
+            with("status", "open".into()),
+            &["line 10", "unknown variant `open`", "in_review"],
+        ),
+        ("an unknown classification", with("classification", "chore".into()), &["line 7", "chore"]),
+        ("a wrong type", with("title", 5.into()), &["line 5", "expected a string"]),
+        ("no time", with("createdAt", "soon".into()), &["line 8", "soon", "Z"]),
+        ("no id", with("id", "17".into()), &["line 4", "a UUID"]),
+        ("a missing key", json!({ "issues": [shapeless] }).to_string(), &["missing field `title`"]),
+        (
+            "a double id",
+            serde_json::to_string_pretty(&json!({ "issues": [issue, upper] })).unwrap(),
+            &["line 3", "00000001-0000-4000-8000-000000000000", "earlier"],
+        ),
+        (
+            "an unfinished merge",
+            pretty.replace("    {", "<<<<<<< HEAD\n    {"),
+            &["line 3", "unfinished git merge"],
+        ),
+    ]
+}
+
+fn serve(directory: &Path) -> Output {
+    ait(directory).arg("serve").output().unwrap()
+}
+
+#[test]
+fn a_broken_file_is_told_to_everybody_and_never_overwritten() {
+    for (name, content, expected) in broken_contents() {
+        let directory = directory();
+        let file = directory.path().join("issues.json");
+        fs::write(&file, &content).unwrap();
+        let mut client = Client::start(directory.path());
+        let mut texts = vec![];
+        for (tool, arguments) in [
+            (
+                "add_issue",
+                json!({ "title": "t", "description": "", "classification": "bug", "agent": "a" }),
+            ),
+            ("list_issues", json!({})),
+            ("list_issues", json!({ "issue_id": id(1) })),
+            ("get_next_issue", json!({ "agent": "a" })),
+            ("return_issue", json!({ "issue_id": id(1), "comment": "c", "agent": "a" })),
+            ("complete_issue", json!({ "issue_id": id(1), "comment": "c", "agent": "a" })),
+            ("get_next_review_item", json!({ "agent": "a" })),
+            (
+                "close_issue",
+                json!({ "issue_id": id(1), "resolution": "closed", "comment": "c", "agent": "a" }),
+            ),
+        ] {
+            texts.push(client.call(tool, arguments).refusal());
+        }
+        let health = get(client.port(), "/health");
+        assert_eq!(health.status, 503, "{name}");
+        assert!(health.body.contains("\"status\":\"degraded\""), "{}", health.body);
+        let page = get(client.port(), "/");
+        assert_eq!(page.status, 503, "{name}");
+        texts.extend([health.body.replace("\\\"", "\""), page.body.replace("&quot;", "\"")]);
+        for text in &texts {
+            for words in expected.iter().copied().chain(["issues.json", "mend it there"]) {
+                assert!(text.contains(words), "{name}: no {words:?} in {text}");
+            }
+        }
+        assert_eq!(client.close().code(), Some(1), "{name}");
+        let refused = serve(directory.path());
+        assert_eq!(refused.status.code(), Some(1), "{name}");
+        let log = String::from_utf8(refused.stderr).unwrap();
+        assert!(log.contains(expected[0]) && log.contains("issues.json"), "{name}: {log}");
+        assert!(refused.stdout.is_empty());
+        assert_eq!(fs::read_to_string(&file).unwrap(), content, "{name}");
+    }
+}
+
+#[test]
+fn a_file_that_is_mended_while_the_server_runs_is_served_again() {
+    let directory = directory();
+    fs::write(directory.path().join("issues.json"), "{").unwrap();
+    let mut client = Client::start(directory.path());
+    client.call("list_issues", json!({})).refusal();
+    write_issues(directory.path(), &[issue_json(&id(1), "mended", "created")]);
+    assert_eq!(client.call("get_next_issue", json!({ "agent": "a" })).issue()["title"], "mended");
+    assert_eq!(get(client.port(), "/health").status, 200);
+    assert!(client.close().success());
+}
+
+#[test]
+fn a_file_that_breaks_while_the_server_runs_is_left_alone() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    client.add("t", "bug");
+    fs::write(directory.path().join("issues.json"), "oops").unwrap();
+    client.call("get_next_issue", json!({ "agent": "a" })).refusal();
+    client.call("list_issues", json!({})).refusal();
+    assert_eq!(client.close().code(), Some(1));
+    assert_eq!(fs::read_to_string(directory.path().join("issues.json")).unwrap(), "oops");
+}
+
+#[test]
+fn unknown_keys_survive_every_change() {
+    let directory = directory();
+    let mut issue = issue_json(&id(1), "t", "created");
+    issue["priority"] = json!({ "level": 1, "why": ["x", null] });
+    issue["history"][0]["tool"] = json!("cli");
+    let document = json!({ "version": 7, "issues": [issue], "meta": { "owner": "team" } });
+    fs::write(directory.path().join("issues.json"), document.to_string()).unwrap();
+    let mut client = Client::start(directory.path());
+    assert_eq!(
+        client.call("get_next_issue", json!({ "agent": "a" })).issue()["priority"]["level"],
+        1
+    );
+    client.add("other", "bug");
+    let bytes = fs::read(directory.path().join("issues.json")).unwrap();
+    let kept: Value = serde_json::from_slice(&bytes).unwrap();
+    assert_eq!((&kept["version"], &kept["meta"]), (&json!(7), &json!({ "owner": "team" })));
+    assert_eq!(kept["issues"][0]["priority"], json!({ "level": 1, "why": ["x", null] }));
+    assert_eq!(kept["issues"][0]["history"][0]["tool"], "cli");
+}
+
+#[test]
+fn limits_do_not_hold_for_what_a_file_already_contains() {
+    let directory = directory();
+    let mut issue = issue_json(&id(1), &format!("{}\nsecond line", "x".repeat(900)), "created");
+    issue["history"][0]["agent"] = json!("");
+    fs::write(
+        directory.path().join("issues.json"),
+        // A byte order mark, as some editors write it.
+        format!("\u{feff}{}", json!({ "issues": [issue] })),
+    )
+    .unwrap();
+    let mut client = Client::start(directory.path());
+    client.call("get_next_issue", json!({ "agent": "a" })).issue();
+    assert_eq!(issues_on_disk(directory.path())[0]["title"], issue["title"]);
+}
+
+#[test]
+fn a_missing_directory_is_named_and_works_as_soon_as_it_is_there() {
+    let directory = directory();
+    let missing = directory.path().join("not/there");
+    let mut client = Client::spawn(ait(directory.path()).args(["--file", "not/there/issues.json"]));
+    client.initialize();
+    for tool in ["list_issues", "get_next_issue"] {
+        let arguments = if tool == "list_issues" { json!({}) } else { json!({ "agent": "a" }) };
+        let text = client.call(tool, arguments).refusal();
+        assert!(text.contains(missing.to_str().unwrap()) && text.contains("create it"), "{text}");
+    }
+    assert_eq!(get(client.port(), "/health").status, 503);
+    assert!(names(directory.path()).is_empty());
+    fs::create_dir_all(&missing).unwrap();
+    client.add("t", "bug");
+    assert_eq!(issues_on_disk(&missing).len(), 1);
+    assert!(client.close().success());
+}
+
+#[test]
+fn a_store_that_is_a_directory_is_refused() {
+    let directory = directory();
+    fs::create_dir(directory.path().join("issues.json")).unwrap();
+    let mut client = Client::start(directory.path());
+    let text = client.call("list_issues", json!({})).refusal();
+    assert!(text.contains("not a regular file"), "{text}");
+    assert_eq!(client.close().code(), Some(1));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_symbolic_link_is_followed_and_stays_one_and_mode_and_owner_stay() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    let directory = directory();
+    let (real, linked) = (directory.path().join("real"), directory.path().join("linked"));
+    fs::create_dir(&real).unwrap();
+    fs::create_dir(&linked).unwrap();
+    symlink("../real/issues.json", linked.join("issues.json")).unwrap();
+    let mut client = Client::start(&linked);
+    client.add("through a link that leads nowhere yet", "bug");
+    fs::set_permissions(real.join("issues.json"), fs::Permissions::from_mode(0o640)).unwrap();
+    client.add("through the link", "bug");
+    assert_eq!(issues_on_disk(&real).len(), 2);
+    assert_eq!(names(&real), ["issues.json", "issues.json.lock"]);
+    assert!(fs::symlink_metadata(linked.join("issues.json")).unwrap().is_symlink());
+    let mode = fs::metadata(real.join("issues.json")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o640);
+}

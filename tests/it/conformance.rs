@@ -1,0 +1,274 @@
+//! One suite that every store must pass, and a model that every store must match.
+
+use std::sync::Arc;
+
+use agent_issue_tracker::domain::{
+    AgentName, Classification, Command, CommentText, Description, DomainError, Issue, IssueId,
+    IssueRef, Order, Query, Resolution, Status, Timestamp, Title,
+};
+use agent_issue_tracker::store::{JsonStore, MemoryStore, Store, StoreError};
+use proptest::prelude::*;
+use tokio::runtime::Runtime;
+
+use crate::support::directory;
+
+fn at(millis: i64) -> Timestamp {
+    Timestamp::from(chrono::DateTime::from_timestamp_millis(1_770_000_000_000 + millis).unwrap())
+}
+
+fn number(n: u32) -> IssueId {
+    IssueId::from(uuid::Uuid::from_u128(u128::from(n) << 96 | 0x4000_8000_0000_0000_0000))
+}
+
+fn agent() -> AgentName {
+    AgentName::try_from("a").unwrap()
+}
+
+fn comment() -> CommentText {
+    CommentText::try_from("c").unwrap()
+}
+
+fn add(n: u32, classification: Classification) -> Command {
+    let title = Title::try_from(format!("issue {n}")).unwrap();
+    let description = Description::try_from("").unwrap();
+    Command::AddIssue { id: number(n), title, description, classification, agent: agent() }
+}
+
+fn claim(classification: Option<Classification>) -> Command {
+    Command::GetNextIssue { classification, agent: agent() }
+}
+
+fn review() -> Command {
+    Command::GetNextReviewItem { agent: agent() }
+}
+
+fn complete(issue: IssueRef) -> Command {
+    Command::CompleteIssue { issue, comment: comment(), agent: agent() }
+}
+
+fn give_back(issue: IssueRef) -> Command {
+    Command::ReturnIssue { issue, comment: comment(), agent: agent() }
+}
+
+fn close(issue: IssueRef, resolution: Resolution) -> Command {
+    Command::CloseIssue { issue, resolution, comment: comment(), agent: agent() }
+}
+
+fn all() -> Query {
+    Query { take: usize::MAX, ..Query::default() }
+}
+
+fn ids(issues: &[Arc<Issue>]) -> Vec<IssueId> {
+    issues.iter().map(|issue| issue.id).collect()
+}
+
+/// What every store must do.
+async fn exercise(store: &dyn Store) {
+    use Classification::{Bug, Feature, Improvement};
+
+    assert_eq!(store.counts().await.unwrap().total(), 0);
+    assert_eq!(store.apply(claim(None), at(0)).await.unwrap(), None);
+    assert_eq!(store.apply(review(), at(0)).await.unwrap(), None);
+    for (n, kind) in [(1, Bug), (2, Feature), (3, Bug), (4, Improvement)] {
+        let issue = store.apply(add(n, kind), at(n.into())).await.unwrap().unwrap();
+        assert_eq!(
+            (issue.id, issue.status, issue.created_at),
+            (number(n), Status::Created, at(n.into()))
+        );
+        assert_eq!(store.get(number(n).into()).await.unwrap(), issue);
+    }
+    let taken = store.apply(add(2, Bug), at(9)).await;
+    assert!(matches!(taken, Err(StoreError::Refused(DomainError::IdTaken { .. }))), "{taken:?}");
+
+    let feature = store.apply(claim(Some(Feature)), at(10)).await.unwrap().unwrap();
+    assert_eq!((feature.id, feature.status), (number(2), Status::InProgress));
+    let first = store.apply(claim(None), at(11)).await.unwrap().unwrap();
+    assert_eq!(first.id, number(1));
+    store.apply(give_back(number(1).into()), at(12)).await.unwrap().unwrap();
+    assert_eq!(store.apply(claim(None), at(13)).await.unwrap().unwrap().id, number(1));
+    assert_eq!(store.apply(claim(None), at(14)).await.unwrap().unwrap().id, number(3));
+
+    // Reviews go by place too, not by the time of completion.
+    store.apply(complete(number(3).into()), at(15)).await.unwrap().unwrap();
+    store.apply(complete(number(1).into()), at(16)).await.unwrap().unwrap();
+    assert_eq!(store.apply(review(), at(17)).await.unwrap().unwrap().id, number(1));
+
+    let closed = store.apply(close(number(1).into(), Resolution::Closed), at(18)).await.unwrap();
+    assert_eq!(closed.unwrap().status, Status::Closed);
+    let again = store.apply(give_back(number(1).into()), at(19)).await;
+    assert!(matches!(again, Err(StoreError::Refused(DomainError::Terminal { .. }))), "{again:?}");
+    let unknown = store.get(number(99).into()).await;
+    assert!(matches!(unknown, Err(StoreError::Refused(DomainError::UnknownIssue { .. }))));
+
+    let counts = store.counts().await.unwrap();
+    let by_status = Status::ALL.iter().map(|&status| counts.in_status(status));
+    assert_eq!(by_status.collect::<Vec<_>>(), [1, 1, 1, 0, 1, 0]);
+    let page = store.list(all()).await.unwrap();
+    assert_eq!(
+        (page.total, ids(&page.issues)),
+        (4, vec![number(1), number(2), number(3), number(4)])
+    );
+    let recent = store.list(Query { order: Order::LatestActivity, ..all() }).await.unwrap();
+    assert_eq!(ids(&recent.issues), [number(1), number(3), number(2), number(4)]);
+    let part = store.list(Query { skip: 1, take: 2, ..all() }).await.unwrap();
+    assert_eq!((part.total, ids(&part.issues)), (4, vec![number(2), number(3)]));
+    let bugs = Query { classification: Some(Bug), status: Some(Status::Completed), ..all() };
+    assert_eq!(ids(&store.list(bugs).await.unwrap().issues), [number(3)]);
+
+    store.close().await;
+}
+
+/// Claims of many tasks at once: each issue goes to one of them.
+async fn claim_from_many_tasks(store: Arc<dyn Store>) {
+    const ISSUES: u32 = 60;
+    for n in 0..ISSUES {
+        store.apply(add(n, Classification::Bug), at(0)).await.unwrap();
+    }
+    let tasks: Vec<_> = (0..ISSUES + 20)
+        .map(|_| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move { store.apply(claim(None), at(1)).await.unwrap() })
+        })
+        .collect();
+    let mut claimed = Vec::new();
+    for task in tasks {
+        claimed.extend(task.await.unwrap().map(|issue| issue.id));
+    }
+    claimed.sort();
+    assert_eq!(claimed, (0..ISSUES).map(number).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn the_store_in_memory() {
+    exercise(&MemoryStore::default()).await;
+    claim_from_many_tasks(Arc::new(MemoryStore::default())).await;
+}
+
+#[tokio::test]
+async fn the_store_in_a_json_file() {
+    let directory = directory();
+    exercise(&JsonStore::new(directory.path().join("issues.json"))).await;
+    claim_from_many_tasks(Arc::new(JsonStore::new(directory.path().join("many.json")))).await;
+}
+
+#[tokio::test]
+async fn a_closed_json_store_takes_no_more_changes_and_still_reads() {
+    let directory = directory();
+    let store = JsonStore::new(directory.path().join("issues.json"));
+    store.apply(add(1, Classification::Bug), at(0)).await.unwrap();
+    store.close().await;
+    let refused = store.apply(claim(None), at(0)).await;
+    assert!(matches!(refused, Err(StoreError::Closed)), "{refused:?}");
+    assert_eq!(store.counts().await.unwrap().total(), 1);
+}
+
+/// A command about one of few issues, so that histories grow.
+fn any_command() -> impl Strategy<Value = Command> {
+    let classification = || prop::sample::select(Classification::ALL);
+    let issue = || (0..12_u32).prop_map(|n| IssueRef::from(number(n)));
+    prop_oneof![
+        4 => (0..12_u32, classification()).prop_map(|(n, kind)| add(n, kind)),
+        4 => prop::option::of(classification()).prop_map(claim),
+        2 => Just(review()),
+        2 => issue().prop_map(give_back),
+        3 => issue().prop_map(complete),
+        1 => (issue(), prop::sample::select(Resolution::ALL)).prop_map(|(issue, how)| close(issue, how)),
+    ]
+}
+
+/// The model: a plain list that is scanned. Gives what a store would have to answer.
+fn apply_to_list(
+    list: &mut Vec<Issue>,
+    command: &Command,
+    now: Timestamp,
+) -> Result<Option<Issue>, DomainError> {
+    use agent_issue_tracker::domain::{Selection, rules};
+    let found = match command.selection() {
+        Selection::New(id) => list.iter().position(|issue| issue.id == id),
+        Selection::Named(reference) => {
+            let found = list.iter().position(|issue| reference.range().contains(&issue.id));
+            let unknown = || DomainError::UnknownIssue { reference: reference.to_string() };
+            Some(found.ok_or_else(unknown)?)
+        }
+        Selection::Oldest(status, kind) => list.iter().position(|issue| {
+            issue.status == status && kind.is_none_or(|kind| kind == issue.classification)
+        }),
+    };
+    match (found, command) {
+        (Some(place), _) => {
+            rules::decide(command, &list[place], now)?.apply(&mut list[place]);
+            Ok(Some(list[place].clone()))
+        }
+        (None, Command::AddIssue { .. }) => {
+            list.extend(rules::file(command, now).and_then(|event| event.filed()));
+            Ok(list.last().cloned())
+        }
+        (None, _) => Ok(None),
+    }
+}
+
+fn matches_the_model(store: &dyn Store, commands: &[Command]) -> Result<(), TestCaseError> {
+    Runtime::new().unwrap().block_on(async {
+        let mut model = Vec::new();
+        for (millis, command) in (0_i64..).zip(commands) {
+            let expected = apply_to_list(&mut model, command, at(millis));
+            let given = store.apply(command.clone(), at(millis)).await;
+            let given = match given {
+                Ok(issue) => Ok(issue.map(|issue| Issue::clone(&issue))),
+                Err(StoreError::Refused(error)) => Err(error),
+                Err(other) => return Err(TestCaseError::fail(other.to_string())),
+            };
+            prop_assert_eq!(given, expected);
+        }
+        let listed = store.list(all()).await.unwrap().issues;
+        prop_assert_eq!(
+            listed.iter().map(|issue| Issue::clone(issue)).collect::<Vec<_>>(),
+            model.clone()
+        );
+        for &status in Status::ALL {
+            for classification in [None, Some(Classification::Bug)] {
+                let query = Query { status: Some(status), classification, skip: 1, ..all() };
+                let matching = |issue: &&Issue| {
+                    issue.status == status
+                        && classification.is_none_or(|kind| kind == issue.classification)
+                };
+                let page = store.list(query).await.unwrap();
+                prop_assert_eq!(page.total, model.iter().filter(matching).count());
+                let rest: Vec<_> =
+                    model.iter().filter(matching).skip(1).map(|issue| issue.id).collect();
+                prop_assert_eq!(ids(&page.issues), rest);
+            }
+        }
+        Ok(())
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_store_in_memory_does_what_a_plain_list_does(commands in prop::collection::vec(any_command(), 1..120)) {
+        matches_the_model(&MemoryStore::default(), &commands)?;
+    }
+}
+
+proptest! {
+    // Each command is synced to the disk.
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_store_in_a_json_file_does_what_a_plain_list_does(commands in prop::collection::vec(any_command(), 1..80)) {
+        let directory = directory();
+        let file = directory.path().join("issues.json");
+        matches_the_model(&JsonStore::new(&file), &commands)?;
+        // And what is on disk is what was in memory.
+        let runtime = Runtime::new().unwrap();
+        let (kept, reread) = runtime.block_on(async {
+            let store = JsonStore::new(&file);
+            let kept = store.list(all()).await.unwrap().issues;
+            store.apply(add(1000, Classification::Bug), at(0)).await.unwrap();
+            (kept, JsonStore::new(&file).list(all()).await.unwrap().issues)
+        });
+        prop_assert_eq!(&reread[..kept.len()], &kept[..]);
+    }
+}

@@ -1,0 +1,104 @@
+//! Processes that are killed at any moment: what was answered is there, and the store opens again.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, directory, issues_on_disk, names};
+
+const ROUNDS: u64 = 12;
+const PROCESSES: usize = 3;
+
+/// What a client was answered before it was killed.
+#[derive(Default)]
+struct Answered {
+    filed: Vec<String>,
+    claimed: Vec<String>,
+}
+
+/// Files and claims until the process is killed, which happens after `life`.
+fn work_until_killed(directory: &Path, life: Duration) -> Answered {
+    let mut client = Client::start(directory);
+    let kill = format!("sleep {:.3}; kill -9 {}", life.as_secs_f64(), client.pid());
+    let mut killer = std::process::Command::new("sh").args(["-c", &kill]).spawn().unwrap();
+    let mut answered = Answered::default();
+    let (mut filing, mut claiming) = (Vec::new(), Vec::new());
+    // Several calls are always under way, so that the kill meets them at different stages. The pipe
+    // breaks when the process is gone.
+    for number in 0.. {
+        let add = json!({ "title": format!("t{number}"), "description": "x".repeat(2000), "classification": "bug", "agent": "a" });
+        let (Some(add), Some(claim)) = (
+            try_ask(&mut client, "add_issue", add),
+            try_ask(&mut client, "get_next_issue", json!({ "agent": "a" })),
+        ) else {
+            break;
+        };
+        filing.push(add);
+        claiming.push(claim);
+        if number >= 3 {
+            let Some(answer) = client.answer(filing[number - 3]) else { break };
+            answered.filed.push(crate::support::id_in(&answer.ok()));
+            let Some(answer) = client.answer(claiming[number - 3]) else { break };
+            answered.claimed.extend(claimed_id(&answer.ok()));
+        }
+    }
+    killer.wait().unwrap();
+    answered
+}
+
+fn try_ask(client: &mut Client, tool: &str, arguments: Value) -> Option<u64> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| client.ask_tool(tool, arguments))).ok()
+}
+
+fn claimed_id(answer: &str) -> Option<String> {
+    let issue = serde_json::from_str::<Value>(answer).ok()?;
+    Some(issue["id"].as_str()?.to_owned())
+}
+
+#[test]
+fn what_was_answered_before_a_kill_is_there_after_it() {
+    let directory = directory();
+    let path = directory.path();
+    let (mut filed, mut claimed) = (HashSet::new(), HashMap::new());
+    for round in 0..ROUNDS {
+        let results: Vec<Answered> = thread::scope(|scope| {
+            let workers: Vec<_> = (0..PROCESSES as u64)
+                .map(|number| {
+                    let life = Duration::from_millis(60 + 37 * ((round * 5 + number * 3) % 11));
+                    scope.spawn(move || work_until_killed(path, life))
+                })
+                .collect();
+            workers.into_iter().map(|worker| worker.join().unwrap()).collect()
+        });
+        for answered in results {
+            filed.extend(answered.filed);
+            for id in answered.claimed {
+                *claimed.entry(id).or_insert(0) += 1;
+            }
+        }
+        let issues = issues_on_disk(path);
+        let status: HashMap<_, _> = issues
+            .iter()
+            .map(|issue| (issue["id"].as_str().unwrap(), issue["status"].as_str().unwrap()))
+            .collect();
+        for id in &filed {
+            assert!(status.contains_key(id.as_str()), "round {round}: {id} is lost");
+        }
+        for (id, times) in &claimed {
+            assert_eq!(*times, 1, "round {round}: {id} was claimed {times} times");
+            assert_eq!(
+                status[id.as_str()],
+                "in_progress",
+                "round {round}: the claim of {id} is lost"
+            );
+        }
+    }
+    assert!(filed.len() > 50 && claimed.len() > 50, "{} {}", filed.len(), claimed.len());
+    // The next process that writes clears away what the killed ones left.
+    let mut client = Client::start(path);
+    client.add("after all", "bug");
+    assert_eq!(names(path), ["issues.json", "issues.json.lock"]);
+}

@@ -1,0 +1,256 @@
+//! A file system that fails: every single call, once. The caller is told, memory and disk agree, and
+//! nothing is lost when the cause is gone.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use agent_issue_tracker::domain::{
+    AgentName, Classification, Command, Description, IssueId, Query, Timestamp, Title,
+};
+use agent_issue_tracker::store::json::JsonStoreOptions;
+use agent_issue_tracker::store::json::fs::{Contents, FileSystem, Lock, RealFileSystem, Stamp};
+use agent_issue_tracker::store::{JsonStore, Store, StoreError};
+use tempfile::NamedTempFile;
+
+use crate::support::{directory, issues_on_disk, names};
+
+/// The real file system, except that one call, counted from 1, fails.
+#[derive(Default)]
+struct Failing {
+    calls: AtomicUsize,
+    failing_call: AtomicUsize,
+    failed: Mutex<Option<&'static str>>,
+}
+
+impl Failing {
+    fn fail_call(&self, number: usize) {
+        self.calls.store(0, Ordering::SeqCst);
+        self.failing_call.store(number, Ordering::SeqCst);
+        *self.failed.lock().unwrap() = None;
+    }
+
+    fn failed(&self) -> Option<&'static str> {
+        *self.failed.lock().unwrap()
+    }
+
+    fn full() -> io::Error {
+        io::Error::new(io::ErrorKind::StorageFull, "no space left on device")
+    }
+
+    fn count(&self, call: &'static str) -> io::Result<()> {
+        let number = self.calls.fetch_add(1, Ordering::SeqCst) + 1;
+        if number == self.failing_call.load(Ordering::SeqCst) {
+            *self.failed.lock().unwrap() = Some(call);
+            return Err(Self::full());
+        }
+        Ok(())
+    }
+}
+
+impl FileSystem for Failing {
+    fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
+        self.count("resolve")?;
+        RealFileSystem.resolve(path)
+    }
+
+    fn stamp(&self, path: &Path) -> io::Result<Option<Stamp>> {
+        self.count("stamp")?;
+        RealFileSystem.stamp(path)
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Option<Contents>> {
+        self.count("read")?;
+        RealFileSystem.read(path)
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Lock> {
+        self.count("lock")?;
+        RealFileSystem.lock(path)
+    }
+
+    fn create_temp(&self, target: &Path) -> io::Result<NamedTempFile> {
+        self.count("create_temp")?;
+        RealFileSystem.create_temp(target)
+    }
+
+    fn write(&self, temp: &mut NamedTempFile, bytes: &[u8]) -> io::Result<()> {
+        if self.count("write").is_err() {
+            // A full disk takes a part of the bytes before it refuses.
+            RealFileSystem.write(temp, &bytes[..bytes.len() / 2])?;
+            return Err(Self::full());
+        }
+        RealFileSystem.write(temp, bytes)
+    }
+
+    fn sync(&self, temp: &NamedTempFile) -> io::Result<()> {
+        self.count("sync")?;
+        RealFileSystem.sync(temp)
+    }
+
+    fn replace(&self, temp: NamedTempFile, target: &Path) -> io::Result<File> {
+        self.count("replace")?;
+        RealFileSystem.replace(temp, target)
+    }
+
+    fn stamp_open(&self, file: &File) -> io::Result<Stamp> {
+        self.count("stamp_open")?;
+        RealFileSystem.stamp_open(file)
+    }
+
+    fn sync_directory(&self, directory: &Path) -> io::Result<()> {
+        self.count("sync_directory")?;
+        RealFileSystem.sync_directory(directory)
+    }
+
+    fn remove_stale_temps(&self, target: &Path) {
+        RealFileSystem.remove_stale_temps(target);
+    }
+}
+
+fn add() -> Command {
+    Command::AddIssue {
+        id: IssueId::from(uuid::Uuid::new_v4()),
+        title: Title::try_from("t").unwrap(),
+        description: Description::try_from("").unwrap(),
+        classification: Classification::Bug,
+        agent: AgentName::try_from("a").unwrap(),
+    }
+}
+
+fn now() -> Timestamp {
+    Timestamp::parse("2026-01-31T09:30:00.000Z").unwrap()
+}
+
+async fn titles(store: &JsonStore) -> Vec<IssueId> {
+    let all = Query { take: usize::MAX, ..Query::default() };
+    store.list(all).await.unwrap().issues.iter().map(|issue| issue.id).collect()
+}
+
+#[tokio::test]
+async fn whichever_call_of_a_change_fails_the_answer_is_true_and_the_store_goes_on() {
+    let mut failed = Vec::new();
+    for call in 1.. {
+        let directory = directory();
+        let fs = Arc::new(Failing::default());
+        let file = directory.path().join("issues.json");
+        let store = JsonStore::with(&file, Arc::clone(&fs) as _, JsonStoreOptions::default());
+        store.apply(add(), now()).await.unwrap();
+        let before = titles(&store).await;
+        fs.fail_call(call);
+        let outcome = store.apply(add(), now()).await;
+        let Some(name) = fs.failed() else {
+            outcome.unwrap();
+            break;
+        };
+        failed.push(name);
+        // What the caller was told is what others find on disk and what is in memory.
+        let on_disk = issues_on_disk(directory.path()).len();
+        let text = match outcome {
+            Err(error @ StoreError::Uncertain(_)) => {
+                assert_eq!(on_disk, 2, "{name}");
+                error.to_string()
+            }
+            Err(error) => {
+                assert_eq!(on_disk, 1, "{name}");
+                error.to_string()
+            }
+            Ok(_) => panic!("{name} failed and nobody was told"),
+        };
+        assert!(text.contains("no space left"), "{name}: {text}");
+        let after = titles(&store).await;
+        assert_eq!(after.len(), on_disk, "{name}");
+        assert_eq!(after[0], before[0], "{name}");
+        // The cause is gone: the next change goes through, and no half-written file is left.
+        store.apply(add(), now()).await.unwrap();
+        assert_eq!(issues_on_disk(directory.path()).len(), on_disk + 1, "{name}");
+        assert_eq!(names(directory.path()), ["issues.json", "issues.json.lock"], "{name}");
+    }
+    assert_eq!(
+        failed,
+        [
+            "lock",
+            "stamp",
+            "create_temp",
+            "write",
+            "sync",
+            "replace",
+            "sync_directory",
+            "stamp_open"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn whichever_call_of_a_first_read_fails_the_store_never_starts_from_empty() {
+    let directory = directory();
+    let file = directory.path().join("issues.json");
+    JsonStore::new(&file).apply(add(), now()).await.unwrap();
+    let mut failed = Vec::new();
+    for call in 1.. {
+        let fs = Arc::new(Failing::default());
+        let store = JsonStore::with(&file, Arc::clone(&fs) as _, JsonStoreOptions::default());
+        fs.fail_call(call);
+        let counted = store.counts().await;
+        let Some(name) = fs.failed() else {
+            assert_eq!(counted.unwrap().total(), 1);
+            break;
+        };
+        failed.push(name);
+        assert!(matches!(counted, Err(StoreError::Unreadable(_))), "{name}: {counted:?}");
+        assert_eq!(store.counts().await.unwrap().total(), 1, "{name}");
+    }
+    assert_eq!(failed, ["resolve", "read"]);
+}
+
+#[tokio::test]
+async fn a_lock_that_somebody_keeps_makes_callers_busy_and_their_commands_are_withdrawn() {
+    let directory = directory();
+    let file = directory.path().join("issues.json");
+    let options = JsonStoreOptions { busy_after: Duration::from_millis(50) };
+    let store = JsonStore::with(&file, Arc::new(RealFileSystem), options);
+    store.apply(add(), now()).await.unwrap();
+    let other = File::open(directory.path().join("issues.json.lock")).unwrap();
+    other.lock().unwrap();
+    let busy = store.apply(add(), now()).await;
+    assert!(
+        matches!(&busy, Err(StoreError::Busy(text)) if text.contains("issues.json")),
+        "{busy:?}"
+    );
+    // Readers do not need the lock.
+    assert_eq!(store.counts().await.unwrap().total(), 1);
+    other.unlock().unwrap();
+    store.apply(add(), now()).await.unwrap();
+    assert_eq!(store.counts().await.unwrap().total(), 2, "the withdrawn command was carried out");
+}
+
+#[tokio::test]
+async fn commands_of_one_moment_share_one_write() {
+    let directory = directory();
+    let fs = Arc::new(Failing::default());
+    let file = directory.path().join("issues.json");
+    let store = Arc::new(JsonStore::with(&file, Arc::clone(&fs) as _, JsonStoreOptions::default()));
+    store.apply(add(), now()).await.unwrap();
+    let calls_of_one = {
+        fs.fail_call(usize::MAX);
+        store.apply(add(), now()).await.unwrap();
+        fs.calls.load(Ordering::SeqCst)
+    };
+    let lock = File::open(directory.path().join("issues.json.lock")).unwrap();
+    lock.lock().unwrap();
+    fs.fail_call(usize::MAX);
+    // All are sent while the lock is held, and so they are one batch when it is free.
+    let mut waiting: Vec<_> = (0..100).map(|_| store.apply(add(), now())).collect();
+    for command in &mut waiting {
+        assert!(futures::poll!(command).is_pending());
+    }
+    lock.unlock().unwrap();
+    for outcome in futures::future::join_all(waiting).await {
+        outcome.unwrap();
+    }
+    assert_eq!(fs.calls.load(Ordering::SeqCst), calls_of_one);
+    assert_eq!(issues_on_disk(directory.path()).len(), 102);
+}

@@ -1,0 +1,132 @@
+//! Which file is the store, in repositories of every shape.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use agent_issue_tracker::config::{Arguments, Config};
+use clap::Parser;
+
+use crate::support::{Client, ait, directory, issues_on_disk};
+
+/// The store that is found from a directory, and why.
+fn found_from(directory: &Path) -> (PathBuf, String) {
+    let config = Config::new(&Arguments::parse_from(["ait"]), |_| None, directory).unwrap();
+    (config.location.path, config.location.reason)
+}
+
+fn make(root: &Path, directories: &[&str], files: &[(&str, &str)]) {
+    for directory in directories {
+        fs::create_dir_all(root.join(directory)).unwrap();
+    }
+    for (file, text) in files {
+        fs::write(root.join(file), text).unwrap();
+    }
+}
+
+/// A temporary directory as the kernel names it, so that paths can be compared.
+fn root() -> (tempfile::TempDir, PathBuf) {
+    let directory = directory();
+    let path = directory.path().canonicalize().unwrap();
+    (directory, path)
+}
+
+#[test]
+fn outside_a_repository_it_is_in_the_working_directory() {
+    let (_directory, root) = root();
+    make(&root, &["a/b"], &[("a/issues.json", "{}")]);
+    assert_eq!(found_from(&root.join("a/b")).0, root.join("a/b/issues.json"));
+}
+
+#[test]
+fn in_a_repository_it_is_the_nearest_up_to_the_root_else_the_one_at_the_root() {
+    let (_directory, root) = root();
+    make(&root, &["repo/.git", "repo/a/b/c"], &[("issues.json", "{}")]);
+    let deep = root.join("repo/a/b/c");
+    let (path, reason) = found_from(&deep);
+    assert_eq!((path, reason.as_str()), (root.join("repo/issues.json"), "the repository's root"));
+    fs::write(root.join("repo/a/issues.json"), "{}").unwrap();
+    let (path, reason) = found_from(&deep);
+    assert_eq!(path, root.join("repo/a/issues.json"));
+    assert!(reason.contains("nearest"), "{reason}");
+    assert_eq!(found_from(&root.join("repo")).0, root.join("repo/issues.json"));
+}
+
+#[test]
+fn in_a_linked_worktree_it_is_the_one_of_the_main_worktree() {
+    let (_directory, root) = root();
+    make(
+        &root,
+        &["repo/.git/worktrees/feature", "feature/src"],
+        &[("repo/.git/worktrees/feature/commondir", "../..\n"), ("feature/issues.json", "{}")],
+    );
+    let git = format!("gitdir: {}\n", root.join("repo/.git/worktrees/feature").display());
+    fs::write(root.join("feature/.git"), git).unwrap();
+    for place in ["feature", "feature/src"] {
+        let (path, reason) = found_from(&root.join(place));
+        assert_eq!(path, root.join("repo/issues.json"), "{place}");
+        assert!(reason.contains("linked worktree"), "{reason}");
+    }
+}
+
+#[test]
+fn worktrees_of_a_bare_repository_share_one_too() {
+    let (_directory, root) = root();
+    make(
+        &root,
+        &["repo.git/worktrees/a", "repo.git/worktrees/b", "a", "b"],
+        &[
+            ("repo.git/worktrees/a/commondir", "../.."),
+            ("repo.git/worktrees/b/commondir", "../.."),
+            ("a/.git", "gitdir: ../repo.git/worktrees/a"),
+            ("b/.git", "gitdir: ../repo.git/worktrees/b"),
+        ],
+    );
+    for worktree in ["a", "b"] {
+        assert_eq!(found_from(&root.join(worktree)).0, root.join("repo.git/issues.json"));
+    }
+    // The common arrangement of a hidden bare repository that the parent directory points to.
+    fs::rename(root.join("repo.git"), root.join(".bare")).unwrap();
+    fs::write(root.join(".git"), "gitdir: ./.bare").unwrap();
+    fs::write(root.join("a/.git"), "gitdir: ../.bare/worktrees/a").unwrap();
+    for place in ["a", ""] {
+        assert_eq!(found_from(&root.join(place)).0, root.join("issues.json"), "{place:?}");
+    }
+}
+
+#[test]
+fn a_submodule_is_a_repository_of_its_own() {
+    let (_directory, root) = root();
+    make(
+        &root,
+        &["repo/.git/modules/sub", "repo/sub/src"],
+        &[("repo/sub/.git", "gitdir: ../.git/modules/sub\n"), ("repo/issues.json", "{}")],
+    );
+    assert_eq!(found_from(&root.join("repo/sub/src")).0, root.join("repo/sub/issues.json"));
+}
+
+#[test]
+fn agents_in_real_worktrees_and_subfolders_share_one_queue() {
+    let (_directory, root) = root();
+    let git = |arguments: &[&str]| {
+        let mut command = Command::new("git");
+        command.args(["-c", "user.name=t", "-c", "user.email=t@localhost"]).args(arguments);
+        let done = command.current_dir(&root).output();
+        done.is_ok_and(|output| output.status.success())
+    };
+    if !git(&["init", "-q", "repo"]) {
+        assert!(std::env::var_os("CI").is_none(), "CI must have git");
+        eprintln!("skipped: no git here");
+        return;
+    }
+    assert!(git(&["-C", "repo", "commit", "-q", "--allow-empty", "-m", "start"]));
+    assert!(git(&["-C", "repo", "worktree", "add", "-q", "../3f2a9c1e", "-b", "issue-3f2a9c1e"]));
+    fs::create_dir_all(root.join("repo/src/deep")).unwrap();
+    for place in ["repo", "repo/src/deep", "3f2a9c1e"] {
+        let mut client = Client::spawn(&mut ait(&root.join(place)));
+        client.initialize();
+        client.add(place, "bug");
+        assert!(client.close().success());
+    }
+    assert_eq!(issues_on_disk(&root.join("repo")).len(), 3);
+}

@@ -1,0 +1,23 @@
+//! The tests that look at the tracker from outside: the stores through their trait, and the binary
+//! through its interfaces.
+
+#![expect(clippy::unwrap_used, reason = "a test that meets the unexpected has failed")]
+#![expect(clippy::print_stderr, reason = "a test that is skipped says why")]
+
+mod arguments;
+mod bad_files;
+mod cli;
+mod clients;
+mod conformance;
+mod crash;
+mod faults;
+mod lifecycle;
+mod location;
+mod mcp_stdio;
+mod processes;
+mod prompts;
+mod rmcp_client;
+mod schemas;
+mod support;
+mod tidy;
+mod web;

@@ -1,0 +1,231 @@
+//! The protocol over stdin and stdout, frame by frame, in both eras.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, ait, directory, issues_on_disk};
+
+/// What a request of the stateless era carries.
+fn meta() -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    })
+}
+
+/// Checks a transcript against its snapshot, whatever ids and times it holds.
+fn assert_transcript(name: &str, frames: &[Value]) {
+    let mut settings = insta::Settings::clone_current();
+    settings.add_filter(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<id>");
+    settings.add_filter(r"\d{4}-\d{2}-\d{2}T[0-9:.]{12}Z", "<time>");
+    settings.add_filter(
+        concat!(r#""version": ""#, env!("CARGO_PKG_VERSION")),
+        r#""version": "<version>"#,
+    );
+    settings.bind(|| insta::assert_json_snapshot!(name, frames));
+}
+
+#[test]
+fn a_session_of_the_era_with_initialize() {
+    let directory = directory();
+    let mut client = Client::spawn(&mut ait(directory.path()));
+    let mut frames = vec![client.initialize()];
+    let issue = json!({ "title": "T", "description": "D", "classification": "bug", "agent": "a" });
+    for (tool, arguments) in [
+        ("add_issue", issue),
+        ("list_issues", json!({})),
+        ("get_next_issue", json!({ "agent": "a" })),
+        ("get_next_issue", json!({ "agent": "a" })),
+        ("complete_issue", json!({ "issue_id": "00000000", "comment": "c", "agent": "a" })),
+    ] {
+        frames.push(client.request("tools/call", json!({ "name": tool, "arguments": arguments })));
+    }
+    frames.push(client.request("ping", json!({})));
+    frames.push(client.request("tools/call", json!({ "name": "drop_issue", "arguments": {} })));
+    frames.push(client.request("no/such/method", json!({})));
+    assert_transcript("initialize_era", &frames);
+}
+
+#[test]
+fn a_session_of_the_stateless_era() {
+    let directory = directory();
+    let mut client = Client::spawn(&mut ait(directory.path()));
+    let mut frames = vec![client.request("server/discover", json!({ "_meta": meta() }))];
+    let issue = json!({ "title": "T", "description": "D", "classification": "bug", "agent": "a" });
+    for (tool, arguments) in [("add_issue", issue), ("get_next_issue", json!({ "agent": "a" }))] {
+        let params = json!({ "name": tool, "arguments": arguments, "_meta": meta() });
+        frames.push(client.request("tools/call", params));
+    }
+    frames.push(client.request("ping", json!({ "_meta": meta() })));
+    assert_transcript("stateless_era", &frames);
+    let tools = client.request("tools/list", json!({ "_meta": meta() }));
+    assert_eq!((&tools["ttlMs"], &tools["cacheScope"]), (&json!(3_600_000), &json!("public")));
+}
+
+#[test]
+fn what_is_not_offered_is_refused() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    for method in ["prompts/list", "resources/list", "resources/templates/list", "logging/setLevel"]
+    {
+        let error = client.request(method, json!({ "level": "info" }));
+        assert_eq!(error["code"], -32601, "{method}: {error}");
+    }
+}
+
+#[test]
+fn stdout_holds_frames_only_and_one_for_each_request_however_much_is_logged() {
+    let directory = directory();
+    let mut client = Client::spawn(ait(directory.path()).env("RUST_LOG", "trace"));
+    client.initialize();
+    client.send_line("");
+    client.send_line("this is not JSON");
+    client.send_line("{\"jsonrpc\":\"2.0\",\"id\":7");
+    client.send_line(&"[".repeat(100_000));
+    client.add("t", "bug");
+    assert!(client.close().success());
+    assert_eq!(client.frame(), None);
+    assert!(client.log().whole().contains("TRACE"), "nothing was logged");
+}
+
+#[test]
+fn a_notification_before_the_session_does_not_end_it() {
+    let directory = directory();
+    let mut client = Client::spawn(&mut ait(directory.path()));
+    let stray = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
+    client.send(&stray);
+    client.request("server/discover", json!({ "_meta": meta() }));
+    client.send(&stray);
+    assert_eq!(client.initialize()["serverInfo"]["name"], "agent-issue-tracker");
+    client.add("t", "bug");
+}
+
+#[test]
+fn everything_that_was_asked_before_the_end_of_the_input_is_answered() {
+    let directory = directory();
+    let mut child = ait(directory.path()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    let mut lines =
+        vec![json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello })];
+    for id in 1..=50 {
+        let arguments = json!({ "title": format!("t{id}"), "description": "", "classification": "bug", "agent": "a" });
+        let params = json!({ "name": "add_issue", "arguments": arguments });
+        lines.push(json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }));
+    }
+    let text: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    // No line feed behind the last one: it is a request all the same.
+    input.write_all(text.join("\n").as_bytes()).unwrap();
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8(output.stdout).unwrap().lines().count(), 51);
+    assert_eq!(issues_on_disk(directory.path()).len(), 50);
+}
+
+#[test]
+fn calls_that_are_under_way_at_once_share_the_work_and_get_their_own_answers() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    let add = json!({ "title": "t", "description": "", "classification": "bug", "agent": "a" });
+    let asked: Vec<_> = (0..100).map(|_| client.ask_tool("add_issue", add.clone())).collect();
+    for id in asked {
+        client.answer(id).unwrap().ok();
+    }
+    let asked: Vec<_> =
+        (0..100).map(|_| client.ask_tool("get_next_issue", json!({ "agent": "a" }))).collect();
+    let mut claimed: Vec<_> = asked
+        .into_iter()
+        .map(|id| client.answer(id).unwrap().issue()["id"].as_str().unwrap().to_owned())
+        .collect();
+    claimed.sort();
+    claimed.dedup();
+    assert_eq!(claimed.len(), 100);
+}
+
+#[test]
+fn the_end_of_the_input_and_signals_end_the_process_quickly_with_everything_on_disk() {
+    for how in ["end of input", "TERM", "INT"] {
+        let directory = directory();
+        let mut client = Client::start(directory.path());
+        // A page that is being kept open must not hold up the end.
+        let page = std::net::TcpStream::connect(("127.0.0.1", client.port())).unwrap();
+        let mut answered: Vec<_> = (0..5).map(|n| client.add(&format!("t{n}"), "bug")).collect();
+        let start = Instant::now();
+        let status = if how == "end of input" {
+            client.close()
+        } else {
+            client.signal(how);
+            client.wait()
+        };
+        // Twice the longest of all bounds together; a hang would be far beyond.
+        assert!(start.elapsed() < Duration::from_secs(4), "{how}: {:?}", start.elapsed());
+        assert!(status.success(), "{how}: {status}, {}", client.log().text());
+        drop(page);
+        let issues = issues_on_disk(directory.path());
+        let mut kept: Vec<_> = issues.iter().map(|issue| issue["id"].as_str().unwrap()).collect();
+        kept.sort_unstable();
+        answered.sort();
+        assert_eq!(kept, answered, "{how}");
+    }
+}
+
+#[test]
+fn a_client_that_closes_stderr_is_served_on() {
+    let directory = directory();
+    let mut command = ait(directory.path());
+    let mut child = command.env("RUST_LOG", "trace").spawn().unwrap();
+    drop(child.stderr.take());
+    let mut input = child.stdin.take().unwrap();
+    let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": { "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } });
+    let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "list_issues", "arguments": {} } });
+    input.write_all(format!("{hello}\n{list}\n").as_bytes()).unwrap();
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", output.status);
+    assert_eq!(String::from_utf8(output.stdout).unwrap().lines().count(), 2);
+}
+
+#[test]
+fn a_cancelled_call_that_waits_for_another_process_changes_nothing() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    client.add("first", "bug");
+    let lock = std::fs::File::open(directory.path().join("issues.json.lock")).unwrap();
+    lock.lock().unwrap();
+    let add =
+        json!({ "title": "cancelled", "description": "", "classification": "bug", "agent": "a" });
+    let id = client.ask_tool("add_issue", add);
+    // Answered after the call was dispatched, because frames are dispatched in their order.
+    client.request("ping", json!({}));
+    client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }));
+    client.request("ping", json!({}));
+    client.call("list_issues", json!({})).ok();
+    lock.unlock().unwrap();
+    client.add("second", "bug");
+    let titles: Vec<_> =
+        issues_on_disk(directory.path()).iter().map(|issue| issue["title"].clone()).collect();
+    assert_eq!(titles, ["first", "second"]);
+}
+
+#[test]
+fn the_end_of_the_input_withdraws_a_call_that_waits_for_another_process() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    client.add("first", "bug");
+    let lock = std::fs::File::open(directory.path().join("issues.json.lock")).unwrap();
+    lock.lock().unwrap();
+    let add = json!({ "title": "late", "description": "", "classification": "bug", "agent": "a" });
+    let id = client.ask_tool("add_issue", add);
+    client.request("ping", json!({}));
+    let start = Instant::now();
+    client.close();
+    assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
+    let answer = client.answer(id).expect("the call is answered before the end").refusal();
+    assert!(answer.contains("nothing was changed"), "{answer}");
+    lock.unlock().unwrap();
+    assert_eq!(issues_on_disk(directory.path()).len(), 1);
+}

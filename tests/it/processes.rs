@@ -1,0 +1,105 @@
+//! Several processes on one file: nothing lost, nothing claimed twice, the file valid throughout.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, directory, get, issues_on_disk, names};
+
+const PROCESSES: usize = 8;
+const ISSUES_EACH: usize = 25;
+
+/// Files issues, then claims and completes until nothing is left; gives what was filed and claimed.
+fn work(directory: &Path, number: usize) -> (Vec<String>, Vec<String>) {
+    let mut client = Client::start(directory);
+    let filed = (0..ISSUES_EACH).map(|n| client.add(&format!("{number}/{n}"), "bug")).collect();
+    let mut claimed = Vec::new();
+    let agent = format!("agent-{number}");
+    loop {
+        let answer = client.call("get_next_issue", json!({ "agent": agent })).ok();
+        let Ok(issue) = serde_json::from_str::<Value>(&answer) else { break };
+        let id = issue["id"].as_str().unwrap().to_owned();
+        // Whoever was answered reads its own write.
+        let mine = client.call("list_issues", json!({ "issue_id": id })).issue();
+        assert_eq!(mine, issue);
+        let done = json!({ "issue_id": id, "comment": "done", "agent": agent });
+        client.call("complete_issue", done).ok();
+        claimed.push(id);
+    }
+    assert!(client.close().success());
+    (filed, claimed)
+}
+
+#[test]
+fn eight_processes_lose_nothing_and_claim_nothing_twice() {
+    let directory = directory();
+    let path = directory.path();
+    let ended = AtomicBool::new(false);
+    let (looks, results) = thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            let mut looks = 0;
+            while !ended.load(Ordering::Relaxed) {
+                if path.join("issues.json").exists() {
+                    issues_on_disk(path);
+                    looks += 1;
+                }
+            }
+            looks
+        });
+        let workers: Vec<_> =
+            (0..PROCESSES).map(|number| scope.spawn(move || work(path, number))).collect();
+        let results: Vec<_> = workers.into_iter().map(|worker| worker.join()).collect();
+        ended.store(true, Ordering::Relaxed);
+        (watcher.join().unwrap(), results)
+    });
+    assert!(looks > 0, "nobody looked at the file");
+    let results: Vec<_> = results.into_iter().map(|result| result.unwrap()).collect();
+    let filed: Vec<String> = results.iter().flat_map(|(filed, _)| filed.clone()).collect();
+    let claimed: Vec<String> = results.iter().flat_map(|(_, claimed)| claimed.clone()).collect();
+    let unique: HashSet<_> = filed.iter().collect();
+    assert_eq!(unique.len(), PROCESSES * ISSUES_EACH);
+    assert_eq!(claimed.iter().collect::<HashSet<_>>(), unique);
+    assert_eq!(claimed.len(), filed.len(), "an issue was claimed twice");
+    let issues = issues_on_disk(path);
+    assert_eq!(issues.len(), filed.len());
+    for issue in &issues {
+        assert_eq!(issue["status"], "completed");
+        let actions: Vec<_> =
+            issue["history"].as_array().unwrap().iter().map(|entry| &entry["action"]).collect();
+        assert_eq!(actions, ["Issue filed", "Issue claimed for work", "Issue completed"]);
+    }
+    assert_eq!(names(path), ["issues.json", "issues.json.lock"]);
+}
+
+#[test]
+fn a_change_of_one_process_is_seen_by_all_others_at_once() {
+    let directory = directory();
+    let mut clients: Vec<_> = (0..3).map(|_| Client::start(directory.path())).collect();
+    for round in 0..10 {
+        let writer = round % clients.len();
+        let id = clients[writer].add(&format!("round {round}"), "bug");
+        for client in &mut clients {
+            client.call("list_issues", json!({ "issue_id": id })).issue();
+            let health = get(client.port(), "/health").body;
+            assert_eq!(health, format!("{{\"status\":\"ok\",\"issueCount\":{}}}", round + 1));
+        }
+    }
+}
+
+#[test]
+fn an_edit_by_hand_between_two_calls_is_taken_up() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    let id = client.add("tpyo", "bug");
+    let file = directory.path().join("issues.json");
+    // In place, of the same length, as some editors write.
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("tpyo", "typo")).unwrap();
+    let issue = client.call("get_next_issue", json!({ "agent": "a" })).issue();
+    assert_eq!((&issue["title"], &issue["id"]), (&json!("typo"), &json!(id)));
+    assert_eq!(issues_on_disk(directory.path())[0]["title"], "typo");
+}

@@ -1,0 +1,347 @@
+//! Starting the binary, talking to it, and looking at what it leaves on disk.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// Longer than anything takes on a busy machine; a test that needs it all has failed.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The binary under test with a clean environment, its pages on a port that the system picks.
+pub fn ait(directory: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ait"));
+    command.current_dir(directory).env("PORT", "0");
+    for variable in ["ISSUES_FILE", "RUST_LOG"] {
+        command.env_remove(variable);
+    }
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// A directory that is not inside any repository.
+pub fn directory() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+/// What a tool answered.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Answer {
+    pub text: String,
+    pub is_error: bool,
+}
+
+impl Answer {
+    /// The text of a call that must have succeeded.
+    #[track_caller]
+    pub fn ok(self) -> String {
+        assert!(!self.is_error, "{}", self.text);
+        self.text
+    }
+
+    /// The issue that a call must have answered with.
+    #[track_caller]
+    pub fn issue(self) -> Value {
+        let text = self.ok();
+        serde_json::from_str(&text).unwrap_or_else(|_| panic!("not an issue: {text}"))
+    }
+
+    /// The text of a call that must have failed.
+    #[track_caller]
+    pub fn refusal(self) -> String {
+        assert!(self.is_error, "{}", self.text);
+        self.text
+    }
+}
+
+/// A running process, and a client that speaks raw JSON-RPC with it. Killed when it is dropped.
+pub struct Client {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    frames: Receiver<Value>,
+    early: HashMap<u64, Value>,
+    log: Log,
+    last_id: u64,
+}
+
+impl Client {
+    /// Starts the binary in a directory and introduces the client.
+    pub fn start(directory: &Path) -> Self {
+        let mut client = Self::spawn(&mut ait(directory));
+        client.initialize();
+        client
+    }
+
+    /// Starts a prepared command; says nothing yet.
+    pub fn spawn(command: &mut Command) -> Self {
+        let mut child = command.spawn().unwrap();
+        let (sender, frames) = channel();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                let frame = serde_json::from_str(&line)
+                    .unwrap_or_else(|_| json!({ "not a protocol frame": line }));
+                if sender.send(frame).is_err() {
+                    return;
+                }
+            }
+        });
+        let log = Log::of(child.stderr.take().unwrap());
+        let stdin = child.stdin.take();
+        Self { child, stdin, frames, early: HashMap::new(), log, last_id: 0 }
+    }
+
+    pub fn initialize(&mut self) -> Value {
+        let result = self.request(
+            "initialize",
+            json!({
+                "protocolVersion": "2025-11-25",
+                "capabilities": {},
+                "clientInfo": { "name": "test", "version": "1" },
+            }),
+        );
+        self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        result
+    }
+
+    pub fn send(&mut self, message: &Value) {
+        self.send_line(&message.to_string());
+    }
+
+    pub fn send_line(&mut self, line: &str) {
+        let stdin = self.stdin.as_mut().expect("stdin is open");
+        stdin.write_all(format!("{line}\n").as_bytes()).unwrap();
+        stdin.flush().unwrap();
+    }
+
+    /// The next frame of the server, whatever it is; `None` when its output has ended.
+    pub fn frame(&mut self) -> Option<Value> {
+        match self.frames.recv_timeout(PATIENCE) {
+            Ok(frame) => {
+                assert_eq!(frame["jsonrpc"], "2.0", "stdout must hold frames only: {frame}");
+                Some(frame)
+            }
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => panic!("no answer; log:\n{}", self.log.text()),
+        }
+    }
+
+    /// Sends a request without waiting for its answer.
+    pub fn ask(&mut self, method: &str, params: Value) -> u64 {
+        self.last_id += 1;
+        let id = self.last_id;
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        id
+    }
+
+    /// Waits for the answer to a request; `None` when the output ended before it.
+    pub fn reply(&mut self, id: u64) -> Option<Value> {
+        loop {
+            if let Some(frame) = self.early.remove(&id) {
+                return Some(frame);
+            }
+            let frame = self.frame()?;
+            if let Some(other) = frame["id"].as_u64() {
+                self.early.insert(other, frame);
+            }
+        }
+    }
+
+    /// The result of a request, or its error.
+    pub fn request(&mut self, method: &str, params: Value) -> Value {
+        let id = self.ask(method, params);
+        let reply = self.reply(id).unwrap_or_else(|| panic!("gone; log:\n{}", self.log.text()));
+        reply.get("result").or_else(|| reply.get("error")).unwrap().clone()
+    }
+
+    pub fn ask_tool(&mut self, tool: &str, arguments: Value) -> u64 {
+        self.ask("tools/call", json!({ "name": tool, "arguments": arguments }))
+    }
+
+    pub fn answer(&mut self, id: u64) -> Option<Answer> {
+        let reply = self.reply(id)?;
+        let text = reply["result"]["content"][0]["text"].as_str();
+        let text = text.unwrap_or_else(|| panic!("no text in {reply}")).to_owned();
+        Some(Answer { text, is_error: reply["result"]["isError"] == true })
+    }
+
+    pub fn call(&mut self, tool: &str, arguments: Value) -> Answer {
+        let id = self.ask_tool(tool, arguments);
+        self.answer(id).unwrap_or_else(|| panic!("gone; log:\n{}", self.log.text()))
+    }
+
+    /// Files an issue and gives its id.
+    pub fn add(&mut self, title: &str, classification: &str) -> String {
+        let arguments = json!({ "title": title, "description": "", "classification": classification, "agent": "test" });
+        id_in(&self.call("add_issue", arguments).ok())
+    }
+
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// The port of the pages, as the log gives it.
+    pub fn port(&self) -> u16 {
+        let log = self.log.wait_for("pages: http://localhost:");
+        let (_, rest) = log.split_once("pages: http://localhost:").unwrap();
+        rest.split_whitespace().next().unwrap().parse().unwrap()
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends the input and waits for the end of the process.
+    pub fn close(&mut self) -> ExitStatus {
+        drop(self.stdin.take());
+        self.wait()
+    }
+
+    pub fn signal(&self, name: &str) {
+        let kill = format!("kill -{name} {}", self.pid());
+        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+    }
+
+    pub fn wait(&mut self) -> ExitStatus {
+        wait(&mut self.child)
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub fn wait(child: &mut Child) -> ExitStatus {
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        assert!(start.elapsed() < PATIENCE, "the process does not end");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// What a process writes to stderr.
+#[derive(Clone)]
+pub struct Log(Arc<(Mutex<(String, bool)>, Condvar)>);
+
+impl Log {
+    pub fn of(mut stderr: impl Read + Send + 'static) -> Self {
+        let log = Self(Arc::default());
+        let shared = log.clone();
+        thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            loop {
+                let count = stderr.read(&mut buffer).unwrap_or(0);
+                let mut state = shared.0.0.lock().unwrap();
+                state.0.push_str(&String::from_utf8_lossy(&buffer[..count]));
+                state.1 = count == 0;
+                shared.0.1.notify_all();
+                if count == 0 {
+                    return;
+                }
+            }
+        });
+        log
+    }
+
+    pub fn text(&self) -> String {
+        self.0.0.lock().unwrap().0.clone()
+    }
+
+    /// Waits for the end of the log and gives all of it.
+    pub fn whole(&self) -> String {
+        let state = self.0.0.lock().unwrap();
+        let (state, _) =
+            self.0.1.wait_timeout_while(state, PATIENCE, |(_, ended)| !*ended).unwrap();
+        state.0.clone()
+    }
+
+    /// Waits until the log holds a text.
+    #[track_caller]
+    pub fn wait_for(&self, text: &str) -> String {
+        let state = self.0.0.lock().unwrap();
+        let waits = |(log, ended): &mut (String, bool)| !log.contains(text) && !*ended;
+        let (state, _) = self.0.1.wait_timeout_while(state, PATIENCE, waits).unwrap();
+        assert!(state.0.contains(text), "no {text:?} in the log:\n{}", state.0);
+        state.0.clone()
+    }
+}
+
+/// The first id in a text.
+pub fn id_in(text: &str) -> String {
+    let word = text.split_whitespace().find(|word| word.len() == 36);
+    word.unwrap_or_else(|| panic!("no id in {text:?}")).to_owned()
+}
+
+/// The issues in a directory's file, which must be valid.
+#[track_caller]
+pub fn issues_on_disk(directory: &Path) -> Vec<Value> {
+    let bytes = fs::read(directory.join("issues.json")).unwrap();
+    let mut document: Value = serde_json::from_slice(&bytes).unwrap();
+    match document["issues"].take() {
+        Value::Array(issues) => issues,
+        other => panic!("not a list of issues: {other}"),
+    }
+}
+
+/// The names in a directory, sorted.
+pub fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// An issue as a file may hold it, in the given status.
+pub fn issue_json(id: &str, title: &str, status: &str) -> Value {
+    let time = "2026-01-31T09:30:00.000Z";
+    json!({
+        "id": id, "title": title, "description": "d", "classification": "bug",
+        "createdAt": time, "modifiedAt": time, "status": status,
+        "history": [{ "timestamp": time, "agent": "a", "action": "Issue filed" }],
+        "comments": [],
+    })
+}
+
+/// A distinct id for each number.
+pub fn id(number: usize) -> String {
+    format!("{number:08x}-0000-4000-8000-000000000000")
+}
+
+/// Writes a file with the given issues.
+pub fn write_issues(directory: &Path, issues: &[Value]) {
+    let document = serde_json::to_vec_pretty(&json!({ "issues": issues })).unwrap();
+    fs::write(directory.join("issues.json"), document).unwrap();
+}
+
+/// The answer to an HTTP request.
+pub struct Response {
+    pub status: u16,
+    pub headers: reqwest::header::HeaderMap,
+    pub body: String,
+}
+
+pub fn get(port: u16, path: &str) -> Response {
+    http(reqwest::Method::GET, port, path)
+}
+
+pub fn http(method: reqwest::Method, port: u16, path: &str) -> Response {
+    let client = reqwest::blocking::Client::builder().timeout(PATIENCE).no_proxy().build().unwrap();
+    let url = format!("http://127.0.0.1:{port}{path}");
+    let response = client.request(method, url).send().unwrap();
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    Response { status, headers, body: response.text().unwrap() }
+}

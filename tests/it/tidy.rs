@@ -1,0 +1,173 @@
+//! The rules of the house that a program can check.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const MAX_FILE_LINES: usize = 400;
+const MAX_FUNCTION_LINES: usize = 70;
+
+/// Every Rust file of the project below a directory, with its path from the root and its text.
+fn sources(below: &str) -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut directories = vec![root.join(below)];
+    let mut files = Vec::new();
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(&directory).unwrap() {
+            let path: PathBuf = entry.unwrap().path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let name = path.strip_prefix(root).unwrap().to_str().unwrap().replace('\\', "/");
+                files.push((name, fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    assert!(!files.is_empty(), "nothing below {below}");
+    files
+}
+
+fn everything() -> Vec<(String, String)> {
+    ["src", "tests", "benches"].into_iter().flat_map(sources).collect()
+}
+
+/// The functions that are longer than allowed, in code that rustfmt has formatted: from the line with
+/// `fn` to the closing brace of the same indentation.
+fn long_functions(text: &str) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut long = Vec::new();
+    for (start, line) in lines.iter().enumerate() {
+        let code = line.trim_start();
+        let is_function = code.split("fn ").next().is_some_and(|before| {
+            code.contains("fn ")
+                && before.split(' ').all(|word| {
+                    matches!(word, "" | "pub" | "async" | "const") || word.starts_with("pub(")
+                })
+        });
+        // A declaration in a trait has no body.
+        let declared = lines[start..].iter().find(|line| line.ends_with([';', '{']));
+        if !is_function || declared.is_none_or(|line| line.ends_with(';')) {
+            continue;
+        }
+        let close = format!("{}}}", &line[..line.len() - code.len()]);
+        let length = lines[start..].iter().position(|line| *line == close).map_or(0, |end| end + 1);
+        if length > MAX_FUNCTION_LINES {
+            long.push(format!("{code} ({length} lines)"));
+        }
+    }
+    long
+}
+
+#[test]
+fn files_and_functions_stay_short() {
+    for (name, text) in everything() {
+        let lines = text.lines().count();
+        assert!(lines <= MAX_FILE_LINES, "{name} has {lines} lines: split it");
+        let long = long_functions(&text);
+        assert!(long.is_empty(), "{name}: split {long:?}");
+    }
+}
+
+#[test]
+fn the_measure_of_functions_measures() {
+    let body = "        let x = 1;\n".repeat(MAX_FUNCTION_LINES);
+    let text = format!("impl X {{\n    pub(crate) async fn f(&self) {{\n{body}    }}\n}}\n");
+    assert_eq!(long_functions(&text).len(), 1);
+    assert!(long_functions(&text.replacen("        let x = 1;\n", "", 2)).is_empty());
+}
+
+/// Which parts of the house must not be named in which rooms.
+const FORBIDDEN: [(&str, &[&str]); 8] = [
+    (
+        "src/domain/",
+        &[
+            "crate::store",
+            "crate::tracker",
+            "crate::mcp",
+            "crate::web",
+            "crate::config",
+            "crate::app",
+            "std::fs",
+            "tokio::",
+            "tracing::",
+            "Utc::now",
+            "Uuid::new_v4",
+            "async fn",
+        ],
+    ),
+    (
+        "src/store/",
+        &[
+            "crate::tracker",
+            "crate::mcp",
+            "crate::web",
+            "crate::config",
+            "crate::app",
+            "axum::",
+            "rmcp::",
+            "Utc::now",
+            "Uuid::new_v4",
+        ],
+    ),
+    ("src/store/memory.rs", &["std::fs", "tokio::", "std::io"]),
+    (
+        "src/tracker.rs",
+        &["crate::mcp", "crate::web", "crate::config", "crate::app", "JsonStore", "MemoryStore"],
+    ),
+    (
+        "src/mcp/",
+        &["crate::web", "crate::config", "crate::app", "JsonStore", "axum::", "maud::", "std::fs"],
+    ),
+    (
+        "src/web/",
+        &[
+            "crate::mcp",
+            "crate::config",
+            "crate::app",
+            "JsonStore",
+            "rmcp::",
+            "std::fs",
+            "crate::domain::rules",
+        ],
+    ),
+    (
+        "src/config/",
+        &[
+            "crate::store",
+            "crate::tracker",
+            "crate::mcp",
+            "crate::web",
+            "crate::app",
+            "std::net",
+            "tokio::",
+        ],
+    ),
+    ("src/", &["println!", "eprintln!", "std::process::exit", "todo!(", "unimplemented!("]),
+];
+
+#[test]
+fn each_module_knows_only_those_above_its_line() {
+    for (name, text) in sources("src") {
+        for (room, words) in FORBIDDEN {
+            for word in words.iter().filter(|_| name.starts_with(room)) {
+                assert!(!text.contains(word), "{name} must not know {word}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_json_store_reaches_the_disk_through_one_file() {
+    for (name, text) in sources("src/store") {
+        if name != "src/store/json/fs.rs" {
+            assert!(!text.contains("fs::read") && !text.contains("OpenOptions"), "{name}");
+            assert!(!text.contains("std::fs::{self"), "{name}");
+        }
+    }
+}
+
+#[test]
+fn every_module_says_what_it_is_for() {
+    for (name, text) in everything() {
+        assert!(text.starts_with("//! "), "{name} begins without a line of //!");
+    }
+}
