@@ -103,3 +103,29 @@ fn an_edit_by_hand_between_two_calls_is_taken_up() {
     assert_eq!((&issue["title"], &issue["id"]), (&json!("typo"), &json!(id)));
     assert_eq!(issues_on_disk(directory.path())[0]["title"], "typo");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_lock_file_that_is_cleaned_away_while_it_is_waited_for_is_made_anew() {
+    let directory = directory();
+    let path = directory.path().join("issues.json.lock");
+    let mut client = Client::start(directory.path());
+    client.add("first", "bug");
+    let old = fs::File::open(&path).unwrap();
+    old.lock().unwrap();
+    let add =
+        json!({ "title": "second", "description": "", "classification": "bug", "agent": "a" });
+    let waiting = client.ask_tool("add_issue", add);
+    client.request("ping", json!({}));
+    fs::remove_file(&path).unwrap();
+    let new = fs::File::create(&path).unwrap();
+    new.lock().unwrap();
+    // The client gets the old file's lock, which excludes nobody any more, and must not rely on it.
+    old.unlock().unwrap();
+    // Nothing tells that it waits again; a client that did not would be done long before this ends.
+    thread::sleep(std::time::Duration::from_millis(300));
+    assert_eq!(issues_on_disk(directory.path()).len(), 1);
+    new.unlock().unwrap();
+    client.answer(waiting).unwrap().ok();
+    assert_eq!(issues_on_disk(directory.path()).len(), 2);
+}

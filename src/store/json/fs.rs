@@ -184,20 +184,16 @@ impl FileSystem for RealFileSystem {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Lock> {
-        let made =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-        let file = match made {
-            // Another user's lock file can be locked without the right to write to it.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                File::open(path).map_err(|_| error)?
-            }
-            made => made?,
-        };
         loop {
+            let file = open_lock_file(path)?;
             match file.lock() {
                 // flock(2) gives up when a signal arrives, and std does not try again.
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                locked => return locked.map(|()| Lock { _file: file }),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                locked => locked?,
+            }
+            // Somebody who cleans up may have removed the file meanwhile: others lock a new one.
+            if is_at(&file, path)? {
+                return Ok(Lock { _file: file });
             }
         }
     }
@@ -253,6 +249,31 @@ impl FileSystem for RealFileSystem {
             }
         }
     }
+}
+
+fn open_lock_file(path: &Path) -> io::Result<File> {
+    let made = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+    match made {
+        // Another user's lock file can be locked without the right to write to it.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            File::open(path).map_err(|_| error)
+        }
+        made => made,
+    }
+}
+
+/// Tells whether an open file is still the one of that name.
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let open = file.metadata()?;
+        Ok(fs::metadata(path)
+            .is_ok_and(|named| (named.dev(), named.ino()) == (open.dev(), open.ino())))
+    }
+    // Elsewhere an open file cannot be removed.
+    #[cfg(not(unix))]
+    Ok(file.metadata().is_ok() && path.exists())
 }
 
 /// The directory that a file is in; the working directory for a bare name.

@@ -1,14 +1,14 @@
 //! The store behind `issues.json`.
 //!
 //! Any number of processes share one file. A change goes through the one writer thread of its
-//! process ([`writer`]), which holds the lock file ([`fs::FileSystem::lock`]) while it looks whether
-//! somebody else changed the file, decides, and replaces the file ([`snapshot`]). Readers never take
+//! process (`writer`), which holds the lock file ([`fs::FileSystem::lock`]) while it looks whether
+//! somebody else changed the file, decides, and replaces the file (`snapshot`). Readers never take
 //! the lock: the file is only ever replaced whole, so what they find is always complete; a look at
 //! the file's metadata tells whether what they have in memory is still the newest.
 //!
 //! | file | what |
 //! |---|---|
-//! | `issues.json` | the issues, see [`format`] |
+//! | `issues.json` | the issues, see [`mod@format`] |
 //! | `issues.json.lock` | the lock of a commit; empty, never deleted |
 //! | `.issues.json.*.tmp` | a replacement that is being written; left behind only by a process that was killed, and removed by the next one that writes |
 
