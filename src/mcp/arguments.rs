@@ -1,7 +1,8 @@
-//! Checking what a caller gave a tool, so that one answer names everything that is wrong with it.
+//! Checking the form of what a caller gave a tool, so that one answer names all that is wrong with it.
 //!
 //! The check reads the tool's own input schema, and so the caller is held to exactly what it was
 //! told. It covers what [`schema`](super::schema) produces: an object of strings, words and integers.
+//! What the strings may say is checked by the types of the domain afterwards.
 
 use rmcp::model::JsonObject;
 use serde_json::Value;

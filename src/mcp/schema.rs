@@ -58,9 +58,9 @@ impl Transform for Plain {
     }
 }
 
-/// Implements the schema of a type that is a string for clients.
+/// Implements the schema of types that are strings for clients.
 macro_rules! string_schema {
-    ($($name:ident),+) => {
+    ($($name:ident = $schema:expr,)+) => {
         $(impl JsonSchema for $name {
             fn inline_schema() -> bool {
                 true
@@ -71,30 +71,27 @@ macro_rules! string_schema {
             }
 
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({ "type": "string" })
+                $schema
             }
         })+
     };
 }
-string_schema!(Title, Description, CommentText, AgentName, IssueRef);
-
-/// Implements the schema of an enum of words.
-macro_rules! word_schema {
-    ($($name:ident),+) => {
-        $(impl JsonSchema for $name {
-            fn inline_schema() -> bool {
-                true
-            }
-
-            fn schema_name() -> Cow<'static, str> {
-                stringify!($name).into()
-            }
-
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                let words: Vec<&str> = $name::ALL.iter().map(|word| word.as_str()).collect();
-                json_schema!({ "type": "string", "enum": words })
-            }
-        })+
-    };
+string_schema! {
+    Title = any_string(),
+    Description = any_string(),
+    CommentText = any_string(),
+    AgentName = any_string(),
+    IssueRef = any_string(),
+    Status = one_of(Self::ALL, Self::as_str),
+    Classification = one_of(Self::ALL, Self::as_str),
+    Resolution = one_of(Self::ALL, Self::as_str),
 }
-word_schema!(Status, Classification, Resolution);
+
+fn any_string() -> Schema {
+    json_schema!({ "type": "string" })
+}
+
+fn one_of<T: Copy>(all: &[T], word: fn(T) -> &'static str) -> Schema {
+    let words: Vec<&str> = all.iter().copied().map(word).collect();
+    json_schema!({ "type": "string", "enum": words })
+}

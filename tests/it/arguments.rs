@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, directory, id, issue_json, issues_on_disk, write_issues};
+use crate::support::{Client, TOOLS, directory, id, issue_json, issues_on_disk, write_issues};
 
 /// Complete arguments of a tool, as far as they are required.
 fn complete(tool: &str) -> Value {
@@ -84,16 +84,6 @@ fn wrong_values() -> Vec<(&'static str, &'static str, Value, &'static [&'static 
     }
     cases
 }
-
-const TOOLS: [&str; 7] = [
-    "add_issue",
-    "list_issues",
-    "get_next_issue",
-    "return_issue",
-    "complete_issue",
-    "get_next_review_item",
-    "close_issue",
-];
 
 /// A client on a store with an issue, and two whose ids begin alike.
 fn client(directory: &std::path::Path) -> Client {

@@ -90,6 +90,8 @@ fn starting_reading_and_finding_nothing_leave_no_trace_on_disk() {
     let directory = directory();
     let mut agent = Client::start(directory.path());
     agent.call("list_issues", json!({})).ok();
+    agent.call("get_next_issue", json!({ "agent": "a" })).ok();
+    agent.call("get_next_review_item", json!({ "agent": "a" })).ok();
     crate::support::get(agent.port(), "/");
     assert!(names(directory.path()).is_empty());
     agent.add("t", "bug");

@@ -2,20 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, ait, directory};
+use crate::support::{Client, TOOLS, ait, directory};
 
 /// The most bytes of the whole answer to `tools/list`, which every agent reads in every session.
 const MAX_BYTES: usize = 4_800;
-
-const NAMES: [&str; 7] = [
-    "add_issue",
-    "list_issues",
-    "get_next_issue",
-    "return_issue",
-    "complete_issue",
-    "get_next_review_item",
-    "close_issue",
-];
 
 #[test]
 fn the_seven_tools_in_their_order_each_as_its_snapshot_says() {
@@ -23,7 +13,7 @@ fn the_seven_tools_in_their_order_each_as_its_snapshot_says() {
     let list = Client::start(directory.path()).request("tools/list", json!({}));
     let tools = list["tools"].as_array().unwrap();
     let names: Vec<_> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(names, NAMES);
+    assert_eq!(names, TOOLS);
     for tool in tools {
         insta::assert_json_snapshot!(format!("tool_{}", tool["name"].as_str().unwrap()), tool);
     }

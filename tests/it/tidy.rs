@@ -15,7 +15,10 @@ fn sources(below: &str) -> Vec<(String, String)> {
         for entry in fs::read_dir(&directory).unwrap() {
             let path: PathBuf = entry.unwrap().path();
             if path.is_dir() {
-                directories.push(path);
+                // Packages of other people.
+                if path.file_name().is_some_and(|name| name != "node_modules") {
+                    directories.push(path);
+                }
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 let name = path.strip_prefix(root).unwrap().to_str().unwrap().replace('\\', "/");
                 files.push((name, fs::read_to_string(&path).unwrap()));

@@ -15,6 +15,17 @@ use serde_json::{Value, json};
 /// Longer than anything takes on a busy machine; a test that needs it all has failed.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The tools, in the order in which they are listed.
+pub const TOOLS: [&str; 7] = [
+    "add_issue",
+    "list_issues",
+    "get_next_issue",
+    "return_issue",
+    "complete_issue",
+    "get_next_review_item",
+    "close_issue",
+];
+
 /// The binary under test with a clean environment, its pages on a port that the system picks.
 pub fn ait(directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ait"));

@@ -1,0 +1,96 @@
+// Arguments that a tool must refuse: with a text that says what is wrong, and without any effect.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { TOOLS } from './expected.mjs';
+import { check } from './scenario.mjs';
+import { refused } from './session.mjs';
+
+const LONG_TEXT = 'x'.repeat(100_001);
+
+const AGENTS = [
+  [{ agent: 'a'.repeat(201) }, /\bagent\b.*\b200\b/],
+  [{ agent: ' \t' }, /\bagent\b.*\b200\b/],
+];
+
+const COMMENTS = [
+  [{ comment: LONG_TEXT }, /\bcomment\b.*100,?000/],
+  [{ comment: ' \n' }, /\bcomment\b.*100,?000/],
+];
+
+const REFERENCES = [
+  [{ issue_id: '3f2a9c1' }, /3f2a9c1.*\b8\b.*list_issues/],
+  [{ issue_id: 'the first one' }, /the first one.*\b8\b.*list_issues/],
+  [{ issue_id: '00000000-0000-4000-8000-000000000000' }, /00000000.*list_issues/],
+];
+
+const CLASSIFICATION = [{ classification: 'task' }, /task.*bug.*improvement.*feature/];
+
+/** Arguments that break a limit, by tool, and what the answer must say. */
+const LIMITS = {
+  add_issue: [
+    [{ title: 't'.repeat(501) }, /\btitle\b.*\b500\b/],
+    [{ title: ' ' }, /\btitle\b.*\b500\b/],
+    [{ title: 'two\nlines' }, /\btitle\b.*\bline\b/],
+    [{ description: LONG_TEXT }, /\bdescription\b.*100,?000/],
+    CLASSIFICATION,
+    ...AGENTS,
+  ],
+  list_issues: [
+    [{ status: 'open' }, /open.*created.*in_progress.*completed.*in_review.*closed.*rejected/],
+    [{ skip: -1 }, /\bskip\b.*\b0\b.*-1/],
+    [{ skip: 0.5 }, /\bskip\b.*integer.*0\.5/],
+    [{ take: 0 }, /\btake\b.*\b1\b.*\b500\b/],
+    [{ take: 501 }, /\btake\b.*\b1\b.*\b500\b/],
+    CLASSIFICATION,
+    ...REFERENCES,
+  ],
+  get_next_issue: [CLASSIFICATION, ...AGENTS],
+  return_issue: [...REFERENCES, ...COMMENTS, ...AGENTS],
+  complete_issue: [...REFERENCES, ...COMMENTS, ...AGENTS],
+  get_next_review_item: [...AGENTS],
+  close_issue: [
+    [{ resolution: 'done' }, /done.*closed.*rejected/],
+    ...REFERENCES,
+    ...COMMENTS,
+    ...AGENTS,
+  ],
+};
+
+/** Gives every tool arguments that are missing, unknown, of a wrong type or beyond a limit. */
+export async function badArguments(session, directory, issue_id) {
+  const good = {
+    title: 'A title',
+    description: '',
+    classification: 'bug',
+    agent: 'developer',
+    issue_id,
+    comment: 'A comment',
+    resolution: 'closed',
+    status: 'created',
+    skip: 0,
+    take: 1,
+  };
+  const store = join(directory, 'issues.json');
+  const before = readFileSync(store);
+  for (const [tool, { required, optional }] of Object.entries(TOOLS)) {
+    const given = Object.fromEntries(required.map((name) => [name, good[name]]));
+    const refuses = (change, ...patterns) =>
+      refused(session, tool, { ...given, ...change }, new RegExp(tool), ...patterns);
+    for (const name of required) {
+      // Left out of the message: an attribute that is undefined is not a part of JSON.
+      await refuses({ [name]: undefined }, new RegExp(`\\b${name}\\b.*missing`));
+    }
+    for (const name of [...required, ...optional]) {
+      const otherType = typeof good[name] === 'string' ? 17 : `${good[name]}`;
+      for (const wrong of [otherType, [good[name]], { value: good[name] }, true]) {
+        await refuses({ [name]: wrong }, new RegExp(`\\b${name}\\b.* must be `));
+      }
+      // All that is wrong is told at once, with what the tool takes.
+      const named = new RegExp(`\\b${name}\\b.* must be `);
+      await refuses({ [name]: otherType, priority: 1 }, named, /\bpriority\b/);
+    }
+    for (const [broken, pattern] of LIMITS[tool]) await refuses(broken, pattern);
+  }
+  check.ok(readFileSync(store).equals(before), 'a call that is refused changes nothing');
+}

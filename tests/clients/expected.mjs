@@ -1,0 +1,43 @@
+// What the tracker promises its clients: the tools and the public format of an issue.
+
+/** The id of an issue that was filed here: a UUID, version 4, in lower case. */
+export const ID = /[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/;
+
+/** ISO 8601 in UTC with milliseconds: the one form of time in the public format. */
+export const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/;
+
+/** Each tool, in the order of `tools/list`: the parameters it must be given, and the others. */
+export const TOOLS = {
+  add_issue: { required: ['title', 'description', 'classification', 'agent'], optional: [] },
+  list_issues: {
+    required: [],
+    optional: ['status', 'classification', 'skip', 'take', 'issue_id'],
+  },
+  get_next_issue: { required: ['agent'], optional: ['classification'] },
+  return_issue: { required: ['issue_id', 'comment', 'agent'], optional: [] },
+  complete_issue: { required: ['issue_id', 'comment', 'agent'], optional: [] },
+  get_next_review_item: { required: ['agent'], optional: [] },
+  close_issue: { required: ['issue_id', 'resolution', 'comment', 'agent'], optional: [] },
+};
+
+/** The names of the tools, in the order in which clients must be told of them. */
+export const TOOL_NAMES = Object.keys(TOOLS);
+
+/** The attributes of a whole issue, in their order. */
+export const ISSUE_KEYS = [
+  'id',
+  'title',
+  'description',
+  'classification',
+  'createdAt',
+  'modifiedAt',
+  'status',
+  'history',
+  'comments',
+];
+
+/** The attributes of an issue in a list, in their order. */
+export const ROW_KEYS = ['id', 'title', 'classification', 'status', 'createdAt'];
+
+/** A return as the history calls it. Retry guards count it: it is a part of the file format. */
+export const RETURN = 'Issue returned to created status';
