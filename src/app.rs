@@ -17,10 +17,10 @@ use crate::store::JsonStore;
 use crate::tracker::Tracker;
 use crate::web;
 
-/// How long pages that are being served may take to end.
-const LAST_PAGES: Duration = Duration::from_millis(300);
-/// How long changes that are being written may take to end.
-const LAST_CHANGES: Duration = Duration::from_millis(500);
+/// How long pages and changes that are under way may take to end.
+const LAST_WORK: Duration = Duration::from_millis(300);
+/// How long the store may take to say, in the end, whether it can be read.
+const LAST_LOOK: Duration = Duration::from_millis(200);
 
 /// Runs the tracker until its client is gone or a signal comes.
 ///
@@ -54,9 +54,12 @@ async fn serve_pages(config: &Config, tracker: Tracker, shutdown: CancellationTo
             program.display(),
         );
     }
-    let pages = tokio::spawn(web::serve(listener, tracker.clone(), shutdown.clone()));
-    shutdown.cancelled().await;
-    end(tracker, Some(pages)).await;
+    let mut pages = tokio::spawn(web::serve(listener, tracker.clone(), shutdown.clone()));
+    tokio::select! {
+        () = shutdown.cancelled() => {}
+        ended = &mut pages => return Ok(ended??),
+    }
+    end(&tracker, pages).await;
     Ok(())
 }
 
@@ -76,14 +79,17 @@ async fn serve_agent(config: &Config, tracker: Tracker, shutdown: CancellationTo
     let (input, output) = rmcp::transport::io::stdio_pipes();
     let served = mcp::stdio::serve(McpServer::new(tracker.clone()), input, output, shutdown).await;
     ending.cancel();
-    end(tracker.clone(), Some(pages)).await;
+    end(&tracker, pages).await;
     served?;
-    tracker.counts().await.context("the agent was not served as it should have been")?;
+    // A store that is still being read is not called bad.
+    if let Ok(Err(error)) = tokio::time::timeout(LAST_LOOK, tracker.counts()).await {
+        return Err(error).context("the agent was not served as it should have been");
+    }
     Ok(())
 }
 
 /// Serves the pages until `shutdown`; a port that is taken is no reason to stop serving the agent.
-async fn pages_beside(port: u16, tracker: Tracker, shutdown: CancellationToken) -> io::Result<()> {
+async fn pages_beside(port: u16, tracker: Tracker, shutdown: CancellationToken) {
     let served = async {
         let listener = listen(port).await?;
         tracing::info!("pages: http://localhost:{}", listener.local_addr()?.port());
@@ -92,7 +98,6 @@ async fn pages_beside(port: u16, tracker: Tracker, shutdown: CancellationToken) 
     if let Err(error) = served.await {
         tracing::warn!("no pages from this process: {error:#}");
     }
-    Ok(())
 }
 
 async fn listen(port: u16) -> Result<TcpListener> {
@@ -108,13 +113,11 @@ async fn listen(port: u16) -> Result<TcpListener> {
 }
 
 /// Lets pages and changes that are under way end, for a moment.
-async fn end(tracker: Tracker, pages: Option<JoinHandle<io::Result<()>>>) {
-    if let Some(pages) = pages {
-        // Pages change nothing: one that does not end in time is cut off.
-        let _ = tokio::time::timeout(LAST_PAGES, pages).await;
-    }
-    if tokio::time::timeout(LAST_CHANGES, tracker.close()).await.is_err() {
-        tracing::warn!("a change that was not answered may be lost: the store is busy");
+async fn end<T>(tracker: &Tracker, pages: JoinHandle<T>) {
+    let work = async { tokio::join!(tracker.close(), pages) };
+    // A page that does not end in time is cut off; a change is not answered then.
+    if tokio::time::timeout(LAST_WORK, work).await.is_err() {
+        tracing::debug!("ended before all pages and changes that were under way");
     }
 }
 

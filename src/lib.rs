@@ -9,6 +9,7 @@
 //! | module | what it owns |
 //! |---|---|
 //! | [`domain`] | the issue and its lifecycle: pure values and rules |
+//! | `json_text` | mending JSON that another program cut within a character |
 //! | [`store`] | keeping issues: the trait, the state in memory, the JSON file |
 //! | [`tracker`] | the use cases, one method for each operation; the clock and the ids |
 //! | [`mcp`], [`web`] | the two faces: tools for agents, pages for people |
@@ -27,6 +28,7 @@
 pub mod app;
 pub mod config;
 pub mod domain;
+mod json_text;
 pub mod mcp;
 pub mod store;
 pub mod tracker;

@@ -12,7 +12,8 @@ use crate::domain::{
     AgentName, Classification, Command, CommentText, Counts, Description, Issue, IssueId, IssueRef,
     Page, Query, Resolution, Timestamp, Title,
 };
-use crate::store::{Store, StoreError};
+use crate::store::Store;
+pub use crate::store::StoreError;
 
 /// The issue queue as its users see it.
 #[derive(Clone)]

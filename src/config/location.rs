@@ -3,7 +3,8 @@
 //! Agents work in subfolders and in linked worktrees of one git repository. Unless a file is named,
 //! the store is:
 //!
-//! 1. in a linked worktree, `issues.json` at the root of the main worktree;
+//! 1. in a linked worktree, `issues.json` at the root of the main worktree, or in the bare repository
+//!    where there is none;
 //! 2. else the nearest `issues.json` from the working directory up to the repository's root;
 //! 3. else the one to be made at that root;
 //! 4. outside a repository, the one in the working directory.
@@ -34,11 +35,8 @@ impl Location {
         let Some(repository) = Repository::around(working_directory) else {
             return Self::new(working_directory, "outside a repository: the working directory");
         };
-        if repository.linked {
-            return Self::new(
-                &repository.root,
-                "a linked worktree uses the store of its repository",
-            );
+        if let Some(reason) = repository.shared {
+            return Self::new(&repository.root, reason);
         }
         let inside = working_directory
             .ancestors()
@@ -63,27 +61,50 @@ impl Location {
 
 /// The git repository around a directory.
 struct Repository {
-    /// The root of the worktree; for a linked one, the place that all worktrees share.
+    /// The root of the worktree, or the place that all its worktrees share.
     root: PathBuf,
-    /// Whether the worktree is a linked one.
-    linked: bool,
+    /// Why the root is the only place to look at; `None` in an ordinary worktree.
+    shared: Option<&'static str>,
 }
 
 impl Repository {
     fn around(directory: &Path) -> Option<Self> {
         directory.ancestors().find_map(|root| {
             let mark = root.join(".git");
-            let metadata = fs::metadata(&mark).ok()?;
-            if metadata.is_dir() {
-                return Some(Self { root: root.to_owned(), linked: false });
+            if mark.is_dir() {
+                return Some(Self { root: root.to_owned(), shared: None });
+            }
+            if is_bare(root) {
+                return Some(Self { root: root.to_owned(), shared: Some("a bare repository") });
             }
             let git_directory = git_directory(&mark)?;
-            match shared_root(&git_directory) {
-                Some(shared) => Some(Self { root: shared, linked: true }),
-                // A submodule, or a repository that keeps its files elsewhere.
-                None => Some(Self { root: root.to_owned(), linked: false }),
-            }
+            Some(Self::of_git_file(root, &git_directory))
         })
+    }
+
+    /// The repository of a worktree whose `.git` is a file that names the git directory.
+    fn of_git_file(root: &Path, git_directory: &Path) -> Self {
+        if !git_directory.is_dir() {
+            let reason = "this worktree's root, because its repository is gone; set ISSUES_FILE";
+            return Self { root: root.to_owned(), shared: Some(reason) };
+        }
+        let Some(common) = common_directory(git_directory) else {
+            // A submodule, or a repository that keeps its files elsewhere.
+            return Self { root: root.to_owned(), shared: None };
+        };
+        match main_worktree(&common) {
+            Some(root) => {
+                Self { root, shared: Some("a linked worktree uses the store of its repository") }
+            }
+            None if is_bare(&common) => Self {
+                root: common,
+                shared: Some("a linked worktree of a bare repository uses the store in there"),
+            },
+            None => Self {
+                root: common,
+                shared: Some("a linked worktree whose main worktree is not known; set ISSUES_FILE"),
+            },
+        }
     }
 }
 
@@ -94,18 +115,40 @@ fn git_directory(mark: &Path) -> Option<PathBuf> {
     Some(mark.parent()?.join(target))
 }
 
-/// For the git directory of a linked worktree, the one place that all its worktrees share: the root
-/// of the main worktree, or the bare repository itself where there is no main worktree.
-fn shared_root(git_directory: &Path) -> Option<PathBuf> {
+/// For the git directory of a linked worktree, the one that all its worktrees share.
+fn common_directory(git_directory: &Path) -> Option<PathBuf> {
     let common = fs::read_to_string(git_directory.join("commondir")).ok()?;
-    let common = fs::canonicalize(git_directory.join(common.trim())).ok()?;
-    let parent = common.parent()?;
-    let is_main_worktree = common.file_name().is_some_and(|name| name == ".git")
-        || git_directory_of(parent).is_some_and(|target| target == common);
-    Some(if is_main_worktree { parent.to_owned() } else { common })
+    fs::canonicalize(git_directory.join(common.trim())).ok()
 }
 
-/// The git directory that a worktree's `.git` file points to, links resolved.
-fn git_directory_of(root: &Path) -> Option<PathBuf> {
-    fs::canonicalize(git_directory(&root.join(".git"))?).ok()
+/// The root of the main worktree of a git directory, where it can be told: the setting
+/// `core.worktree`, which submodules have; else the directory around `.git`; else the one whose
+/// `.git` file leads here.
+fn main_worktree(common: &Path) -> Option<PathBuf> {
+    if let Some(worktree) = setting(common, "worktree") {
+        return fs::canonicalize(common.join(worktree)).ok();
+    }
+    let parent = common.parent()?;
+    let leads_here = |target: PathBuf| fs::canonicalize(target).is_ok_and(|it| it == common);
+    let is_around = common.file_name().is_some_and(|name| name == ".git")
+        || git_directory(&parent.join(".git")).is_some_and(leads_here);
+    is_around.then(|| parent.to_owned())
+}
+
+/// Tells whether a directory is a git directory that says it has no worktree of its own.
+fn is_bare(directory: &Path) -> bool {
+    directory.join("HEAD").is_file()
+        && directory.join("objects").is_dir()
+        && setting(directory, "bare").is_some_and(|value| value == "true")
+}
+
+/// The value of a key in the section `[core]` of a git directory's configuration.
+fn setting(git_directory: &Path, key: &str) -> Option<String> {
+    let text = fs::read_to_string(git_directory.join("config")).ok()?;
+    let core = text.lines().map(str::trim).skip_while(|line| *line != "[core]").skip(1);
+    let mut settings =
+        core.take_while(|line| !line.starts_with('[')).filter_map(|line| line.split_once('='));
+    settings
+        .find(|(name, _)| name.trim() == key)
+        .map(|(_, value)| value.trim().trim_matches('"').to_owned())
 }

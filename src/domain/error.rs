@@ -1,5 +1,6 @@
 //! Why a command is refused, and what the caller can do instead.
 
+use super::text::shortened;
 use super::{IssueId, Status};
 
 /// A refusal by the rules. The text names the thing and the way out.
@@ -86,11 +87,7 @@ impl DomainError {
 
     pub(crate) fn invalid_reference(given: &str) -> Self {
         const SHOWN_CHARS: usize = 60;
-        let mut shown: String = given.chars().take(SHOWN_CHARS).collect();
-        if shown.len() < given.len() {
-            shown.push('…');
-        }
-        Self::InvalidReference { given: shown }
+        Self::InvalidReference { given: shortened(given, SHOWN_CHARS) }
     }
 }
 

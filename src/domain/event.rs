@@ -1,6 +1,6 @@
 //! What happened: the facts that a store keeps, and the only way in which an issue changes.
 
-use super::{Classification, Comment, HistoryEntry, Issue, IssueId, Status, Timestamp};
+use super::{Classification, Comment, Extra, HistoryEntry, Issue, IssueId, Status, Timestamp};
 
 /// One change of one issue, decided by [`rules`](super::rules).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -111,7 +111,7 @@ impl Event {
             status: Status::Created,
             history: Vec::new(),
             comments: Vec::new(),
-            extra: None,
+            extra: Extra::default(),
         };
         self.apply(&mut issue);
         Some(issue)
@@ -125,14 +125,14 @@ impl Event {
             timestamp: self.at,
             agent: self.agent.clone(),
             action: self.kind.action().to_owned(),
-            extra: None,
+            extra: Extra::default(),
         });
         if let Some(text) = self.kind.comment() {
             issue.comments.push(Comment {
                 timestamp: self.at,
                 agent: self.agent.clone(),
                 text: text.to_owned(),
-                extra: None,
+                extra: Extra::default(),
             });
         }
     }

@@ -7,14 +7,9 @@ use std::fmt;
 
 use serde::de::{self, MapAccess};
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Map, Value};
+use serde_json::value::RawValue;
 
-use super::{IssueId, Timestamp};
-
-/// The keys of an object that this version does not know, kept as they were found.
-///
-/// Boxed, because nearly every issue has none.
-pub type Extra = Option<Box<Map<String, Value>>>;
+use super::{Extra, IssueId, Timestamp};
 
 /// Declares an enum whose values are lower-case words in JSON.
 macro_rules! words {
@@ -186,13 +181,13 @@ macro_rules! read_keeping_unknown_keys {
 
                     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<$name, A::Error> {
                         $(let mut $field = None;)+
-                        let mut extra: Extra = None;
+                        let mut extra = Extra::default();
                         while let Some(key) = map.next_key::<String>()? {
                             let twice = match key.as_str() {
                                 $($key => $field.replace(map.next_value()?).is_some(),)+
                                 _ => {
-                                    let value = map.next_value()?;
-                                    extra.get_or_insert_default().insert(key.clone(), value).is_some()
+                                    let value: Box<RawValue> = map.next_value()?;
+                                    !extra.insert(key.clone(), value)
                                 }
                             };
                             if twice {
@@ -250,9 +245,9 @@ mod tests {
     #[test]
     fn unknown_keys_are_kept_at_every_level_in_their_order() {
         let with_extra = PLAIN
-            .replace(r#""action":"x""#, r#""action":"x","z":[1,{"q":null}],"a":2"#)
+            .replace(r#""action":"x""#, r#""action":"x","z":[1,{ "q":null}],"a":2.50"#)
             .replace(r#""text":"x""#, r#""text":"x","votes":3"#)
-            .replace(r#"}]}"#, r#"}],"priority":"high","labels":["b","a"]}"#);
+            .replace(r#"}]}"#, r#"}],"priority":12345678901234567890123,"labels":["b",1e400]}"#);
         let issue: Issue = serde_json::from_str(&with_extra).unwrap();
         assert_eq!(serde_json::to_string(&issue).unwrap(), with_extra);
     }

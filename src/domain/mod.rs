@@ -7,6 +7,7 @@
 pub mod command;
 pub mod error;
 pub mod event;
+pub mod extra;
 pub mod id;
 pub mod issue;
 pub mod query;
@@ -17,8 +18,9 @@ pub mod time;
 pub use command::{Command, Resolution, Selection};
 pub use error::DomainError;
 pub use event::{Event, EventKind};
+pub use extra::Extra;
 pub use id::{IssueId, IssueRef};
-pub use issue::{Classification, Comment, Extra, HistoryEntry, Holder, Issue, Status};
+pub use issue::{Classification, Comment, HistoryEntry, Holder, Issue, Status};
 pub use query::{Counts, Order, Page, Query};
 pub use text::{AgentName, CommentText, Description, Title};
 pub use time::Timestamp;

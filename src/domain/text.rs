@@ -130,6 +130,14 @@ fn at_most(field: &'static str, text: String, limit: usize) -> Result<String, Do
     Ok(text)
 }
 
+/// A text of at most so many characters: cut, with an ellipsis in the place of the rest.
+pub fn shortened(text: &str, max_chars: usize) -> String {
+    match text.char_indices().nth(max_chars) {
+        Some((cut, _)) => format!("{}…", &text[..cut]),
+        None => text.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,6 +174,13 @@ mod tests {
             assert!(CommentText::try_from(blank).is_err());
             assert!(Description::try_from(blank).is_ok());
         }
+    }
+
+    #[test]
+    fn a_text_is_cut_between_characters_and_only_where_it_is_too_long() {
+        assert_eq!(shortened("äöü", 3), "äöü");
+        assert_eq!(shortened("äöüß", 3), "äöü…");
+        assert_eq!(shortened("", 0), "");
     }
 
     #[test]

@@ -7,7 +7,12 @@
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
-/// Checks arguments against the schema of a tool, and takes out the optional ones that are `null`.
+use crate::domain::text::shortened;
+
+/// Checks arguments against the schema of a tool.
+///
+/// Takes out the optional ones that are `null`, and gives whole numbers that were written with a
+/// decimal point (`10.0`), which JSON Schema calls integers too, the form of integers.
 ///
 /// # Errors
 ///
@@ -24,13 +29,24 @@ pub(super) fn check(
         _ => Vec::new(),
     };
     arguments.retain(|name, value| !value.is_null() || !properties.contains_key(name));
+    for value in arguments.values_mut() {
+        if let Some(whole) =
+            value.as_f64().filter(|n| value.is_f64() && *n >= 0.0 && n.fract() == 0.0)
+        {
+            *value = Value::from(whole as u64);
+        }
+    }
     let missing = required.iter().filter(|name| !arguments.contains_key(**name));
     let mut problems: Vec<String> = missing.map(|name| format!("`{name}` is missing")).collect();
     for (name, value) in arguments.iter() {
         match properties.get(name) {
-            None => problems.push(format!("`{name}` is not a parameter")),
+            None => problems.push(format!("`{}` is not a parameter", shown(name))),
             Some(property) if !fits(property, value) => {
-                problems.push(format!("`{name}` must be {}, not {}", form(property), shown(value)));
+                problems.push(format!(
+                    "`{name}` must be {}, not {}",
+                    form(property),
+                    shown(&value.to_string())
+                ));
             }
             Some(_) => {}
         }
@@ -87,12 +103,8 @@ fn bounds(property: &Value) -> (u64, Option<u64>) {
     (bound("minimum").unwrap_or(0), bound("maximum"))
 }
 
-/// A value as it was given, cut where it is long.
-fn shown(value: &Value) -> String {
+/// A value or a name as it was given, cut where it is long.
+fn shown(given: &str) -> String {
     const SHOWN_CHARS: usize = 60;
-    let text = value.to_string();
-    match text.char_indices().nth(SHOWN_CHARS) {
-        Some((cut, _)) => format!("{}…", &text[..cut]),
-        None => text,
-    }
+    shortened(given, SHOWN_CHARS)
 }

@@ -4,7 +4,7 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use serde::Serialize;
 
 use crate::domain::Issue;
-use crate::store::StoreError;
+use crate::tracker::StoreError;
 
 /// Why a call did nothing, or not for certain: a text that names what failed, what was expected and
 /// what to call next.
@@ -30,7 +30,9 @@ pub(super) fn call_tool_result(tool: &str, outcome: Result<String, Failure>) -> 
 
 /// A value as JSON without indentation.
 pub(super) fn json(value: &impl Serialize) -> Result<String, Failure> {
-    serde_json::to_string(value)
+    // By way of a `Value`, because unknown keys of an issue have the white space of their file.
+    serde_json::to_value(value)
+        .map(|value| value.to_string())
         .map_err(|error| Failure(format!("the answer is not JSON: {error}")))
 }
 

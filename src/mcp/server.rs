@@ -5,8 +5,9 @@ use std::panic::AssertUnwindSafe;
 use futures::future::FutureExt;
 use rmcp::ServerHandler;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestMethod,
-    CompleteRequestParams, CompleteResult, ErrorData, Implementation, ListPromptsRequestMethod,
+    CacheScope, CallToolRequestMethod, CallToolRequestParams, CallToolResponse,
+    CompleteRequestMethod, CompleteRequestParams, CompleteResult, ConstString, CustomRequest,
+    CustomResult, ErrorCode, ErrorData, Implementation, ListPromptsRequestMethod,
     ListPromptsResult, ListResourceTemplatesRequestMethod, ListResourceTemplatesResult,
     ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
     ProtocolVersion, ServerCapabilities, ServerConfig, Tool,
@@ -15,14 +16,15 @@ use rmcp::service::{RequestContext, RoleServer};
 
 use super::result::{Failure, call_tool_result};
 use super::tools::{Answer, Toolbox};
+use crate::domain::text::shortened;
 use crate::tracker::Tracker;
-
-/// The name by which the server introduces itself.
-pub const SERVER_NAME: &str = "agent-issue-tracker";
 
 /// How long clients may keep the list of tools, which is the same for everybody and changes only
 /// with the version of the server.
 const TOOLS_TTL_MS: u64 = 3_600_000;
+
+/// How much of a wrong value an error repeats.
+const SHOWN_CHARS: usize = 60;
 
 /// What the server tells every agent that connects: the workflow across the tools.
 const INSTRUCTIONS: &str = "\
@@ -70,7 +72,7 @@ impl McpServer {
 
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
-        let identity = Implementation::new(SERVER_NAME, env!("CARGO_PKG_VERSION"))
+        let identity = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
             .with_title("Agent issue tracker");
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(identity)
@@ -91,7 +93,7 @@ impl ServerHandler for McpServer {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.toolbox.tool(name)
+        self.toolbox.tools().into_iter().find(|tool| tool.name == name)
     }
 
     async fn call_tool(
@@ -101,16 +103,44 @@ impl ServerHandler for McpServer {
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
         let Some(answer) = self.toolbox.call(&request.name, self.tracker.clone(), arguments) else {
-            let names: Vec<_> = self.toolbox.tools().into_iter().map(|tool| tool.name).collect();
-            let message = format!("no tool {:?}: there are {}", request.name, names.join(", "));
+            let name = shortened(&request.name, SHOWN_CHARS);
+            let message = format!("no tool {name:?}: there are {}", self.toolbox.names());
             return Err(ErrorData::invalid_params(message, None));
         };
         let outcome = tokio::select! {
             outcome = answered(answer) => outcome,
             // Dropping the answer withdraws a command that was not decided yet.
-            () = context.ct.cancelled() => Err(Failure("the call was cancelled".to_owned())),
+            () = context.ct.cancelled() => Err(Failure(
+                "the call was cancelled; look with list_issues whether it took effect".to_owned(),
+            )),
         };
         Ok(call_tool_result(&request.name, outcome).into())
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        if request.method != CallToolRequestMethod::VALUE {
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None));
+        }
+        // A call whose parameters have another shape than the protocol says.
+        let params = request.params.unwrap_or_default();
+        let Some(tool) = params["name"].as_str().filter(|name| self.toolbox.has(name)) else {
+            let names = self.toolbox.names();
+            let message = format!("params must be an object whose `name` is one of {names}");
+            return Err(ErrorData::invalid_params(message, None));
+        };
+        let given = shortened(&params["arguments"].to_string(), SHOWN_CHARS);
+        let reason = format!("`arguments` must be an object with its parameters, not {given}");
+        let mut result = call_tool_result(tool, Err(Failure(reason)));
+        if context.protocol_version() < Some(ProtocolVersion::V_2026_07_28) {
+            result.result_type = None;
+        }
+        let result = serde_json::to_value(result);
+        let result = result.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        Ok(CustomResult::new(result))
     }
 
     // What is not offered is refused: the defaults would answer with empty lists.

@@ -1,11 +1,9 @@
 //! MCP over stdin and stdout, where the client is the parent process.
 //!
 //! stdout carries protocol frames and nothing else. The end of stdin means that the client is gone:
-//! what was asked before it is still answered, and then the server ends.
+//! what was asked before it is still answered, and then the server ends. A signal to end is treated
+//! as the end of stdin.
 
-use std::io;
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use rmcp::ServiceExt;
@@ -13,15 +11,22 @@ use rmcp::model::{ClientRequest, GetMeta, JsonRpcMessage};
 use rmcp::service::{RoleServer, RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::transport::async_rw::AsyncRwTransport;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{
+    AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, DuplexStream,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::McpServer;
+use crate::json_text;
 
 /// How long calls that were asked for before the end may go on undecided.
-const GRACE: Duration = Duration::from_millis(400);
+const GRACE: Duration = Duration::from_millis(250);
 /// How long answers may take to be written after that.
-const LAST_ANSWERS: Duration = Duration::from_millis(400);
+const LAST_ANSWERS: Duration = Duration::from_millis(250);
+/// The longest message, which is that of rmcp; of a longer one only parts are seen, and ignored.
+const MAX_LINE_BYTES: u64 = 16 << 20;
+/// How much may wait between stdin and the server.
+const PIPE_BYTES: usize = 64 << 10;
 
 /// Serves one client until its end of the input or until `shutdown`.
 ///
@@ -39,15 +44,13 @@ where
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let tracker = server.tracker().clone();
+    let (lines, input_lines) = tokio::io::duplex(PIPE_BYTES);
     let ended = shutdown.child_token();
-    let input = EndOfInput { input, terminated: false, ended: ended.clone() };
-    let transport = Introduced { inner: AsyncRwTransport::new_server(input, output), begun: false };
-    // The service cancels the token that it is given when it ends, so it gets one of its own.
-    let service = match server.serve_with_ct(transport, shutdown.child_token()).await {
+    tokio::spawn(forward(input, lines, ended.clone()));
+    let inner = AsyncRwTransport::new_server(input_lines, output);
+    let service = match server.serve(Introduced { inner, begun: false }).await {
         Ok(service) => service,
-        Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
-            return Ok(());
-        }
+        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         Err(error) => return Err(error),
     };
     let mut waiting = Box::pin(service.waiting());
@@ -63,36 +66,43 @@ where
     Ok(())
 }
 
-/// An input that tells when it has ended, and ends its last line.
-struct EndOfInput<R> {
-    input: R,
-    terminated: bool,
-    ended: CancellationToken,
-}
-
-impl<R: AsyncRead + Unpin> AsyncRead for EndOfInput<R> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let read = ready!(Pin::new(&mut self.input).poll_read(context, buffer));
-        let at_end = read.is_err() || buffer.filled().len() == before;
-        if at_end && read.is_ok() && !self.terminated && buffer.remaining() > 0 {
-            // A last message without a line feed is a message too.
-            self.terminated = true;
-            buffer.put_slice(b"\n");
-        } else if at_end {
-            self.ended.cancel();
-        }
-        Poll::Ready(read)
-    }
-}
-
-/// A transport that passes over notifications before the session has begun.
+/// Hands the lines of the input on until it ends or `ended` is cancelled, and cancels it then.
 ///
-/// They say nothing then, but rmcp would take one for a broken handshake and end the server.
+/// Each line is made fit to be parsed: a last one without a line feed is a message too, and a text
+/// that was cut within a character is no reason to leave a request without an answer.
+async fn forward(input: impl AsyncRead + Unpin, mut lines: DuplexStream, ended: CancellationToken) {
+    let mut input = BufReader::new(input);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let mut bounded = (&mut input).take(MAX_LINE_BYTES);
+        let read = tokio::select! {
+            read = bounded.read_until(b'\n', &mut line) => read,
+            () = ended.cancelled() => break,
+        };
+        if !read.is_ok_and(|bytes| bytes > 0) {
+            break;
+        }
+        if line.last() != Some(&b'\n') {
+            line.push(b'\n');
+        }
+        if let Err(invalid) = str::from_utf8(&line) {
+            tracing::debug!("a message is not UTF-8: {invalid}");
+            line = String::from_utf8_lossy(&line).into_owned().into_bytes();
+        }
+        if let Some(mended) = json_text::without_lone_surrogates(&line) {
+            line = mended;
+        }
+        if lines.write_all(&line).await.is_err() {
+            break;
+        }
+    }
+    ended.cancel();
+}
+
+/// A transport that passes over everything but requests before the session has begun.
+///
+/// It means nothing then, but rmcp would take it for a broken handshake and end the server.
 struct Introduced<T> {
     inner: T,
     begun: bool,
@@ -112,12 +122,12 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Introduced<T> {
         loop {
             let message = self.inner.receive().await?;
             match &message {
-                JsonRpcMessage::Notification(_) if !self.begun => {
-                    tracing::debug!("a notification before the session began was ignored");
+                JsonRpcMessage::Request(request) => self.begun |= begins_session(&request.request),
+                _ if self.begun => {}
+                _ => {
+                    tracing::debug!("a message before the session began was ignored");
                     continue;
                 }
-                JsonRpcMessage::Request(request) => self.begun |= begins_session(&request.request),
-                _ => {}
             }
             return Some(message);
         }

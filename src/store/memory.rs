@@ -67,16 +67,6 @@ impl IssueStore {
         Err(DomainError::AmbiguousReference { reference: reference.to_string(), candidates, count })
     }
 
-    /// The first filed of the issues in a status, of one classification or of any.
-    pub fn oldest(
-        &self,
-        status: Status,
-        classification: Option<Classification>,
-    ) -> Option<&Arc<Issue>> {
-        let position = self.matching(Some(status), classification).next()?;
-        Some(&self.issues[position])
-    }
-
     /// Decides a command on this state, for a claim on the oldest issue that waits for it.
     ///
     /// Gives `None` for a claim that finds nothing. The state does not change until the event is
@@ -93,8 +83,8 @@ impl IssueStore {
             },
             Selection::Named(reference) => self.find(reference)?,
             Selection::Oldest(status, classification) => {
-                match self.oldest(status, classification) {
-                    Some(issue) => issue,
+                match self.matching(Some(status), classification).next() {
+                    Some(position) => &self.issues[position],
                     None => return Ok(None),
                 }
             }

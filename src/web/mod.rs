@@ -1,7 +1,7 @@
 //! The face for people: read-only pages and the health probe over HTTP.
 //!
-//! Knows the tracker and the domain. It only reads: every method but GET and HEAD is refused before
-//! a route is looked for.
+//! Knows the tracker and the domain. It only reads: every method but GET and HEAD is refused, on
+//! every path.
 
 pub mod health;
 mod pages;
@@ -32,7 +32,7 @@ pub use port_owner::port_owner;
 const HEADERS: [(HeaderName, HeaderValue); 5] = [
     (
         header::SERVER,
-        HeaderValue::from_static(concat!("agent-issue-tracker/", env!("CARGO_PKG_VERSION"))),
+        HeaderValue::from_static(concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"))),
     ),
     (
         header::CONTENT_SECURITY_POLICY,

@@ -135,8 +135,10 @@ fn unknown_keys_survive_every_change() {
     let mut issue = issue_json(&id(1), "t", "created");
     issue["priority"] = json!({ "level": 1, "why": ["x", null] });
     issue["history"][0]["tool"] = json!("cli");
-    let document = json!({ "version": 7, "issues": [issue], "meta": { "owner": "team" } });
-    fs::write(directory.path().join("issues.json"), document.to_string()).unwrap();
+    let document =
+        json!({ "version": 7, "serial": "SERIAL", "issues": [issue], "meta": { "owner": "team" } });
+    let text = document.to_string().replace("\"SERIAL\"", "12345678901234567890123");
+    fs::write(directory.path().join("issues.json"), text).unwrap();
     let mut client = Client::start(directory.path());
     assert_eq!(
         client.call("get_next_issue", json!({ "agent": "a" })).issue()["priority"]["level"],
@@ -148,6 +150,8 @@ fn unknown_keys_survive_every_change() {
     assert_eq!((&kept["version"], &kept["meta"]), (&json!(7), &json!({ "owner": "team" })));
     assert_eq!(kept["issues"][0]["priority"], json!({ "level": 1, "why": ["x", null] }));
     assert_eq!(kept["issues"][0]["history"][0]["tool"], "cli");
+    let text = String::from_utf8(bytes).unwrap();
+    assert!(text.contains("12345678901234567890123"), "a number has changed: {text}");
 }
 
 #[test]
@@ -179,6 +183,13 @@ fn a_missing_directory_is_named_and_works_as_soon_as_it_is_there() {
     }
     assert_eq!(get(client.port(), "/health").status, 503);
     assert!(names(directory.path()).is_empty());
+    std::os::unix::fs::symlink("not/there/issues.json", directory.path().join("link.json"))
+        .unwrap();
+    let mut linked = Client::spawn(ait(directory.path()).args(["--file", "link.json"]));
+    linked.initialize();
+    let text = linked.call("list_issues", json!({})).refusal();
+    assert!(text.contains(missing.to_str().unwrap()), "{text}");
+    fs::remove_file(directory.path().join("link.json")).unwrap();
     fs::create_dir_all(&missing).unwrap();
     client.add("t", "bug");
     assert_eq!(issues_on_disk(&missing).len(), 1);
@@ -193,6 +204,64 @@ fn a_store_that_is_a_directory_is_refused() {
     let text = client.call("list_issues", json!({})).refusal();
     assert!(text.contains("not a regular file"), "{text}");
     assert_eq!(client.close().code(), Some(1));
+}
+
+#[test]
+fn a_file_that_vanishes_is_not_an_empty_store() {
+    let directory = directory();
+    let file = directory.path().join("issues.json");
+    let mut client = Client::start(directory.path());
+    client.add("t", "bug");
+    let content = fs::read(&file).unwrap();
+    fs::remove_file(&file).unwrap();
+    let add = json!({ "title": "t", "description": "", "classification": "bug", "agent": "a" });
+    for (tool, arguments) in [("list_issues", json!({})), ("add_issue", add)] {
+        let text = client.call(tool, arguments).refusal();
+        assert!(text.contains("is gone") && text.contains("{\"issues\": []}"), "{text}");
+    }
+    assert_eq!(get(client.port(), "/health").status, 503);
+    assert!(!file.exists());
+    fs::write(&file, content).unwrap();
+    assert_eq!(client.call("get_next_issue", json!({ "agent": "a" })).issue()["title"], "t");
+    fs::remove_dir_all(directory.path()).unwrap();
+    let text = client.call("list_issues", json!({})).refusal();
+    assert!(text.contains("does not exist: create it"), "{text}");
+    assert_eq!(client.close().code(), Some(1));
+}
+
+/// git replaces a file by removing it and writing it anew, in place.
+#[test]
+fn a_file_that_is_away_or_half_written_for_a_moment_is_waited_for() {
+    let directory = directory();
+    let file = directory.path().join("issues.json");
+    let mut client = Client::start(directory.path());
+    client.add("t", "bug");
+    let content = fs::read(&file).unwrap();
+    for between in [None, Some(&content[..content.len() / 2])] {
+        fs::remove_file(&file).unwrap();
+        if let Some(half) = between {
+            fs::write(&file, half).unwrap();
+        }
+        let asked = client.ask_tool("list_issues", json!({}));
+        fs::write(&file, &content).unwrap();
+        assert!(client.answer(asked).unwrap().ok().starts_with("{\"count\":1,"));
+    }
+}
+
+#[test]
+fn a_file_of_the_original_tracker_loads_and_keeps_its_bytes() {
+    let original = include_str!("../fixtures/original_tracker.json");
+    let directory = directory();
+    fs::write(directory.path().join("issues.json"), original).unwrap();
+    let mut client = Client::start(directory.path());
+    assert!(client.call("list_issues", json!({})).ok().starts_with("{\"count\":3,"));
+    let taken = client.call("get_next_issue", json!({ "agent": "a" })).issue();
+    assert_eq!(taken["id"], "5f0c1a52-93f7-4b5e-8d0b-1f6f6a2c9b17");
+    // A text that was cut within a character, as JavaScript writes it.
+    assert_eq!(taken["description"], "It shows \u{fffd}");
+    let written = fs::read_to_string(directory.path().join("issues.json")).unwrap();
+    let untouched = original.split_once("    {\n      \"id\": \"c9e2").unwrap().1;
+    assert!(written.contains(untouched.trim_end_matches(['\n', '}', ']', ' '])), "{written}");
 }
 
 #[cfg(unix)]

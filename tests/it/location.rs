@@ -74,8 +74,10 @@ fn worktrees_of_a_bare_repository_share_one_too() {
     let (_directory, root) = root();
     make(
         &root,
-        &["repo.git/worktrees/a", "repo.git/worktrees/b", "a", "b"],
+        &["repo.git/worktrees/a", "repo.git/worktrees/b", "repo.git/objects", "a", "b"],
         &[
+            ("repo.git/HEAD", "ref: refs/heads/main"),
+            ("repo.git/config", "[core]\n\tbare = true\n"),
             ("repo.git/worktrees/a/commondir", "../.."),
             ("repo.git/worktrees/b/commondir", "../.."),
             ("a/.git", "gitdir: ../repo.git/worktrees/a"),
@@ -85,6 +87,7 @@ fn worktrees_of_a_bare_repository_share_one_too() {
     for worktree in ["a", "b"] {
         assert_eq!(found_from(&root.join(worktree)).0, root.join("repo.git/issues.json"));
     }
+    assert_eq!(found_from(&root.join("repo.git/worktrees")).0, root.join("repo.git/issues.json"));
     // The common arrangement of a hidden bare repository that the parent directory points to.
     fs::rename(root.join("repo.git"), root.join(".bare")).unwrap();
     fs::write(root.join(".git"), "gitdir: ./.bare").unwrap();
@@ -103,6 +106,45 @@ fn a_submodule_is_a_repository_of_its_own() {
         &[("repo/sub/.git", "gitdir: ../.git/modules/sub\n"), ("repo/issues.json", "{}")],
     );
     assert_eq!(found_from(&root.join("repo/sub/src")).0, root.join("repo/sub/issues.json"));
+}
+
+#[test]
+fn a_worktree_of_a_submodule_uses_the_store_of_the_submodule() {
+    let (_directory, root) = root();
+    make(
+        &root,
+        &["repo/.git/modules/sub/worktrees/w", "repo/sub", "w"],
+        &[
+            ("repo/sub/.git", "gitdir: ../.git/modules/sub\n"),
+            (
+                "repo/.git/modules/sub/config",
+                "[core]\n\tbare = false\n\tworktree = ../../../sub\n[x]\n",
+            ),
+            ("repo/.git/modules/sub/worktrees/w/commondir", "../.."),
+            ("w/.git", "gitdir: ../repo/.git/modules/sub/worktrees/w"),
+        ],
+    );
+    assert_eq!(found_from(&root.join("w")).0, root.join("repo/sub/issues.json"));
+}
+
+#[test]
+fn where_the_main_worktree_cannot_be_told_the_reason_says_what_to_do() {
+    let (_directory, root) = root();
+    make(
+        &root,
+        &["elsewhere/git/worktrees/w", "w", "lost"],
+        &[
+            ("elsewhere/git/config", "[core]\n\tbare = false\n"),
+            ("elsewhere/git/worktrees/w/commondir", "../.."),
+            ("w/.git", "gitdir: ../elsewhere/git/worktrees/w"),
+            ("lost/.git", "gitdir: ../moved/.git/worktrees/lost"),
+        ],
+    );
+    for (place, store) in [("w", "elsewhere/git/issues.json"), ("lost", "lost/issues.json")] {
+        let (path, reason) = found_from(&root.join(place));
+        assert_eq!(path, root.join(store));
+        assert!(reason.contains("set ISSUES_FILE"), "{reason}");
+    }
 }
 
 #[test]

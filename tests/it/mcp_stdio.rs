@@ -96,11 +96,79 @@ fn a_notification_before_the_session_does_not_end_it() {
     let directory = directory();
     let mut client = Client::spawn(&mut ait(directory.path()));
     let stray = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
+    client.send(&json!({ "jsonrpc": "2.0", "id": 2, "result": {} }));
     client.send(&stray);
     client.request("server/discover", json!({ "_meta": meta() }));
     client.send(&stray);
     assert_eq!(client.initialize()["serverInfo"]["name"], "agent-issue-tracker");
     client.add("t", "bug");
+}
+
+#[test]
+fn a_call_of_the_wrong_shape_is_told_the_right_one() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    for arguments in [json!([1]), json!("x"), json!(5)] {
+        let params = json!({ "name": "list_issues", "arguments": arguments });
+        let result = client.request("tools/call", params);
+        assert_eq!((&result["isError"], result.get("resultType")), (&json!(true), None));
+        let text = result["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains("`arguments` must be an object"), "{text}");
+    }
+    for params in [json!({}), json!({ "name": 5 }), json!({ "name": "x", "arguments": 5 })] {
+        let error = client.request("tools/call", params);
+        assert_eq!(error["code"], -32602, "{error}");
+        assert!(error["message"].as_str().unwrap().contains("add_issue"), "{error}");
+    }
+}
+
+#[test]
+fn a_text_that_was_cut_within_a_character_is_answered_like_any_other() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    let call = |id: u64, title: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"add_issue","arguments":{{"title":"{title}","description":"","classification":"bug","agent":"a"}}}}}}"#
+        )
+    };
+    client.send_line(&call(100, r"cut \ud83d"));
+    client.answer(100).unwrap().ok();
+    assert_eq!(issues_on_disk(directory.path())[0]["title"], "cut \u{fffd}");
+    client.send_line(&call(101, r"whole \ud83d\ude00"));
+    client.answer(101).unwrap().ok();
+    assert_eq!(issues_on_disk(directory.path())[1]["title"], "whole \u{1f600}");
+}
+
+#[test]
+fn a_client_that_never_reads_the_log_is_served_on_and_can_end_the_process() {
+    let directory = directory();
+    let mut command = ait(directory.path());
+    let mut child = command.env("RUST_LOG", "trace").spawn().unwrap();
+    let (mut input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut frames = std::io::BufRead::lines(std::io::BufReader::new(output));
+    let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    writeln!(
+        input,
+        "{}",
+        json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello })
+    )
+    .unwrap();
+    frames.next().unwrap().unwrap();
+    // Each call logs more than 1 KB, and a pipe holds 64 KB.
+    for id in 1..=200 {
+        let params = json!({ "name": "list_issues", "arguments": { "issue_id": "x".repeat(500) } });
+        writeln!(
+            input,
+            "{}",
+            json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
+        )
+        .unwrap();
+        frames.next().unwrap().unwrap();
+    }
+    let start = Instant::now();
+    drop(input);
+    assert!(crate::support::wait(&mut child).success());
+    assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
 }
 
 #[test]

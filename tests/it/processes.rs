@@ -104,6 +104,63 @@ fn an_edit_by_hand_between_two_calls_is_taken_up() {
     assert_eq!(issues_on_disk(directory.path())[0]["title"], "typo");
 }
 
+#[test]
+fn a_lock_file_that_is_removed_again_and_again_costs_no_answered_change() {
+    let directory = directory();
+    let path = directory.path();
+    let ended = AtomicBool::new(false);
+    let filed: Vec<String> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..4)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut client = Client::start(path);
+                    let add = json!({ "title": "t", "description": "", "classification": "bug", "agent": "a" });
+                    // A refusal is a true answer too; only what was confirmed counts.
+                    let answers = (0..60).map(|_| client.call("add_issue", add.clone()));
+                    answers.filter(|answer| !answer.is_error).map(|answer| crate::support::id_in(&answer.text)).collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        let remover = scope.spawn(|| {
+            while !ended.load(Ordering::Relaxed) {
+                let _ = fs::remove_file(path.join("issues.json.lock"));
+                thread::sleep(std::time::Duration::from_millis(30));
+            }
+        });
+        let filed = workers.into_iter().map(|worker| worker.join());
+        let filed: Vec<_> = filed.collect();
+        ended.store(true, Ordering::Relaxed);
+        remover.join().unwrap();
+        filed.into_iter().flat_map(|filed| filed.unwrap()).collect()
+    });
+    let issues = issues_on_disk(path);
+    let kept: HashSet<_> = issues.iter().map(|issue| issue["id"].as_str().unwrap()).collect();
+    let lost = filed.iter().filter(|id| !kept.contains(id.as_str())).count();
+    assert_eq!(lost, 0, "of {} answered changes", filed.len());
+    assert!(filed.len() > 200, "only {} of 240 changes were made", filed.len());
+}
+
+#[test]
+fn stores_with_similar_names_in_one_directory_leave_each_other_alone() {
+    let directory = directory();
+    let start = |file: &str| {
+        let mut client =
+            Client::spawn(crate::support::ait(directory.path()).args(["--file", file]));
+        client.initialize();
+        client
+    };
+    fs::write(directory.path().join(".issues.json.aB3dE6.tmp"), "left by a dead process").unwrap();
+    for bystander in [".issues.json.bak.aB3dE6.tmp", ".issues.json.notes.tmp", ".issues.json.tmp"] {
+        fs::write(directory.path().join(bystander), "somebody else's").unwrap();
+    }
+    start("issues").add("t", "bug");
+    assert!(directory.path().join(".issues.json.aB3dE6.tmp").exists());
+    start("issues.json").add("t", "bug");
+    let left = names(directory.path());
+    let left: Vec<_> = left.iter().filter(|name| name.starts_with('.')).collect();
+    assert_eq!(left, [".issues.json.bak.aB3dE6.tmp", ".issues.json.notes.tmp", ".issues.json.tmp"]);
+}
+
 #[cfg(unix)]
 #[test]
 fn a_lock_file_that_is_cleaned_away_while_it_is_waited_for_is_made_anew() {

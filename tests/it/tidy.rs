@@ -123,6 +123,7 @@ const FORBIDDEN: [(&str, &[&str]); 8] = [
     (
         "src/web/",
         &[
+            "crate::store",
             "crate::mcp",
             "crate::config",
             "crate::app",

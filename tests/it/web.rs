@@ -97,13 +97,27 @@ fn the_filter_shows_one_status_and_counts_all() {
         "/?page=-1",
         "/?page=zzz",
         "/?page=99",
-        "/?status=created&status=closed",
+        "/?status=closed&status=created",
         "/?x=%ff",
     ] {
         let page = get(port, odd);
         assert_eq!(page.status, 200, "{odd}");
         assert!(page.body.contains("the created one"), "{odd}");
     }
+}
+
+#[test]
+fn long_texts_are_folded_and_cut_and_only_the_latest_comments_are_shown() {
+    let mut issue = issue_json(&id(1), "t", "created");
+    issue["description"] = json!(format!("\n\n  first line\n{}", "x".repeat(50_000)));
+    let comment = |n| json!({ "timestamp": "2026-01-31T09:30:00.000Z", "agent": "a", "text": format!("[{n}]{}", "y".repeat(50_000)) });
+    issue["comments"] = (0..30).map(comment).collect();
+    let (_directory, _client, port) = serve(&[issue]);
+    let body = get(port, "/").body;
+    assert!(body.len() < 60_000, "{} bytes", body.len());
+    assert!(body.contains("<span class=\"preview\">first line…</span>"), "{}", &body[..4000]);
+    assert!(body.contains("30 comments") && body.contains("[29]") && body.contains("[20]"));
+    assert!(!body.contains("[19]"), "an early comment is shown");
 }
 
 #[test]

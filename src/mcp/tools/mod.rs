@@ -75,9 +75,15 @@ impl Toolbox {
         self.0.iter().map(|registered| registered.tool.clone()).collect()
     }
 
-    /// What clients are told of one tool.
-    pub fn tool(&self, name: &str) -> Option<Tool> {
-        self.find(name).map(|registered| registered.tool.clone())
+    /// The names of the tools, in one line.
+    pub fn names(&self) -> String {
+        let names: Vec<&str> = self.0.iter().map(|registered| &*registered.tool.name).collect();
+        names.join(", ")
+    }
+
+    /// Tells whether there is a tool of that name.
+    pub fn has(&self, name: &str) -> bool {
+        self.find(name).is_some()
     }
 
     /// Calls a tool; `None` when there is none of that name.
@@ -101,10 +107,13 @@ fn register<O: Operation>() -> Registered {
         .with_title(O::TITLE)
         .with_annotations(annotations);
     let call = move |tracker, mut arguments: JsonObject| {
-        let parsed = arguments::check(O::NAME, &schema, &mut arguments).and_then(|()| {
-            serde_json::from_value(Value::Object(arguments)).map_err(|error| error.to_string())
-        });
-        async move { O::call(tracker, parsed.map_err(Failure)?).await }.boxed()
+        let schema = Arc::clone(&schema);
+        async move {
+            arguments::check(O::NAME, &schema, &mut arguments).map_err(Failure)?;
+            let parsed = serde_json::from_value(Value::Object(arguments));
+            O::call(tracker, parsed.map_err(|error| Failure(error.to_string()))?).await
+        }
+        .boxed()
     };
     Registered { tool, call: Arc::new(call) }
 }

@@ -18,8 +18,12 @@ use serde::de::{self, MapAccess, SeqAccess};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use serde_json::value::RawValue;
+
 use crate::domain::issue::read_keeping_unknown_keys;
+use crate::domain::text::shortened;
 use crate::domain::{Extra, Issue};
+use crate::json_text;
 use crate::store::memory::IssueStore;
 
 /// What the file holds.
@@ -47,6 +51,8 @@ pub struct FormatError {
 
 /// The mark that git leaves at the start of a line where a merge found a conflict.
 const CONFLICT_MARK: &[u8] = b"<<<<<<< ";
+/// A problem can quote what is in the file, which may be long.
+const SHOWN_CHARS: usize = 300;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads a document.
@@ -57,10 +63,15 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// occurs twice.
 pub fn parse(bytes: &[u8]) -> Result<Document, FormatError> {
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
-    serde_json::from_slice(bytes).map_err(|error| FormatError {
+    let parsed = serde_json::from_slice(bytes).or_else(|error| {
+        // What JavaScript writes for a text that was cut within a character.
+        let mended = json_text::without_lone_surrogates(bytes);
+        mended.map_or(Err(error), |mended| serde_json::from_slice(&mended))
+    });
+    parsed.map_err(|error| FormatError {
         line: error.line(),
         column: error.column(),
-        problem: without_position(&error),
+        problem: shortened(&without_position(&error).replace(char::is_control, " "), SHOWN_CHARS),
         hint: hint(bytes),
     })
 }
@@ -93,7 +104,7 @@ impl Serialize for Document {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("issues", &self.issues)?;
-        for (key, value) in self.extra.iter().flat_map(|extra| extra.iter()) {
+        for (key, value) in self.extra.iter() {
             map.serialize_entry(key, value)?;
         }
         map.end()

@@ -54,7 +54,16 @@ pub struct Contents {
 /// The lock of a commit, held until it is dropped or the process dies.
 #[derive(Debug)]
 pub struct Lock {
-    _file: File,
+    file: File,
+}
+
+/// Why a path leads to no place for a file.
+#[derive(Debug)]
+pub struct Unresolved {
+    /// The directory in which the file would have to be.
+    pub directory: PathBuf,
+    /// What is wrong with it.
+    pub source: io::Error,
 }
 
 /// The calls on the file system that the store needs.
@@ -64,7 +73,7 @@ pub trait FileSystem: Send + Sync {
     /// # Errors
     ///
     /// The directory of the file does not exist, or the links do not end.
-    fn resolve(&self, path: &Path) -> io::Result<PathBuf>;
+    fn resolve(&self, path: &Path) -> Result<PathBuf, Unresolved>;
 
     /// Identifies the content of a file; `None` when there is no file.
     ///
@@ -86,6 +95,14 @@ pub trait FileSystem: Send + Sync {
     ///
     /// The lock file cannot be made or opened, or the file system has no locks.
     fn lock(&self, path: &Path) -> io::Result<Lock>;
+
+    /// Tells whether a lock is still the one that others would wait for: somebody who cleans up may
+    /// have removed the lock file, and then it excludes nobody.
+    ///
+    /// # Errors
+    ///
+    /// The system cannot tell.
+    fn holds(&self, lock: &Lock, path: &Path) -> io::Result<bool>;
 
     /// Makes an empty temporary file beside `target`, with its owner and mode where it exists.
     ///
@@ -129,7 +146,7 @@ pub trait FileSystem: Send + Sync {
     /// The system cannot promise that they are.
     fn sync_directory(&self, directory: &Path) -> io::Result<()>;
 
-    /// Removes temporary files beside `target` that dead processes left. Only to be called under the
+    /// Removes the temporary files of `target` that dead processes left. Only to be called under its
     /// lock, when no living process has one.
     fn remove_stale_temps(&self, target: &Path);
 }
@@ -141,28 +158,30 @@ pub struct RealFileSystem;
 /// The most symbolic links that are followed, as in Linux.
 const MAX_LINKS: usize = 40;
 const TEMP_SUFFIX: &str = ".tmp";
+const RANDOM_CHARS: usize = 6;
 
 impl FileSystem for RealFileSystem {
-    fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
+    fn resolve(&self, path: &Path) -> Result<PathBuf, Unresolved> {
         let mut path = path.to_owned();
         for _ in 0..MAX_LINKS {
             let directory = directory_of(&path);
-            let name =
-                path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::IsADirectory))?;
-            path = fs::canonicalize(directory)?.join(name);
+            let unresolved = |source| Unresolved { directory: directory.to_owned(), source };
+            let name = path.file_name().ok_or_else(|| unresolved(not_a_file()))?;
+            path = fs::canonicalize(directory).map_err(unresolved)?.join(name);
             match fs::read_link(&path) {
                 Ok(target) => path = directory_of(&path).join(target),
                 // Not a link, or nothing there: this is the place.
                 Err(_) => return Ok(path),
             }
         }
-        Err(io::Error::other("too many levels of symbolic links"))
+        let source = io::Error::other("too many levels of symbolic links");
+        Err(Unresolved { directory: directory_of(&path).to_owned(), source })
     }
 
     fn stamp(&self, path: &Path) -> io::Result<Option<Stamp>> {
         match fs::metadata(path) {
             Ok(metadata) if metadata.is_file() => Ok(Some(Stamp::of(&metadata))),
-            Ok(_) => Err(io::Error::other("it is not a regular file")),
+            Ok(_) => Err(not_a_file()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
@@ -191,17 +210,30 @@ impl FileSystem for RealFileSystem {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 locked => locked?,
             }
-            // Somebody who cleans up may have removed the file meanwhile: others lock a new one.
-            if is_at(&file, path)? {
-                return Ok(Lock { _file: file });
+            let lock = Lock { file };
+            if self.holds(&lock, path)? {
+                return Ok(lock);
             }
         }
+    }
+
+    fn holds(&self, lock: &Lock, path: &Path) -> io::Result<bool> {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            let held = lock.file.metadata()?;
+            let is_held = |named: Metadata| (named.dev(), named.ino()) == (held.dev(), held.ino());
+            Ok(fs::metadata(path).is_ok_and(is_held))
+        }
+        // Elsewhere an open file cannot be removed.
+        #[cfg(not(unix))]
+        Ok(lock.file.metadata().is_ok() && path.exists())
     }
 
     fn create_temp(&self, target: &Path) -> io::Result<NamedTempFile> {
         let prefix = temp_prefix(target);
         let mut builder = tempfile::Builder::new();
-        builder.prefix(&prefix).suffix(TEMP_SUFFIX);
+        builder.prefix(&prefix).rand_bytes(RANDOM_CHARS).suffix(TEMP_SUFFIX);
         // What an ordinary new file gets; the process's mask is taken off it.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
@@ -243,7 +275,13 @@ impl FileSystem for RealFileSystem {
         for entry in entries.flatten() {
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            if name.starts_with(&prefix) && name.ends_with(TEMP_SUFFIX) {
+            let middle = name.strip_prefix(&prefix).and_then(|rest| rest.strip_suffix(TEMP_SUFFIX));
+            // Exactly the random part: `issues.json.bak` has temporary files too.
+            let random = |middle: &str| {
+                middle.len() == RANDOM_CHARS
+                    && middle.bytes().all(|byte| byte.is_ascii_alphanumeric())
+            };
+            if middle.is_some_and(random) {
                 // What cannot be removed is in nobody's way.
                 let _ = fs::remove_file(entry.path());
             }
@@ -262,18 +300,8 @@ fn open_lock_file(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Tells whether an open file is still the one of that name.
-fn is_at(file: &File, path: &Path) -> io::Result<bool> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let open = file.metadata()?;
-        Ok(fs::metadata(path)
-            .is_ok_and(|named| (named.dev(), named.ino()) == (open.dev(), open.ino())))
-    }
-    // Elsewhere an open file cannot be removed.
-    #[cfg(not(unix))]
-    Ok(file.metadata().is_ok() && path.exists())
+fn not_a_file() -> io::Error {
+    io::Error::other("it is not a regular file")
 }
 
 /// The directory that a file is in; the working directory for a bare name.

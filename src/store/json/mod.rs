@@ -28,7 +28,7 @@ use self::fs::{FileSystem, RealFileSystem};
 use self::snapshot::{Snapshot, Snapshots};
 use self::writer::Writer;
 use super::{Store, StoreError, StoreFuture};
-use crate::domain::{Command, Counts, Issue, IssueRef, Page, Query, Selection, Timestamp};
+use crate::domain::{Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
 
 /// How a [`JsonStore`] behaves where there is a choice.
 #[derive(Clone, Copy, Debug)]
@@ -90,16 +90,17 @@ impl JsonStore {
 impl Store for JsonStore {
     fn apply(&self, command: Command, now: Timestamp) -> StoreFuture<'_, Option<Arc<Issue>>> {
         async move {
-            // Agents ask again and again while nothing waits: that needs no lock and leaves no trace.
-            if let Selection::Oldest(status, classification) = command.selection() {
-                let found = self.read(move |snapshot| {
-                    Ok(snapshot.issues.oldest(status, classification).is_some())
-                });
-                if !found.await? {
-                    return Ok(None);
-                }
+            // What is refused, and a claim that finds nothing, needs no lock and leaves no trace.
+            let (command, decided) = self
+                .read(move |snapshot| {
+                    let decided = snapshot.issues.decide(&command, now);
+                    Ok((command, decided))
+                })
+                .await?;
+            match decided? {
+                Some(_) => self.writer.apply(command, now).await,
+                None => Ok(None),
             }
-            self.writer.apply(command, now).await
         }
         .boxed()
     }

@@ -3,10 +3,13 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use super::format::{self, Document, FormatError};
-use super::fs::{FileSystem, Lock, Stamp, directory_of};
+use super::fs::{FileSystem, Lock, Stamp, Unresolved, directory_of};
 use crate::domain::Extra;
 use crate::store::StoreError;
 use crate::store::memory::IssueStore;
@@ -25,6 +28,8 @@ pub(super) struct Snapshot {
 pub(super) enum LoadError {
     #[error("the directory {} does not exist: create it, or name another file with --file or ISSUES_FILE", .0.display())]
     MissingDirectory(PathBuf),
+    #[error("{} is gone, though it was there: put it back, or begin anew with a file that holds {{\"issues\": []}}", .0.display())]
+    Gone(PathBuf),
     #[error("{}: {source}: make it readable, or name another file with --file or ISSUES_FILE", path.display())]
     Io { path: PathBuf, source: io::Error },
     #[error("{}, {source}: mend it there, or take a good copy from version control or a backup; it is left untouched until it is valid", path.display())]
@@ -37,32 +42,52 @@ impl From<LoadError> for StoreError {
     }
 }
 
+/// A file that cannot be read, and what identifies it as it was found.
+struct BadFile {
+    stamp: Option<Stamp>,
+    error: LoadError,
+}
+
 /// Why the file was not replaced, or not for certain.
 #[derive(Debug, thiserror::Error)]
-#[error("{}: {source}", path.display())]
-pub(super) struct ReplaceError {
+pub(super) enum ReplaceError {
+    /// Somebody who does not take the lock changed the file, or removed the lock: decide again.
+    #[error("{} was changed meanwhile", .0.display())]
+    Overtaken(PathBuf),
+    /// A call failed; `in_place` tells whether the new content is there all the same.
+    #[error("{}: {source}", path.display())]
+    Io { path: PathBuf, source: io::Error, in_place: bool },
+}
+
+/// The right to replace the file, until it is dropped.
+pub(super) struct Commit {
     path: PathBuf,
-    source: io::Error,
-    /// Whether the new content is in place all the same.
-    pub in_place: bool,
+    lock_path: PathBuf,
+    lock: Lock,
 }
 
 /// The file's states as this process knows them.
 pub(super) struct Snapshots {
     path: PathBuf,
     fs: Arc<dyn FileSystem>,
-    /// Where the file really is, once it was found.
-    resolved: OnceLock<PathBuf>,
     /// Held for moments, never while the disk is waited for.
     published: Mutex<Option<Arc<Snapshot>>>,
-    /// Held while the file is read, so that callers who need the same new state read it once.
-    loading: Mutex<()>,
+    /// Held while the file is read, so that callers who need the same new state read it once. Holds
+    /// what identified the file when it was last found to be bad.
+    loading: Mutex<Option<Option<Stamp>>>,
+    /// Whether this process has looked for what dead ones left.
+    cleaned: AtomicBool,
 }
+
+/// How often a bad file is looked at again before it is called bad: editors and git write in place,
+/// or remove a file just before they write it anew.
+const SECOND_LOOKS: u32 = 5;
+const SECOND_LOOK_AFTER: Duration = Duration::from_millis(20);
 
 impl Snapshots {
     pub fn new(path: PathBuf, fs: Arc<dyn FileSystem>) -> Self {
-        let (resolved, published) = (OnceLock::new(), Mutex::default());
-        Self { path, fs, resolved, published, loading: Mutex::default() }
+        let (published, loading) = (Mutex::default(), Mutex::default());
+        Self { path, fs, published, loading, cleaned: AtomicBool::new(false) }
     }
 
     pub fn path(&self) -> &Path {
@@ -71,47 +96,50 @@ impl Snapshots {
 
     /// The state of the file at some moment after the call began.
     pub fn current(&self) -> Result<Arc<Snapshot>, LoadError> {
-        let path = self.resolve()?;
-        if let Some(snapshot) = self.unchanged(path)? {
-            return Ok(snapshot);
-        }
-        let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(snapshot) = self.unchanged(path)? {
-            return Ok(snapshot);
-        }
-        let before = self.published().clone();
-        let loaded = Arc::new(self.load(path)?);
-        let mut published = self.published();
-        // Whoever published in the meantime may know a newer state than the one loaded here.
-        if published.as_ref().map(Arc::as_ptr) == before.as_ref().map(Arc::as_ptr) {
-            *published = Some(Arc::clone(&loaded));
-        }
-        Ok(loaded)
+        self.current_at(&self.resolve()?)
     }
 
     /// Takes the lock of a commit; waits for as long as another process has it.
-    pub fn lock(&self) -> Result<Lock, StoreError> {
-        let path = sibling(self.resolve()?, ".lock");
-        self.fs.lock(&path).map_err(|source| {
-            StoreError::NotSaved(format!(
-                "the lock file {} cannot be used: {source}",
-                path.display()
-            ))
-        })
+    pub fn begin(&self) -> Result<Commit, StoreError> {
+        let path = self.resolve()?;
+        let lock_path = sibling(&path, ".lock");
+        let lock = self.fs.lock(&lock_path).map_err(|source| {
+            let lock_path = lock_path.display();
+            StoreError::NotSaved(format!("the lock file {lock_path} cannot be used: {source}"))
+        })?;
+        if !self.cleaned.swap(true, Ordering::Relaxed) {
+            self.fs.remove_stale_temps(&path);
+        }
+        Ok(Commit { path, lock_path, lock })
+    }
+
+    /// The state of the file that a commit is to change.
+    pub fn current_of(&self, commit: &Commit) -> Result<Arc<Snapshot>, LoadError> {
+        self.current_at(&commit.path)
     }
 
     /// Puts new issues in the place of the current ones, durably, and publishes them.
     ///
-    /// Only to be called under the lock. On an error that is not `in_place`, file and memory are as
-    /// they were.
-    pub fn replace(&self, current: &Snapshot, issues: IssueStore) -> Result<(), ReplaceError> {
-        let path = self.resolved.get().unwrap_or(&self.path);
-        let failed = |in_place| move |source| ReplaceError { path: path.clone(), source, in_place };
+    /// On an error other than one that is `in_place`, file and memory are as they were.
+    pub fn replace(
+        &self,
+        commit: &Commit,
+        current: &Snapshot,
+        issues: IssueStore,
+    ) -> Result<(), ReplaceError> {
+        let path = &commit.path;
+        let failed =
+            |in_place| move |source| ReplaceError::Io { path: path.clone(), source, in_place };
         let document = Document { issues, extra: current.extra.clone() };
         let bytes = format::render(&document);
         let mut temp = self.fs.create_temp(path).map_err(failed(false))?;
         self.fs.write(&mut temp, &bytes).map_err(failed(false))?;
         self.fs.sync(&temp).map_err(failed(false))?;
+        // The last look before the point of no return, since not everybody takes the lock.
+        let mine = self.fs.holds(&commit.lock, &commit.lock_path).map_err(failed(false))?;
+        if !mine || self.fs.stamp(path).map_err(failed(false))? != current.stamp {
+            return Err(ReplaceError::Overtaken(path.clone()));
+        }
         let file = self.fs.replace(temp, path).map_err(failed(false))?;
         self.fs.sync_directory(directory_of(path)).map_err(failed(true))?;
         let stamp = self.fs.stamp_open(&file).map_err(failed(true))?;
@@ -119,16 +147,51 @@ impl Snapshots {
         Ok(())
     }
 
-    /// Removes what processes left that died while they replaced the file; only under the lock.
-    pub fn remove_stale_temps(&self) {
-        if let Ok(path) = self.resolve() {
-            self.fs.remove_stale_temps(path);
-        }
-    }
-
     fn published(&self) -> MutexGuard<'_, Option<Arc<Snapshot>>> {
         // Only whole values are put behind this mutex, so a panic elsewhere cannot spoil them.
         self.published.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn current_at(&self, path: &Path) -> Result<Arc<Snapshot>, LoadError> {
+        if let Some(snapshot) = self.unchanged(path)? {
+            return Ok(snapshot);
+        }
+        let mut bad = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut looks = 0;
+        loop {
+            if let Some(snapshot) = self.unchanged(path)? {
+                return Ok(snapshot);
+            }
+            let before = self.published().clone();
+            let was_there = before.as_ref().is_some_and(|snapshot| snapshot.stamp.is_some());
+            match self.load(path, was_there) {
+                Ok(snapshot) => {
+                    *bad = None;
+                    return Ok(self.publish_after(before.as_ref(), snapshot));
+                }
+                Err(found) => {
+                    let known = bad.as_ref() == Some(&found.stamp);
+                    let io = matches!(found.error, LoadError::Io { .. });
+                    if known || io || looks == SECOND_LOOKS {
+                        *bad = Some(found.stamp);
+                        return Err(found.error);
+                    }
+                }
+            }
+            looks += 1;
+            thread::sleep(SECOND_LOOK_AFTER);
+        }
+    }
+
+    /// Publishes what was loaded, unless somebody published since `before`, who may know a newer
+    /// state. What was loaded is new enough for whoever asked in any case.
+    fn publish_after(&self, before: Option<&Arc<Snapshot>>, loaded: Snapshot) -> Arc<Snapshot> {
+        let loaded = Arc::new(loaded);
+        let mut published = self.published();
+        if published.as_ref().map(Arc::as_ptr) == before.map(Arc::as_ptr) {
+            *published = Some(Arc::clone(&loaded));
+        }
+        loaded
     }
 
     fn unchanged(&self, path: &Path) -> Result<Option<Arc<Snapshot>>, LoadError> {
@@ -138,26 +201,34 @@ impl Snapshots {
         Ok((snapshot.stamp == stamp).then_some(snapshot))
     }
 
-    fn load(&self, path: &Path) -> Result<Snapshot, LoadError> {
-        let Some(contents) = self.fs.read(path).map_err(|source| unreadable(path, source))? else {
-            return Ok(Snapshot::of(Document::default(), None, None));
+    /// Loads the file. A file that is missing is an empty store, unless it was there before.
+    fn load(&self, path: &Path, was_there: bool) -> Result<Snapshot, Box<BadFile>> {
+        let bad = |stamp, error| Box::new(BadFile { stamp, error });
+        let contents = match self.fs.read(path) {
+            Ok(Some(contents)) => contents,
+            Ok(None) if was_there => return Err(bad(None, LoadError::Gone(path.to_owned()))),
+            Ok(None) => return Ok(Snapshot::of(Document::default(), None, None)),
+            Err(source) => return Err(bad(None, unreadable(path, source))),
         };
-        let document = format::parse(&contents.bytes)
-            .map_err(|source| LoadError::Format { path: path.to_owned(), source })?;
-        Ok(Snapshot::of(document, Some(contents.stamp), Some(contents.file)))
+        match format::parse(&contents.bytes) {
+            Ok(document) => Ok(Snapshot::of(document, Some(contents.stamp), Some(contents.file))),
+            Err(source) => {
+                let path = path.to_owned();
+                Err(bad(Some(contents.stamp), LoadError::Format { path, source }))
+            }
+        }
     }
 
-    fn resolve(&self) -> Result<&PathBuf, LoadError> {
-        if let Some(path) = self.resolved.get() {
-            return Ok(path);
-        }
-        let path = self.fs.resolve(&self.path).map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => {
-                LoadError::MissingDirectory(directory_of(&self.path).to_owned())
+    /// Where the file really is. Asked for anew each time: directories are removed and symbolic links
+    /// changed while processes run, and all of them must mean the same file.
+    fn resolve(&self) -> Result<PathBuf, LoadError> {
+        self.fs.resolve(&self.path).map_err(|Unresolved { directory, source }| {
+            if source.kind() == io::ErrorKind::NotFound {
+                LoadError::MissingDirectory(directory)
+            } else {
+                unreadable(&self.path, source)
             }
-            _ => unreadable(&self.path, source),
-        })?;
-        Ok(self.resolved.get_or_init(|| path))
+        })
     }
 }
 

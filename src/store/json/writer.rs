@@ -10,16 +10,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use std::{io, thread};
 
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::snapshot::{ReplaceError, Snapshot, Snapshots};
+use super::snapshot::{Commit, ReplaceError, Snapshots};
 use super::ticket::{WriterTicket, ticket};
 use crate::domain::{Command, Issue, Timestamp};
 use crate::store::StoreError;
 
 /// The most commands that one commit decides.
 const MAX_BATCH: usize = 256;
+/// How often a commit begins anew because somebody who takes no lock changed the file.
+const MAX_ATTEMPTS: usize = 20;
 /// The most commands that wait for their commit.
 const MAX_WAITING: usize = 4096;
 
@@ -39,7 +41,8 @@ pub(super) struct Writer {
     busy_after: Duration,
     lane: Mutex<Lane>,
     closing: CancellationToken,
-    finished: CancellationToken,
+    /// Whether the thread is deciding and saving at this moment.
+    committing: watch::Sender<bool>,
 }
 
 enum Lane {
@@ -50,8 +53,8 @@ enum Lane {
 
 impl Writer {
     pub fn new(snapshots: Arc<Snapshots>, busy_after: Duration) -> Self {
-        let (closing, finished) = (CancellationToken::new(), CancellationToken::new());
-        Self { snapshots, busy_after, lane: Mutex::new(Lane::Idle), closing, finished }
+        let (closing, committing) = (CancellationToken::new(), watch::Sender::new(false));
+        Self { snapshots, busy_after, lane: Mutex::new(Lane::Idle), closing, committing }
     }
 
     pub async fn apply(&self, command: Command, now: Timestamp) -> Outcome {
@@ -70,16 +73,13 @@ impl Writer {
         settled(outcome.await)
     }
 
+    /// Lets callers withdraw what is not decided yet, and waits for what is.
     pub async fn close(&self) {
         self.closing.cancel();
-        {
-            let mut lane = self.lane.lock().unwrap_or_else(PoisonError::into_inner);
-            // The thread ends when there is nobody left to send it anything.
-            if let Lane::Idle = std::mem::replace(&mut *lane, Lane::Closed) {
-                self.finished.cancel();
-            }
-        }
-        self.finished.cancelled().await;
+        // The thread ends when there is nobody left to send it anything.
+        *self.lane.lock().unwrap_or_else(PoisonError::into_inner) = Lane::Closed;
+        // The sender is there as long as `self`, so that waiting for its value cannot fail.
+        let _ = self.committing.subscribe().wait_for(|committing| !committing).await;
     }
 
     fn busy(&self) -> StoreError {
@@ -106,10 +106,9 @@ impl Writer {
     fn start(&self) -> io::Result<SyncSender<Request>> {
         let (requests, incoming) = sync_channel(MAX_WAITING);
         let snapshots = Arc::clone(&self.snapshots);
-        let finished = self.finished.clone().drop_guard();
+        let committing = self.committing.clone();
         thread::Builder::new().name("ait-writer".to_owned()).spawn(move || {
-            run(&snapshots, &incoming);
-            drop(finished);
+            run(&snapshots, &incoming, &committing);
         })?;
         Ok(requests)
     }
@@ -120,51 +119,72 @@ fn settled(reply: Result<Outcome, oneshot::error::RecvError>) -> Outcome {
     reply.unwrap_or_else(|_| Err(StoreError::Uncertain("the writer failed".to_owned())))
 }
 
-fn run(snapshots: &Snapshots, incoming: &Receiver<Request>) {
-    let mut first_commit = true;
+/// The thread: commits until there is nobody left to send anything.
+fn run(snapshots: &Snapshots, incoming: &Receiver<Request>, committing: &watch::Sender<bool>) {
     while let Ok(first) = incoming.recv() {
         // A panic loses the replies of its batch, whose callers learn that their outcome is not
         // certain; the thread goes on for the others.
         let committed = panic::catch_unwind(AssertUnwindSafe(|| {
-            commit(snapshots, first, incoming, first_commit);
+            commit(snapshots, first, incoming, committing);
         }));
-        match committed {
-            Ok(()) => first_commit = false,
-            Err(_) => tracing::error!("the writer of the store panicked; going on"),
+        committing.send_replace(false);
+        if committed.is_err() {
+            tracing::error!("the writer of the store panicked; going on");
         }
     }
 }
 
-fn commit(snapshots: &Snapshots, first: Request, incoming: &Receiver<Request>, first_commit: bool) {
-    let locked = snapshots.lock();
+fn commit(
+    snapshots: &Snapshots,
+    first: Request,
+    incoming: &Receiver<Request>,
+    committing: &watch::Sender<bool>,
+) {
+    let mut begun = snapshots.begin();
     // Gathered under the lock, so that all that arrived while it was waited for share this commit.
+    committing.send_replace(true);
     let waiting = std::iter::once(first).chain(incoming.try_iter().take(MAX_BATCH - 1));
     let batch: Vec<Request> = waiting.filter(|request| request.ticket.take()).collect();
     if batch.is_empty() {
         return;
     }
-    let outcomes = locked.and_then(|lock| {
-        if first_commit {
-            snapshots.remove_stale_temps();
+    let mut saved = decide_and_save(snapshots, &begun, &batch);
+    for _ in 1..MAX_ATTEMPTS {
+        if !matches!(saved, Err(Unsaved::Overtaken(_))) {
+            break;
         }
-        let current = snapshots.current()?;
-        let outcomes = decide_and_save(snapshots, &current, &batch)?;
-        drop(lock);
-        Ok(outcomes)
-    });
-    match outcomes {
+        drop(begun);
+        begun = snapshots.begin();
+        saved = decide_and_save(snapshots, &begun, &batch);
+    }
+    drop(begun);
+    match saved {
         Ok(outcomes) => {
             for (request, outcome) in batch.into_iter().zip(outcomes) {
                 // A caller that is gone does not need its answer.
                 let _ = request.reply.send(outcome);
             }
         }
-        Err(error) => {
-            tracing::error!("{error}");
+        Err(Unsaved::Overtaken(error) | Unsaved::Failed(error)) => {
             for request in batch {
                 let _ = request.reply.send(Err(error.clone()));
             }
+            // Last, because whoever reads the log may be slower than those who wait for an answer.
+            tracing::error!("{error}");
         }
+    }
+}
+
+/// Why a batch was not saved.
+enum Unsaved {
+    /// The state that it was decided on is not the newest any more.
+    Overtaken(StoreError),
+    Failed(StoreError),
+}
+
+impl<E: Into<StoreError>> From<E> for Unsaved {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
     }
 }
 
@@ -172,9 +192,11 @@ fn commit(snapshots: &Snapshots, first: Request, incoming: &Receiver<Request>, f
 /// refusal was decided on a state that has not come about.
 fn decide_and_save(
     snapshots: &Snapshots,
-    current: &Snapshot,
+    begun: &Result<Commit, StoreError>,
     batch: &[Request],
-) -> Result<Vec<Outcome>, StoreError> {
+) -> Result<Vec<Outcome>, Unsaved> {
+    let commit = begun.as_ref().map_err(StoreError::clone)?;
+    let current = snapshots.current_of(commit)?;
     let mut next = current.issues.clone();
     let mut changed = false;
     let mut decide = |request: &Request| -> Outcome {
@@ -185,15 +207,16 @@ fn decide_and_save(
     };
     let outcomes = batch.iter().map(&mut decide).collect();
     if changed {
-        snapshots.replace(current, next).map_err(not_replaced)?;
+        snapshots.replace(commit, &current, next).map_err(unsaved)?;
     }
     Ok(outcomes)
 }
 
-fn not_replaced(error: ReplaceError) -> StoreError {
-    if error.in_place {
-        StoreError::Uncertain(error.to_string())
-    } else {
-        StoreError::NotSaved(error.to_string())
+fn unsaved(error: ReplaceError) -> Unsaved {
+    let text = error.to_string();
+    match error {
+        ReplaceError::Overtaken(_) => Unsaved::Overtaken(StoreError::NotSaved(text)),
+        ReplaceError::Io { in_place: false, .. } => Unsaved::Failed(StoreError::NotSaved(text)),
+        ReplaceError::Io { in_place: true, .. } => Unsaved::Failed(StoreError::Uncertain(text)),
     }
 }

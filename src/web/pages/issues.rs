@@ -5,26 +5,25 @@ use axum::extract::{Query as UrlQuery, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
-use serde::Deserialize;
 
 use super::layout;
+use crate::domain::text::shortened;
 use crate::domain::{Counts, Issue, Order, Page, Query, Status, Timestamp};
-use crate::store::StoreError;
-use crate::tracker::Tracker;
+use crate::tracker::{StoreError, Tracker};
 use crate::web::span;
 
 /// How many issues a page shows.
 const PAGE_SIZE: usize = 50;
 /// A description that is longer is folded.
-const SHOWN_CHARS: usize = 240;
+const UNFOLDED_CHARS: usize = 240;
+/// What is longer is cut: a page of long texts would take a browser seconds each time it reloads.
+const MAX_TEXT_CHARS: usize = 4_000;
+/// How many comments are shown, the latest ones.
+const MAX_COMMENTS: usize = 10;
 
 /// What the address asks for. Everything is taken as text: an address that somebody typed gets a
-/// page and not an error.
-#[derive(Clone, Debug, Default, Deserialize)]
-pub(in crate::web) struct Address {
-    status: Option<String>,
-    page: Option<String>,
-}
+/// page and not an error. Of a parameter that is given twice, the last one counts.
+type Address = Vec<(String, String)>;
 
 /// Everything that the page shows.
 struct View {
@@ -59,13 +58,16 @@ pub(in crate::web) async fn page(
 }
 
 async fn view(tracker: &Tracker, address: Address) -> Result<View, StoreError> {
-    let asked = address.status.filter(|word| !word.is_empty());
+    let parameter = |name: &str| {
+        address.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.clone())
+    };
+    let asked = parameter("status").filter(|word| !word.is_empty());
     let status = asked.as_deref().and_then(Status::from_word);
     let unknown_status = if status.is_none() { asked } else { None };
     let counts = tracker.counts().await?;
     let matching = status.map_or(counts.total(), |status| counts.in_status(status));
     let last_page = matching.div_ceil(PAGE_SIZE).max(1);
-    let asked_page = address.page.and_then(|text| text.parse().ok()).unwrap_or(1);
+    let asked_page = parameter("page").and_then(|text| text.parse().ok()).unwrap_or(1);
     let page_number = asked_page.clamp(1, last_page);
     let query = Query {
         status,
@@ -186,18 +188,18 @@ fn row(issue: &Issue, now: Timestamp) -> Markup {
 }
 
 fn description(text: &str) -> Markup {
-    let beginning = text.lines().next().unwrap_or_default();
-    let cut = beginning.char_indices().nth(SHOWN_CHARS).map_or(beginning.len(), |(at, _)| at);
+    let text = text.trim();
+    let beginning = shortened(text.lines().next().unwrap_or_default(), UNFOLDED_CHARS);
     html! {
-        @if cut == text.trim_end().len() {
-            p.text { (text.trim_end()) }
+        @if beginning == text {
+            p.text { (text) }
         } @else {
             details {
                 summary {
-                    span.preview { (beginning[..cut]) "…" }
+                    span.preview { (beginning.trim_end_matches('…')) "…" }
                     span.less { "Less" }
                 }
-                p.text { (text) }
+                p.text { (shortened(text, MAX_TEXT_CHARS)) }
             }
         }
     }
@@ -205,14 +207,16 @@ fn description(text: &str) -> Markup {
 
 fn comments(issue: &Issue, now: Timestamp) -> Markup {
     let count = issue.comments.len();
+    let earlier = count.saturating_sub(MAX_COMMENTS);
     html! {
         @if count > 0 {
             details.comments {
                 summary { (count) @if count == 1 { " comment" } @else { " comments" } }
-                @for comment in &issue.comments {
+                @if earlier > 0 { p.quiet { "The latest " (MAX_COMMENTS) " of them:" } }
+                @for comment in &issue.comments[earlier..] {
                     div.comment {
                         p.quiet { b { (comment.agent) } ", " (ago(comment.timestamp, now)) }
-                        p.text { (comment.text) }
+                        p.text { (shortened(&comment.text, MAX_TEXT_CHARS)) }
                     }
                 }
             }

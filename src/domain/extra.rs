@@ -1,0 +1,53 @@
+//! The keys of an object that this version does not know.
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::value::RawValue;
+
+/// Unknown keys and their values, to the letter as they were found, in their order.
+///
+/// Kept as text, because reading a number and writing it again can change it. Behind one pointer,
+/// because nearly every object has none.
+#[derive(Clone, Debug, Default)]
+pub struct Extra(Option<Box<Entries>>);
+
+type Entries = Vec<(String, Box<RawValue>)>;
+
+impl Extra {
+    /// Adds a key; false when it is there already, and then nothing changes.
+    pub fn insert(&mut self, key: String, value: Box<RawValue>) -> bool {
+        let entries = self.0.get_or_insert_default();
+        let new = entries.iter().all(|(known, _)| *known != key);
+        if new {
+            entries.push((key, value));
+        }
+        new
+    }
+
+    /// The keys with the text of their values.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &RawValue)> {
+        self.0
+            .iter()
+            .flat_map(|entries| entries.iter())
+            .map(|(key, value)| (key.as_str(), &**value))
+    }
+}
+
+impl PartialEq for Extra {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().map(text).eq(other.iter().map(text))
+    }
+}
+
+fn text<'a>((key, value): (&'a str, &'a RawValue)) -> (&'a str, &'a str) {
+    (key, value.get())
+}
+
+impl Serialize for Extra {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (key, value) in self.iter() {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}

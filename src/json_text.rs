@@ -1,0 +1,75 @@
+//! JSON texts that are nearly valid, from programs that cut strings within a character.
+//!
+//! JavaScript strings are UTF-16. Half of a surrogate pair is a string there, and since ES2019
+//! `JSON.stringify` writes it as an escape such as `\ud83d`. RFC 8259, section 8.2, leaves open what a
+//! reader makes of it; Rust's strings cannot hold it.
+
+/// The escape of U+FFFD, which stands for what cannot be represented.
+const REPLACEMENT: &[u8] = b"\\ufffd";
+const ESCAPE_BYTES: usize = 6;
+
+/// The text with U+FFFD in the place of each escape of a lone surrogate; `None` when there is none.
+pub(crate) fn without_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
+    let mut mended: Option<Vec<u8>> = None;
+    let mut at = 0;
+    while at < text.len() {
+        if text[at] != b'\\' {
+            at += 1;
+            continue;
+        }
+        match surrogate(text, at) {
+            // Any other escape: a backslash and what it escapes.
+            None => at += 2,
+            Some(Half::High) if surrogate(text, at + ESCAPE_BYTES) == Some(Half::Low) => {
+                at += 2 * ESCAPE_BYTES;
+            }
+            Some(_) => {
+                let mended = mended.get_or_insert_with(|| text.to_vec());
+                mended[at..at + ESCAPE_BYTES].copy_from_slice(REPLACEMENT);
+                at += ESCAPE_BYTES;
+            }
+        }
+    }
+    mended
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Half {
+    High,
+    Low,
+}
+
+/// Which half of a surrogate pair is escaped at this place, if any.
+fn surrogate(text: &[u8], at: usize) -> Option<Half> {
+    let digits = text.get(at..at + ESCAPE_BYTES)?.strip_prefix(b"\\u")?;
+    let unit = u16::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()?;
+    match unit {
+        0xd800..=0xdbff => Some(Half::High),
+        0xdc00..=0xdfff => Some(Half::Low),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_lone_surrogates;
+
+    #[test]
+    fn only_escapes_of_lone_surrogates_are_replaced() {
+        for (given, expected) in [
+            (r#""\ud83d""#, Some(r#""\ufffd""#)),
+            (r#""\udc00x""#, Some(r#""\ufffdx""#)),
+            (r#""\ud83d\ud83d\ude00""#, Some(r#""\ufffd\ud83d\ude00""#)),
+            (r#""\uD83D\u0041""#, Some(r#""\ufffd\u0041""#)),
+            (r#""\\\ud83d""#, Some(r#""\\\ufffd""#)),
+            (r#""\ud83d\ude00""#, None),
+            (r#""\\ud83d""#, None),
+            (r#""\ud83"#, None),
+            (r#""\n\"\u00e9 ü""#, None),
+            ("\\", None),
+        ] {
+            let mended = without_lone_surrogates(given.as_bytes());
+            assert_eq!(mended.as_deref(), expected.map(str::as_bytes), "{given}");
+        }
+    }
+}
