@@ -14,6 +14,7 @@
 //! | [`tracker`] | the use cases, one method for each operation; the clock and the ids |
 //! | [`mcp`], [`web`] | the two faces: tools for agents, pages for people |
 //! | [`config`] | what the user asked for |
+//! | [`log`] | what goes to stderr |
 //! | [`app`] | wiring, and the order of shutting down; the only place that names concrete stores |
 //!
 //! # What always holds
@@ -29,6 +30,7 @@ pub mod app;
 pub mod config;
 pub mod domain;
 mod json_text;
+pub mod log;
 pub mod mcp;
 pub mod store;
 pub mod tracker;

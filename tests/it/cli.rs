@@ -51,6 +51,17 @@ fn a_variable_that_cannot_be_used_is_named() {
 }
 
 #[test]
+fn an_empty_or_wrong_log_filter_does_not_silence_the_start() {
+    for (filter, expected) in
+        [("", "store: "), ("a=b=c", "RUST_LOG is \"a=b=c\""), ("a=b=c", "store: ")]
+    {
+        let directory = directory();
+        let client = Client::spawn(ait(directory.path()).env("RUST_LOG", filter));
+        client.log().wait_for(expected);
+    }
+}
+
+#[test]
 fn the_start_names_the_file_with_its_reason_and_the_address_of_the_pages() {
     let directory = directory();
     let other = directory.path().join("other.json");
