@@ -52,7 +52,7 @@ struct BadFile {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReplaceError {
     /// Somebody who does not take the lock changed the file, or removed the lock: decide again.
-    #[error("{} was changed meanwhile", .0.display())]
+    #[error("others changed {} or removed its lock each time it was to be replaced", .0.display())]
     Overtaken(PathBuf),
     /// A call failed; `in_place` tells whether the new content is there all the same.
     #[error("{}: {source}", path.display())]

@@ -85,7 +85,9 @@ impl Writer {
     fn busy(&self) -> StoreError {
         let path = self.snapshots.path().display();
         let seconds = self.busy_after.as_secs_f32();
-        StoreError::Busy(format!("another process has held the lock beside {path} for {seconds} s"))
+        StoreError::Busy(format!(
+            "neither the lock beside {path} nor the disk was free for {seconds} s"
+        ))
     }
 
     fn send(&self, request: Request) -> Result<(), StoreError> {
