@@ -44,7 +44,7 @@ pub enum DomainError {
         reference: String,
     },
     /// More than one issue has an id that begins so.
-    #[error("{reference} could be any of {count} issues ({}): give more digits of the id", listed(.candidates, *.count))]
+    #[error("{reference} could be any of {count} issues ({}): call again with more digits of the id", listed(.candidates, *.count))]
     AmbiguousReference {
         /// How the caller named it.
         reference: String,

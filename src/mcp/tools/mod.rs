@@ -111,7 +111,8 @@ fn register<O: Operation>() -> Registered {
         async move {
             arguments::check(O::NAME, &schema, &mut arguments).map_err(Failure)?;
             let parsed = serde_json::from_value(Value::Object(arguments));
-            O::call(tracker, parsed.map_err(|error| Failure(error.to_string()))?).await
+            let wrong = |error| Failure(format!("{error}; correct it and call {} again", O::NAME));
+            O::call(tracker, parsed.map_err(wrong)?).await
         }
         .boxed()
     };

@@ -159,9 +159,8 @@ impl Client {
                 return Some(frame);
             }
             let frame = self.frame()?;
-            if let Some(other) = frame["id"].as_u64() {
-                self.early.insert(other, frame);
-            }
+            let Some(other) = frame["id"].as_u64() else { panic!("nobody asked for {frame}") };
+            self.early.insert(other, frame);
         }
     }
 
