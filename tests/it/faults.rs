@@ -240,13 +240,22 @@ async fn commands_of_one_moment_share_one_write() {
     let lock = File::open(directory.path().join("issues.json.lock")).unwrap();
     lock.lock().unwrap();
     let mut waiting: Vec<_> = (0..100).map(|_| store.apply(add(), now())).collect();
-    // Each looks at the file first and is then handed to the writer, which waits for the lock.
-    for _ in 0..300 {
+    // Each looks at the file first and is then handed to the writer, which waits for the lock. The
+    // looks can be counted; after the last of them, a few more polls hand everything over.
+    let looks = || fs.names.lock().unwrap().iter().filter(|name| **name == "stamp").count();
+    let before = looks();
+    let mut polls_left = 100;
+    for _ in 0..20_000 {
         for command in &mut waiting {
             assert!(futures::poll!(command).is_pending());
         }
         tokio::time::sleep(Duration::from_millis(1)).await;
+        polls_left -= i32::from(looks() >= before + 100);
+        if polls_left == 0 {
+            break;
+        }
     }
+    assert_eq!(polls_left, 0, "not every command was handed over");
     lock.unlock().unwrap();
     for outcome in futures::future::join_all(waiting).await {
         outcome.unwrap();
