@@ -1,6 +1,6 @@
-//! JSON texts that are nearly valid, from programs that cut strings within a character.
+//! Changes of JSON texts that do not parse them.
 //!
-//! JavaScript strings are UTF-16. Half of a surrogate pair is a string there, and since ES2019
+//! Some texts are nearly valid, from programs that cut strings within a character: JavaScript strings are UTF-16. Half of a surrogate pair is a string there, and since ES2019
 //! `JSON.stringify` writes it as an escape such as `\ud83d`. RFC 8259, section 8.2, leaves open what a
 //! reader makes of it; Rust's strings cannot hold it.
 
@@ -33,6 +33,21 @@ pub(crate) fn without_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
     mended
 }
 
+/// A valid text without the white space between its values.
+pub(crate) fn without_white_space(text: &str) -> String {
+    let (mut in_string, mut escaped) = (false, false);
+    let kept = |character: &char| {
+        if in_string {
+            in_string = escaped || *character != '"';
+            escaped = !escaped && *character == '\\';
+            return true;
+        }
+        in_string = *character == '"';
+        !matches!(character, ' ' | '\t' | '\n' | '\r')
+    };
+    text.chars().filter(kept).collect()
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Half {
     High,
@@ -52,7 +67,7 @@ fn surrogate(text: &[u8], at: usize) -> Option<Half> {
 
 #[cfg(test)]
 mod tests {
-    use super::without_lone_surrogates;
+    use super::{without_lone_surrogates, without_white_space};
 
     #[test]
     fn only_escapes_of_lone_surrogates_are_replaced() {
@@ -70,6 +85,17 @@ mod tests {
         ] {
             let mended = without_lone_surrogates(given.as_bytes());
             assert_eq!(mended.as_deref(), expected.map(str::as_bytes), "{given}");
+        }
+    }
+
+    #[test]
+    fn white_space_is_removed_between_values_only() {
+        for (given, expected) in [
+            ("{ \"a b\" :\t[ 1 ,\r\n 1e400 ] }", "{\"a b\":[1,1e400]}"),
+            (r#"["\" ", " \\" , " "]"#, r#"["\" "," \\"," "]"#),
+            ("\"ü \"", "\"ü \""),
+        ] {
+            assert_eq!(without_white_space(given), expected);
         }
     }
 }

@@ -4,18 +4,17 @@
 //! lines are written by a thread of their own, and dropped when too many wait.
 
 use std::env;
-use std::io::{self, IsTerminal};
-use std::sync::mpsc;
+use std::io::{self, IsTerminal, Write};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 
 /// What is logged unless `RUST_LOG` says otherwise. The protocol library reports every notification
 /// at `info`, and every refused request as a warning.
 const DEFAULT: &str = "info,rmcp=error";
-/// How many lines may wait for somebody to read them; the room for them is taken at the start.
+/// How many lines may wait for somebody to read them.
 const WAITING_LINES: usize = 1_000;
 /// How long the last lines may take to be written.
 const LAST_LINES: Duration = Duration::from_millis(200);
@@ -23,7 +22,15 @@ const LAST_LINES: Duration = Duration::from_millis(200);
 /// The running log.
 #[derive(Debug)]
 pub struct Log {
-    writer: WorkerGuard,
+    messages: SyncSender<Message>,
+}
+
+/// What goes to the thread that writes.
+#[derive(Debug)]
+enum Message {
+    Line(Vec<u8>),
+    /// Everything before it was written when this is answered.
+    End(SyncSender<()>),
 }
 
 impl Log {
@@ -33,16 +40,17 @@ impl Log {
     ///
     /// When the process has one already.
     pub fn start() -> Self {
-        let (writer, guard) =
-            NonBlockingBuilder::default().buffered_lines_limit(WAITING_LINES).finish(io::stderr());
+        let (messages, incoming) = sync_channel(WAITING_LINES);
+        thread::spawn(move || write_lines(&incoming));
         let wanted = env::var(EnvFilter::DEFAULT_ENV).unwrap_or_default();
         let filter = EnvFilter::try_new(if wanted.is_empty() { DEFAULT } else { &wanted });
         let unusable = filter.as_ref().err().map(ToString::to_string);
+        let lines = messages.clone();
         tracing_subscriber::fmt()
             .with_env_filter(filter.unwrap_or_else(|_| EnvFilter::new(DEFAULT)))
             .with_target(false)
             .with_ansi(io::stderr().is_terminal())
-            .with_writer(writer)
+            .with_writer(move || Lines(lines.clone()))
             .log_internal_errors(false)
             .init();
         if let Some(error) = unusable {
@@ -50,17 +58,38 @@ impl Log {
                 "RUST_LOG is {wanted:?}, which cannot be used ({error}): using {DEFAULT}"
             );
         }
-        Self { writer: guard }
+        Self { messages }
     }
 
     /// Waits for the last lines, unless nobody reads them.
     pub fn end(self) {
-        let (ended, waiting) = mpsc::channel();
-        thread::spawn(move || {
-            drop(self.writer);
-            // Nobody waits any more when the lines took too long.
-            let _ = ended.send(());
-        });
-        let _ = waiting.recv_timeout(LAST_LINES);
+        let (written, waiting) = sync_channel(1);
+        if self.messages.try_send(Message::End(written)).is_ok() {
+            let _ = waiting.recv_timeout(LAST_LINES);
+        }
+    }
+}
+
+fn write_lines(incoming: &Receiver<Message>) {
+    for message in incoming {
+        match message {
+            // There is nowhere to say that a line cannot be written.
+            Message::Line(line) => drop(io::stderr().write_all(&line)),
+            Message::End(written) => drop(written.send(())),
+        }
+    }
+}
+
+/// Takes what is logged, a whole line at a time, and drops it when too many wait.
+struct Lines(SyncSender<Message>);
+
+impl Write for Lines {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let _ = self.0.try_send(Message::Line(line.to_vec()));
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

@@ -139,7 +139,8 @@ fn main_worktree(common: &Path) -> Option<PathBuf> {
 fn is_bare(directory: &Path) -> bool {
     directory.join("HEAD").is_file()
         && directory.join("objects").is_dir()
-        && setting(directory, "bare").is_some_and(|value| value == "true")
+        && setting(directory, "bare")
+            .is_some_and(|value| matches!(value.as_str(), "true" | "yes" | "on" | "1"))
 }
 
 /// The value of a key in the section `[core]` of a git directory's configuration.

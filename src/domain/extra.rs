@@ -1,5 +1,6 @@
 //! The keys of an object that this version does not know.
 
+use indexmap::IndexMap;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
@@ -10,17 +11,12 @@ use serde_json::value::RawValue;
 #[derive(Clone, Debug, Default)]
 pub struct Extra(Option<Box<Entries>>);
 
-type Entries = Vec<(String, Box<RawValue>)>;
+type Entries = IndexMap<String, Box<RawValue>>;
 
 impl Extra {
-    /// Adds a key; false when it is there already, and then nothing changes.
+    /// Adds a key; false when it is there already, which takes the new value then.
     pub fn insert(&mut self, key: String, value: Box<RawValue>) -> bool {
-        let entries = self.0.get_or_insert_default();
-        let new = entries.iter().all(|(known, _)| *known != key);
-        if new {
-            entries.push((key, value));
-        }
-        new
+        self.0.get_or_insert_default().insert(key, value).is_none()
     }
 
     /// The keys with the text of their values.

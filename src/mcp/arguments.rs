@@ -9,6 +9,9 @@ use serde_json::Value;
 
 use crate::domain::text::shortened;
 
+/// Up to here a number with a decimal point stands for one whole number only.
+const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
+
 /// Checks arguments against the schema of a tool.
 ///
 /// Takes out the optional ones that are `null`, and gives whole numbers that were written with a
@@ -30,8 +33,9 @@ pub(super) fn check(
     };
     arguments.retain(|name, value| !value.is_null() || !properties.contains_key(name));
     for value in arguments.values_mut() {
-        if let Some(whole) =
-            value.as_f64().filter(|n| value.is_f64() && *n >= 0.0 && n.fract() == 0.0)
+        if let Some(whole) = value
+            .as_f64()
+            .filter(|n| value.is_f64() && (0.0..MAX_EXACT).contains(n) && n.fract() == 0.0)
         {
             *value = Value::from(whole as u64);
         }

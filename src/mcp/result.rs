@@ -4,6 +4,7 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use serde::Serialize;
 
 use crate::domain::Issue;
+use crate::json_text;
 use crate::tracker::StoreError;
 
 /// Why a call did nothing, or not for certain: a text that names what failed, what was expected and
@@ -30,10 +31,11 @@ pub(super) fn call_tool_result(tool: &str, outcome: Result<String, Failure>) -> 
 
 /// A value as JSON without indentation.
 pub(super) fn json(value: &impl Serialize) -> Result<String, Failure> {
-    // By way of a `Value`, because unknown keys of an issue have the white space of their file.
-    serde_json::to_value(value)
-        .map(|value| value.to_string())
-        .map_err(|error| Failure(format!("the answer is not JSON: {error}")))
+    let text = serde_json::to_string(value)
+        .map_err(|error| Failure(format!("the answer is not JSON: {error}")))?;
+    // Unknown keys of an issue have the white space of their file. They are not parsed again, since
+    // not every number that a file may hold can be, and the claim is made already.
+    Ok(json_text::without_white_space(&text))
 }
 
 /// The short confirmation of a change.

@@ -14,6 +14,8 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, RoleServer};
 
+use serde_json::Value;
+
 use super::result::{Failure, call_tool_result};
 use super::tools::{Answer, Toolbox};
 use crate::domain::text::shortened;
@@ -132,8 +134,15 @@ impl ServerHandler for McpServer {
             let message = format!("params must be an object whose `name` is one of {names}");
             return Err(ErrorData::invalid_params(message, None));
         };
-        let given = shortened(&params["arguments"].to_string(), SHOWN_CHARS);
-        let reason = format!("`arguments` must be an object with its parameters, not {given}");
+        let reason = match &params["arguments"] {
+            Value::Object(_) | Value::Null => {
+                "params holds a member that is not of the form that the protocol gives".to_owned()
+            }
+            other => {
+                let given = shortened(&other.to_string(), SHOWN_CHARS);
+                format!("`arguments` must be an object with its parameters, not {given}")
+            }
+        };
         let mut result = call_tool_result(tool, Err(Failure(reason)));
         if context.protocol_version() < Some(ProtocolVersion::V_2026_07_28) {
             result.result_type = None;

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use rmcp::ServiceExt;
-use rmcp::model::{ClientRequest, GetMeta, JsonRpcMessage};
+use rmcp::model::{ClientRequest, GetMeta, JsonRpcMessage, ProtocolVersion};
 use rmcp::service::{RoleServer, RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -20,7 +20,7 @@ use super::McpServer;
 use crate::json_text;
 
 /// How long calls that were asked for before the end may go on undecided.
-const GRACE: Duration = Duration::from_millis(250);
+const GRACE: Duration = Duration::from_millis(400);
 /// How long answers may take to be written after that.
 const LAST_ANSWERS: Duration = Duration::from_millis(250);
 /// The longest message, which is that of rmcp; of a longer one only parts are seen, and ignored.
@@ -48,15 +48,24 @@ where
     let ended = shutdown.child_token();
     tokio::spawn(forward(input, lines, ended.clone()));
     let inner = AsyncRwTransport::new_server(input_lines, output);
-    let service = match server.serve(Introduced { inner, begun: false }).await {
-        Ok(service) => service,
-        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
-        Err(error) => return Err(error),
+    let grace_is_over = async {
+        ended.cancelled().await;
+        tokio::time::sleep(GRACE).await;
+    };
+    tokio::pin!(grace_is_over);
+    let service = tokio::select! {
+        begun = server.serve(Introduced { inner, begun: false }) => match begun {
+            Ok(service) => service,
+            Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+            Err(error) => return Err(error),
+        },
+        // The client went away, and does not take the answers that come before a session.
+        () = &mut grace_is_over => return Ok(()),
     };
     let mut waiting = Box::pin(service.waiting());
     tokio::select! {
         _ = &mut waiting => return Ok(()),
-        () = async { ended.cancelled().await; tokio::time::sleep(GRACE).await } => {}
+        () = &mut grace_is_over => {}
     }
     // A call that still waits for another process is withdrawn and answered so.
     tokio::spawn(async move { tracker.close().await });
@@ -93,7 +102,11 @@ async fn forward(input: impl AsyncRead + Unpin, mut lines: DuplexStream, ended: 
         if let Some(mended) = json_text::without_lone_surrogates(&line) {
             line = mended;
         }
-        if lines.write_all(&line).await.is_err() {
+        let written = tokio::select! {
+            written = lines.write_all(&line) => written,
+            () = ended.cancelled() => break,
+        };
+        if written.is_err() {
             break;
         }
     }
@@ -138,12 +151,17 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Introduced<T> {
     }
 }
 
-/// Tells whether a session begins with this request: an `initialize`, or any request that carries
-/// its own protocol version, except the ones that may come before either.
+/// Tells whether a session begins with this request: an `initialize`, or any request that is complete
+/// in itself, except the ones that may come before either.
 fn begins_session(request: &ClientRequest) -> bool {
     match request {
         ClientRequest::InitializeRequest(_) => true,
         ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
-        other => other.get_meta().protocol_version().is_some(),
+        other => {
+            let meta = other.get_meta();
+            let known = |version| ProtocolVersion::KNOWN_VERSIONS.contains(&version);
+            meta.protocol_version().is_some_and(known)
+                && meta.missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty()
+        }
     }
 }

@@ -229,22 +229,23 @@ fn a_file_that_vanishes_is_not_an_empty_store() {
     assert_eq!(client.close().code(), Some(1));
 }
 
-/// git replaces a file by removing it and writing it anew, in place.
 #[test]
-fn a_file_that_is_away_or_half_written_for_a_moment_is_waited_for() {
+fn a_claim_of_an_issue_with_odd_unknown_values_is_answered_with_them() {
     let directory = directory();
-    let file = directory.path().join("issues.json");
-    let mut client = Client::start(directory.path());
-    client.add("t", "bug");
-    let content = fs::read(&file).unwrap();
-    for between in [None, Some(&content[..content.len() / 2])] {
-        fs::remove_file(&file).unwrap();
-        if let Some(half) = between {
-            fs::write(&file, half).unwrap();
-        }
-        let asked = client.ask_tool("list_issues", json!({}));
-        fs::write(&file, &content).unwrap();
-        assert!(client.answer(asked).unwrap().ok().starts_with("{\"count\":1,"));
+    let deep = format!("{}{}", "[".repeat(120), "]".repeat(120));
+    for (number, odd) in
+        ["1e400", "12345678901234567890123", r#""\ud83d""#, &deep].into_iter().enumerate()
+    {
+        let mut issue = issue_json(&id(number), "t", "created");
+        issue["odd"] = json!("ODD");
+        let text = json!({ "issues": [issue] })
+            .to_string()
+            .replace("\"ODD\"", &format!("{{ \"a b\" : {odd} }}"));
+        fs::write(directory.path().join("issues.json"), text).unwrap();
+        let mut client = Client::start(directory.path());
+        let answer = client.call("get_next_issue", json!({ "agent": "a" })).ok();
+        assert!(answer.contains(&format!("\"odd\":{{\"a b\":{odd}}}")), "{answer}");
+        assert!(client.close().success());
     }
 }
 

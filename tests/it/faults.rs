@@ -27,6 +27,11 @@ struct Failing {
     failing_call: AtomicUsize,
     failed: Mutex<Option<&'static str>>,
     names: Mutex<Vec<&'static str>>,
+    /// How many reads find no file, and how many find half of one.
+    absent: AtomicUsize,
+    halved: AtomicUsize,
+    /// What happens once, just before a directory is synced.
+    before_directory_sync: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 impl Failing {
@@ -69,12 +74,20 @@ impl FileSystem for Failing {
 
     fn stamp(&self, path: &Path) -> io::Result<Option<Stamp>> {
         self.count("stamp")?;
-        RealFileSystem.stamp(path)
+        let absent = self.absent.load(Ordering::SeqCst) > 0;
+        if absent { Ok(None) } else { RealFileSystem.stamp(path) }
     }
 
     fn read(&self, path: &Path) -> io::Result<Option<Contents>> {
         self.count("read")?;
-        RealFileSystem.read(path)
+        if count_down(&self.absent) {
+            return Ok(None);
+        }
+        let mut contents = RealFileSystem.read(path)?;
+        if let Some(contents) = contents.as_mut().filter(|_| count_down(&self.halved)) {
+            contents.bytes.truncate(contents.bytes.len() / 2);
+        }
+        Ok(contents)
     }
 
     fn lock(&self, path: &Path) -> io::Result<Lock> {
@@ -113,12 +126,20 @@ impl FileSystem for Failing {
 
     fn sync_directory(&self, directory: &Path) -> io::Result<()> {
         self.count("sync_directory")?;
+        if let Some(happens) = self.before_directory_sync.lock().unwrap().take() {
+            happens();
+        }
         RealFileSystem.sync_directory(directory)
     }
 
     fn remove_stale_temps(&self, target: &Path) {
         RealFileSystem.remove_stale_temps(target);
     }
+}
+
+/// Counts one down; false when there was none left.
+fn count_down(left: &AtomicUsize) -> bool {
+    left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
 }
 
 fn add() -> Command {
@@ -180,9 +201,10 @@ async fn whichever_call_of_a_change_fails_the_answer_is_true_and_the_store_goes_
         assert_eq!(names(directory.path()), ["issues.json", "issues.json.lock"], "{name}");
     }
     let before_the_lock = ["resolve", "stamp", "resolve"];
-    let under_it = ["lock", "stamp", "create_temp", "write", "sync", "holds", "stamp", "replace"];
-    let in_place = ["sync_directory", "stamp_open"];
-    assert_eq!(failed, [&before_the_lock[..], &under_it, &in_place].concat());
+    let under_it =
+        ["lock", "stamp", "create_temp", "write", "sync", "holds", "stamp", "stamp_open"];
+    let renaming = ["replace", "stamp_open", "sync_directory"];
+    assert_eq!(failed, [&before_the_lock[..], &under_it, &renaming].concat());
 }
 
 #[tokio::test]
@@ -205,6 +227,54 @@ async fn whichever_call_of_a_first_read_fails_the_store_never_starts_from_empty(
         assert_eq!(store.counts().await.unwrap().total(), 1, "{name}");
     }
     assert_eq!(failed, ["resolve", "read"]);
+}
+
+/// git replaces a file by removing it and writing it anew, and some editors write in place.
+#[tokio::test]
+async fn a_file_that_is_away_or_half_written_for_a_moment_is_waited_for_and_no_longer() {
+    let directory = directory();
+    let file = directory.path().join("issues.json");
+    let fs = Arc::new(Failing::default());
+    let store = JsonStore::with(&file, Arc::clone(&fs) as _, JsonStoreOptions::default());
+    store.apply(add(), now()).await.unwrap();
+    for (trouble, expected) in [(&fs.absent, 2), (&fs.halved, 3)] {
+        // Another process changes the file, so that this one has to read it.
+        JsonStore::new(&file).apply(add(), now()).await.unwrap();
+        trouble.store(3, Ordering::SeqCst);
+        assert_eq!(store.counts().await.unwrap().total(), expected);
+    }
+    for (trouble, words) in [(&fs.absent, "is gone"), (&fs.halved, "line ")] {
+        JsonStore::new(&file).apply(add(), now()).await.unwrap();
+        trouble.store(usize::MAX, Ordering::SeqCst);
+        let error = store.counts().await.unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+        let reads = || fs.names.lock().unwrap().iter().filter(|name| **name == "read").count();
+        let before = reads();
+        // What is known to be bad is not read again until it changes.
+        store.counts().await.unwrap_err();
+        assert_eq!(reads(), before, "{words}");
+        trouble.store(0, Ordering::SeqCst);
+        JsonStore::new(&file).apply(add(), now()).await.unwrap();
+        store.counts().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_edit_in_place_while_the_directory_is_synced_is_not_hidden() {
+    let directory = directory();
+    let file = directory.path().join("issues.json");
+    let fs = Arc::new(Failing::default());
+    let edited = file.clone();
+    *fs.before_directory_sync.lock().unwrap() = Some(Box::new(move || {
+        let text = std::fs::read_to_string(&edited).unwrap();
+        std::fs::write(&edited, text.replace("\"title\": \"t\"", "\"title\": \"edited\"")).unwrap();
+    }));
+    let store = JsonStore::with(&file, Arc::clone(&fs) as _, JsonStoreOptions::default());
+    store.apply(add(), now()).await.unwrap();
+    let all = Query { take: 1, ..Query::default() };
+    assert_eq!(store.list(all).await.unwrap().issues[0].title, "edited");
+    store.apply(add(), now()).await.unwrap();
+    assert_eq!(issues_on_disk(directory.path())[0]["title"], "edited");
 }
 
 #[tokio::test]

@@ -23,6 +23,11 @@ pub struct Stamp {
 }
 
 impl Stamp {
+    /// Tells whether a file that was renamed between the two stamps has kept its content.
+    pub fn same_content(&self, earlier: &Self) -> bool {
+        (self.length_bytes, self.modified) == (earlier.length_bytes, earlier.modified)
+    }
+
     fn of(metadata: &Metadata) -> Self {
         #[cfg(unix)]
         use std::os::unix::fs::MetadataExt;
@@ -125,7 +130,7 @@ pub trait FileSystem: Send + Sync {
     /// The system cannot promise that it is.
     fn sync(&self, temp: &NamedTempFile) -> io::Result<()>;
 
-    /// Puts a temporary file in the place of `target`, in one step, and gives the file back.
+    /// Puts a temporary file in the place of `target`, in one step, and gives the open file back.
     ///
     /// # Errors
     ///

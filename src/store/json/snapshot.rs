@@ -24,14 +24,14 @@ pub(super) struct Snapshot {
 }
 
 /// Why the file cannot be read.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub(super) enum LoadError {
     #[error("the directory {} does not exist: create it, or name another file with --file or ISSUES_FILE", .0.display())]
     MissingDirectory(PathBuf),
     #[error("{} is gone, though it was there: put it back, or begin anew with a file that holds {{\"issues\": []}}", .0.display())]
     Gone(PathBuf),
     #[error("{}: {source}: make it readable, or name another file with --file or ISSUES_FILE", path.display())]
-    Io { path: PathBuf, source: io::Error },
+    Io { path: PathBuf, source: Arc<io::Error> },
     #[error("{}, {source}: mend it there, or take a good copy from version control or a backup; it is left untouched until it is valid", path.display())]
     Format { path: PathBuf, source: FormatError },
 }
@@ -42,7 +42,7 @@ impl From<LoadError> for StoreError {
     }
 }
 
-/// A file that cannot be read, and what identifies it as it was found.
+/// A file that cannot be read, and what identifies it as it was found; nothing when it is gone.
 struct BadFile {
     stamp: Option<Stamp>,
     error: LoadError,
@@ -73,8 +73,8 @@ pub(super) struct Snapshots {
     /// Held for moments, never while the disk is waited for.
     published: Mutex<Option<Arc<Snapshot>>>,
     /// Held while the file is read, so that callers who need the same new state read it once. Holds
-    /// what identified the file when it was last found to be bad.
-    loading: Mutex<Option<Option<Stamp>>>,
+    /// what was last found to be bad, so that it is read once too.
+    loading: Mutex<Option<BadFile>>,
     /// Whether this process has looked for what dead ones left.
     cleaned: AtomicBool,
 }
@@ -140,10 +140,14 @@ impl Snapshots {
         if !mine || self.fs.stamp(path).map_err(failed(false))? != current.stamp {
             return Err(ReplaceError::Overtaken(path.clone()));
         }
+        let written = self.fs.stamp_open(temp.as_file()).map_err(failed(false))?;
         let file = self.fs.replace(temp, path).map_err(failed(false))?;
-        self.fs.sync_directory(directory_of(path)).map_err(failed(true))?;
         let stamp = self.fs.stamp_open(&file).map_err(failed(true))?;
-        *self.published() = Some(Arc::new(Snapshot::of(document, Some(stamp), Some(file))));
+        self.fs.sync_directory(directory_of(path)).map_err(failed(true))?;
+        // An editor may have written into the new file already: the next look finds out then.
+        if stamp.same_content(&written) {
+            *self.published() = Some(Arc::new(Snapshot::of(document, Some(stamp), Some(file))));
+        }
         Ok(())
     }
 
@@ -162,6 +166,11 @@ impl Snapshots {
             if let Some(snapshot) = self.unchanged(path)? {
                 return Ok(snapshot);
             }
+            if let Some(known) = &*bad
+                && known.stamp == self.stamp(path)?
+            {
+                return Err(known.error.clone());
+            }
             let before = self.published().clone();
             let was_there = before.as_ref().is_some_and(|snapshot| snapshot.stamp.is_some());
             match self.load(path, was_there) {
@@ -169,14 +178,14 @@ impl Snapshots {
                     *bad = None;
                     return Ok(self.publish_after(before.as_ref(), snapshot));
                 }
-                Err(found) => {
-                    let known = bad.as_ref() == Some(&found.stamp);
-                    let io = matches!(found.error, LoadError::Io { .. });
-                    if known || io || looks == SECOND_LOOKS {
-                        *bad = Some(found.stamp);
-                        return Err(found.error);
-                    }
+                // Not a property of the content: another try may go well.
+                Err(found) if matches!(found.error, LoadError::Io { .. }) => {
+                    return Err(found.error);
                 }
+                Err(found) if looks == SECOND_LOOKS => {
+                    return Err(bad.insert(*found).error.clone());
+                }
+                Err(_) => {}
             }
             looks += 1;
             thread::sleep(SECOND_LOOK_AFTER);
@@ -197,8 +206,11 @@ impl Snapshots {
     fn unchanged(&self, path: &Path) -> Result<Option<Arc<Snapshot>>, LoadError> {
         let published = self.published().clone();
         let Some(snapshot) = published else { return Ok(None) };
-        let stamp = self.fs.stamp(path).map_err(|source| unreadable(path, source))?;
-        Ok((snapshot.stamp == stamp).then_some(snapshot))
+        Ok((snapshot.stamp == self.stamp(path)?).then_some(snapshot))
+    }
+
+    fn stamp(&self, path: &Path) -> Result<Option<Stamp>, LoadError> {
+        self.fs.stamp(path).map_err(|source| unreadable(path, source))
     }
 
     /// Loads the file. A file that is missing is an empty store, unless it was there before.
@@ -239,7 +251,7 @@ impl Snapshot {
 }
 
 fn unreadable(path: &Path, source: io::Error) -> LoadError {
-    LoadError::Io { path: path.to_owned(), source }
+    LoadError::Io { path: path.to_owned(), source: Arc::new(source) }
 }
 
 /// The file beside `path` whose name has `suffix` added.

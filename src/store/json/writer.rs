@@ -20,19 +20,21 @@ use crate::store::StoreError;
 
 /// The most commands that one commit decides.
 const MAX_BATCH: usize = 256;
-/// How often a commit begins anew because somebody who takes no lock changed the file.
+/// How often a command is decided because somebody who takes no lock changed the file.
 const MAX_ATTEMPTS: usize = 20;
 /// The most commands that wait for their commit.
 const MAX_WAITING: usize = 4096;
 
 type Outcome = Result<Option<Arc<Issue>>, StoreError>;
+/// What the thread answers, which may be that the command has to be sent again.
+type Reply = Result<Outcome, Unsaved>;
 
 /// A command on its way to the writer thread.
 struct Request {
     command: Command,
     now: Timestamp,
     ticket: WriterTicket,
-    reply: oneshot::Sender<Outcome>,
+    reply: oneshot::Sender<Reply>,
 }
 
 /// The way to the writer thread, which starts with the first command.
@@ -58,6 +60,19 @@ impl Writer {
     }
 
     pub async fn apply(&self, command: Command, now: Timestamp) -> Outcome {
+        let mut attempts_left = MAX_ATTEMPTS;
+        loop {
+            attempts_left -= 1;
+            match self.attempt(command.clone(), now).await {
+                Ok(outcome) => return outcome,
+                Err(Unsaved::Overtaken(_)) if attempts_left > 0 => {}
+                Err(Unsaved::Overtaken(error) | Unsaved::Failed(error)) => return Err(error),
+            }
+        }
+    }
+
+    /// Sends a command to the thread once, and withdraws it when it is not decided in time.
+    async fn attempt(&self, command: Command, now: Timestamp) -> Reply {
         let (caller_ticket, writer_ticket) = ticket();
         let (reply, mut outcome) = oneshot::channel();
         self.send(Request { command, now, ticket: writer_ticket, reply })?;
@@ -67,7 +82,7 @@ impl Writer {
             () = self.closing.cancelled() => StoreError::Closed,
         };
         if caller_ticket.withdraw() {
-            return Err(given_up);
+            return Err(given_up.into());
         }
         // Decided and on its way to the disk: only the outcome is a true answer.
         settled(outcome.await)
@@ -117,8 +132,8 @@ impl Writer {
 }
 
 /// What the writer thread answered; it answers everything that it decides, unless it panics.
-fn settled(reply: Result<Outcome, oneshot::error::RecvError>) -> Outcome {
-    reply.unwrap_or_else(|_| Err(StoreError::Uncertain("the writer failed".to_owned())))
+fn settled(reply: Result<Reply, oneshot::error::RecvError>) -> Reply {
+    reply.unwrap_or_else(|_| Err(StoreError::Uncertain("the writer failed".to_owned()).into()))
 }
 
 /// The thread: commits until there is nobody left to send anything.
@@ -142,7 +157,7 @@ fn commit(
     incoming: &Receiver<Request>,
     committing: &watch::Sender<bool>,
 ) {
-    let mut begun = snapshots.begin();
+    let begun = snapshots.begin();
     // Gathered under the lock, so that all that arrived while it was waited for share this commit.
     committing.send_replace(true);
     let waiting = std::iter::once(first).chain(incoming.try_iter().take(MAX_BATCH - 1));
@@ -150,36 +165,31 @@ fn commit(
     if batch.is_empty() {
         return;
     }
-    let mut saved = decide_and_save(snapshots, &begun, &batch);
-    for _ in 1..MAX_ATTEMPTS {
-        if !matches!(saved, Err(Unsaved::Overtaken(_))) {
-            break;
-        }
-        drop(begun);
-        begun = snapshots.begin();
-        saved = decide_and_save(snapshots, &begun, &batch);
-    }
-    drop(begun);
+    let saved =
+        begun.map_err(Unsaved::from).and_then(|commit| decide_and_save(snapshots, &commit, &batch));
     match saved {
         Ok(outcomes) => {
             for (request, outcome) in batch.into_iter().zip(outcomes) {
                 // A caller that is gone does not need its answer.
-                let _ = request.reply.send(outcome);
+                let _ = request.reply.send(Ok(outcome));
             }
         }
-        Err(Unsaved::Overtaken(error) | Unsaved::Failed(error)) => {
+        Err(unsaved) => {
             for request in batch {
-                let _ = request.reply.send(Err(error.clone()));
+                let _ = request.reply.send(Err(unsaved.clone()));
             }
             // Last, because whoever reads the log may be slower than those who wait for an answer.
-            tracing::error!("{error}");
+            if let Unsaved::Failed(error) = unsaved {
+                tracing::error!("{error}");
+            }
         }
     }
 }
 
-/// Why a batch was not saved.
+/// Why a command was not decided, or not saved.
+#[derive(Clone)]
 enum Unsaved {
-    /// The state that it was decided on is not the newest any more.
+    /// The state that it was decided on is not the newest any more: it has to be sent again.
     Overtaken(StoreError),
     Failed(StoreError),
 }
@@ -194,10 +204,9 @@ impl<E: Into<StoreError>> From<E> for Unsaved {
 /// refusal was decided on a state that has not come about.
 fn decide_and_save(
     snapshots: &Snapshots,
-    begun: &Result<Commit, StoreError>,
+    commit: &Commit,
     batch: &[Request],
 ) -> Result<Vec<Outcome>, Unsaved> {
-    let commit = begun.as_ref().map_err(StoreError::clone)?;
     let current = snapshots.current_of(commit)?;
     let mut next = current.issues.clone();
     let mut changed = false;
