@@ -95,7 +95,7 @@ impl ServerHandler for McpServer {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.toolbox.tools().into_iter().find(|tool| tool.name == name)
+        self.toolbox.tool(name).cloned()
     }
 
     async fn call_tool(
@@ -129,7 +129,7 @@ impl ServerHandler for McpServer {
         }
         // A call whose parameters have another shape than the protocol says.
         let params = request.params.unwrap_or_default();
-        let Some(tool) = params["name"].as_str().filter(|name| self.toolbox.has(name)) else {
+        let Some(tool) = params["name"].as_str().and_then(|name| self.toolbox.tool(name)) else {
             let names = self.toolbox.names();
             let message = format!("params must be an object whose `name` is one of {names}");
             return Err(ErrorData::invalid_params(message, None));
@@ -143,7 +143,7 @@ impl ServerHandler for McpServer {
                 format!("`arguments` must be an object with its parameters, not {given}")
             }
         };
-        let mut result = call_tool_result(tool, Err(Failure(reason)));
+        let mut result = call_tool_result(&tool.name, Err(Failure(reason)));
         if context.protocol_version() < Some(ProtocolVersion::V_2026_07_28) {
             result.result_type = None;
         }

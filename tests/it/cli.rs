@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::process::Output;
 use std::time::Duration;
 
-use crate::support::{Client, Log, ait, directory, get, names, wait};
+use crate::support::{Client, Log, ait, directory, get, names, signal, wait};
 
 fn run(arguments: &[&str]) -> Output {
     let directory = directory();
@@ -85,8 +85,7 @@ fn serve_needs_no_input_and_ends_with_a_signal() {
     let start = log.wait_for("pages: http://localhost:");
     let port = start.rsplit(':').next().unwrap().trim().parse().unwrap();
     assert_eq!(get(port, "/health").body, "{\"status\":\"ok\",\"issueCount\":0}");
-    let kill = format!("kill -TERM {}", child.id());
-    assert!(std::process::Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+    signal(&child, "TERM");
     assert!(wait(&mut child).success());
 }
 

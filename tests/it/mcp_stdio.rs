@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, ait, directory, issues_on_disk};
+use crate::support::{Client, ait, directory, introduction, issues_on_disk, request, signal};
 
 /// What a request of the stateless era carries.
 fn meta() -> Value {
@@ -63,6 +63,24 @@ fn a_session_of_the_stateless_era() {
     assert_transcript("stateless_era", &frames);
     let tools = client.request("tools/list", json!({ "_meta": meta() }));
     assert_eq!((&tools["ttlMs"], &tools["cacheScope"]), (&json!(3_600_000), &json!("public")));
+}
+
+#[test]
+fn every_version_with_initialize_is_spoken_and_the_newest_is_offered_for_an_unknown_one() {
+    let directory = directory();
+    for (asked, spoken) in [
+        ("2024-11-05", "2024-11-05"),
+        ("2025-03-26", "2025-03-26"),
+        ("2025-06-18", "2025-06-18"),
+        ("2025-11-25", "2025-11-25"),
+        ("1999-01-01", "2025-11-25"),
+    ] {
+        let mut client = Client::spawn(&mut ait(directory.path()));
+        let mut params = introduction();
+        params["protocolVersion"] = json!(asked);
+        assert_eq!(client.request("initialize", params)["protocolVersion"], spoken);
+        client.call("list_issues", json!({})).ok();
+    }
 }
 
 #[test]
@@ -156,35 +174,16 @@ fn a_client_that_never_reads_the_log_is_served_on_and_can_end_the_process() {
     let mut child = command.env("RUST_LOG", "trace").spawn().unwrap();
     let (mut input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     let mut frames = std::io::BufRead::lines(std::io::BufReader::new(output));
-    let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
-    writeln!(
-        input,
-        "{}",
-        json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello })
-    )
-    .unwrap();
-    frames.next().unwrap().unwrap();
+    let mut ask = |id, method, params| {
+        writeln!(input, "{}", request(id, method, params)).unwrap();
+        frames.next().unwrap().unwrap();
+    };
+    ask(0, "initialize", introduction());
     // Each call logs more than 1 KB, and a pipe holds 64 KB.
-    for id in 1..=200 {
-        let params = json!({ "name": "list_issues", "arguments": { "issue_id": "x".repeat(500) } });
-        writeln!(
-            input,
-            "{}",
-            json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
-        )
-        .unwrap();
-        frames.next().unwrap().unwrap();
-    }
-    for id in 201..=1_500 {
-        let params = json!({ "name": "list_issues", "arguments": {} });
-        writeln!(
-            input,
-            "{}",
-            json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
-        )
-        .unwrap();
-        frames.next().unwrap().unwrap();
-    }
+    let long = json!({ "name": "list_issues", "arguments": { "issue_id": "x".repeat(500) } });
+    (1..=200).for_each(|id| ask(id, "tools/call", long.clone()));
+    let short = json!({ "name": "list_issues", "arguments": {} });
+    (201..=1_500).for_each(|id| ask(id, "tools/call", short.clone()));
     let start = Instant::now();
     drop(input);
     assert!(crate::support::wait(&mut child).success());
@@ -206,8 +205,7 @@ fn a_signal_ends_a_process_whose_client_takes_no_answers_before_the_session() {
     log.wait_for("pages: ");
     std::thread::sleep(Duration::from_millis(500));
     let start = Instant::now();
-    let kill = format!("kill -TERM {}", child.id());
-    assert!(std::process::Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+    signal(&child, "TERM");
     crate::support::wait(&mut child);
     assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
     assert!(pings.join().unwrap() < 40_000, "the pipes were never full");
@@ -218,13 +216,11 @@ fn everything_that_was_asked_before_the_end_of_the_input_is_answered() {
     let directory = directory();
     let mut child = ait(directory.path()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
-    let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
-    let mut lines =
-        vec![json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello })];
+    let mut lines = vec![request(0, "initialize", introduction())];
     for id in 1..=50 {
         let arguments = json!({ "title": format!("t{id}"), "description": "", "classification": "bug", "agent": "a" });
         let params = json!({ "name": "add_issue", "arguments": arguments });
-        lines.push(json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }));
+        lines.push(request(id, "tools/call", params));
     }
     let text: Vec<String> = lines.iter().map(ToString::to_string).collect();
     // No line feed behind the last one: it is a request all the same.
@@ -294,8 +290,8 @@ fn a_client_that_closes_stderr_is_served_on() {
     let mut child = command.env("RUST_LOG", "trace").spawn().unwrap();
     drop(child.stderr.take());
     let mut input = child.stdin.take().unwrap();
-    let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": { "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } });
-    let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "list_issues", "arguments": {} } });
+    let hello = request(0, "initialize", introduction());
+    let list = request(1, "tools/call", json!({ "name": "list_issues", "arguments": {} }));
     input.write_all(format!("{hello}\n{list}\n").as_bytes()).unwrap();
     drop(input);
     let output = child.wait_with_output().unwrap();

@@ -81,9 +81,9 @@ impl Toolbox {
         names.join(", ")
     }
 
-    /// Tells whether there is a tool of that name.
-    pub fn has(&self, name: &str) -> bool {
-        self.find(name).is_some()
+    /// What clients are told of one tool; `None` when there is none of that name.
+    pub fn tool(&self, name: &str) -> Option<&Tool> {
+        self.find(name).map(|registered| &registered.tool)
     }
 
     /// Calls a tool; `None` when there is none of that name.

@@ -17,7 +17,6 @@ use std::fmt;
 use serde::de::{self, MapAccess, SeqAccess};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
 use serde_json::value::RawValue;
 
 use crate::domain::issue::read_keeping_unknown_keys;

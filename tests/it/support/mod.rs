@@ -42,6 +42,20 @@ pub fn directory() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
 }
 
+/// The parameters of `initialize`.
+pub fn introduction() -> Value {
+    json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": { "name": "test", "version": "1" },
+    })
+}
+
+/// A request as it stands on a line.
+pub fn request(id: u64, method: &str, params: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+}
+
 /// What a tool answered.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Answer {
@@ -110,14 +124,7 @@ impl Client {
     }
 
     pub fn initialize(&mut self) -> Value {
-        let result = self.request(
-            "initialize",
-            json!({
-                "protocolVersion": "2025-11-25",
-                "capabilities": {},
-                "clientInfo": { "name": "test", "version": "1" },
-            }),
-        );
+        let result = self.request("initialize", introduction());
         self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
         result
     }
@@ -148,7 +155,7 @@ impl Client {
     pub fn ask(&mut self, method: &str, params: Value) -> u64 {
         self.last_id += 1;
         let id = self.last_id;
-        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        self.send(&request(id, method, params));
         id
     }
 
@@ -215,8 +222,7 @@ impl Client {
     }
 
     pub fn signal(&self, name: &str) {
-        let kill = format!("kill -{name} {}", self.pid());
-        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        signal(&self.child, name);
     }
 
     pub fn wait(&mut self) -> ExitStatus {
@@ -229,6 +235,12 @@ impl Drop for Client {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Sends a signal to a process that was started here.
+pub fn signal(child: &Child, name: &str) {
+    let kill = format!("kill -{name} {}", child.id());
+    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
 }
 
 pub fn wait(child: &mut Child) -> ExitStatus {
