@@ -146,7 +146,9 @@ fn in_a_terminal_the_pages_are_served_and_the_way_to_connect_is_told() {
     let text = log.wait_for("Ctrl-C");
     assert!(text.contains("pages: http://localhost:"), "{text}");
     assert!(text.contains("claude mcp add issues -- "), "{text}");
-    // Ctrl-C.
-    child.stdin.take().unwrap().write_all(b"\x03").unwrap();
-    assert!(wait(&mut child).success());
+    // Ctrl-C. The input stays open: at its end, `script` would end the terminal under the process.
+    let mut keyboard = child.stdin.take().unwrap();
+    keyboard.write_all(b"\x03").unwrap();
+    let status = wait(&mut child);
+    assert!(status.success(), "{status}: {}", log.whole());
 }
