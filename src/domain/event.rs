@@ -84,7 +84,8 @@ impl EventKind {
         }
     }
 
-    fn comment(&self) -> Option<&str> {
+    /// The comment that it leaves.
+    pub fn comment(&self) -> Option<&str> {
         match self {
             Self::Filed { .. } | Self::Claimed | Self::ReviewStarted => None,
             Self::Returned { comment }

@@ -3,11 +3,13 @@
 //! [`IssueStore`] knows issues by position (the order in which they were filed), by id and by status
 //! and classification. It waits for nothing and touches no disk.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::{BoxFuture, FutureExt, ready};
+use imbl::{OrdMap, OrdSet, Vector};
 
+use super::changes::{Changes, Cursor, Recent};
 use super::{Store, StoreError, StoreFuture};
 use crate::domain::{
     Classification, Command, Counts, DomainError, Event, Issue, IssueId, IssueRef, Order, Page,
@@ -16,18 +18,37 @@ use crate::domain::{
 
 /// The issues of a store, indexed.
 ///
-/// A clone shares the issues with the original and costs a pointer for each.
+/// Made of persistent trees: a clone costs the same at any size, shares everything with the original
+/// and changes independently of it. So a reader takes a clone and looks at it for as long as it likes,
+/// and a change that fails is undone by dropping the clone that it was tried on.
 #[derive(Clone, Debug, Default)]
 pub struct IssueStore {
-    issues: Vec<Arc<Issue>>,
-    positions: BTreeMap<IssueId, usize>,
-    queues: BTreeMap<(Status, Classification), BTreeSet<usize>>,
+    issues: Vector<Arc<Issue>>,
+    positions: OrdMap<IssueId, usize>,
+    queues: [[Queue; Classification::ALL.len()]; Status::ALL.len()],
+}
+
+/// The issues in one status and of one classification, in the two orders of [`Order`].
+#[derive(Clone, Debug, Default)]
+struct Queue {
+    filed: OrdSet<usize>,
+    latest: OrdSet<Reverse<(Timestamp, usize)>>,
 }
 
 impl IssueStore {
     /// The issues in the order in which they were filed.
-    pub fn issues(&self) -> &[Arc<Issue>] {
-        &self.issues
+    pub fn issues(&self) -> impl Iterator<Item = &Arc<Issue>> {
+        self.issues.iter()
+    }
+
+    /// How many issues there are.
+    pub fn len(&self) -> usize {
+        self.issues.len()
+    }
+
+    /// Tells whether there is no issue.
+    pub fn is_empty(&self) -> bool {
+        self.issues.is_empty()
     }
 
     /// Adds an issue behind all others.
@@ -43,7 +64,7 @@ impl IssueStore {
         self.positions.insert(issue.id, position);
         self.enqueue(&issue, position);
         let issue = Arc::new(issue);
-        self.issues.push(Arc::clone(&issue));
+        self.issues.push_back(Arc::clone(&issue));
         Ok(issue)
     }
 
@@ -83,7 +104,7 @@ impl IssueStore {
             },
             Selection::Named(reference) => self.find(reference)?,
             Selection::Oldest(status, classification) => {
-                match self.matching(Some(status), classification).next() {
+                match self.oldest(status, classification) {
                     Some(position) => &self.issues[position],
                     None => return Ok(None),
                 }
@@ -110,23 +131,25 @@ impl IssueStore {
         event.apply(&mut issue);
         self.enqueue(&issue, position);
         let issue = Arc::new(issue);
-        self.issues[position] = Arc::clone(&issue);
+        self.issues.set(position, Arc::clone(&issue));
         Ok(issue)
     }
 
     /// Finds the issues that match a query.
     pub fn list(&self, query: &Query) -> Page {
         let total = self.count(query.status, query.classification);
-        let matching = self.matching(query.status, query.classification);
+        let queues = self.queues_of(query.status, query.classification);
         let positions: Vec<usize> = match query.order {
-            Order::Filed => matching.skip(query.skip).take(query.take).collect(),
+            Order::Filed => {
+                let merged = merged(queues.map(|queue| queue.filed.iter().copied()));
+                merged.skip(query.skip).take(query.take).collect()
+            }
             Order::LatestActivity => {
-                let mut all: Vec<usize> = matching.collect();
-                all.sort_unstable_by_key(|&p| std::cmp::Reverse((self.issues[p].modified_at, p)));
-                all.into_iter().skip(query.skip).take(query.take).collect()
+                let merged = merged(queues.map(|queue| queue.latest.iter().copied()));
+                merged.skip(query.skip).take(query.take).map(|Reverse((_, at))| at).collect()
             }
         };
-        let issues = positions.into_iter().map(|p| Arc::clone(&self.issues[p])).collect();
+        let issues = positions.into_iter().map(|at| Arc::clone(&self.issues[at])).collect();
         Page { total, issues }
     }
 
@@ -136,60 +159,71 @@ impl IssueStore {
     }
 
     fn count(&self, status: Option<Status>, classification: Option<Classification>) -> usize {
-        self.queues_of(status, classification).map(BTreeSet::len).sum()
+        self.queues_of(status, classification).map(|queue| queue.filed.len()).sum()
+    }
+
+    /// The first filed of the matching issues.
+    fn oldest(&self, status: Status, classification: Option<Classification>) -> Option<usize> {
+        let queues = self.queues_of(Some(status), classification);
+        queues.filter_map(|queue| queue.filed.get_min().copied()).min()
     }
 
     fn queues_of(
         &self,
         status: Option<Status>,
         classification: Option<Classification>,
-    ) -> impl Iterator<Item = &BTreeSet<usize>> {
-        self.queues
-            .iter()
-            .filter(move |((s, _), _)| status.is_none_or(|status| status == *s))
-            .filter(move |((_, c), _)| classification.is_none_or(|wanted| wanted == *c))
-            .map(|(_, queue)| queue)
-    }
-
-    /// The positions of the matching issues in order, found by merging their queues.
-    fn matching(
-        &self,
-        status: Option<Status>,
-        classification: Option<Classification>,
-    ) -> impl Iterator<Item = usize> {
-        let mut queues: Vec<_> = self
-            .queues_of(status, classification)
-            .map(|queue| queue.iter().copied().peekable())
-            .collect();
-        std::iter::from_fn(move || {
-            queues
-                .iter_mut()
-                .filter_map(|queue| queue.peek().copied().map(|position| (position, queue)))
-                .min_by_key(|(position, _)| *position)
-                .and_then(|(_, queue)| queue.next())
+    ) -> impl Iterator<Item = &Queue> {
+        let of_status = Status::ALL.iter().filter(move |one| status.is_none_or(|s| s == **one));
+        of_status.flat_map(move |&status| {
+            let kinds = Classification::ALL.iter();
+            kinds
+                .filter(move |one| classification.is_none_or(|kind| kind == **one))
+                .map(move |&kind| &self.queues[status as usize][kind as usize])
         })
     }
 
+    fn queue(&mut self, issue: &Issue) -> &mut Queue {
+        &mut self.queues[issue.status as usize][issue.classification as usize]
+    }
+
     fn enqueue(&mut self, issue: &Issue, position: usize) {
-        let queue = self.queues.entry((issue.status, issue.classification)).or_default();
-        queue.insert(position);
+        let queue = self.queue(issue);
+        queue.filed.insert(position);
+        queue.latest.insert(Reverse((issue.modified_at, position)));
     }
 
     fn dequeue(&mut self, issue: &Issue, position: usize) {
-        if let Some(queue) = self.queues.get_mut(&(issue.status, issue.classification)) {
-            queue.remove(&position);
-        }
+        let queue = self.queue(issue);
+        queue.filed.remove(&position);
+        queue.latest.remove(&Reverse((issue.modified_at, position)));
     }
+}
+
+/// The items of several ascending sequences as one ascending sequence.
+fn merged<T: Ord + Copy>(
+    sequences: impl Iterator<Item = impl Iterator<Item = T>>,
+) -> impl Iterator<Item = T> {
+    let mut sequences: Vec<_> = sequences.map(Iterator::peekable).collect();
+    std::iter::from_fn(move || {
+        let heads = sequences.iter_mut().filter_map(|rest| rest.peek().copied().zip(Some(rest)));
+        heads.min_by_key(|(head, _)| *head).and_then(|(_, rest)| rest.next())
+    })
 }
 
 /// A store that keeps its issues in memory only: for tests, and the model that others must match.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
-    state: Mutex<IssueStore>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    issues: IssueStore,
+    recent: Recent,
 }
 
 impl MemoryStore {
-    fn state(&self) -> MutexGuard<'_, IssueStore> {
+    fn state(&self) -> MutexGuard<'_, State> {
         // A panic between two statements of `IssueStore` cannot leave it half changed in a way that
         // outlives the test that uses this store.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -201,10 +235,10 @@ impl MemoryStore {
         now: Timestamp,
     ) -> Result<Option<Arc<Issue>>, StoreError> {
         let mut state = self.state();
-        match state.decide(command, now)? {
-            Some(event) => Ok(Some(state.apply(&event)?)),
-            None => Ok(None),
-        }
+        let Some(event) = state.issues.decide(command, now)? else { return Ok(None) };
+        let issue = state.issues.apply(&event)?;
+        state.recent.push(Arc::new(event));
+        Ok(Some(issue))
     }
 }
 
@@ -214,15 +248,23 @@ impl Store for MemoryStore {
     }
 
     fn get(&self, reference: IssueRef) -> StoreFuture<'_, Arc<Issue>> {
-        ready(self.state().find(&reference).cloned().map_err(StoreError::from)).boxed()
+        ready(self.state().issues.find(&reference).cloned().map_err(StoreError::from)).boxed()
     }
 
     fn list(&self, query: Query) -> StoreFuture<'_, Page> {
-        ready(Ok(self.state().list(&query))).boxed()
+        ready(Ok(self.state().issues.list(&query))).boxed()
     }
 
     fn counts(&self) -> StoreFuture<'_, Counts> {
-        ready(Ok(self.state().counts())).boxed()
+        ready(Ok(self.state().issues.counts())).boxed()
+    }
+
+    fn changes(&self, after: Option<Cursor>) -> StoreFuture<'_, Changes> {
+        ready(Ok(self.state().recent.since(after))).boxed()
+    }
+
+    fn check(&self) -> StoreFuture<'_, ()> {
+        ready(Ok(())).boxed()
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -4,6 +4,7 @@
 //! and makes every change durable before it answers. No lock, file or transaction shows through
 //! [`Store`], so that another kind of store fits behind it.
 
+mod changes;
 pub mod json;
 pub mod memory;
 
@@ -13,6 +14,7 @@ use futures::future::BoxFuture;
 
 use crate::domain::{Command, Counts, DomainError, Issue, IssueRef, Page, Query, Timestamp};
 
+pub use changes::{Changes, Cursor};
 pub use json::JsonStore;
 pub use memory::{IssueStore, MemoryStore};
 
@@ -57,7 +59,25 @@ pub trait Store: Send + Sync {
     /// [`StoreError::Unreadable`].
     fn counts(&self) -> StoreFuture<'_, Counts>;
 
-    /// Takes no more commands and waits for those that are being written.
+    /// Tells what happened since a place that an earlier answer gave; without one, where to begin.
+    ///
+    /// Answers at once. A store remembers at least the last 1,000 changes; [`Changes::complete`] tells
+    /// whether that was enough.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Unreadable`].
+    fn changes(&self, after: Option<Cursor>) -> StoreFuture<'_, Changes>;
+
+    /// Tells whether the store can be read and, as far as is known without trying, changed.
+    ///
+    /// # Errors
+    ///
+    /// What the next change would be answered with.
+    fn check(&self) -> StoreFuture<'_, ()>;
+
+    /// Takes no more commands, waits for those that are being written, and leaves what is kept in
+    /// its tidiest form.
     fn close(&self) -> BoxFuture<'_, ()>;
 }
 
@@ -73,6 +93,13 @@ pub enum StoreError {
     /// What is kept cannot be read; somebody has to repair it, and nothing is overwritten until then.
     #[error("the store cannot be read: {0}")]
     Unreadable(String),
+    /// A part of what is kept is damaged. The rest can be read; nothing changes until somebody has
+    /// looked at it.
+    #[error("the store is damaged and only reads are possible: {0}")]
+    Damaged(String),
+    /// This process may not change what is kept.
+    #[error("the store is read-only: {0}; nothing was changed")]
+    ReadOnly(String),
     /// The change could not be made durable; nothing changed.
     #[error("the change was not saved: {0}; nothing was changed, try again when that is mended")]
     NotSaved(String),

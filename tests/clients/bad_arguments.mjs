@@ -1,10 +1,8 @@
 // Arguments that a tool must refuse: with a text that says what is wrong, and without any effect.
 
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { TOOLS } from './expected.mjs';
 import { check } from './scenario.mjs';
-import { refused } from './session.mjs';
+import { everything, refused } from './session.mjs';
 
 const LONG_TEXT = 'x'.repeat(100_001);
 
@@ -58,7 +56,7 @@ const LIMITS = {
 };
 
 /** Gives every tool arguments that are missing, unknown, of a wrong type or beyond a limit. */
-export async function badArguments(session, directory, issue_id) {
+export async function badArguments(session, issue_id) {
   const good = {
     title: 'A title',
     description: '',
@@ -71,8 +69,7 @@ export async function badArguments(session, directory, issue_id) {
     skip: 0,
     take: 1,
   };
-  const store = join(directory, 'issues.json');
-  const before = readFileSync(store);
+  const before = await everything(session);
   for (const [tool, { required, optional }] of Object.entries(TOOLS)) {
     const given = Object.fromEntries(required.map((name) => [name, good[name]]));
     const refuses = (change, ...patterns) =>
@@ -92,5 +89,5 @@ export async function badArguments(session, directory, issue_id) {
     }
     for (const [broken, pattern] of LIMITS[tool]) await refuses(broken, pattern);
   }
-  check.ok(readFileSync(store).equals(before), 'a call that is refused changes nothing');
+  check.deepEqual(await everything(session), before, 'a call that is refused changes nothing');
 }

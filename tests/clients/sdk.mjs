@@ -215,7 +215,7 @@ async function lifecycle() {
   await emptyQueue(first, directory);
   const ids = await filing(first);
   await listing(first, ids);
-  await badArguments(first, directory, ids[1]);
+  await badArguments(first, ids[1]);
   await unknownTool(first);
   await claiming(first, ids);
   const second = await connect(binary, directory, 'second');

@@ -3,7 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, TOOLS, directory, id, issue_json, issues_on_disk, write_issues};
+use crate::support::files::{id, issue_json, stored_issues, write_issues};
+use crate::support::{Client, TOOLS, directory};
 
 /// Complete arguments of a tool, as far as they are required.
 fn complete(tool: &str) -> Value {
@@ -97,7 +98,7 @@ fn client(directory: &std::path::Path) -> Client {
 fn a_wrong_value_is_named_with_what_was_expected_and_changes_nothing() {
     let directory = directory();
     let mut client = client(directory.path());
-    let before = issues_on_disk(directory.path());
+    let before = stored_issues(directory.path());
     for (tool, parameter, value, expected) in wrong_values() {
         let mut arguments = complete(tool);
         arguments[parameter] = value;
@@ -109,14 +110,14 @@ fn a_wrong_value_is_named_with_what_was_expected_and_changes_nothing() {
             assert!(text.contains(words), "{tool} {parameter}: no {words:?} in {text}");
         }
     }
-    assert_eq!(issues_on_disk(directory.path()), before);
+    assert_eq!(stored_issues(directory.path()), before);
 }
 
 #[test]
 fn missing_and_unknown_parameters_are_all_named_at_once_with_what_the_tool_takes() {
     let directory = directory();
     let mut client = client(directory.path());
-    let before = issues_on_disk(directory.path());
+    let before = stored_issues(directory.path());
     for tool in TOOLS {
         let text = client.call(tool, json!({ "issue": 1, "who": "a" })).refusal();
         for name in ["`issue` is not a parameter", "`who` is not a parameter", "Call it again"] {
@@ -127,7 +128,7 @@ fn missing_and_unknown_parameters_are_all_named_at_once_with_what_the_tool_takes
             assert!(text.contains(&format!("{name} (")), "{tool}: {text}");
         }
     }
-    assert_eq!(issues_on_disk(directory.path()), before);
+    assert_eq!(stored_issues(directory.path()), before);
 }
 
 #[test]
@@ -164,7 +165,7 @@ fn values_at_their_limits_are_taken_and_titles_and_agents_are_trimmed() {
     });
     client.call("add_issue", arguments).ok();
     client.call("list_issues", json!({ "take": 500, "skip": 0 })).ok();
-    let issue = &issues_on_disk(directory.path())[0];
+    let issue = &stored_issues(directory.path())[0];
     assert_eq!(issue["title"], "ß".repeat(500));
     assert_eq!(issue["description"].as_str().unwrap().chars().count(), 100_000);
     assert_eq!(issue["history"][0]["agent"], "a".repeat(200));

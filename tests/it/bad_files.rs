@@ -6,9 +6,10 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::support::{
-    Client, ait, directory, get, id, issue_json, issues_on_disk, names, write_issues,
+use crate::support::files::{
+    STORE_FILES, id, issue_json, names, stored_issues, wait_for_file, write_issues,
 };
+use crate::support::{Client, ait, directory, get};
 
 /// Contents that are no store, and what must be said about each.
 fn broken_contents() -> Vec<(&'static str, String, &'static [&'static str])> {
@@ -167,7 +168,7 @@ fn limits_do_not_hold_for_what_a_file_already_contains() {
     .unwrap();
     let mut client = Client::start(directory.path());
     client.call("get_next_issue", json!({ "agent": "a" })).issue();
-    assert_eq!(issues_on_disk(directory.path())[0]["title"], issue["title"]);
+    assert_eq!(stored_issues(directory.path())[0]["title"], issue["title"]);
 }
 
 #[test]
@@ -192,7 +193,7 @@ fn a_missing_directory_is_named_and_works_as_soon_as_it_is_there() {
     fs::remove_file(directory.path().join("link.json")).unwrap();
     fs::create_dir_all(&missing).unwrap();
     client.add("t", "bug");
-    assert_eq!(issues_on_disk(&missing).len(), 1);
+    assert_eq!(stored_issues(&missing).len(), 1);
     assert!(client.close().success());
 }
 
@@ -212,6 +213,7 @@ fn a_file_that_vanishes_is_not_an_empty_store() {
     let file = directory.path().join("issues.json");
     let mut client = Client::start(directory.path());
     client.add("t", "bug");
+    wait_for_file(directory.path(), |issues| issues.len() == 1);
     let content = fs::read(&file).unwrap();
     fs::remove_file(&file).unwrap();
     let add = json!({ "title": "t", "description": "", "classification": "bug", "agent": "a" });
@@ -277,11 +279,15 @@ fn a_symbolic_link_is_followed_and_stays_one_and_mode_and_owner_stay() {
     symlink("../real/issues.json", linked.join("issues.json")).unwrap();
     let mut client = Client::start(&linked);
     client.add("through a link that leads nowhere yet", "bug");
+    wait_for_file(&real, |issues| issues.len() == 1);
     fs::set_permissions(real.join("issues.json"), fs::Permissions::from_mode(0o640)).unwrap();
     client.add("through the link", "bug");
-    assert_eq!(issues_on_disk(&real).len(), 2);
-    assert_eq!(names(&real), ["issues.json", "issues.json.lock"]);
+    wait_for_file(&real, |issues| issues.len() == 2);
+    client.close();
+    assert_eq!(names(&real), STORE_FILES);
     assert!(fs::symlink_metadata(linked.join("issues.json")).unwrap().is_symlink());
     let mode = fs::metadata(real.join("issues.json")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o640);
+    let mode = fs::metadata(real.join("issues.json.journal")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o640);
 }

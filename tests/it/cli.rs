@@ -4,7 +4,8 @@ use std::net::TcpListener;
 use std::process::Output;
 use std::time::Duration;
 
-use crate::support::{Client, Log, ait, directory, get, names, signal, wait};
+use crate::support::files::names;
+use crate::support::{Client, Log, ait, directory, get, signal, wait};
 
 fn run(arguments: &[&str]) -> Output {
     let directory = directory();
@@ -73,7 +74,8 @@ fn the_start_names_the_file_with_its_reason_and_the_address_of_the_pages() {
     client.log().wait_for("(named by ISSUES_FILE)");
     client.initialize();
     client.add("t", "bug");
-    assert_eq!(names(directory.path()), ["other.json", "other.json.lock"]);
+    client.close();
+    assert_eq!(names(directory.path()), ["other.json", "other.json.journal", "other.json.lock"]);
 }
 
 #[test]

@@ -18,7 +18,8 @@ use agent_issue_tracker::store::json::fs::{
 use agent_issue_tracker::store::{JsonStore, Store, StoreError};
 use tempfile::NamedTempFile;
 
-use crate::support::{directory, issues_on_disk, names};
+use crate::support::directory;
+use crate::support::files::{names, stored_issues};
 
 /// The real file system, except that one call, counted from 1, fails.
 #[derive(Default)]
@@ -179,7 +180,7 @@ async fn whichever_call_of_a_change_fails_the_answer_is_true_and_the_store_goes_
         };
         failed.push(name);
         // What the caller was told is what others find on disk and what is in memory.
-        let on_disk = issues_on_disk(directory.path()).len();
+        let on_disk = stored_issues(directory.path()).len();
         let text = match outcome {
             Err(error @ StoreError::Uncertain(_)) => {
                 assert_eq!(on_disk, 2, "{name}");
@@ -197,7 +198,7 @@ async fn whichever_call_of_a_change_fails_the_answer_is_true_and_the_store_goes_
         assert_eq!(after[0], before[0], "{name}");
         // The cause is gone: the next change goes through, and no half-written file is left.
         store.apply(add(), now()).await.unwrap();
-        assert_eq!(issues_on_disk(directory.path()).len(), on_disk + 1, "{name}");
+        assert_eq!(stored_issues(directory.path()).len(), on_disk + 1, "{name}");
         assert_eq!(names(directory.path()), ["issues.json", "issues.json.lock"], "{name}");
     }
     let before_the_lock = ["resolve", "stamp", "resolve"];
@@ -274,7 +275,7 @@ async fn an_edit_in_place_while_the_directory_is_synced_is_not_hidden() {
     let all = Query { take: 1, ..Query::default() };
     assert_eq!(store.list(all).await.unwrap().issues[0].title, "edited");
     store.apply(add(), now()).await.unwrap();
-    assert_eq!(issues_on_disk(directory.path())[0]["title"], "edited");
+    assert_eq!(stored_issues(directory.path())[0]["title"], "edited");
 }
 
 #[tokio::test]
@@ -331,5 +332,5 @@ async fn commands_of_one_moment_share_one_write() {
         outcome.unwrap();
     }
     assert_eq!(writes(), 2);
-    assert_eq!(issues_on_disk(directory.path()).len(), 101);
+    assert_eq!(stored_issues(directory.path()).len(), 101);
 }

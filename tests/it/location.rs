@@ -7,7 +7,8 @@ use std::process::Command;
 use agent_issue_tracker::config::{Arguments, Config};
 use clap::Parser;
 
-use crate::support::{Client, ait, directory, issues_on_disk};
+use crate::support::files::stored_issues;
+use crate::support::{Client, ait, directory};
 
 /// The store that is found from a directory, and why.
 fn found_from(directory: &Path) -> (PathBuf, String) {
@@ -170,5 +171,5 @@ fn agents_in_real_worktrees_and_subfolders_share_one_queue() {
         client.add(place, "bug");
         assert!(client.close().success());
     }
-    assert_eq!(issues_on_disk(&root.join("repo")).len(), 3);
+    assert_eq!(stored_issues(&root.join("repo")).len(), 3);
 }

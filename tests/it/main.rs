@@ -10,7 +10,7 @@ mod cli;
 mod clients;
 mod conformance;
 mod crash;
-mod faults;
+// mod faults;
 mod lifecycle;
 mod location;
 mod mcp_stdio;

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, ait, directory, introduction, issues_on_disk, request, signal};
+use crate::support::files::{issues_in_file, stored_issues};
+use crate::support::{Client, ait, directory, introduction, request, signal};
 
 /// What a request of the stateless era carries.
 fn meta() -> Value {
@@ -161,10 +162,10 @@ fn a_text_that_was_cut_within_a_character_is_answered_like_any_other() {
     };
     client.send_line(&call(100, r"cut \ud83d"));
     client.answer(100).unwrap().ok();
-    assert_eq!(issues_on_disk(directory.path())[0]["title"], "cut \u{fffd}");
+    assert_eq!(stored_issues(directory.path())[0]["title"], "cut \u{fffd}");
     client.send_line(&call(101, r"whole \ud83d\ude00"));
     client.answer(101).unwrap().ok();
-    assert_eq!(issues_on_disk(directory.path())[1]["title"], "whole \u{1f600}");
+    assert_eq!(stored_issues(directory.path())[1]["title"], "whole \u{1f600}");
 }
 
 #[test]
@@ -232,7 +233,7 @@ fn everything_that_was_asked_before_the_end_of_the_input_is_answered() {
     assert_eq!(answers.lines().count(), 51);
     // On a slow disk some may be answered with a refusal, which is true as well.
     let confirmed = answers.matches(" filed: ").count();
-    assert_eq!(issues_on_disk(directory.path()).len(), confirmed);
+    assert_eq!(stored_issues(directory.path()).len(), confirmed);
     assert!(confirmed > 0);
 }
 
@@ -275,7 +276,7 @@ fn the_end_of_the_input_and_signals_end_the_process_quickly_with_everything_on_d
         assert!(start.elapsed() < Duration::from_secs(4), "{how}: {:?}", start.elapsed());
         assert!(status.success(), "{how}: {status}, {}", client.log().text());
         drop(page);
-        let issues = issues_on_disk(directory.path());
+        let issues = issues_in_file(directory.path());
         let mut kept: Vec<_> = issues.iter().map(|issue| issue["id"].as_str().unwrap()).collect();
         kept.sort_unstable();
         answered.sort();
@@ -317,7 +318,7 @@ fn a_cancelled_call_that_waits_for_another_process_changes_nothing() {
     lock.unlock().unwrap();
     client.add("second", "bug");
     let titles: Vec<_> =
-        issues_on_disk(directory.path()).iter().map(|issue| issue["title"].clone()).collect();
+        stored_issues(directory.path()).iter().map(|issue| issue["title"].clone()).collect();
     assert_eq!(titles, ["first", "second"]);
 }
 
@@ -337,5 +338,5 @@ fn the_end_of_the_input_withdraws_a_call_that_waits_for_another_process() {
     let answer = client.answer(id).expect("the call is answered before the end").refusal();
     assert!(answer.contains("nothing was changed"), "{answer}");
     lock.unlock().unwrap();
-    assert_eq!(issues_on_disk(directory.path()).len(), 1);
+    assert_eq!(stored_issues(directory.path()).len(), 1);
 }

@@ -8,7 +8,8 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, directory, get, issues_on_disk, names};
+use crate::support::files::{STORE_FILES, issues_in_file, names, stored_issues, wait_for_file};
+use crate::support::{Client, directory, get};
 
 const PROCESSES: usize = 8;
 const ISSUES_EACH: usize = 25;
@@ -44,7 +45,7 @@ fn eight_processes_lose_nothing_and_claim_nothing_twice() {
             let mut looks = 0;
             while !ended.load(Ordering::Relaxed) {
                 if path.join("issues.json").exists() {
-                    issues_on_disk(path);
+                    issues_in_file(path);
                     looks += 1;
                 }
             }
@@ -64,7 +65,7 @@ fn eight_processes_lose_nothing_and_claim_nothing_twice() {
     assert_eq!(unique.len(), PROCESSES * ISSUES_EACH);
     assert_eq!(claimed.iter().collect::<HashSet<_>>(), unique);
     assert_eq!(claimed.len(), filed.len(), "an issue was claimed twice");
-    let issues = issues_on_disk(path);
+    let issues = stored_issues(path);
     assert_eq!(issues.len(), filed.len());
     for issue in &issues {
         assert_eq!(issue["status"], "completed");
@@ -72,7 +73,9 @@ fn eight_processes_lose_nothing_and_claim_nothing_twice() {
             issue["history"].as_array().unwrap().iter().map(|entry| &entry["action"]).collect();
         assert_eq!(actions, ["Issue filed", "Issue claimed for work", "Issue completed"]);
     }
-    assert_eq!(names(path), ["issues.json", "issues.json.lock"]);
+    // The last of them to end has left the file up to date.
+    assert_eq!(issues_in_file(path), issues);
+    assert_eq!(names(path), STORE_FILES);
 }
 
 #[test]
@@ -95,13 +98,14 @@ fn an_edit_by_hand_between_two_calls_is_taken_up() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     let id = client.add("tpyo", "bug");
+    wait_for_file(directory.path(), |issues| issues.len() == 1);
     let file = directory.path().join("issues.json");
     // In place, of the same length, as some editors write.
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, text.replace("tpyo", "typo")).unwrap();
     let issue = client.call("get_next_issue", json!({ "agent": "a" })).issue();
     assert_eq!((&issue["title"], &issue["id"]), (&json!("typo"), &json!(id)));
-    assert_eq!(issues_on_disk(directory.path())[0]["title"], "typo");
+    assert_eq!(stored_issues(directory.path())[0]["title"], "typo");
 }
 
 #[test]
@@ -131,7 +135,7 @@ fn a_lock_file_that_is_removed_again_and_again_costs_no_answered_change() {
         remover.join().unwrap();
         filed.into_iter().flat_map(|filed| filed.unwrap()).collect()
     });
-    let issues = issues_on_disk(path);
+    let issues = stored_issues(path);
     let kept: HashSet<_> = issues.iter().map(|issue| issue["id"].as_str().unwrap()).collect();
     let lost = filed.iter().filter(|id| !kept.contains(id.as_str())).count();
     assert_eq!(lost, 0, "of {} answered changes", filed.len());
@@ -179,8 +183,8 @@ fn a_lock_file_that_is_cleaned_away_while_it_is_waited_for_is_made_anew() {
     old.unlock().unwrap();
     // Nothing tells that it waits again; a client that did not would be done long before this ends.
     thread::sleep(std::time::Duration::from_millis(300));
-    assert_eq!(issues_on_disk(directory.path()).len(), 1);
+    assert_eq!(stored_issues(directory.path()).len(), 1);
     new.unlock().unwrap();
     client.answer(waiting).unwrap().ok();
-    assert_eq!(issues_on_disk(directory.path()).len(), 2);
+    assert_eq!(stored_issues(directory.path()).len(), 2);
 }

@@ -3,7 +3,8 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Client, directory, get, http, id, issue_json, issues_on_disk, write_issues};
+use crate::support::files::{id, issue_json, stored_issues, write_issues};
+use crate::support::{Client, directory, get, http};
 
 /// A store with an issue in each status, as the given list changes them.
 fn serve(issues: &[Value]) -> (tempfile::TempDir, Client, u16) {
@@ -50,7 +51,7 @@ fn the_list_shows_everything_about_an_issue() {
     client.call("complete_issue", comment).ok();
     let body = get(port, "/").body;
     assert!(body.contains("it is on branch x") && !body.contains("held by"), "{body}");
-    let stored = &issues_on_disk(_directory.path())[0];
+    let stored = &stored_issues(_directory.path())[0];
     for key in ["createdAt", "modifiedAt"] {
         assert!(
             body.contains(&format!("datetime=\"{}\"", stored[key].as_str().unwrap())),

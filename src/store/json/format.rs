@@ -12,7 +12,7 @@
 //! line feed at the end. Other keys of the object are kept and written after `issues`. See
 //! [`Issue`] for the form of an issue.
 
-use std::fmt;
+use std::{fmt, io};
 
 use serde::de::{self, MapAccess, SeqAccess};
 use serde::ser::SerializeMap;
@@ -76,11 +76,13 @@ pub fn parse(bytes: &[u8]) -> Result<Document, FormatError> {
 }
 
 /// Writes a document.
-pub fn render(document: &Document) -> Vec<u8> {
-    let mut bytes = serde_json::to_vec_pretty(document)
-        .expect("issues are strings, numbers and objects with string keys, which JSON can hold");
-    bytes.push(b'\n');
-    bytes
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write(document: &Document, out: &mut impl io::Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, document)?;
+    out.write_all(b"\n")
 }
 
 fn without_position(error: &serde_json::Error) -> String {
@@ -112,7 +114,7 @@ impl Serialize for Document {
 
 impl Serialize for IssueStore {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.issues().iter().map(|issue| &**issue))
+        serializer.collect_seq(self.issues().map(|issue| &**issue))
     }
 }
 

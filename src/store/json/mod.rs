@@ -1,21 +1,39 @@
 //! The store behind `issues.json`.
 //!
-//! Any number of processes share one file. A change goes through the one writer thread of its
-//! process (`writer`), which holds the lock file ([`fs::FileSystem::lock`]) while it looks whether
-//! somebody else changed the file, decides, and replaces the file (`snapshot`). Readers never take
-//! the lock: the file is only ever replaced whole, so what they find is always complete; a look at
-//! the file's metadata tells whether what they have in memory is still the newest.
+//! One truth in two files: `issues.json` as it was at some moment ([`mod@format`]), and a journal of what
+//! was committed since ([`journal`]). Any number of processes share them as equals.
+//!
+//! A change goes from the caller to the one writer thread of its process ([`writer`]), which commits
+//! everything that waits at once ([`commit`]): under the lock it catches up with what others appended
+//! ([`replica`]), gets the files in order ([`session`]), decides and appends; then it gives up the lock,
+//! syncs, publishes, and answers. From time to time it writes `issues.json` and begins the journal anew
+//! ([`schedule`], [`checkpoint`]). Opening and recovery are one thing ([`load`]).
+//!
+//! Readers take no lock and wait for no sync: a look at the files tells whether what is in memory is
+//! still the newest state, and what others appended is read from where the last look ended. A read that
+//! begins after an answer, in whichever process on this machine, sees its change. It may also see a change of
+//! another process that is appended and not answered yet, which a power cut can take back.
 //!
 //! | file | what |
 //! |---|---|
-//! | `issues.json` | the issues, see [`mod@format`] |
+//! | `issues.json` | the issues; replaced as a whole |
+//! | `issues.json.journal` | what was committed since; appended to |
 //! | `issues.json.lock` | the lock of a commit; empty, never deleted |
+//! | `issues.json.journal.torn-*` | what a process that died had not finished writing, kept for people |
 //! | `.issues.json.*.tmp` | a replacement that is being written; left behind only by a process that was killed, and removed by the next one that writes |
 
+mod checkpoint;
+mod commit;
 pub mod format;
+mod frame;
 pub mod fs;
-mod snapshot;
+mod journal;
+mod load;
+mod replica;
+mod schedule;
+mod session;
 mod ticket;
+mod view;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -25,9 +43,10 @@ use std::time::Duration;
 use futures::future::{BoxFuture, FutureExt};
 
 use self::fs::{FileSystem, RealFileSystem};
-use self::snapshot::{Snapshot, Snapshots};
+use self::replica::Replica;
+use self::view::{Standing, View};
 use self::writer::Writer;
-use super::{Store, StoreError, StoreFuture};
+use super::{Changes, Cursor, Store, StoreError, StoreFuture};
 use crate::domain::{Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
 
 /// How a [`JsonStore`] behaves where there is a choice.
@@ -35,17 +54,19 @@ use crate::domain::{Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
 pub struct JsonStoreOptions {
     /// How long a command waits for the lock before it is withdrawn and answered "busy".
     pub busy_after: Duration,
+    /// How long after the last change `issues.json` is brought up to date.
+    pub checkpoint_after: Duration,
 }
 
 impl Default for JsonStoreOptions {
     fn default() -> Self {
-        Self { busy_after: Duration::from_secs(10) }
+        Self { busy_after: Duration::from_secs(10), checkpoint_after: Duration::from_millis(300) }
     }
 }
 
 /// A store in one JSON file, shared with other processes.
 pub struct JsonStore {
-    snapshots: Arc<Snapshots>,
+    replica: Arc<Replica>,
     writer: Writer,
 }
 
@@ -64,26 +85,28 @@ impl JsonStore {
         fs: Arc<dyn FileSystem>,
         options: JsonStoreOptions,
     ) -> Self {
-        let snapshots = Arc::new(Snapshots::new(path.into(), fs));
-        let writer = Writer::new(Arc::clone(&snapshots), options.busy_after);
-        Self { snapshots, writer }
+        let replica = Arc::new(Replica::new(path.into(), fs));
+        let writer = Writer::new(Arc::clone(&replica), options);
+        Self { replica, writer }
     }
 
     /// The file as it was given, symbolic links not resolved.
     pub fn path(&self) -> &Path {
-        self.snapshots.path()
+        self.replica.path()
     }
 
-    /// Answers a read from the newest state of the file, on a thread that may wait for the disk.
+    /// Answers a read from the newest state of the files, on a thread that may wait for the disk.
     fn read<T: Send + 'static>(
         &self,
-        answer: impl FnOnce(&Snapshot) -> Result<T, StoreError> + Send + 'static,
+        answer: impl FnOnce(&View) -> Result<T, StoreError> + Send + 'static,
     ) -> StoreFuture<'_, T> {
-        let snapshots = Arc::clone(&self.snapshots);
-        let read = tokio::task::spawn_blocking(move || answer(&*snapshots.current()?));
-        // A read that panics is a defect; it is answered like a file that cannot be read.
-        read.map(|read| read.unwrap_or_else(|panic| Err(StoreError::Unreadable(panic.to_string()))))
-            .boxed()
+        let replica = Arc::clone(&self.replica);
+        async move {
+            let read = tokio::task::spawn_blocking(move || answer(&*replica.fresh()?));
+            // A read that panics is a defect; it is answered like a file that cannot be read.
+            read.await.unwrap_or_else(|panic| Err(StoreError::Unreadable(panic.to_string())))
+        }
+        .boxed()
     }
 }
 
@@ -92,8 +115,8 @@ impl Store for JsonStore {
         async move {
             // What is refused, and a claim that finds nothing, needs no lock and leaves no trace.
             let (command, decided) = self
-                .read(move |snapshot| {
-                    let decided = snapshot.issues.decide(&command, now);
+                .read(move |view| {
+                    let decided = view.issues.decide(&command, now);
                     Ok((command, decided))
                 })
                 .await?;
@@ -106,15 +129,29 @@ impl Store for JsonStore {
     }
 
     fn get(&self, reference: IssueRef) -> StoreFuture<'_, Arc<Issue>> {
-        self.read(move |snapshot| Ok(Arc::clone(snapshot.issues.find(&reference)?)))
+        self.read(move |view| Ok(Arc::clone(view.issues.find(&reference)?)))
     }
 
     fn list(&self, query: Query) -> StoreFuture<'_, Page> {
-        self.read(move |snapshot| Ok(snapshot.issues.list(&query)))
+        self.read(move |view| Ok(view.issues.list(&query)))
     }
 
     fn counts(&self) -> StoreFuture<'_, Counts> {
-        self.read(|snapshot| Ok(snapshot.issues.counts()))
+        self.read(|view| Ok(view.issues.counts()))
+    }
+
+    fn changes(&self, after: Option<Cursor>) -> StoreFuture<'_, Changes> {
+        self.read(move |view| Ok(view.recent.since(after)))
+    }
+
+    fn check(&self) -> StoreFuture<'_, ()> {
+        let broken = self.writer.broken();
+        self.read(move |view| match (&view.standing, &view.journal, broken) {
+            (Standing::Damaged { why, .. }, ..) => Err(StoreError::Damaged(why.clone())),
+            (_, _, Some(broken)) => Err(StoreError::NotSaved(broken)),
+            (_, Some(journal), _) => journal.writable().map_err(StoreError::ReadOnly),
+            (_, None, None) => Ok(()),
+        })
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

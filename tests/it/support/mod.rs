@@ -1,7 +1,8 @@
 //! Starting the binary, talking to it, and looking at what it leaves on disk.
 
+pub mod files;
+
 use std::collections::HashMap;
-use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -305,48 +306,6 @@ impl Log {
 pub fn id_in(text: &str) -> String {
     let word = text.split_whitespace().find(|word| word.len() == 36);
     word.unwrap_or_else(|| panic!("no id in {text:?}")).to_owned()
-}
-
-/// The issues in a directory's file, which must be valid.
-#[track_caller]
-pub fn issues_on_disk(directory: &Path) -> Vec<Value> {
-    let bytes = fs::read(directory.join("issues.json")).unwrap();
-    let mut document: Value = serde_json::from_slice(&bytes).unwrap();
-    match document["issues"].take() {
-        Value::Array(issues) => issues,
-        other => panic!("not a list of issues: {other}"),
-    }
-}
-
-/// The names in a directory, sorted.
-pub fn names(directory: &Path) -> Vec<String> {
-    let entries = fs::read_dir(directory).unwrap();
-    let mut names: Vec<_> =
-        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    names
-}
-
-/// An issue as a file may hold it, in the given status.
-pub fn issue_json(id: &str, title: &str, status: &str) -> Value {
-    let time = "2026-01-31T09:30:00.000Z";
-    json!({
-        "id": id, "title": title, "description": "d", "classification": "bug",
-        "createdAt": time, "modifiedAt": time, "status": status,
-        "history": [{ "timestamp": time, "agent": "a", "action": "Issue filed" }],
-        "comments": [],
-    })
-}
-
-/// A distinct id for each number.
-pub fn id(number: usize) -> String {
-    format!("{number:08x}-0000-4000-8000-000000000000")
-}
-
-/// Writes a file with the given issues.
-pub fn write_issues(directory: &Path, issues: &[Value]) {
-    let document = serde_json::to_vec_pretty(&json!({ "issues": issues })).unwrap();
-    fs::write(directory.join("issues.json"), document).unwrap();
 }
 
 /// The answer to an HTTP request.

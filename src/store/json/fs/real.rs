@@ -1,160 +1,14 @@
-//! The calls that the store makes on the file system, and the real ones behind them.
-//!
-//! The only place in the store that uses `std::fs`. A trait, so that tests can make each single call
-//! fail.
+//! The file system of the machine.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use tempfile::NamedTempFile;
+use uuid::Uuid;
 
-/// What tells one content of a file from another without reading it.
-///
-/// A file that is replaced has another inode: the reader of the old one keeps it open, so that the
-/// kernel cannot give its number away. A file that is written in place has another time or size.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Stamp {
-    length_bytes: u64,
-    modified: Option<SystemTime>,
-    #[cfg(unix)]
-    inode: [i64; 4],
-}
-
-impl Stamp {
-    /// Tells whether a file that was renamed between the two stamps has kept its content.
-    pub fn same_content(&self, earlier: &Self) -> bool {
-        (self.length_bytes, self.modified) == (earlier.length_bytes, earlier.modified)
-    }
-
-    fn of(metadata: &Metadata) -> Self {
-        #[cfg(unix)]
-        use std::os::unix::fs::MetadataExt;
-        Self {
-            length_bytes: metadata.len(),
-            modified: metadata.modified().ok(),
-            #[cfg(unix)]
-            inode: [
-                metadata.dev().cast_signed(),
-                metadata.ino().cast_signed(),
-                metadata.ctime(),
-                metadata.ctime_nsec(),
-            ],
-        }
-    }
-}
-
-/// The content of a file and what identifies it.
-#[derive(Debug)]
-pub struct Contents {
-    /// All of its bytes.
-    pub bytes: Vec<u8>,
-    /// What identified the file before the bytes were read.
-    pub stamp: Stamp,
-    /// The file, to be kept open for as long as the stamp is compared.
-    pub file: File,
-}
-
-/// The lock of a commit, held until it is dropped or the process dies.
-#[derive(Debug)]
-pub struct Lock {
-    file: File,
-}
-
-/// Why a path leads to no place for a file.
-#[derive(Debug)]
-pub struct Unresolved {
-    /// The directory in which the file would have to be.
-    pub directory: PathBuf,
-    /// What is wrong with it.
-    pub source: io::Error,
-}
-
-/// The calls on the file system that the store needs.
-pub trait FileSystem: Send + Sync {
-    /// Follows symbolic links to the place where the file is, or would be if it existed.
-    ///
-    /// # Errors
-    ///
-    /// The directory of the file does not exist, or the links do not end.
-    fn resolve(&self, path: &Path) -> Result<PathBuf, Unresolved>;
-
-    /// Identifies the content of a file; `None` when there is no file.
-    ///
-    /// # Errors
-    ///
-    /// It is not a regular file, or the system cannot tell.
-    fn stamp(&self, path: &Path) -> io::Result<Option<Stamp>>;
-
-    /// Reads a file; `None` when there is no file.
-    ///
-    /// # Errors
-    ///
-    /// It is not a regular file, or it cannot be read.
-    fn read(&self, path: &Path) -> io::Result<Option<Contents>>;
-
-    /// Waits for the exclusive lock on a lock file, which is made when it is missing.
-    ///
-    /// # Errors
-    ///
-    /// The lock file cannot be made or opened, or the file system has no locks.
-    fn lock(&self, path: &Path) -> io::Result<Lock>;
-
-    /// Tells whether a lock is still the one that others would wait for: somebody who cleans up may
-    /// have removed the lock file, and then it excludes nobody.
-    ///
-    /// # Errors
-    ///
-    /// The system cannot tell.
-    fn holds(&self, lock: &Lock, path: &Path) -> io::Result<bool>;
-
-    /// Makes an empty temporary file beside `target`, with its owner and mode where it exists.
-    ///
-    /// # Errors
-    ///
-    /// The file cannot be made.
-    fn create_temp(&self, target: &Path) -> io::Result<NamedTempFile>;
-
-    /// Writes all the bytes to a temporary file.
-    ///
-    /// # Errors
-    ///
-    /// The bytes, or some of them, cannot be written.
-    fn write(&self, temp: &mut NamedTempFile, bytes: &[u8]) -> io::Result<()>;
-
-    /// Makes the content of a temporary file durable.
-    ///
-    /// # Errors
-    ///
-    /// The system cannot promise that it is.
-    fn sync(&self, temp: &NamedTempFile) -> io::Result<()>;
-
-    /// Puts a temporary file in the place of `target`, in one step, and gives the open file back.
-    ///
-    /// # Errors
-    ///
-    /// The target cannot be replaced; it is as it was then.
-    fn replace(&self, temp: NamedTempFile, target: &Path) -> io::Result<File>;
-
-    /// Identifies the content of an open file.
-    ///
-    /// # Errors
-    ///
-    /// The system cannot tell.
-    fn stamp_open(&self, file: &File) -> io::Result<Stamp>;
-
-    /// Makes the names in a directory durable.
-    ///
-    /// # Errors
-    ///
-    /// The system cannot promise that they are.
-    fn sync_directory(&self, directory: &Path) -> io::Result<()>;
-
-    /// Removes the temporary files of `target` that dead processes left. Only to be called under its
-    /// lock, when no living process has one.
-    fn remove_stale_temps(&self, target: &Path);
-}
+use super::{Contents, FileSystem, Lock, OpenFile, Stamp, Unresolved, directory_of};
 
 /// The file system of the machine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -164,6 +18,9 @@ pub struct RealFileSystem;
 const MAX_LINKS: usize = 40;
 const TEMP_SUFFIX: &str = ".tmp";
 const RANDOM_CHARS: usize = 6;
+/// How much is read at once: nearly always there is nothing new, and it is only to be found out.
+const FIRST_STEP_BYTES: usize = 4 * 1024;
+const LAST_STEP_BYTES: usize = 1024 * 1024;
 
 impl FileSystem for RealFileSystem {
     fn resolve(&self, path: &Path) -> Result<PathBuf, Unresolved> {
@@ -204,7 +61,7 @@ impl FileSystem for RealFileSystem {
         let stamp = self.stamp_open(&file)?;
         let mut bytes = Vec::with_capacity(usize::try_from(stamp.length_bytes).unwrap_or(0));
         file.read_to_end(&mut bytes)?;
-        Ok(Some(Contents { bytes, stamp, file }))
+        Ok(Some(Contents { bytes, stamp }))
     }
 
     fn lock(&self, path: &Path) -> io::Result<Lock> {
@@ -215,27 +72,39 @@ impl FileSystem for RealFileSystem {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 locked => locked?,
             }
-            let lock = Lock { file };
-            if self.holds(&lock, path)? {
-                return Ok(lock);
+            // Somebody may have removed the lock file meanwhile: then this lock excludes nobody.
+            if self.is_at(&file, path)? {
+                return Ok(Lock { file });
             }
         }
     }
 
-    fn holds(&self, lock: &Lock, path: &Path) -> io::Result<bool> {
+    fn try_lock(&self, path: &Path) -> io::Result<Option<Lock>> {
+        let file = open_lock_file(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(self.is_at(&file, path)?.then_some(Lock { file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    fn is_at(&self, file: &File, path: &Path) -> io::Result<bool> {
         #[cfg(unix)]
         {
             use std::os::unix::fs::MetadataExt;
-            let held = lock.file.metadata()?;
-            let is_held = |named: Metadata| (named.dev(), named.ino()) == (held.dev(), held.ino());
-            Ok(fs::metadata(path).is_ok_and(is_held))
+            let named = match fs::metadata(path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+                named => named?,
+            };
+            let open = file.metadata()?;
+            Ok((named.dev(), named.ino()) == (open.dev(), open.ino()))
         }
-        // Elsewhere an open file cannot be removed.
+        // Elsewhere an open file cannot be removed or replaced.
         #[cfg(not(unix))]
-        Ok(lock.file.metadata().is_ok() && path.exists())
+        Ok(file.metadata().is_ok() && path.exists())
     }
 
-    fn create_temp(&self, target: &Path) -> io::Result<NamedTempFile> {
+    fn create_temp(&self, target: &Path, model: &Path) -> io::Result<NamedTempFile> {
         let prefix = temp_prefix(target);
         let mut builder = tempfile::Builder::new();
         builder.prefix(&prefix).rand_bytes(RANDOM_CHARS).suffix(TEMP_SUFFIX);
@@ -243,7 +112,7 @@ impl FileSystem for RealFileSystem {
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         let temp = builder.tempfile_in(directory_of(target))?;
-        if let Ok(metadata) = fs::metadata(target) {
+        if let Ok(metadata) = fs::metadata(model) {
             take_over(&metadata, temp.as_file())?;
         }
         Ok(temp)
@@ -292,30 +161,133 @@ impl FileSystem for RealFileSystem {
             }
         }
     }
+
+    fn open(&self, path: &Path) -> io::Result<Option<OpenFile>> {
+        if self.stamp(path)?.is_none() {
+            return Ok(None);
+        }
+        let opened = match OpenOptions::new().read(true).write(true).open(path) {
+            Err(error) if refuses_writing(&error) => {
+                File::open(path).map(|file| OpenFile { file, is_writable: false })
+            }
+            opened => opened.map(|file| OpenFile { file, is_writable: true }),
+        };
+        match opened {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            opened => opened.map(Some),
+        }
+    }
+
+    fn read_at(&self, file: &File, offset: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let mut step = FIRST_STEP_BYTES;
+        loop {
+            let filled = bytes.len();
+            bytes.resize(filled + step, 0);
+            let count = read_some(file, &mut bytes[filled..], offset + filled as u64);
+            let count = match count {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
+                Ok(0) => {
+                    bytes.truncate(filled);
+                    return Ok(bytes);
+                }
+                count => count?,
+            };
+            bytes.truncate(filled + count);
+            step = (2 * step).min(LAST_STEP_BYTES);
+        }
+    }
+
+    fn claim(&self, file: &File) -> io::Result<bool> {
+        // Elsewhere locks keep readers out, and lock files that are open cannot be removed.
+        #[cfg(unix)]
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => return Ok(false),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Ok(()) => {}
+        }
+        #[cfg(not(unix))]
+        let _ = file;
+        Ok(true)
+    }
+
+    fn release(&self, file: &File) {
+        // What is not held need not be given up.
+        #[cfg(unix)]
+        let _ = file.unlock();
+        #[cfg(not(unix))]
+        let _ = file;
+    }
+
+    fn write_at(&self, file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut written = write_some(file, bytes, offset);
+        while written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {
+            written = write_some(file, bytes, offset);
+        }
+        match written? {
+            count if count == bytes.len() => Ok(()),
+            count => {
+                let text = format!("only {count} of {} bytes could be written", bytes.len());
+                Err(io::Error::new(io::ErrorKind::StorageFull, text))
+            }
+        }
+    }
+
+    fn truncate(&self, file: &File, length_bytes: u64) -> io::Result<()> {
+        file.set_len(length_bytes)
+    }
+
+    fn sync_data(&self, file: &File) -> io::Result<()> {
+        file.sync_data()
+    }
+
+    fn random(&self) -> u128 {
+        // Two random UUIDs, since each has a few fixed bits.
+        let [one, two] = [Uuid::new_v4().as_u128(), Uuid::new_v4().as_u128()];
+        one ^ two.rotate_left(u64::BITS)
+    }
+
+    fn now(&self) -> SystemTime {
+        SystemTime::now()
+    }
+}
+
+fn refuses_writing(error: &io::Error) -> bool {
+    use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+    matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem)
+}
+
+#[cfg(unix)]
+fn read_some(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, buffer, offset)
+}
+
+#[cfg(unix)]
+fn write_some(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::write_at(file, bytes, offset)
+}
+
+#[cfg(windows)]
+fn read_some(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, buffer, offset)
+}
+
+#[cfg(windows)]
+fn write_some(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_write(file, bytes, offset)
 }
 
 fn open_lock_file(path: &Path) -> io::Result<File> {
     let made = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
     match made {
         // Another user's lock file can be locked without the right to write to it.
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            File::open(path).map_err(|_| error)
-        }
+        Err(error) if refuses_writing(&error) => File::open(path).map_err(|_| error),
         made => made,
     }
 }
 
 fn not_a_file() -> io::Error {
     io::Error::other("it is not a regular file")
-}
-
-/// The directory that a file is in; the working directory for a bare name.
-pub fn directory_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(directory) if !directory.as_os_str().is_empty() => directory,
-        Some(_) => Path::new("."),
-        None => path,
-    }
 }
 
 fn temp_prefix(target: &Path) -> String {

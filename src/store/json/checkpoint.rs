@@ -1,0 +1,133 @@
+//! Writing `issues.json` and beginning the journal anew.
+//!
+//! Under the lock of a commit, in this order, so that a crash after any step leaves files from which
+//! [`load`](super::load) finds the state:
+//!
+//! 1. render the issues into a temporary file, sync it;
+//! 2. append an intent with its hash to the journal, sync that: from now on the new file would be
+//!    recognized for what it is;
+//! 3. rename it to `issues.json`, sync the directory;
+//! 4. write a new journal, which has nothing but a header with a new epoch, to a temporary file, sync
+//!    it, rename it to `issues.json.journal`, sync the directory.
+//!
+//! Other processes follow by the header; see [`replica`](super::replica).
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use tempfile::NamedTempFile;
+use xxhash_rust::xxh3::Xxh3;
+
+use super::format::{self, Document};
+use super::frame::Hex128;
+use super::fs::{FileSystem, OpenFile, directory_of};
+use super::journal::{self, Content, Header};
+use super::session::{Interrupted, Session, fs_of, refused};
+use super::view::{Journal, Snapshot, Standing, View};
+
+/// How much of `issues.json` is gathered before it is written.
+const CHUNK_BYTES: usize = 256 * 1024;
+
+/// Writes `issues.json` and begins a journal behind it; gives the state that stands on both.
+pub(super) fn checkpoint(session: &Session<'_>, view: &View) -> Result<View, Interrupted> {
+    let (fs, place) = (fs_of(session), &session.place);
+    let failed = |source| Interrupted::from(refused(&place.snapshot, &source));
+    let mut temp = fs.create_temp(&place.snapshot, &place.snapshot).map_err(failed)?;
+    let content = render(fs, &mut temp, view).map_err(failed)?;
+    fs.sync(&temp).map_err(failed)?;
+    let written = fs.stamp_open(temp.as_file()).map_err(failed)?;
+    announce(session, view, content)?;
+    // The last look before the point of no return, since not everybody takes the lock.
+    let mine = fs.is_at(&session.lock.file, &place.lock).map_err(failed)?;
+    let found = fs.stamp(&place.snapshot).map_err(failed)?;
+    if !mine || found != view.snapshot.map(|snapshot| snapshot.stamp) {
+        return Err(Interrupted::Overtaken);
+    }
+    let file = fs.replace(temp, &place.snapshot).map_err(failed)?;
+    let stamp = fs.stamp_open(&file).map_err(failed)?;
+    fs.sync_directory(directory_of(&place.snapshot)).map_err(failed)?;
+    if !stamp.same_content(&written) {
+        // Somebody wrote into the new file already: the next look finds out what.
+        return Err(Interrupted::Overtaken);
+    }
+    let saved = View { snapshot: Some(Snapshot { stamp, content }), ..view.clone() };
+    begin_journal(session, &saved)
+}
+
+/// Begins a journal that follows `issues.json` as it was found, which contains all changes.
+pub(super) fn begin_journal(session: &Session<'_>, view: &View) -> Result<View, Interrupted> {
+    let (fs, path) = (fs_of(session), &session.place.journal);
+    let failed = |source| Interrupted::from(refused(path, &source));
+    let base = view.snapshot.map(|snapshot| (snapshot.content, snapshot.stamp));
+    let mut header = Header::new(Hex128(fs.random()), view.seq, base);
+    header.follows = view.journal.as_ref().map(|journal| journal.epoch());
+    header.edited = matches!(view.standing, Standing::Unsettled { edited: true, .. });
+    let bytes = header.to_bytes();
+    let mut temp = fs.create_temp(path, &session.place.snapshot).map_err(failed)?;
+    fs.write(&mut temp, &bytes).map_err(failed)?;
+    fs.sync(&temp).map_err(failed)?;
+    let file = fs.replace(temp, path).map_err(failed)?;
+    fs.sync_directory(directory_of(path)).map_err(failed)?;
+    let open = OpenFile { file, is_writable: true };
+    let mut view = view.clone();
+    view.begin(Arc::new(Journal::new(open, header, bytes.len() as u64)));
+    Ok(view)
+}
+
+/// Tells in the journal which `issues.json` is about to appear.
+fn announce(session: &Session<'_>, view: &View, content: Content) -> Result<(), Interrupted> {
+    let Some(journal) = view.journal.as_ref() else { return Ok(()) };
+    let (fs, path, file) = (fs_of(session), &session.place.journal, &journal.open.file);
+    let failed = |source| Interrupted::from(refused(path, &source));
+    // A journal that somebody removed needs none: nothing will be read from it.
+    if !fs.is_at(file, path).map_err(failed)? {
+        return Ok(());
+    }
+    let intent = journal::intent(journal.epoch(), view.end, journal.durable(), view.seq, content);
+    if let Err(source) = fs.write_at(file, view.end, &intent) {
+        // What remains of it is cut by the next commit in any case.
+        let _ = fs.truncate(file, view.end);
+        return Err(failed(source));
+    }
+    fs.sync_data(file).map_err(failed)?;
+    journal.is_durable_to(view.end + intent.len() as u64);
+    Ok(())
+}
+
+fn render(fs: &dyn FileSystem, temp: &mut NamedTempFile, view: &View) -> io::Result<Content> {
+    let document = Document { issues: view.issues.clone(), extra: view.extra.clone() };
+    let (hasher, buffer) = (Xxh3::new(), Vec::with_capacity(CHUNK_BYTES));
+    let mut sink = Sink { fs, temp, hasher, buffer, length_bytes: 0 };
+    format::write(&document, &mut sink)?;
+    sink.flush()?;
+    Ok(Content { hash: Hex128(sink.hasher.digest128()), length_bytes: sink.length_bytes })
+}
+
+/// Hashes and counts what it passes on in chunks.
+struct Sink<'a> {
+    fs: &'a dyn FileSystem,
+    temp: &'a mut NamedTempFile,
+    hasher: Xxh3,
+    buffer: Vec<u8>,
+    length_bytes: u64,
+}
+
+impl Write for Sink<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= CHUNK_BYTES {
+            self.flush()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if !self.buffer.is_empty() {
+            self.fs.write(self.temp, &self.buffer)?;
+            self.hasher.update(&self.buffer);
+            self.length_bytes += self.buffer.len() as u64;
+            self.buffer.clear();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,246 @@
+//! The calls that the store makes on the file system, and the real ones behind them.
+//!
+//! The only place in the store that uses `std::fs`. A trait, so that tests can make each single call
+//! fail, cut the power at it, or take its time.
+
+mod real;
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
+
+pub use real::RealFileSystem;
+
+/// What tells one content of a file from another without reading it: size, time of the last change
+/// of the content and of the file's metadata, device and inode.
+///
+/// A file that is replaced has another inode; one that is written in place has another time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Stamp {
+    length_bytes: u64,
+    modified_ns: i64,
+    changed_ns: i64,
+    device: u64,
+    inode: u64,
+}
+
+impl Stamp {
+    /// Tells whether a file that was renamed between the two stamps has kept its content.
+    pub fn same_content(&self, earlier: &Self) -> bool {
+        (self.length_bytes, self.modified_ns) == (earlier.length_bytes, earlier.modified_ns)
+    }
+
+    /// The size of the file in bytes.
+    pub fn length_bytes(&self) -> u64 {
+        self.length_bytes
+    }
+
+    fn of(metadata: &Metadata) -> Self {
+        let since_1970 = |time: SystemTime| time.duration_since(UNIX_EPOCH).ok();
+        let modified = metadata.modified().ok().and_then(since_1970).unwrap_or_default();
+        let modified_ns = i64::try_from(modified.as_nanos()).unwrap_or(i64::MAX);
+        let length_bytes = metadata.len();
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            const NS_PER_S: i64 = 1_000_000_000;
+            let changed_ns = metadata.ctime().saturating_mul(NS_PER_S) + metadata.ctime_nsec();
+            let (device, inode) = (metadata.dev(), metadata.ino());
+            Self { length_bytes, modified_ns, changed_ns, device, inode }
+        }
+        #[cfg(not(unix))]
+        Self { length_bytes, modified_ns, changed_ns: 0, device: 0, inode: 0 }
+    }
+}
+
+/// The content of a file and what identifies it.
+#[derive(Debug)]
+pub struct Contents {
+    /// All of its bytes.
+    pub bytes: Vec<u8>,
+    /// What identified the file before the bytes were read.
+    pub stamp: Stamp,
+}
+
+/// A journal that is open.
+#[derive(Debug)]
+pub struct OpenFile {
+    /// The file.
+    pub file: File,
+    /// Whether this process may write to it.
+    pub is_writable: bool,
+}
+
+/// The lock of a commit, held until it is dropped or the process dies.
+#[derive(Debug)]
+pub struct Lock {
+    /// The lock file.
+    pub file: File,
+}
+
+/// Why a path leads to no place for a file.
+#[derive(Debug)]
+pub struct Unresolved {
+    /// The directory in which the file would have to be.
+    pub directory: PathBuf,
+    /// What is wrong with it.
+    pub source: io::Error,
+}
+
+/// The calls on the file system that the store needs.
+pub trait FileSystem: Send + Sync {
+    /// Follows symbolic links to the place where the file is, or would be if it existed.
+    ///
+    /// # Errors
+    ///
+    /// The directory of the file does not exist, or the links do not end.
+    fn resolve(&self, path: &Path) -> Result<PathBuf, Unresolved>;
+
+    /// Identifies the content of a file; `None` when there is no file.
+    ///
+    /// # Errors
+    ///
+    /// It is not a regular file, or the system cannot tell.
+    fn stamp(&self, path: &Path) -> io::Result<Option<Stamp>>;
+
+    /// Reads a file; `None` when there is no file.
+    ///
+    /// # Errors
+    ///
+    /// It is not a regular file, or it cannot be read.
+    fn read(&self, path: &Path) -> io::Result<Option<Contents>>;
+
+    /// Waits for the exclusive lock on a lock file, which is made when it is missing.
+    ///
+    /// # Errors
+    ///
+    /// The lock file cannot be made or opened, or the file system has no locks.
+    fn lock(&self, path: &Path) -> io::Result<Lock>;
+
+    /// Takes the same lock if nobody has it; `None` when somebody does.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`lock`](Self::lock).
+    fn try_lock(&self, path: &Path) -> io::Result<Option<Lock>>;
+
+    /// Tells whether an open file is the one that a path leads to.
+    ///
+    /// # Errors
+    ///
+    /// The system cannot tell.
+    fn is_at(&self, file: &File, path: &Path) -> io::Result<bool>;
+
+    /// Makes an empty temporary file beside `target`, with the owner and mode of `model` where that
+    /// exists.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be made.
+    fn create_temp(&self, target: &Path, model: &Path) -> io::Result<NamedTempFile>;
+
+    /// Writes all the bytes to a temporary file, behind those that it has.
+    ///
+    /// # Errors
+    ///
+    /// The bytes, or some of them, cannot be written.
+    fn write(&self, temp: &mut NamedTempFile, bytes: &[u8]) -> io::Result<()>;
+
+    /// Makes the content of a temporary file durable.
+    ///
+    /// # Errors
+    ///
+    /// The system cannot promise that it is.
+    fn sync(&self, temp: &NamedTempFile) -> io::Result<()>;
+
+    /// Puts a temporary file in the place of `target`, in one step, and gives the open file back.
+    ///
+    /// # Errors
+    ///
+    /// The target cannot be replaced; it is as it was then.
+    fn replace(&self, temp: NamedTempFile, target: &Path) -> io::Result<File>;
+
+    /// Identifies the content of an open file.
+    ///
+    /// # Errors
+    ///
+    /// The system cannot tell.
+    fn stamp_open(&self, file: &File) -> io::Result<Stamp>;
+
+    /// Makes the names in a directory durable.
+    ///
+    /// # Errors
+    ///
+    /// The system cannot promise that they are.
+    fn sync_directory(&self, directory: &Path) -> io::Result<()>;
+
+    /// Removes the temporary files of `target` that dead processes left. Only to be called under its
+    /// lock, when no living process has one.
+    fn remove_stale_temps(&self, target: &Path);
+
+    /// Opens a file to read and, where that is permitted, to write; `None` when there is no file.
+    ///
+    /// # Errors
+    ///
+    /// It is not a regular file, or it cannot be opened.
+    fn open(&self, path: &Path) -> io::Result<Option<OpenFile>>;
+
+    /// Reads an open file from an offset in bytes to its end.
+    ///
+    /// # Errors
+    ///
+    /// The bytes cannot be read.
+    fn read_at(&self, file: &File, offset: u64) -> io::Result<Vec<u8>>;
+
+    /// Takes an open file for writing, so that two processes that hold different lock files (because
+    /// somebody removed one) cannot both write; false when another process has taken it. Given up with
+    /// [`release`](Self::release) or by the end of the process. Readers are not kept out.
+    ///
+    /// # Errors
+    ///
+    /// The file system has no locks.
+    fn claim(&self, file: &File) -> io::Result<bool>;
+
+    /// Gives up a file that was [claimed](Self::claim).
+    fn release(&self, file: &File);
+
+    /// Writes bytes at an offset in one call.
+    ///
+    /// # Errors
+    ///
+    /// The bytes, or some of them, were not written.
+    fn write_at(&self, file: &File, offset: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Cuts an open file.
+    ///
+    /// # Errors
+    ///
+    /// It is as long as it was then.
+    fn truncate(&self, file: &File, length_bytes: u64) -> io::Result<()>;
+
+    /// Makes the content and the size of an open file durable.
+    ///
+    /// # Errors
+    ///
+    /// The system cannot promise that they are.
+    fn sync_data(&self, file: &File) -> io::Result<()>;
+
+    /// 128 random bits.
+    fn random(&self) -> u128;
+
+    /// The time, for the names of files that are kept for people.
+    fn now(&self) -> SystemTime;
+}
+
+/// The directory that a file is in; the working directory for a bare name.
+pub fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(directory) if !directory.as_os_str().is_empty() => directory,
+        Some(_) => Path::new("."),
+        None => path,
+    }
+}

@@ -1,0 +1,159 @@
+//! When `issues.json` is brought up to date.
+//!
+//! Soon after the last change, or when the journal has grown out of proportion, and never so often that
+//! a noticeable part of the time goes into it.
+
+use std::time::{Duration, Instant};
+
+/// How old the first change that `issues.json` lacks may become while others follow.
+const MAX_AGE: Duration = Duration::from_millis(700);
+/// How many times its own duration passes before the next checkpoint.
+const REST_FACTOR: u32 = 20;
+/// How long a checkpoint that failed is not tried again.
+const AFTER_FAILURE: Duration = Duration::from_secs(5);
+/// A journal that is smaller than this, or than a quarter of `issues.json`, is no reason for a
+/// checkpoint; at four times that, it is a reason at any time.
+const MIN_JOURNAL_BYTES: u64 = 1024 * 1024;
+/// The longest last checkpoint that the end of a process waits for.
+const QUICK: Duration = Duration::from_millis(300);
+/// The largest `issues.json` that is taken to be written so quickly, before that was ever measured.
+const QUICK_BYTES: u64 = 16 * 1024 * 1024;
+
+/// What `issues.json` lacks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unsaved {
+    pub journal_bytes: u64,
+    pub snapshot_bytes: u64,
+}
+
+pub(super) struct Schedule {
+    idle: Duration,
+    first_change: Option<Instant>,
+    last_change: Instant,
+    unsaved: Unsaved,
+    took: Option<Duration>,
+    rest_until: Option<Instant>,
+    retry_at: Option<Instant>,
+}
+
+impl Schedule {
+    /// `idle`: how long after the last change.
+    pub fn new(idle: Duration) -> Self {
+        Self {
+            idle,
+            first_change: None,
+            last_change: Instant::now(),
+            unsaved: Unsaved { journal_bytes: 0, snapshot_bytes: 0 },
+            took: None,
+            rest_until: None,
+            retry_at: None,
+        }
+    }
+
+    /// Takes note of a change.
+    pub fn changed(&mut self, unsaved: Unsaved, now: Instant) {
+        self.last_change = now;
+        self.first_change.get_or_insert(now);
+        self.unsaved = unsaved;
+    }
+
+    /// Takes note of a checkpoint that ended now.
+    pub fn saved(&mut self, took: Duration, now: Instant) {
+        self.first_change = None;
+        self.retry_at = None;
+        self.took = Some(took);
+        self.rest_until = Some(now + REST_FACTOR * took);
+    }
+
+    /// Takes note that there is nothing to save, because somebody else has done it.
+    pub fn nothing_to_save(&mut self) {
+        self.first_change = None;
+    }
+
+    /// Takes note of a checkpoint that could not be made.
+    pub fn failed(&mut self, now: Instant) {
+        self.retry_at = Some(now + AFTER_FAILURE);
+    }
+
+    /// When the next checkpoint is due; `None` when nothing has changed.
+    pub fn due(&self) -> Option<Instant> {
+        let first_change = self.first_change?;
+        let limit = MIN_JOURNAL_BYTES.max(self.unsaved.snapshot_bytes / 4);
+        let idle_long = self.last_change + self.idle;
+        let mut due = idle_long.min(first_change + self.idle.max(MAX_AGE));
+        if self.unsaved.journal_bytes > limit {
+            due = first_change;
+        }
+        if self.unsaved.journal_bytes <= 4 * limit {
+            due = due.max(self.rest_until.unwrap_or(due));
+        }
+        Some(due.max(self.retry_at.unwrap_or(due)))
+    }
+
+    /// Tells whether a checkpoint takes so little that the end of a process can wait for it.
+    pub fn is_quick(&self) -> bool {
+        self.took.map_or(self.unsaved.snapshot_bytes <= QUICK_BYTES, |took| took <= QUICK)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IDLE: Duration = Duration::from_millis(300);
+
+    fn unsaved(journal_bytes: u64) -> Unsaved {
+        Unsaved { journal_bytes, snapshot_bytes: 0 }
+    }
+
+    #[test]
+    fn a_checkpoint_comes_soon_after_the_last_change_and_not_long_after_the_first() {
+        let start = Instant::now();
+        let after = |millis| start + Duration::from_millis(millis);
+        let mut schedule = Schedule::new(IDLE);
+        assert_eq!(schedule.due(), None);
+        schedule.changed(unsaved(1), start);
+        assert_eq!(schedule.due(), Some(after(300)));
+        schedule.changed(unsaved(2), after(200));
+        assert_eq!(schedule.due(), Some(after(500)));
+        schedule.changed(unsaved(3), after(650));
+        assert_eq!(schedule.due(), Some(after(700)));
+        schedule.saved(Duration::from_millis(10), after(710));
+        assert_eq!(schedule.due(), None);
+        // Twenty times ten milliseconds are over before it would be due in any case.
+        schedule.changed(unsaved(1), after(720));
+        assert_eq!(schedule.due(), Some(after(1020)));
+        schedule.saved(Duration::from_millis(100), after(1100));
+        schedule.changed(unsaved(1), after(1101));
+        assert_eq!(schedule.due(), Some(after(3100)));
+    }
+
+    #[test]
+    fn a_journal_out_of_proportion_does_not_wait_and_a_failure_does() {
+        let start = Instant::now();
+        let mut schedule = Schedule::new(IDLE);
+        schedule.changed(unsaved(MIN_JOURNAL_BYTES + 1), start);
+        assert_eq!(schedule.due(), Some(start));
+        schedule.saved(Duration::from_secs(1), start);
+        schedule.changed(unsaved(MIN_JOURNAL_BYTES + 1), start);
+        assert_eq!(schedule.due(), Some(start + Duration::from_secs(20)));
+        schedule.changed(unsaved(4 * MIN_JOURNAL_BYTES + 1), start);
+        assert_eq!(schedule.due(), Some(start));
+        schedule.failed(start);
+        assert_eq!(schedule.due(), Some(start + AFTER_FAILURE));
+        schedule.nothing_to_save();
+        assert_eq!(schedule.due(), None);
+    }
+
+    #[test]
+    fn the_end_of_a_process_waits_for_quick_checkpoints_only() {
+        let mut schedule = Schedule::new(IDLE);
+        assert!(schedule.is_quick());
+        schedule.changed(Unsaved { journal_bytes: 0, snapshot_bytes: 1 << 30 }, Instant::now());
+        assert!(!schedule.is_quick());
+        schedule.saved(Duration::from_millis(5), Instant::now());
+        assert!(schedule.is_quick());
+        schedule.saved(Duration::from_millis(305), Instant::now());
+        assert!(!schedule.is_quick());
+    }
+}

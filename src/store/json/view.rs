@@ -1,0 +1,192 @@
+//! One state of the store, as this process knows it from the files.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::frame::Hex128;
+use super::fs::{OpenFile, Stamp};
+use super::journal::{Content, Entry, Header, Rest, Scan, Unreadable};
+use crate::domain::{DomainError, Event, Extra};
+use crate::store::changes::Recent;
+use crate::store::memory::IssueStore;
+
+/// The names of the files of a store.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Place {
+    /// `issues.json`, symbolic links resolved.
+    pub snapshot: PathBuf,
+    pub journal: PathBuf,
+    pub lock: PathBuf,
+}
+
+impl Place {
+    pub fn of(snapshot: PathBuf) -> Self {
+        let sibling = |suffix: &str| with_suffix(&snapshot, suffix);
+        let (journal, lock) = (sibling(".journal"), sibling(".lock"));
+        Self { snapshot, journal, lock }
+    }
+
+    /// Where a torn tail is kept for people.
+    pub fn torn(&self, time: &str) -> PathBuf {
+        with_suffix(&self.journal, &format!(".torn-{}", time.replace(':', "")))
+    }
+}
+
+/// The path whose name has `suffix` added.
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// A journal that this process has open.
+#[derive(Debug)]
+pub(super) struct Journal {
+    pub open: OpenFile,
+    pub header: Header,
+    /// Where the first frame behind the header begins.
+    pub begin: u64,
+    /// How many of its bytes this process knows to be durable.
+    durable: AtomicU64,
+}
+
+impl Journal {
+    /// A journal whose header is durable, as that of every journal at its path is.
+    pub fn new(open: OpenFile, header: Header, begin: u64) -> Self {
+        Self { open, header, begin, durable: AtomicU64::new(begin) }
+    }
+
+    /// Tells whether this process may write to it, or why not.
+    pub fn writable(&self) -> Result<(), String> {
+        let refused = || "this user may not write to the journal: give it the right to".to_owned();
+        self.open.is_writable.then_some(()).ok_or_else(refused)
+    }
+
+    pub fn durable(&self) -> u64 {
+        self.durable.load(Ordering::Relaxed)
+    }
+
+    /// Takes note of a sync of everything before `end`.
+    pub fn is_durable_to(&self, end: u64) {
+        self.durable.fetch_max(end, Ordering::Relaxed);
+    }
+
+    pub fn epoch(&self) -> Hex128 {
+        self.header.epoch
+    }
+}
+
+/// An `issues.json` as it was found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Snapshot {
+    pub stamp: Stamp,
+    pub content: Content,
+}
+
+/// How the files of a state stand to each other.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Standing {
+    /// The journal, where there is one, follows `issues.json`.
+    Settled,
+    /// The next commit has to write something first; `edited` when issues changed without an event.
+    Unsettled { edited: bool, journal: Option<Stamp> },
+    /// The journal cannot be followed to its end, and why. Nothing may be written.
+    Damaged { why: String, journal: Option<Stamp> },
+}
+
+/// One state. Never changes; a clone is cheap, and a newer one takes its place.
+#[derive(Clone, Debug)]
+pub(super) struct View {
+    pub issues: IssueStore,
+    /// The keys of the document in `issues.json` that this version does not know.
+    pub extra: Extra,
+    /// The number of the last change.
+    pub seq: u64,
+    pub snapshot: Option<Snapshot>,
+    pub journal: Option<Arc<Journal>>,
+    /// Where the last whole batch of the journal ends.
+    pub end: u64,
+    /// How many of the changes are not in `issues.json`.
+    pub unsaved: u64,
+    /// The size of the `issues.json` that the last entry of the journal announces, while it is the last.
+    pub announced_bytes: Option<u64>,
+    pub standing: Standing,
+    pub recent: Recent,
+}
+
+impl View {
+    /// The state after one more change.
+    pub fn advance(&mut self, seq: u64, event: &Arc<Event>) -> Result<(), DomainError> {
+        self.issues.apply(event)?;
+        self.note(seq, event);
+        Ok(())
+    }
+
+    /// Takes note of a change that the issues contain already.
+    pub fn note(&mut self, seq: u64, event: &Arc<Event>) {
+        self.seq = seq;
+        self.unsaved += 1;
+        self.announced_bytes = None;
+        self.recent.push(Arc::clone(event));
+    }
+
+    /// Follows the journal as far as `scan` has read it.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be followed to its end; as much as possible is followed all the same.
+    pub fn follow(&mut self, scan: &Scan) -> Result<(), String> {
+        let mut misfits = None;
+        for entry in &scan.entries {
+            match entry {
+                Entry::Change { seq, event } => {
+                    if let Err(error) = self.advance(*seq, event) {
+                        let text = || format!("change {seq} does not fit: {error}");
+                        misfits = misfits.or_else(|| Some(text()));
+                    }
+                }
+                Entry::Intent { content, .. } => self.announced_bytes = Some(content.length_bytes),
+            }
+        }
+        self.end = scan.end;
+        match (misfits, scan.rest) {
+            (Some(why), _) => Err(why),
+            (None, Rest::Unreadable(why)) => Err(explained(why)),
+            (None, Rest::Nothing | Rest::Torn) => Ok(()),
+        }
+    }
+
+    /// Turns to a journal that begins with this state.
+    pub fn begin(&mut self, journal: Arc<Journal>) {
+        let base = journal.header.base().zip(journal.header.base_stamp);
+        self.snapshot = base.map(|(content, stamp)| Snapshot { stamp, content });
+        self.end = journal.begin;
+        self.unsaved = 0;
+        self.announced_bytes = None;
+        self.standing = Standing::Settled;
+        self.journal = Some(journal);
+    }
+
+    /// Tells whether an event is part of this state.
+    pub fn contains(&self, event: &Event) -> bool {
+        self.issues.find(&event.issue.into()).is_ok_and(|issue| {
+            issue.history.iter().any(|entry| {
+                (entry.timestamp, entry.agent.as_str()) == (event.at, event.agent.as_str())
+                    && entry.action == event.kind.action()
+            })
+        })
+    }
+}
+
+/// What is wrong with a journal, in words.
+pub(super) fn explained(why: Unreadable) -> String {
+    match why {
+        Unreadable::Damaged { offset } => {
+            format!("it is damaged at byte {offset}, and what stood there was saved once")
+        }
+        Unreadable::Newer { offset } => {
+            format!("a newer version of ait wrote what begins at byte {offset}: update this one")
+        }
+    }
+}
