@@ -43,6 +43,9 @@ pub async fn run(config: Config) -> Result<()> {
 /// Serves the pages alone, for people and service managers. What is wrong is wrong at once.
 async fn serve_pages(config: &Config, tracker: Tracker, shutdown: CancellationToken) -> Result<()> {
     tracker.counts().await?;
+    if let Err(error) = tracker.check().await {
+        tracing::error!("{error}");
+    }
     let listener = listen(config.port).await?;
     let port = listener.local_addr()?.port();
     tracing::info!("pages: http://localhost:{port}");
@@ -71,7 +74,7 @@ async fn serve_agent(config: &Config, tracker: Tracker, shutdown: CancellationTo
     tokio::spawn({
         let tracker = tracker.clone();
         async move {
-            if let Err(error) = tracker.counts().await {
+            if let Err(error) = tracker.check().await {
                 tracing::error!("{error}");
             }
         }
@@ -82,7 +85,7 @@ async fn serve_agent(config: &Config, tracker: Tracker, shutdown: CancellationTo
     end(&tracker, pages).await;
     served?;
     // A store that is still being read is not called bad.
-    if let Ok(Err(error)) = tokio::time::timeout(LAST_LOOK, tracker.counts()).await {
+    if let Ok(Err(error)) = tokio::time::timeout(LAST_LOOK, tracker.check()).await {
         return Err(error).context("the agent was not served as it should have been");
     }
     Ok(())

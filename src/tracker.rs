@@ -143,6 +143,15 @@ impl Tracker {
         self.store.counts().await
     }
 
+    /// Tells whether issues can be read and, as far as is known, changed.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::check`].
+    pub async fn check(&self) -> Result<(), StoreError> {
+        self.store.check().await
+    }
+
     /// Takes no more changes and waits for those that are being saved.
     pub async fn close(&self) {
         self.store.close().await;

@@ -93,9 +93,9 @@ pub enum StoreError {
     /// What is kept cannot be read; somebody has to repair it, and nothing is overwritten until then.
     #[error("the store cannot be read: {0}")]
     Unreadable(String),
-    /// A part of what is kept is damaged. The rest can be read; nothing changes until somebody has
+    /// A part of what is kept is damaged, or was made by a newer version. The rest can be read; nothing changes until somebody has
     /// looked at it.
-    #[error("the store is damaged and only reads are possible: {0}")]
+    #[error("only reads are possible: {0}")]
     Damaged(String),
     /// This process may not change what is kept.
     #[error("the store is read-only: {0}; nothing was changed")]

@@ -8,11 +8,15 @@ use serde_json::json;
 
 use crate::tracker::Tracker;
 
-/// Answers 200 with `{"status":"ok","issueCount":N}` while the store can be read, else 503 with a
-/// `reason`.
+/// Answers 200 with `{"status":"ok","issueCount":N}` while the store can be read and changed, else 503
+/// with a `reason`.
 pub(super) async fn probe(State(tracker): State<Tracker>) -> Response {
     let uncached = [(header::CACHE_CONTROL, "no-store")];
-    match tracker.counts().await {
+    let healthy = async {
+        tracker.check().await?;
+        tracker.counts().await
+    };
+    match healthy.await {
         Ok(counts) => {
             let body = json!({ "status": "ok", "issueCount": counts.total() });
             (uncached, Json(body)).into_response()

@@ -3,64 +3,16 @@
 use std::sync::Arc;
 
 use agent_issue_tracker::domain::{
-    AgentName, Classification, Command, CommentText, Description, DomainError, Issue, IssueId,
-    IssueRef, Order, Query, Resolution, Status, Timestamp, Title,
+    Classification, Command, DomainError, Issue, Order, Query, Resolution, Status, Timestamp,
 };
 use agent_issue_tracker::store::{JsonStore, MemoryStore, Store, StoreError};
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
 
+use crate::support::commands::{
+    add, all, any_command, at, claim, close, complete, give_back, ids, number, review,
+};
 use crate::support::directory;
-
-fn at(millis: i64) -> Timestamp {
-    Timestamp::from(chrono::DateTime::from_timestamp_millis(1_770_000_000_000 + millis).unwrap())
-}
-
-fn number(n: u32) -> IssueId {
-    IssueId::from(uuid::Uuid::from_u128(u128::from(n) << 96 | 0x4000_8000_0000_0000_0000))
-}
-
-fn agent() -> AgentName {
-    AgentName::try_from("a").unwrap()
-}
-
-fn comment() -> CommentText {
-    CommentText::try_from("c").unwrap()
-}
-
-fn add(n: u32, classification: Classification) -> Command {
-    let title = Title::try_from(format!("issue {n}")).unwrap();
-    let description = Description::try_from("").unwrap();
-    Command::AddIssue { id: number(n), title, description, classification, agent: agent() }
-}
-
-fn claim(classification: Option<Classification>) -> Command {
-    Command::GetNextIssue { classification, agent: agent() }
-}
-
-fn review() -> Command {
-    Command::GetNextReviewItem { agent: agent() }
-}
-
-fn complete(issue: IssueRef) -> Command {
-    Command::CompleteIssue { issue, comment: comment(), agent: agent() }
-}
-
-fn give_back(issue: IssueRef) -> Command {
-    Command::ReturnIssue { issue, comment: comment(), agent: agent() }
-}
-
-fn close(issue: IssueRef, resolution: Resolution) -> Command {
-    Command::CloseIssue { issue, resolution, comment: comment(), agent: agent() }
-}
-
-fn all() -> Query {
-    Query { take: usize::MAX, ..Query::default() }
-}
-
-fn ids(issues: &[Arc<Issue>]) -> Vec<IssueId> {
-    issues.iter().map(|issue| issue.id).collect()
-}
 
 /// What every store must do.
 async fn exercise(store: &dyn Store) {
@@ -160,20 +112,6 @@ async fn a_closed_json_store_takes_no_more_changes_and_still_reads() {
     let refused = store.apply(claim(None), at(0)).await;
     assert!(matches!(refused, Err(StoreError::Closed)), "{refused:?}");
     assert_eq!(store.counts().await.unwrap().total(), 1);
-}
-
-/// A command about one of few issues, so that histories grow.
-fn any_command() -> impl Strategy<Value = Command> {
-    let classification = || prop::sample::select(Classification::ALL);
-    let issue = || (0..12_u32).prop_map(|n| IssueRef::from(number(n)));
-    prop_oneof![
-        4 => (0..12_u32, classification()).prop_map(|(n, kind)| add(n, kind)),
-        4 => prop::option::of(classification()).prop_map(claim),
-        2 => Just(review()),
-        2 => issue().prop_map(give_back),
-        3 => issue().prop_map(complete),
-        1 => (issue(), prop::sample::select(Resolution::ALL)).prop_map(|(issue, how)| close(issue, how)),
-    ]
 }
 
 /// The model: a plain list that is scanned. Gives what a store would have to answer.

@@ -2,146 +2,21 @@
 //! nothing is lost when the cause is gone.
 
 use std::fs::File;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use agent_issue_tracker::domain::{
     AgentName, Classification, Command, Description, IssueId, Query, Timestamp, Title,
 };
 use agent_issue_tracker::store::json::JsonStoreOptions;
-use agent_issue_tracker::store::json::fs::{
-    Contents, FileSystem, Lock, RealFileSystem, Stamp, Unresolved,
-};
+use agent_issue_tracker::store::json::fs::RealFileSystem;
 use agent_issue_tracker::store::{JsonStore, Store, StoreError};
-use tempfile::NamedTempFile;
 
 use crate::support::directory;
-use crate::support::files::{names, stored_issues};
-
-/// The real file system, except that one call, counted from 1, fails.
-#[derive(Default)]
-struct Failing {
-    calls: AtomicUsize,
-    failing_call: AtomicUsize,
-    failed: Mutex<Option<&'static str>>,
-    names: Mutex<Vec<&'static str>>,
-    /// How many reads find no file, and how many find half of one.
-    absent: AtomicUsize,
-    halved: AtomicUsize,
-    /// What happens once, just before a directory is synced.
-    before_directory_sync: Mutex<Option<Box<dyn FnOnce() + Send>>>,
-}
-
-impl Failing {
-    fn fail_call(&self, number: usize) {
-        self.calls.store(0, Ordering::SeqCst);
-        self.failing_call.store(number, Ordering::SeqCst);
-        *self.failed.lock().unwrap() = None;
-    }
-
-    fn failed(&self) -> Option<&'static str> {
-        *self.failed.lock().unwrap()
-    }
-
-    fn full() -> io::Error {
-        io::Error::new(io::ErrorKind::StorageFull, "no space left on device")
-    }
-
-    fn count(&self, call: &'static str) -> io::Result<()> {
-        self.names.lock().unwrap().push(call);
-        let number = self.calls.fetch_add(1, Ordering::SeqCst) + 1;
-        if number == self.failing_call.load(Ordering::SeqCst) {
-            *self.failed.lock().unwrap() = Some(call);
-            return Err(Self::full());
-        }
-        Ok(())
-    }
-}
-
-impl FileSystem for Failing {
-    fn resolve(&self, path: &Path) -> Result<PathBuf, Unresolved> {
-        let directory = path.to_owned();
-        self.count("resolve").map_err(|source| Unresolved { directory, source })?;
-        RealFileSystem.resolve(path)
-    }
-
-    fn holds(&self, lock: &Lock, path: &Path) -> io::Result<bool> {
-        self.count("holds")?;
-        RealFileSystem.holds(lock, path)
-    }
-
-    fn stamp(&self, path: &Path) -> io::Result<Option<Stamp>> {
-        self.count("stamp")?;
-        let absent = self.absent.load(Ordering::SeqCst) > 0;
-        if absent { Ok(None) } else { RealFileSystem.stamp(path) }
-    }
-
-    fn read(&self, path: &Path) -> io::Result<Option<Contents>> {
-        self.count("read")?;
-        if count_down(&self.absent) {
-            return Ok(None);
-        }
-        let mut contents = RealFileSystem.read(path)?;
-        if let Some(contents) = contents.as_mut().filter(|_| count_down(&self.halved)) {
-            contents.bytes.truncate(contents.bytes.len() / 2);
-        }
-        Ok(contents)
-    }
-
-    fn lock(&self, path: &Path) -> io::Result<Lock> {
-        self.count("lock")?;
-        RealFileSystem.lock(path)
-    }
-
-    fn create_temp(&self, target: &Path) -> io::Result<NamedTempFile> {
-        self.count("create_temp")?;
-        RealFileSystem.create_temp(target)
-    }
-
-    fn write(&self, temp: &mut NamedTempFile, bytes: &[u8]) -> io::Result<()> {
-        if self.count("write").is_err() {
-            // A full disk takes a part of the bytes before it refuses.
-            RealFileSystem.write(temp, &bytes[..bytes.len() / 2])?;
-            return Err(Self::full());
-        }
-        RealFileSystem.write(temp, bytes)
-    }
-
-    fn sync(&self, temp: &NamedTempFile) -> io::Result<()> {
-        self.count("sync")?;
-        RealFileSystem.sync(temp)
-    }
-
-    fn replace(&self, temp: NamedTempFile, target: &Path) -> io::Result<File> {
-        self.count("replace")?;
-        RealFileSystem.replace(temp, target)
-    }
-
-    fn stamp_open(&self, file: &File) -> io::Result<Stamp> {
-        self.count("stamp_open")?;
-        RealFileSystem.stamp_open(file)
-    }
-
-    fn sync_directory(&self, directory: &Path) -> io::Result<()> {
-        self.count("sync_directory")?;
-        if let Some(happens) = self.before_directory_sync.lock().unwrap().take() {
-            happens();
-        }
-        RealFileSystem.sync_directory(directory)
-    }
-
-    fn remove_stale_temps(&self, target: &Path) {
-        RealFileSystem.remove_stale_temps(target);
-    }
-}
-
-/// Counts one down; false when there was none left.
-fn count_down(left: &AtomicUsize) -> bool {
-    left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
-}
+use crate::support::disk::{Disk, Neglect};
+use crate::support::files::{STORE_FILES, issues_in_file, names, stored_issues};
 
 fn add() -> Command {
     Command::AddIssue {
@@ -162,127 +37,200 @@ async fn ids(store: &JsonStore) -> Vec<IssueId> {
     store.list(all).await.unwrap().issues.iter().map(|issue| issue.id).collect()
 }
 
-#[tokio::test]
-async fn whichever_call_of_a_change_fails_the_answer_is_true_and_the_store_goes_on() {
+/// A store that brings `issues.json` up to date at its end only.
+fn open(directory: &Path, disk: &Arc<Disk>) -> JsonStore {
+    let options =
+        JsonStoreOptions { checkpoint_after: Duration::from_secs(3600), ..Default::default() };
+    JsonStore::with(directory.join("issues.json"), Arc::clone(disk) as _, options)
+}
+
+/// Fails each call of a change that is made `before` others; gives the calls that were made to fail.
+async fn fail_each_call_of_a_change(before: usize) -> Vec<&'static str> {
     let mut failed = Vec::new();
     for call in 1.. {
-        let directory = directory();
-        let fs = Arc::new(Failing::default());
-        let file = directory.path().join("issues.json");
-        let store = JsonStore::with(&file, Arc::clone(&fs) as _, JsonStoreOptions::default());
-        store.apply(add(), now()).await.unwrap();
-        let before = ids(&store).await;
-        fs.fail_call(call);
+        let (directory, disk) = (directory(), Disk::new(Neglect::Nothing));
+        let store = open(directory.path(), &disk);
+        for _ in 0..before {
+            store.apply(add(), now()).await.unwrap();
+        }
+        disk.fail_call(call);
         let outcome = store.apply(add(), now()).await;
-        let Some(name) = fs.failed() else {
+        let Some(name) = disk.failed() else {
             outcome.unwrap();
-            break;
+            return failed;
         };
         failed.push(name);
-        // What the caller was told is what others find on disk and what is in memory.
+        // What the caller was told is what others find on disk.
         let on_disk = stored_issues(directory.path()).len();
-        let text = match outcome {
-            Err(error @ StoreError::Uncertain(_)) => {
-                assert_eq!(on_disk, 2, "{name}");
-                error.to_string()
-            }
+        match &outcome {
+            Ok(_) => assert_eq!(on_disk, before + 1, "{name} failed and nobody was told"),
             Err(error) => {
-                assert_eq!(on_disk, 1, "{name}");
-                error.to_string()
+                let is_uncertain = matches!(error, StoreError::Uncertain(_));
+                assert_eq!(on_disk, before + usize::from(is_uncertain), "{name}: {error}");
+                assert!(error.to_string().contains("no space left"), "{name}: {error}");
             }
-            Ok(_) => panic!("{name} failed and nobody was told"),
-        };
-        assert!(text.contains("no space left"), "{name}: {text}");
-        let after = ids(&store).await;
-        assert_eq!(after.len(), on_disk, "{name}");
-        assert_eq!(after[0], before[0], "{name}");
-        // The cause is gone: the next change goes through, and no half-written file is left.
-        store.apply(add(), now()).await.unwrap();
+        }
+        // The cause is gone: the next change goes through.
+        let next = store.apply(add(), now()).await;
+        if name == "sync_data" && outcome.is_err() {
+            // Except where the disk may have lost what it was given: then for another process.
+            let text = next.unwrap_err().to_string();
+            assert!(text.contains("restart when it is mended"), "{text}");
+            assert!(store.check().await.unwrap_err().to_string().contains("restart"));
+            open(directory.path(), &disk).apply(add(), now()).await.unwrap();
+        } else {
+            next.unwrap();
+            assert_eq!(ids(&store).await.len(), on_disk + 1, "{name}");
+        }
         assert_eq!(stored_issues(directory.path()).len(), on_disk + 1, "{name}");
-        assert_eq!(names(directory.path()), ["issues.json", "issues.json.lock"], "{name}");
+        assert!(names(directory.path()).iter().all(|name| !name.ends_with(".tmp")), "{name}");
     }
-    let before_the_lock = ["resolve", "stamp", "resolve"];
-    let under_it =
-        ["lock", "stamp", "create_temp", "write", "sync", "holds", "stamp", "stamp_open"];
-    let renaming = ["replace", "stamp_open", "sync_directory"];
-    assert_eq!(failed, [&before_the_lock[..], &under_it, &renaming].concat());
+    unreachable!()
+}
+
+#[tokio::test]
+async fn whichever_call_of_a_change_fails_the_answer_is_true_and_the_store_goes_on() {
+    let look = ["resolve", "stamp", "is_at", "read_at"];
+    let lock = ["resolve", "lock"];
+    let under_it = ["stamp", "is_at", "read_at", "claim", "read_at", "write_at"];
+    let after_it = ["sync_data", "is_at"];
+    let all = [&look[..], &look, &lock, &under_it, &after_it].concat();
+    assert_eq!(fail_each_call_of_a_change(1).await, all);
+}
+
+#[tokio::test]
+async fn whichever_call_of_the_first_change_fails_the_store_begins_nothing_by_halves() {
+    let failed = fail_each_call_of_a_change(0).await;
+    for name in ["create_temp", "write", "sync", "replace", "sync_directory", "write_at"] {
+        assert!(failed.contains(&name), "{name} is not among {failed:?}");
+    }
+}
+
+#[tokio::test]
+async fn whichever_call_of_a_checkpoint_fails_nothing_is_lost_and_the_next_one_makes_up_for_it() {
+    let mut failed = Vec::new();
+    for call in 1.. {
+        let (directory, disk) = (directory(), Disk::new(Neglect::Nothing));
+        let first = open(directory.path(), &disk);
+        first.apply(add(), now()).await.unwrap();
+        first.close().await;
+        let second = open(directory.path(), &disk);
+        second.apply(add(), now()).await.unwrap();
+        disk.fail_call(call);
+        second.close().await;
+        let name = disk.failed();
+        disk.fail_call(usize::MAX);
+        assert_eq!(stored_issues(directory.path()).len(), 2, "{name:?}");
+        // A living process follows, too.
+        assert_eq!(ids(&second).await.len(), 2, "{name:?}");
+        let third = open(directory.path(), &disk);
+        third.apply(add(), now()).await.unwrap();
+        assert_eq!(ids(&second).await.len(), 3, "{name:?}");
+        third.close().await;
+        assert_eq!(issues_in_file(directory.path()).len(), 3, "{name:?}");
+        assert_eq!(names(directory.path()), STORE_FILES, "{name:?}");
+        match name {
+            Some(name) => failed.push(name),
+            None => break,
+        }
+    }
+    let snapshot = ["create_temp", "write", "sync", "stamp_open", "is_at", "write_at", "sync_data"];
+    let journal = ["replace", "stamp_open", "sync_directory", "create_temp", "write", "sync"];
+    for calls in [&snapshot[..], &journal, &["replace", "sync_directory"]] {
+        let found = failed.windows(calls.len()).any(|window| window == calls);
+        assert!(found, "{calls:?} are not among {failed:?}");
+    }
 }
 
 #[tokio::test]
 async fn whichever_call_of_a_first_read_fails_the_store_never_starts_from_empty() {
     let directory = directory();
-    let file = directory.path().join("issues.json");
-    JsonStore::new(&file).apply(add(), now()).await.unwrap();
+    let disk = Disk::new(Neglect::Nothing);
+    let store = open(directory.path(), &disk);
+    store.apply(add(), now()).await.unwrap();
+    store.close().await;
+    open(directory.path(), &disk).apply(add(), now()).await.unwrap();
     let mut failed = Vec::new();
     for call in 1.. {
-        let fs = Arc::new(Failing::default());
-        let store = JsonStore::with(&file, Arc::clone(&fs) as _, JsonStoreOptions::default());
-        fs.fail_call(call);
+        let disk = Disk::new(Neglect::Nothing);
+        let store = open(directory.path(), &disk);
+        disk.fail_call(call);
         let counted = store.counts().await;
-        let Some(name) = fs.failed() else {
-            assert_eq!(counted.unwrap().total(), 1);
+        let Some(name) = disk.failed() else {
+            assert_eq!(counted.unwrap().total(), 2);
             break;
         };
         failed.push(name);
         assert!(matches!(counted, Err(StoreError::Unreadable(_))), "{name}: {counted:?}");
-        assert_eq!(store.counts().await.unwrap().total(), 1, "{name}");
+        assert_eq!(store.counts().await.unwrap().total(), 2, "{name}");
     }
-    assert_eq!(failed, ["resolve", "read"]);
+    assert_eq!(failed, ["resolve", "read", "open", "stamp_open", "read_at", "stamp", "is_at"]);
 }
 
 /// git replaces a file by removing it and writing it anew, and some editors write in place.
 #[tokio::test]
 async fn a_file_that_is_away_or_half_written_for_a_moment_is_waited_for_and_no_longer() {
     let directory = directory();
-    let file = directory.path().join("issues.json");
-    let fs = Arc::new(Failing::default());
-    let store = JsonStore::with(&file, Arc::clone(&fs) as _, JsonStoreOptions::default());
-    store.apply(add(), now()).await.unwrap();
-    for (trouble, expected) in [(&fs.absent, 2), (&fs.halved, 3)] {
-        // Another process changes the file, so that this one has to read it.
-        JsonStore::new(&file).apply(add(), now()).await.unwrap();
+    let disk = Disk::new(Neglect::Nothing);
+    let store = open(directory.path(), &disk);
+    // Another process changes the file, so that this one has to read it.
+    let touch = || async {
+        let other = open(directory.path(), &Disk::new(Neglect::Nothing));
+        other.apply(add(), now()).await.unwrap();
+        other.close().await;
+        std::fs::remove_file(directory.path().join("issues.json.journal")).unwrap();
+    };
+    touch().await;
+    assert_eq!(store.counts().await.unwrap().total(), 1);
+    for (trouble, expected) in [(&disk.absent, 2), (&disk.halved, 3)] {
+        touch().await;
         trouble.store(3, Ordering::SeqCst);
         assert_eq!(store.counts().await.unwrap().total(), expected);
     }
-    for (trouble, words) in [(&fs.absent, "is gone"), (&fs.halved, "line ")] {
-        JsonStore::new(&file).apply(add(), now()).await.unwrap();
+    for (trouble, words) in [(&disk.absent, "is gone"), (&disk.halved, "line ")] {
+        touch().await;
         trouble.store(usize::MAX, Ordering::SeqCst);
         let error = store.counts().await.unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
-        let reads = || fs.names.lock().unwrap().iter().filter(|name| **name == "read").count();
-        let before = reads();
+        let before = disk.count_of("read");
         // What is known to be bad is not read again until it changes.
         store.counts().await.unwrap_err();
-        assert_eq!(reads(), before, "{words}");
+        assert_eq!(disk.count_of("read"), before, "{words}");
         trouble.store(0, Ordering::SeqCst);
-        JsonStore::new(&file).apply(add(), now()).await.unwrap();
+        touch().await;
         store.counts().await.unwrap();
     }
 }
 
 #[tokio::test]
-async fn an_edit_in_place_while_the_directory_is_synced_is_not_hidden() {
+async fn an_edit_in_place_while_a_checkpoint_syncs_the_directory_is_not_hidden() {
     let directory = directory();
     let file = directory.path().join("issues.json");
-    let fs = Arc::new(Failing::default());
-    let edited = file.clone();
-    *fs.before_directory_sync.lock().unwrap() = Some(Box::new(move || {
-        let text = std::fs::read_to_string(&edited).unwrap();
-        std::fs::write(&edited, text.replace("\"title\": \"t\"", "\"title\": \"edited\"")).unwrap();
-    }));
-    let store = JsonStore::with(&file, Arc::clone(&fs) as _, JsonStoreOptions::default());
+    let disk = Disk::new(Neglect::Nothing);
+    let store = open(directory.path(), &disk);
     store.apply(add(), now()).await.unwrap();
+    let edited = file.clone();
+    disk.hook(move |call| {
+        let text = std::fs::read_to_string(&edited).unwrap_or_default();
+        if call == "sync_directory" && text.contains("\"title\": \"t\"") {
+            let text = text.replace("\"title\": \"t\"", "\"title\": \"edited\"");
+            std::fs::write(&edited, text).unwrap();
+        }
+    });
+    store.close().await;
     let all = Query { take: 1, ..Query::default() };
     assert_eq!(store.list(all).await.unwrap().issues[0].title, "edited");
-    store.apply(add(), now()).await.unwrap();
-    assert_eq!(stored_issues(directory.path())[0]["title"], "edited");
+    let next = open(directory.path(), &disk);
+    next.apply(add(), now()).await.unwrap();
+    next.close().await;
+    assert_eq!(issues_in_file(directory.path())[0]["title"], "edited");
 }
 
 #[tokio::test]
 async fn a_lock_that_somebody_keeps_makes_callers_busy_and_their_commands_are_withdrawn() {
     let directory = directory();
     let file = directory.path().join("issues.json");
-    let options = JsonStoreOptions { busy_after: Duration::from_millis(50) };
+    let options = JsonStoreOptions { busy_after: Duration::from_millis(50), ..Default::default() };
     let store = JsonStore::with(&file, Arc::new(RealFileSystem), options);
     store.apply(add(), now()).await.unwrap();
     let other = File::open(directory.path().join("issues.json.lock")).unwrap();
@@ -300,28 +248,24 @@ async fn a_lock_that_somebody_keeps_makes_callers_busy_and_their_commands_are_wi
 }
 
 #[tokio::test]
-async fn commands_of_one_moment_share_one_write() {
-    let directory = directory();
-    let fs = Arc::new(Failing::default());
-    let file = directory.path().join("issues.json");
-    let store = Arc::new(JsonStore::with(&file, Arc::clone(&fs) as _, JsonStoreOptions::default()));
+async fn commands_of_one_moment_share_one_write_and_one_sync() {
+    let (directory, disk) = (directory(), Disk::new(Neglect::Nothing));
+    let store = open(directory.path(), &disk);
     store.apply(add(), now()).await.unwrap();
-    let writes = || fs.names.lock().unwrap().iter().filter(|name| **name == "replace").count();
-    assert_eq!(writes(), 1);
+    let before = (disk.count_of("write_at"), disk.count_of("sync_data"));
     let lock = File::open(directory.path().join("issues.json.lock")).unwrap();
     lock.lock().unwrap();
+    let looks_before = disk.count_of("resolve");
     let mut waiting: Vec<_> = (0..100).map(|_| store.apply(add(), now())).collect();
-    // Each looks at the file first and is then handed to the writer, which waits for the lock. The
+    // Each looks at the files first and is then handed to the writer, which waits for the lock. The
     // looks can be counted; after the last of them, a few more polls hand everything over.
-    let looks = || fs.names.lock().unwrap().iter().filter(|name| **name == "stamp").count();
-    let before = looks();
     let mut polls_left = 100;
     for _ in 0..20_000 {
         for command in &mut waiting {
             assert!(futures::poll!(command).is_pending());
         }
         tokio::time::sleep(Duration::from_millis(1)).await;
-        polls_left -= i32::from(looks() >= before + 100);
+        polls_left -= i32::from(disk.count_of("resolve") >= looks_before + 100);
         if polls_left == 0 {
             break;
         }
@@ -331,6 +275,35 @@ async fn commands_of_one_moment_share_one_write() {
     for outcome in futures::future::join_all(waiting).await {
         outcome.unwrap();
     }
-    assert_eq!(writes(), 2);
+    let after = (disk.count_of("write_at"), disk.count_of("sync_data"));
+    assert_eq!(after, (before.0 + 1, before.1 + 1));
     assert_eq!(stored_issues(directory.path()).len(), 101);
+}
+
+/// Readers of the same process while it waits for its disk: they are answered at once, and are not
+/// shown what is not durable yet.
+#[tokio::test]
+async fn reads_neither_wait_for_a_sync_nor_show_what_it_is_for() {
+    let (directory, disk) = (directory(), Disk::new(Neglect::Nothing));
+    let store = open(directory.path(), &disk);
+    store.apply(add(), now()).await.unwrap();
+    let (syncing, goes_on) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+    let barriers = (Arc::clone(&syncing), Arc::clone(&goes_on));
+    disk.hook(move |call| {
+        if call == "sync_data" {
+            barriers.0.wait();
+            barriers.1.wait();
+        }
+    });
+    let change = store.apply(add(), now());
+    let reading = async {
+        tokio::task::spawn_blocking(move || syncing.wait()).await.unwrap();
+        assert_eq!(store.counts().await.unwrap().total(), 1, "shown before it is durable");
+        // Whoever reads through another process may see it, as documented.
+        assert_eq!(stored_issues(directory.path()).len(), 2);
+        tokio::task::spawn_blocking(move || goes_on.wait()).await.unwrap();
+    };
+    let (changed, ()) = tokio::join!(change, reading);
+    changed.unwrap();
+    assert_eq!(store.counts().await.unwrap().total(), 2);
 }

@@ -274,9 +274,10 @@ pub(super) fn scan(epoch: Hex128, start: u64, mut seq: u64, bytes: &[u8]) -> Sca
 }
 
 /// Tells whether a valid frame behind the bad bytes at `bad` says that these were durable.
+///
+/// It may begin at any byte: the line feed before it may be what is bad.
 fn durable_behind(epoch: Hex128, start: u64, bad: usize, bytes: &[u8]) -> bool {
-    let line_ends = bytes.iter().enumerate().skip(bad).filter(|(_, byte)| **byte == b'\n');
-    line_ends.map(|(place, _)| place + 1).any(|at| {
+    (bad + 1..bytes.len()).any(|at| {
         frame::decode(epoch, start + at as u64, &bytes[at..])
             .and_then(|(json, _)| serde_json::from_slice::<DurableField>(json).ok())
             .is_some_and(|DurableField { d }| d > start + bad as u64)

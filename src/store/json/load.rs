@@ -233,11 +233,5 @@ fn state_of(
 }
 
 fn damaged(place: &Place, why: &str, journal: Option<Stamp>) -> Standing {
-    let path = place.journal.display();
-    let why = format!(
-        "{path}: {why}. Keep a copy of it and of {}; to go on without what it holds from there on, move \
-         the journal away",
-        place.snapshot.display(),
-    );
-    Standing::Damaged { why, journal }
+    Standing::Damaged { why: format!("{}: {why}", place.journal.display()), journal }
 }

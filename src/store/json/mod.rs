@@ -56,11 +56,18 @@ pub struct JsonStoreOptions {
     pub busy_after: Duration,
     /// How long after the last change `issues.json` is brought up to date.
     pub checkpoint_after: Duration,
+    /// How long after a look at files that are bad, or that somebody edited, they are looked at again,
+    /// up to five times: editors and git write in place, or remove a file before they write it anew.
+    pub second_look_after: Duration,
 }
 
 impl Default for JsonStoreOptions {
     fn default() -> Self {
-        Self { busy_after: Duration::from_secs(10), checkpoint_after: Duration::from_millis(300) }
+        Self {
+            busy_after: Duration::from_secs(10),
+            checkpoint_after: Duration::from_millis(300),
+            second_look_after: Duration::from_millis(20),
+        }
     }
 }
 
@@ -85,7 +92,7 @@ impl JsonStore {
         fs: Arc<dyn FileSystem>,
         options: JsonStoreOptions,
     ) -> Self {
-        let replica = Arc::new(Replica::new(path.into(), fs));
+        let replica = Arc::new(Replica::new(path.into(), fs, options.second_look_after));
         let writer = Writer::new(Arc::clone(&replica), options);
         Self { replica, writer }
     }

@@ -18,10 +18,8 @@ use super::journal::{self, Rest};
 use super::load::{self, Bad, LoadError, unreadable};
 use super::view::{Journal, Place, Standing, View};
 
-/// How often a bad file is looked at again before it is called bad: editors and git write in place,
-/// or remove a file just before they write it anew, and a batch may be half written.
+/// How often files that are bad or edited are looked at again before that is believed.
 const SECOND_LOOKS: u32 = 5;
-const SECOND_LOOK_AFTER: Duration = Duration::from_millis(20);
 
 /// What this process appended and has not synced yet: its own readers do not see it before.
 struct Pending {
@@ -38,12 +36,13 @@ pub(super) struct Replica {
     /// once. Holds what was last found to be bad, so that it is read once too.
     catching_up: Mutex<Option<Bad>>,
     pending: Mutex<Option<Pending>>,
+    second_look_after: Duration,
 }
 
 impl Replica {
-    pub fn new(path: PathBuf, fs: Arc<dyn FileSystem>) -> Self {
+    pub fn new(path: PathBuf, fs: Arc<dyn FileSystem>, second_look_after: Duration) -> Self {
         let (published, catching_up) = (Mutex::default(), Mutex::default());
-        Self { path, fs, published, catching_up, pending: Mutex::default() }
+        Self { path, fs, published, catching_up, pending: Mutex::default(), second_look_after }
     }
 
     /// The file as it was given.
@@ -105,7 +104,7 @@ impl Replica {
                 },
             }
             looks += 1;
-            thread::sleep(SECOND_LOOK_AFTER);
+            thread::sleep(self.second_look_after);
         }
     }
 

@@ -33,6 +33,8 @@ struct View {
     page_number: usize,
     issues: Page,
     now: Timestamp,
+    /// Why nothing can be changed.
+    trouble: Option<StoreError>,
 }
 
 /// Shows the issues, or why they cannot be read.
@@ -77,7 +79,8 @@ async fn view(tracker: &Tracker, address: Address) -> Result<View, StoreError> {
         ..Query::default()
     };
     let issues = tracker.list_issues(query).await?;
-    Ok(View { counts, status, unknown_status, page_number, issues, now: tracker.now() })
+    let (now, trouble) = (tracker.now(), tracker.check().await.err());
+    Ok(View { counts, status, unknown_status, page_number, issues, now, trouble })
 }
 
 fn list(view: &View) -> Markup {
@@ -92,6 +95,9 @@ fn list(view: &View) -> Markup {
                     view.status == Some(status),
                 ))
             }
+        }
+        @if let Some(trouble) = &view.trouble {
+            p.notice.bad role="alert" { (trouble) }
         }
         @if let Some(unknown) = &view.unknown_status {
             p.notice role="status" {

@@ -1,6 +1,9 @@
 //! Starting the binary, talking to it, and looking at what it leaves on disk.
 
+pub mod commands;
+pub mod disk;
 pub mod files;
+pub mod power;
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -41,6 +44,11 @@ pub fn ait(directory: &Path) -> Command {
 /// A directory that is not inside any repository.
 pub fn directory() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
+}
+
+/// The same where that costs least: what is only ever read by the process that wrote it needs no disk.
+pub fn directory_in_memory() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| directory())
 }
 
 /// The parameters of `initialize`.

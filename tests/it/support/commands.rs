@@ -1,0 +1,88 @@
+//! Commands as the tests of stores give them, about few issues, so that histories grow.
+
+use std::sync::Arc;
+
+use agent_issue_tracker::domain::{
+    AgentName, Classification, Command, CommentText, Description, Issue, IssueId, IssueRef, Query,
+    Resolution, Timestamp, Title,
+};
+use proptest::prelude::*;
+
+pub fn at(millis: i64) -> Timestamp {
+    Timestamp::from(chrono::DateTime::from_timestamp_millis(1_770_000_000_000 + millis).unwrap())
+}
+
+pub fn number(n: u32) -> IssueId {
+    IssueId::from(uuid::Uuid::from_u128(u128::from(n) << 96 | 0x4000_8000_0000_0000_0000))
+}
+
+pub fn agent() -> AgentName {
+    AgentName::try_from("a").unwrap()
+}
+
+pub fn comment() -> CommentText {
+    CommentText::try_from("c").unwrap()
+}
+
+pub fn add(n: u32, classification: Classification) -> Command {
+    let title = Title::try_from(format!("issue {n}")).unwrap();
+    let description = Description::try_from("").unwrap();
+    Command::AddIssue { id: number(n), title, description, classification, agent: agent() }
+}
+
+pub fn claim(classification: Option<Classification>) -> Command {
+    Command::GetNextIssue { classification, agent: agent() }
+}
+
+pub fn review() -> Command {
+    Command::GetNextReviewItem { agent: agent() }
+}
+
+pub fn complete(issue: IssueRef) -> Command {
+    Command::CompleteIssue { issue, comment: comment(), agent: agent() }
+}
+
+pub fn give_back(issue: IssueRef) -> Command {
+    Command::ReturnIssue { issue, comment: comment(), agent: agent() }
+}
+
+pub fn close(issue: IssueRef, resolution: Resolution) -> Command {
+    Command::CloseIssue { issue, resolution, comment: comment(), agent: agent() }
+}
+
+pub fn all() -> Query {
+    Query { take: usize::MAX, ..Query::default() }
+}
+
+pub fn ids(issues: &[Arc<Issue>]) -> Vec<IssueId> {
+    issues.iter().map(|issue| issue.id).collect()
+}
+
+/// A command about one of few issues, so that histories grow.
+pub fn any_command() -> impl Strategy<Value = Command> {
+    let classification = || prop::sample::select(Classification::ALL);
+    let issue = || (0..12_u32).prop_map(|n| IssueRef::from(number(n)));
+    prop_oneof![
+        4 => (0..12_u32, classification()).prop_map(|(n, kind)| add(n, kind)),
+        4 => prop::option::of(classification()).prop_map(claim),
+        2 => Just(review()),
+        2 => issue().prop_map(give_back),
+        3 => issue().prop_map(complete),
+        1 => (issue(), prop::sample::select(Resolution::ALL)).prop_map(|(issue, how)| close(issue, how)),
+    ]
+}
+
+/// A random command about one of few issues.
+pub fn random_command(rng: &mut fastrand::Rng) -> Command {
+    let kind = Classification::ALL[rng.usize(0..Classification::ALL.len())];
+    let issue = IssueRef::from(number(rng.u32(0..12)));
+    match rng.u8(0..14) {
+        0..4 => add(rng.u32(0..12), kind),
+        4..6 => claim(Some(kind)),
+        6..8 => claim(None),
+        8 => review(),
+        9..11 => give_back(issue),
+        11..13 => complete(issue),
+        _ => close(issue, Resolution::ALL[rng.usize(0..Resolution::ALL.len())]),
+    }
+}

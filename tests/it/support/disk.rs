@@ -1,0 +1,300 @@
+//! A disk for tests: it counts the calls, fails one of them, does one of them wrong on purpose, and
+//! remembers everything that it was told, so that it can say what a power cut would have left.
+//!
+//! Underneath is the real file system, without its syncs: what they are for is checked by cutting the
+//! power in [`power`](super::power), which takes them at their word.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
+
+use agent_issue_tracker::store::json::fs::{
+    Contents, FileSystem, Lock, OpenFile, RealFileSystem, Stamp, Unresolved,
+};
+use tempfile::NamedTempFile;
+
+use super::power::{FileId, Step};
+
+/// A duty that a disk neglects on purpose, so that a test can show that it would be noticed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Neglect {
+    #[default]
+    Nothing,
+    /// Syncs of journals do nothing.
+    SyncData,
+    /// Syncs of temporary files do nothing.
+    SyncTemp,
+    /// Syncs of directories do nothing.
+    SyncDirectory,
+    /// Files are not cut.
+    Truncate,
+    /// Intents are not written.
+    Intent,
+    /// Every journal gets the same epoch.
+    Epoch,
+    /// Locks and claims are given to everybody.
+    Lock,
+}
+
+/// What a [`Disk`] does before a call.
+type Hook = Box<dyn FnMut(&'static str) + Send>;
+
+#[derive(Default)]
+pub struct Disk {
+    neglect: Neglect,
+    calls: AtomicUsize,
+    failing_call: AtomicUsize,
+    failed: Mutex<Option<&'static str>>,
+    names: Mutex<Vec<&'static str>>,
+    steps: Mutex<Vec<Step>>,
+    files: Mutex<HashMap<(u64, u64), FileId>>,
+    files_made: AtomicUsize,
+    hook: Mutex<Option<Hook>>,
+    /// How many reads of `issues.json` find no file, and how many find half of one.
+    pub absent: AtomicUsize,
+    pub halved: AtomicUsize,
+}
+
+impl Disk {
+    pub fn new(neglect: Neglect) -> Arc<Self> {
+        Arc::new(Self { neglect, ..Self::default() })
+    }
+
+    /// Makes the call with this number fail, counted from 1 and from now on.
+    pub fn fail_call(&self, number: usize) {
+        self.calls.store(0, Ordering::SeqCst);
+        self.failing_call.store(number, Ordering::SeqCst);
+        *self.failed.lock().unwrap() = None;
+    }
+
+    /// The call that failed.
+    pub fn failed(&self) -> Option<&'static str> {
+        *self.failed.lock().unwrap()
+    }
+
+    /// How often a call was made.
+    pub fn count_of(&self, call: &str) -> usize {
+        self.names.lock().unwrap().iter().filter(|name| **name == call).count()
+    }
+
+    /// Calls `hook` before every call.
+    pub fn hook(&self, hook: impl FnMut(&'static str) + Send + 'static) {
+        *self.hook.lock().unwrap() = Some(Box::new(hook));
+    }
+
+    /// Everything that changed the disk so far.
+    pub fn steps(&self) -> Vec<Step> {
+        self.steps.lock().unwrap().clone()
+    }
+
+    /// Notes that so many operations were answered.
+    pub fn answered(&self, count: usize) {
+        self.note(Step::Answered(count));
+    }
+
+    fn note(&self, step: Step) {
+        self.steps.lock().unwrap().push(step);
+    }
+
+    fn call(&self, name: &'static str) -> io::Result<()> {
+        // Taken out while it runs, since it may use this disk.
+        let hook = self.hook.lock().unwrap().take();
+        if let Some(mut hook) = hook {
+            hook(name);
+            self.hook.lock().unwrap().get_or_insert(hook);
+        }
+        self.names.lock().unwrap().push(name);
+        let number = self.calls.fetch_add(1, Ordering::SeqCst) + 1;
+        if number == self.failing_call.load(Ordering::SeqCst) {
+            *self.failed.lock().unwrap() = Some(name);
+            return Err(io::Error::new(io::ErrorKind::StorageFull, "no space left on device"));
+        }
+        Ok(())
+    }
+
+    fn id_of(&self, file: &File) -> FileId {
+        let known = self.files.lock().unwrap().get(&inode(file)).copied();
+        // One that was there before.
+        known.unwrap_or_else(|| self.made(file))
+    }
+
+    /// Notes a file that was just made. Its inode may have been another file's before.
+    fn made(&self, file: &File) -> FileId {
+        let id = FileId(self.files_made.fetch_add(1, Ordering::SeqCst));
+        self.files.lock().unwrap().insert(inode(file), id);
+        id
+    }
+}
+
+fn inode(file: &File) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt;
+    let metadata = file.metadata().unwrap();
+    (metadata.dev(), metadata.ino())
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap().to_str().unwrap().to_owned()
+}
+
+impl FileSystem for Disk {
+    fn resolve(&self, path: &Path) -> Result<PathBuf, Unresolved> {
+        let directory = path.to_owned();
+        self.call("resolve").map_err(|source| Unresolved { directory, source })?;
+        RealFileSystem.resolve(path)
+    }
+
+    fn stamp(&self, path: &Path) -> io::Result<Option<Stamp>> {
+        self.call("stamp")?;
+        let absent = self.absent.load(Ordering::SeqCst) > 0 && name(path) == "issues.json";
+        if absent { Ok(None) } else { RealFileSystem.stamp(path) }
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Option<Contents>> {
+        self.call("read")?;
+        if count_down(&self.absent) {
+            return Ok(None);
+        }
+        let mut contents = RealFileSystem.read(path)?;
+        if let Some(contents) = contents.as_mut().filter(|_| count_down(&self.halved)) {
+            contents.bytes.truncate(contents.bytes.len() / 2);
+        }
+        Ok(contents)
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Lock> {
+        self.call("lock")?;
+        if self.neglect == Neglect::Lock {
+            let file = File::options().create(true).append(true).open(path)?;
+            return Ok(Lock { file });
+        }
+        RealFileSystem.lock(path)
+    }
+
+    fn try_lock(&self, path: &Path) -> io::Result<Option<Lock>> {
+        self.call("try_lock")?;
+        RealFileSystem.try_lock(path)
+    }
+
+    fn is_at(&self, file: &File, path: &Path) -> io::Result<bool> {
+        self.call("is_at")?;
+        RealFileSystem.is_at(file, path)
+    }
+
+    fn create_temp(&self, target: &Path, model: &Path) -> io::Result<NamedTempFile> {
+        self.call("create_temp")?;
+        let temp = RealFileSystem.create_temp(target, model)?;
+        self.made(temp.as_file());
+        Ok(temp)
+    }
+
+    fn write(&self, temp: &mut NamedTempFile, bytes: &[u8]) -> io::Result<()> {
+        let failed = self.call("write");
+        // A full disk takes a part of the bytes before it refuses.
+        let bytes = if failed.is_err() { &bytes[..bytes.len() / 2] } else { bytes };
+        let offset = temp.as_file().metadata()?.len();
+        RealFileSystem.write(temp, bytes)?;
+        let file = self.id_of(temp.as_file());
+        self.note(Step::Wrote { file, offset, bytes: bytes.to_vec() });
+        failed
+    }
+
+    fn sync(&self, temp: &NamedTempFile) -> io::Result<()> {
+        self.call("sync")?;
+        if self.neglect != Neglect::SyncTemp {
+            self.note(Step::Synced(self.id_of(temp.as_file())));
+        }
+        Ok(())
+    }
+
+    fn replace(&self, temp: NamedTempFile, target: &Path) -> io::Result<File> {
+        self.call("replace")?;
+        let file = self.id_of(temp.as_file());
+        let replaced = RealFileSystem.replace(temp, target)?;
+        self.note(Step::Renamed { file, name: name(target) });
+        Ok(replaced)
+    }
+
+    fn stamp_open(&self, file: &File) -> io::Result<Stamp> {
+        self.call("stamp_open")?;
+        RealFileSystem.stamp_open(file)
+    }
+
+    fn sync_directory(&self, _directory: &Path) -> io::Result<()> {
+        self.call("sync_directory")?;
+        if self.neglect != Neglect::SyncDirectory {
+            self.note(Step::SyncedDirectory);
+        }
+        Ok(())
+    }
+
+    fn remove_stale_temps(&self, target: &Path) {
+        RealFileSystem.remove_stale_temps(target);
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Option<OpenFile>> {
+        self.call("open")?;
+        RealFileSystem.open(path)
+    }
+
+    fn read_at(&self, file: &File, offset: u64) -> io::Result<Vec<u8>> {
+        self.call("read_at")?;
+        RealFileSystem.read_at(file, offset)
+    }
+
+    fn claim(&self, file: &File) -> io::Result<bool> {
+        self.call("claim")?;
+        if self.neglect == Neglect::Lock { Ok(true) } else { RealFileSystem.claim(file) }
+    }
+
+    fn release(&self, file: &File) {
+        RealFileSystem.release(file);
+    }
+
+    fn write_at(&self, file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let failed = self.call("write_at");
+        let bytes = if failed.is_err() { &bytes[..bytes.len() / 2] } else { bytes };
+        let is_intent = bytes.windows(13).any(|words| words == b"{\"checkpoint\"");
+        if is_intent && self.neglect == Neglect::Intent {
+            return Ok(());
+        }
+        RealFileSystem.write_at(file, offset, bytes)?;
+        let file = self.id_of(file);
+        self.note(Step::Wrote { file, offset, bytes: bytes.to_vec() });
+        failed
+    }
+
+    fn truncate(&self, file: &File, length_bytes: u64) -> io::Result<()> {
+        self.call("truncate")?;
+        if self.neglect == Neglect::Truncate {
+            return Ok(());
+        }
+        RealFileSystem.truncate(file, length_bytes)?;
+        self.note(Step::Cut { file: self.id_of(file), length_bytes });
+        Ok(())
+    }
+
+    fn sync_data(&self, file: &File) -> io::Result<()> {
+        self.call("sync_data")?;
+        if self.neglect != Neglect::SyncData {
+            self.note(Step::Synced(self.id_of(file)));
+        }
+        Ok(())
+    }
+
+    fn random(&self) -> u128 {
+        if self.neglect == Neglect::Epoch { 7 } else { RealFileSystem.random() }
+    }
+
+    fn now(&self) -> SystemTime {
+        RealFileSystem.now()
+    }
+}
+
+/// Counts one down; false when there was none left.
+fn count_down(left: &AtomicUsize) -> bool {
+    left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
+}
