@@ -67,7 +67,31 @@ async fn exercise(store: &dyn Store) {
     let bugs = Query { classification: Some(Bug), status: Some(Status::Completed), ..all() };
     assert_eq!(ids(&store.list(bugs).await.unwrap().issues), [number(3)]);
 
+    follow_changes(store).await;
     store.close().await;
+}
+
+/// Whoever follows the changes is told each of them once, in order, and nothing else.
+async fn follow_changes(store: &dyn Store) {
+    let begin = store.changes(None).await.unwrap();
+    assert!(begin.complete && begin.events.is_empty());
+    store.apply(add(50, Classification::Bug), at(50)).await.unwrap();
+    store.apply(add(50, Classification::Bug), at(51)).await.unwrap_err();
+    store.apply(complete(number(50).into()), at(52)).await.unwrap();
+    let two = store.changes(Some(begin.cursor)).await.unwrap();
+    assert!(two.complete);
+    let told: Vec<_> = two.events.iter().map(|it| (it.issue, it.at, it.kind.status())).collect();
+    let expected = [(number(50), at(50), Status::Created), (number(50), at(52), Status::Completed)];
+    assert_eq!(told, expected);
+    let none = store.changes(Some(two.cursor)).await.unwrap();
+    assert!(none.complete && none.events.is_empty());
+    for millis in 0..1000 {
+        let command = if millis % 2 == 0 { give_back } else { complete };
+        store.apply(command(number(50).into()), at(100 + millis)).await.unwrap();
+    }
+    let many = store.changes(Some(two.cursor)).await.unwrap();
+    assert_eq!((many.complete, many.events.len()), (true, 1000));
+    assert!(!store.changes(Some(begin.cursor)).await.unwrap().events.is_empty());
 }
 
 /// Claims of many tasks at once: each issue goes to one of them.
@@ -101,6 +125,31 @@ async fn the_store_in_a_json_file() {
     let directory = directory();
     exercise(&JsonStore::new(directory.path().join("issues.json"))).await;
     claim_from_many_tasks(Arc::new(JsonStore::new(directory.path().join("many.json")))).await;
+}
+
+/// The changes of other processes, over the beginnings of new journals.
+#[tokio::test]
+async fn changes_of_other_processes_are_told_until_some_cannot_be_known() {
+    let directory = directory();
+    let open = || JsonStore::new(directory.path().join("issues.json"));
+    let (follower, other) = (open(), open());
+    follower.apply(add(1, Classification::Bug), at(0)).await.unwrap();
+    let begin = follower.changes(None).await.unwrap();
+    other.apply(add(2, Classification::Bug), at(1)).await.unwrap();
+    other.close().await;
+    let third = open();
+    third.apply(claim(None), at(2)).await.unwrap();
+    let both = follower.changes(Some(begin.cursor)).await.unwrap();
+    assert!(both.complete);
+    assert_eq!(both.events.iter().map(|it| it.at).collect::<Vec<_>>(), [at(1), at(2)]);
+    // A journal that came and went between two looks leaves no events, only the state.
+    third.close().await;
+    let fourth = open();
+    fourth.apply(add(3, Classification::Bug), at(3)).await.unwrap();
+    fourth.close().await;
+    let after = follower.changes(Some(both.cursor)).await.unwrap();
+    assert!(!after.complete);
+    assert_eq!(follower.counts().await.unwrap().total(), 3);
 }
 
 #[tokio::test]

@@ -150,7 +150,12 @@ fn a_power_cut_at_any_step_loses_nothing_that_was_answered() {
 
 #[test]
 fn whichever_duty_towards_the_disk_is_neglected_is_noticed() {
-    for neglect in [Neglect::SyncData, Neglect::SyncTemp, Neglect::SyncDirectory, Neglect::Intent] {
+    for neglect in [
+        Neglect::SyncData,
+        Neglect::SyncTemp,
+        Neglect::SyncDirectory,
+        Neglect::Intent,
+    ] {
         let noticed = histories(neglect, 0..4).expect_err(&format!("{neglect:?} was not noticed"));
         eprintln!("{neglect:?}: {noticed}");
     }

@@ -217,6 +217,39 @@ async fn what_a_dead_process_left_is_cut_before_anything_is_appended() {
     assert_eq!(bad[1], (number(2), Status::InProgress));
 }
 
+/// A new journal has grown, and where it has grown the disk still shows what the old one held at that
+/// place. Gives what can be made of it.
+async fn over_an_old_journal(neglect: Neglect) -> Result<usize, StoreError> {
+    // Both journals must have headers of the same length, which a digit of an inode may prevent.
+    for _ in 0..20 {
+        let (directory, disk) = (directory_in_memory(), Disk::new(neglect));
+        let path = directory.path().join("issues.json.journal");
+        let mut journals = Vec::new();
+        for number in 0..6 {
+            let store = open_on(directory.path(), &disk);
+            store.apply(add(number, Classification::Bug), at(0)).await.unwrap();
+            journals.push(fs::read(&path).unwrap());
+            store.close().await;
+        }
+        let new = fs::read(&path).unwrap();
+        let begin = |journal: &[u8]| journal.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+        if begin(&journals[5]) == new.len() {
+            fs::write(&path, [&new[..], &journals[5][new.len()..]].concat()).unwrap();
+            let store = open_on(directory.path(), &disk);
+            store.apply(add(6, Classification::Bug), at(0)).await?;
+            return Ok(store.counts().await?.total());
+        }
+    }
+    panic!("no two journals with headers of one length");
+}
+
+#[tokio::test]
+async fn bytes_of_an_older_journal_never_pass() {
+    assert_eq!(over_an_old_journal(Neglect::Nothing).await.unwrap(), 7);
+    let reused = over_an_old_journal(Neglect::Epoch).await;
+    assert!(matches!(reused, Err(StoreError::Damaged(_))), "{reused:?}");
+}
+
 #[tokio::test]
 async fn what_a_newer_version_wrote_is_neither_skipped_nor_written_to() {
     let small = Small::new().await;

@@ -152,11 +152,11 @@ impl Store for JsonStore {
     }
 
     fn check(&self) -> StoreFuture<'_, ()> {
-        let broken = self.writer.broken();
+        let (broken, replica) = (self.writer.broken(), Arc::clone(&self.replica));
         self.read(move |view| match (&view.standing, &view.journal, broken) {
             (Standing::Damaged { why, .. }, ..) => Err(StoreError::Damaged(why.clone())),
             (_, _, Some(broken)) => Err(StoreError::NotSaved(broken)),
-            (_, Some(journal), _) => journal.writable().map_err(StoreError::ReadOnly),
+            (_, Some(journal), _) => session::writable(journal, &replica.place()?),
             (_, None, None) => Ok(()),
         })
     }

@@ -98,7 +98,7 @@ impl<'a> Session<'a> {
         if self.claimed.as_ref().is_some_and(|claimed| Arc::ptr_eq(claimed, journal)) {
             return Ok(());
         }
-        journal.writable().map_err(StoreError::ReadOnly)?;
+        writable(journal, &self.place)?;
         self.release();
         let claimed = self.replica.fs.claim(&journal.open.file);
         if !claimed.map_err(|source| refused(&self.place.journal, &source))? {
@@ -150,6 +150,14 @@ impl Drop for Session<'_> {
 
 fn timestamp(time: SystemTime) -> Timestamp {
     Timestamp::from(DateTime::<Utc>::from(time))
+}
+
+/// Refuses when this process may not write to the journal.
+pub(super) fn writable(journal: &Journal, place: &Place) -> Result<(), StoreError> {
+    if journal.open.is_writable {
+        return Ok(());
+    }
+    Err(refused(&place.journal, &io::ErrorKind::PermissionDenied.into()))
 }
 
 /// The refusal of a change because of what a file system said.

@@ -57,12 +57,6 @@ impl Journal {
         Self { open, header, begin, durable: AtomicU64::new(begin) }
     }
 
-    /// Tells whether this process may write to it, or why not.
-    pub fn writable(&self) -> Result<(), String> {
-        let refused = || "this user may not write to the journal: give it the right to".to_owned();
-        self.open.is_writable.then_some(()).ok_or_else(refused)
-    }
-
     pub fn durable(&self) -> u64 {
         self.durable.load(Ordering::Relaxed)
     }

@@ -84,9 +84,8 @@ impl Disk {
             Fate::Mixed { seed } => Rng::with_seed(seed),
             Fate::Lost | Fate::Kept => Rng::with_seed(0),
         };
-        // What lay on the disk before: bytes of an older journal, at the places where they were.
-        let journals = self.files.values().map(|(content, _)| content);
-        let stale = journals.max_by_key(|content| content.len()).cloned().unwrap_or_default();
+        // What lay on the disk before, at the places where it was.
+        let old: Vec<_> = self.files.values().map(|(content, _)| content.clone()).collect();
         for (file, name) in std::mem::take(&mut self.renames) {
             if fate == Fate::Kept || fate != Fate::Lost && rng.bool() {
                 self.names.insert(name, file);
@@ -99,7 +98,7 @@ impl Disk {
                 Fate::Lost => {}
                 Fate::Kept => unsynced.iter().for_each(|step| redo(&mut content, step)),
                 Fate::Mixed { .. } => {
-                    let stale = rng.bool().then_some(&stale[..]);
+                    let stale = rng.choice(&old).filter(|_| old.len() > 1).map(|old| &old[..]);
                     unsynced.iter().for_each(|step| half_redo(&mut content, step, stale, &mut rng));
                 }
             }

@@ -1,0 +1,159 @@
+//! What happens to the files beside the changes themselves: `issues.json` is kept up to date, a journal
+//! that somebody removes is made anew, and who may not write is told so.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::support::files::{STORE_FILES, issues_in_file, names, stored_issues, wait_for_file};
+use crate::support::{Client, ait, directory, get};
+
+fn journal_of(directory: &Path) -> String {
+    String::from_utf8(fs::read(directory.join("issues.json.journal")).unwrap()).unwrap()
+}
+
+#[test]
+fn the_file_follows_the_changes_while_they_go_on_and_after_the_last() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    let mut seen = 0;
+    let mut filed = 0;
+    // Changes without a pause, until the file has followed them three times.
+    for _ in 0..3 {
+        loop {
+            filed += 1;
+            client.add(&format!("{filed}"), "bug");
+            assert!(filed < 1_000_000, "the file does not follow");
+            if directory.path().join("issues.json").exists() {
+                let now = issues_in_file(directory.path()).len();
+                if now > seen {
+                    seen = now;
+                    break;
+                }
+            }
+        }
+    }
+    wait_for_file(directory.path(), |issues| issues.len() == filed);
+    // The journal begins anew each time, and holds nothing but its header in the end.
+    while journal_of(directory.path()).lines().count() > 1 {
+        std::thread::yield_now();
+    }
+    assert_eq!(names(directory.path()), STORE_FILES);
+}
+
+#[test]
+fn the_journal_keeps_what_the_file_lacks_when_a_process_is_killed() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    client.add("first", "bug");
+    wait_for_file(directory.path(), |issues| issues.len() == 1);
+    let id = client.add("second", "bug");
+    client.signal("KILL");
+    client.wait();
+    assert_eq!(stored_issues(directory.path())[1]["id"], id);
+    // Reading does not write.
+    let mut reader = Client::start(directory.path());
+    let before = STORE_FILES.map(|name| fs::read(directory.path().join(name)).unwrap());
+    reader.call("list_issues", json!({ "issue_id": id })).issue();
+    assert!(reader.close().success());
+    let after = STORE_FILES.map(|name| fs::read(directory.path().join(name)).unwrap());
+    assert_eq!(after, before);
+}
+
+#[test]
+fn a_journal_that_is_removed_while_processes_run_costs_nothing() {
+    let directory = directory();
+    let (mut one, mut other) = (Client::start(directory.path()), Client::start(directory.path()));
+    one.add("first", "bug");
+    wait_for_file(directory.path(), |issues| issues.len() == 1);
+    // In the journal alone.
+    one.add("second", "bug");
+    fs::remove_file(directory.path().join("issues.json.journal")).unwrap();
+    assert!(one.call("list_issues", json!({})).ok().contains("\"count\":2"));
+    one.add("third", "bug");
+    one.add("fourth", "bug");
+    assert!(other.call("list_issues", json!({})).ok().contains("\"count\":4"));
+    other.add("fifth", "bug");
+    assert!(one.call("list_issues", json!({})).ok().contains("\"count\":5"));
+    assert!(one.close().success() && other.close().success());
+    assert_eq!(issues_in_file(directory.path()).len(), 5);
+}
+
+#[test]
+fn edits_and_changes_meet_in_the_file() {
+    let directory = directory();
+    let (mut one, mut other) = (Client::start(directory.path()), Client::start(directory.path()));
+    let kept = one.add("kept", "bug");
+    let removed = one.add("removed", "bug");
+    wait_for_file(directory.path(), |issues| issues.len() == 2);
+    for round in 0..5 {
+        let file = directory.path().join("issues.json");
+        let mut document: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        let issues = document["issues"].as_array_mut().unwrap();
+        issues.retain(|issue| issue["id"] != removed);
+        issues[0]["title"] = json!(format!("edited {round}"));
+        // A change that is not in the file yet, or is just getting there.
+        one.add(&format!("beside {round}"), "feature");
+        fs::write(&file, document.to_string()).unwrap();
+        let seen = other.call("list_issues", json!({ "issue_id": kept })).issue();
+        assert_eq!(seen["title"], format!("edited {round}"));
+        other.add(&format!("after {round}"), "feature");
+        let titled = |issues: &[Value], title: String| issues.iter().any(|it| it["title"] == title);
+        let all = wait_for_file(directory.path(), |all| titled(all, format!("after {round}")));
+        assert!(titled(&all, format!("beside {round}")));
+        assert_eq!(all[0]["title"], format!("edited {round}"));
+        assert!(all.iter().all(|issue| issue["id"] != removed));
+    }
+    assert!(one.close().success() && other.close().success());
+}
+
+/// Runs the binary as somebody who may not write; `None` where that cannot be arranged.
+#[cfg(target_os = "linux")]
+fn ait_as_a_stranger(directory: &Path) -> Option<Command> {
+    let id = Command::new("id").arg("-u").output().ok()?;
+    if id.stdout != b"0\n" {
+        return None;
+    }
+    let stranger = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+    let mut command = Command::new("setpriv");
+    // The binary may lie where strangers cannot reach it.
+    let binary = directory.join("ait");
+    fs::copy(env!("CARGO_BIN_EXE_ait"), &binary).unwrap();
+    command.args(stranger).arg(binary).current_dir(directory).env("PORT", "0");
+    for variable in ["ISSUES_FILE", "RUST_LOG"] {
+        command.env_remove(variable);
+    }
+    use std::process::Stdio;
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    Some(command)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn who_may_not_write_reads_on_and_is_told_what_to_do() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let directory = directory();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let mut owner = Client::spawn(&mut ait(directory.path()));
+    owner.initialize();
+    let id = owner.add("t", "bug");
+    let Some(mut command) = ait_as_a_stranger(directory.path()) else {
+        eprintln!("skipped: only the superuser can become somebody else");
+        return;
+    };
+    let mut stranger = Client::spawn(&mut command);
+    stranger.initialize();
+    assert_eq!(stranger.call("list_issues", json!({ "issue_id": id })).issue()["title"], "t");
+    let text = stranger.call("get_next_issue", json!({ "agent": "a" })).refusal();
+    assert!(text.contains("read-only") && text.contains("right to write"), "{text}");
+    let health = get(stranger.port(), "/health");
+    assert_eq!(health.status, 503, "{}", health.body);
+    assert!(health.body.contains("read-only"), "{}", health.body);
+    // Reading follows the owner's changes.
+    owner.add("u", "bug");
+    assert!(stranger.call("list_issues", json!({})).ok().contains("\"count\":2"));
+    assert!(owner.close().success());
+}
