@@ -19,7 +19,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// The most bytes that the JSON of one frame may have.
-pub const MAX_JSON_BYTES: usize = 16 * 1024 * 1024;
+pub(super) const MAX_JSON_BYTES: usize = 16 * 1024 * 1024;
 
 const HEX_CHARS: usize = 8;
 /// `crc SP length SP`
@@ -27,13 +27,13 @@ const PREFIX_BYTES: usize = 2 * (HEX_CHARS + 1);
 
 /// 128 bits as 32 lower-case hex digits: the epoch of a journal, or the hash of a content.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Hex128(pub u128);
+pub(super) struct Hex128(pub u128);
 
 /// The epoch with which the first frame of a journal is made.
-pub const NO_EPOCH: Hex128 = Hex128(0);
+pub(super) const NO_EPOCH: Hex128 = Hex128(0);
 
 /// Appends a frame that is to stand at `offset`.
-pub fn encode(epoch: Hex128, offset: u64, json: &[u8], frames: &mut Vec<u8>) {
+pub(super) fn encode(epoch: Hex128, offset: u64, json: &[u8], frames: &mut Vec<u8>) {
     debug_assert!(json.len() <= MAX_JSON_BYTES && !json.contains(&b'\n'));
     let start = frames.len();
     frames.extend_from_slice(format!("00000000 {:08x} ", json.len()).as_bytes());
@@ -46,7 +46,7 @@ pub fn encode(epoch: Hex128, offset: u64, json: &[u8], frames: &mut Vec<u8>) {
 /// The JSON of the frame that begins with the first of these bytes, and the length of the frame.
 ///
 /// `None` when they do not begin with a whole frame that was made for this epoch and offset.
-pub fn decode(epoch: Hex128, offset: u64, bytes: &[u8]) -> Option<(&[u8], usize)> {
+pub(super) fn decode(epoch: Hex128, offset: u64, bytes: &[u8]) -> Option<(&[u8], usize)> {
     let prefix = bytes.get(..PREFIX_BYTES)?;
     let (crc, length) = (hex(&prefix[..HEX_CHARS])?, hex(&prefix[HEX_CHARS + 1..][..HEX_CHARS])?);
     if prefix[HEX_CHARS] != b' ' || prefix[PREFIX_BYTES - 1] != b' ' {

@@ -1,6 +1,6 @@
 //! The bytes of `issues.json.journal`: what was committed since `issues.json` was written.
 //!
-//! Every line is a [frame](super::frame) with one JSON object:
+//! Every line is a [`frame`] with one JSON object:
 //!
 //! | frame | object |
 //! |---|---|
@@ -37,27 +37,16 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3;
 
 use super::frame::{self, Hex128, NO_EPOCH};
 use super::fs::Stamp;
-use crate::domain::{Classification, Event, EventKind, IssueId, Timestamp};
+use super::record::{self, is_false};
+use crate::domain::Event;
+
+pub(super) use super::record::{Content, Entry};
 
 /// The version of the format above.
 const VERSION: u32 = 1;
-
-/// What the bytes of an `issues.json` are known by.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Content {
-    pub hash: Hex128,
-    pub length_bytes: u64,
-}
-
-impl Content {
-    pub fn of(bytes: &[u8]) -> Self {
-        Self { hash: Hex128(xxh3::xxh3_128(bytes)), length_bytes: bytes.len() as u64 }
-    }
-}
 
 /// The first frame of a journal.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -99,7 +88,7 @@ impl Header {
 
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        frame::encode(NO_EPOCH, 0, &json(self), &mut bytes);
+        frame::encode(NO_EPOCH, 0, &record::json(self), &mut bytes);
         bytes
     }
 
@@ -124,13 +113,6 @@ pub(super) enum Unreadable {
     Newer { offset: u64 },
 }
 
-/// One entry of a journal.
-#[derive(Clone, PartialEq, Debug)]
-pub(super) enum Entry {
-    Change { seq: u64, event: Arc<Event> },
-    Intent { seq: u64, content: Content },
-}
-
 /// What the bytes of a journal say.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Scan {
@@ -150,63 +132,6 @@ pub(super) enum Rest {
     Unreadable(Unreadable),
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ChangeFields {
-    n: u64,
-    d: u64,
-    event: Word,
-    issue: IssueId,
-    at: Timestamp,
-    agent: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    title: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    description: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    classification: Option<Classification>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    comment: Option<String>,
-    #[serde(default, skip_serializing_if = "is_false")]
-    end: bool,
-}
-
-#[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Word {
-    Filed,
-    Claimed,
-    ReviewStarted,
-    Returned,
-    Completed,
-    Closed,
-    Rejected,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct IntentFields {
-    checkpoint: u64,
-    d: u64,
-    hash: Hex128,
-    len: u64,
-}
-
-/// The part of every entry that tells what was durable.
-#[derive(Deserialize)]
-struct DurableField {
-    d: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-fn is_false(flag: &bool) -> bool {
-    !flag
-}
-
-fn json(fields: &impl Serialize) -> Vec<u8> {
-    serde_json::to_vec(fields).expect("structures of strings and numbers are valid JSON")
-}
-
 /// The frames of a batch that is to stand at `offset`, its first change numbered `seq`.
 pub(super) fn batch(
     epoch: Hex128,
@@ -218,8 +143,8 @@ pub(super) fn batch(
     let mut frames = Vec::new();
     for (place, event) in events.iter().enumerate() {
         let end = place + 1 == events.len();
-        let fields = ChangeFields::of(event, seq + place as u64, durable, end);
-        frame::encode(epoch, offset + frames.len() as u64, &json(&fields), &mut frames);
+        let change = record::change(event, seq + place as u64, durable, end);
+        frame::encode(epoch, offset + frames.len() as u64, &change, &mut frames);
     }
     frames
 }
@@ -232,10 +157,8 @@ pub(super) fn intent(
     seq: u64,
     content: Content,
 ) -> Vec<u8> {
-    let Content { hash, length_bytes } = content;
-    let fields = IntentFields { checkpoint: seq, d: durable, hash, len: length_bytes };
     let mut bytes = Vec::new();
-    frame::encode(epoch, offset, &json(&fields), &mut bytes);
+    frame::encode(epoch, offset, &record::intent(seq, durable, content), &mut bytes);
     bytes
 }
 
@@ -255,7 +178,7 @@ pub(super) fn scan(epoch: Hex128, start: u64, mut seq: u64, bytes: &[u8]) -> Sca
                 Rest::Torn
             };
         };
-        let Some((entry, is_end)) = read_entry(json) else {
+        let Some((entry, is_end)) = record::read(json) else {
             break Rest::Unreadable(Unreadable::Newer { offset });
         };
         match &entry {
@@ -279,73 +202,87 @@ pub(super) fn scan(epoch: Hex128, start: u64, mut seq: u64, bytes: &[u8]) -> Sca
 fn durable_behind(epoch: Hex128, start: u64, bad: usize, bytes: &[u8]) -> bool {
     (bad + 1..bytes.len()).any(|at| {
         frame::decode(epoch, start + at as u64, &bytes[at..])
-            .and_then(|(json, _)| serde_json::from_slice::<DurableField>(json).ok())
-            .is_some_and(|DurableField { d }| d > start + bad as u64)
+            .and_then(|(json, _)| record::durable_in(json))
+            .is_some_and(|durable| durable > start + bad as u64)
     })
 }
 
-/// The entry that a whole frame holds, and whether a batch ends with it; `None` when this version does
-/// not know it.
-fn read_entry(json: &[u8]) -> Option<(Entry, bool)> {
-    if let Ok(fields) = serde_json::from_slice::<IntentFields>(json) {
-        let content = Content { hash: fields.hash, length_bytes: fields.len };
-        return Some((Entry::Intent { seq: fields.checkpoint, content }, true));
-    }
-    let fields: ChangeFields = serde_json::from_slice(json).ok()?;
-    let (seq, end) = (fields.n, fields.end);
-    Some((Entry::Change { seq, event: Arc::new(fields.into_event()?) }, end))
-}
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
 
-impl ChangeFields {
-    fn of(event: &Event, n: u64, d: u64, end: bool) -> Self {
-        let mut fields = Self {
-            n,
-            d,
-            event: Word::Claimed,
-            issue: event.issue,
-            at: event.at,
-            agent: event.agent.clone(),
-            title: None,
-            description: None,
-            classification: None,
-            comment: event.kind.comment().map(str::to_owned),
-            end,
-        };
-        fields.event = match &event.kind {
-            EventKind::Filed { title, description, classification } => {
-                fields.title = Some(title.clone());
-                fields.description = Some(description.clone());
-                fields.classification = Some(*classification);
-                Word::Filed
-            }
-            EventKind::Claimed => Word::Claimed,
-            EventKind::ReviewStarted => Word::ReviewStarted,
-            EventKind::Returned { .. } => Word::Returned,
-            EventKind::Completed { .. } => Word::Completed,
-            EventKind::Closed { .. } => Word::Closed,
-            EventKind::Rejected { .. } => Word::Rejected,
-        };
-        fields
+    use super::*;
+    use crate::domain::{Classification, EventKind, IssueId, Timestamp};
+
+    const EPOCH: Hex128 = Hex128(42);
+
+    fn event(kind: EventKind) -> Arc<Event> {
+        let issue = IssueId::from(uuid::Uuid::from_u128(7));
+        let at = Timestamp::parse("2026-01-31T09:30:00.000Z").unwrap();
+        Arc::new(Event { issue, at, agent: "ü \"a\"\n".to_owned(), kind })
     }
 
-    /// The event, if the fields are exactly those that its word needs.
-    fn into_event(self) -> Option<Event> {
-        let Self { title, description, classification, comment, .. } = self;
-        let filing = (title, description, classification);
-        let kind = match (self.event, filing, comment) {
-            (Word::Filed, (Some(title), Some(description), Some(classification)), None) => {
-                EventKind::Filed { title, description, classification }
-            }
-            (Word::Claimed, (None, None, None), None) => EventKind::Claimed,
-            (Word::ReviewStarted, (None, None, None), None) => EventKind::ReviewStarted,
-            (Word::Returned, (None, None, None), Some(comment)) => EventKind::Returned { comment },
-            (Word::Completed, (None, None, None), Some(comment)) => {
-                EventKind::Completed { comment }
-            }
-            (Word::Closed, (None, None, None), Some(comment)) => EventKind::Closed { comment },
-            (Word::Rejected, (None, None, None), Some(comment)) => EventKind::Rejected { comment },
-            _ => return None,
-        };
-        Some(Event { issue: self.issue, at: self.at, agent: self.agent, kind })
+    fn any_event() -> impl Strategy<Value = Arc<Event>> {
+        let text = "(.|\n){0,40}";
+        let kind = (any::<prop::sample::Index>(), text, text).prop_map(|(which, one, other)| {
+            let kinds = [
+                EventKind::Filed {
+                    title: one.clone(),
+                    description: other,
+                    classification: Classification::Feature,
+                },
+                EventKind::Claimed,
+                EventKind::ReviewStarted,
+                EventKind::Returned { comment: one.clone() },
+                EventKind::Completed { comment: one.clone() },
+                EventKind::Closed { comment: one.clone() },
+                EventKind::Rejected { comment: one },
+            ];
+            which.get(&kinds).clone()
+        });
+        kind.prop_map(event)
+    }
+
+    fn changes(scan: &Scan) -> Vec<Arc<Event>> {
+        let events = scan.entries.iter().filter_map(|entry| match entry {
+            Entry::Change { event, .. } => Some(Arc::clone(event)),
+            Entry::Intent { .. } => None,
+        });
+        events.collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_is_written_is_read(events in prop::collection::vec(any_event(), 1..9), start in 100_u64..200) {
+            let bytes = batch(EPOCH, start, 5, 0, &events);
+            let found = scan(EPOCH, start, 4, &bytes);
+            prop_assert_eq!(changes(&found), events);
+            prop_assert_eq!((found.end, found.rest), (start + bytes.len() as u64, Rest::Nothing));
+        }
+
+        #[test]
+        fn a_batch_counts_as_a_whole_or_not_at_all(events in prop::collection::vec(any_event(), 1..5), cut: prop::sample::Index) {
+            let first = batch(EPOCH, 100, 1, 0, &events);
+            let middle = 100 + first.len() as u64;
+            let second = batch(EPOCH, middle, 1 + events.len() as u64, 0, &events);
+            let cut = cut.index(second.len());
+            let found = scan(EPOCH, 100, 0, &[&first[..], &second[..cut]].concat());
+            prop_assert_eq!(changes(&found), events);
+            let rest = if cut == 0 { Rest::Nothing } else { Rest::Torn };
+            prop_assert_eq!((found.end, found.rest), (middle, rest));
+        }
+
+        #[test]
+        fn any_bytes_can_be_scanned(mut bytes in prop::collection::vec(any::<u8>(), 0..400), event in any_event(), place: prop::sample::Index) {
+            prop_assert!(scan(EPOCH, 0, 0, &bytes).entries.is_empty());
+            let _ = Header::read(&bytes);
+            let place = place.index(bytes.len() + 1);
+            bytes.splice(place..place, batch(EPOCH, place as u64, 1, u64::MAX, &[event]));
+            let found = scan(EPOCH, 0, 0, &bytes);
+            let damaged = Rest::Unreadable(Unreadable::Damaged { offset: 0 });
+            prop_assert!(place == 0 || found.rest == damaged, "{:?}", found);
+        }
     }
 }

@@ -10,7 +10,7 @@
 //! | neither | somebody edited it | it and all changes that fit |
 //!
 //! Without a journal, `issues.json` alone is the truth; without either, the store is empty. A journal
-//! that cannot be followed to its end makes the store read-only ([`Standing::Damaged`]).
+//! that cannot be followed to its end makes the store read-only.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -22,19 +22,20 @@
 //! | `issues.json.journal.torn-*` | what a process that died had not finished writing, kept for people |
 //! | `.issues.json.*.tmp` | a replacement that is being written; left behind only by a process that was killed, and removed by the next one that writes |
 
-mod checkpoint;
-mod commit;
+pub mod checkpoint;
+pub mod commit;
 pub mod format;
-mod frame;
+pub mod frame;
 pub mod fs;
-mod journal;
-mod load;
-mod replica;
-mod schedule;
-mod session;
+pub mod journal;
+pub mod load;
+mod record;
+pub mod replica;
+pub mod schedule;
+pub mod session;
 mod ticket;
 mod view;
-mod writer;
+pub mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! What happens under the lock of a commit: getting the files in order, and appending.
 //!
-//! A [`Session`] holds `issues.json.lock`, and the journal itself beside it: should somebody remove the
+//! A session holds `issues.json.lock`, and the journal itself beside it: should somebody remove the
 //! lock file, two processes could each lock one of their own, but only one of them gets the journal.
-//! [`Session::settle`] brings the files into the one state in which something may be appended: the
+//! Settling brings the files into the one state in which something may be appended: the
 //! journal follows `issues.json`, and nothing stands behind its last whole batch.
 
 use std::io;

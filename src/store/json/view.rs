@@ -176,10 +176,12 @@ impl View {
 /// What is wrong with a journal, in words, and the way out.
 pub(super) fn explained(why: Unreadable) -> String {
     match why {
-        Unreadable::Damaged { offset: 0 } => "it is damaged at byte 0, so that nothing in it can be \
+        Unreadable::Damaged { offset: 0 } => {
+            "it is damaged at byte 0, so that nothing in it can be \
              told from the rest. Keep a copy of it; to go on with issues.json alone, end all ait \
              processes and move it away"
-            .to_owned(),
+                .to_owned()
+        }
         Unreadable::Damaged { offset } => format!(
             "it is damaged at byte {offset}, and what stood there was saved once. Keep a copy of it; \
              to go on without what it holds from there on, end all ait processes and cut it there \
