@@ -14,7 +14,7 @@ use agent_issue_tracker::store::{JsonStore, MemoryStore, Store, StoreError};
 use fastrand::Rng;
 use tokio::runtime::Runtime;
 
-use crate::support::commands::{add, all, at, random_command};
+use crate::support::commands::{add, all, at, number, random_command};
 use crate::support::directory_in_memory;
 use crate::support::disk::{Disk, Neglect};
 use crate::support::power::{Fate, Step, files_after, write_files};
@@ -150,12 +150,7 @@ fn a_power_cut_at_any_step_loses_nothing_that_was_answered() {
 
 #[test]
 fn whichever_duty_towards_the_disk_is_neglected_is_noticed() {
-    for neglect in [
-        Neglect::SyncData,
-        Neglect::SyncTemp,
-        Neglect::SyncDirectory,
-        Neglect::Intent,
-    ] {
+    for neglect in [Neglect::SyncData, Neglect::SyncTemp, Neglect::SyncDirectory, Neglect::Intent] {
         let noticed = histories(neglect, 0..4).expect_err(&format!("{neglect:?} was not noticed"));
         eprintln!("{neglect:?}: {noticed}");
     }
@@ -172,4 +167,88 @@ fn an_answer_that_does_not_wait_for_its_sync_is_noticed() {
     }
     let noticed = cut_everywhere(&history).unwrap_err();
     assert!(noticed.contains("were answered"), "{noticed}");
+}
+
+/// What a process was doing when it died.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Doing {
+    Change,
+    FirstChange,
+    Checkpoint,
+}
+
+/// A process dies at a call, another one goes on, and the power is cut at every step of it. Gives the
+/// number of cuts; `None` when there was no such call.
+async fn die(doing: Doing, call: usize) -> Result<Option<usize>, String> {
+    let directory = directory_in_memory();
+    let (disk, text) = (Disk::new(Neglect::Nothing), |error: StoreError| error.to_string());
+    let mut answered = 0;
+    if doing != Doing::FirstChange {
+        let store = open(directory.path(), &disk, NEVER);
+        store.apply(add(1, Classification::Bug), at(1)).await.map_err(text)?;
+        store.close().await;
+        let store = open(directory.path(), &disk, NEVER);
+        store.apply(add(2, Classification::Bug), at(2)).await.map_err(text)?;
+        std::mem::forget(store);
+        answered = 2;
+    }
+    let mortal = Disk::beside(&disk);
+    let dying = open(directory.path(), &mortal, NEVER);
+    if doing == Doing::Checkpoint {
+        dying.apply(add(3, Classification::Bug), at(3)).await.map_err(text)?;
+        answered += 1;
+        mortal.die_at(call);
+        dying.close().await;
+    } else {
+        mortal.die_at(call);
+        let died = dying.apply(add(3, Classification::Bug), at(3)).await;
+        answered += usize::from(died.is_ok());
+    }
+    let death = disk.steps().len();
+    std::mem::forget(dying);
+    let next = open(directory.path(), &disk, NEVER);
+    let filed = next.apply(add(4, Classification::Bug), at(4)).await;
+    filed.map_err(|error| format!("{:?}: {error}", mortal.failed()))?;
+    let filed = disk.steps().len();
+    std::mem::forget(next);
+    let mut cuts = 0;
+    for place in death..=filed {
+        let answered = answered + usize::from(place == filed);
+        let mixed = (0..8).map(|seed| Fate::Mixed { seed: seed + place as u64 * 1000 });
+        for fate in [Fate::Lost, Fate::Kept].into_iter().chain(mixed) {
+            let directory = directory_in_memory();
+            write_files(directory.path(), &files_after(&disk.steps()[..place], fate));
+            let store = open(directory.path(), &Disk::new(Neglect::Nothing), NEVER);
+            let case =
+                |error: String| format!("{:?}, {fate:?}, step {place}: {error}", mortal.failed());
+            let found = issues(&store).await.map_err(|error| case(error.to_string()))?;
+            let ids: Vec<_> = found.iter().map(|issue| issue.id).collect();
+            // At most the one of the dead process and the one after it were under way.
+            let expected: Vec<_> =
+                [1, 2, 3, 4].map(number).into_iter().filter(|id| ids.contains(id)).collect();
+            let lost = place == filed && !ids.contains(&number(4));
+            if ids != expected || ids.len() < answered || lost {
+                return Err(case(format!("{answered} were answered, and {ids:?} are there")));
+            }
+            let more = store.apply(add(5, Classification::Bug), at(5)).await;
+            more.map_err(|error| case(error.to_string()))?;
+            cuts += 1;
+        }
+    }
+    Ok(mortal.failed().map(|_| cuts))
+}
+
+#[test]
+fn a_death_at_any_call_and_a_power_cut_behind_it_lose_nothing_that_was_answered() {
+    let runtime = Runtime::new().unwrap();
+    for doing in [Doing::Change, Doing::FirstChange, Doing::Checkpoint] {
+        let mut deaths = 0;
+        let mut cuts = 0;
+        while let Some(more) = runtime.block_on(die(doing, deaths + 1)).unwrap() {
+            deaths += 1;
+            cuts += more;
+        }
+        eprintln!("{doing:?}: {deaths} deaths, {cuts} power cuts");
+        assert!(deaths > 10, "{doing:?}: {deaths}");
+    }
 }

@@ -13,7 +13,9 @@
 //! Other processes follow by the header; see [`replica`](super::replica).
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use tempfile::NamedTempFile;
 use xxhash_rust::xxh3::Xxh3;
@@ -22,15 +24,17 @@ use super::format::{self, Document};
 use super::frame::Hex128;
 use super::fs::{FileSystem, OpenFile, directory_of};
 use super::journal::{self, Content, Header};
-use super::session::{Interrupted, Session, fs_of, refused};
-use super::view::{Journal, Snapshot, Standing, View};
+use super::session::{Interrupted, Session, refused};
+use super::view::{Journal, Snapshot, View};
+use crate::domain::Extra;
+use crate::store::StoreError;
 
 /// How much of `issues.json` is gathered before it is written.
 const CHUNK_BYTES: usize = 256 * 1024;
 
 /// Writes `issues.json` and begins a journal behind it; gives the state that stands on both.
 pub(super) fn checkpoint(session: &Session<'_>, view: &View) -> Result<View, Interrupted> {
-    let (fs, place) = (fs_of(session), &session.place);
+    let (fs, place, begun) = (session.fs(), &session.place, Instant::now());
     let failed = |source| Interrupted::from(refused(&place.snapshot, &source));
     let mut temp = fs.create_temp(&place.snapshot, &place.snapshot).map_err(failed)?;
     let content = render(fs, &mut temp, view).map_err(failed)?;
@@ -43,7 +47,12 @@ pub(super) fn checkpoint(session: &Session<'_>, view: &View) -> Result<View, Int
     if !mine || found != view.snapshot.map(|snapshot| snapshot.stamp) {
         return Err(Interrupted::Overtaken);
     }
-    let file = fs.replace(temp, &place.snapshot).map_err(failed)?;
+    let file = fs.replace(temp, &place.snapshot).map_err(|source| match source.kind() {
+        io::ErrorKind::ResourceBusy | io::ErrorKind::CrossesDevices => {
+            Interrupted::Failed(mounted(&place.snapshot, &source))
+        }
+        _ => failed(source),
+    })?;
     let stamp = fs.stamp_open(&file).map_err(failed)?;
     fs.sync_directory(directory_of(&place.snapshot)).map_err(failed)?;
     if !stamp.same_content(&written) {
@@ -51,41 +60,60 @@ pub(super) fn checkpoint(session: &Session<'_>, view: &View) -> Result<View, Int
         return Err(Interrupted::Overtaken);
     }
     let saved = View { snapshot: Some(Snapshot { stamp, content }), ..view.clone() };
-    begin_journal(session, &saved)
+    begin_journal(session, &saved, begun.elapsed())
 }
 
-/// Begins a journal that follows `issues.json` as it was found, which contains all changes.
-pub(super) fn begin_journal(session: &Session<'_>, view: &View) -> Result<View, Interrupted> {
-    let (fs, path) = (fs_of(session), &session.place.journal);
+/// Makes an `issues.json` durable that this process did not write: somebody edited it, or a process
+/// died between the rename and the sync of the directory. A journal must not outlive its base.
+pub(super) fn make_base_durable(session: &Session<'_>) -> Result<(), Interrupted> {
+    let (fs, path) = (session.fs(), &session.place.snapshot);
+    let failed = |source| Interrupted::from(refused(path, &source));
+    if let Some(open) = fs.open(path).map_err(failed)? {
+        fs.sync_data(&open.file).map_err(failed)?;
+    }
+    fs.sync_directory(directory_of(path)).map_err(failed)
+}
+
+/// Begins a journal that follows `issues.json` as it was found, which contains all changes; `took` is
+/// how long it took to write it.
+pub(super) fn begin_journal(
+    session: &Session<'_>,
+    view: &View,
+    took: Duration,
+) -> Result<View, Interrupted> {
+    let (fs, path) = (session.fs(), &session.place.journal);
     let failed = |source| Interrupted::from(refused(path, &source));
     let base = view.snapshot.map(|snapshot| (snapshot.content, snapshot.stamp));
     let mut header = Header::new(Hex128(fs.random()), view.seq, base);
     header.follows = view.journal.as_ref().map(|journal| journal.epoch());
-    header.edited = matches!(view.standing, Standing::Unsettled { edited: true, .. });
+    header.edited = view.standing.is_edited();
+    header.took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     let bytes = header.to_bytes();
     let mut temp = fs.create_temp(path, &session.place.snapshot).map_err(failed)?;
     fs.write(&mut temp, &bytes).map_err(failed)?;
     fs.sync(&temp).map_err(failed)?;
     let file = fs.replace(temp, path).map_err(failed)?;
     fs.sync_directory(directory_of(path)).map_err(failed)?;
-    let open = OpenFile { file, is_writable: true };
+    let journal = Journal::found(OpenFile { file, is_writable: true }, header, bytes.len() as u64);
+    journal.adopt();
     let mut view = view.clone();
-    view.begin(Arc::new(Journal::new(open, header, bytes.len() as u64)));
+    view.begin(Arc::new(journal));
     Ok(view)
 }
 
 /// Tells in the journal which `issues.json` is about to appear.
 fn announce(session: &Session<'_>, view: &View, content: Content) -> Result<(), Interrupted> {
     let Some(journal) = view.journal.as_ref() else { return Ok(()) };
-    let (fs, path, file) = (fs_of(session), &session.place.journal, &journal.open.file);
+    let (fs, path, file) = (session.fs(), &session.place.journal, &journal.open.file);
     let failed = |source| Interrupted::from(refused(path, &source));
     // A journal that somebody removed needs none: nothing will be read from it.
     if !fs.is_at(file, path).map_err(failed)? {
         return Ok(());
     }
-    let intent = journal::intent(journal.epoch(), view.end, journal.durable(), view.seq, content);
+    let (durable, edited) = (journal.durable(), view.standing.is_edited());
+    let intent = journal::intent(journal.epoch(), view.end, durable, view.seq, content, edited);
     if let Err(source) = fs.write_at(file, view.end, &intent) {
-        // What remains of it is cut by the next commit in any case.
+        // What remains of it is cut by the next session in any case.
         let _ = fs.truncate(file, view.end);
         return Err(failed(source));
     }
@@ -94,8 +122,17 @@ fn announce(session: &Session<'_>, view: &View, content: Content) -> Result<(), 
     Ok(())
 }
 
+/// The refusal to go on where `issues.json` cannot be replaced: with the journal beside it, and not
+/// beside the file that is mounted there, others would not see the changes.
+fn mounted(path: &Path, source: &io::Error) -> StoreError {
+    StoreError::ReadOnly(format!(
+        "{} cannot be replaced ({source}); if it is mounted by itself, mount its directory instead",
+        path.display()
+    ))
+}
+
 fn render(fs: &dyn FileSystem, temp: &mut NamedTempFile, view: &View) -> io::Result<Content> {
-    let document = Document { issues: view.issues.clone(), extra: view.extra.clone() };
+    let document = Document { issues: view.issues.clone(), extra: Extra::clone(&view.extra) };
     let (hasher, buffer) = (Xxh3::new(), Vec::with_capacity(CHUNK_BYTES));
     let mut sink = Sink { fs, temp, hasher, buffer, length_bytes: 0 };
     format::write(&document, &mut sink)?;

@@ -4,24 +4,25 @@
 //!
 //! | frame | object |
 //! |---|---|
-//! | the first | `{"journal":1,"epoch":E,"follows":E?,"edited":true?,"baseSeq":N,"baseHash":H?,"baseLen":L,"baseStamp":S?}` |
+//! | the first | `{"journal":1,"epoch":E,"follows":E?,"edited":true?,"baseSeq":N,"baseHash":H?,"baseLen":L,"baseStamp":S?,"tookMs":T?}` |
 //! | a change | `{"n":N,"d":D,"event":word,"issue":id,"at":time,"agent":text,…,"end":true?}` |
-//! | an intent | `{"checkpoint":N,"d":D,"hash":H,"len":L}` |
+//! | an intent | `{"checkpoint":N,"d":D,"hash":H,"len":L,"edited":true?}` |
 //!
 //! * `epoch`: 128 random bits, never used twice. `follows`: the epoch of the journal whose place this
 //!   one took; `edited` says that issues changed in between without events, because somebody had
 //!   edited `issues.json`.
 //! * `baseHash`, `baseLen`: XXH3-128 and size of the `issues.json` that the changes follow; without a
 //!   hash there was no file. `baseStamp` is how the file system identified it, which saves reading it
-//!   again. `baseSeq`: the sequence number of the last change that it contains.
+//!   again; `tookMs`, how long it took to write it. `baseSeq`: the sequence number of the last change that it contains.
 //! * `n`: the sequence number of the change, one more than that of the change before. `event` is
 //!   `filed` (with `title`, `description`, `classification`), `claimed`, `review_started`, or one of
 //!   `returned`, `completed`, `closed`, `rejected` (with `comment`).
 //! * Changes are written in batches with one call; the last of a batch has `end`. A batch counts as a
 //!   whole or not at all.
-//! * `d`: how many bytes of the journal its writer knew to be durable.
-//! * An intent says that an `issues.json` with this hash, which contains the changes up to `checkpoint`,
-//!   is about to be renamed into place.
+//! * `d`: how many bytes of the journal its writer knew to be durable: what it synced, and what it knows
+//!   from the `d` of others. A process syncs what it finds before it appends for the first time.
+//! * An intent says that an `issues.json` with this hash, which contains the changes up to `checkpoint`
+//!   (and an edit that no event tells of, if `edited`), is about to be renamed into place.
 //!
 //! A frame that is whole but not understood was made by a newer version: nothing is skipped.
 //!
@@ -40,7 +41,7 @@ use serde::{Deserialize, Serialize};
 
 use super::frame::{self, Hex128, NO_EPOCH};
 use super::fs::Stamp;
-use super::record::{self, is_false};
+use super::record::{self, Read, is_false, is_zero};
 use crate::domain::Event;
 
 pub(super) use super::record::{Content, Entry};
@@ -64,6 +65,9 @@ pub(super) struct Header {
     base_len: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_stamp: Option<Stamp>,
+    /// How long it took to write the base; processes share the rest that follows.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub took_ms: u64,
 }
 
 impl Header {
@@ -78,6 +82,7 @@ impl Header {
             base_hash: content.map(|content| content.hash),
             base_len: content.map_or(0, |content| content.length_bytes),
             base_stamp: base.map(|(_, stamp)| stamp),
+            took_ms: 0,
         }
     }
 
@@ -120,6 +125,8 @@ pub(super) struct Scan {
     pub entries: Vec<Entry>,
     /// Where the last whole batch ends.
     pub end: u64,
+    /// How many bytes of the journal the writers of the entries knew to be durable.
+    pub durable: u64,
     /// What lies behind it.
     pub rest: Rest,
 }
@@ -156,9 +163,10 @@ pub(super) fn intent(
     durable: u64,
     seq: u64,
     content: Content,
+    edited: bool,
 ) -> Vec<u8> {
     let mut bytes = Vec::new();
-    frame::encode(epoch, offset, &record::intent(seq, durable, content), &mut bytes);
+    frame::encode(epoch, offset, &record::intent(seq, durable, content, edited), &mut bytes);
     bytes
 }
 
@@ -166,7 +174,7 @@ pub(super) fn intent(
 /// of the last change before it.
 pub(super) fn scan(epoch: Hex128, start: u64, mut seq: u64, bytes: &[u8]) -> Scan {
     let (mut entries, mut batch) = (Vec::new(), Vec::new());
-    let (mut at, mut end) = (0, 0);
+    let (mut at, mut end, mut durable) = (0, 0, 0);
     let rest = loop {
         let offset = start + at as u64;
         let Some((json, length)) = frame::decode(epoch, offset, &bytes[at..]) else {
@@ -178,7 +186,7 @@ pub(super) fn scan(epoch: Hex128, start: u64, mut seq: u64, bytes: &[u8]) -> Sca
                 Rest::Torn
             };
         };
-        let Some((entry, is_end)) = record::read(json) else {
+        let Some(Read { entry, is_end, durable: known }) = record::read(json) else {
             break Rest::Unreadable(Unreadable::Newer { offset });
         };
         match &entry {
@@ -187,13 +195,14 @@ pub(super) fn scan(epoch: Hex128, start: u64, mut seq: u64, bytes: &[u8]) -> Sca
             _ => break Rest::Unreadable(Unreadable::Damaged { offset }),
         }
         batch.push(entry);
+        durable = durable.max(known);
         at += length;
         if is_end {
             entries.append(&mut batch);
             end = at;
         }
     };
-    Scan { entries, end: start + end as u64, rest }
+    Scan { entries, end: start + end as u64, durable, rest }
 }
 
 /// Tells whether a valid frame behind the bad bytes at `bad` says that these were durable.

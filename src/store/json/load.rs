@@ -12,14 +12,16 @@
 //! Without a journal, `issues.json` alone is the truth; without either, the store is empty. A journal
 //! that cannot be followed to its end makes the store read-only.
 
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::format::{self, Document, FormatError};
+use super::format::{self, FormatError};
 use super::fs::{Contents, FileSystem, Stamp};
 use super::journal::{self, Content, Entry, Header, Scan};
 use super::view::{Journal, Place, Snapshot, Standing, View, explained};
+use crate::domain::{HistoryEntry, IssueId};
 use crate::store::StoreError;
 use crate::store::changes::Recent;
 
@@ -49,13 +51,6 @@ pub(super) fn unreadable(path: &Path, source: io::Error) -> LoadError {
     LoadError::Io { path: path.to_owned(), source: Arc::new(source) }
 }
 
-/// Files that describe no state.
-pub(super) struct Bad {
-    /// What identified `issues.json` as it was found; nothing when it is gone.
-    pub stamp: Option<Stamp>,
-    pub error: LoadError,
-}
-
 /// A journal as it was found, with all of its bytes.
 struct Found {
     journal: Result<Arc<Journal>, String>,
@@ -63,32 +58,29 @@ struct Found {
     bytes: Vec<u8>,
 }
 
-/// Reads the files. `before` is the state that this process knew, if any.
+/// Reads the files. `before` is the state that this process knew of them, if any.
 pub(super) fn load(
     fs: &dyn FileSystem,
     place: &Place,
     before: Option<&View>,
-) -> Result<View, Box<Bad>> {
-    let failed = |error| Box::new(Bad { stamp: None, error });
-    let at = |path: &Path| {
-        let path = path.to_owned();
-        move |source| failed(unreadable(&path, source))
-    };
-    let contents = fs.read(&place.snapshot).map_err(at(&place.snapshot))?;
-    let found = find_journal(fs, place).map_err(at(&place.journal))?;
+) -> Result<View, LoadError> {
+    let at_snapshot = |source| unreadable(&place.snapshot, source);
+    let at_journal = |source| unreadable(&place.journal, source);
+    let contents = fs.read(&place.snapshot).map_err(at_snapshot)?;
+    let found = find_journal(fs, place).map_err(at_journal)?;
     let stamp = contents.as_ref().map(|contents| contents.stamp);
-    if fs.stamp(&place.snapshot).map_err(at(&place.snapshot))? != stamp {
-        return Err(failed(LoadError::Moving(place.snapshot.clone())));
+    if fs.stamp(&place.snapshot).map_err(at_snapshot)? != stamp {
+        return Err(LoadError::Moving(place.snapshot.clone()));
     }
     let Some(found) = found else {
         return without_journal(fs, place, before, contents);
     };
     let moved = match &found.journal {
-        Ok(journal) => !fs.is_at(&journal.open.file, &place.journal).map_err(at(&place.journal))?,
-        Err(_) => fs.stamp(&place.journal).map_err(at(&place.journal))? != found.stamp,
+        Ok(journal) => !fs.is_at(&journal.open.file, &place.journal).map_err(at_journal)?,
+        Err(_) => fs.stamp(&place.journal).map_err(at_journal)? != found.stamp,
     };
     if moved {
-        return Err(failed(LoadError::Moving(place.journal.clone())));
+        return Err(LoadError::Moving(place.journal.clone()));
     }
     with_journal(place, before, contents, found)
 }
@@ -98,7 +90,7 @@ fn find_journal(fs: &dyn FileSystem, place: &Place) -> io::Result<Option<Found>>
     let stamp = Some(fs.stamp_open(&open.file)?);
     let bytes = fs.read_at(&open.file, 0)?;
     let journal = Header::read(&bytes)
-        .map(|(header, begin)| Arc::new(Journal::new(open, header, begin)))
+        .map(|(header, begin)| Arc::new(Journal::found(open, header, begin)))
         .map_err(explained);
     Ok(Some(Found { journal, stamp, bytes }))
 }
@@ -115,16 +107,15 @@ fn without_journal(
     place: &Place,
     before: Option<&View>,
     contents: Option<Contents>,
-) -> Result<View, Box<Bad>> {
+) -> Result<View, LoadError> {
     let stamp = contents.as_ref().map(|contents| contents.stamp);
-    let known = before.filter(|view| view.snapshot.map(|snapshot| snapshot.stamp) == stamp);
-    if let Some(view) = known
+    let is_known = |view: &&View| view.snapshot.is_some_and(|known| Some(known.stamp) == stamp);
+    if let Some(view) = before.filter(is_known)
         && let Some(journal) = &view.journal
     {
         // Somebody removed the journal alone. This process still has it open, and knows all of it.
         let bytes = fs.read_at(&journal.open.file, view.end);
-        let bytes = bytes
-            .map_err(|source| Box::new(Bad { stamp, error: unreadable(&place.journal, source) }))?;
+        let bytes = bytes.map_err(|source| unreadable(&place.journal, source))?;
         let mut view = view.clone();
         // What cannot be followed was never answered, or was known before.
         let _ = view.follow(&journal::scan(journal.epoch(), view.end, view.seq, &bytes));
@@ -133,7 +124,7 @@ fn without_journal(
     }
     let was_there = before.is_some_and(|view| view.snapshot.is_some() || view.seq > 0);
     if contents.is_none() && was_there {
-        return Err(Box::new(Bad { stamp, error: LoadError::Gone(place.snapshot.clone()) }));
+        return Err(LoadError::Gone(place.snapshot.clone()));
     }
     state_of(place, before, contents)
 }
@@ -144,9 +135,9 @@ fn with_journal(
     before: Option<&View>,
     contents: Option<Contents>,
     found: Found,
-) -> Result<View, Box<Bad>> {
+) -> Result<View, LoadError> {
     if contents.is_none() && found.journal.as_ref().is_ok_and(|it| it.header.base().is_some()) {
-        return Err(Box::new(Bad { stamp: None, error: LoadError::Gone(place.snapshot.clone()) }));
+        return Err(LoadError::Gone(place.snapshot.clone()));
     }
     let mut view = state_of(place, before, contents)?;
     let journal = match found.journal {
@@ -159,15 +150,21 @@ fn with_journal(
     let begin = usize::try_from(journal.begin).unwrap_or(usize::MAX);
     let base_seq = journal.header.base_seq;
     let mut scan = journal::scan(journal.epoch(), journal.begin, base_seq, &found.bytes[begin..]);
+    journal.is_durable_to(scan.durable);
     let content = view.snapshot.map(|snapshot| snapshot.content);
     let saved = saved_by_checkpoint(&scan, content);
-    let edited = saved.is_none() && content != journal.header.base();
-    view.seq = saved.unwrap_or(base_seq);
+    // An edit that a checkpoint had taken over before it was interrupted is one for other processes.
+    let (seq, edited) = saved.unwrap_or((base_seq, content != journal.header.base()));
+    view.seq = seq;
     scan.entries.retain(|entry| match entry {
         Entry::Change { seq, .. } => *seq > view.seq,
         Entry::Intent { .. } => false,
     });
-    let followed = if edited { follow_what_fits(&mut view, &scan) } else { view.follow(&scan) };
+    let followed = if edited && saved.is_none() {
+        follow_what_fits(&mut view, &scan)
+    } else {
+        view.follow(&scan)
+    };
     view.journal = Some(journal);
     view.standing = match followed {
         Err(why) => damaged(place, &why, found.stamp),
@@ -177,29 +174,43 @@ fn with_journal(
     Ok(view)
 }
 
-/// The number of the last change that `issues.json` contains, when it is that of an intent.
-fn saved_by_checkpoint(scan: &Scan, content: Option<Content>) -> Option<u64> {
+/// The number of the last change that `issues.json` contains, when it is that of an intent, and whether
+/// it contains an edit as well.
+fn saved_by_checkpoint(scan: &Scan, content: Option<Content>) -> Option<(u64, bool)> {
     scan.entries.iter().rev().find_map(|entry| match entry {
-        Entry::Intent { seq, content: intended } if Some(*intended) == content => Some(*seq),
+        Entry::Intent { seq, content: intended, edited } if Some(*intended) == content => {
+            Some((*seq, *edited))
+        }
         _ => None,
     })
 }
 
-/// Follows the changes over an edited `issues.json`: what somebody deleted stays deleted, and what was
-/// filed and is there already is not filed again.
+/// Follows the changes over an edited `issues.json`: what somebody deleted stays deleted, and a change
+/// that it contains is not made again.
 fn follow_what_fits(view: &mut View, scan: &Scan) -> Result<(), String> {
+    // Up to where the history of each issue is that of the changes so far.
+    let mut told: HashMap<IssueId, usize> = HashMap::new();
     for entry in &scan.entries {
-        if let Entry::Change { seq, event } = entry {
-            if view.contains(event) {
-                view.seq = *seq;
-            } else if let Err(error) = view.advance(*seq, event) {
-                view.seq = *seq;
-                tracing::warn!("an edit of issues.json leaves no place for change {seq}: {error}");
-            }
+        let Entry::Change { seq, event } = entry else { continue };
+        let told = told.entry(event.issue).or_default();
+        let history = view.issues.find(&event.issue.into()).map(|issue| &issue.history[..]);
+        let is_it = |entry: &HistoryEntry| {
+            (entry.timestamp, entry.agent.as_str(), entry.action.as_str())
+                == (event.at, event.agent.as_str(), event.kind.action())
+        };
+        let history = history.unwrap_or_default();
+        if let Some(place) = history.iter().skip(*told).position(is_it) {
+            *told += place + 1;
+            view.seq = *seq;
+            continue;
+        }
+        *told = history.len() + 1;
+        if let Err(error) = view.advance(*seq, event) {
+            view.seq = *seq;
+            tracing::warn!("an edit of issues.json leaves no place for change {seq}: {error}");
         }
     }
-    let rest = Scan { entries: Vec::new(), ..*scan };
-    view.follow(&rest)
+    view.follow(&Scan { entries: Vec::new(), ..*scan })
 }
 
 /// The state that `issues.json` alone describes.
@@ -207,20 +218,30 @@ fn state_of(
     place: &Place,
     before: Option<&View>,
     contents: Option<Contents>,
-) -> Result<View, Box<Bad>> {
-    let (mut document, mut snapshot) = (Document::default(), None);
-    if let Some(Contents { bytes, stamp }) = contents {
-        document = format::parse(&bytes).map_err(|source| {
-            let path = place.snapshot.clone();
-            Box::new(Bad { stamp: Some(stamp), error: LoadError::Format { path, source } })
-        })?;
-        snapshot = Some(Snapshot { stamp, content: Content::of(&bytes) });
-    }
+) -> Result<View, LoadError> {
+    let snapshot = contents
+        .as_ref()
+        .map(|contents| Snapshot { stamp: contents.stamp, content: Content::of(&contents.bytes) });
+    let content = |snapshot: Option<Snapshot>| snapshot.map(|snapshot| snapshot.content);
+    // What was only touched, or put back, need not be read again.
+    let known = before
+        .filter(|view| view.unsaved == 0 && content(view.snapshot) == content(snapshot))
+        .map(|view| (view.issues.clone(), Arc::clone(&view.extra)));
+    let (issues, extra) = match (known, contents) {
+        (Some(known), _) => known,
+        (None, None) => Default::default(),
+        (None, Some(Contents { bytes, .. })) => {
+            let document = format::parse(&bytes)
+                .map_err(|source| LoadError::Format { path: place.snapshot.clone(), source })?;
+            (document.issues, Arc::new(document.extra))
+        }
+    };
     let mut recent = before.map_or_else(Recent::default, |view| view.recent.clone());
     recent.interrupt();
     Ok(View {
-        issues: document.issues,
-        extra: document.extra,
+        place: Arc::new(place.clone()),
+        issues,
+        extra,
         seq: 0,
         snapshot,
         journal: None,

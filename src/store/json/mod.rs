@@ -156,9 +156,11 @@ impl Store for JsonStore {
         let (broken, replica) = (self.writer.broken(), Arc::clone(&self.replica));
         self.read(move |view| match (&view.standing, &view.journal, broken) {
             (Standing::Damaged { why, .. }, ..) => Err(StoreError::Damaged(why.clone())),
-            (_, _, Some(broken)) => Err(StoreError::NotSaved(broken)),
-            (_, Some(journal), _) => session::writable(journal, &replica.place()?),
-            (_, None, None) => Ok(()),
+            (_, _, Some(broken)) => Err(broken),
+            (_, Some(journal), _) if !session::is_writable(&*replica.fs, journal, &view.place) => {
+                Err(session::not_writable(&view.place))
+            }
+            _ => Ok(()),
         })
     }
 

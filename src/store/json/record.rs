@@ -25,7 +25,7 @@ impl Content {
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Entry {
     Change { seq: u64, event: Arc<Event> },
-    Intent { seq: u64, content: Content },
+    Intent { seq: u64, content: Content, edited: bool },
 }
 
 /// The JSON of a change.
@@ -34,21 +34,31 @@ pub(super) fn change(event: &Event, seq: u64, durable: u64, is_end: bool) -> Vec
 }
 
 /// The JSON of an intent.
-pub(super) fn intent(seq: u64, durable: u64, content: Content) -> Vec<u8> {
+pub(super) fn intent(seq: u64, durable: u64, content: Content, edited: bool) -> Vec<u8> {
     let Content { hash, length_bytes } = content;
-    json(&IntentFields { checkpoint: seq, d: durable, hash, len: length_bytes })
+    json(&IntentFields { checkpoint: seq, d: durable, hash, len: length_bytes, edited })
 }
 
-/// The entry that a whole frame holds, and whether a batch ends with it; `None` when this version does
-/// not know it.
-pub(super) fn read(json: &[u8]) -> Option<(Entry, bool)> {
+/// What a whole frame holds.
+pub(super) struct Read {
+    pub entry: Entry,
+    /// Whether a batch ends with it.
+    pub is_end: bool,
+    /// How much its writer knew to be durable.
+    pub durable: u64,
+}
+
+/// Reads what a whole frame holds; `None` when this version does not know it.
+pub(super) fn read(json: &[u8]) -> Option<Read> {
     if let Ok(fields) = serde_json::from_slice::<IntentFields>(json) {
         let content = Content { hash: fields.hash, length_bytes: fields.len };
-        return Some((Entry::Intent { seq: fields.checkpoint, content }, true));
+        let entry = Entry::Intent { seq: fields.checkpoint, content, edited: fields.edited };
+        return Some(Read { entry, is_end: true, durable: fields.d });
     }
     let fields: ChangeFields = serde_json::from_slice(json).ok()?;
-    let (seq, end) = (fields.n, fields.end);
-    Some((Entry::Change { seq, event: Arc::new(fields.into_event()?) }, end))
+    let (seq, is_end, durable) = (fields.n, fields.end, fields.d);
+    let entry = Entry::Change { seq, event: Arc::new(fields.into_event()?) };
+    Some(Read { entry, is_end, durable })
 }
 
 /// How much the writer of an entry knew to be durable.
@@ -58,6 +68,11 @@ pub(super) fn durable_in(json: &[u8]) -> Option<u64> {
 
 pub(super) fn json(fields: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(fields).expect("structures of strings and numbers are valid JSON")
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+pub(super) fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
@@ -105,6 +120,8 @@ struct IntentFields {
     d: u64,
     hash: Hex128,
     len: u64,
+    #[serde(default, skip_serializing_if = "is_false")]
+    edited: bool,
 }
 
 /// The part of every entry that tells what was durable.

@@ -15,7 +15,7 @@ use std::time::Duration;
 use super::frame::Hex128;
 use super::fs::{FileSystem, Stamp, Unresolved};
 use super::journal::{self, Rest};
-use super::load::{self, Bad, LoadError, unreadable};
+use super::load::{self, LoadError, unreadable};
 use super::view::{Journal, Place, Standing, View};
 
 /// How often files that are bad or edited are looked at again before that is believed.
@@ -27,16 +27,37 @@ struct Pending {
     end: u64,
 }
 
+/// What identifies the two files as they were found.
+type Stamps = (Option<Stamp>, Option<Stamp>);
+
+/// Files that describe no state.
+struct Bad {
+    stamps: Stamps,
+    error: LoadError,
+}
+
 pub(super) struct Replica {
     path: PathBuf,
     pub fs: Arc<dyn FileSystem>,
     /// Held for moments, never while the disk is waited for.
     published: Mutex<Option<Arc<View>>>,
-    /// Held while a newer state is read and published, so that callers who need the same one read it
-    /// once. Holds what was last found to be bad, so that it is read once too.
+    /// Held while a newer state is read, so that callers who need the same one read it once. Holds
+    /// what was last found to be bad, so that it is read once too.
     catching_up: Mutex<Option<Bad>>,
     pending: Mutex<Option<Pending>>,
     second_look_after: Duration,
+}
+
+/// Keeps this process's readers from what it appends, until it is dropped.
+///
+/// While there is one, the published state is that which the batch was decided on, or one that
+/// contains the batch.
+pub(super) struct Expectation<'a>(&'a Replica);
+
+impl Drop for Expectation<'_> {
+    fn drop(&mut self) {
+        *lock(&self.0.pending) = None;
+    }
 }
 
 impl Replica {
@@ -64,12 +85,16 @@ impl Replica {
 
     /// The state of the files at some moment after the call began.
     pub fn fresh(&self) -> Result<Arc<View>, LoadError> {
-        self.fresh_at(&self.place()?, Reader)
+        self.fresh_to_read(&self.place()?)
     }
 
-    /// The same, with an `issues.json` that a checkpoint has left half way.
-    pub fn fresh_to_write(&self) -> Result<Arc<View>, LoadError> {
-        self.fresh_at(&self.place()?, Writer)
+    pub fn fresh_to_read(&self, place: &Place) -> Result<Arc<View>, LoadError> {
+        self.fresh_at(place, Reader)
+    }
+
+    /// The same for whoever is going to write, and must know exactly which `issues.json` it follows.
+    pub fn fresh_to_write(&self, place: &Place) -> Result<Arc<View>, LoadError> {
+        self.fresh_at(place, Writer)
     }
 
     fn fresh_at(&self, place: &Place, who: Who) -> Result<Arc<View>, LoadError> {
@@ -83,67 +108,70 @@ impl Replica {
                 *bad = None;
                 return Ok(view);
             }
-            if let Some(known) = &*bad
-                && known.stamp == self.stamp(&place.snapshot)?
-            {
+            let stamps = self.stamps(place)?;
+            if let Some(known) = bad.as_ref().filter(|known| known.stamps == stamps) {
                 return Err(known.error.clone());
             }
-            let before = lock(&self.published).clone();
-            match load::load(&*self.fs, place, before.as_deref()) {
-                Ok(view) if looks == SECOND_LOOKS || is_sound(&view) => {
+            let found = load::load(&*self.fs, place, self.latest_at(place).as_deref());
+            let is_last = looks == SECOND_LOOKS;
+            match found {
+                Ok(view) if is_last || view.standing.is_sound() => {
                     *bad = None;
                     return Ok(self.put(view));
                 }
-                Ok(_) => {}
-                Err(found) => match found.error {
-                    // Not a property of the content: another try may go well.
-                    LoadError::Io { .. } => return Err(found.error),
-                    LoadError::Moving(_) if looks == SECOND_LOOKS => return Err(found.error),
-                    _ if looks == SECOND_LOOKS => return Err(bad.insert(*found).error.clone()),
-                    _ => {}
-                },
+                // Not a property of the content: another try may go well.
+                Err(error @ LoadError::Io { .. }) => return Err(error),
+                Err(error @ LoadError::Moving(_)) if is_last => return Err(error),
+                Err(error) if is_last => {
+                    return Err(bad.insert(Bad { stamps, error }).error.clone());
+                }
+                found => {
+                    thread::sleep(self.second_look_after);
+                    // An edit that is still the same is complete.
+                    if let Ok(view) = found
+                        && view.standing.is_edited()
+                        && self.stamps(place)? == stamps
+                    {
+                        *bad = None;
+                        return Ok(self.put(view));
+                    }
+                }
             }
             looks += 1;
-            thread::sleep(self.second_look_after);
         }
     }
 
-    /// The state of the files under the lock of a commit, if it can be had without loading them anew.
+    /// The state of the files under the lock of a commit, if it can be had without loading them anew
+    /// and without waiting for readers of this process that do.
     pub fn quick_at(&self, place: &Place) -> Result<Option<Arc<View>>, LoadError> {
         if let Some(view) = self.unchanged(place, Writer)? {
             return Ok(Some(view));
         }
-        let _catching_up = lock(&self.catching_up);
+        let Ok(_catching_up) = self.catching_up.try_lock() else { return Ok(None) };
         self.keep_up(place, Writer)
     }
 
-    /// Publishes a state that was made under the lock of a commit and follows the newest one.
+    /// Publishes a state that was made under the lock of a commit.
     pub fn publish(&self, view: View) -> Arc<View> {
-        let _catching_up = lock(&self.catching_up);
         self.put(view)
     }
 
-    /// Publishes `next` if the state is still the one that it was made from; else whoever came between
-    /// has read what it contains from the journal.
-    pub fn publish_after(&self, seq: u64, journal: &Arc<Journal>, next: View) {
-        let _catching_up = lock(&self.catching_up);
-        let is_next = lock(&self.published).as_ref().is_some_and(|view| {
-            view.seq == seq && view.journal.as_ref().is_some_and(|it| Arc::ptr_eq(it, journal))
+    /// Publishes what became of `before`, unless somebody who read it from the journal was faster.
+    pub fn publish_after(&self, before: &View, after: View) {
+        let mut published = lock(&self.published);
+        let is_next = published.as_ref().is_some_and(|view| {
+            let same = |(one, other)| Arc::ptr_eq(one, other);
+            view.seq == before.seq && view.journal.iter().zip(&before.journal).all(same)
         });
         if is_next {
-            self.put(next);
+            *published = Some(Arc::new(after));
         }
-        *lock(&self.pending) = None;
     }
 
-    /// Keeps this process's readers from what it is about to append, until it is published.
-    pub fn expect(&self, journal: &Journal, end: u64) {
+    /// Keeps this process's readers from what it is about to append up to `end`.
+    pub fn expect(&self, journal: &Journal, end: u64) -> Expectation<'_> {
         *lock(&self.pending) = Some(Pending { epoch: journal.epoch(), end });
-    }
-
-    /// Forgets what was expected, since it was not appended.
-    pub fn expect_nothing(&self) {
-        *lock(&self.pending) = None;
+        Expectation(self)
     }
 
     /// The state that was last published, however old.
@@ -151,6 +179,13 @@ impl Replica {
         lock(&self.published).clone()
     }
 
+    /// The same, if it is of these files.
+    fn latest_at(&self, place: &Place) -> Option<Arc<View>> {
+        self.latest().filter(|view| *view.place == *place)
+    }
+
+    /// Every use of a published state begins with a look at the files, so that it does no harm when a
+    /// reader publishes one that is older than another's.
     fn put(&self, view: View) -> Arc<View> {
         let view = Arc::new(view);
         *lock(&self.published) = Some(Arc::clone(&view));
@@ -161,15 +196,19 @@ impl Replica {
         self.fs.stamp(path).map_err(|source| unreadable(path, source))
     }
 
+    fn stamps(&self, place: &Place) -> Result<Stamps, LoadError> {
+        Ok((self.stamp(&place.snapshot)?, self.stamp(&place.journal)?))
+    }
+
     /// The known state, if it is still that of the files.
     fn unchanged(&self, place: &Place, who: Who) -> Result<Option<Arc<View>>, LoadError> {
-        let Some(view) = self.latest() else { return Ok(None) };
+        let Some(view) = self.latest_at(place) else { return Ok(None) };
         if !is_known(&view, self.stamp(&place.snapshot)?, who) {
             return Ok(None);
         }
         let unchanged = match (&view.standing, &view.journal) {
             (Standing::Settled, Some(journal)) => {
-                self.is_at(journal, place)? && !self.has_news(journal, &view, place)?
+                self.is_at(journal, place)? && !self.has_news(journal, &view, who)?
             }
             (Standing::Settled, None) => self.stamp(&place.journal)?.is_none(),
             (Standing::Unsettled { journal, .. } | Standing::Damaged { journal, .. }, _) => {
@@ -184,15 +223,18 @@ impl Replica {
         if let Some(view) = self.unchanged(place, who)? {
             return Ok(Some(view));
         }
-        let Some(view) = self.latest() else { return Ok(None) };
+        let Some(view) = self.latest_at(place) else { return Ok(None) };
         let Some(journal) = view.journal.as_ref().filter(|_| view.standing == Standing::Settled)
         else {
             return Ok(None);
         };
+        if who == Writer && self.is_cut(journal, &view)? {
+            return Ok(None);
+        }
         let mut next = View::clone(&view);
         // Looked at before the old journal is read: nothing is appended to it afterwards.
         let is_current = self.is_at(journal, place)?;
-        if !self.read_on(&mut next, journal, place)? {
+        if !self.read_on(&mut next, journal)? {
             return Ok(None);
         }
         if !is_current {
@@ -204,7 +246,7 @@ impl Replica {
                 return Ok(None);
             }
             next.begin(Arc::clone(&begun));
-            if !self.read_on(&mut next, &begun, place)? || !self.is_at(&begun, place)? {
+            if !self.read_on(&mut next, &begun)? || !self.is_at(&begun, place)? {
                 return Ok(None);
             }
         }
@@ -213,31 +255,41 @@ impl Replica {
     }
 
     /// Follows a journal to its end; false when it cannot be followed.
-    fn read_on(
-        &self,
-        view: &mut View,
-        journal: &Journal,
-        place: &Place,
-    ) -> Result<bool, LoadError> {
-        let bytes = self.fs.read_at(&journal.open.file, view.end);
-        let bytes = bytes.map_err(|source| unreadable(&place.journal, source))?;
+    fn read_on(&self, view: &mut View, journal: &Journal) -> Result<bool, LoadError> {
+        let bytes = self.read_behind(journal, view)?;
         let scan = journal::scan(journal.epoch(), view.end, view.seq, &bytes);
+        journal.is_durable_to(scan.durable);
         Ok(!matches!(scan.rest, Rest::Unreadable(_)) && view.follow(&scan).is_ok())
     }
 
-    /// Tells whether whole batches stand behind what is known, other than this process's own that is
-    /// not durable yet.
-    fn has_news(&self, journal: &Journal, view: &View, place: &Place) -> Result<bool, LoadError> {
-        let bytes = self.fs.read_at(&journal.open.file, view.end);
-        let bytes = bytes.map_err(|source| unreadable(&place.journal, source))?;
+    /// Tells whether whole batches stand behind what is known; for a reader, other than this process's
+    /// own that is not durable yet.
+    fn has_news(&self, journal: &Journal, view: &View, who: Who) -> Result<bool, LoadError> {
+        let bytes = self.read_behind(journal, view)?;
+        if bytes.is_empty() {
+            // Somebody may have cut what was known, which must not be appended to.
+            return Ok(who == Writer && self.is_cut(journal, view)?);
+        }
         let is_own = lock(&self.pending).as_ref().is_some_and(|pending| {
             pending.epoch == journal.epoch() && view.end + bytes.len() as u64 <= pending.end
         });
-        if bytes.is_empty() || is_own {
+        if who == Reader && is_own {
             return Ok(false);
         }
         let scan = journal::scan(journal.epoch(), view.end, view.seq, &bytes);
         Ok(!scan.entries.is_empty() || scan.rest != Rest::Torn)
+    }
+
+    fn read_behind(&self, journal: &Journal, view: &View) -> Result<Vec<u8>, LoadError> {
+        let bytes = self.fs.read_at(&journal.open.file, view.end);
+        bytes.map_err(|source| unreadable(&view.place.journal, source))
+    }
+
+    /// Tells whether a journal is shorter than it was.
+    fn is_cut(&self, journal: &Journal, view: &View) -> Result<bool, LoadError> {
+        let stamp = self.fs.stamp_open(&journal.open.file);
+        let stamp = stamp.map_err(|source| unreadable(&view.place.journal, source))?;
+        Ok(stamp.length_bytes() < view.end)
     }
 
     fn is_at(&self, journal: &Journal, place: &Place) -> Result<bool, LoadError> {
@@ -257,8 +309,8 @@ use Who::{Reader, Writer};
 
 /// Tells whether `issues.json` is the one that a state was made from.
 ///
-/// For a reader, also the one that a checkpoint has announced and is just putting into its place: that
-/// changes nothing but the files.
+/// For a reader, also the one that a checkpoint has announced and is just putting into its place: its
+/// issues are those of this state.
 fn is_known(view: &View, stamp: Option<Stamp>, who: Who) -> bool {
     let announced = |stamp: Stamp| view.announced_bytes == Some(stamp.length_bytes());
     view.snapshot.map(|snapshot| snapshot.stamp) == stamp
@@ -269,15 +321,6 @@ fn is_known(view: &View, stamp: Option<Stamp>, who: Who) -> bool {
 fn continues(begun: &Journal, ended: &Journal, view: &View) -> bool {
     let header = &begun.header;
     header.follows == Some(ended.epoch()) && !header.edited && header.base_seq == view.seq
-}
-
-/// Tells whether a state needs no second look: what is half written looks damaged or edited.
-fn is_sound(view: &View) -> bool {
-    match &view.standing {
-        Standing::Settled => true,
-        Standing::Unsettled { edited, .. } => !edited,
-        Standing::Damaged { .. } => false,
-    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

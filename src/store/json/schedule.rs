@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 const MAX_AGE: Duration = Duration::from_millis(700);
 /// How many times its own duration passes before the next checkpoint.
 const REST_FACTOR: u32 = 20;
-/// How long a checkpoint that failed is not tried again.
+/// How long a checkpoint that failed is not tried again at least; twice as long each time, up to this
+/// often.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
+const MAX_DOUBLINGS: u32 = 6;
 /// A journal that is smaller than this, or than a quarter of `issues.json`, is no reason for a
 /// checkpoint; at four times that, it is a reason at any time.
 const MIN_JOURNAL_BYTES: u64 = 1024 * 1024;
@@ -26,6 +28,23 @@ pub(super) struct Unsaved {
     pub snapshot_bytes: u64,
 }
 
+impl Unsaved {
+    /// A journal that is larger is a reason for a checkpoint.
+    fn limit_bytes(self) -> u64 {
+        MIN_JOURNAL_BYTES.max(self.snapshot_bytes / 4)
+    }
+
+    /// Tells whether the journal is a reason for a checkpoint at any time.
+    pub fn is_urgent(self) -> bool {
+        self.journal_bytes > 4 * self.limit_bytes()
+    }
+}
+
+/// How long `issues.json` is left alone after a checkpoint that took so long.
+pub(super) fn rest_after(took: Duration) -> Duration {
+    REST_FACTOR * took
+}
+
 pub(super) struct Schedule {
     idle: Duration,
     first_change: Option<Instant>,
@@ -34,6 +53,7 @@ pub(super) struct Schedule {
     took: Option<Duration>,
     rest_until: Option<Instant>,
     retry_at: Option<Instant>,
+    failures: u32,
 }
 
 impl Schedule {
@@ -47,6 +67,7 @@ impl Schedule {
             took: None,
             rest_until: None,
             retry_at: None,
+            failures: 0,
         }
     }
 
@@ -57,34 +78,46 @@ impl Schedule {
         self.unsaved = unsaved;
     }
 
+    /// Takes note that a checkpoint begins: should nobody tell how it ended, there is a pause.
+    pub fn begun(&mut self, now: Instant) {
+        self.retry_at = Some(now + AFTER_FAILURE);
+    }
+
     /// Takes note of a checkpoint that ended now.
     pub fn saved(&mut self, took: Duration, now: Instant) {
-        self.first_change = None;
-        self.retry_at = None;
+        self.nothing_to_save();
         self.took = Some(took);
-        self.rest_until = Some(now + REST_FACTOR * took);
+        self.rest_until = Some(now + rest_after(took));
     }
 
     /// Takes note that there is nothing to save, because somebody else has done it.
     pub fn nothing_to_save(&mut self) {
         self.first_change = None;
+        (self.retry_at, self.failures) = (None, 0);
     }
 
-    /// Takes note of a checkpoint that could not be made.
-    pub fn failed(&mut self, now: Instant) {
-        self.retry_at = Some(now + AFTER_FAILURE);
+    /// Takes note that somebody else has made one just before the last changes.
+    pub fn postponed(&mut self, rest: Duration, now: Instant) {
+        (self.retry_at, self.failures) = (None, 0);
+        self.rest_until = Some(now + rest);
+    }
+
+    /// Takes note of a checkpoint that could not be made, after so long.
+    pub fn failed(&mut self, took: Duration, now: Instant) {
+        let pause = AFTER_FAILURE.max(rest_after(took));
+        self.retry_at = Some(now + pause * 2_u32.pow(self.failures.min(MAX_DOUBLINGS)));
+        self.failures += 1;
     }
 
     /// When the next checkpoint is due; `None` when nothing has changed.
     pub fn due(&self) -> Option<Instant> {
         let first_change = self.first_change?;
-        let limit = MIN_JOURNAL_BYTES.max(self.unsaved.snapshot_bytes / 4);
         let idle_long = self.last_change + self.idle;
         let mut due = idle_long.min(first_change + self.idle.max(MAX_AGE));
-        if self.unsaved.journal_bytes > limit {
+        if self.unsaved.journal_bytes > self.unsaved.limit_bytes() {
             due = first_change;
         }
-        if self.unsaved.journal_bytes <= 4 * limit {
+        if !self.unsaved.is_urgent() {
             due = due.max(self.rest_until.unwrap_or(due));
         }
         Some(due.max(self.retry_at.unwrap_or(due)))
@@ -139,8 +172,10 @@ mod tests {
         assert_eq!(schedule.due(), Some(start + Duration::from_secs(20)));
         schedule.changed(unsaved(4 * MIN_JOURNAL_BYTES + 1), start);
         assert_eq!(schedule.due(), Some(start));
-        schedule.failed(start);
+        schedule.failed(Duration::ZERO, start);
         assert_eq!(schedule.due(), Some(start + AFTER_FAILURE));
+        schedule.failed(Duration::from_secs(1), start);
+        assert_eq!(schedule.due(), Some(start + Duration::from_secs(40)));
         schedule.nothing_to_save();
         assert_eq!(schedule.due(), None);
     }

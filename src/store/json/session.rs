@@ -8,12 +8,13 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, Utc};
 
 use super::checkpoint;
 use super::fs::{FileSystem, Lock, directory_of};
+use super::load;
 use super::replica::Replica;
 use super::view::{Journal, Place, Standing, View};
 use crate::domain::Timestamp;
@@ -44,49 +45,60 @@ pub(super) struct Session<'a> {
 
 impl<'a> Session<'a> {
     /// Waits for the lock for as long as another process has it.
-    pub fn begin(replica: &'a Replica) -> Result<Self, StoreError> {
-        let place = replica.place()?;
+    pub fn begin(replica: &'a Replica, place: Place) -> Result<Self, StoreError> {
         let lock = replica.fs.lock(&place.lock).map_err(|source| refused(&place.lock, &source))?;
         Ok(Self { replica, place, lock, claimed: None })
     }
 
     /// Takes the lock if nobody has it.
-    pub fn try_begin(replica: &'a Replica) -> Result<Option<Self>, StoreError> {
-        let place = replica.place()?;
+    pub fn try_begin(replica: &'a Replica, place: Place) -> Result<Option<Self>, StoreError> {
         let lock = replica.fs.try_lock(&place.lock);
         let lock = lock.map_err(|source| refused(&place.lock, &source))?;
         Ok(lock.map(|lock| Self { replica, place, lock, claimed: None }))
     }
 
-    /// Removes what dead processes left. Living ones have temporary files only under the lock.
-    pub fn clean(&self) {
-        self.replica.fs.remove_stale_temps(&self.place.snapshot);
-        self.replica.fs.remove_stale_temps(&self.place.journal);
+    pub fn fs(&self) -> &'a dyn FileSystem {
+        &*self.replica.fs
     }
 
-    /// The newest state, with files that are ready to be appended to.
-    pub fn settle(&mut self) -> Result<(Arc<View>, Arc<Journal>), Interrupted> {
+    /// Removes what dead processes left. Living ones have temporary files only under the lock.
+    pub fn clean(&self) {
+        self.fs().remove_stale_temps(&self.place.snapshot);
+        self.fs().remove_stale_temps(&self.place.journal);
+    }
+
+    /// The newest state, with files that are ready to be appended to. What has to be loaded for that
+    /// is loaded under the lock only if `may_load`, since it can take long.
+    pub fn settle(&mut self, may_load: bool) -> Result<(Arc<View>, Arc<Journal>), Interrupted> {
         // Each round puts one thing in order.
-        const MAX_ROUNDS: usize = 4;
+        const MAX_ROUNDS: usize = 5;
         for _ in 0..MAX_ROUNDS {
-            // Loading takes long, and is done without the lock.
-            let view = self.replica.quick_at(&self.place)?.ok_or(Interrupted::Overtaken)?;
+            let view = match self.replica.quick_at(&self.place)? {
+                Some(view) => view,
+                None if may_load => self.replica.fresh_to_write(&self.place)?,
+                None => return Err(Interrupted::Overtaken),
+            };
+            if let Standing::Damaged { why, .. } = &view.standing {
+                return Err(StoreError::Damaged(why.clone()).into());
+            }
+            if let Some(journal) = view.journal.as_ref().filter(|it| !it.open.is_writable) {
+                self.replica.publish(self.reopened(&view, journal)?);
+                continue;
+            }
             if let Some(journal) = &view.journal {
                 self.claim(journal)?;
+                self.cut_torn_tail(&view, journal)?;
             }
             let next = match (&view.standing, &view.journal) {
-                (Standing::Damaged { why, .. }, _) => {
-                    return Err(StoreError::Damaged(why.clone()).into());
-                }
                 (Standing::Settled, Some(journal)) => {
-                    self.cut_torn_tail(&view, journal)?;
                     return Ok((Arc::clone(&view), Arc::clone(journal)));
                 }
                 (Standing::Unsettled { .. }, _) if view.unsaved > 0 => {
                     checkpoint::checkpoint(self, &view)?
                 }
-                (Standing::Unsettled { .. } | Standing::Settled, _) => {
-                    checkpoint::begin_journal(self, &view)?
+                _ => {
+                    checkpoint::make_base_durable(self)?;
+                    checkpoint::begin_journal(self, &view, Duration::ZERO)?
                 }
             };
             self.replica.publish(next);
@@ -94,11 +106,19 @@ impl<'a> Session<'a> {
         Err(Interrupted::Overtaken)
     }
 
+    /// The same state with the journal opened again, now that somebody may have permitted writing.
+    fn reopened(&self, view: &View, journal: &Journal) -> Result<View, StoreError> {
+        let found = load::open_journal(self.fs(), &self.place);
+        let found = found.map_err(|source| refused(&self.place.journal, &source))?;
+        let same = |it: &Arc<Journal>| it.open.is_writable && it.epoch() == journal.epoch();
+        let journal = found.filter(same).ok_or_else(|| not_writable(&self.place))?;
+        Ok(View { journal: Some(journal), ..view.clone() })
+    }
+
     fn claim(&mut self, journal: &Arc<Journal>) -> Result<(), Interrupted> {
         if self.claimed.as_ref().is_some_and(|claimed| Arc::ptr_eq(claimed, journal)) {
             return Ok(());
         }
-        writable(journal, &self.place)?;
         self.release();
         let claimed = self.replica.fs.claim(&journal.open.file);
         if !claimed.map_err(|source| refused(&self.place.journal, &source))? {
@@ -115,15 +135,15 @@ impl<'a> Session<'a> {
     }
 
     /// Cuts what a process that died left behind the last whole batch, and keeps it for people. None of
-    /// it was answered: its writer would have had to sync it, and that was alone under the lock.
+    /// it was answered: what was synced is whole.
     fn cut_torn_tail(&self, view: &View, journal: &Journal) -> Result<(), Interrupted> {
-        let fs = &*self.replica.fs;
+        let fs = self.fs();
         let failed = |source| Interrupted::from(refused(&self.place.journal, &source));
         let torn = fs.read_at(&journal.open.file, view.end).map_err(failed)?;
         if torn.is_empty() {
             return Ok(());
         }
-        let kept = self.place.torn(&timestamp(fs.now()).to_string());
+        let kept = self.place.torn(&timestamp(fs.now()).to_string(), view.end);
         let path = &self.place.journal;
         let mut temp = fs.create_temp(path, path).map_err(failed)?;
         fs.write(&mut temp, &torn).map_err(failed)?;
@@ -152,12 +172,14 @@ fn timestamp(time: SystemTime) -> Timestamp {
     Timestamp::from(DateTime::<Utc>::from(time))
 }
 
-/// Refuses when this process may not write to the journal.
-pub(super) fn writable(journal: &Journal, place: &Place) -> Result<(), StoreError> {
-    if journal.open.is_writable {
-        return Ok(());
-    }
-    Err(refused(&place.journal, &io::ErrorKind::PermissionDenied.into()))
+/// Tells whether this process may write to a journal, or could if it opened it now.
+pub(super) fn is_writable(fs: &dyn FileSystem, journal: &Journal, place: &Place) -> bool {
+    let could = || matches!(fs.open(&place.journal), Ok(Some(open)) if open.is_writable);
+    journal.open.is_writable || could()
+}
+
+pub(super) fn not_writable(place: &Place) -> StoreError {
+    refused(&place.journal, &io::ErrorKind::PermissionDenied.into())
 }
 
 /// The refusal of a change because of what a file system said.
@@ -169,9 +191,4 @@ pub(super) fn refused(path: &Path, source: &io::Error) -> StoreError {
         }
         _ => StoreError::NotSaved(text),
     }
-}
-
-/// Reaches the file system of a session.
-pub(super) fn fs_of<'a>(session: &'a Session<'_>) -> &'a dyn FileSystem {
-    &*session.replica.fs
 }

@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::frame::Hex128;
 use super::fs::{OpenFile, Stamp};
 use super::journal::{Content, Entry, Header, Rest, Scan, Unreadable};
+use super::schedule;
 use crate::domain::{DomainError, Event, Extra};
 use crate::store::changes::Recent;
 use crate::store::memory::IssueStore;
@@ -28,8 +30,8 @@ impl Place {
     }
 
     /// Where a torn tail is kept for people.
-    pub fn torn(&self, time: &str) -> PathBuf {
-        with_suffix(&self.journal, &format!(".torn-{}", time.replace(':', "")))
+    pub fn torn(&self, time: &str, offset: u64) -> PathBuf {
+        with_suffix(&self.journal, &format!(".torn-{}-{offset}", time.replace(':', "")))
     }
 }
 
@@ -49,12 +51,24 @@ pub(super) struct Journal {
     pub begin: u64,
     /// How many of its bytes this process knows to be durable.
     durable: AtomicU64,
+    /// Whether this process has made sure that its name is durable.
+    is_adopted: AtomicBool,
 }
 
 impl Journal {
-    /// A journal whose header is durable, as that of every journal at its path is.
-    pub fn new(open: OpenFile, header: Header, begin: u64) -> Self {
-        Self { open, header, begin, durable: AtomicU64::new(begin) }
+    /// A journal that was found at its path, where its header is durable. Its name need not be: the
+    /// process that gave it may have died just then.
+    pub fn found(open: OpenFile, header: Header, begin: u64) -> Self {
+        Self { open, header, begin, durable: AtomicU64::new(begin), is_adopted: false.into() }
+    }
+
+    /// Tells whether this process has made sure that everything it found of the journal is durable.
+    pub fn is_adopted(&self) -> bool {
+        self.is_adopted.load(Ordering::Relaxed)
+    }
+
+    pub fn adopt(&self) {
+        self.is_adopted.store(true, Ordering::Relaxed);
     }
 
     pub fn durable(&self) -> u64 {
@@ -89,12 +103,24 @@ pub(super) enum Standing {
     Damaged { why: String, journal: Option<Stamp> },
 }
 
+impl Standing {
+    /// Tells whether it needs no second look: what is half written looks damaged or edited.
+    pub fn is_sound(&self) -> bool {
+        !matches!(self, Self::Damaged { .. }) && !self.is_edited()
+    }
+
+    pub fn is_edited(&self) -> bool {
+        matches!(self, Self::Unsettled { edited: true, .. })
+    }
+}
+
 /// One state. Never changes; a clone is cheap, and a newer one takes its place.
 #[derive(Clone, Debug)]
 pub(super) struct View {
+    pub place: Arc<Place>,
     pub issues: IssueStore,
     /// The keys of the document in `issues.json` that this version does not know.
-    pub extra: Extra,
+    pub extra: Arc<Extra>,
     /// The number of the last change.
     pub seq: u64,
     pub snapshot: Option<Snapshot>,
@@ -103,7 +129,7 @@ pub(super) struct View {
     pub end: u64,
     /// How many of the changes are not in `issues.json`.
     pub unsaved: u64,
-    /// The size of the `issues.json` that the last entry of the journal announces, while it is the last.
+    /// The size of the `issues.json` with these issues that the last entry of the journal announces.
     pub announced_bytes: Option<u64>,
     pub standing: Standing,
     pub recent: Recent,
@@ -140,7 +166,10 @@ impl View {
                         misfits = misfits.or_else(|| Some(text()));
                     }
                 }
-                Entry::Intent { content, .. } => self.announced_bytes = Some(content.length_bytes),
+                Entry::Intent { seq, content, edited } => {
+                    let is_same = *seq == self.seq && !edited;
+                    self.announced_bytes = is_same.then_some(content.length_bytes);
+                }
             }
         }
         self.end = scan.end;
@@ -149,6 +178,18 @@ impl View {
             (None, Rest::Unreadable(why)) => Err(explained(why)),
             (None, Rest::Nothing | Rest::Torn) => Ok(()),
         }
+    }
+
+    /// How long `issues.json` is to be left alone, after it was last brought up to date by whichever
+    /// process.
+    pub fn rest(&self, now: SystemTime) -> Duration {
+        let Some(header) = self.journal.as_ref().map(|journal| &journal.header) else {
+            return Duration::ZERO;
+        };
+        let whole = schedule::rest_after(Duration::from_millis(header.took_ms));
+        let written = header.base_stamp.map_or(UNIX_EPOCH, |stamp| stamp.changed());
+        // A clock that went back must not stop it for longer than the rest.
+        now.duration_since(written).map_or(whole, |age| whole.saturating_sub(age))
     }
 
     /// Turns to a journal that begins with this state.
@@ -160,16 +201,6 @@ impl View {
         self.announced_bytes = None;
         self.standing = Standing::Settled;
         self.journal = Some(journal);
-    }
-
-    /// Tells whether an event is part of this state.
-    pub fn contains(&self, event: &Event) -> bool {
-        self.issues.find(&event.issue.into()).is_ok_and(|issue| {
-            issue.history.iter().any(|entry| {
-                (entry.timestamp, entry.agent.as_str()) == (event.at, event.agent.as_str())
-                    && entry.action == event.kind.action()
-            })
-        })
     }
 }
 

@@ -13,7 +13,7 @@ use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::JsonStoreOptions;
-use super::commit::Committer;
+use super::commit::{Committer, Saved};
 use super::replica::Replica;
 use super::schedule::Schedule;
 use super::ticket::{WriterTicket, ticket};
@@ -45,7 +45,7 @@ pub(super) struct Writer {
     /// Whether the thread has anything to finish.
     working: watch::Sender<bool>,
     /// Why the thread cannot commit any more.
-    broken: watch::Sender<Option<String>>,
+    broken: watch::Sender<Option<StoreError>>,
 }
 
 enum Lane {
@@ -84,7 +84,7 @@ impl Writer {
     }
 
     /// Why nothing can be committed any more.
-    pub fn broken(&self) -> Option<String> {
+    pub fn broken(&self) -> Option<StoreError> {
         self.broken.borrow().clone()
     }
 
@@ -151,7 +151,7 @@ struct Thread {
     schedule: Schedule,
     incoming: Receiver<Request>,
     working: watch::Sender<bool>,
-    broken: watch::Sender<Option<String>>,
+    broken: watch::Sender<Option<StoreError>>,
 }
 
 impl Thread {
@@ -204,9 +204,11 @@ impl Thread {
         // Last, because whoever reads the log may be slower than those who wait for an answer.
         if let Some(error) = failure {
             tracing::error!("{error}");
-            self.broken.send_replace(self.committer.broken().map(str::to_owned));
+            self.tell_whether_broken();
         }
-        if let Some(unsaved) = self.committer.unsaved() {
+        if self.committer.broken().is_none()
+            && let Some(unsaved) = self.committer.unsaved()
+        {
             self.schedule.changed(unsaved, Instant::now());
             if self.schedule.due().is_some_and(|due| due <= Instant::now()) {
                 self.checkpoint();
@@ -216,15 +218,29 @@ impl Thread {
 
     fn checkpoint(&mut self) {
         let begun = Instant::now();
-        match self.committer.checkpoint() {
-            Ok(true) => self.schedule.saved(begun.elapsed(), Instant::now()),
-            Ok(false) => self.schedule.nothing_to_save(),
+        self.schedule.begun(begun);
+        self.working.send_replace(false);
+        let locked = || {
+            self.working.send_replace(true);
+        };
+        let saved = self.committer.checkpoint(locked);
+        self.working.send_replace(true);
+        let now = Instant::now();
+        match saved {
+            Ok(Saved::Now(took)) => self.schedule.saved(took, now),
+            Ok(Saved::Before) => self.schedule.nothing_to_save(),
+            Ok(Saved::Later(rest)) => self.schedule.postponed(rest, now),
             Err(error) => {
                 // The journal has everything; only `issues.json` is older than it should be.
                 tracing::warn!("issues.json is not brought up to date for now: {error}");
-                self.schedule.failed(Instant::now());
+                self.schedule.failed(begun.elapsed(), now);
             }
         }
+        self.tell_whether_broken();
+    }
+
+    fn tell_whether_broken(&self) {
+        self.broken.send_replace(self.committer.broken().cloned());
     }
 
     /// Leaves `issues.json` up to date, unless that takes long or somebody else is writing.

@@ -43,16 +43,25 @@ pub enum Neglect {
 /// What a [`Disk`] does before a call.
 type Hook = Box<dyn FnMut(&'static str) + Send>;
 
+/// What all processes that use one disk have in common.
 #[derive(Default)]
-pub struct Disk {
-    neglect: Neglect,
-    calls: AtomicUsize,
-    failing_call: AtomicUsize,
-    failed: Mutex<Option<&'static str>>,
-    names: Mutex<Vec<&'static str>>,
+struct Platter {
     steps: Mutex<Vec<Step>>,
     files: Mutex<HashMap<(u64, u64), FileId>>,
     files_made: AtomicUsize,
+}
+
+/// A disk as one process uses it.
+#[derive(Default)]
+pub struct Disk {
+    platter: Arc<Platter>,
+    neglect: Neglect,
+    calls: AtomicUsize,
+    failing_call: AtomicUsize,
+    /// From this call on, every call fails.
+    last_call: AtomicUsize,
+    failed: Mutex<Option<&'static str>>,
+    names: Mutex<Vec<&'static str>>,
     hook: Mutex<Option<Hook>>,
     /// How many reads of `issues.json` find no file, and how many find half of one.
     pub absent: AtomicUsize,
@@ -61,7 +70,20 @@ pub struct Disk {
 
 impl Disk {
     pub fn new(neglect: Neglect) -> Arc<Self> {
-        Arc::new(Self { neglect, ..Self::default() })
+        Arc::new(Self { neglect, last_call: usize::MAX.into(), ..Self::default() })
+    }
+
+    /// The same disk as another process uses it.
+    pub fn beside(other: &Self) -> Arc<Self> {
+        let platter = Arc::clone(&other.platter);
+        Arc::new(Self { platter, last_call: usize::MAX.into(), ..Self::default() })
+    }
+
+    /// Lets the process die at the call with this number, counted from 1 and from now on: none of its
+    /// calls reaches the disk any more.
+    pub fn die_at(&self, number: usize) {
+        self.calls.store(0, Ordering::SeqCst);
+        self.last_call.store(number, Ordering::SeqCst);
     }
 
     /// Makes the call with this number fail, counted from 1 and from now on.
@@ -88,7 +110,7 @@ impl Disk {
 
     /// Everything that changed the disk so far.
     pub fn steps(&self) -> Vec<Step> {
-        self.steps.lock().unwrap().clone()
+        self.platter.steps.lock().unwrap().clone()
     }
 
     /// Notes that so many operations were answered.
@@ -97,7 +119,7 @@ impl Disk {
     }
 
     fn note(&self, step: Step) {
-        self.steps.lock().unwrap().push(step);
+        self.platter.steps.lock().unwrap().push(step);
     }
 
     fn call(&self, name: &'static str) -> io::Result<()> {
@@ -109,23 +131,30 @@ impl Disk {
         }
         self.names.lock().unwrap().push(name);
         let number = self.calls.fetch_add(1, Ordering::SeqCst) + 1;
-        if number == self.failing_call.load(Ordering::SeqCst) {
-            *self.failed.lock().unwrap() = Some(name);
+        let is_dead = number >= self.last_call.load(Ordering::SeqCst);
+        if is_dead || number == self.failing_call.load(Ordering::SeqCst) {
+            self.failed.lock().unwrap().get_or_insert(name);
             return Err(io::Error::new(io::ErrorKind::StorageFull, "no space left on device"));
         }
         Ok(())
     }
 
+    /// How much of a write that fails is written; nothing by a process that is dead already.
+    fn half(&self, bytes: &[u8]) -> usize {
+        let last = self.last_call.load(Ordering::SeqCst);
+        if self.calls.load(Ordering::SeqCst) > last { 0 } else { bytes.len() / 2 }
+    }
+
     fn id_of(&self, file: &File) -> FileId {
-        let known = self.files.lock().unwrap().get(&inode(file)).copied();
+        let known = self.platter.files.lock().unwrap().get(&inode(file)).copied();
         // One that was there before.
         known.unwrap_or_else(|| self.made(file))
     }
 
     /// Notes a file that was just made. Its inode may have been another file's before.
     fn made(&self, file: &File) -> FileId {
-        let id = FileId(self.files_made.fetch_add(1, Ordering::SeqCst));
-        self.files.lock().unwrap().insert(inode(file), id);
+        let id = FileId(self.platter.files_made.fetch_add(1, Ordering::SeqCst));
+        self.platter.files.lock().unwrap().insert(inode(file), id);
         id
     }
 }
@@ -193,8 +222,8 @@ impl FileSystem for Disk {
 
     fn write(&self, temp: &mut NamedTempFile, bytes: &[u8]) -> io::Result<()> {
         let failed = self.call("write");
-        // A full disk takes a part of the bytes before it refuses.
-        let bytes = if failed.is_err() { &bytes[..bytes.len() / 2] } else { bytes };
+        // A full disk, and a process that dies, write a part of the bytes.
+        let bytes = if failed.is_err() { &bytes[..self.half(bytes)] } else { bytes };
         let offset = temp.as_file().metadata()?.len();
         RealFileSystem.write(temp, bytes)?;
         let file = self.id_of(temp.as_file());
@@ -256,7 +285,7 @@ impl FileSystem for Disk {
 
     fn write_at(&self, file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let failed = self.call("write_at");
-        let bytes = if failed.is_err() { &bytes[..bytes.len() / 2] } else { bytes };
+        let bytes = if failed.is_err() { &bytes[..self.half(bytes)] } else { bytes };
         let is_intent = bytes.windows(13).any(|words| words == b"{\"checkpoint\"");
         if is_intent && self.neglect == Neglect::Intent {
             return Ok(());

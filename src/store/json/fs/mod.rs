@@ -8,7 +8,7 @@ mod real;
 use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
@@ -32,6 +32,12 @@ impl Stamp {
     /// Tells whether a file that was renamed between the two stamps has kept its content.
     pub fn same_content(&self, earlier: &Self) -> bool {
         (self.length_bytes, self.modified_ns) == (earlier.length_bytes, earlier.modified_ns)
+    }
+
+    /// When the file last changed, in content or name.
+    pub fn changed(&self) -> SystemTime {
+        let since_1970 = self.changed_ns.max(self.modified_ns);
+        UNIX_EPOCH + Duration::from_nanos(u64::try_from(since_1970).unwrap_or(0))
     }
 
     /// The size of the file in bytes.
