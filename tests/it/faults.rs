@@ -283,6 +283,56 @@ async fn commands_of_one_moment_share_one_write_and_one_sync() {
     assert_eq!(stored_issues(directory.path()).len(), 101);
 }
 
+#[tokio::test]
+async fn after_a_checkpoint_all_processes_leave_the_file_alone_for_twenty_times_its_length() {
+    let (directory, disk) = (directory(), Disk::new(Neglect::Nothing));
+    let store = open(directory.path(), &disk);
+    store.apply(add(), now()).await.unwrap();
+    disk.hook(|call| {
+        if call == "sync" {
+            std::thread::sleep(Duration::from_millis(500));
+        }
+    });
+    store.close().await;
+    let (next, at_once) = (Disk::beside(&disk), Duration::ZERO);
+    let options = JsonStoreOptions { checkpoint_after: at_once, ..Default::default() };
+    let file = directory.path().join("issues.json");
+    let store = JsonStore::with(&file, Arc::clone(&next) as _, options);
+    for _ in 0..5 {
+        store.apply(add(), now()).await.unwrap();
+    }
+    assert_eq!(next.count_of("replace"), 0);
+    // The end does not wait.
+    store.close().await;
+    assert_eq!(issues_in_file(directory.path()).len(), 6);
+}
+
+/// A change that could neither be made nor undone: what others do afterwards stands behind it, and must
+/// not be taken for its remains.
+#[tokio::test]
+async fn after_a_change_that_could_not_be_undone_others_go_on_and_lose_nothing() {
+    let (directory, disk) = (directory(), Disk::new(Neglect::Nothing));
+    let store = open(directory.path(), &disk);
+    store.apply(add(), now()).await.unwrap();
+    disk.die_at(1);
+    let hook = Arc::clone(&disk);
+    disk.hook(move |call| {
+        hook.die_at(if call == "write_at" || call == "truncate" { 1 } else { 9 })
+    });
+    let uncertain = store.apply(add(), now()).await.unwrap_err();
+    assert!(matches!(uncertain, StoreError::Uncertain(_)), "{uncertain}");
+    disk.die_at(usize::MAX);
+    disk.hook(|_| {});
+    let other = open(directory.path(), &Disk::beside(&disk));
+    other.apply(add(), now()).await.unwrap();
+    // The one that failed follows, and commits nothing any more.
+    assert_eq!(ids(&store).await, ids(&other).await);
+    let refused = store.apply(add(), now()).await.unwrap_err().to_string();
+    assert!(refused.contains("restart"), "{refused}");
+    store.close().await;
+    assert_eq!(stored_issues(directory.path()).len(), 2);
+}
+
 /// Readers of the same process while it waits for its disk: they are answered at once, and are not
 /// shown what is not durable yet.
 #[tokio::test]

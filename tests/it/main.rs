@@ -12,6 +12,7 @@ mod conformance;
 mod crash;
 mod exclusion;
 mod faults;
+mod formats;
 mod lifecycle;
 mod location;
 mod mcp_stdio;

@@ -37,7 +37,8 @@ const AT_ONCE: Duration = Duration::ZERO;
 const NEVER: Duration = Duration::from_secs(3600);
 
 fn open(directory: &Path, disk: &Arc<Disk>, checkpoint_after: Duration) -> JsonStore {
-    let options = JsonStoreOptions { checkpoint_after, ..Default::default() };
+    let second_look_after = AT_ONCE;
+    let options = JsonStoreOptions { checkpoint_after, second_look_after, ..Default::default() };
     JsonStore::with(directory.join("issues.json"), Arc::clone(disk) as _, options)
 }
 
@@ -177,20 +178,24 @@ enum Doing {
     Checkpoint,
 }
 
-/// A process dies at a call, another one goes on, and the power is cut at every step of it. Gives the
-/// number of cuts; `None` when there was no such call.
-async fn die(doing: Doing, call: usize) -> Result<Option<usize>, String> {
+/// A process dies at a call, another one goes on (one that was there before, or a new one), and the power
+/// is cut at every step of it. Gives the number of cuts; `None` when there was no such call.
+async fn die(doing: Doing, was_there: bool, call: usize) -> Result<Option<usize>, String> {
     let directory = directory_in_memory();
     let (disk, text) = (Disk::new(Neglect::Nothing), |error: StoreError| error.to_string());
-    let mut answered = 0;
+    let (mut answered, mut next) = (0, None);
     if doing != Doing::FirstChange {
         let store = open(directory.path(), &disk, NEVER);
         store.apply(add(1, Classification::Bug), at(1)).await.map_err(text)?;
         store.close().await;
         let store = open(directory.path(), &disk, NEVER);
         store.apply(add(2, Classification::Bug), at(2)).await.map_err(text)?;
-        std::mem::forget(store);
         answered = 2;
+        if was_there {
+            next = Some(store);
+        } else {
+            std::mem::forget(store);
+        }
     }
     let mortal = Disk::beside(&disk);
     let dying = open(directory.path(), &mortal, NEVER);
@@ -206,7 +211,7 @@ async fn die(doing: Doing, call: usize) -> Result<Option<usize>, String> {
     }
     let death = disk.steps().len();
     std::mem::forget(dying);
-    let next = open(directory.path(), &disk, NEVER);
+    let next = next.unwrap_or_else(|| open(directory.path(), &disk, NEVER));
     let filed = next.apply(add(4, Classification::Bug), at(4)).await;
     filed.map_err(|error| format!("{:?}: {error}", mortal.failed()))?;
     let filed = disk.steps().len();
@@ -241,10 +246,16 @@ async fn die(doing: Doing, call: usize) -> Result<Option<usize>, String> {
 #[test]
 fn a_death_at_any_call_and_a_power_cut_behind_it_lose_nothing_that_was_answered() {
     let runtime = Runtime::new().unwrap();
-    for doing in [Doing::Change, Doing::FirstChange, Doing::Checkpoint] {
+    for (doing, was_there) in [
+        (Doing::FirstChange, false),
+        (Doing::Change, false),
+        (Doing::Change, true),
+        (Doing::Checkpoint, false),
+        (Doing::Checkpoint, true),
+    ] {
         let mut deaths = 0;
         let mut cuts = 0;
-        while let Some(more) = runtime.block_on(die(doing, deaths + 1)).unwrap() {
+        while let Some(more) = runtime.block_on(die(doing, was_there, deaths + 1)).unwrap() {
             deaths += 1;
             cuts += more;
         }

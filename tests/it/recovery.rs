@@ -173,6 +173,57 @@ async fn no_flipped_bit_goes_unnoticed_and_all_but_the_last_batch_are_told_from_
     }
 }
 
+/// Processes that live for one change each, so that none of them has synced anything before it.
+#[tokio::test]
+async fn damage_is_told_from_a_torn_tail_over_many_short_lived_processes_too() {
+    let directory = directory_in_memory();
+    let path = directory.path().join("issues.json.journal");
+    let mut ends = Vec::new();
+    for number in 0..10 {
+        let store = open(directory.path());
+        store.apply(add(number, Classification::Bug), at(0)).await.unwrap();
+        ends.push(fs::read(&path).unwrap().len());
+        std::mem::forget(store);
+    }
+    let journal = fs::read(&path).unwrap();
+    for (number, end) in ends[..8].iter().enumerate() {
+        let mut damaged = journal.clone();
+        damaged[end - 20] ^= 1;
+        fs::write(&path, &damaged).unwrap();
+        let store = open(directory.path());
+        assert_eq!(issues(&store).await.unwrap().len(), number);
+        let refused = store.apply(add(11, Classification::Bug), at(1)).await;
+        assert!(matches!(refused, Err(StoreError::Damaged(_))), "{refused:?}");
+    }
+}
+
+/// Somebody edits `issues.json`, and the process that takes it over dies in its checkpoint.
+#[tokio::test]
+async fn an_edit_that_a_dying_process_was_taking_over_is_seen_by_all() {
+    let small = Small::new().await;
+    for call in 1..40 {
+        let directory = small.with(&small.journal);
+        let witness = open(directory.path());
+        assert_eq!(issues(&witness).await.unwrap(), *small.states.last().unwrap());
+        let edited =
+            String::from_utf8(small.snapshot.clone()).unwrap().replace("issue 1", "edited");
+        fs::write(directory.path().join("issues.json"), edited).unwrap();
+        let disk = Disk::new(Neglect::Nothing);
+        let dying = open_on(directory.path(), &disk);
+        disk.die_at(call);
+        let _ = dying.apply(add(5, Classification::Bug), at(9)).await;
+        std::mem::forget(dying);
+        for store in [&witness, &open(directory.path())] {
+            let found = issues(store).await.unwrap();
+            assert_eq!(found[0].title, "edited", "{call} {:?}", disk.failed());
+            assert!(found.len() >= 3, "{call} {:?}", disk.failed());
+        }
+        witness.apply(add(6, Classification::Bug), at(10)).await.unwrap();
+        let fresh = issues(&open(directory.path())).await.unwrap();
+        assert_eq!(issues(&witness).await.unwrap(), fresh);
+    }
+}
+
 /// A frame as the format describes it, made without the store's own code.
 fn frame_at(epoch: u128, offset: usize, json: &str) -> Vec<u8> {
     let text = format!("{:08x} {json}", json.len());

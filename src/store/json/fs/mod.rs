@@ -20,6 +20,7 @@ pub use real::RealFileSystem;
 ///
 /// A file that is replaced has another inode; one that is written in place has another time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Stamp {
     length_bytes: u64,
     modified_ns: i64,
