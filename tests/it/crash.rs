@@ -11,7 +11,7 @@ use crate::support::files::{STORE_FILES, names, stored_issues};
 use crate::support::{Client, directory};
 
 const ROUNDS: u64 = 12;
-const PROCESSES: usize = 3;
+const PROCESSES: usize = 4;
 
 /// What a client was answered before it was killed.
 #[derive(Default)]
@@ -64,7 +64,7 @@ fn what_was_answered_before_a_kill_is_there_after_it() {
     let directory = directory();
     let path = directory.path();
     let (mut filed, mut claimed) = (HashSet::new(), HashMap::new());
-    for round in 0..ROUNDS {
+    for round in 0..ROUNDS * crate::support::factor() {
         let results: Vec<Answered> = thread::scope(|scope| {
             let workers: Vec<_> = (0..PROCESSES as u64)
                 .map(|number| {

@@ -93,8 +93,7 @@ fn hammer(neglect: Neglect) -> Result<(), String> {
     let disk = Disk::new(neglect);
     let (held, next_id) = (Arc::new(Held::default()), Arc::new(AtomicUsize::new(0)));
     Runtime::new().unwrap().block_on(async {
-        let stores: Vec<_> =
-            (0..STORES).map(|_| Arc::new(open(directory.path(), &disk))).collect();
+        let stores: Vec<_> = (0..STORES).map(|_| Arc::new(open(directory.path(), &disk))).collect();
         let tasks: Vec<_> = (0..STORES * TASKS)
             .map(|number| {
                 let store = Arc::clone(&stores[number % STORES]);
@@ -138,8 +137,7 @@ fn the_first_filed_is_claimed_first_over_all_processes() {
     let directory = directory_in_memory();
     let disk = Disk::new(Neglect::Nothing);
     Runtime::new().unwrap().block_on(async {
-        let stores: Vec<_> =
-            (0..STORES).map(|_| Arc::new(open(directory.path(), &disk))).collect();
+        let stores: Vec<_> = (0..STORES).map(|_| Arc::new(open(directory.path(), &disk))).collect();
         for number in 0..120 {
             let store = &stores[number as usize % STORES];
             store.apply(add(number, Classification::Bug), at(0)).await.unwrap();

@@ -15,9 +15,9 @@ use fastrand::Rng;
 use tokio::runtime::Runtime;
 
 use crate::support::commands::{add, all, at, number, random_command};
-use crate::support::directory_in_memory;
 use crate::support::disk::{Disk, Neglect};
 use crate::support::power::{Fate, Step, files_after, write_files};
+use crate::support::{directory_in_memory, factor};
 
 /// How many commands a history has, and after how many a process ends and another one begins.
 const COMMANDS: i64 = 48;
@@ -136,15 +136,9 @@ fn histories(neglect: Neglect, seeds: std::ops::Range<u64>) -> Result<usize, Str
     Ok(cuts)
 }
 
-/// How many histories are tried; `AIT_TEST_FACTOR` makes it more.
-fn seeds() -> std::ops::Range<u64> {
-    let factor = std::env::var("AIT_TEST_FACTOR").ok().and_then(|text| text.parse().ok());
-    0..2 * factor.unwrap_or(1)
-}
-
 #[test]
 fn a_power_cut_at_any_step_loses_nothing_that_was_answered() {
-    let cuts = histories(Neglect::Nothing, seeds()).unwrap();
+    let cuts = histories(Neglect::Nothing, 0..2 * factor()).unwrap();
     eprintln!("{cuts} power cuts");
     assert!(cuts > 1000, "{cuts}");
 }

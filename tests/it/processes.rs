@@ -176,9 +176,11 @@ fn a_lock_file_that_is_cleaned_away_while_it_is_waited_for_is_made_anew() {
         json!({ "title": "second", "description": "", "classification": "bug", "agent": "a" });
     let waiting = client.ask_tool("add_issue", add);
     client.request("ping", json!({}));
-    fs::remove_file(&path).unwrap();
-    let new = fs::File::create(&path).unwrap();
+    // In one step, so that the client cannot make one of its own in between.
+    let clean = directory.path().join("clean");
+    let new = fs::File::create(&clean).unwrap();
     new.lock().unwrap();
+    fs::rename(&clean, &path).unwrap();
     // The client gets the old file's lock, which excludes nobody any more, and must not rely on it.
     old.unlock().unwrap();
     // Nothing tells that it waits again; a client that did not would be done long before this ends.

@@ -78,24 +78,23 @@ impl Committer {
 
     /// What `issues.json` lacks of the state that this process knows; `None` when nothing.
     pub fn unsaved(&self) -> Option<Unsaved> {
-        let view = self.replica.latest().filter(|view| view.unsaved > 0)?;
-        let snapshot_bytes = view.snapshot.map_or(0, |snapshot| snapshot.content.length_bytes);
-        Some(Unsaved { journal_bytes: view.end, snapshot_bytes })
+        self.replica.latest().filter(|view| view.unsaved > 0).map(|view| unsaved_in(&view))
     }
 
     /// Brings `issues.json` up to date, unless somebody has just done that; calls `locked` when it has
     /// the lock.
     pub fn checkpoint(&mut self, locked: impl FnOnce()) -> Result<Saved, StoreError> {
         let replica = Arc::clone(&self.replica);
-        let view = replica.fresh()?;
-        let is_urgent = self.unsaved().is_some_and(Unsaved::is_urgent);
-        let rest = view.rest(replica.fs.now());
-        if !is_urgent && !rest.is_zero() {
+        if let Some(rest) = rest_of(&replica, &*replica.fresh()?) {
             return Ok(Saved::Later(rest));
         }
         let (session, view, _) = self.session(&replica, Lock::Wait)?;
         locked();
-        self.save(&session, &view)
+        // While the lock was waited for, another process may have done it.
+        match rest_of(&replica, &view) {
+            Some(rest) if view.unsaved > 0 => Ok(Saved::Later(rest)),
+            _ => self.save(&session, &view),
+        }
     }
 
     /// Brings `issues.json` up to date, unless others keep the lock.
@@ -289,6 +288,17 @@ impl Committer {
         let place = session.place.clone();
         Ok((Some(Appended { place, before: view, after, journal, _expectation }), outcomes))
     }
+}
+
+fn unsaved_in(view: &View) -> Unsaved {
+    let snapshot_bytes = view.snapshot.map_or(0, |snapshot| snapshot.content.length_bytes);
+    Unsaved { journal_bytes: view.end, snapshot_bytes }
+}
+
+/// How long `issues.json` is to be left alone; `None` when it need not be.
+fn rest_of(replica: &Replica, view: &View) -> Option<Duration> {
+    let rest = view.rest(replica.fs.now());
+    (!rest.is_zero() && !unsaved_in(view).is_urgent()).then_some(rest)
 }
 
 /// What is said when a sync has failed. The kernel may have dropped what it could not write, and a

@@ -95,10 +95,16 @@ fn find_journal(fs: &dyn FileSystem, place: &Place) -> io::Result<Option<Found>>
     Ok(Some(Found { journal, stamp, bytes }))
 }
 
-/// Opens the journal at its path without reading more than its header.
-pub(super) fn open_journal(fs: &dyn FileSystem, place: &Place) -> io::Result<Option<Arc<Journal>>> {
-    let found = find_journal(fs, place)?;
-    Ok(found.and_then(|found| found.journal.ok()))
+/// Opens the journal at its path; gives what stands behind its header too.
+pub(super) fn open_journal(
+    fs: &dyn FileSystem,
+    place: &Place,
+) -> io::Result<Option<(Arc<Journal>, Vec<u8>)>> {
+    let Some(Found { journal: Ok(journal), mut bytes, .. }) = find_journal(fs, place)? else {
+        return Ok(None);
+    };
+    bytes.drain(..usize::try_from(journal.begin).unwrap_or(usize::MAX));
+    Ok(Some((journal, bytes)))
 }
 
 /// The state when there is no journal.

@@ -121,7 +121,13 @@ impl JsonStore {
 impl Store for JsonStore {
     fn apply(&self, command: Command, now: Timestamp) -> StoreFuture<'_, Option<Arc<Issue>>> {
         async move {
-            // What is refused, and a claim that finds nothing, needs no lock and leaves no trace.
+            // The writer decides anew, so what was known last will do, as long as it gives an event.
+            let known = self.replica.latest();
+            if known.is_some_and(|view| matches!(view.issues.decide(&command, now), Ok(Some(_)))) {
+                return self.writer.apply(command, now).await;
+            }
+            // What is refused, and a claim that finds nothing, needs no lock and leaves no trace, and
+            // is answered from the newest state.
             let (command, decided) = self
                 .read(move |view| {
                     let decided = view.issues.decide(&command, now);

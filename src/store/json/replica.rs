@@ -234,32 +234,22 @@ impl Replica {
         let mut next = View::clone(&view);
         // Looked at before the old journal is read: nothing is appended to it afterwards.
         let is_current = self.is_at(journal, place)?;
-        if !self.read_on(&mut next, journal)? {
+        if !follow(&mut next, journal, &self.read_behind(journal, &view)?) {
             return Ok(None);
         }
         if !is_current {
             let begun = load::open_journal(&*self.fs, place);
-            let Some(begun) = begun.map_err(|source| unreadable(&place.journal, source))? else {
+            let begun = begun.map_err(|source| unreadable(&place.journal, source))?;
+            let Some((begun, bytes)) = begun.filter(|(it, _)| continues(it, journal, &next)) else {
                 return Ok(None);
             };
-            if !continues(&begun, journal, &next) {
-                return Ok(None);
-            }
             next.begin(Arc::clone(&begun));
-            if !self.read_on(&mut next, &begun)? || !self.is_at(&begun, place)? {
+            if !follow(&mut next, &begun, &bytes) || !self.is_at(&begun, place)? {
                 return Ok(None);
             }
         }
         let known = is_known(&next, self.stamp(&place.snapshot)?, who);
         Ok(known.then(|| self.put(next)))
-    }
-
-    /// Follows a journal to its end; false when it cannot be followed.
-    fn read_on(&self, view: &mut View, journal: &Journal) -> Result<bool, LoadError> {
-        let bytes = self.read_behind(journal, view)?;
-        let scan = journal::scan(journal.epoch(), view.end, view.seq, &bytes);
-        journal.is_durable_to(scan.durable);
-        Ok(!matches!(scan.rest, Rest::Unreadable(_)) && view.follow(&scan).is_ok())
     }
 
     /// Tells whether whole batches stand behind what is known; for a reader, other than this process's
@@ -315,6 +305,13 @@ fn is_known(view: &View, stamp: Option<Stamp>, who: Who) -> bool {
     let announced = |stamp: Stamp| view.announced_bytes == Some(stamp.length_bytes());
     view.snapshot.map(|snapshot| snapshot.stamp) == stamp
         || who == Reader && stamp.is_some_and(announced)
+}
+
+/// Follows a journal by the bytes behind what is known; false when it cannot be followed.
+fn follow(view: &mut View, journal: &Journal, bytes: &[u8]) -> bool {
+    let scan = journal::scan(journal.epoch(), view.end, view.seq, bytes);
+    journal.is_durable_to(scan.durable);
+    !matches!(scan.rest, Rest::Unreadable(_)) && view.follow(&scan).is_ok()
 }
 
 /// Tells whether a journal begins with the state in which an older one has ended.

@@ -111,6 +111,7 @@ impl<'a> Session<'a> {
         let found = load::open_journal(self.fs(), &self.place);
         let found = found.map_err(|source| refused(&self.place.journal, &source))?;
         let same = |it: &Arc<Journal>| it.open.is_writable && it.epoch() == journal.epoch();
+        let found = found.map(|(journal, _)| journal);
         let journal = found.filter(same).ok_or_else(|| not_writable(&self.place))?;
         Ok(View { journal: Some(journal), ..view.clone() })
     }

@@ -51,6 +51,11 @@ pub fn directory_in_memory() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| directory())
 }
 
+/// How many times longer the tests of crashes and power cuts are to go on: `AIT_TEST_FACTOR`.
+pub fn factor() -> u64 {
+    std::env::var("AIT_TEST_FACTOR").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
+}
+
 /// The parameters of `initialize`.
 pub fn introduction() -> Value {
     json!({

@@ -1,0 +1,97 @@
+//! How many changes a second callers in one process get done together.
+//!
+//! On a fast disk the work of the processor decides; with one millisecond more for each sync it shows
+//! how many changes share one. SQLite has one connection and one thread for each caller.
+
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::Duration;
+
+use agent_issue_tracker::store::json::fs::{FileSystem, RealFileSystem};
+use divan::Bencher;
+use divan::counter::ItemsCount;
+
+use crate::fixture::{self, Fixture, NO_CHECKPOINT};
+use crate::issues::Filing;
+use crate::sqlite;
+use crate::watched_fs::WatchedFs;
+
+const CALLERS: [usize; 4] = [1, 8, 32, 128];
+pub const SYNC_DELAY: Duration = Duration::from_millis(1);
+
+/// How often each caller files an issue: in all not so often that the journal has to be cut short.
+pub fn adds_each(callers: usize) -> usize {
+    match callers {
+        1 => 200,
+        8 => 100,
+        callers => 1_024 / callers,
+    }
+}
+
+#[divan::bench(args = CALLERS, sample_count = 10, sample_size = 1)]
+fn add(bencher: Bencher, callers: usize) {
+    measure(bencher, callers, &(Arc::new(RealFileSystem) as _));
+}
+
+#[divan::bench(args = CALLERS, sample_count = 10, sample_size = 1)]
+fn add_with_slow_sync(bencher: Bencher, callers: usize) {
+    measure(bencher, callers, &WatchedFs::slow(SYNC_DELAY));
+}
+
+fn measure(bencher: Bencher, callers: usize, fs: &Arc<dyn FileSystem>) {
+    let adds = adds_each(callers);
+    bencher
+        .counter(ItemsCount::new(callers * adds))
+        .with_inputs(|| Fixture::with(0, Arc::clone(fs), NO_CHECKPOINT))
+        .bench_local_values(|fixture| {
+            hammer(&fixture, callers, adds);
+            fixture
+        });
+}
+
+/// Lets so many tasks file so many issues each.
+pub fn hammer(fixture: &Fixture, callers: usize, adds: usize) {
+    fixture.runtime.block_on(async {
+        let callers: Vec<_> = (0..callers)
+            .map(|_| {
+                let tracker = fixture.tracker.clone();
+                tokio::spawn(async move {
+                    for number in 0..adds {
+                        fixture::add(&tracker, Filing::new(number)).await;
+                    }
+                })
+            })
+            .collect();
+        for caller in callers {
+            caller.await.expect("a caller that succeeds");
+        }
+    });
+}
+
+#[divan::bench(args = CALLERS, sample_count = 5, sample_size = 1, max_time = 8)]
+fn add_sqlite(bencher: Bencher, callers: usize) {
+    let adds = adds_each(callers);
+    bencher
+        .counter(ItemsCount::new(callers * adds))
+        .with_inputs(|| {
+            let (directory, path) = sqlite::copy(0);
+            let begin = Arc::new(Barrier::new(callers + 1));
+            let threads: Vec<_> = (0..callers)
+                .map(|_| {
+                    let (mut connection, begin) = (sqlite::open(&path), Arc::clone(&begin));
+                    thread::spawn(move || {
+                        begin.wait();
+                        (0..adds).for_each(|n| sqlite::add(&mut connection, &Filing::new(n)));
+                    })
+                })
+                .collect();
+            (directory, begin, threads)
+        })
+        .bench_local_values(|(directory, begin, threads)| {
+            begin.wait();
+            for thread in threads {
+                thread.join().expect("a caller that succeeds");
+            }
+            directory
+        });
+}

@@ -1,0 +1,69 @@
+//! How long one caller waits for one change, whatever the store holds already.
+//!
+//! `append` is the floor (the same number of bytes appended and synced), `rewrite` is what replacing
+//! `issues.json` with every change would cost, before the text for it is made.
+
+use divan::Bencher;
+
+use crate::SIZES;
+use crate::fixture::{self, Appender, Fixture};
+use crate::issues;
+use crate::sqlite::Database;
+
+/// `add_issue`.
+#[divan::bench(args = SIZES, sample_count = 200, sample_size = 1)]
+fn add(bencher: Bencher, size: usize) {
+    let fixture = Fixture::new(size);
+    bencher.with_inputs(|| fixture.filing()).bench_local_values(|filing| fixture.add(filing));
+}
+
+#[divan::bench(args = SIZES, sample_count = 200, sample_size = 1)]
+fn add_sqlite(bencher: Bencher, size: usize) {
+    let mut database = Database::new(size);
+    let filing = issues::Filing::new(size);
+    bencher.bench_local(|| database.add(&filing));
+}
+
+#[divan::bench(sample_count = 200, sample_size = 1)]
+fn append(bencher: Bencher) {
+    let mut appender = Appender::new(Fixture::new(0).frame_bytes());
+    bencher.bench_local(|| appender.append());
+}
+
+#[divan::bench(args = SIZES, sample_count = 20, sample_size = 1, max_time = 4)]
+fn rewrite(bencher: Bencher, size: usize) {
+    let bytes = std::fs::read(fixture::issues_json(size)).expect("a file that can be read");
+    let directory = fixture::new_directory();
+    bencher.bench_local(|| fixture::rewrite(directory.path(), &bytes));
+}
+
+/// `get_next_issue` and `complete_issue`: two changes.
+#[divan::bench(args = SIZES, sample_count = 100, sample_size = 1)]
+fn claim_and_complete(bencher: Bencher, size: usize) {
+    let fixture = Fixture::new(size);
+    let tracker = &fixture.tracker;
+    bencher
+        .with_inputs(|| {
+            // So that the empty store has one to claim, too.
+            fixture.add(fixture.filing());
+            issues::comment(size)
+        })
+        .bench_local_values(|comment| {
+            fixture.runtime.block_on(async {
+                let claimed = tracker.get_next_issue(None, issues::agent()).await;
+                let claimed = claimed.expect("a store that can be changed").expect("an issue");
+                let completed = tracker.complete_issue(claimed.id.into(), comment, issues::agent());
+                completed.await.expect("a store that can be changed")
+            })
+        });
+}
+
+#[divan::bench(args = SIZES, sample_count = 100, sample_size = 1)]
+fn claim_and_complete_sqlite(bencher: Bencher, size: usize) {
+    let mut database = Database::new(size);
+    let (filing, comment) = (issues::Filing::new(size), issues::comment(size));
+    let database = std::cell::RefCell::new(&mut database);
+    bencher
+        .with_inputs(|| database.borrow_mut().add(&filing))
+        .bench_local_values(|()| database.borrow_mut().claim_and_complete(comment.as_str()));
+}

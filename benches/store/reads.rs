@@ -1,0 +1,102 @@
+//! How long one caller waits for an answer that changes nothing.
+//!
+//! Each answer includes the look at the files that tells whether another process has changed them. The
+//! choice of the next issue is measured without one, on the state in memory.
+
+use agent_issue_tracker::domain::{Command, IssueRef, Order, Query, Timestamp};
+use agent_issue_tracker::store::json::format;
+use divan::{Bencher, black_box};
+
+use crate::SIZES;
+use crate::fixture::{self, Fixture};
+use crate::issues;
+use crate::sqlite::Database;
+
+pub const PAGE: usize = 20;
+
+#[divan::bench(args = SIZES, max_time = 1)]
+fn list_filed(bencher: Bencher, size: usize) {
+    list(bencher, size, Order::Filed);
+}
+
+#[divan::bench(args = SIZES, max_time = 1)]
+fn list_latest(bencher: Bencher, size: usize) {
+    list(bencher, size, Order::LatestActivity);
+}
+
+fn list(bencher: Bencher, size: usize, order: Order) {
+    let fixture = Fixture::new(size);
+    let query = Query { order, take: PAGE, ..Query::default() };
+    bencher.bench_local(|| fixture.runtime.block_on(fixture.tracker.list_issues(query)));
+}
+
+#[divan::bench(args = SIZES, max_time = 1)]
+fn list_filed_sqlite(bencher: Bencher, size: usize) {
+    sqlite(bencher, size, "ORDER BY position LIMIT ?1", |_| PAGE.to_string());
+}
+
+#[divan::bench(args = SIZES, max_time = 1)]
+fn list_latest_sqlite(bencher: Bencher, size: usize) {
+    let rest = "ORDER BY modified_at DESC, position DESC LIMIT ?1";
+    sqlite(bencher, size, rest, |_| PAGE.to_string());
+}
+
+#[divan::bench(args = SIZES, max_time = 1)]
+fn get_by_id(bencher: Bencher, size: usize) {
+    get(bencher, size, |fixture| fixture.issue.into());
+}
+
+#[divan::bench(args = SIZES, max_time = 1)]
+fn get_by_prefix(bencher: Bencher, size: usize) {
+    get(bencher, size, |fixture| fixture.issue.short().parse().expect("eight digits"));
+}
+
+fn get(bencher: Bencher, size: usize, reference: impl Fn(&Fixture) -> IssueRef) {
+    let fixture = Fixture::new(size);
+    let reference = reference(&fixture);
+    bencher
+        .with_inputs(|| reference.clone())
+        .bench_local_values(|it| fixture.runtime.block_on(fixture.tracker.get_issue(it)));
+}
+
+#[divan::bench(args = SIZES, max_time = 1)]
+fn get_by_id_sqlite(bencher: Bencher, size: usize) {
+    sqlite(bencher, size, "WHERE id = ?1", Database::any_id);
+}
+
+#[divan::bench(args = SIZES, max_time = 1)]
+fn get_by_prefix_sqlite(bencher: Bencher, size: usize) {
+    let prefix = |database: &Database| database.any_id()[..IssueRef::MIN_DIGITS].to_owned();
+    sqlite(bencher, size, "WHERE id >= ?1 AND id < ?1 || 'g' LIMIT 2", prefix);
+}
+
+fn sqlite(bencher: Bencher, size: usize, rest: &str, parameter: impl Fn(&Database) -> String) {
+    let mut database = Database::new(size);
+    database.add(&issues::Filing::new(size));
+    let parameter = parameter(&database);
+    let query = format!("SELECT id, title, description FROM issue {rest}");
+    bencher.bench_local(|| database.rows(&query, &parameter));
+}
+
+#[divan::bench(args = SIZES, max_time = 1)]
+fn counts(bencher: Bencher, size: usize) {
+    let fixture = Fixture::new(size);
+    bencher.bench_local(|| fixture.runtime.block_on(fixture.tracker.counts()));
+}
+
+#[divan::bench(args = SIZES, max_time = 1)]
+fn counts_sqlite(bencher: Bencher, size: usize) {
+    let mut database = Database::new(size);
+    database.add(&issues::Filing::new(size));
+    bencher.bench_local(|| database.counts());
+}
+
+/// Which issue a claim gets, without the disk and without another thread.
+#[divan::bench(args = SIZES, max_time = 1)]
+fn choice_of_the_next(bencher: Bencher, size: usize) {
+    let bytes = std::fs::read(fixture::issues_json(size)).expect("a file that can be read");
+    let issues = format::parse(&bytes).expect("a valid file").issues;
+    let command = Command::GetNextIssue { classification: None, agent: issues::agent() };
+    let now = Timestamp::from(chrono::Utc::now());
+    bencher.bench_local(|| issues.decide(black_box(&command), now));
+}
