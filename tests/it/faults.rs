@@ -307,11 +307,13 @@ async fn two_processes_with_two_lock_files_do_not_write_at_once() {
     one.apply(add(), now()).await.unwrap();
     other.apply(add(), now()).await.unwrap();
     let (writing, goes_on) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
-    let barriers = (Arc::clone(&writing), Arc::clone(&goes_on));
+    let mut barriers = Some((Arc::clone(&writing), Arc::clone(&goes_on)));
     disk.hook(move |call| {
-        if call == "write_at" {
-            barriers.0.wait();
-            barriers.1.wait();
+        if call == "write_at"
+            && let Some((writing, goes_on)) = barriers.take()
+        {
+            writing.wait();
+            goes_on.wait();
         }
     });
     let first = tokio::spawn(async move { one.apply(add(), now()).await });
