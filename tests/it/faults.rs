@@ -1,48 +1,16 @@
 //! A file system that fails: every single call, once. The caller is told, memory and disk agree, and
 //! nothing is lost when the cause is gone.
 
-use std::fs::File;
-use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Barrier};
-use std::time::Duration;
 
-use agent_issue_tracker::domain::{
-    AgentName, Classification, Command, Description, IssueId, Query, Timestamp, Title,
-};
-use agent_issue_tracker::store::json::JsonStoreOptions;
-use agent_issue_tracker::store::json::fs::RealFileSystem;
-use agent_issue_tracker::store::{JsonStore, Store, StoreError};
+use agent_issue_tracker::domain::Query;
+use agent_issue_tracker::store::{Store, StoreError};
 
 use crate::support::directory;
 use crate::support::disk::{Disk, Neglect};
 use crate::support::files::{STORE_FILES, issues_in_file, names, stored_issues};
-
-fn add() -> Command {
-    Command::AddIssue {
-        id: IssueId::from(uuid::Uuid::new_v4()),
-        title: Title::try_from("t").unwrap(),
-        description: Description::try_from("").unwrap(),
-        classification: Classification::Bug,
-        agent: AgentName::try_from("a").unwrap(),
-    }
-}
-
-fn now() -> Timestamp {
-    Timestamp::parse("2026-01-31T09:30:00.000Z").unwrap()
-}
-
-async fn ids(store: &JsonStore) -> Vec<IssueId> {
-    let all = Query { take: usize::MAX, ..Query::default() };
-    store.list(all).await.unwrap().issues.iter().map(|issue| issue.id).collect()
-}
-
-/// A store that brings `issues.json` up to date at its end only.
-fn open(directory: &Path, disk: &Arc<Disk>) -> JsonStore {
-    let options =
-        JsonStoreOptions { checkpoint_after: Duration::from_secs(3600), ..Default::default() };
-    JsonStore::with(directory.join("issues.json"), Arc::clone(disk) as _, options)
-}
+use crate::support::stores::{add, ids, now, open};
 
 /// Fails each call of a change that is made `before` others; gives the calls that were made to fail.
 async fn fail_each_call_of_a_change(before: usize) -> Vec<&'static str> {
@@ -229,109 +197,6 @@ async fn an_edit_in_place_while_a_checkpoint_syncs_the_directory_is_not_hidden()
     assert_eq!(issues_in_file(directory.path())[0]["title"], "edited");
 }
 
-#[tokio::test]
-async fn a_lock_that_somebody_keeps_makes_callers_busy_and_their_commands_are_withdrawn() {
-    let directory = directory();
-    let file = directory.path().join("issues.json");
-    let options = JsonStoreOptions { busy_after: Duration::from_millis(50), ..Default::default() };
-    let store = JsonStore::with(&file, Arc::new(RealFileSystem), options);
-    store.apply(add(), now()).await.unwrap();
-    let other = File::open(directory.path().join("issues.json.lock")).unwrap();
-    other.lock().unwrap();
-    let busy = store.apply(add(), now()).await;
-    assert!(
-        matches!(&busy, Err(StoreError::Busy(text)) if text.contains("issues.json")),
-        "{busy:?}"
-    );
-    // Readers do not need the lock.
-    assert_eq!(store.counts().await.unwrap().total(), 1);
-    other.unlock().unwrap();
-    store.apply(add(), now()).await.unwrap();
-    assert_eq!(store.counts().await.unwrap().total(), 2, "the withdrawn command was carried out");
-}
-
-#[tokio::test]
-async fn commands_of_one_moment_share_one_write_and_one_sync() {
-    let (directory, disk) = (directory(), Disk::new(Neglect::Nothing));
-    let store = open(directory.path(), &disk);
-    store.apply(add(), now()).await.unwrap();
-    let before = (disk.count_of("write_at"), disk.count_of("sync_data"));
-    let lock = File::open(directory.path().join("issues.json.lock")).unwrap();
-    lock.lock().unwrap();
-    let mut waiting: Vec<_> = (0..100).map(|_| store.apply(add(), now())).collect();
-    // Each is handed to the writer when it is first polled, and the writer waits for the lock.
-    for command in &mut waiting {
-        assert!(futures::poll!(command).is_pending());
-    }
-    lock.unlock().unwrap();
-    for outcome in futures::future::join_all(waiting).await {
-        outcome.unwrap();
-    }
-    let after = (disk.count_of("write_at"), disk.count_of("sync_data"));
-    assert_eq!(after, (before.0 + 1, before.1 + 1));
-    assert_eq!(stored_issues(directory.path()).len(), 101);
-}
-
-#[tokio::test]
-async fn after_a_checkpoint_all_processes_leave_the_file_alone_for_twenty_times_its_length() {
-    let (directory, disk) = (directory(), Disk::new(Neglect::Nothing));
-    let store = open(directory.path(), &disk);
-    store.apply(add(), now()).await.unwrap();
-    disk.hook(|call| {
-        if call == "sync" {
-            std::thread::sleep(Duration::from_millis(500));
-        }
-    });
-    store.close().await;
-    let (next, at_once) = (Disk::beside(&disk), Duration::ZERO);
-    let options = JsonStoreOptions { checkpoint_after: at_once, ..Default::default() };
-    let file = directory.path().join("issues.json");
-    let store = JsonStore::with(&file, Arc::clone(&next) as _, options);
-    for _ in 0..5 {
-        store.apply(add(), now()).await.unwrap();
-    }
-    assert_eq!(next.count_of("replace"), 0);
-    // The end does not wait.
-    store.close().await;
-    assert_eq!(issues_in_file(directory.path()).len(), 6);
-}
-
-/// Somebody cleans away the lock file while a process holds it: the next process locks a new one, and
-/// still must not write beside the other.
-#[cfg(unix)]
-#[tokio::test(flavor = "multi_thread")]
-async fn two_processes_with_two_lock_files_do_not_write_at_once() {
-    let (directory, disk) = (directory(), Disk::new(Neglect::Nothing));
-    let (one, other) =
-        (open(directory.path(), &disk), open(directory.path(), &Disk::beside(&disk)));
-    one.apply(add(), now()).await.unwrap();
-    other.apply(add(), now()).await.unwrap();
-    let (writing, goes_on) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
-    let mut barriers = Some((Arc::clone(&writing), Arc::clone(&goes_on)));
-    disk.hook(move |call| {
-        if call == "write_at"
-            && let Some((writing, goes_on)) = barriers.take()
-        {
-            writing.wait();
-            goes_on.wait();
-        }
-    });
-    let first = tokio::spawn(async move { one.apply(add(), now()).await });
-    tokio::task::spawn_blocking(move || writing.wait()).await.unwrap();
-    std::fs::remove_file(directory.path().join("issues.json.lock")).unwrap();
-    let journal = || std::fs::read(directory.path().join("issues.json.journal")).unwrap();
-    let before = journal();
-    let mut second = Box::pin(other.apply(add(), now()));
-    // Long enough for the other to find the lock file free and the journal taken, several times.
-    let early = tokio::time::timeout(Duration::from_millis(150), &mut second).await;
-    assert!(early.is_err(), "{early:?}");
-    assert_eq!(journal(), before);
-    tokio::task::spawn_blocking(move || goes_on.wait()).await.unwrap();
-    first.await.unwrap().unwrap();
-    second.await.unwrap();
-    assert_eq!(stored_issues(directory.path()).len(), 4);
-}
-
 /// A change that could neither be made nor undone: what others do afterwards stands behind it, and must
 /// not be taken for its remains.
 #[tokio::test]
@@ -356,32 +221,4 @@ async fn after_a_change_that_could_not_be_undone_others_go_on_and_lose_nothing()
     assert!(refused.contains("restart"), "{refused}");
     store.close().await;
     assert_eq!(stored_issues(directory.path()).len(), 2);
-}
-
-/// Readers of the same process while it waits for its disk: they are answered at once, and are not
-/// shown what is not durable yet.
-#[tokio::test]
-async fn reads_neither_wait_for_a_sync_nor_show_what_it_is_for() {
-    let (directory, disk) = (directory(), Disk::new(Neglect::Nothing));
-    let store = open(directory.path(), &disk);
-    store.apply(add(), now()).await.unwrap();
-    let (syncing, goes_on) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
-    let barriers = (Arc::clone(&syncing), Arc::clone(&goes_on));
-    disk.hook(move |call| {
-        if call == "sync_data" {
-            barriers.0.wait();
-            barriers.1.wait();
-        }
-    });
-    let change = store.apply(add(), now());
-    let reading = async {
-        tokio::task::spawn_blocking(move || syncing.wait()).await.unwrap();
-        assert_eq!(store.counts().await.unwrap().total(), 1, "shown before it is durable");
-        // Whoever reads through another process may see it, as documented.
-        assert_eq!(stored_issues(directory.path()).len(), 2);
-        tokio::task::spawn_blocking(move || goes_on.wait()).await.unwrap();
-    };
-    let (changed, ()) = tokio::join!(change, reading);
-    changed.unwrap();
-    assert_eq!(store.counts().await.unwrap().total(), 2);
 }

@@ -8,6 +8,7 @@ mod arguments;
 mod bad_files;
 mod cli;
 mod clients;
+mod commits;
 mod conformance;
 mod crash;
 mod exclusion;

@@ -19,8 +19,8 @@
 //!   `returned`, `completed`, `closed`, `rejected` (with `comment`).
 //! * Changes are written in batches with one call; the last of a batch has `end`. A batch counts as a
 //!   whole or not at all.
-//! * `d`: how many bytes of the journal its writer knew to be durable: what it synced, and what it knows
-//!   from the `d` of others. A process syncs what it finds before it appends for the first time.
+//! * `d`: how many bytes of the journal its writer knew to be durable, because it had synced them: what
+//!   it found when it came, and what it has appended since.
 //! * An intent says that an `issues.json` with this hash, which contains the changes up to `checkpoint`
 //!   (and an edit that no event tells of, if `edited`), is about to be renamed into place.
 //!
@@ -41,7 +41,7 @@ use serde::{Deserialize, Serialize};
 
 use super::frame::{self, Hex128, NO_EPOCH};
 use super::fs::Stamp;
-use super::record::{self, Read, is_false, is_zero};
+use super::record::{self, is_false, is_zero};
 use crate::domain::Event;
 
 pub(super) use super::record::{Content, Entry};
@@ -125,8 +125,6 @@ pub(super) struct Scan {
     pub entries: Vec<Entry>,
     /// Where the last whole batch ends.
     pub end: u64,
-    /// How many bytes of the journal the writers of the entries knew to be durable.
-    pub durable: u64,
     /// What lies behind it.
     pub rest: Rest,
 }
@@ -174,7 +172,7 @@ pub(super) fn intent(
 /// of the last change before it.
 pub(super) fn scan(epoch: Hex128, start: u64, mut seq: u64, bytes: &[u8]) -> Scan {
     let (mut entries, mut batch) = (Vec::new(), Vec::new());
-    let (mut at, mut end, mut durable) = (0, 0, 0);
+    let (mut at, mut end) = (0, 0);
     let rest = loop {
         let offset = start + at as u64;
         let Some((json, length)) = frame::decode(epoch, offset, &bytes[at..]) else {
@@ -186,7 +184,7 @@ pub(super) fn scan(epoch: Hex128, start: u64, mut seq: u64, bytes: &[u8]) -> Sca
                 Rest::Torn
             };
         };
-        let Some(Read { entry, is_end, durable: known }) = record::read(json) else {
+        let Some((entry, is_end)) = record::read(json) else {
             break Rest::Unreadable(Unreadable::Newer { offset });
         };
         match &entry {
@@ -195,14 +193,13 @@ pub(super) fn scan(epoch: Hex128, start: u64, mut seq: u64, bytes: &[u8]) -> Sca
             _ => break Rest::Unreadable(Unreadable::Damaged { offset }),
         }
         batch.push(entry);
-        durable = durable.max(known);
         at += length;
         if is_end {
             entries.append(&mut batch);
             end = at;
         }
     };
-    Scan { entries, end: start + end as u64, durable, rest }
+    Scan { entries, end: start + end as u64, rest }
 }
 
 /// Tells whether a valid frame behind the bad bytes at `bad` says that these were durable.

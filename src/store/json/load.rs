@@ -156,7 +156,6 @@ fn with_journal(
     let begin = usize::try_from(journal.begin).unwrap_or(usize::MAX);
     let base_seq = journal.header.base_seq;
     let mut scan = journal::scan(journal.epoch(), journal.begin, base_seq, &found.bytes[begin..]);
-    journal.is_durable_to(scan.durable);
     let content = view.snapshot.map(|snapshot| snapshot.content);
     let saved = saved_by_checkpoint(&scan, content);
     // An edit that a checkpoint had taken over before it was interrupted is one for other processes.

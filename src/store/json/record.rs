@@ -39,26 +39,17 @@ pub(super) fn intent(seq: u64, durable: u64, content: Content, edited: bool) -> 
     json(&IntentFields { checkpoint: seq, d: durable, hash, len: length_bytes, edited })
 }
 
-/// What a whole frame holds.
-pub(super) struct Read {
-    pub entry: Entry,
-    /// Whether a batch ends with it.
-    pub is_end: bool,
-    /// How much its writer knew to be durable.
-    pub durable: u64,
-}
-
-/// Reads what a whole frame holds; `None` when this version does not know it.
-pub(super) fn read(json: &[u8]) -> Option<Read> {
+/// The entry that a whole frame holds, and whether a batch ends with it; `None` when this version does
+/// not know it.
+pub(super) fn read(json: &[u8]) -> Option<(Entry, bool)> {
     if let Ok(fields) = serde_json::from_slice::<IntentFields>(json) {
         let content = Content { hash: fields.hash, length_bytes: fields.len };
-        let entry = Entry::Intent { seq: fields.checkpoint, content, edited: fields.edited };
-        return Some(Read { entry, is_end: true, durable: fields.d });
+        let (seq, edited) = (fields.checkpoint, fields.edited);
+        return Some((Entry::Intent { seq, content, edited }, true));
     }
     let fields: ChangeFields = serde_json::from_slice(json).ok()?;
-    let (seq, is_end, durable) = (fields.n, fields.end, fields.d);
-    let entry = Entry::Change { seq, event: Arc::new(fields.into_event()?) };
-    Some(Read { entry, is_end, durable })
+    let (seq, is_end) = (fields.n, fields.end);
+    Some((Entry::Change { seq, event: Arc::new(fields.into_event()?) }, is_end))
 }
 
 /// How much the writer of an entry knew to be durable.

@@ -310,7 +310,6 @@ fn is_known(view: &View, stamp: Option<Stamp>, who: Who) -> bool {
 /// Follows a journal by the bytes behind what is known; false when it cannot be followed.
 fn follow(view: &mut View, journal: &Journal, bytes: &[u8]) -> bool {
     let scan = journal::scan(journal.epoch(), view.end, view.seq, bytes);
-    journal.is_durable_to(scan.durable);
     !matches!(scan.rest, Rest::Unreadable(_)) && view.follow(&scan).is_ok()
 }
 

@@ -4,6 +4,7 @@ pub mod commands;
 pub mod disk;
 pub mod files;
 pub mod power;
+pub mod stores;
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
