@@ -17,8 +17,8 @@ use crate::store::JsonStore;
 use crate::tracker::Tracker;
 use crate::web;
 
-/// How long pages and changes that are under way may take to end.
-const LAST_WORK: Duration = Duration::from_millis(300);
+/// How long pages and changes that are under way, and the last writing of the file, may take to end.
+const LAST_WORK: Duration = Duration::from_millis(500);
 /// How long the store may take to say, in the end, whether it can be read.
 const LAST_LOOK: Duration = Duration::from_millis(200);
 

@@ -17,6 +17,7 @@ mod formats;
 mod lifecycle;
 mod location;
 mod mcp_stdio;
+mod mounts;
 mod power_cuts;
 mod processes;
 mod prompts;

@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::support::files::{STORE_FILES, issues_in_file, names, stored_issues, wait_for_file};
-use crate::support::{Client, ait, directory, get};
+use crate::support::{BINARY, Client, ait_through, directory, get};
 
 fn journal_of(directory: &Path) -> String {
     String::from_utf8(fs::read(directory.join("issues.json.journal")).unwrap()).unwrap()
@@ -116,17 +116,11 @@ fn ait_as_a_stranger(directory: &Path) -> Option<Command> {
     if id.stdout != b"0\n" {
         return None;
     }
-    let stranger = ["--reuid=65534", "--regid=65534", "--clear-groups"];
-    let mut command = Command::new("setpriv");
     // The binary may lie where strangers cannot reach it.
     let binary = directory.join("ait");
-    fs::copy(env!("CARGO_BIN_EXE_ait"), &binary).unwrap();
-    command.args(stranger).arg(binary).current_dir(directory).env("PORT", "0");
-    for variable in ["ISSUES_FILE", "RUST_LOG"] {
-        command.env_remove(variable);
-    }
-    use std::process::Stdio;
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    fs::copy(BINARY, &binary).unwrap();
+    let mut command = ait_through("setpriv", directory);
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(binary);
     Some(command)
 }
 
@@ -137,8 +131,7 @@ fn who_may_not_write_reads_on_and_is_told_what_to_do() {
 
     let directory = directory();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let mut owner = Client::spawn(&mut ait(directory.path()));
-    owner.initialize();
+    let mut owner = Client::start(directory.path());
     let id = owner.add("t", "bug");
     let Some(mut command) = ait_as_a_stranger(directory.path()) else {
         eprintln!("skipped: only the superuser can become somebody else");

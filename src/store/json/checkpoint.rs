@@ -49,7 +49,7 @@ pub(super) fn checkpoint(session: &Session<'_>, view: &View) -> Result<View, Int
     }
     let file = fs.replace(temp, &place.snapshot).map_err(|source| match source.kind() {
         io::ErrorKind::ResourceBusy | io::ErrorKind::CrossesDevices => {
-            Interrupted::Failed(mounted(&place.snapshot, &source))
+            Interrupted::Hopeless(mounted(&place.snapshot, &source))
         }
         _ => failed(source),
     })?;

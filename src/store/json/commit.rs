@@ -117,8 +117,8 @@ impl Committer {
             Err(Interrupted::Overtaken) => {
                 Err(StoreError::Busy("somebody changed it meanwhile".to_owned()))
             }
-            Err(Interrupted::Failed(error @ StoreError::ReadOnly(_))) => Err(self.give_up(error)),
             Err(Interrupted::Failed(error)) => Err(error),
+            Err(Interrupted::Hopeless(error)) => Err(self.give_up(error)),
         }
     }
 
@@ -171,6 +171,7 @@ impl Committer {
                 Ok((view, journal)) => return Ok((session, view, journal)),
                 Err(Interrupted::Overtaken) => {}
                 Err(Interrupted::Failed(error)) => return Err(error),
+                Err(Interrupted::Hopeless(error)) => return Err(self.give_up(error)),
             }
         }
         Err(StoreError::Busy(format!("{others} of {}", replica.path().display())))

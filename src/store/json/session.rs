@@ -27,6 +27,8 @@ pub(super) enum Interrupted {
     Overtaken,
     /// It cannot be done.
     Failed(StoreError),
+    /// It cannot be done, and going on would do harm.
+    Hopeless(StoreError),
 }
 
 impl<E: Into<StoreError>> From<E> for Interrupted {

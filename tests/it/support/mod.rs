@@ -31,9 +31,17 @@ pub const TOOLS: [&str; 7] = [
     "close_issue",
 ];
 
+/// The path of the binary under test.
+pub const BINARY: &str = env!("CARGO_BIN_EXE_ait");
+
 /// The binary under test with a clean environment, its pages on a port that the system picks.
 pub fn ait(directory: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ait"));
+    ait_through(BINARY, directory)
+}
+
+/// The same, started by another program, whose arguments are still to be given.
+pub fn ait_through(program: &str, directory: &Path) -> Command {
+    let mut command = Command::new(program);
     command.current_dir(directory).env("PORT", "0");
     for variable in ["ISSUES_FILE", "RUST_LOG"] {
         command.env_remove(variable);

@@ -1,0 +1,106 @@
+//! File systems that are full, and files that are mounted by themselves: the real ones, in a mount
+//! namespace of their own, where the machine permits that.
+
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use crate::support::{Answer, BINARY, Client, PATIENCE, ait_through, directory};
+
+/// Starts the binary by a script that mounts what it needs in `$1`; `None` where that is not permitted.
+fn start(directory: &tempfile::TempDir, script: &str) -> Option<Client> {
+    let mut probe = Command::new("unshare");
+    probe.args(["-rm", "mount", "-t", "tmpfs", "tmpfs"]).arg(directory.path());
+    if !probe.output().is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: nothing can be mounted here");
+        return None;
+    }
+    let script = format!("{script}\nexec \"$2\"");
+    let mut command = ait_through("unshare", directory.path());
+    command.args(["-rm", "sh", "-ec", &script, "sh"]).arg(directory.path()).arg(BINARY);
+    let mut client = Client::spawn(&mut command);
+    client.initialize();
+    Some(client)
+}
+
+fn add(client: &mut Client, description: &str) -> Answer {
+    let arguments = json!({
+        "title": "t", "description": description, "classification": "bug", "agent": "a",
+    });
+    client.call("add_issue", arguments)
+}
+
+fn count(client: &mut Client) -> usize {
+    let listed = client.call("list_issues", json!({ "take": 1 })).ok();
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    listed["count"].as_u64().unwrap() as usize
+}
+
+#[test]
+fn a_full_disk_refuses_changes_loses_none_and_takes_them_again_when_there_is_room() {
+    let directory = directory();
+    let script = r#"
+        mount -t tmpfs -o size=512k tmpfs "$1"
+        cd "$1"
+        dd if=/dev/zero of=filler bs=1024 count=200 2>/dev/null"#;
+    let Some(mut client) = start(&directory, script) else { return };
+    let inside = PathBuf::from(format!("/proc/{}/cwd", client.pid()));
+    let description = "x".repeat(8000);
+    let mut filed = 0;
+    let refusal = loop {
+        let answer = add(&mut client, &description);
+        if answer.is_error {
+            break answer.text;
+        }
+        filed += 1;
+        assert!(filed < 100, "the disk does not fill");
+    };
+    assert!(refusal.contains("nothing was changed"), "{refusal}");
+    assert!(refusal.contains("space") || refusal.contains("bytes"), "{refusal}");
+    assert!(filed > 5, "{filed}: {refusal}");
+    assert_eq!(count(&mut client), filed);
+    fs::remove_file(inside.join("filler")).unwrap();
+    add(&mut client, &description).ok();
+    assert_eq!(count(&mut client), filed + 1);
+    // What is on the disk, as another process would find it.
+    let copy = crate::support::directory();
+    for name in ["issues.json", "issues.json.journal"] {
+        let content = fs::read(inside.join(name));
+        if let Ok(content) = content {
+            fs::write(copy.path().join(name), content).unwrap();
+        }
+    }
+    assert_eq!(crate::support::files::stored_issues(copy.path()).len(), filed + 1);
+    client.close();
+}
+
+#[test]
+fn a_file_that_is_mounted_by_itself_is_refused_by_name() {
+    let directory = directory();
+    fs::create_dir(directory.path().join("inside")).unwrap();
+    for name in ["outside.json", "inside/issues.json"] {
+        fs::write(directory.path().join(name), "{\"issues\": []}").unwrap();
+    }
+    let script = r#"
+        mount --bind "$1/outside.json" "$1/inside/issues.json"
+        cd "$1/inside""#;
+    let Some(mut client) = start(&directory, script) else { return };
+    // It shows when the file is to be replaced for the first time.
+    let begun = Instant::now();
+    let refusal = loop {
+        let answer = add(&mut client, "");
+        if answer.is_error {
+            break answer.text;
+        }
+        assert!(begun.elapsed() < PATIENCE, "nobody notices");
+    };
+    for words in ["inside/issues.json", "mount its directory", "nothing was changed"] {
+        assert!(refusal.contains(words), "no {words:?} in {refusal}");
+    }
+    assert_eq!(client.close().code(), Some(1));
+}
