@@ -51,6 +51,10 @@ impl FileSystem for WatchedFs {
         RealFileSystem.replace(temp, target)
     }
 
+    fn place(&self, temp: NamedTempFile, target: &Path) -> io::Result<File> {
+        RealFileSystem.place(temp, target)
+    }
+
     fn sync_directory(&self, directory: &Path) -> io::Result<()> {
         RealFileSystem.sync_directory(directory)?;
         let step = |missing: usize| missing.checked_sub(1);

@@ -120,6 +120,66 @@ async fn two_processes_with_two_lock_files_do_not_write_at_once() {
     assert_eq!(stored_issues(directory.path()).len(), 4);
 }
 
+/// The same before there is a journal that could be taken.
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn two_processes_with_two_lock_files_do_not_begin_two_journals() {
+    let (directory, disk) = (directory(), Disk::new(Neglect::Cleaning));
+    // Cleaning would take the file away that the one is about to put in place.
+    let (one, other) =
+        (open(directory.path(), &disk), open(directory.path(), &Disk::beside(&disk)));
+    let (beginning, goes_on) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+    let mut barriers = Some((Arc::clone(&beginning), Arc::clone(&goes_on)));
+    disk.hook(move |call| {
+        if matches!(call, "place" | "replace")
+            && let Some((beginning, goes_on)) = barriers.take()
+        {
+            beginning.wait();
+            goes_on.wait();
+        }
+    });
+    let first = tokio::spawn(async move { one.apply(add(), now()).await });
+    tokio::task::spawn_blocking(move || beginning.wait()).await.unwrap();
+    std::fs::remove_file(directory.path().join("issues.json.lock")).unwrap();
+    other.apply(add(), now()).await.unwrap();
+    tokio::task::spawn_blocking(move || goes_on.wait()).await.unwrap();
+    first.await.unwrap().unwrap();
+    assert_eq!(stored_issues(directory.path()).len(), 2);
+}
+
+/// One has looked at the journal and not taken it yet, while another, which locked another file,
+/// appends to it: what the look has missed is not cut as the remains of a dead process.
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_between_the_look_and_the_claim_of_another_is_kept() {
+    for checkpoint in [false, true] {
+        let (directory, disk) = (directory(), Disk::new(Neglect::Nothing));
+        let (one, other) =
+            (open(directory.path(), &disk), open(directory.path(), &Disk::beside(&disk)));
+        one.apply(add(), now()).await.unwrap();
+        let (claiming, goes_on) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+        let mut barriers = Some((Arc::clone(&claiming), Arc::clone(&goes_on)));
+        disk.hook(move |call| {
+            if call == "claim"
+                && let Some((claiming, goes_on)) = barriers.take()
+            {
+                claiming.wait();
+                goes_on.wait();
+            }
+        });
+        let first = tokio::spawn(async move { one.apply(add(), now()).await });
+        tokio::task::spawn_blocking(move || claiming.wait()).await.unwrap();
+        std::fs::remove_file(directory.path().join("issues.json.lock")).unwrap();
+        other.apply(add(), now()).await.unwrap();
+        if checkpoint {
+            other.close().await;
+        }
+        tokio::task::spawn_blocking(move || goes_on.wait()).await.unwrap();
+        first.await.unwrap().unwrap();
+        assert_eq!(stored_issues(directory.path()).len(), 3, "{checkpoint}");
+    }
+}
+
 /// Between append and answer somebody removes the journal, and another process begins one that knows
 /// nothing of the change.
 #[tokio::test]

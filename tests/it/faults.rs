@@ -60,7 +60,8 @@ async fn fail_each_call_of_a_change(before: usize) -> Vec<&'static str> {
 async fn whichever_call_of_a_change_fails_the_answer_is_true_and_the_store_goes_on() {
     let look = ["resolve", "stamp", "is_at", "read_at"];
     let lock = ["lock"];
-    let under_it = ["stamp", "is_at", "read_at", "stamp_open", "claim", "read_at", "write_at"];
+    let under_it =
+        ["stamp", "is_at", "read_at", "stamp_open", "claim", "read_at", "is_at", "write_at"];
     let after_it = ["sync_data", "is_at"];
     let all = [&look[..], &lock, &under_it, &after_it].concat();
     assert_eq!(fail_each_call_of_a_change(1).await, all);
@@ -69,7 +70,7 @@ async fn whichever_call_of_a_change_fails_the_answer_is_true_and_the_store_goes_
 #[tokio::test]
 async fn whichever_call_of_the_first_change_fails_the_store_begins_nothing_by_halves() {
     let failed = fail_each_call_of_a_change(0).await;
-    for name in ["create_temp", "write", "sync", "replace", "sync_directory", "write_at"] {
+    for name in ["create_temp", "write", "sync", "place", "sync_directory", "write_at"] {
         assert!(failed.contains(&name), "{name} is not among {failed:?}");
     }
 }

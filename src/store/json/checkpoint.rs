@@ -92,7 +92,16 @@ pub(super) fn begin_journal(
     let mut temp = fs.create_temp(path, &session.place.snapshot).map_err(failed)?;
     fs.write(&mut temp, &bytes).map_err(failed)?;
     fs.sync(&temp).map_err(failed)?;
-    let file = fs.replace(temp, path).map_err(failed)?;
+    // Where there is none, no claim keeps others from making one, should they hold another lock file.
+    let old = view.journal.as_ref().map(|journal| fs.is_at(&journal.open.file, path));
+    let placed = match old.transpose().map_err(failed)? {
+        Some(true) => fs.replace(temp, path),
+        Some(false) | None => fs.place(temp, path),
+    };
+    let file = placed.map_err(|source| match source.kind() {
+        io::ErrorKind::AlreadyExists => Interrupted::Overtaken,
+        _ => failed(source),
+    })?;
     fs.sync_directory(directory_of(path)).map_err(failed)?;
     let journal = Journal::found(OpenFile { file, is_writable: true }, header, bytes.len() as u64);
     journal.adopt();

@@ -14,6 +14,7 @@ use chrono::{DateTime, Utc};
 
 use super::checkpoint;
 use super::fs::{FileSystem, Lock, directory_of};
+use super::journal::{self, Rest};
 use super::load;
 use super::replica::Replica;
 use super::view::{Journal, Place, Standing, View};
@@ -93,6 +94,11 @@ impl<'a> Session<'a> {
             }
             let next = match (&view.standing, &view.journal) {
                 (Standing::Settled, Some(journal)) => {
+                    // It may have been replaced between the look and the claim.
+                    let is_at = self.fs().is_at(&journal.open.file, &self.place.journal);
+                    if !is_at.map_err(|source| refused(&self.place.journal, &source))? {
+                        return Err(Interrupted::Overtaken);
+                    }
                     return Ok((Arc::clone(&view), Arc::clone(journal)));
                 }
                 (Standing::Unsettled { .. }, _) if view.unsaved > 0 => {
@@ -145,6 +151,11 @@ impl<'a> Session<'a> {
         let torn = fs.read_at(&journal.open.file, view.end).map_err(failed)?;
         if torn.is_empty() {
             return Ok(());
+        }
+        // What the look before the claim has missed, because somebody held another lock file.
+        let scan = journal::scan(journal.epoch(), view.end, view.seq, &torn);
+        if !scan.entries.is_empty() || scan.rest != Rest::Torn {
+            return Err(Interrupted::Overtaken);
         }
         let kept = self.place.torn(&timestamp(fs.now()).to_string(), view.end);
         let path = &self.place.journal;

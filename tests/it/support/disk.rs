@@ -38,6 +38,8 @@ pub enum Neglect {
     Epoch,
     /// Locks and claims are given to everybody.
     Lock,
+    /// What dead processes left is not removed.
+    Cleaning,
 }
 
 /// What a [`Disk`] does before a call.
@@ -75,8 +77,8 @@ impl Disk {
 
     /// The same disk as another process uses it.
     pub fn beside(other: &Self) -> Arc<Self> {
-        let platter = Arc::clone(&other.platter);
-        Arc::new(Self { platter, last_call: usize::MAX.into(), ..Self::default() })
+        let (platter, neglect) = (Arc::clone(&other.platter), other.neglect);
+        Arc::new(Self { platter, neglect, last_call: usize::MAX.into(), ..Self::default() })
     }
 
     /// Lets the process die at the call with this number, counted from 1 and from now on: none of its
@@ -247,6 +249,14 @@ impl FileSystem for Disk {
         Ok(replaced)
     }
 
+    fn place(&self, temp: NamedTempFile, target: &Path) -> io::Result<File> {
+        self.call("place")?;
+        let file = self.id_of(temp.as_file());
+        let placed = RealFileSystem.place(temp, target)?;
+        self.note(Step::Renamed { file, name: name(target) });
+        Ok(placed)
+    }
+
     fn stamp_open(&self, file: &File) -> io::Result<Stamp> {
         self.call("stamp_open")?;
         RealFileSystem.stamp_open(file)
@@ -261,7 +271,9 @@ impl FileSystem for Disk {
     }
 
     fn remove_stale_temps(&self, target: &Path) {
-        RealFileSystem.remove_stale_temps(target);
+        if self.neglect != Neglect::Cleaning {
+            RealFileSystem.remove_stale_temps(target);
+        }
     }
 
     fn open(&self, path: &Path) -> io::Result<Option<OpenFile>> {

@@ -171,6 +171,14 @@ pub trait FileSystem: Send + Sync {
     /// The target cannot be replaced; it is as it was then.
     fn replace(&self, temp: NamedTempFile, target: &Path) -> io::Result<File>;
 
+    /// Puts a temporary file where there is none, in one step, and gives the open file back.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::AlreadyExists`] when there is one, and other reasons why it cannot be put
+    /// there; nothing has changed then.
+    fn place(&self, temp: NamedTempFile, target: &Path) -> io::Result<File>;
+
     /// Identifies the content of an open file.
     ///
     /// # Errors

@@ -130,6 +130,10 @@ impl FileSystem for RealFileSystem {
         temp.persist(target).map_err(|refused| refused.error)
     }
 
+    fn place(&self, temp: NamedTempFile, target: &Path) -> io::Result<File> {
+        temp.persist_noclobber(target).map_err(|refused| refused.error)
+    }
+
     fn stamp_open(&self, file: &File) -> io::Result<Stamp> {
         Ok(Stamp::of(&file.metadata()?))
     }
