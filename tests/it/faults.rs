@@ -3,9 +3,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use agent_issue_tracker::domain::Query;
-use agent_issue_tracker::store::{Store, StoreError};
+use agent_issue_tracker::store::json::JsonStoreOptions;
+use agent_issue_tracker::store::{JsonStore, Store, StoreError};
 
 use crate::support::directory;
 use crate::support::disk::{Disk, Neglect};
@@ -196,6 +198,35 @@ async fn an_edit_in_place_while_a_checkpoint_syncs_the_directory_is_not_hidden()
     next.apply(add(), now()).await.unwrap();
     next.close().await;
     assert_eq!(issues_in_file(directory.path())[0]["title"], "edited");
+}
+
+/// The kernel may have dropped what others appended and rely on, and would say nothing at a second
+/// sync: a process that has seen one fail commits nothing behind it, whatever the sync was for.
+#[tokio::test]
+async fn after_a_sync_that_failed_in_a_checkpoint_nothing_is_committed_either() {
+    let (directory, disk) = (directory(), Disk::new(Neglect::Nothing));
+    let file = directory.path().join("issues.json");
+    let options = JsonStoreOptions { checkpoint_after: Duration::ZERO, ..Default::default() };
+    let store = JsonStore::with(&file, Arc::clone(&disk) as _, options);
+    let (mut intent, mortal) = (false, Arc::clone(&disk));
+    disk.hook(move |call| {
+        // The sync of a journal behind that of a temporary file is that of an intent.
+        intent |= call == "sync" && file.with_extension("json.journal").exists();
+        if intent && call == "sync_data" {
+            mortal.fail_call(1);
+        }
+    });
+    store.apply(add(), now()).await.unwrap();
+    for _ in 0..10_000 {
+        if disk.failed().is_some() && store.check().await.is_err() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(disk.failed(), Some("sync_data"));
+    let refused = store.apply(add(), now()).await.unwrap_err().to_string();
+    assert!(refused.contains("restart"), "{refused}");
+    assert_eq!(ids(&store).await.len(), 1);
 }
 
 /// A change that could neither be made nor undone: what others do afterwards stands behind it, and must

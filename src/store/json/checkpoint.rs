@@ -25,7 +25,7 @@ use super::frame::Hex128;
 use super::fs::{FileSystem, OpenFile, directory_of};
 use super::journal::{self, Content, Header};
 use super::session::{Interrupted, Session, refused};
-use super::view::{Journal, Snapshot, View};
+use super::view::{Journal, Place, Snapshot, View};
 use crate::domain::Extra;
 use crate::store::StoreError;
 
@@ -126,9 +126,23 @@ fn announce(session: &Session<'_>, view: &View, content: Content) -> Result<(), 
         let _ = fs.truncate(file, view.end);
         return Err(failed(source));
     }
-    fs.sync_data(file).map_err(failed)?;
+    sync_journal(session, journal)?;
     journal.is_durable_to(view.end + intent.len() as u64);
     Ok(())
+}
+
+/// Makes a journal durable. Where that fails, the kernel may have dropped what others appended and
+/// rely on, and another sync would not tell: nothing is tried on this file again.
+pub(super) fn sync_journal(session: &Session<'_>, journal: &Journal) -> Result<(), Interrupted> {
+    let synced = session.fs().sync_data(&journal.open.file);
+    let failed = |source| StoreError::NotSaved(failed_sync(&session.place, &source));
+    synced.map_err(|source| Interrupted::Hopeless(failed(source)))
+}
+
+/// What is said when a sync of the journal has failed.
+pub(super) fn failed_sync(place: &Place, source: &io::Error) -> String {
+    let path = place.journal.display();
+    format!("the disk failed to save {path} ({source}): restart when it is mended")
 }
 
 /// The refusal to go on where `issues.json` cannot be replaced: with the journal beside it, and not

@@ -6,16 +6,16 @@
 //! durable too.
 
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
-use std::{io, thread};
 
-use super::checkpoint;
+use super::checkpoint::{self, failed_sync};
 use super::fs::directory_of;
 use super::journal;
 use super::replica::{Expectation, Replica};
 use super::schedule::Unsaved;
 use super::session::{Interrupted, Session, refused};
-use super::view::{Journal, Place, View};
+use super::view::{Journal, Place, Standing, View};
 use super::writer::{Outcome, Request};
 use crate::domain::Event;
 use crate::store::StoreError;
@@ -34,11 +34,13 @@ pub(super) struct Committer {
     is_clean: bool,
     /// Why nothing can be committed any more.
     broken: Option<StoreError>,
+    /// What `issues.json` lacked after the last commit that changed something.
+    unsaved: Option<Unsaved>,
 }
 
 /// Whether to wait for a lock that another process has.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Lock {
+enum IfTaken {
     Wait,
     Try,
 }
@@ -53,7 +55,7 @@ struct Appended<'a> {
     after: View,
     journal: Arc<Journal>,
     /// Dropped when all is published, or nothing ever will be.
-    _expectation: Expectation<'a>,
+    expectation: Expectation<'a>,
 }
 
 /// What became of the wish to bring `issues.json` up to date.
@@ -61,14 +63,14 @@ pub(super) enum Saved {
     /// It was written, which took so long.
     Now(Duration),
     /// It was up to date.
-    Before,
-    /// It was written so recently that this has to wait.
-    Later(Duration),
+    UpToDate,
+    /// It was written so recently that this, which it lacks, has to wait.
+    Later(Duration, Unsaved),
 }
 
 impl Committer {
     pub fn new(replica: Arc<Replica>) -> Self {
-        Self { replica, is_clean: false, broken: None }
+        Self { replica, is_clean: false, broken: None, unsaved: None }
     }
 
     /// Why nothing can be committed any more.
@@ -76,37 +78,37 @@ impl Committer {
         self.broken.as_ref()
     }
 
-    /// What `issues.json` lacks of the state that this process knows; `None` when nothing.
-    pub fn unsaved(&self) -> Option<Unsaved> {
-        self.replica.latest().filter(|view| view.unsaved > 0).map(|view| unsaved_in(&view))
+    /// What `issues.json` lacks since the last commit, if that changed something; said once.
+    pub fn take_unsaved(&mut self) -> Option<Unsaved> {
+        self.unsaved.take()
     }
 
     /// Brings `issues.json` up to date, unless somebody has just done that; calls `locked` when it has
     /// the lock.
     pub fn checkpoint(&mut self, locked: impl FnOnce()) -> Result<Saved, StoreError> {
         let replica = Arc::clone(&self.replica);
-        if let Some(rest) = rest_of(&replica, &*replica.fresh()?) {
-            return Ok(Saved::Later(rest));
+        if let Some(saved) = need_not_save(&replica, &*replica.fresh()?) {
+            return Ok(saved);
         }
-        let (session, view, _) = self.session(&replica, Lock::Wait)?;
+        let (session, view, _) = self.session(&replica, IfTaken::Wait)?;
         locked();
         // While the lock was waited for, another process may have done it.
-        match rest_of(&replica, &view) {
-            Some(rest) if view.unsaved > 0 => Ok(Saved::Later(rest)),
-            _ => self.save(&session, &view),
+        match need_not_save(&replica, &view) {
+            Some(saved) => Ok(saved),
+            None => self.save(&session, &view),
         }
     }
 
     /// Brings `issues.json` up to date, unless others keep the lock.
     pub fn last_checkpoint(&mut self) -> Result<Saved, StoreError> {
         let replica = Arc::clone(&self.replica);
-        let (session, view, _) = self.session(&replica, Lock::Try)?;
+        let (session, view, _) = self.session(&replica, IfTaken::Try)?;
         self.save(&session, &view)
     }
 
     fn save(&mut self, session: &Session<'_>, view: &View) -> Result<Saved, StoreError> {
         if view.unsaved == 0 {
-            return Ok(Saved::Before);
+            return Ok(Saved::UpToDate);
         }
         match checkpoint::checkpoint(session, view) {
             Ok(saved) => {
@@ -129,7 +131,7 @@ impl Committer {
         gather: impl FnOnce() -> Vec<Request>,
     ) -> (Vec<Request>, Result<Vec<Outcome>, StoreError>) {
         let replica = Arc::clone(&self.replica);
-        let begun = self.session(&replica, Lock::Wait);
+        let begun = self.session(&replica, IfTaken::Wait);
         let batch = gather();
         let result = begun.and_then(|settled| {
             let (appended, outcomes) = self.decide_and_append(settled, &batch)?;
@@ -142,7 +144,11 @@ impl Committer {
     }
 
     /// Begins a session and gets the files in order.
-    fn session<'a>(&mut self, replica: &'a Replica, lock: Lock) -> Result<Settled<'a>, StoreError> {
+    fn session<'a>(
+        &mut self,
+        replica: &'a Replica,
+        if_taken: IfTaken,
+    ) -> Result<Settled<'a>, StoreError> {
         let mut others = "others keep changing the files";
         for attempt in 0..MAX_SESSIONS {
             if let Some(broken) = &self.broken {
@@ -156,9 +162,9 @@ impl Committer {
                 _ => replica.fresh_to_write(&place)?,
             };
             self.adopt(&view)?;
-            let session = match lock {
-                Lock::Wait => Some(Session::begin(replica, place)?),
-                Lock::Try => Session::try_begin(replica, place)?,
+            let session = match if_taken {
+                IfTaken::Wait => Some(Session::begin(replica, place)?),
+                IfTaken::Try => Session::try_begin(replica, place)?,
             };
             let Some(mut session) = session else {
                 others = "another process keeps the lock";
@@ -191,6 +197,7 @@ impl Committer {
         let synced = fs.sync_data(&journal.open.file);
         let synced = synced.and_then(|()| fs.sync_directory(directory_of(&view.place.journal)));
         if let Err(source) = synced {
+            // As for every sync of the journal, see `checkpoint::sync_journal`.
             return Err(self.give_up(StoreError::NotSaved(failed_sync(&view.place, &source))));
         }
         journal.is_durable_to(view.end);
@@ -213,6 +220,7 @@ impl Committer {
         }
         journal.is_durable_to(after.end);
         journal.adopt();
+        self.unsaved = Some(unsaved_in(after));
         self.replica.publish_after(before, after.clone());
         self.still_counts(appended)
     }
@@ -226,8 +234,8 @@ impl Committer {
     /// Makes sure that what was appended is part of what others read: the journal is at its path, or
     /// what took its place contains the changes.
     fn still_counts(&self, appended: Appended<'_>) -> Result<(), StoreError> {
-        let Appended { place, before, after, journal, _expectation } = appended;
-        drop(_expectation);
+        let Appended { place, before, after, journal, expectation } = appended;
+        drop(expectation);
         let fs = &self.replica.fs;
         if fs.is_at(&journal.open.file, &place.journal).is_ok_and(|is_at| is_at) {
             return Ok(());
@@ -240,8 +248,10 @@ impl Committer {
         let length = |view: &View, event: &Event| {
             view.issues.find(&event.issue.into()).map(|issue| issue.history.len()).ok()
         };
+        let is_kept = |event: &Arc<Event>| length(&view, event) >= length(&after, event);
         let appended = after.recent.since(Some(before.recent.since(None).cursor)).events;
-        if appended.iter().all(|event| length(&view, event) >= length(&after, event)) {
+        // What only this process knows, until it has written it anew, nobody else reads.
+        if view.standing == Standing::Settled && appended.iter().all(is_kept) {
             Ok(())
         } else {
             Err(uncertain(" by one without this change".to_owned()))
@@ -275,7 +285,7 @@ impl Committer {
         let (epoch, durable) = (journal.epoch(), journal.durable());
         let frames = journal::batch(epoch, view.end, view.seq + 1, durable, &events);
         after.end += frames.len() as u64;
-        let _expectation = replica.expect(&journal, after.end);
+        let expectation = replica.expect(&journal, view.end, after.end);
         if let Err(source) = replica.fs.write_at(file, view.end, &frames) {
             let path = &session.place.journal;
             let Err(second) = replica.fs.truncate(file, view.end) else {
@@ -287,7 +297,7 @@ impl Committer {
             return Err(StoreError::Uncertain(text));
         }
         let place = session.place.clone();
-        Ok((Some(Appended { place, before: view, after, journal, _expectation }), outcomes))
+        Ok((Some(Appended { place, before: view, after, journal, expectation }), outcomes))
     }
 }
 
@@ -296,15 +306,14 @@ fn unsaved_in(view: &View) -> Unsaved {
     Unsaved { journal_bytes: view.end, snapshot_bytes }
 }
 
-/// How long `issues.json` is to be left alone; `None` when it need not be.
-fn rest_of(replica: &Replica, view: &View) -> Option<Duration> {
-    let rest = view.rest(replica.fs.now());
-    (!rest.is_zero() && !unsaved_in(view).is_urgent()).then_some(rest)
-}
-
-/// What is said when a sync has failed. The kernel may have dropped what it could not write, and a
-/// second sync would not tell: nothing is tried on this file again.
-fn failed_sync(place: &Place, source: &io::Error) -> String {
-    let path = place.journal.display();
-    format!("the disk failed to save {path} ({source}): restart when it is mended")
+/// Why `issues.json` is not to be written now; `None` when it is.
+fn need_not_save(replica: &Replica, view: &View) -> Option<Saved> {
+    let (rest, unsaved) = (view.rest(replica.fs.now()), unsaved_in(view));
+    if view.unsaved == 0 {
+        Some(Saved::UpToDate)
+    } else if !rest.is_zero() && !unsaved.is_urgent() {
+        Some(Saved::Later(rest, unsaved))
+    } else {
+        None
+    }
 }

@@ -190,8 +190,8 @@ fn saved_by_checkpoint(scan: &Scan, content: Option<Content>) -> Option<(u64, bo
     })
 }
 
-/// Follows the changes over an edited `issues.json`: what somebody deleted stays deleted, and a change
-/// that it contains is not made again.
+/// Follows the changes over an edited `issues.json`: a change that it contains is not made again, and
+/// one of an issue that somebody deleted is dropped.
 fn follow_what_fits(view: &mut View, scan: &Scan) -> Result<(), String> {
     // Up to where the history of each issue is that of the changes so far.
     let mut told: HashMap<IssueId, usize> = HashMap::new();

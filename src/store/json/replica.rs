@@ -8,7 +8,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::Duration;
 
@@ -24,6 +24,7 @@ const SECOND_LOOKS: u32 = 5;
 /// What this process appended and has not synced yet: its own readers do not see it before.
 struct Pending {
     epoch: Hex128,
+    begin: u64,
     end: u64,
 }
 
@@ -32,6 +33,7 @@ type Stamps = (Option<Stamp>, Option<Stamp>);
 
 /// Files that describe no state.
 struct Bad {
+    place: Place,
     stamps: Stamps,
     error: LoadError,
 }
@@ -49,9 +51,6 @@ pub(super) struct Replica {
 }
 
 /// Keeps this process's readers from what it appends, until it is dropped.
-///
-/// While there is one, the published state is that which the batch was decided on, or one that
-/// contains the batch.
 pub(super) struct Expectation<'a>(&'a Replica);
 
 impl Drop for Expectation<'_> {
@@ -109,7 +108,8 @@ impl Replica {
                 return Ok(view);
             }
             let stamps = self.stamps(place)?;
-            if let Some(known) = bad.as_ref().filter(|known| known.stamps == stamps) {
+            if let Some(known) = bad.as_ref().filter(|it| it.stamps == stamps && it.place == *place)
+            {
                 return Err(known.error.clone());
             }
             let found = load::load(&*self.fs, place, self.latest_at(place).as_deref());
@@ -123,7 +123,10 @@ impl Replica {
                 Err(error @ LoadError::Io { .. }) => return Err(error),
                 Err(error @ LoadError::Moving(_)) if is_last => return Err(error),
                 Err(error) if is_last => {
-                    return Err(bad.insert(Bad { stamps, error }).error.clone());
+                    return Err(bad
+                        .insert(Bad { place: place.clone(), stamps, error })
+                        .error
+                        .clone());
                 }
                 found => {
                     thread::sleep(self.second_look_after);
@@ -147,7 +150,11 @@ impl Replica {
         if let Some(view) = self.unchanged(place, Writer)? {
             return Ok(Some(view));
         }
-        let Ok(_catching_up) = self.catching_up.try_lock() else { return Ok(None) };
+        let _catching_up = match self.catching_up.try_lock() {
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Ok(locked) => locked,
+        };
         self.keep_up(place, Writer)
     }
 
@@ -168,9 +175,9 @@ impl Replica {
         }
     }
 
-    /// Keeps this process's readers from what it is about to append up to `end`.
-    pub fn expect(&self, journal: &Journal, end: u64) -> Expectation<'_> {
-        *lock(&self.pending) = Some(Pending { epoch: journal.epoch(), end });
+    /// Keeps this process's readers from what it is about to append between `begin` and `end`.
+    pub fn expect(&self, journal: &Journal, begin: u64, end: u64) -> Expectation<'_> {
+        *lock(&self.pending) = Some(Pending { epoch: journal.epoch(), begin, end });
         Expectation(self)
     }
 
@@ -184,8 +191,21 @@ impl Replica {
         self.latest().filter(|view| *view.place == *place)
     }
 
-    /// Every use of a published state begins with a look at the files, so that it does no harm when a
-    /// reader publishes one that is older than another's.
+    /// Publishes a state that was read on from a known one, unless there is a newer one by now.
+    fn put_if_newer(&self, view: View) -> Arc<View> {
+        let view = Arc::new(view);
+        let mut published = lock(&self.published);
+        let is_older = published.as_ref().is_some_and(|known| {
+            let epoch = |view: &View| view.journal.as_ref().map(|journal| journal.epoch());
+            epoch(known) == epoch(&view) && (view.seq, view.end) < (known.seq, known.end)
+        });
+        if !is_older {
+            *published = Some(Arc::clone(&view));
+        }
+        view
+    }
+
+    /// Publishes a state. Every use of it begins with a look at the files.
     fn put(&self, view: View) -> Arc<View> {
         let view = Arc::new(view);
         *lock(&self.published) = Some(Arc::clone(&view));
@@ -249,7 +269,7 @@ impl Replica {
             }
         }
         let known = is_known(&next, self.stamp(&place.snapshot)?, who);
-        Ok(known.then(|| self.put(next)))
+        Ok(known.then(|| self.put_if_newer(next)))
     }
 
     /// Tells whether whole batches stand behind what is known; for a reader, other than this process's
@@ -261,7 +281,8 @@ impl Replica {
             return Ok(who == Writer && self.is_cut(journal, view)?);
         }
         let is_own = lock(&self.pending).as_ref().is_some_and(|pending| {
-            pending.epoch == journal.epoch() && view.end + bytes.len() as u64 <= pending.end
+            let is_next = (pending.epoch, pending.begin) == (journal.epoch(), view.end);
+            is_next && view.end + bytes.len() as u64 <= pending.end
         });
         if who == Reader && is_own {
             return Ok(false);

@@ -97,7 +97,8 @@ impl Schedule {
     }
 
     /// Takes note that somebody else has made one just before the last changes.
-    pub fn postponed(&mut self, rest: Duration, now: Instant) {
+    pub fn postponed(&mut self, rest: Duration, unsaved: Unsaved, now: Instant) {
+        self.unsaved = unsaved;
         (self.retry_at, self.failures) = (None, 0);
         self.rest_until = Some(now + rest);
     }
@@ -178,6 +179,10 @@ mod tests {
         assert_eq!(schedule.due(), Some(start + Duration::from_secs(40)));
         schedule.nothing_to_save();
         assert_eq!(schedule.due(), None);
+        // What another process has saved is no reason any more, however much it was.
+        schedule.changed(unsaved(4 * MIN_JOURNAL_BYTES + 1), start);
+        schedule.postponed(Duration::from_secs(7), unsaved(1), start);
+        assert_eq!(schedule.due(), Some(start + Duration::from_secs(7)));
     }
 
     #[test]

@@ -165,7 +165,7 @@ impl<'a> Session<'a> {
         fs.replace(temp, &kept).map_err(failed)?;
         fs.sync_directory(directory_of(path)).map_err(failed)?;
         fs.truncate(&journal.open.file, view.end).map_err(failed)?;
-        fs.sync_data(&journal.open.file).map_err(failed)?;
+        checkpoint::sync_journal(self, journal)?;
         tracing::warn!(
             "a process ended while it wrote a change that nobody was told of; its {} bytes are kept in {}",
             torn.len(),

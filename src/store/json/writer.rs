@@ -207,7 +207,7 @@ impl Thread {
             self.tell_whether_broken();
         }
         if self.committer.broken().is_none()
-            && let Some(unsaved) = self.committer.unsaved()
+            && let Some(unsaved) = self.committer.take_unsaved()
         {
             self.schedule.changed(unsaved, Instant::now());
             if self.schedule.due().is_some_and(|due| due <= Instant::now()) {
@@ -228,8 +228,8 @@ impl Thread {
         let now = Instant::now();
         match saved {
             Ok(Saved::Now(took)) => self.schedule.saved(took, now),
-            Ok(Saved::Before) => self.schedule.nothing_to_save(),
-            Ok(Saved::Later(rest)) => self.schedule.postponed(rest, now),
+            Ok(Saved::UpToDate) => self.schedule.nothing_to_save(),
+            Ok(Saved::Later(rest, unsaved)) => self.schedule.postponed(rest, unsaved, now),
             Err(error) => {
                 // The journal has everything; only `issues.json` is older than it should be.
                 tracing::warn!("issues.json is not brought up to date for now: {error}");

@@ -73,7 +73,7 @@ pub struct Contents {
     pub stamp: Stamp,
 }
 
-/// A journal that is open.
+/// A file that is open.
 #[derive(Debug)]
 pub struct OpenFile {
     /// The file.
@@ -247,7 +247,7 @@ pub trait FileSystem: Send + Sync {
     /// 128 random bits.
     fn random(&self) -> u128;
 
-    /// The time, for the names of files that are kept for people.
+    /// The time, to compare with that of files, and for the names of those that are kept for people.
     fn now(&self) -> SystemTime;
 }
 
