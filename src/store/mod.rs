@@ -93,8 +93,8 @@ pub enum StoreError {
     /// What is kept cannot be read; somebody has to repair it, and nothing is overwritten until then.
     #[error("the store cannot be read: {0}")]
     Unreadable(String),
-    /// A part of what is kept is damaged, or was made by a newer version. The rest can be read; nothing changes until somebody has
-    /// looked at it.
+    /// A part of what is kept is damaged, or was made by a newer version. The rest can be read; nothing
+    /// changes until somebody has looked at it.
     #[error("only reads are possible: {0}")]
     Damaged(String),
     /// This process may not change what is kept.
