@@ -1,12 +1,12 @@
 //! An issue's whole life, with the file looked at after every step, and a restart.
 
 use std::fs;
-use std::thread;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::files::{STORE_FILES, issues_in_file, names, stored_issues, wait_for_file};
+use crate::support::files::{
+    STORE_FILES, issues_in_file, names, stored_issues, wait_for_file, wait_for_new_journal,
+};
 use crate::support::{Client, directory};
 
 /// The last history action, the last comment and the status of the only issue on disk.
@@ -99,13 +99,9 @@ fn starting_reading_and_finding_nothing_leave_no_trace_on_disk() {
     assert!(names(directory.path()).is_empty());
     agent.add("t", "bug");
     wait_for_file(directory.path(), |issues| issues.len() == 1);
-    // The new journal is the last that a checkpoint writes.
+    wait_for_new_journal(directory.path());
     let files = || STORE_FILES.map(|name| fs::read(directory.path().join(name)).unwrap());
-    let mut before = files();
-    while before[1].windows(6).any(|words| words == b"filed\"") {
-        thread::sleep(Duration::from_millis(5));
-        before = files();
-    }
+    let before = files();
     agent.call("list_issues", json!({ "status": "created" })).ok();
     agent.call("get_next_review_item", json!({ "agent": "a" })).ok();
     assert!(agent.close().success());

@@ -7,12 +7,10 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::files::{STORE_FILES, issues_in_file, names, stored_issues, wait_for_file};
+use crate::support::files::{
+    STORE_FILES, issues_in_file, names, stored_issues, wait_for_file, wait_for_new_journal,
+};
 use crate::support::{BINARY, Client, ait_through, directory, get};
-
-fn journal_of(directory: &Path) -> String {
-    String::from_utf8(fs::read(directory.join("issues.json.journal")).unwrap()).unwrap()
-}
 
 #[test]
 fn the_file_follows_the_changes_while_they_go_on_and_after_the_last() {
@@ -37,9 +35,7 @@ fn the_file_follows_the_changes_while_they_go_on_and_after_the_last() {
     }
     wait_for_file(directory.path(), |issues| issues.len() == filed);
     // The journal begins anew each time, and holds nothing but its header in the end.
-    while journal_of(directory.path()).lines().count() > 1 {
-        std::thread::yield_now();
-    }
+    wait_for_new_journal(directory.path());
     assert_eq!(names(directory.path()), STORE_FILES);
 }
 

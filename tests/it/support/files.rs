@@ -55,6 +55,17 @@ pub fn wait_for_file(directory: &Path, is_right: impl Fn(&[Value]) -> bool) -> V
     }
 }
 
+/// Waits until the journal holds nothing but its header: a new one is the last that a checkpoint writes.
+#[track_caller]
+pub fn wait_for_new_journal(directory: &Path) {
+    let start = Instant::now();
+    let lines = || fs::read(directory.join("issues.json.journal")).unwrap();
+    while lines().iter().filter(|byte| **byte == b'\n').count() > 1 {
+        assert!(start.elapsed() < PATIENCE, "the journal does not begin anew");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// The names in a directory, sorted.
 pub fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).unwrap();
