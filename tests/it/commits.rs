@@ -1,7 +1,7 @@
 //! How commits of several callers and processes get along: who waits for whom, and for what not.
 
 use std::fs::File;
-use std::sync::{Arc, Barrier};
+use std::sync::Arc;
 use std::time::Duration;
 
 use agent_issue_tracker::store::json::JsonStoreOptions;
@@ -63,21 +63,14 @@ async fn reads_neither_wait_for_a_sync_nor_show_what_it_is_for() {
     let (directory, disk) = (directory(), Disk::new(Neglect::Nothing));
     let store = open(directory.path(), &disk);
     store.apply(add(), now()).await.unwrap();
-    let (syncing, goes_on) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
-    let barriers = (Arc::clone(&syncing), Arc::clone(&goes_on));
-    disk.hook(move |call| {
-        if call == "sync_data" {
-            barriers.0.wait();
-            barriers.1.wait();
-        }
-    });
+    let pause = disk.pause_at(&["sync_data"]);
     let change = store.apply(add(), now());
     let reading = async {
-        tokio::task::spawn_blocking(move || syncing.wait()).await.unwrap();
+        pause.reached().await;
         assert_eq!(store.counts().await.unwrap().total(), 1, "shown before it is durable");
         // Whoever reads through another process may see it, as documented.
         assert_eq!(stored_issues(directory.path()).len(), 2);
-        tokio::task::spawn_blocking(move || goes_on.wait()).await.unwrap();
+        pause.end().await;
     };
     let (changed, ()) = tokio::join!(change, reading);
     changed.unwrap();
@@ -94,18 +87,9 @@ async fn two_processes_with_two_lock_files_do_not_write_at_once() {
         (open(directory.path(), &disk), open(directory.path(), &Disk::beside(&disk)));
     one.apply(add(), now()).await.unwrap();
     other.apply(add(), now()).await.unwrap();
-    let (writing, goes_on) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
-    let mut barriers = Some((Arc::clone(&writing), Arc::clone(&goes_on)));
-    disk.hook(move |call| {
-        if call == "write_at"
-            && let Some((writing, goes_on)) = barriers.take()
-        {
-            writing.wait();
-            goes_on.wait();
-        }
-    });
+    let pause = disk.pause_at(&["write_at"]);
     let first = tokio::spawn(async move { one.apply(add(), now()).await });
-    tokio::task::spawn_blocking(move || writing.wait()).await.unwrap();
+    pause.reached().await;
     std::fs::remove_file(directory.path().join("issues.json.lock")).unwrap();
     let journal = || std::fs::read(directory.path().join("issues.json.journal")).unwrap();
     let before = journal();
@@ -114,7 +98,7 @@ async fn two_processes_with_two_lock_files_do_not_write_at_once() {
     let early = tokio::time::timeout(Duration::from_millis(150), &mut second).await;
     assert!(early.is_err(), "{early:?}");
     assert_eq!(journal(), before);
-    tokio::task::spawn_blocking(move || goes_on.wait()).await.unwrap();
+    pause.end().await;
     first.await.unwrap().unwrap();
     second.await.unwrap();
     assert_eq!(stored_issues(directory.path()).len(), 4);
@@ -128,21 +112,12 @@ async fn two_processes_with_two_lock_files_do_not_begin_two_journals() {
     // Cleaning would take the file away that the one is about to put in place.
     let (one, other) =
         (open(directory.path(), &disk), open(directory.path(), &Disk::beside(&disk)));
-    let (beginning, goes_on) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
-    let mut barriers = Some((Arc::clone(&beginning), Arc::clone(&goes_on)));
-    disk.hook(move |call| {
-        if matches!(call, "place" | "replace")
-            && let Some((beginning, goes_on)) = barriers.take()
-        {
-            beginning.wait();
-            goes_on.wait();
-        }
-    });
+    let pause = disk.pause_at(&["place", "replace"]);
     let first = tokio::spawn(async move { one.apply(add(), now()).await });
-    tokio::task::spawn_blocking(move || beginning.wait()).await.unwrap();
+    pause.reached().await;
     std::fs::remove_file(directory.path().join("issues.json.lock")).unwrap();
     other.apply(add(), now()).await.unwrap();
-    tokio::task::spawn_blocking(move || goes_on.wait()).await.unwrap();
+    pause.end().await;
     first.await.unwrap().unwrap();
     assert_eq!(stored_issues(directory.path()).len(), 2);
 }
@@ -157,24 +132,15 @@ async fn a_change_between_the_look_and_the_claim_of_another_is_kept() {
         let (one, other) =
             (open(directory.path(), &disk), open(directory.path(), &Disk::beside(&disk)));
         one.apply(add(), now()).await.unwrap();
-        let (claiming, goes_on) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
-        let mut barriers = Some((Arc::clone(&claiming), Arc::clone(&goes_on)));
-        disk.hook(move |call| {
-            if call == "claim"
-                && let Some((claiming, goes_on)) = barriers.take()
-            {
-                claiming.wait();
-                goes_on.wait();
-            }
-        });
+        let pause = disk.pause_at(&["claim"]);
         let first = tokio::spawn(async move { one.apply(add(), now()).await });
-        tokio::task::spawn_blocking(move || claiming.wait()).await.unwrap();
+        pause.reached().await;
         std::fs::remove_file(directory.path().join("issues.json.lock")).unwrap();
         other.apply(add(), now()).await.unwrap();
         if checkpoint {
             other.close().await;
         }
-        tokio::task::spawn_blocking(move || goes_on.wait()).await.unwrap();
+        pause.end().await;
         first.await.unwrap().unwrap();
         assert_eq!(stored_issues(directory.path()).len(), 3, "{checkpoint}");
     }

@@ -117,7 +117,7 @@ impl Replica {
             match found {
                 Ok(view) if is_last || view.standing.is_sound() => {
                     *bad = None;
-                    return Ok(self.put(view));
+                    return Ok(self.publish(view));
                 }
                 // Not a property of the content: another try may go well.
                 Err(error @ LoadError::Io { .. }) => return Err(error),
@@ -136,7 +136,7 @@ impl Replica {
                         && self.stamps(place)? == stamps
                     {
                         *bad = None;
-                        return Ok(self.put(view));
+                        return Ok(self.publish(view));
                     }
                 }
             }
@@ -156,11 +156,6 @@ impl Replica {
             Ok(locked) => locked,
         };
         self.keep_up(place, Writer)
-    }
-
-    /// Publishes a state that was made under the lock of a commit.
-    pub fn publish(&self, view: View) -> Arc<View> {
-        self.put(view)
     }
 
     /// Publishes what became of `before`, unless somebody who read it from the journal was faster.
@@ -192,7 +187,7 @@ impl Replica {
     }
 
     /// Publishes a state that was read on from a known one, unless there is a newer one by now.
-    fn put_if_newer(&self, view: View) -> Arc<View> {
+    fn publish_if_newer(&self, view: View) -> Arc<View> {
         let view = Arc::new(view);
         let mut published = lock(&self.published);
         let is_older = published.as_ref().is_some_and(|known| {
@@ -206,7 +201,7 @@ impl Replica {
     }
 
     /// Publishes a state. Every use of it begins with a look at the files.
-    fn put(&self, view: View) -> Arc<View> {
+    pub fn publish(&self, view: View) -> Arc<View> {
         let view = Arc::new(view);
         *lock(&self.published) = Some(Arc::clone(&view));
         view
@@ -269,7 +264,7 @@ impl Replica {
             }
         }
         let known = is_known(&next, self.stamp(&place.snapshot)?, who);
-        Ok(known.then(|| self.put_if_newer(next)))
+        Ok(known.then(|| self.publish_if_newer(next)))
     }
 
     /// Tells whether whole batches stand behind what is known; for a reader, other than this process's

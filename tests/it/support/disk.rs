@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 use std::time::SystemTime;
 
 use agent_issue_tracker::store::json::fs::{
@@ -70,6 +70,29 @@ pub struct Disk {
     pub halved: AtomicUsize,
 }
 
+/// A process that waits at a call.
+pub struct Pause {
+    reached: Arc<Barrier>,
+    end: Arc<Barrier>,
+}
+
+impl Pause {
+    /// Waits until the process has come to the call.
+    pub async fn reached(&self) {
+        meet(&self.reached).await;
+    }
+
+    /// Lets it go on.
+    pub async fn end(self) {
+        meet(&self.end).await;
+    }
+}
+
+async fn meet(barrier: &Arc<Barrier>) {
+    let barrier = Arc::clone(barrier);
+    tokio::task::spawn_blocking(move || barrier.wait()).await.unwrap();
+}
+
 impl Disk {
     pub fn new(neglect: Neglect) -> Arc<Self> {
         Arc::new(Self { neglect, last_call: usize::MAX.into(), ..Self::default() })
@@ -108,6 +131,21 @@ impl Disk {
     /// Calls `hook` before every call.
     pub fn hook(&self, hook: impl FnMut(&'static str) + Send + 'static) {
         *self.hook.lock().unwrap() = Some(Box::new(hook));
+    }
+
+    /// Lets the process wait at the first of these calls.
+    pub fn pause_at(&self, calls: &'static [&'static str]) -> Pause {
+        let pause = Pause { reached: Arc::new(Barrier::new(2)), end: Arc::new(Barrier::new(2)) };
+        let mut barriers = Some((Arc::clone(&pause.reached), Arc::clone(&pause.end)));
+        self.hook(move |call| {
+            if calls.contains(&call)
+                && let Some((reached, end)) = barriers.take()
+            {
+                reached.wait();
+                end.wait();
+            }
+        });
+        pause
     }
 
     /// Everything that changed the disk so far.
