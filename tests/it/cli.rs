@@ -140,7 +140,9 @@ fn in_a_terminal_the_pages_are_served_and_the_way_to_connect_is_told() {
     }
     let directory = directory();
     let mut command = Command::new("script");
-    command.args(["-qefc", env!("CARGO_BIN_EXE_ait"), "/dev/null"]);
+    // Not every shell makes way for its last command; one that stays would die of Ctrl-C itself.
+    let program = concat!("exec '", env!("CARGO_BIN_EXE_ait"), "'");
+    command.args(["-qefc", program, "/dev/null"]);
     command.current_dir(directory.path()).env("PORT", "0").env_remove("ISSUES_FILE");
     command.env_remove("RUST_LOG").stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
