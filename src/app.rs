@@ -7,17 +7,22 @@ use std::time::Duration;
 use std::{env, io};
 
 use anyhow::{Context, Result};
+use futures::FutureExt;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
+use crate::http::{self, Limits, guarded};
+use crate::mcp::http::{Ending, HttpOptions};
 use crate::mcp::{self, McpServer};
 use crate::store::JsonStore;
 use crate::tracker::Tracker;
 use crate::web;
 
-/// How long pages and changes that are under way, and the last writing of the file, may take to end.
+/// How long requests that are under way may go on by themselves.
+const GRACE: Duration = Duration::from_millis(400);
+/// How long the last answers and the last writing of the file may take after that.
 const LAST_WORK: Duration = Duration::from_millis(500);
 /// How long the store may take to say, in the end, whether it can be read.
 const LAST_LOOK: Duration = Duration::from_millis(200);
@@ -34,42 +39,41 @@ pub async fn run(config: Config) -> Result<()> {
     let shutdown = CancellationToken::new();
     cancel_on_signal(shutdown.clone())?;
     if config.serve_only || io::stdin().is_terminal() {
-        serve_pages(&config, tracker, shutdown).await
+        serve_http(&config, tracker, shutdown).await
     } else {
         serve_agent(&config, tracker, shutdown).await
     }
 }
 
-/// Serves the pages alone, for people and service managers. What is wrong is wrong at once.
-async fn serve_pages(config: &Config, tracker: Tracker, shutdown: CancellationToken) -> Result<()> {
+/// Serves HTTP alone, for people, service managers and agents that connect by URL. What is wrong is
+/// wrong at once.
+async fn serve_http(config: &Config, tracker: Tracker, shutdown: CancellationToken) -> Result<()> {
     tracker.counts().await?;
     if let Err(error) = tracker.check().await {
         tracing::error!("{error}");
     }
-    let listener = listen(config.port).await?;
-    let port = listener.local_addr()?.port();
-    tracing::info!("pages: http://localhost:{port}");
+    let http = HttpSide::start(config, &tracker).await?;
     if !config.serve_only {
         let program = env::current_exe().unwrap_or_else(|_| "ait".into());
         tracing::info!(
-            "connect an agent: claude mcp add issues -- {} (or any MCP client: command {0:?}, no \
-             arguments); press Ctrl-C to end",
-            program.display(),
+            "connect an agent: claude mcp add --transport http issues {url}, or any MCP client, by \
+             that URL; or let the client start the tracker itself: claude mcp add issues -- {program} \
+             (no arguments); press Ctrl-C to end",
+            url = http.url(),
+            program = program.display(),
         );
     }
-    let mut pages = tokio::spawn(web::serve(listener, tracker.clone(), shutdown.clone()));
-    tokio::select! {
-        () = shutdown.cancelled() => {}
-        ended = &mut pages => return Ok(ended??),
-    }
-    end(&tracker, pages).await;
+    shutdown.cancelled().await;
+    http.end(&tracker).await;
     Ok(())
 }
 
-/// Serves an agent on stdin and stdout, and the pages beside it as far as that is possible.
+/// Serves an agent on stdin and stdout, and HTTP beside it as far as that is possible.
 async fn serve_agent(config: &Config, tracker: Tracker, shutdown: CancellationToken) -> Result<()> {
-    let ending = shutdown.child_token();
-    let pages = tokio::spawn(pages_beside(config.port, tracker.clone(), ending.clone()));
+    let http = tokio::spawn({
+        let (config, tracker) = (config.clone(), tracker.clone());
+        async move { HttpSide::start(&config, &tracker).await }
+    });
     // The file is read while the client introduces itself; what is wrong with it is logged early.
     tokio::spawn({
         let tracker = tracker.clone();
@@ -79,10 +83,18 @@ async fn serve_agent(config: &Config, tracker: Tracker, shutdown: CancellationTo
             }
         }
     });
+    // A port that is taken is no reason to stop serving the agent.
+    let http = tokio::spawn(async move {
+        let started = http.await.map_err(anyhow::Error::from).flatten();
+        started.inspect_err(|error| tracing::warn!("no pages from this process: {error:#}")).ok()
+    });
     let (input, output) = rmcp::transport::io::stdio_pipes();
     let served = mcp::stdio::serve(McpServer::new(tracker.clone()), input, output, shutdown).await;
-    ending.cancel();
-    end(&tracker, pages).await;
+    // One that has not found out by now whether it has a port has nothing under way.
+    match http.now_or_never() {
+        Some(Ok(Some(http))) => http.end(&tracker).await,
+        _ => last_work(tracker.close()).await,
+    }
     served?;
     // A store that is still being read is not called bad.
     if let Ok(Err(error)) = tokio::time::timeout(LAST_LOOK, tracker.check()).await {
@@ -91,15 +103,56 @@ async fn serve_agent(config: &Config, tracker: Tracker, shutdown: CancellationTo
     Ok(())
 }
 
-/// Serves the pages until `shutdown`; a port that is taken is no reason to stop serving the agent.
-async fn pages_beside(port: u16, tracker: Tracker, shutdown: CancellationToken) {
-    let served = async {
-        let listener = listen(port).await?;
-        tracing::info!("pages: http://localhost:{}", listener.local_addr()?.port());
-        anyhow::Ok(web::serve(listener, tracker, shutdown).await?)
-    };
-    if let Err(error) = served.await {
-        tracing::warn!("no pages from this process: {error:#}");
+/// The web side while it runs.
+struct HttpSide {
+    port: u16,
+    ending: Ending,
+    connections: JoinHandle<()>,
+}
+
+impl HttpSide {
+    /// Takes the port and begins to serve pages, probes and agents on it.
+    async fn start(config: &Config, tracker: &Tracker) -> Result<Self> {
+        let listener = listen(config.port).await?;
+        let port = listener.local_addr()?.port();
+        let ending = Ending::default();
+        let origins = config.access.origins().to_vec();
+        let options = HttpOptions { origins, ..HttpOptions::default() };
+        let server = McpServer::new(tracker.clone());
+        let agents = mcp::http::routes(server, tracker.store_id().await, options, ending.clone());
+        let routes = guarded(web::router(tracker.clone()).merge(agents), config.access.clone());
+        let limits = Limits::default();
+        let connections = http::serve(listener, routes, limits, ending.streams.clone());
+        let connections = tokio::spawn(connections);
+        tracing::info!("pages: http://localhost:{port}");
+        Ok(Self { port, ending, connections })
+    }
+
+    /// The address for agents.
+    fn url(&self) -> String {
+        format!("http://localhost:{}{}", self.port, mcp::http::PATH)
+    }
+
+    /// Takes no more requests, and lets those that are under way end: first by themselves; then the
+    /// ones that wait for another process are withdrawn, and answered so.
+    async fn end(mut self, tracker: &Tracker) {
+        self.ending.streams.cancel();
+        let by_themselves = tokio::time::timeout(GRACE, &mut self.connections).await.is_ok();
+        last_work(async {
+            tracker.close().await;
+            if !by_themselves {
+                let _cut_off_if_too_slow = self.connections.await;
+            }
+        })
+        .await;
+        self.ending.all.cancel();
+    }
+}
+
+/// Gives the last work a moment; a change that does not end in it is not answered.
+async fn last_work(work: impl Future<Output = ()>) {
+    if tokio::time::timeout(LAST_WORK, work).await.is_err() {
+        tracing::debug!("ended before everything that was under way");
     }
 }
 
@@ -112,15 +165,6 @@ async fn listen(port: u16) -> Result<TcpListener> {
             })
         }
         bound => bound.with_context(|| format!("cannot listen on 127.0.0.1:{port}")),
-    }
-}
-
-/// Lets pages and changes that are under way end, for a moment.
-async fn end<T>(tracker: &Tracker, pages: JoinHandle<T>) {
-    let work = async { tokio::join!(tracker.close(), pages) };
-    // A page that does not end in time is cut off; a change is not answered then.
-    if tokio::time::timeout(LAST_WORK, work).await.is_err() {
-        tracing::debug!("ended before all pages and changes that were under way");
     }
 }
 

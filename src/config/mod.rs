@@ -6,8 +6,11 @@ pub mod location;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use clap::{Parser, Subcommand};
+
+use crate::http::{Access, AllowedHost, AllowedOrigin, BadHost, BadOrigin};
 
 pub use location::Location;
 
@@ -22,25 +25,37 @@ pub const DEFAULT_PORT: u16 = 3000;
     about = "One shared issue queue for a team of coding agents",
     long_about = "One shared issue queue for a team of coding agents.\n\n\
         Without a command, ait speaks MCP on stdin and stdout, which is how coding agents start it, \
-        and shows the queue on a web page. Started in a terminal it serves the page alone and says \
-        how to connect an agent.",
+        and over HTTP at /mcp, and shows the queue on a web page. Started in a terminal it serves HTTP \
+        alone and says how to connect an agent.",
     after_help = "Environment:\n  \
-        ISSUES_FILE  the store, unless --file is given\n  \
-        PORT         the port of the page, unless --port is given\n  \
-        RUST_LOG     what is logged on stderr [default: info]\n\n\
+        ISSUES_FILE       the store, unless --file is given\n  \
+        PORT              the port of the page, unless --port is given\n  \
+        AIT_ALLOW_HOST    more hosts, separated by commas\n  \
+        AIT_ALLOW_ORIGIN  more origins, separated by commas\n  \
+        RUST_LOG          what is logged on stderr [default: info]\n\n\
         Examples:\n  \
         ait                               in a terminal: the page on http://localhost:3000\n  \
-        ait serve --port 8080             the page alone, for a service manager or a container\n  \
-        claude mcp add issues -- ait      connect Claude Code"
+        ait serve --port 8080             HTTP alone, for a service manager or a container\n  \
+        claude mcp add issues -- ait      connect Claude Code, which starts ait itself\n  \
+        claude mcp add --transport http issues http://localhost:3000/mcp\n                                    \
+        connect Claude Code to the ait that runs"
 )]
 pub struct Arguments {
     /// The store [default: issues.json of this repository, else of this directory]
     #[arg(long, value_name = "PATH", global = true)]
     pub file: Option<PathBuf>,
 
-    /// The port of the web page on 127.0.0.1; 0 takes a free one [default: 3000]
+    /// The port of the web page and of /mcp on 127.0.0.1; 0 takes a free one [default: 3000]
     #[arg(long, value_name = "PORT", global = true)]
     pub port: Option<u16>,
+
+    /// Answer under this name too, such as the one of a reverse proxy; may be repeated
+    #[arg(long, value_name = "HOST[:PORT]", global = true)]
+    pub allow_host: Vec<AllowedHost>,
+
+    /// Let pages of this origin use /mcp, such as http://localhost:6274; may be repeated
+    #[arg(long, value_name = "ORIGIN", global = true)]
+    pub allow_origin: Vec<AllowedOrigin>,
 
     /// What to do instead of serving an agent on stdin and stdout
     #[command(subcommand)]
@@ -50,7 +65,7 @@ pub struct Arguments {
 /// The commands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Subcommand)]
 pub enum Subcommands {
-    /// Serve the web page and the health probe alone, until a signal comes
+    /// Serve HTTP alone - the web page, the probes and /mcp - until a signal comes
     Serve,
 }
 
@@ -61,8 +76,10 @@ pub struct Config {
     pub location: Location,
     /// The port of the web side; 0 for one that the system picks.
     pub port: u16,
-    /// Whether the web side is to be served alone.
+    /// Whether HTTP is to be served alone.
     pub serve_only: bool,
+    /// Who may use the web side.
+    pub access: Access,
 }
 
 /// A setting that cannot be used.
@@ -76,6 +93,12 @@ pub enum ConfigError {
         /// What it is set to.
         given: String,
     },
+    /// The environment names a host that is none.
+    #[error("AIT_ALLOW_HOST: {0}")]
+    BadHost(#[from] BadHost),
+    /// The environment names an origin that is none.
+    #[error("AIT_ALLOW_ORIGIN: {0}")]
+    BadOrigin(#[from] BadOrigin),
 }
 
 impl Config {
@@ -108,7 +131,23 @@ impl Config {
             (None, None) => DEFAULT_PORT,
         };
         let serve_only = arguments.command == Some(Subcommands::Serve);
-        Ok(Self { location, port, serve_only })
+        let hosts = listed(&arguments.allow_host, variable("AIT_ALLOW_HOST"))?;
+        let origins = listed(&arguments.allow_origin, variable("AIT_ALLOW_ORIGIN"))?;
+        Ok(Self { location, port, serve_only, access: Access::new(hosts, origins) })
+    }
+}
+
+/// What the command line lists, or else the environment, with commas between.
+fn listed<T: Clone + FromStr>(given: &[T], variable: Option<OsString>) -> Result<Vec<T>, T::Err> {
+    match variable {
+        Some(list) if given.is_empty() => list
+            .to_string_lossy()
+            .split(',')
+            .map(str::trim)
+            .filter(|item| !item.is_empty())
+            .map(str::parse)
+            .collect(),
+        _ => Ok(given.to_vec()),
     }
 }
 
@@ -136,6 +175,27 @@ mod tests {
         let neither = config(&["serve"], &[("ISSUES_FILE", ""), ("PORT", "")]).unwrap();
         assert_eq!(neither.location.path, Path::new("/nowhere/issues.json"));
         assert_eq!((neither.port, neither.serve_only), (DEFAULT_PORT, true));
+    }
+
+    #[test]
+    fn hosts_and_origins_are_listed_by_repeated_flags_or_with_commas() {
+        let access = |hosts: &[&str], origins: &[&str]| {
+            let hosts = hosts.iter().map(|host| host.parse().unwrap()).collect();
+            Access::new(hosts, origins.iter().map(|origin| origin.parse().unwrap()).collect())
+        };
+        let variables = [
+            ("AIT_ALLOW_HOST", "a.example, b.example:8443,"),
+            ("AIT_ALLOW_ORIGIN", "https://a.example"),
+        ];
+        let expected = access(&["a.example", "b.example:8443"], &["https://a.example"]);
+        assert_eq!(config(&[], &variables).unwrap().access, expected);
+        let line = ["serve", "--allow-host", "c.example", "--allow-host", "d.example"];
+        let expected = access(&["c.example", "d.example"], &["https://a.example"]);
+        assert_eq!(config(&line, &variables).unwrap().access, expected);
+        for name in ["AIT_ALLOW_HOST", "AIT_ALLOW_ORIGIN"] {
+            let text = config(&[], &[(name, "a b")]).unwrap_err().to_string();
+            assert!(text.contains(name) && text.contains("\"a b\""), "{text}");
+        }
     }
 
     #[test]

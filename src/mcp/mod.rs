@@ -3,6 +3,7 @@
 //! Knows the tracker and the domain; no HTML, and nothing of how issues are kept.
 
 mod arguments;
+pub mod http;
 mod result;
 mod schema;
 pub mod server;

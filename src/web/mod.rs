@@ -8,42 +8,16 @@ mod pages;
 mod port_owner;
 mod span;
 
-use std::io;
-
 use axum::Router;
 use axum::extract::Request;
-use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::http::{Method, StatusCode, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use axum::serve::ListenerExt;
-use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
-use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::tracker::Tracker;
 
 pub use port_owner::port_owner;
-
-/// What every response says besides its content.
-///
-/// Pages load nothing but the style sheet and the icon of this server, are not shown in frames, and
-/// tell nobody where a link was followed.
-const HEADERS: [(HeaderName, HeaderValue); 5] = [
-    (
-        header::SERVER,
-        HeaderValue::from_static(concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"))),
-    ),
-    (
-        header::CONTENT_SECURITY_POLICY,
-        HeaderValue::from_static(
-            "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-        ),
-    ),
-    (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-    (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
-    (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
-];
 
 /// The routes.
 pub fn router(tracker: Tracker) -> Router {
@@ -55,27 +29,6 @@ pub fn router(tracker: Tracker) -> Router {
         .fallback(pages::not_found::page)
         .with_state(tracker)
         .layer(from_fn(only_reading))
-        .layer(CatchPanicLayer::new())
-        .layer(from_fn(add_headers))
-}
-
-/// Serves the pages until `shutdown`, and lets requests that are under way end.
-///
-/// # Errors
-///
-/// The listener fails for good.
-pub async fn serve(
-    listener: TcpListener,
-    tracker: Tracker,
-    shutdown: CancellationToken,
-) -> io::Result<()> {
-    // Small answers on a kept connection would wait 40 ms for the other side's acknowledgement.
-    let listener = listener.tap_io(|stream| {
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!("cannot set TCP_NODELAY: {error}");
-        }
-    });
-    axum::serve(listener, router(tracker)).with_graceful_shutdown(shutdown.cancelled_owned()).await
 }
 
 async fn only_reading(request: Request, next: Next) -> Response {
@@ -84,10 +37,4 @@ async fn only_reading(request: Request, next: Next) -> Response {
     }
     let text = "These pages only read: use GET or HEAD. Issues are changed through MCP.\n";
     (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "GET, HEAD")], text).into_response()
-}
-
-async fn add_headers(request: Request, next: Next) -> Response {
-    let mut response = next.run(request).await;
-    response.headers_mut().extend(HEADERS);
-    response
 }

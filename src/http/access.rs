@@ -1,0 +1,279 @@
+//! Who may ask: under which names the server answers, and to pages of which origins.
+//!
+//! A browser sends requests to this machine on behalf of any page that it shows. A page that a foreign
+//! name serves can have that name lead to 127.0.0.1 (DNS rebinding); its requests carry the foreign name in
+//! `Host`. Requests of a page to another origin carry its own in `Origin` (RFC 6454). Both are checked
+//! on every route, as the MCP specification demands of servers on the local machine.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+/// The names of this machine for itself.
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+/// How much of a refused value is repeated.
+const SHOWN_BYTES: usize = 100;
+
+/// The names and origins to which the server answers.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Access {
+    hosts: Vec<AllowedHost>,
+    origins: Vec<AllowedOrigin>,
+}
+
+impl Access {
+    /// Answers under `localhost`, `127.0.0.1` and `[::1]` and the names given, to programs, to its own
+    /// pages, and to pages of the origins given.
+    pub fn new(hosts: Vec<AllowedHost>, origins: Vec<AllowedOrigin>) -> Self {
+        Self { hosts, origins }
+    }
+
+    /// The origins, besides its own, whose pages may read what the server answers.
+    pub fn origins(&self) -> &[AllowedOrigin] {
+        &self.origins
+    }
+
+    fn allows_host(&self, authority: &Authority) -> bool {
+        let host = authority.host();
+        LOOPBACK.iter().any(|name| name.eq_ignore_ascii_case(host))
+            || self.hosts.iter().any(|allowed| {
+                let port = allowed.port.is_none_or(|port| authority.port_u16() == Some(port));
+                allowed.name.eq_ignore_ascii_case(host) && port
+            })
+    }
+
+    /// Tells whether a request under a name of this server may come from a page of an origin: one of
+    /// this server itself under that name, or one that was allowed.
+    fn allows_origin(&self, origin: &AllowedOrigin, host: &Authority) -> bool {
+        let port = host.port_u16().or(default_port(&origin.scheme));
+        let same = origin.name.eq_ignore_ascii_case(host.host()) && origin.port == port;
+        same || self.origins.contains(origin)
+    }
+}
+
+/// A name under which the server is reached, for one port or for all.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AllowedHost {
+    name: String,
+    port: Option<u16>,
+}
+
+/// A name that is none.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0:?} is not a host: give a name such as tracker.example or tracker.example:8443")]
+pub struct BadHost(String);
+
+impl FromStr for AllowedHost {
+    type Err = BadHost;
+
+    fn from_str(text: &str) -> Result<Self, BadHost> {
+        let bad = || BadHost(text.to_owned());
+        let authority = host_of(text.trim()).ok_or_else(bad)?;
+        Ok(Self { name: authority.host().to_ascii_lowercase(), port: authority.port_u16() })
+    }
+}
+
+/// The origin of a page: scheme, host and port, as RFC 6454 writes it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AllowedOrigin {
+    scheme: String,
+    name: String,
+    /// `None` only for schemes without a port of their own.
+    port: Option<u16>,
+}
+
+/// An origin that is none.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "{0:?} is not an origin: give scheme and host without a path, such as https://app.example or \
+     http://localhost:6274"
+)]
+pub struct BadOrigin(String);
+
+impl FromStr for AllowedOrigin {
+    type Err = BadOrigin;
+
+    fn from_str(text: &str) -> Result<Self, BadOrigin> {
+        let bad = || BadOrigin(text.to_owned());
+        let (scheme, rest) = text.trim().split_once("://").ok_or_else(bad)?;
+        let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+            && scheme.chars().all(|it| it.is_ascii_alphanumeric() || "+-.".contains(it));
+        let authority = host_of(rest).filter(|_| is_scheme).ok_or_else(bad)?;
+        let scheme = scheme.to_ascii_lowercase();
+        let port = authority.port_u16().or(default_port(&scheme));
+        Ok(Self { scheme, name: authority.host().to_ascii_lowercase(), port })
+    }
+}
+
+impl fmt::Display for AllowedOrigin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}://{}", self.scheme, self.name)?;
+        match self.port {
+            Some(port) if default_port(&self.scheme) != Some(port) => write!(formatter, ":{port}"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A host with or without a port, and nothing else.
+fn host_of(text: &str) -> Option<Authority> {
+    let authority: Authority = text.parse().ok()?;
+    let after = authority.as_str().strip_prefix(authority.host())?;
+    let is_port = after.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok());
+    let is_host = !authority.host().is_empty() && (after.is_empty() || is_port);
+    is_host.then_some(authority)
+}
+
+fn default_port(scheme: &str) -> Option<u16> {
+    match scheme {
+        "http" => Some(80),
+        "https" => Some(443),
+        _ => None,
+    }
+}
+
+/// Lets a request through that comes under a name of this server and from no foreign page.
+pub(super) async fn check(
+    State(access): State<Arc<Access>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    match access.refusal(request.uri(), request.headers()) {
+        None => next.run(request).await,
+        Some((status, text)) => {
+            tracing::debug!("refused: {text}");
+            (status, text + "\n").into_response()
+        }
+    }
+}
+
+impl Access {
+    fn refusal(&self, uri: &Uri, headers: &HeaderMap) -> Option<(StatusCode, String)> {
+        let mut hosts = headers.get_all(header::HOST).iter();
+        let (Some(given), None) = (hosts.next(), hosts.next()) else {
+            let text = "a request must have one Host header, such as Host: localhost";
+            return Some((StatusCode::BAD_REQUEST, text.to_owned()));
+        };
+        let foreign = |name: &str| {
+            let name = shown(name.as_bytes());
+            let text = format!(
+                "this server does not answer as {name}: open it as localhost, or start it with \
+                 --allow-host and that name if it is yours"
+            );
+            Some((StatusCode::FORBIDDEN, text))
+        };
+        let Some(host) = given.to_str().ok().and_then(host_of) else {
+            return foreign(&String::from_utf8_lossy(given.as_bytes()));
+        };
+        // A request to a proxy names the host in its first line too.
+        for authority in std::iter::once(&host).chain(uri.authority()) {
+            if !self.allows_host(authority) {
+                return foreign(authority.as_str());
+            }
+        }
+        let foreign_origin = headers.get_all(header::ORIGIN).iter().find(|given| {
+            let origin = given.to_str().ok().and_then(|given| given.parse().ok());
+            !origin.is_some_and(|origin| self.allows_origin(&origin, &host))
+        })?;
+        let text = format!(
+            "pages of {} may not use this server: start it with --allow-origin and that origin if \
+             they may",
+            shown(foreign_origin.as_bytes())
+        );
+        Some((StatusCode::FORBIDDEN, text))
+    }
+}
+
+/// The beginning of a value, fit to be printed.
+fn shown(value: &[u8]) -> String {
+    let end = value.len().min(SHOWN_BYTES);
+    format!("{:?}", String::from_utf8_lossy(&value[..end]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(access: &Access, uri: &str, headers: &[(&str, &str)]) -> Option<u16> {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            let name: header::HeaderName = name.parse().unwrap();
+            map.append(name, value.parse().unwrap());
+        }
+        access.refusal(&uri.parse().unwrap(), &map).map(|(status, _)| status.as_u16())
+    }
+
+    #[test]
+    fn only_names_of_this_server_and_its_own_pages_get_through() {
+        let own = Access::default();
+        let more = Access::new(
+            vec!["Tracker.example".parse().unwrap(), "other.example:8443".parse().unwrap()],
+            vec!["http://localhost:6274".parse().unwrap(), "https://app.example".parse().unwrap()],
+        );
+        let cases: [(&[(&str, &str)], Option<u16>, Option<u16>); 26] = [
+            (&[("host", "localhost")], None, None),
+            (&[("host", "LOCALHOST:3000")], None, None),
+            (&[("host", "127.0.0.1:3000")], None, None),
+            (&[("host", "[::1]:3000")], None, None),
+            (&[], Some(400), Some(400)),
+            (&[("host", "localhost"), ("host", "localhost")], Some(400), Some(400)),
+            (&[("host", "evil.example")], Some(403), Some(403)),
+            (&[("host", "localhost.evil.example")], Some(403), Some(403)),
+            (&[("host", "evil.example@localhost")], Some(403), Some(403)),
+            (&[("host", "localhost@evil.example")], Some(403), Some(403)),
+            (&[("host", "localhost:port")], Some(403), Some(403)),
+            (&[("host", "localhost:99999")], Some(403), Some(403)),
+            (&[("host", "")], Some(403), Some(403)),
+            (&[("host", "tracker.example")], Some(403), None),
+            (&[("host", "TRACKER.example:9")], Some(403), None),
+            (&[("host", "other.example:8443")], Some(403), None),
+            (&[("host", "other.example")], Some(403), Some(403)),
+            (&[("host", "localhost:3000"), ("origin", "http://localhost:3000")], None, None),
+            (&[("host", "localhost:3000"), ("origin", "http://localhost:6274")], Some(403), None),
+            (
+                &[("host", "localhost:3000"), ("origin", "http://127.0.0.1:3000")],
+                Some(403),
+                Some(403),
+            ),
+            (&[("host", "localhost:3000"), ("origin", "https://app.example")], Some(403), None),
+            (&[("host", "localhost:3000"), ("origin", "https://app.example:443")], Some(403), None),
+            (&[("host", "localhost:3000"), ("origin", "http://app.example")], Some(403), Some(403)),
+            (&[("host", "localhost:3000"), ("origin", "null")], Some(403), Some(403)),
+            (&[("host", "localhost"), ("origin", "http://localhost")], None, None),
+            (
+                &[("host", "tracker.example"), ("origin", "https://tracker.example")],
+                Some(403),
+                None,
+            ),
+        ];
+        for (headers, by_default, with_more) in cases {
+            assert_eq!(refused(&own, "/", headers), by_default, "{headers:?}");
+            assert_eq!(refused(&more, "/", headers), with_more, "{headers:?}");
+        }
+        let twice = [("host", "localhost"), ("origin", "http://localhost"), ("origin", "null")];
+        assert_eq!(refused(&own, "/", &twice), Some(403));
+        assert_eq!(refused(&own, "http://evil.example/", &[("host", "localhost")]), Some(403));
+        assert_eq!(refused(&own, "http://localhost/", &[("host", "localhost")]), None);
+    }
+
+    #[test]
+    fn a_name_or_origin_that_is_none_is_told_with_an_example() {
+        for text in ["", "a b", "http://x", "x/y", "u@x", "x:", "x:99999", ":80"] {
+            assert!(
+                text.parse::<AllowedHost>().unwrap_err().to_string().contains("tracker.example")
+            );
+        }
+        for text in ["", "null", "x.example", "https://", "https://x/", "https://u@x", "1://x", "*"]
+        {
+            assert!(text.parse::<AllowedOrigin>().unwrap_err().to_string().contains("https://"));
+        }
+        let origin: AllowedOrigin = "HTTPS://App.Example:443".parse().unwrap();
+        assert_eq!(origin.to_string(), "https://app.example");
+    }
+}

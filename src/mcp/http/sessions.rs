@@ -1,0 +1,285 @@
+//! The sessions of clients up to revision 2025-11-25.
+//!
+//! A session lives in memory while it is used. Its name says everything that is needed to take it up
+//! again ([`session_id`]), so one that made room for others, or that another process began, is served as if
+//! nothing had happened. Only `DELETE` ends it; the store remembers that.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::http::HeaderValue;
+use futures::stream::{self, Stream, StreamExt};
+use rmcp::model::{ClientJsonRpcMessage, InitializeRequestParams, ServerJsonRpcMessage};
+use rmcp::transport::WorkerTransport;
+use rmcp::transport::streamable_http_server::session::local::{
+    LocalSessionHandle, LocalSessionManagerError, LocalSessionWorker, SessionConfig, SessionError,
+    create_local_session,
+};
+use rmcp::transport::streamable_http_server::session::{
+    RestoreOutcome, ServerSseMessage, SessionId, SessionManager, SessionState, SessionStore,
+    SessionStoreError,
+};
+use tokio::sync::mpsc::Receiver;
+use tokio_util::sync::CancellationToken;
+
+use super::session_id;
+use crate::tracker::{StoreId, Tracker};
+
+tokio::task_local! {
+    /// What the client says of itself in the `initialize` that is being served.
+    ///
+    /// rmcp asks for the name of a session before it shows the message that begins it.
+    pub(super) static INTRODUCTION: Option<InitializeRequestParams>;
+}
+
+/// The sessions of this process.
+pub(super) struct Sessions {
+    store: StoreId,
+    tracker: Tracker,
+    capacity: usize,
+    /// Ends the streams that only wait for news.
+    ending: CancellationToken,
+    live: Mutex<Live>,
+}
+
+/// What is in memory.
+#[derive(Default)]
+struct Live {
+    sessions: HashMap<SessionId, Session>,
+    /// Counts uses, so that the session that was idle for longest can be told.
+    uses: u64,
+    /// Names of sessions that made room and whose workers will still report that they have ended.
+    leaving: HashMap<SessionId, usize>,
+}
+
+struct Session {
+    handle: LocalSessionHandle,
+    last_use: u64,
+    /// Shared with the streams that are open.
+    streams: Arc<()>,
+}
+
+impl Sessions {
+    pub fn new(
+        store: StoreId,
+        tracker: Tracker,
+        capacity: usize,
+        ending: CancellationToken,
+    ) -> Self {
+        Self { store, tracker, capacity, ending, live: Mutex::default() }
+    }
+
+    /// Tells whether a session is one of this store and was not ended.
+    pub async fn can_be_served(&self, id: &HeaderValue) -> bool {
+        let Ok(id) = id.to_str() else {
+            return false;
+        };
+        session_id::client_of(id, self.store).is_some() && !self.has_ended(id).await
+    }
+
+    async fn has_ended(&self, id: &str) -> bool {
+        self.tracker.session_ended(id.to_owned()).await.unwrap_or_else(|error| {
+            tracing::warn!("whether a client has ended its session is not known: {error}");
+            false
+        })
+    }
+
+    fn live(&self) -> MutexGuard<'_, Live> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The session's handle, and what keeps it from making room while a stream is open.
+    fn used(&self, id: &SessionId) -> Result<(LocalSessionHandle, Arc<()>), Error> {
+        let mut live = self.live();
+        live.uses += 1;
+        let uses = live.uses;
+        let session = live.sessions.get_mut(id);
+        let session = session.ok_or_else(|| Error::SessionNotFound(Arc::clone(id)))?;
+        session.last_use = uses;
+        Ok((session.handle.clone(), Arc::clone(&session.streams)))
+    }
+
+    fn begin(&self, id: &SessionId) -> WorkerTransport<LocalSessionWorker> {
+        let mut config = SessionConfig::default();
+        // Agents think for hours, and a session that was idle can make room at any time.
+        config.keep_alive = None;
+        // There is nothing to come back to: an answer is one event, and the next request follows it.
+        config.sse_retry = None;
+        let (handle, worker) = create_local_session(Arc::clone(id), config);
+        let mut live = self.live();
+        let leaving = live.make_room(self.capacity);
+        live.uses += 1;
+        let session = Session { handle, last_use: live.uses, streams: Arc::default() };
+        live.sessions.insert(Arc::clone(id), session);
+        drop(live);
+        if let Some(handle) = leaving {
+            tokio::spawn(async move { handle.close().await });
+        }
+        WorkerTransport::spawn(worker)
+    }
+}
+
+impl Live {
+    /// Takes the session out that has been idle for longest, when there are as many as there may be.
+    fn make_room(&mut self, capacity: usize) -> Option<LocalSessionHandle> {
+        if self.sessions.len() < capacity {
+            return None;
+        }
+        let idle = self.sessions.iter().filter(|(_, it)| Arc::strong_count(&it.streams) == 1);
+        let (id, _) = idle.min_by_key(|(_, session)| session.last_use)?;
+        let id = Arc::clone(id);
+        let session = self.sessions.remove(&id)?;
+        *self.leaving.entry(id).or_default() += 1;
+        Some(session.handle)
+    }
+
+    /// Takes the session out whose worker has ended.
+    ///
+    /// The worker of one that made room reports its end by the same name, when the session may long
+    /// have been taken up again; that report is used up.
+    fn ended(&mut self, id: &SessionId) -> Option<Session> {
+        let Some(workers) = self.leaving.get_mut(id) else {
+            return self.sessions.remove(id);
+        };
+        *workers -= 1;
+        if *workers == 0 {
+            self.leaving.remove(id);
+        }
+        None
+    }
+}
+
+type Error = LocalSessionManagerError;
+
+impl SessionManager for Sessions {
+    type Error = Error;
+    type Transport = WorkerTransport<LocalSessionWorker>;
+
+    async fn create_session(&self) -> Result<(SessionId, Self::Transport), Error> {
+        let client = INTRODUCTION.try_with(Clone::clone).ok().flatten().unwrap_or_default();
+        let id = SessionId::from(session_id::new(self.store, &client));
+        let transport = self.begin(&id);
+        Ok((id, transport))
+    }
+
+    async fn initialize_session(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, Error> {
+        let (handle, _in_use) = self.used(id)?;
+        Ok(handle.initialize(message).await?)
+    }
+
+    async fn has_session(&self, id: &SessionId) -> Result<bool, Error> {
+        Ok(self.used(id).is_ok())
+    }
+
+    async fn close_session(&self, id: &SessionId) -> Result<(), Error> {
+        let session = self.live().ended(id);
+        match session {
+            Some(session) => closed(session.handle.close().await),
+            None => Ok(()),
+        }
+    }
+
+    async fn create_stream(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Error> {
+        let (handle, in_use) = self.used(id)?;
+        let receiver = handle.establish_request_wise_channel().await?;
+        handle.push_message(message, receiver.http_request_id).await?;
+        Ok(events(receiver.inner, in_use))
+    }
+
+    async fn accept_message(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<(), Error> {
+        let (handle, _in_use) = self.used(id)?;
+        Ok(handle.push_message(message, None).await?)
+    }
+
+    async fn create_standalone_stream(
+        &self,
+        id: &SessionId,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Error> {
+        let (handle, in_use) = self.used(id)?;
+        let receiver = handle.establish_common_channel().await?;
+        Ok(self.news(receiver.inner, in_use))
+    }
+
+    async fn resume(
+        &self,
+        id: &SessionId,
+        last_event_id: String,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Error> {
+        let (handle, in_use) = self.used(id)?;
+        let receiver = handle.resume(last_event_id.parse()?).await?;
+        Ok(self.news(receiver.inner, in_use))
+    }
+
+    async fn restore_session(
+        &self,
+        id: SessionId,
+    ) -> Result<RestoreOutcome<Self::Transport>, Error> {
+        if self.used(&id).is_ok() {
+            return Ok(RestoreOutcome::AlreadyPresent);
+        }
+        Ok(RestoreOutcome::Restored(self.begin(&id)))
+    }
+}
+
+/// What rmcp asks about sessions that are not in memory.
+#[async_trait::async_trait]
+impl SessionStore for Sessions {
+    async fn load(&self, id: &str) -> Result<Option<SessionState>, SessionStoreError> {
+        Ok(session_id::client_of(id, self.store).map(SessionState::new))
+    }
+
+    /// The name of the session says it all.
+    async fn store(&self, _id: &str, _state: &SessionState) -> Result<(), SessionStoreError> {
+        Ok(())
+    }
+
+    async fn delete(&self, id: &str) -> Result<(), SessionStoreError> {
+        let session = self.live().sessions.remove(id);
+        if let Some(session) = session {
+            closed(session.handle.close().await)?;
+        }
+        Ok(self.tracker.end_session(id.to_owned()).await?)
+    }
+}
+
+impl Sessions {
+    /// The events of a stream that only waits for news.
+    fn news(
+        &self,
+        receiver: Receiver<ServerSseMessage>,
+        in_use: Arc<()>,
+    ) -> impl Stream<Item = ServerSseMessage> + Send + Sync + 'static {
+        events(receiver, in_use).take_until(self.ending.clone().cancelled_owned())
+    }
+}
+
+/// The events of a stream, which keeps its session in memory.
+fn events(
+    mut receiver: Receiver<ServerSseMessage>,
+    in_use: Arc<()>,
+) -> impl Stream<Item = ServerSseMessage> + Send + Sync + Unpin + 'static {
+    stream::poll_fn(move |context| {
+        let _kept = &in_use;
+        receiver.poll_recv(context)
+    })
+}
+
+/// A session whose worker has ended by itself is closed, too.
+fn closed(outcome: Result<(), SessionError>) -> Result<(), Error> {
+    match outcome {
+        Ok(()) | Err(SessionError::SessionServiceTerminated) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
