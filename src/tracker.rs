@@ -13,7 +13,7 @@ use crate::domain::{
     Page, Query, Resolution, Timestamp, Title,
 };
 use crate::store::Store;
-pub use crate::store::StoreError;
+pub use crate::store::{StoreError, StoreId};
 
 /// The issue queue as its users see it.
 #[derive(Clone)]
@@ -150,6 +150,29 @@ impl Tracker {
     /// Those of [`Store::check`].
     pub async fn check(&self) -> Result<(), StoreError> {
         self.store.check().await
+    }
+
+    /// Tells which store this is; see [`Store::id`].
+    pub async fn store_id(&self) -> StoreId {
+        self.store.id().await
+    }
+
+    /// Takes note that a client's HTTP session was ended, for all processes that share the store.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::end_session`].
+    pub async fn end_session(&self, session: String) -> Result<(), StoreError> {
+        self.store.end_session(session).await
+    }
+
+    /// Tells whether any process has ended a client's HTTP session.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::session_ended`].
+    pub async fn session_ended(&self, session: String) -> Result<bool, StoreError> {
+        self.store.session_ended(session).await
     }
 
     /// Takes no more changes and waits for those that are being saved.

@@ -130,6 +130,10 @@ impl FileSystem for WatchedFs {
         RealFileSystem.write_at(file, offset, bytes)
     }
 
+    fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<File> {
+        RealFileSystem.append(path, bytes)
+    }
+
     fn truncate(&self, file: &File, length_bytes: u64) -> io::Result<()> {
         RealFileSystem.truncate(file, length_bytes)
     }

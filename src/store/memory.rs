@@ -4,13 +4,14 @@
 //! and classification. It waits for nothing and touches no disk.
 
 use std::cmp::Reverse;
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::{BoxFuture, FutureExt, ready};
 use imbl::{OrdMap, OrdSet, Vector};
 
 use super::changes::{Changes, Cursor, Recent};
-use super::{Store, StoreError, StoreFuture};
+use super::{Store, StoreError, StoreFuture, StoreId};
 use crate::domain::{
     Classification, Command, Counts, DomainError, Event, Issue, IssueId, IssueRef, Order, Page,
     Query, Selection, Status, Timestamp, rules,
@@ -211,15 +212,27 @@ fn merged<T: Ord + Copy>(
 }
 
 /// A store that keeps its issues in memory only: for tests, and the model that others must match.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct MemoryStore {
+    id: StoreId,
     state: Mutex<State>,
 }
+
+/// How many ended sessions are remembered.
+const MAX_ENDED_SESSIONS: usize = 10_000;
 
 #[derive(Debug, Default)]
 struct State {
     issues: IssueStore,
     recent: Recent,
+    /// The sessions that were ended, the last one last.
+    ended: VecDeque<String>,
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self { id: StoreId::random(), state: Mutex::default() }
+    }
 }
 
 impl MemoryStore {
@@ -240,9 +253,23 @@ impl MemoryStore {
         state.recent.push(Arc::new(event));
         Ok(Some(issue))
     }
+
+    fn end_session_now(&self, session: String) {
+        let ended = &mut self.state().ended;
+        if !ended.contains(&session) {
+            ended.push_back(session);
+        }
+        if ended.len() > MAX_ENDED_SESSIONS {
+            ended.pop_front();
+        }
+    }
 }
 
 impl Store for MemoryStore {
+    fn id(&self) -> BoxFuture<'_, StoreId> {
+        ready(self.id).boxed()
+    }
+
     fn apply(&self, command: Command, now: Timestamp) -> StoreFuture<'_, Option<Arc<Issue>>> {
         ready(self.apply_now(&command, now)).boxed()
     }
@@ -265,6 +292,15 @@ impl Store for MemoryStore {
 
     fn check(&self) -> StoreFuture<'_, ()> {
         ready(Ok(())).boxed()
+    }
+
+    fn end_session(&self, session: String) -> StoreFuture<'_, ()> {
+        self.end_session_now(session);
+        ready(Ok(())).boxed()
+    }
+
+    fn session_ended(&self, session: String) -> StoreFuture<'_, bool> {
+        ready(Ok(self.state().ended.contains(&session))).boxed()
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

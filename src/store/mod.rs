@@ -5,6 +5,7 @@
 //! [`Store`], so that another kind of store fits behind it.
 
 mod changes;
+mod identity;
 pub mod json;
 pub mod memory;
 
@@ -15,6 +16,7 @@ use futures::future::BoxFuture;
 use crate::domain::{Command, Counts, DomainError, Issue, IssueRef, Page, Query, Timestamp};
 
 pub use changes::{Changes, Cursor};
+pub use identity::{NotAStoreId, StoreId};
 pub use json::JsonStore;
 pub use memory::{IssueStore, MemoryStore};
 
@@ -26,6 +28,12 @@ pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 /// Whoever was answered finds what it wrote in everything it reads afterwards, and so does everyone
 /// who asks after that answer, through whichever process.
 pub trait Store: Send + Sync {
+    /// Tells which store this is.
+    ///
+    /// The same in every process on this machine that shares it, and after a restart. Reads and makes
+    /// nothing that is kept.
+    fn id(&self) -> BoxFuture<'_, StoreId>;
+
     /// Decides a command and makes its event durable.
     ///
     /// Gives the issue as it is afterwards; `None` for a claim that found nothing to claim, which
@@ -75,6 +83,24 @@ pub trait Store: Send + Sync {
     ///
     /// What the next change would be answered with.
     fn check(&self) -> StoreFuture<'_, ()>;
+
+    /// Takes note that a client's HTTP session was ended, so that no process takes it up again.
+    ///
+    /// A store remembers at least the last 10,000 of them. An answer does not mean that a power cut
+    /// cannot take it back.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Unreadable`], [`StoreError::ReadOnly`], [`StoreError::NotSaved`] and
+    /// [`StoreError::Busy`]; the session counts as not ended then.
+    fn end_session(&self, session: String) -> StoreFuture<'_, ()>;
+
+    /// Tells whether any process has ended a client's HTTP session.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Unreadable`].
+    fn session_ended(&self, session: String) -> StoreFuture<'_, bool>;
 
     /// Takes no more commands, waits for those that are being written, and leaves what is kept in
     /// its tidiest form.

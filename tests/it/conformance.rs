@@ -94,6 +94,24 @@ async fn follow_changes(store: &dyn Store) {
     assert!(!store.changes(Some(begin.cursor)).await.unwrap().events.is_empty());
 }
 
+/// What one handle of a store has ended is ended for every other one.
+async fn end_sessions(one: &dyn Store, other: &dyn Store) {
+    assert_eq!(one.id().await, other.id().await);
+    assert!(!one.session_ended("a".to_owned()).await.unwrap());
+    for session in ["a", "b", "a", ""] {
+        one.end_session(session.to_owned()).await.unwrap();
+        assert!(one.session_ended(session.to_owned()).await.unwrap());
+        assert!(other.session_ended(session.to_owned()).await.unwrap());
+    }
+    for unknown in ["c", "A", "a\n", "ab"] {
+        assert!(!other.session_ended(unknown.to_owned()).await.unwrap(), "{unknown:?}");
+    }
+    for number in 0..500 {
+        other.end_session(number.to_string()).await.unwrap();
+    }
+    assert!(one.session_ended("a".to_owned()).await.unwrap());
+}
+
 /// Claims of many tasks at once: each issue goes to one of them.
 async fn claim_from_many_tasks(store: Arc<dyn Store>) {
     const ISSUES: u32 = 60;
@@ -118,6 +136,9 @@ async fn claim_from_many_tasks(store: Arc<dyn Store>) {
 async fn the_store_in_memory() {
     exercise(&MemoryStore::default()).await;
     claim_from_many_tasks(Arc::new(MemoryStore::default())).await;
+    let store = MemoryStore::default();
+    end_sessions(&store, &store).await;
+    assert_ne!(store.id().await, MemoryStore::default().id().await);
 }
 
 #[tokio::test]
@@ -125,6 +146,15 @@ async fn the_store_in_a_json_file() {
     let directory = directory();
     exercise(&JsonStore::new(directory.path().join("issues.json"))).await;
     claim_from_many_tasks(Arc::new(JsonStore::new(directory.path().join("many.json")))).await;
+    let open = || JsonStore::new(directory.path().join("sessions.json"));
+    let (one, other) = (open(), open());
+    end_sessions(&one, &other).await;
+    one.close().await;
+    other.close().await;
+    let later = open();
+    assert_eq!(later.id().await, one.id().await);
+    assert!(later.session_ended("b".to_owned()).await.unwrap());
+    assert!(!later.session_ended("c".to_owned()).await.unwrap());
 }
 
 /// The changes of other processes, over the beginnings of new journals.

@@ -24,6 +24,7 @@ mod prompts;
 mod recovery;
 mod rmcp_client;
 mod schemas;
+mod sessions;
 mod support;
 mod tidy;
 mod upkeep;

@@ -19,6 +19,7 @@
 //! | `issues.json` | the issues; replaced as a whole |
 //! | `issues.json.journal` | what was committed since; appended to |
 //! | `issues.json.lock` | the lock of a commit; empty, never deleted |
+//! | `issues.json.sessions` | which clients' HTTP sessions were ended ([`sessions`]); appended to, there only when one was |
 //! | `issues.json.journal.torn-*` | what a process that died had not finished writing, kept for people |
 //! | `.issues.json.*.tmp` | a replacement that is being written; left behind only by a process that was killed, and removed by the next one that writes |
 
@@ -33,11 +34,12 @@ mod record;
 pub mod replica;
 pub mod schedule;
 pub mod session;
+pub mod sessions;
 mod ticket;
 mod view;
 pub mod writer;
 
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,7 +49,7 @@ use self::fs::{FileSystem, RealFileSystem};
 use self::replica::Replica;
 use self::view::{Standing, View};
 use self::writer::Writer;
-use super::{Changes, Cursor, Store, StoreError, StoreFuture};
+use super::{Changes, Cursor, Store, StoreError, StoreFuture, StoreId};
 use crate::domain::{Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
 
 /// How a [`JsonStore`] behaves where there is a choice.
@@ -108,17 +110,41 @@ impl JsonStore {
         &self,
         answer: impl FnOnce(&View) -> Result<T, StoreError> + Send + 'static,
     ) -> StoreFuture<'_, T> {
+        self.wait(move |replica| answer(&*replica.fresh()?))
+    }
+
+    /// Does something on a thread that may wait for the disk.
+    fn wait<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Replica) -> Result<T, StoreError> + Send + 'static,
+    ) -> StoreFuture<'_, T> {
         let replica = Arc::clone(&self.replica);
         async move {
-            let read = tokio::task::spawn_blocking(move || answer(&*replica.fresh()?));
+            let done = tokio::task::spawn_blocking(move || work(&replica));
             // A read that panics is a defect; it is answered like a file that cannot be read.
-            read.await.unwrap_or_else(|panic| Err(StoreError::Unreadable(panic.to_string())))
+            done.await.unwrap_or_else(|panic| Err(StoreError::Unreadable(panic.to_string())))
         }
         .boxed()
     }
 }
 
+/// The id of a store: that of the place that its file has, or would have, symbolic links resolved; as
+/// long as the directory of the file cannot be found, that of the absolute path as it was given.
+///
+/// So two machines, or two containers, that call a file the same have stores of the same id, and a file
+/// that is reached by two hard links or two mounts has two.
+fn identity(path: &Path, resolved: Option<PathBuf>) -> StoreId {
+    let given = || path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let place = resolved.unwrap_or_else(given);
+    StoreId::of("ait issues.json", place.as_os_str().as_encoded_bytes())
+}
+
 impl Store for JsonStore {
+    fn id(&self) -> BoxFuture<'_, StoreId> {
+        let resolved = self.wait(|replica| Ok(replica.place()?.snapshot));
+        async move { identity(self.path(), resolved.await.ok()) }.boxed()
+    }
+
     fn apply(&self, command: Command, now: Timestamp) -> StoreFuture<'_, Option<Arc<Issue>>> {
         async move {
             // The writer decides anew, so what was known last will do, as long as it gives an event.
@@ -168,6 +194,14 @@ impl Store for JsonStore {
             }
             _ => Ok(()),
         })
+    }
+
+    fn end_session(&self, session: String) -> StoreFuture<'_, ()> {
+        self.wait(move |replica| sessions::end(replica, &session))
+    }
+
+    fn session_ended(&self, session: String) -> StoreFuture<'_, bool> {
+        self.wait(move |replica| sessions::is_ended(replica, &session))
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

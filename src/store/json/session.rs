@@ -68,6 +68,7 @@ impl<'a> Session<'a> {
     pub fn clean(&self) {
         self.fs().remove_stale_temps(&self.place.snapshot);
         self.fs().remove_stale_temps(&self.place.journal);
+        self.fs().remove_stale_temps(&self.place.sessions);
     }
 
     /// The newest state, with files that are ready to be appended to. What has to be loaded for that

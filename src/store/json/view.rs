@@ -20,13 +20,15 @@ pub(super) struct Place {
     pub snapshot: PathBuf,
     pub journal: PathBuf,
     pub lock: PathBuf,
+    pub sessions: PathBuf,
 }
 
 impl Place {
     pub fn of(snapshot: PathBuf) -> Self {
         let sibling = |suffix: &str| with_suffix(&snapshot, suffix);
         let (journal, lock) = (sibling(".journal"), sibling(".lock"));
-        Self { snapshot, journal, lock }
+        let sessions = sibling(".sessions");
+        Self { snapshot, journal, lock, sessions }
     }
 
     /// Where a torn tail is kept for people.

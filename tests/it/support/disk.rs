@@ -346,6 +346,11 @@ impl FileSystem for Disk {
         failed
     }
 
+    fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<File> {
+        self.call("append")?;
+        RealFileSystem.append(path, bytes)
+    }
+
     fn truncate(&self, file: &File, length_bytes: u64) -> io::Result<()> {
         self.call("truncate")?;
         if self.neglect == Neglect::Truncate {

@@ -230,6 +230,14 @@ pub trait FileSystem: Send + Sync {
     /// The bytes, or some of them, were not written.
     fn write_at(&self, file: &File, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
+    /// Appends bytes to a file, which is made when it is missing, in one call that others who append do
+    /// not come between, and gives the open file back.
+    ///
+    /// # Errors
+    ///
+    /// It is not a regular file, or the bytes, or some of them, were not written.
+    fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<File>;
+
     /// Cuts an open file.
     ///
     /// # Errors

@@ -228,13 +228,19 @@ impl FileSystem for RealFileSystem {
         while written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {
             written = write_some(file, bytes, offset);
         }
-        match written? {
-            count if count == bytes.len() => Ok(()),
-            count => {
-                let text = format!("only {count} of {} bytes could be written", bytes.len());
-                Err(io::Error::new(io::ErrorKind::StorageFull, text))
-            }
+        all_written(written?, bytes)
+    }
+
+    fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<File> {
+        // Looked at before it is opened: opening a pipe would wait for its other end.
+        self.stamp(path)?;
+        let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+        let mut written = file.write(bytes);
+        while written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {
+            written = file.write(bytes);
         }
+        all_written(written?, bytes)?;
+        Ok(file)
     }
 
     fn truncate(&self, file: &File, length_bytes: u64) -> io::Result<()> {
@@ -254,6 +260,14 @@ impl FileSystem for RealFileSystem {
     fn now(&self) -> SystemTime {
         SystemTime::now()
     }
+}
+
+fn all_written(count: usize, bytes: &[u8]) -> io::Result<()> {
+    if count == bytes.len() {
+        return Ok(());
+    }
+    let text = format!("only {count} of {} bytes could be written", bytes.len());
+    Err(io::Error::new(io::ErrorKind::StorageFull, text))
 }
 
 fn refuses_writing(error: &io::Error) -> bool {

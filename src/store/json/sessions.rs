@@ -1,0 +1,94 @@
+//! Which clients' HTTP sessions were ended, for all processes that share the store.
+//!
+//! `issues.json.sessions` has a line for each: XXH3-64 of the session's text as 16 lower-case hex
+//! digits, and a line feed. Lines are appended with one call and without a lock or a sync: a session
+//! that a power cut brings back can be ended again, and does no harm until then. Lines that are
+//! anything else are passed over. A file that has grown beyond [`MAX_BYTES`] is replaced by its newest
+//! half, so that a session may be forgotten when tens of thousands were ended after it.
+
+use std::io;
+use std::path::Path;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::fs::FileSystem;
+use super::load::unreadable;
+use super::replica::Replica;
+use super::session::refused;
+use super::view::Place;
+use crate::store::StoreError;
+
+/// A larger file is cut in half.
+const MAX_BYTES: usize = 1024 * 1024;
+/// How often a line is appended anew because the file was replaced meanwhile.
+const MAX_TRIES: usize = 5;
+
+/// Takes note that a session was ended.
+pub(super) fn end(replica: &Replica, session: &str) -> Result<(), StoreError> {
+    let (fs, place) = (&*replica.fs, replica.place()?);
+    let (path, line) = (&place.sessions, line_of(session));
+    let failed = |source| refused(path, &source);
+    for _ in 0..MAX_TRIES {
+        let known = read(fs, path)?;
+        if has_line(&known, &line) {
+            return Ok(());
+        }
+        if known.len() > MAX_BYTES {
+            shorten(fs, &place).map_err(failed)?;
+        }
+        // What a full disk left of another line must not spoil this one.
+        let is_torn = known.last().is_some_and(|byte| *byte != b'\n');
+        let start = if is_torn { "\n" } else { "" };
+        let file = fs.append(path, format!("{start}{line}\n").as_bytes()).map_err(failed)?;
+        // Whoever replaced the file meanwhile may not have seen the line.
+        if fs.is_at(&file, path).map_err(failed)? {
+            return Ok(());
+        }
+    }
+    Err(StoreError::Busy(format!("{} is replaced again and again", path.display())))
+}
+
+/// Tells whether a session was ended, as far as that is still remembered.
+pub(super) fn is_ended(replica: &Replica, session: &str) -> Result<bool, StoreError> {
+    let path = replica.place()?.sessions;
+    Ok(has_line(&read(&*replica.fs, &path)?, &line_of(session)))
+}
+
+fn line_of(session: &str) -> String {
+    format!("{:016x}", xxh3_64(session.as_bytes()))
+}
+
+fn has_line(known: &[u8], line: &str) -> bool {
+    known.split(|byte| *byte == b'\n').any(|known| known == line.as_bytes())
+}
+
+fn read(fs: &dyn FileSystem, path: &Path) -> Result<Vec<u8>, StoreError> {
+    let contents = fs.read(path).map_err(|source| unreadable(path, source))?;
+    Ok(contents.map_or_else(Vec::new, |contents| contents.bytes))
+}
+
+/// Replaces the file by its newest half. The lock keeps others from doing the same, not from appending:
+/// what they append to the old file is taken over until nobody can find it any more, and who appends to
+/// it later notices that.
+fn shorten(fs: &dyn FileSystem, place: &Place) -> io::Result<()> {
+    let path = &place.sessions;
+    let Some(_lock) = fs.try_lock(&place.lock)? else {
+        // The next one will do it.
+        return Ok(());
+    };
+    let Some(old) = fs.open(path)? else { return Ok(()) };
+    let bytes = fs.read_at(&old.file, 0)?;
+    if bytes.len() <= MAX_BYTES {
+        return Ok(());
+    }
+    let half = &bytes[bytes.len() / 2..];
+    let begin = half.iter().position(|byte| *byte == b'\n').map_or(half.len(), |at| at + 1);
+    let mut temp = fs.create_temp(path, path)?;
+    fs.write(&mut temp, &half[begin..])?;
+    fs.replace(temp, path)?;
+    let late = fs.read_at(&old.file, bytes.len() as u64)?;
+    if !late.is_empty() {
+        fs.append(path, &late)?;
+    }
+    Ok(())
+}
