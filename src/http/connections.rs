@@ -120,6 +120,7 @@ async fn connection(stream: Io, routes: Router, limits: Limits, shutdown: Cancel
     let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.headers)
+        .max_header_size(MAX_HEAD_BYTES)
         .max_buf_size(MAX_HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes));
     let mut is_ending = false;

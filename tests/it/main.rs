@@ -5,6 +5,7 @@
 #![expect(clippy::print_stderr, reason = "a test that is skipped says why")]
 
 mod arguments;
+mod attacks;
 mod bad_files;
 mod cli;
 mod clients;
@@ -16,6 +17,7 @@ mod faults;
 mod formats;
 mod lifecycle;
 mod location;
+mod mcp_http;
 mod mcp_stdio;
 mod mounts;
 mod power_cuts;

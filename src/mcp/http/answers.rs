@@ -20,8 +20,12 @@ use super::EVENT_STREAM;
 /// The end of an event.
 const BLANK_LINE: &[u8] = b"\n\n";
 
-/// The answer to a request, as plain JSON if it comes alone and within some time.
-pub(super) async fn plain(response: Response, within: Duration) -> Response {
+/// The answer to a request, as plain JSON if it comes alone and within some time. What is given to be
+/// kept is dropped with the end of the answer.
+pub(super) async fn plain<K>(response: Response, within: Duration, kept: K) -> Response
+where
+    K: Send + 'static,
+{
     let kind = response.headers().get(header::CONTENT_TYPE);
     if !kind.is_some_and(|kind| kind.as_bytes().starts_with(EVENT_STREAM.as_bytes())) {
         return response;
@@ -49,7 +53,10 @@ pub(super) async fn plain(response: Response, within: Duration) -> Response {
         }
     }
     let begun = stream::iter([Ok(Bytes::from(begun))]);
-    Response::from_parts(parts, Body::from_stream(begun.chain(frames)))
+    let rest = begun.chain(frames).inspect(move |_| {
+        let _until_the_end = &kept;
+    });
+    Response::from_parts(parts, Body::from_stream(rest))
 }
 
 /// The message of an event, if it is the answer to a request.
@@ -86,7 +93,7 @@ mod tests {
         let mut response = Response::new(body);
         let kind = HeaderValue::from_static(EVENT_STREAM);
         response.headers_mut().insert(header::CONTENT_TYPE, kind);
-        let response = plain(response, Duration::from_millis(20)).await;
+        let response = plain(response, Duration::from_millis(20), ()).await;
         let is_json = response.headers()[header::CONTENT_TYPE] == "application/json";
         let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
         (is_json, String::from_utf8(body.to_vec()).unwrap())

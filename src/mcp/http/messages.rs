@@ -111,6 +111,12 @@ pub(super) fn unknown_session(id: Option<RequestId>) -> Response {
     error(StatusCode::NOT_FOUND, id, ErrorData::new(UNKNOWN_SESSION, text, None))
 }
 
+/// The answer to a request whose id another one has that is not answered yet.
+pub(super) fn id_in_use(id: RequestId) -> Response {
+    let text = "another request of this session with this id is still under way: give each its own";
+    error(StatusCode::BAD_REQUEST, Some(id), ErrorData::invalid_request(text, None))
+}
+
 fn error(status: StatusCode, id: Option<RequestId>, error: ErrorData) -> Response {
     (status, axum::Json(JsonRpcError::new(id, error))).into_response()
 }

@@ -10,6 +10,7 @@ mod answers;
 mod messages;
 mod session_id;
 mod sessions;
+mod under_way;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,6 +27,7 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use self::messages::Message;
 use self::sessions::{INTRODUCTION, Sessions};
+use self::under_way::UnderWay;
 use super::McpServer;
 use crate::http::{AllowedOrigin, MAX_BODY_BYTES};
 use crate::tracker::StoreId;
@@ -89,6 +91,7 @@ type Service = StreamableHttpService<McpServer, Sessions>;
 struct Endpoint {
     service: Service,
     sessions: Arc<Sessions>,
+    under_way: UnderWay,
     options: Arc<HttpOptions>,
 }
 
@@ -116,13 +119,14 @@ pub fn routes(server: McpServer, store: StoreId, options: HttpOptions, ending: E
         .allow_headers(REQUEST_HEADERS)
         .expose_headers([SESSION_ID])
         .max_age(CORS_MAX_AGE);
-    let endpoint = Endpoint { service, sessions, options: Arc::new(options) };
+    let under_way = UnderWay::default();
+    let endpoint = Endpoint { service, sessions, under_way, options: Arc::new(options) };
     Router::new().route(PATH, any(serve)).with_state(endpoint).layer(cors)
 }
 
 /// Answers one request to the endpoint.
 async fn serve(State(endpoint): State<Endpoint>, request: Request) -> Response {
-    let Endpoint { service, sessions, options } = endpoint;
+    let Endpoint { service, sessions, under_way, options } = endpoint;
     if request.method() == Method::GET && !accepts(request.headers(), EVENT_STREAM) {
         return how_to_connect();
     }
@@ -135,16 +139,24 @@ async fn serve(State(endpoint): State<Endpoint>, request: Request) -> Response {
     } else {
         (Body::empty(), Message::default())
     };
-    if let Some(session) = parts.headers.get(SESSION_ID)
-        && !sessions.can_be_served(session).await
-    {
-        return messages::unknown_session(message.id);
+    let mut entry = None;
+    if let Some(session) = parts.headers.get(SESSION_ID) {
+        let session = session.to_str().unwrap_or_default();
+        if !sessions.can_be_served(session).await {
+            return messages::unknown_session(message.id);
+        }
+        if let Some(id) = message.id {
+            entry = under_way.begin(session, &id);
+            if entry.is_none() {
+                return messages::id_in_use(id);
+            }
+        }
     }
     let is_post = parts.method == Method::POST;
     let answer = service.handle(Request::from_parts(parts, body));
     let answer = INTRODUCTION.scope(message.introduction, answer).await;
     let answer = answer.map(Body::new);
-    if is_post { answers::plain(answer, options.stream_after).await } else { answer }
+    if is_post { answers::plain(answer, options.stream_after, entry).await } else { answer }
 }
 
 fn accepts(headers: &HeaderMap, kind: &str) -> bool {

@@ -7,7 +7,6 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use axum::http::HeaderValue;
 use futures::stream::{self, Stream, StreamExt};
 use rmcp::model::{ClientJsonRpcMessage, InitializeRequestParams, ServerJsonRpcMessage};
 use rmcp::transport::WorkerTransport;
@@ -70,10 +69,7 @@ impl Sessions {
     }
 
     /// Tells whether a session is one of this store and was not ended.
-    pub async fn can_be_served(&self, id: &HeaderValue) -> bool {
-        let Ok(id) = id.to_str() else {
-            return false;
-        };
+    pub async fn can_be_served(&self, id: &str) -> bool {
         session_id::client_of(id, self.store).is_some() && !self.has_ended(id).await
     }
 

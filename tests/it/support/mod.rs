@@ -3,6 +3,7 @@
 pub mod commands;
 pub mod disk;
 pub mod files;
+pub mod http;
 pub mod power;
 pub mod stores;
 

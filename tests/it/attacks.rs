@@ -1,0 +1,367 @@
+//! Requests that mean no good, each with what it gets; and after each, everybody else is still served.
+
+use std::net::TcpStream;
+use std::thread;
+use std::time::Duration;
+
+use agent_issue_tracker::http::{self, Access, Limits, guarded};
+use axum::Router;
+use axum::routing::get as on_get;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::support::http::{Agent, Raw, Server, meta, posted};
+use crate::support::{directory, get, request};
+
+const ROUTES: [&str; 6] = ["/", "/health", "/metrics", "/mcp", "/assets/x/style.css", "/nothing"];
+const LIMIT_BYTES: usize = 1 << 20;
+
+/// A request without a body, on a connection that ends after it.
+fn asked(line: &str, headers: &str) -> Vec<u8> {
+    format!("{line} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n").into_bytes()
+}
+
+/// A message on a connection that ends after it.
+fn message(body: impl AsRef<[u8]>) -> Vec<u8> {
+    posted("Connection: close\r\n", body)
+}
+
+/// What is sent, the status that it gets, and what the answer says.
+type Case = (String, Vec<u8>, u16, &'static str);
+
+#[track_caller]
+fn assert_answers(server: &Server, cases: Vec<Case>) {
+    for (name, bytes, status, text) in cases {
+        let answer = Raw::connect(server.port).send(bytes).rest();
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{name}: {answer}");
+        assert!(answer.contains(text), "{name}: no {text:?} in {answer}");
+        assert!(!answer.contains("panicked") && !answer.contains("src/"), "{name}: {answer}");
+        assert_eq!(get(server.port, "/health").status, 200, "after {name}");
+    }
+    assert!(!server.log().text().contains("ERROR"), "{}", server.log().text());
+}
+
+#[test]
+fn foreign_names_and_pages_get_through_on_no_route() {
+    let directory = directory();
+    let server = Server::start(directory.path());
+    let mut cases = Vec::new();
+    for route in ROUTES {
+        for method in ["GET", "POST", "DELETE", "OPTIONS", "HEAD"] {
+            for (headers, status, text) in [
+                ("Host: evil.example\r\n", 403, "--allow-host"),
+                ("Host: localhost.evil.example\r\n", 403, "--allow-host"),
+                ("Host: localhost\r\nOrigin: http://evil.example\r\n", 403, "--allow-origin"),
+                ("Host: localhost\r\nOrigin: null\r\n", 403, "--allow-origin"),
+                ("Host: localhost\r\nOrigin: http://localhost:1\r\n", 403, "--allow-origin"),
+                ("Host: localhost\r\nHost: evil.example\r\n", 400, "one Host header"),
+                ("", 400, "one Host header"),
+            ] {
+                let line = format!("{method} {route}");
+                let text = if method == "HEAD" { "" } else { text };
+                cases.push((format!("{line} {headers:?}"), asked(&line, headers), status, text));
+            }
+        }
+        let line = format!("GET http://evil.example{route}");
+        let bytes = asked(&line, "Host: localhost\r\n");
+        cases.push((line, bytes, 403, "--allow-host"));
+    }
+    assert_answers(&server, cases);
+}
+
+#[test]
+fn bodies_that_are_no_messages_are_answered_with_what_is_wrong() {
+    let directory = directory();
+    let server = Server::start(directory.path());
+    let call = |id: &str, params: &str| {
+        format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{params}}}")
+    };
+    let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    let mut nested_object = "{\"a\":".repeat(5_000);
+    nested_object.push_str(&format!("1{}", "}".repeat(5_000)));
+    let case = |name: &str, bytes: Vec<u8>, status, text| (name.to_owned(), bytes, status, text);
+    let no_kind =
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}";
+    assert_answers(
+        &server,
+        vec![
+            case("nothing", message(""), 400, "-32700"),
+            case("no JSON", message("{\"jsonrpc\":"), 400, "-32700"),
+            case("two messages", message("{} {}"), 400, "-32700"),
+            case("not UTF-8", message([b'"', 0xff, 0xfe, b'"']), 400, "not UTF-8 from byte 1"),
+            case("a zero byte", message("\0"), 400, "-32700"),
+            case("deep lists", message(nested(100_000)), 400, "recursion limit"),
+            case("deep objects", message(&nested_object), 400, "recursion limit"),
+            case("deep arguments", message(call("1", &nested(5_000))), 400, "recursion limit"),
+            case("a batch", message("[]"), 400, "one message per request"),
+            case("a number", message("5"), 400, "-32600"),
+            case("no version", message("{\"id\":1,\"method\":\"ping\"}"), 400, "jsonrpc"),
+            case("params of another kind", message(call("1", "3")), 400, "\"id\":1"),
+            case("an id of another kind", message(call("{}", "{}")), 400, "-32600"),
+            case("no kind of content", no_kind.into(), 415, "application/json"),
+            case("no session", message(call("1", "{}")), 400, "Session ID is required"),
+        ],
+    );
+}
+
+#[test]
+fn bodies_that_are_too_large_are_refused_whether_they_say_so_or_not() {
+    let directory = directory();
+    let server = Server::start(directory.path());
+    let large = vec![b' '; LIMIT_BYTES + 1];
+    let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: \
+                application/json, text/event-stream\r\n";
+    let mut chunked = format!("{head}Transfer-Encoding: chunked\r\n\r\n").into_bytes();
+    for chunk in large.chunks(LIMIT_BYTES / 4) {
+        chunked.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
+        chunked.extend_from_slice(chunk);
+        chunked.extend_from_slice(b"\r\n");
+    }
+    chunked.extend_from_slice(b"0\r\n\r\n");
+    let length = |length: &str| format!("{head}Content-Length: {length}\r\n\r\n{{}}").into_bytes();
+    let mut page = asked("GET /", "Host: localhost\r\nContent-Length: 1048577\r\n");
+    page.extend_from_slice(&large);
+    let case = |name: &str, bytes: Vec<u8>, status, text| (name.to_owned(), bytes, status, text);
+    assert_answers(
+        &server,
+        vec![
+            case("whole", message(&large), 413, "1048576 bytes"),
+            case("announced", length("99999999999"), 413, "1048576 bytes"),
+            case("in chunks", chunked, 413, "1048576 bytes"),
+            case("to a page", page, 413, "1048576 bytes"),
+            case("beyond all numbers", length("99999999999999999999999"), 400, ""),
+            case("negative", length("-1"), 400, ""),
+            case("just within", message(vec![b' '; LIMIT_BYTES]), 400, "-32700"),
+        ],
+    );
+}
+
+#[test]
+fn odd_heads_and_paths_lead_nowhere() {
+    let directory = directory();
+    let server = Server::start(directory.path());
+    let mut agent = Agent::connect(server.port);
+    agent.add("secret title");
+    let host = "Host: localhost\r\n";
+    let mut cases = Vec::new();
+    for path in [
+        "/../../../../etc/passwd",
+        "/assets/../issues.json",
+        "/assets/%2e%2e/issues.json",
+        "/..%2fissues.json",
+        "/issues.json",
+        "/issues.json.journal",
+        "/%00",
+        "//health",
+        "/health/",
+        "/mcp/",
+        "/mcp/../issues.json",
+        "/HEALTH",
+    ] {
+        cases.push((path.to_owned(), asked(&format!("GET {path}"), host), 404, "Nothing here"));
+    }
+    let long = format!("{host}X: {}\r\n", "x".repeat(100_000));
+    let many: String = (0..200).map(|n| format!("X-{n}: y\r\n")).collect();
+    for (name, bytes, status, text) in [
+        ("a long header", asked("GET /", &long), 431, ""),
+        ("many headers", asked("GET /", &format!("{host}{many}")), 431, ""),
+        ("a long path", asked(&format!("GET /{}", "x".repeat(100_000)), host), 431, ""),
+        ("no HTTP", b"hello\r\n\r\n".to_vec(), 400, ""),
+        ("TLS", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n".to_vec(), 400, ""),
+        ("a header that is none", asked("GET /", &format!("{host}no colon\r\n")), 400, ""),
+        ("a folded header", asked("GET /", &format!("{host}A: b\r\n c\r\n")), 400, ""),
+        ("white space before a colon", asked("GET /", "Host : localhost\r\n"), 400, ""),
+        ("a foreign method", asked("BREW /", host), 405, "only read"),
+        ("a trace", asked("TRACE /", host), 405, "only read"),
+        ("a change of a page", asked("PUT /", host), 405, "only read"),
+        ("a foreign method for agents", asked("PUT /mcp", host), 405, ""),
+        ("a header in the query", asked("GET /?status=%0d%0aSet-Cookie:%20a=b", host), 200, ""),
+        (
+            "a session of another form",
+            asked("DELETE /mcp", &format!("{host}Mcp-Session-Id: \"\r\n")),
+            404,
+            "initialize",
+        ),
+    ] {
+        cases.push((name.to_owned(), bytes, status, text));
+    }
+    for (name, bytes, status, _) in &cases {
+        let answer = Raw::connect(server.port).send(bytes).rest().to_lowercase();
+        assert!(!answer.contains("secret title") || *status == 200, "{name}: {answer}");
+        let head = answer.split("\r\n\r\n").next().unwrap();
+        assert!(!head.contains("set-cookie"), "{name}: {answer}");
+    }
+    assert_answers(&server, cases);
+}
+
+#[test]
+fn what_agents_write_is_text_wherever_it_is_shown() {
+    let directory = directory();
+    let server = Server::start(directory.path());
+    let evil =
+        "\"><script src=//evil.example></script>\r\nSet-Cookie: a=b\r\n\r\n\u{202e}{}\n# HELP x";
+    let mut agent = Agent::connect(server.port);
+    let filed =
+        json!({ "title": evil, "description": evil, "classification": "bug", "agent": evil });
+    agent.call("add_issue", filed);
+    let _unknown = agent.request("tools/call", json!({ "name": evil, "arguments": {} }));
+    for route in ROUTES {
+        let answer = get(server.port, route);
+        assert!(!answer.body.contains("<script src=//"), "{route}: {}", answer.body);
+        assert!(!answer.body.contains("\n# HELP x"), "{route}: {}", answer.body);
+        assert!(!answer.headers.contains_key("set-cookie"), "{route}");
+        let policy = answer.headers["content-security-policy"].to_str().unwrap();
+        for directive in ["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'"] {
+            assert!(policy.contains(directive), "{route}: {policy}");
+        }
+        assert!(!policy.contains("unsafe"), "{route}: {policy}");
+        assert_eq!(answer.headers["x-content-type-options"], "nosniff", "{route}");
+        assert_eq!(answer.headers["referrer-policy"], "no-referrer", "{route}");
+        assert_eq!(answer.headers["x-frame-options"], "DENY", "{route}");
+    }
+}
+
+#[test]
+fn a_thousand_connections_are_512_and_the_others_are_told_so() {
+    // Each is a file of this process, too.
+    let (_, most) = rlimit::Resource::NOFILE.get().unwrap();
+    rlimit::Resource::NOFILE.set(most.min(16_384), most).unwrap();
+    let directory = directory();
+    let server = Server::start(directory.path());
+    let mut agent = Agent::connect(server.port);
+    let id = agent.add("first");
+    let crowd: Vec<_> =
+        (0..1_000).map(|_| TcpStream::connect(("127.0.0.1", server.port)).unwrap()).collect();
+    // Those who are in go on working.
+    let issue = agent.call("get_next_issue", json!({ "agent": "a" })).issue();
+    assert_eq!(issue["id"], json!(id));
+    let told =
+        Raw::connect(server.port).send("GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n").rest();
+    assert!(told.is_empty() || told.starts_with("HTTP/1.1 503 "), "{told}");
+    assert!(told.is_empty() || told.contains("512 connections"), "{told}");
+    drop(crowd);
+    // The connections end one after the other; there is room again as soon as one has.
+    let start = std::time::Instant::now();
+    loop {
+        let health =
+            Raw::connect(server.port).send(asked("GET /health", "Host: localhost\r\n")).rest();
+        if health.starts_with("HTTP/1.1 200 ") {
+            break;
+        }
+        assert!(start.elapsed() < crate::support::PATIENCE, "{health}");
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(agent.request("ping", json!({})).status, 200);
+}
+
+/// Serves some routes within this process, in the given limits; gives the port.
+async fn in_process(limits: Limits) -> (u16, CancellationToken) {
+    let shutdown = CancellationToken::new();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let routes = Router::new()
+        .route("/", on_get(async || "fine"))
+        .route("/large", on_get(async || vec![b'x'; 64 << 20]))
+        .route("/panic", on_get(async || -> &'static str { panic!("on purpose") }));
+    let routes = guarded(routes, Access::default());
+    tokio::spawn(http::serve(listener, routes, limits, shutdown.clone()));
+    (port, shutdown)
+}
+
+fn limits(connections: usize, milliseconds: u64) -> Limits {
+    let time = Duration::from_millis(milliseconds);
+    Limits { connections, headers: time, write: time }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_is_answered_and_the_server_lives_on() {
+    let (port, _shutdown) = in_process(Limits::default()).await;
+    tokio::task::spawn_blocking(move || {
+        let answer = Raw::connect(port).send(asked("GET /panic", "Host: localhost\r\n")).rest();
+        assert!(answer.starts_with("HTTP/1.1 500 ") && !answer.contains("on purpose"), "{answer}");
+        assert!(answer.contains("x-content-type-options: nosniff"), "{answer}");
+        assert_eq!(get(port, "/").body, "fine");
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_head_that_takes_too_long_is_answered_and_makes_room() {
+    let (port, _shutdown) = in_process(limits(1, 300)).await;
+    tokio::task::spawn_blocking(move || {
+        let mut slow = Raw::connect(port);
+        slow.send("GET / HTTP/1.1\r\nHost: local");
+        let refused = Raw::connect(port).rest();
+        assert!(refused.starts_with("HTTP/1.1 503 ") && refused.contains("limit"), "{refused}");
+        let answer = slow.rest();
+        assert!(answer.starts_with("HTTP/1.1 408 ") && answer.contains("0.3 s"), "{answer}");
+        drop(slow);
+        // A connection that says nothing is ended without a word.
+        let mut idle = Raw::connect(port);
+        let rest = idle.rest();
+        assert!(rest.is_empty() || rest.starts_with("HTTP/1.1 503 "), "{rest}");
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_nobody_takes_does_not_keep_its_connection() {
+    let (port, _shutdown) = in_process(limits(1, 300)).await;
+    tokio::task::spawn_blocking(move || {
+        let mut greedy = Raw::connect(port);
+        greedy.send(asked("GET /large", "Host: localhost\r\n"));
+        let start = std::time::Instant::now();
+        loop {
+            let answer = Raw::connect(port).send(asked("GET /", "Host: localhost\r\n")).rest();
+            if answer.ends_with("fine") {
+                break;
+            }
+            assert!(start.elapsed() < crate::support::PATIENCE, "{answer}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    })
+    .await
+    .unwrap();
+}
+
+#[test]
+fn a_message_of_the_stateless_era_must_say_the_same_in_its_headers() {
+    let directory = directory();
+    let server = Server::start(directory.path());
+    let body = request(
+        1,
+        "tools/call",
+        json!({ "name": "list_issues", "arguments": {}, "_meta": meta() }),
+    );
+    let body = body.to_string();
+    let version = "MCP-Protocol-Version: 2026-07-28\r\nConnection: close\r\n";
+    let case = |name: &str, headers: &str, status, text| {
+        (name.to_owned(), posted(&format!("{version}{headers}"), &body), status, text)
+    };
+    assert_answers(
+        &server,
+        vec![
+            case(
+                "the same",
+                "Mcp-Method: tools/call\r\nMcp-Name: list_issues\r\n",
+                200,
+                "\"result\"",
+            ),
+            case(
+                "another method",
+                "Mcp-Method: tools/list\r\nMcp-Name: list_issues\r\n",
+                400,
+                "Mcp-Method",
+            ),
+            case(
+                "another name",
+                "Mcp-Method: tools/call\r\nMcp-Name: add_issue\r\n",
+                400,
+                "Mcp-Name",
+            ),
+            case("no method", "Mcp-Name: list_issues\r\n", 400, "Mcp-Method"),
+        ],
+    );
+}

@@ -1,0 +1,289 @@
+//! MCP over streamable HTTP: both protocol eras, sessions that outlive processes, and ends.
+
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::files::stored_issues;
+use crate::support::http::{Agent, Raw, Server, meta, posted};
+use crate::support::{Client, TOOLS, directory, get, request};
+
+/// The whole lifecycle, each call with the given addition to its parameters.
+fn lifecycle(agent: &mut Agent, addition: &Value) {
+    let mut call = |tool: &str, arguments: Value| {
+        let mut params = json!({ "name": tool, "arguments": arguments });
+        params.as_object_mut().unwrap().extend(addition.as_object().unwrap().clone());
+        let reply = agent.request("tools/call", params);
+        assert_eq!(
+            (reply.status, reply.kind.as_str()),
+            (200, "application/json"),
+            "{}",
+            reply.body
+        );
+        reply.answer()
+    };
+    let filed =
+        json!({ "title": "T", "description": "D", "classification": "bug", "agent": "lead" });
+    let id = crate::support::id_in(&call("add_issue", filed).ok());
+    let issue = call("get_next_issue", json!({ "agent": "dev" })).issue();
+    assert_eq!(issue["id"], json!(id));
+    let with =
+        |comment: &str, agent: &str| json!({ "issue_id": id, "comment": comment, "agent": agent });
+    call("return_issue", with("no", "dev")).ok();
+    call("get_next_issue", json!({ "agent": "dev" })).issue();
+    call("complete_issue", with("done", "dev")).ok();
+    call("get_next_review_item", json!({ "agent": "reviewer" })).issue();
+    let mut close = with("merged", "reviewer");
+    close["resolution"] = json!("closed");
+    call("close_issue", close.clone()).ok();
+    assert!(call("close_issue", close).refusal().contains("closed"));
+    assert!(call("list_issues", json!({ "status": "closed" })).ok().contains(&id));
+}
+
+#[test]
+fn both_protocol_eras_go_through_the_lifecycle_with_plain_json_answers() {
+    let directory = directory();
+    let server = Server::start(directory.path());
+    let mut agent = Agent::new(server.port);
+    let discovered = agent.request("server/discover", json!({ "_meta": meta() }));
+    assert_eq!(discovered.kind, "application/json");
+    assert_eq!(discovered.json()["result"]["capabilities"], json!({ "tools": {} }));
+    lifecycle(&mut agent, &json!({ "_meta": meta() }));
+    let introduced = agent.request("initialize", crate::support::introduction());
+    assert_eq!(introduced.kind, "application/json");
+    assert_eq!(introduced.json()["result"]["protocolVersion"], "2025-11-25");
+    let mut agent = Agent::connect(server.port);
+    let tools = agent.request("tools/list", json!({})).json();
+    let names = tools["result"]["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]);
+    assert_eq!(names.collect::<Vec<_>>(), TOOLS);
+    lifecycle(&mut agent, &json!({}));
+}
+
+#[test]
+fn one_process_serves_stdin_and_http_at_once() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    let mut agent = Agent::connect(client.port());
+    let id = client.add("over stdin", "bug");
+    assert_eq!(agent.call("get_next_issue", json!({ "agent": "a" })).issue()["id"], json!(id));
+    let id = agent.add("by URL");
+    assert_eq!(client.call("get_next_issue", json!({ "agent": "b" })).issue()["id"], json!(id));
+    let stream = agent.listen();
+    assert!(client.close().success());
+    assert_eq!(stream.text().unwrap(), "");
+}
+
+#[test]
+fn a_restart_strands_nobody() {
+    let directory = directory();
+    let mut server = Server::start(directory.path());
+    let mut agents: Vec<_> = (0..3).map(|_| Agent::connect(server.port)).collect();
+    let id = agents[0].add("before");
+    server.kill_and_start_again();
+    // The first request after it may be a call, a stream or a notification.
+    assert_eq!(agents[0].call("get_next_issue", json!({ "agent": "a" })).issue()["id"], json!(id));
+    let _stream = agents[1].listen();
+    assert_eq!(agents[1].request("tools/list", json!({})).status, 200);
+    let cancelled = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 7 } });
+    assert_eq!(agents[2].post(&cancelled).unwrap().status, 202);
+    // Another process on the store knows them as well, several requests at once included.
+    let other = Server::start(directory.path());
+    let agent = &agents[2];
+    thread::scope(|scope| {
+        for number in 0..8 {
+            let other = &other;
+            scope.spawn(move || {
+                let mut here = Agent::new(other.port);
+                here.session.clone_from(&agent.session);
+                let list = request(number, "tools/list", json!({}));
+                assert_eq!(here.post(&list).unwrap().status, 200);
+            });
+        }
+    });
+}
+
+#[test]
+fn a_session_that_was_ended_or_is_of_another_store_is_not_known_to_any_process() {
+    let directory = directory();
+    let mut server = Server::start(directory.path());
+    let other_process = Server::start(directory.path());
+    let mut agent = Agent::connect(server.port);
+    let mut there = Agent::new(other_process.port);
+    there.session.clone_from(&agent.session);
+    assert_eq!(there.request("ping", json!({})).status, 200);
+    let mut bystander = Agent::connect(server.port);
+    assert_eq!(agent.delete().status, 202);
+    let assert_unknown = |agent: &mut Agent| {
+        let reply = agent.request("ping", json!({}));
+        assert_eq!(reply.status, 404, "{}", reply.body);
+        let error = &reply.json()["error"];
+        assert!(error["message"].as_str().unwrap().contains("initialize"), "{error}");
+        assert_eq!(agent.delete().status, 404);
+        assert_eq!(agent.listen().status().as_u16(), 404);
+    };
+    assert_unknown(&mut agent);
+    assert_unknown(&mut there);
+    server.kill_and_start_again();
+    assert_unknown(&mut agent);
+    assert_eq!(bystander.request("ping", json!({})).status, 200);
+    let elsewhere = crate::support::directory();
+    let elsewhere = Server::start(elsewhere.path());
+    bystander.port = elsewhere.port;
+    assert_unknown(&mut bystander);
+    for made_up in ["x", "", "00112233445566778899aabbccddeeff.x.e30", &"a.".repeat(4_000)] {
+        bystander.session = Some(made_up.to_owned());
+        assert_unknown(&mut bystander);
+    }
+}
+
+/// Keeps everybody from changing the store.
+fn lock_of(directory: &std::path::Path) -> fs::File {
+    let lock = fs::File::open(directory.join("issues.json.lock")).unwrap();
+    lock.lock().unwrap();
+    lock
+}
+
+fn filing(addition: Value) -> Value {
+    let arguments =
+        json!({ "title": "t", "description": "", "classification": "bug", "agent": "a" });
+    let mut params = json!({ "name": "add_issue", "arguments": arguments });
+    params.as_object_mut().unwrap().extend(addition.as_object().unwrap().clone());
+    request(77, "tools/call", params)
+}
+
+/// Waits until as many operations as given were cancelled.
+fn wait_for_cancelled(port: u16, count: u64) {
+    let expected =
+        format!("ait_operations_total{{tool=\"add_issue\",outcome=\"cancelled\"}} {count}");
+    let start = std::time::Instant::now();
+    loop {
+        let metrics = get(port, "/metrics").body;
+        if metrics.contains(&expected) {
+            return;
+        }
+        assert!(start.elapsed() < crate::support::PATIENCE, "no {expected} in {metrics}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_call_that_waits_can_be_cancelled_in_both_eras() {
+    let directory = directory();
+    let server = Server::start(directory.path());
+    let mut agent = Agent::connect(server.port);
+    agent.add("first");
+    let lock = lock_of(directory.path());
+    // Up to 2025-11-25, by a notification.
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| agent.post(&filing(json!({}))));
+        let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 77 } });
+        // It may come before the call; then it means nothing and has to be said again.
+        while !waiting.is_finished() {
+            assert_eq!(agent.post(&cancel).unwrap().status, 202);
+            thread::sleep(Duration::from_millis(20));
+        }
+        assert!(!waiting.join().unwrap().unwrap().body.contains("filed"));
+    });
+    wait_for_cancelled(server.port, 1);
+    // From 2026-07-28 on, by closing the connection.
+    let body = filing(json!({ "_meta": meta() })).to_string();
+    let headers =
+        "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: add_issue\r\n";
+    let mut waiting = Raw::connect(server.port);
+    waiting.send(posted(headers, &body));
+    // Nothing tells that the call waits; one that is closed earlier was not read, and not made.
+    thread::sleep(Duration::from_millis(300));
+    waiting.end();
+    wait_for_cancelled(server.port, 2);
+    lock.unlock().unwrap();
+    agent.add("last");
+    assert_eq!(stored_issues(directory.path()).len(), 2);
+}
+
+#[test]
+fn a_request_with_the_id_of_one_that_is_under_way_is_refused() {
+    let directory = directory();
+    let server = Server::start(directory.path());
+    let mut agent = Agent::connect(server.port);
+    agent.add("first");
+    let lock = lock_of(directory.path());
+    thread::scope(|scope| {
+        let first = scope.spawn(|| agent.post(&filing(json!({}))).unwrap());
+        let second = scope.spawn(|| agent.post(&filing(json!({}))).unwrap());
+        while !first.is_finished() && !second.is_finished() {
+            thread::sleep(Duration::from_millis(5));
+        }
+        lock.unlock().unwrap();
+        let mut replies = [first.join().unwrap(), second.join().unwrap()];
+        replies.sort_by_key(|reply| reply.status);
+        assert!(replies[0].answer().ok().contains("filed"));
+        assert_eq!(replies[1].status, 400);
+        assert_eq!(replies[1].json()["id"], 77);
+        let text = replies[1].json()["error"]["message"].to_string();
+        assert!(text.contains("still under way"), "{text}");
+    });
+    assert!(agent.post(&filing(json!({}))).unwrap().answer().ok().contains("filed"));
+}
+
+#[test]
+fn a_server_that_is_told_to_end_answers_what_waits_and_ends_every_stream() {
+    let directory = directory();
+    let mut server = Server::start(directory.path());
+    let mut agent = Agent::connect(server.port);
+    agent.add("first");
+    let streams: Vec<_> = (0..4).map(|_| Agent::connect(server.port).listen()).collect();
+    let lock = lock_of(directory.path());
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| agent.post(&filing(json!({}))).unwrap().answer());
+        let stateless = scope.spawn(|| {
+            let agent = Agent::new(server.port);
+            agent.post(&filing(json!({ "_meta": meta() }))).unwrap().answer()
+        });
+        thread::sleep(Duration::from_millis(300));
+        server.signal("TERM");
+        for answer in [waiting, stateless] {
+            assert!(answer.join().unwrap().refusal().contains("shutting down"));
+        }
+    });
+    assert!(server.wait().success(), "{}", server.log().whole());
+    for stream in streams {
+        assert_eq!(stream.text().unwrap(), "");
+    }
+    lock.unlock().unwrap();
+    assert_eq!(stored_issues(directory.path()).len(), 1);
+}
+
+#[test]
+fn pages_of_another_origin_can_use_the_endpoint_only_when_they_are_allowed() {
+    let directory = directory();
+    let server =
+        Server::start_with(directory.path(), 0, &["--allow-origin", "http://localhost:6274"]);
+    let preflight = |origin: &str| {
+        let request = format!(
+            "OPTIONS /mcp HTTP/1.1\r\nHost: localhost\r\nOrigin: {origin}\r\nAccess-Control-Request-\
+             Method: POST\r\nAccess-Control-Request-Headers: mcp-session-id\r\nConnection: close\r\n\r\n"
+        );
+        Raw::connect(server.port).send(request).rest()
+    };
+    let allowed = preflight("http://localhost:6274");
+    assert!(allowed.starts_with("HTTP/1.1 200"), "{allowed}");
+    for header in [
+        "access-control-allow-origin: http://localhost:6274",
+        "access-control-allow-methods: GET,POST,DELETE",
+        "mcp-session-id",
+    ] {
+        assert!(allowed.contains(header), "no {header} in {allowed}");
+    }
+    assert!(preflight("http://localhost:6275").starts_with("HTTP/1.1 403"));
+}
+
+#[test]
+fn a_person_who_opens_the_endpoint_is_told_what_it_is_for() {
+    let directory = directory();
+    let server = Server::start(directory.path());
+    let page = get(server.port, "/mcp");
+    assert_eq!(page.status, 406);
+    assert!(page.body.contains("claude mcp add --transport http"), "{}", page.body);
+}

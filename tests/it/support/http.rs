@@ -1,0 +1,238 @@
+//! The tracker as a server of its own, and clients that reach it by URL.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus};
+
+use serde_json::{Value, json};
+
+use super::{Answer, Log, PATIENCE, ait, id_in, introduction, request, signal, wait};
+
+/// A running `ait serve`. Killed when it is dropped.
+pub struct Server {
+    child: Child,
+    log: Log,
+    pub port: u16,
+    directory: PathBuf,
+}
+
+impl Server {
+    pub fn start(directory: &Path) -> Self {
+        Self::start_with(directory, 0, &[])
+    }
+
+    pub fn start_with(directory: &Path, port: u16, arguments: &[&str]) -> Self {
+        let mut command = ait(directory);
+        command.arg("serve").args(arguments).env("PORT", port.to_string());
+        let mut child = command.spawn().unwrap();
+        let log = Log::of(child.stderr.take().unwrap());
+        let text = log.wait_for("pages: http://localhost:");
+        let port = text.rsplit(':').next().unwrap().split_whitespace().next().unwrap();
+        Self { child, log, port: port.parse().unwrap(), directory: directory.to_owned() }
+    }
+
+    /// Kills the process as nothing else can, and starts another on the same port.
+    pub fn kill_and_start_again(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        *self = Self::start_with(&self.directory, self.port, &[]);
+    }
+
+    pub fn signal(&self, name: &str) {
+        signal(&self.child, name);
+    }
+
+    pub fn wait(&mut self) -> ExitStatus {
+        wait(&mut self.child)
+    }
+
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What came back over HTTP.
+pub struct Reply {
+    pub status: u16,
+    pub kind: String,
+    pub session: Option<String>,
+    pub body: String,
+}
+
+impl Reply {
+    /// The body as JSON.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("not JSON: {}", self.body))
+    }
+
+    /// What a tool answered.
+    #[track_caller]
+    pub fn answer(&self) -> Answer {
+        let message = self.json();
+        let text = message["result"]["content"][0]["text"].as_str();
+        let text = text.unwrap_or_else(|| panic!("{}: no text in {message}", self.status));
+        Answer { text: text.to_owned(), is_error: message["result"]["isError"] == true }
+    }
+}
+
+/// An agent that reaches a server by URL. Speaks raw JSON-RPC, so that a test sees what is sent.
+pub struct Agent {
+    http: reqwest::blocking::Client,
+    pub port: u16,
+    pub session: Option<String>,
+    last_id: u64,
+}
+
+impl Agent {
+    /// An agent that has said nothing yet.
+    pub fn new(port: u16) -> Self {
+        let http = reqwest::blocking::Client::builder().timeout(PATIENCE).no_proxy();
+        Self { http: http.build().unwrap(), port, session: None, last_id: 0 }
+    }
+
+    /// An agent that has begun a session.
+    pub fn connect(port: u16) -> Self {
+        let mut agent = Self::new(port);
+        let reply = agent.request("initialize", introduction());
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        agent.session = reply.session;
+        let begun = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        assert_eq!(agent.post(&begun).unwrap().status, 202);
+        agent
+    }
+
+    fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/mcp", self.port)
+    }
+
+    /// Sends a message; fails when the server is gone.
+    pub fn post(&self, message: &Value) -> reqwest::Result<Reply> {
+        let mut post = self.http.post(self.url()).body(message.to_string());
+        post = post.header("content-type", "application/json");
+        post = post.header("accept", "application/json, text/event-stream");
+        if let Some(session) = &self.session {
+            post = post.header("mcp-session-id", session);
+        }
+        if message["params"]["_meta"].is_object() {
+            post = post.header("mcp-protocol-version", "2026-07-28");
+            post = post.header("mcp-method", message["method"].as_str().unwrap());
+            if let Some(name) = message["params"]["name"].as_str() {
+                post = post.header("mcp-name", name);
+            }
+        }
+        received(post.send()?)
+    }
+
+    pub fn request(&mut self, method: &str, params: Value) -> Reply {
+        self.try_request(method, params).unwrap()
+    }
+
+    pub fn try_request(&mut self, method: &str, params: Value) -> reqwest::Result<Reply> {
+        self.last_id += 1;
+        self.post(&request(self.last_id, method, params))
+    }
+
+    pub fn call(&mut self, tool: &str, arguments: Value) -> Answer {
+        self.request("tools/call", json!({ "name": tool, "arguments": arguments })).answer()
+    }
+
+    /// Files an issue and gives its id.
+    pub fn add(&mut self, title: &str) -> String {
+        let arguments =
+            json!({ "title": title, "description": "", "classification": "bug", "agent": "test" });
+        id_in(&self.call("add_issue", arguments).ok())
+    }
+
+    /// Ends the session.
+    pub fn delete(&self) -> Reply {
+        let delete = self.http.delete(self.url());
+        let session = self.session.as_deref().unwrap_or_default();
+        received(delete.header("mcp-session-id", session).send().unwrap()).unwrap()
+    }
+
+    /// Opens the stream on which a server can speak by itself.
+    pub fn listen(&self) -> reqwest::blocking::Response {
+        let get = self.http.get(self.url()).header("accept", "text/event-stream");
+        get.header("mcp-session-id", self.session.as_deref().unwrap()).send().unwrap()
+    }
+}
+
+fn received(response: reqwest::blocking::Response) -> reqwest::Result<Reply> {
+    let header =
+        |name| response.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+    let (kind, session) = (header("content-type").unwrap_or_default(), header("mcp-session-id"));
+    let status = response.status().as_u16();
+    Ok(Reply { status, kind, session, body: response.text()? })
+}
+
+/// What a request of the stateless era carries.
+pub fn meta() -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    })
+}
+
+/// A connection that speaks in bytes.
+pub struct Raw(pub TcpStream);
+
+impl Raw {
+    pub fn connect(port: u16) -> Self {
+        let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        Self(stream)
+    }
+
+    /// Sends bytes; a server that has closed the connection meanwhile is no failure.
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> &mut Self {
+        let _gone = self.0.write_all(bytes.as_ref());
+        self
+    }
+
+    /// Everything until the server ends the connection.
+    pub fn rest(&mut self) -> String {
+        let mut bytes = Vec::new();
+        let _reset = self.0.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// What comes until a text is in it, or the server ends the connection.
+    pub fn until(&mut self, text: &str) -> String {
+        let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);
+        while let Ok(count @ 1..) = self.0.read(&mut buffer) {
+            bytes.extend_from_slice(&buffer[..count]);
+            if String::from_utf8_lossy(&bytes).contains(text) {
+                break;
+            }
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    pub fn end(&mut self) {
+        let _gone = self.0.shutdown(Shutdown::Both);
+    }
+}
+
+/// A request to the endpoint for agents, as it stands on the wire.
+pub fn posted(headers: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
+    let body = body.as_ref();
+    let mut bytes = format!(
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: \
+         application/json, text/event-stream\r\n{headers}Content-Length: {}\r\n\r\n",
+        body.len()
+    )
+    .into_bytes();
+    bytes.extend_from_slice(body);
+    bytes
+}
