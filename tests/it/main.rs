@@ -14,6 +14,7 @@ mod crash;
 mod exclusion;
 mod faults;
 mod formats;
+mod health;
 mod lifecycle;
 mod location;
 mod mcp_stdio;
