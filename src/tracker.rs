@@ -13,7 +13,7 @@ use crate::domain::{
     Page, Query, Resolution, Timestamp, Title,
 };
 use crate::store::Store;
-pub use crate::store::{StoreError, StoreId};
+pub use crate::store::{DURATION_BUCKETS_S, StoreError, StoreId, Vitals};
 
 /// The issue queue as its users see it.
 #[derive(Clone)]
@@ -150,6 +150,20 @@ impl Tracker {
     /// Those of [`Store::check`].
     pub async fn check(&self) -> Result<(), StoreError> {
         self.store.check().await
+    }
+
+    /// Tries whether a change could be saved now, by really writing a little that leaves no trace.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::try_writing`].
+    pub async fn try_writing(&self) -> Result<(), StoreError> {
+        self.store.try_writing().await
+    }
+
+    /// Tells how the store is doing; see [`Store::vitals`].
+    pub async fn vitals(&self) -> Vitals {
+        self.store.vitals().await
     }
 
     /// Tells which store this is; see [`Store::id`].

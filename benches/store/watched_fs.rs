@@ -134,6 +134,10 @@ impl FileSystem for WatchedFs {
         RealFileSystem.append(path, bytes)
     }
 
+    fn try_write(&self, directory: &Path, length_bytes: usize) -> io::Result<()> {
+        RealFileSystem.try_write(directory, length_bytes)
+    }
+
     fn truncate(&self, file: &File, length_bytes: u64) -> io::Result<()> {
         RealFileSystem.truncate(file, length_bytes)
     }

@@ -11,7 +11,7 @@ use futures::future::{BoxFuture, FutureExt, ready};
 use imbl::{OrdMap, OrdSet, Vector};
 
 use super::changes::{Changes, Cursor, Recent};
-use super::{Store, StoreError, StoreFuture, StoreId};
+use super::{Store, StoreError, StoreFuture, StoreId, Vitals};
 use crate::domain::{
     Classification, Command, Counts, DomainError, Event, Issue, IssueId, IssueRef, Order, Page,
     Query, Selection, Status, Timestamp, rules,
@@ -292,6 +292,14 @@ impl Store for MemoryStore {
 
     fn check(&self) -> StoreFuture<'_, ()> {
         ready(Ok(())).boxed()
+    }
+
+    fn try_writing(&self) -> StoreFuture<'_, ()> {
+        ready(Ok(())).boxed()
+    }
+
+    fn vitals(&self) -> BoxFuture<'_, Vitals> {
+        ready(Vitals { name: "memory".to_owned(), ..Vitals::default() }).boxed()
     }
 
     fn end_session(&self, session: String) -> StoreFuture<'_, ()> {

@@ -8,6 +8,7 @@ mod changes;
 mod identity;
 pub mod json;
 pub mod memory;
+mod vitals;
 
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ pub use changes::{Changes, Cursor};
 pub use identity::{NotAStoreId, StoreId};
 pub use json::JsonStore;
 pub use memory::{IssueStore, MemoryStore};
+pub use vitals::{DURATION_BUCKETS_S, Vitals};
 
 /// What an operation on a store gives, in time.
 pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
@@ -83,6 +85,19 @@ pub trait Store: Send + Sync {
     ///
     /// What the next change would be answered with.
     fn check(&self) -> StoreFuture<'_, ()>;
+
+    /// Tries whether a change could be written now: opens what it would open, and really writes a few
+    /// KiB that nobody else sees and that are gone again afterwards.
+    ///
+    /// Says nothing about what [`check`](Self::check) finds out.
+    ///
+    /// # Errors
+    ///
+    /// What keeps changes from being written.
+    fn try_writing(&self) -> StoreFuture<'_, ()>;
+
+    /// Tells how the store is doing, without reading its issues.
+    fn vitals(&self) -> BoxFuture<'_, Vitals>;
 
     /// Takes note that a client's HTTP session was ended, so that no process takes it up again.
     ///

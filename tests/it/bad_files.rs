@@ -7,7 +7,8 @@ use std::process::Output;
 use serde_json::{Value, json};
 
 use crate::support::files::{
-    STORE_FILES, id, issue_json, names, stored_issues, wait_for_file, write_issues,
+    STORE_FILES, id, issue_json, names, stored_issues, wait_for_file, wait_for_new_journal,
+    write_issues,
 };
 use crate::support::{Client, ait, directory, get};
 
@@ -214,6 +215,8 @@ fn a_file_that_vanishes_is_not_an_empty_store() {
     let mut client = Client::start(directory.path());
     client.add("t", "bug");
     wait_for_file(directory.path(), |issues| issues.len() == 1);
+    // Until then the journal holds the issue as well, and nothing would be missing.
+    wait_for_new_journal(directory.path());
     let content = fs::read(&file).unwrap();
     fs::remove_file(&file).unwrap();
     let add = json!({ "title": "t", "description": "", "classification": "bug", "agent": "a" });

@@ -4,13 +4,14 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, BINARY, Client, PATIENCE, ait_through, directory};
+use crate::support::{Answer, BINARY, Client, PATIENCE, ait_through, directory, get};
 
 /// Starts the binary by a script that mounts what it needs in `$1`; `None` where that is not permitted.
 fn start(directory: &tempfile::TempDir, script: &str) -> Option<Client> {
@@ -64,6 +65,12 @@ fn a_full_disk_refuses_changes_loses_none_and_takes_them_again_when_there_is_roo
     assert!(refusal.contains("space") || refusal.contains("bytes"), "{refusal}");
     assert!(filed > 5, "{filed}: {refusal}");
     assert_eq!(count(&mut client), filed);
+    // A change may be too large for the rest, in which a trial still fits.
+    let rest = fs::File::create(inside.join("rest")).unwrap();
+    while (&rest).write(&[b'.'; 512]).is_ok() {}
+    let health = get(client.port(), "/health");
+    assert_eq!(health.status, 503, "{}", health.body);
+    assert!(health.body.to_lowercase().contains("space"), "{}", health.body);
     fs::remove_file(inside.join("filler")).unwrap();
     add(&mut client, &description).ok();
     assert_eq!(count(&mut client), filed + 1);
@@ -76,6 +83,29 @@ fn a_full_disk_refuses_changes_loses_none_and_takes_them_again_when_there_is_roo
         }
     }
     assert_eq!(crate::support::files::stored_issues(copy.path()).len(), filed + 1);
+    client.close();
+}
+
+#[test]
+fn a_read_only_file_system_is_degraded_and_can_be_read() {
+    let directory = directory();
+    let script = r#"
+        mount -t tmpfs tmpfs "$1"
+        cd "$1"
+        printf '{"issues": []}' > issues.json
+        mount -o remount,ro "$1""#;
+    let Some(mut client) = start(&directory, script) else { return };
+    assert_eq!(count(&mut client), 0);
+    let health = get(client.port(), "/health");
+    assert_eq!(health.status, 503, "{}", health.body);
+    let report = health.json();
+    assert_eq!((&report["status"], &report["issueCount"]), (&json!("degraded"), &json!(0)));
+    let reason = report["reason"].as_str().unwrap();
+    assert!(reason.contains("read-only"), "{reason}");
+    let refusal = add(&mut client, "").text;
+    assert!(refusal.contains("read-only"), "{refusal}");
+    let inside = PathBuf::from(format!("/proc/{}/cwd", client.pid()));
+    assert_eq!(crate::support::files::names(&inside), ["issues.json"]);
     client.close();
 }
 

@@ -137,6 +137,23 @@ async fn a_session_that_ends_while_the_file_is_replaced_stays_ended() {
 }
 
 #[tokio::test]
+async fn a_line_that_went_to_a_file_that_was_just_replaced_is_written_anew() {
+    let (directory, disk) = (directory(), Disk::new(Neglect::Nothing));
+    let store = open(directory.path(), &disk);
+    let (path, new) = (file(directory.path()), directory.path().join("new"));
+    let mut is_replaced = false;
+    disk.hook(move |call| {
+        if call == "is_at" && !std::mem::replace(&mut is_replaced, true) {
+            fs::write(&new, filler(LINE_BYTES)).unwrap();
+            fs::rename(&new, &path).unwrap();
+        }
+    });
+    store.end_session("own".to_owned()).await.unwrap();
+    assert!(is_ended(&store, "own").await);
+    assert_eq!(fs::read(file(directory.path())).unwrap().len(), 2 * LINE_BYTES);
+}
+
+#[tokio::test]
 async fn whichever_call_fails_the_caller_is_told_and_nothing_is_left_behind() {
     let (directory, disk) = (directory(), Disk::new(Neglect::Nothing));
     let store = open(directory.path(), &disk);

@@ -134,7 +134,7 @@ fn announce(session: &Session<'_>, view: &View, content: Content) -> Result<(), 
 /// Makes a journal durable. Where that fails, the kernel may have dropped what others appended and
 /// rely on, and another sync would not tell: nothing is tried on this file again.
 pub(super) fn sync_journal(session: &Session<'_>, journal: &Journal) -> Result<(), Interrupted> {
-    let synced = session.fs().sync_data(&journal.open.file);
+    let synced = session.replica.sync(journal);
     let failed = |source| StoreError::NotSaved(failed_sync(&session.place, &source));
     synced.map_err(|source| Interrupted::Hopeless(failed(source)))
 }

@@ -194,7 +194,7 @@ impl Committer {
             return Ok(());
         }
         let fs = &self.replica.fs;
-        let synced = fs.sync_data(&journal.open.file);
+        let synced = self.replica.sync(journal);
         let synced = synced.and_then(|()| fs.sync_directory(directory_of(&view.place.journal)));
         if let Err(source) = synced {
             // As for every sync of the journal, see `checkpoint::sync_journal`.
@@ -208,7 +208,7 @@ impl Committer {
     fn make_durable(&mut self, appended: Appended<'_>) -> Result<(), StoreError> {
         let Appended { place, before, after, journal, .. } = &appended;
         let fs = &self.replica.fs;
-        let mut synced = fs.sync_data(&journal.open.file);
+        let mut synced = self.replica.sync(journal);
         if !journal.is_adopted() {
             // It was begun between the look and the lock.
             synced = synced.and_then(|()| fs.sync_directory(directory_of(&place.journal)));

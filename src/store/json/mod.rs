@@ -30,6 +30,7 @@ pub mod frame;
 pub mod fs;
 pub mod journal;
 pub mod load;
+mod probe;
 mod record;
 pub mod replica;
 pub mod schedule;
@@ -49,7 +50,7 @@ use self::fs::{FileSystem, RealFileSystem};
 use self::replica::Replica;
 use self::view::{Standing, View};
 use self::writer::Writer;
-use super::{Changes, Cursor, Store, StoreError, StoreFuture, StoreId};
+use super::{Changes, Cursor, Store, StoreError, StoreFuture, StoreId, Vitals};
 use crate::domain::{Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
 
 /// How a [`JsonStore`] behaves where there is a choice.
@@ -194,6 +195,15 @@ impl Store for JsonStore {
             }
             _ => Ok(()),
         })
+    }
+
+    fn try_writing(&self) -> StoreFuture<'_, ()> {
+        self.wait(probe::try_writing)
+    }
+
+    fn vitals(&self) -> BoxFuture<'_, Vitals> {
+        let vitals = self.wait(|replica| Ok(probe::vitals(replica)));
+        async move { vitals.await.unwrap_or_default() }.boxed()
     }
 
     fn end_session(&self, session: String) -> StoreFuture<'_, ()> {

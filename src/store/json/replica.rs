@@ -10,13 +10,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use prometheus_client::metrics::histogram::Histogram;
 
 use super::frame::Hex128;
 use super::fs::{FileSystem, Stamp, Unresolved};
 use super::journal::{self, Rest};
 use super::load::{self, LoadError, unreadable};
 use super::view::{Journal, Place, Standing, View};
+use crate::store::DURATION_BUCKETS_S;
 
 /// How often files that are bad or edited are looked at again before that is believed.
 const SECOND_LOOKS: u32 = 5;
@@ -41,6 +44,8 @@ struct Bad {
 pub(super) struct Replica {
     path: PathBuf,
     pub fs: Arc<dyn FileSystem>,
+    /// How long the syncs of the journal took, in seconds.
+    pub syncs: Histogram,
     /// Held for moments, never while the disk is waited for.
     published: Mutex<Option<Arc<View>>>,
     /// Held while a newer state is read, so that callers who need the same one read it once. Holds
@@ -62,7 +67,8 @@ impl Drop for Expectation<'_> {
 impl Replica {
     pub fn new(path: PathBuf, fs: Arc<dyn FileSystem>, second_look_after: Duration) -> Self {
         let (published, catching_up) = (Mutex::default(), Mutex::default());
-        Self { path, fs, published, catching_up, pending: Mutex::default(), second_look_after }
+        let (pending, syncs) = (Mutex::default(), Histogram::new(DURATION_BUCKETS_S));
+        Self { path, fs, syncs, published, catching_up, pending, second_look_after }
     }
 
     /// The file as it was given.
@@ -156,6 +162,14 @@ impl Replica {
             Ok(locked) => locked,
         };
         self.keep_up(place, Writer)
+    }
+
+    /// Makes durable what was appended to a journal, and measures how long that takes.
+    pub fn sync(&self, journal: &Journal) -> io::Result<()> {
+        let begun = Instant::now();
+        let synced = self.fs.sync_data(&journal.open.file);
+        self.syncs.observe(begun.elapsed().as_secs_f64());
+        synced
     }
 
     /// Publishes what became of `before`, unless somebody who read it from the journal was faster.

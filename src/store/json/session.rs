@@ -183,7 +183,7 @@ impl Drop for Session<'_> {
     }
 }
 
-fn timestamp(time: SystemTime) -> Timestamp {
+pub(super) fn timestamp(time: SystemTime) -> Timestamp {
     Timestamp::from(DateTime::<Utc>::from(time))
 }
 

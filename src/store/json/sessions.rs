@@ -3,7 +3,7 @@
 //! `issues.json.sessions` has a line for each: XXH3-64 of the session's text as 16 lower-case hex
 //! digits, and a line feed. Lines are appended with one call and without a lock or a sync: a session
 //! that a power cut brings back can be ended again, and does no harm until then. Lines that are
-//! anything else are passed over. A file that has grown beyond [`MAX_BYTES`] is replaced by its newest
+//! anything else are passed over. A file that has grown beyond 1 MiB is replaced by its newest
 //! half, so that a session may be forgotten when tens of thousands were ended after it.
 
 use std::io;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::SystemTime;
 
@@ -68,6 +68,8 @@ pub struct Disk {
     /// How many reads of `issues.json` find no file, and how many find half of one.
     pub absent: AtomicUsize,
     pub halved: AtomicUsize,
+    /// Whether there is no room for a trial.
+    pub is_full: AtomicBool,
 }
 
 /// A process that waits at a call.
@@ -174,7 +176,7 @@ impl Disk {
         let is_dead = number >= self.last_call.load(Ordering::SeqCst);
         if is_dead || number == self.failing_call.load(Ordering::SeqCst) {
             self.failed.lock().unwrap().get_or_insert(name);
-            return Err(io::Error::new(io::ErrorKind::StorageFull, "no space left on device"));
+            return Err(full());
         }
         Ok(())
     }
@@ -197,6 +199,10 @@ impl Disk {
         self.platter.files.lock().unwrap().insert(inode(file), id);
         id
     }
+}
+
+fn full() -> io::Error {
+    io::Error::new(io::ErrorKind::StorageFull, "no space left on device")
 }
 
 fn inode(file: &File) -> (u64, u64) {
@@ -349,6 +355,14 @@ impl FileSystem for Disk {
     fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<File> {
         self.call("append")?;
         RealFileSystem.append(path, bytes)
+    }
+
+    fn try_write(&self, directory: &Path, length_bytes: usize) -> io::Result<()> {
+        self.call("try_write")?;
+        if self.is_full.load(Ordering::SeqCst) {
+            return Err(full());
+        }
+        RealFileSystem.try_write(directory, length_bytes)
     }
 
     fn truncate(&self, file: &File, length_bytes: u64) -> io::Result<()> {

@@ -338,6 +338,24 @@ pub struct Response {
     pub body: String,
 }
 
+impl Response {
+    /// The body, which must be JSON.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        assert_eq!(self.headers["content-type"], "application/json");
+        serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("not JSON: {}", self.body))
+    }
+}
+
+/// How many issues the health probe counts, which must find everything in order.
+#[track_caller]
+pub fn healthy_count(port: u16) -> u64 {
+    let response = get(port, "/health");
+    let report = response.json();
+    assert_eq!((response.status, &report["status"]), (200, &json!("ok")), "{report}");
+    report["issueCount"].as_u64().unwrap()
+}
+
 pub fn get(port: u16, path: &str) -> Response {
     http(reqwest::Method::GET, port, path)
 }

@@ -41,6 +41,11 @@ impl Stamp {
         UNIX_EPOCH + Duration::from_nanos(u64::try_from(since_1970).unwrap_or(0))
     }
 
+    /// When the content of the file last changed.
+    pub fn modified(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_nanos(u64::try_from(self.modified_ns).unwrap_or(0))
+    }
+
     /// The size of the file in bytes.
     pub fn length_bytes(&self) -> u64 {
         self.length_bytes
@@ -237,6 +242,13 @@ pub trait FileSystem: Send + Sync {
     ///
     /// It is not a regular file, or the bytes, or some of them, were not written.
     fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<File>;
+
+    /// Writes so many bytes into a directory where nobody sees them, and takes them back.
+    ///
+    /// # Errors
+    ///
+    /// The directory takes no new file, or not so many bytes.
+    fn try_write(&self, directory: &Path, length_bytes: usize) -> io::Result<()>;
 
     /// Cuts an open file.
     ///

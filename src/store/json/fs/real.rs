@@ -243,6 +243,11 @@ impl FileSystem for RealFileSystem {
         Ok(file)
     }
 
+    fn try_write(&self, directory: &Path, length_bytes: usize) -> io::Result<()> {
+        // Without a name, so that nothing stays behind should the process die now.
+        tempfile::tempfile_in(directory)?.write_all(&vec![b'.'; length_bytes])
+    }
+
     fn truncate(&self, file: &File, length_bytes: u64) -> io::Result<()> {
         file.set_len(length_bytes)
     }

@@ -1,0 +1,153 @@
+//! The health probe: it says "ok" only of a store that can be read and that a change could be written to.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use agent_issue_tracker::domain::Timestamp;
+use agent_issue_tracker::store::Store;
+use agent_issue_tracker::tracker::Tracker;
+use agent_issue_tracker::web::{WebOptions, router_with};
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+
+use crate::support::disk::{Disk, Neglect};
+use crate::support::files::{id, issue_json, names, wait_for_file, write_issues};
+use crate::support::stores::open;
+use crate::support::{Client, directory, get};
+
+const NEVER_AGAIN: Duration = Duration::from_secs(3600);
+
+/// Serves a store on a test's disk from this process; the runtime keeps it going.
+fn serve(directory: &Path, disk: &Arc<Disk>, trial_every: Duration) -> (Runtime, u16) {
+    let runtime = Runtime::new().unwrap();
+    let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let tracker = Tracker::new(Arc::new(open(directory, disk)));
+    let router = router_with(tracker, WebOptions { trial_every });
+    runtime.spawn(async { axum::serve(listener, router).await });
+    (runtime, port)
+}
+
+fn keys(report: &Value) -> Vec<&str> {
+    report.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+#[test]
+fn the_report_tells_what_there_is_in_the_same_order_always() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    let response = get(client.port(), "/health");
+    assert_eq!(
+        (response.status, &response.headers["cache-control"]),
+        (200, &"no-store".parse().unwrap())
+    );
+    let report = response.json();
+    let fields = [
+        "status",
+        "issueCount",
+        "version",
+        "uptimeSeconds",
+        "lastDurableWrite",
+        "snapshotAgeSeconds",
+        "store",
+    ];
+    assert_eq!(keys(&report), fields);
+    assert_eq!((&report["status"], &report["issueCount"]), (&"ok".into(), &0.into()));
+    assert_eq!(report["version"], env!("CARGO_PKG_VERSION"));
+    assert!(report["uptimeSeconds"].is_u64(), "{report}");
+    assert!(report["lastDurableWrite"].is_null() && report["snapshotAgeSeconds"].is_null());
+    assert_eq!(report["store"], "issues.json");
+    assert!(names(directory.path()).is_empty());
+
+    client.add("t", "bug");
+    let report = get(client.port(), "/health").json();
+    let written = report["lastDurableWrite"].as_str().unwrap();
+    assert_eq!(Timestamp::parse(written).unwrap().to_string(), written);
+    wait_for_file(directory.path(), |issues| issues.len() == 1);
+    let report = get(client.port(), "/health").json();
+    assert_eq!(keys(&report), fields);
+    assert!(report["snapshotAgeSeconds"].is_u64(), "{report}");
+}
+
+#[test]
+fn a_store_that_cannot_be_read_is_degraded_for_a_reason_and_has_no_count() {
+    let directory = directory();
+    fs::write(directory.path().join("issues.json"), "{").unwrap();
+    let client = Client::start(directory.path());
+    let response = get(client.port(), "/health");
+    assert_eq!(
+        (response.status, &response.headers["cache-control"]),
+        (503, &"no-store".parse().unwrap())
+    );
+    let report = response.json();
+    assert_eq!(report["status"], "degraded");
+    assert!(report["reason"].as_str().unwrap().contains("issues.json"), "{report}");
+    assert_eq!(keys(&report)[..3], ["status", "reason", "version"]);
+}
+
+#[test]
+fn a_disk_without_room_is_noticed_and_so_is_its_repair_while_reads_go_on() {
+    let (directory, disk) = (directory(), Disk::new(Neglect::Nothing));
+    write_issues(directory.path(), &[issue_json(&id(1), "t", "created")]);
+    let (_runtime, port) = serve(directory.path(), &disk, Duration::ZERO);
+    for is_full in [false, true, false] {
+        disk.is_full.store(is_full, Ordering::SeqCst);
+        let response = get(port, "/health");
+        let report = response.json();
+        assert_eq!(report["issueCount"], 1);
+        if is_full {
+            assert_eq!((response.status, &report["status"]), (503, &"degraded".into()));
+            let reason = report["reason"].as_str().unwrap();
+            for words in ["no space left", "nothing was changed", "mend"] {
+                assert!(reason.contains(words), "no {words:?} in {reason}");
+            }
+        } else {
+            assert_eq!((response.status, &report["status"]), (200, &"ok".into()));
+        }
+    }
+    assert_eq!(names(directory.path()), ["issues.json"]);
+}
+
+#[test]
+fn probes_share_a_trial_and_the_files_are_looked_at_each_time() {
+    let (directory, disk) = (directory(), Disk::new(Neglect::Nothing));
+    let (runtime, port) = serve(directory.path(), &disk, NEVER_AGAIN);
+    let pause = disk.pause_at(&["try_write"]);
+    let probes: Vec<_> =
+        (0..3).map(|_| thread::spawn(move || get(port, "/health").status)).collect();
+    runtime.block_on(pause.reached());
+    runtime.block_on(pause.end());
+    assert!(probes.into_iter().all(|probe| probe.join().unwrap() == 200));
+    // Nothing is tried any more, and what needs no trial is noticed all the same.
+    disk.is_full.store(true, Ordering::SeqCst);
+    assert_eq!(get(port, "/health").status, 200);
+    fs::write(directory.path().join("issues.json"), "{").unwrap();
+    assert_eq!(get(port, "/health").status, 503);
+    fs::remove_file(directory.path().join("issues.json")).unwrap();
+    assert_eq!(disk.count_of("try_write"), 1);
+}
+
+#[test]
+fn whichever_call_of_a_trial_fails_it_is_told_and_nothing_is_left_behind() {
+    let (directory, disk) = (directory(), Disk::new(Neglect::Nothing));
+    let (store, runtime) = (open(directory.path(), &disk), Runtime::new().unwrap());
+    let mut failed = Vec::new();
+    for call in 1.. {
+        disk.fail_call(call);
+        let outcome = runtime.block_on(store.try_writing());
+        let Some(name) = disk.failed() else {
+            outcome.unwrap();
+            break;
+        };
+        failed.push(name);
+        let text = outcome.unwrap_err().to_string();
+        assert!(text.contains("no space left"), "{name}: {text}");
+    }
+    assert_eq!(failed, ["resolve", "open", "open", "try_write"]);
+    assert!(names(directory.path()).is_empty());
+}
