@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
 use crate::mcp::{self, McpServer};
+use crate::metrics::Metrics;
 use crate::store::JsonStore;
 use crate::tracker::Tracker;
 use crate::web;
@@ -31,17 +32,22 @@ pub async fn run(config: Config) -> Result<()> {
     let path = config.location.path.display();
     tracing::info!("store: {path} ({})", config.location.reason);
     let tracker = Tracker::new(Arc::new(JsonStore::new(&config.location.path)));
-    let shutdown = CancellationToken::new();
+    let (metrics, shutdown) = (Metrics::new(), CancellationToken::new());
     cancel_on_signal(shutdown.clone())?;
     if config.serve_only || io::stdin().is_terminal() {
-        serve_pages(&config, tracker, shutdown).await
+        serve_pages(&config, tracker, metrics, shutdown).await
     } else {
-        serve_agent(&config, tracker, shutdown).await
+        serve_agent(&config, tracker, metrics, shutdown).await
     }
 }
 
 /// Serves the pages alone, for people and service managers. What is wrong is wrong at once.
-async fn serve_pages(config: &Config, tracker: Tracker, shutdown: CancellationToken) -> Result<()> {
+async fn serve_pages(
+    config: &Config,
+    tracker: Tracker,
+    metrics: Metrics,
+    shutdown: CancellationToken,
+) -> Result<()> {
     tracker.counts().await?;
     if let Err(error) = tracker.check().await {
         tracing::error!("{error}");
@@ -57,7 +63,7 @@ async fn serve_pages(config: &Config, tracker: Tracker, shutdown: CancellationTo
             program.display(),
         );
     }
-    let mut pages = tokio::spawn(web::serve(listener, tracker.clone(), shutdown.clone()));
+    let mut pages = tokio::spawn(web::serve(listener, tracker.clone(), metrics, shutdown.clone()));
     tokio::select! {
         () = shutdown.cancelled() => {}
         ended = &mut pages => return Ok(ended??),
@@ -67,9 +73,15 @@ async fn serve_pages(config: &Config, tracker: Tracker, shutdown: CancellationTo
 }
 
 /// Serves an agent on stdin and stdout, and the pages beside it as far as that is possible.
-async fn serve_agent(config: &Config, tracker: Tracker, shutdown: CancellationToken) -> Result<()> {
+async fn serve_agent(
+    config: &Config,
+    tracker: Tracker,
+    metrics: Metrics,
+    shutdown: CancellationToken,
+) -> Result<()> {
     let ending = shutdown.child_token();
-    let pages = tokio::spawn(pages_beside(config.port, tracker.clone(), ending.clone()));
+    let pages =
+        tokio::spawn(pages_beside(config.port, tracker.clone(), metrics.clone(), ending.clone()));
     // The file is read while the client introduces itself; what is wrong with it is logged early.
     tokio::spawn({
         let tracker = tracker.clone();
@@ -80,7 +92,8 @@ async fn serve_agent(config: &Config, tracker: Tracker, shutdown: CancellationTo
         }
     });
     let (input, output) = rmcp::transport::io::stdio_pipes();
-    let served = mcp::stdio::serve(McpServer::new(tracker.clone()), input, output, shutdown).await;
+    let server = McpServer::new(tracker.clone(), metrics);
+    let served = mcp::stdio::serve(server, input, output, shutdown).await;
     ending.cancel();
     end(&tracker, pages).await;
     served?;
@@ -92,11 +105,11 @@ async fn serve_agent(config: &Config, tracker: Tracker, shutdown: CancellationTo
 }
 
 /// Serves the pages until `shutdown`; a port that is taken is no reason to stop serving the agent.
-async fn pages_beside(port: u16, tracker: Tracker, shutdown: CancellationToken) {
+async fn pages_beside(port: u16, tracker: Tracker, metrics: Metrics, shutdown: CancellationToken) {
     let served = async {
         let listener = listen(port).await?;
         tracing::info!("pages: http://localhost:{}", listener.local_addr()?.port());
-        anyhow::Ok(web::serve(listener, tracker, shutdown).await?)
+        anyhow::Ok(web::serve(listener, tracker, metrics, shutdown).await?)
     };
     if let Err(error) = served.await {
         tracing::warn!("no pages from this process: {error:#}");

@@ -12,6 +12,7 @@
 //! | `json_text` | mending JSON that another program cut within a character |
 //! | [`store`] | keeping issues: the trait, the state in memory, the JSON file |
 //! | [`tracker`] | the use cases, one method for each operation; the clock and the ids |
+//! | [`metrics`] | what this process counts and measures, as Prometheus reads it |
 //! | [`mcp`], [`web`] | the two faces: tools for agents, pages for people |
 //! | [`config`] | what the user asked for |
 //! | [`log`] | what goes to stderr |
@@ -32,6 +33,7 @@ pub mod domain;
 mod json_text;
 pub mod log;
 pub mod mcp;
+pub mod metrics;
 pub mod store;
 pub mod tracker;
 pub mod web;

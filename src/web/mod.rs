@@ -1,9 +1,10 @@
-//! The face for people and their monitoring: read-only pages and the health probe over HTTP.
+//! The face for people and their monitoring: read-only pages, the health probe and the meters over HTTP.
 //!
-//! Knows the tracker and the domain. It only reads: every method but GET and HEAD is refused, on
+//! Knows the tracker, the meters and the domain. It only reads: every method but GET and HEAD is refused, on
 //! every path.
 
 pub mod health;
+mod metrics;
 mod pages;
 mod port_owner;
 mod span;
@@ -24,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use self::health::Health;
+use crate::metrics::Metrics;
 use crate::tracker::Tracker;
 
 pub use port_owner::port_owner;
@@ -65,6 +67,7 @@ impl Default for WebOptions {
 #[derive(Clone)]
 struct Site {
     tracker: Tracker,
+    metrics: Metrics,
     health: Arc<Health>,
 }
 
@@ -75,20 +78,21 @@ impl FromRef<Site> for Tracker {
 }
 
 /// The routes, with the usual options.
-pub fn router(tracker: Tracker) -> Router {
-    router_with(tracker, WebOptions::default())
+pub fn router(tracker: Tracker, metrics: Metrics) -> Router {
+    router_with(tracker, metrics, WebOptions::default())
 }
 
 /// The routes. The uptime that the health probe tells begins now.
-pub fn router_with(tracker: Tracker, options: WebOptions) -> Router {
+pub fn router_with(tracker: Tracker, metrics: Metrics, options: WebOptions) -> Router {
     let health = Arc::new(Health::new(options.trial_every));
     Router::new()
         .route("/", get(pages::issues::page))
         .route("/health", get(health::probe))
+        .route("/metrics", get(self::metrics::scrape))
         .route(&pages::STYLE_PATH, get(pages::style))
         .route(&pages::ICON_PATH, get(pages::icon))
         .fallback(pages::not_found::page)
-        .with_state(Site { tracker, health })
+        .with_state(Site { tracker, metrics, health })
         .layer(from_fn(only_reading))
         .layer(CatchPanicLayer::new())
         .layer(from_fn(add_headers))
@@ -102,6 +106,7 @@ pub fn router_with(tracker: Tracker, options: WebOptions) -> Router {
 pub async fn serve(
     listener: TcpListener,
     tracker: Tracker,
+    metrics: Metrics,
     shutdown: CancellationToken,
 ) -> io::Result<()> {
     // Small answers on a kept connection would wait 40 ms for the other side's acknowledgement.
@@ -110,7 +115,7 @@ pub async fn serve(
             tracing::debug!("cannot set TCP_NODELAY: {error}");
         }
     });
-    let router = router(tracker);
+    let router = router(tracker, metrics);
     axum::serve(listener, router).with_graceful_shutdown(shutdown.cancelled_owned()).await
 }
 

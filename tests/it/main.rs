@@ -18,6 +18,7 @@ mod health;
 mod lifecycle;
 mod location;
 mod mcp_stdio;
+mod metrics;
 mod mounts;
 mod power_cuts;
 mod processes;
