@@ -16,6 +16,7 @@ use crate::config::Config;
 use crate::http::{self, Limits, guarded};
 use crate::mcp::http::{Ending, HttpOptions};
 use crate::mcp::{self, McpServer};
+use crate::metrics::Metrics;
 use crate::store::JsonStore;
 use crate::tracker::Tracker;
 use crate::web;
@@ -36,71 +37,83 @@ pub async fn run(config: Config) -> Result<()> {
     let path = config.location.path.display();
     tracing::info!("store: {path} ({})", config.location.reason);
     let tracker = Tracker::new(Arc::new(JsonStore::new(&config.location.path)));
-    let shutdown = CancellationToken::new();
+    let (metrics, shutdown) = (Metrics::new(), CancellationToken::new());
     cancel_on_signal(shutdown.clone())?;
-    if config.serve_only || io::stdin().is_terminal() {
-        serve_http(&config, tracker, shutdown).await
-    } else {
-        serve_agent(&config, tracker, shutdown).await
-    }
+    let http_only = config.serve_only || io::stdin().is_terminal();
+    let app = App { config, tracker, metrics };
+    if http_only { app.serve_http(shutdown).await } else { app.serve_agent(shutdown).await }
 }
 
-/// Serves HTTP alone, for people, service managers and agents that connect by URL. What is wrong is
-/// wrong at once.
-async fn serve_http(config: &Config, tracker: Tracker, shutdown: CancellationToken) -> Result<()> {
-    tracker.counts().await?;
-    if let Err(error) = tracker.check().await {
-        tracing::error!("{error}");
-    }
-    let http = HttpSide::start(config, &tracker).await?;
-    if !config.serve_only {
-        let program = env::current_exe().unwrap_or_else(|_| "ait".into());
-        tracing::info!(
-            "connect an agent: claude mcp add --transport http issues {url}, or any MCP client, by \
-             that URL; or let the client start the tracker itself: claude mcp add issues -- {program} \
-             (no arguments); press Ctrl-C to end",
-            url = http.url(),
-            program = program.display(),
-        );
-    }
-    shutdown.cancelled().await;
-    http.end(&tracker).await;
-    Ok(())
+/// What both faces need. Clones share it.
+#[derive(Clone)]
+struct App {
+    config: Config,
+    tracker: Tracker,
+    metrics: Metrics,
 }
 
-/// Serves an agent on stdin and stdout, and HTTP beside it as far as that is possible.
-async fn serve_agent(config: &Config, tracker: Tracker, shutdown: CancellationToken) -> Result<()> {
-    let http = tokio::spawn({
-        let (config, tracker) = (config.clone(), tracker.clone());
-        async move { HttpSide::start(&config, &tracker).await }
-    });
-    // The file is read while the client introduces itself; what is wrong with it is logged early.
-    tokio::spawn({
-        let tracker = tracker.clone();
-        async move {
-            if let Err(error) = tracker.check().await {
-                tracing::error!("{error}");
-            }
+impl App {
+    /// Serves HTTP alone, for people, service managers and agents that connect by URL. What is wrong
+    /// is wrong at once.
+    async fn serve_http(self, shutdown: CancellationToken) -> Result<()> {
+        self.tracker.counts().await?;
+        self.log_what_is_wrong().await;
+        let http = HttpSide::start(&self).await?;
+        if !self.config.serve_only {
+            let program = env::current_exe().unwrap_or_else(|_| "ait".into());
+            tracing::info!(
+                "connect an agent: claude mcp add --transport http issues {url}, or any MCP client, \
+                 by that URL; or let the client start the tracker itself: claude mcp add issues -- \
+                 {program} (no arguments); press Ctrl-C to end",
+                url = http.url(),
+                program = program.display(),
+            );
         }
-    });
-    // A port that is taken is no reason to stop serving the agent.
-    let http = tokio::spawn(async move {
-        let started = http.await.map_err(anyhow::Error::from).flatten();
-        started.inspect_err(|error| tracing::warn!("no pages from this process: {error:#}")).ok()
-    });
-    let (input, output) = rmcp::transport::io::stdio_pipes();
-    let served = mcp::stdio::serve(McpServer::new(tracker.clone()), input, output, shutdown).await;
-    // One that has not found out by now whether it has a port has nothing under way.
-    match http.now_or_never() {
-        Some(Ok(Some(http))) => http.end(&tracker).await,
-        _ => last_work(tracker.close()).await,
+        shutdown.cancelled().await;
+        http.end(&self.tracker).await;
+        Ok(())
     }
-    served?;
-    // A store that is still being read is not called bad.
-    if let Ok(Err(error)) = tokio::time::timeout(LAST_LOOK, tracker.check()).await {
-        return Err(error).context("the agent was not served as it should have been");
+
+    /// Serves an agent on stdin and stdout, and HTTP beside it as far as that is possible.
+    async fn serve_agent(self, shutdown: CancellationToken) -> Result<()> {
+        let http = tokio::spawn({
+            let app = self.clone();
+            // A port that is taken is no reason to stop serving the agent.
+            async move {
+                let started = HttpSide::start(&app).await;
+                let unserved = |error| tracing::warn!("no pages from this process: {error:#}");
+                started.map_err(unserved).ok()
+            }
+        });
+        // The file is read while the client introduces itself; what is wrong with it is logged early.
+        tokio::spawn({
+            let app = self.clone();
+            async move { app.log_what_is_wrong().await }
+        });
+        let (input, output) = rmcp::transport::io::stdio_pipes();
+        let served = mcp::stdio::serve(self.mcp_server(), input, output, shutdown).await;
+        // One that has not found out by now whether it has a port has nothing under way.
+        match http.now_or_never() {
+            Some(Ok(Some(http))) => http.end(&self.tracker).await,
+            _ => last_work(self.tracker.close()).await,
+        }
+        served?;
+        // A store that is still being read is not called bad.
+        if let Ok(Err(error)) = tokio::time::timeout(LAST_LOOK, self.tracker.check()).await {
+            return Err(error).context("the agent was not served as it should have been");
+        }
+        Ok(())
     }
-    Ok(())
+
+    async fn log_what_is_wrong(&self) {
+        if let Err(error) = self.tracker.check().await {
+            tracing::error!("{error}");
+        }
+    }
+
+    fn mcp_server(&self) -> McpServer {
+        McpServer::new(self.tracker.clone(), self.metrics.clone())
+    }
 }
 
 /// The web side while it runs.
@@ -112,17 +125,16 @@ struct HttpSide {
 
 impl HttpSide {
     /// Takes the port and begins to serve pages, probes and agents on it.
-    async fn start(config: &Config, tracker: &Tracker) -> Result<Self> {
-        let listener = listen(config.port).await?;
+    async fn start(app: &App) -> Result<Self> {
+        let listener = listen(app.config.port).await?;
         let port = listener.local_addr()?.port();
         let ending = Ending::default();
-        let origins = config.access.origins().to_vec();
-        let options = HttpOptions { origins, ..HttpOptions::default() };
-        let server = McpServer::new(tracker.clone());
-        let agents = mcp::http::routes(server, tracker.store_id().await, options, ending.clone());
-        let routes = guarded(web::router(tracker.clone()).merge(agents), config.access.clone());
-        let limits = Limits::default();
-        let connections = http::serve(listener, routes, limits, ending.streams.clone());
+        let access = app.config.access.clone();
+        let options = HttpOptions { origins: access.origins().to_vec(), ..Default::default() };
+        let agents = mcp::http::routes(app.mcp_server(), options, ending.clone()).await;
+        let pages = web::router(app.tracker.clone(), app.metrics.clone());
+        let routes = guarded(pages.merge(agents), access);
+        let connections = http::serve(listener, routes, Limits::default(), ending.streams.clone());
         let connections = tokio::spawn(connections);
         tracing::info!("pages: http://localhost:{port}");
         Ok(Self { port, ending, connections })

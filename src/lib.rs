@@ -12,6 +12,7 @@
 //! | `json_text` | mending JSON that another program cut within a character |
 //! | [`store`] | keeping issues: the trait, the state in memory, the JSON file |
 //! | [`tracker`] | the use cases, one method for each operation; the clock and the ids |
+//! | [`metrics`] | what this process counts and measures, as Prometheus reads it |
 //! | [`http`] | the HTTP server: connections, limits, who may ask |
 //! | [`mcp`], [`web`] | the two faces: tools for agents, pages for people |
 //! | [`config`] | what the user asked for |
@@ -34,6 +35,7 @@ pub mod http;
 mod json_text;
 pub mod log;
 pub mod mcp;
+pub mod metrics;
 pub mod store;
 pub mod tracker;
 pub mod web;

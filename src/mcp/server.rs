@@ -1,6 +1,7 @@
 //! The MCP server itself: who it is, what it teaches, and how a call reaches its tool.
 
 use std::panic::AssertUnwindSafe;
+use std::time::{Duration, Instant};
 
 use futures::future::FutureExt;
 use rmcp::ServerHandler;
@@ -16,9 +17,10 @@ use rmcp::service::{RequestContext, RoleServer};
 
 use serde_json::Value;
 
-use super::result::{Failure, call_tool_result};
+use super::result::{Failure, Success, call_tool_result, outcome_of};
 use super::tools::{Answer, Toolbox};
 use crate::domain::text::shortened;
+use crate::metrics::{Metrics, Outcome};
 use crate::tracker::Tracker;
 
 /// How long clients may keep the list of tools, which is the same for everybody and changes only
@@ -54,21 +56,31 @@ whose worker is gone.
 Pass the same `agent` name in every call. An issue may be named by its full id or by its first 8 or \
 more hex digits. Errors say what to do next.";
 
-/// The tracker as an MCP server. Clones share the tracker.
+/// The tracker as an MCP server. Clones share the tracker and the meters.
 #[derive(Clone)]
 pub struct McpServer {
     tracker: Tracker,
+    metrics: Metrics,
     toolbox: Toolbox,
 }
 
 impl McpServer {
     /// A server with the seven lifecycle tools.
-    pub fn new(tracker: Tracker) -> Self {
-        Self { tracker, toolbox: Toolbox::lifecycle() }
+    pub fn new(tracker: Tracker, metrics: Metrics) -> Self {
+        Self { tracker, metrics, toolbox: Toolbox::lifecycle() }
+    }
+
+    /// Takes note of a call that reached no tool.
+    fn refused(&self, tool: &str) {
+        self.metrics.operation(self.toolbox.label(tool), Outcome::Refused, Duration::ZERO);
     }
 
     pub(super) fn tracker(&self) -> &Tracker {
         &self.tracker
+    }
+
+    pub(super) fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 }
 
@@ -105,17 +117,21 @@ impl ServerHandler for McpServer {
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
         let Some(answer) = self.toolbox.call(&request.name, self.tracker.clone(), arguments) else {
+            self.refused(&request.name);
             let name = shortened(&request.name, SHOWN_CHARS);
             let message = format!("no tool {name:?}: there are {}", self.toolbox.names());
             return Err(ErrorData::invalid_params(message, None));
         };
+        let begun = Instant::now();
         let outcome = tokio::select! {
             outcome = answered(answer) => outcome,
             // Dropping the answer withdraws a command that was not decided yet.
-            () = context.ct.cancelled() => Err(Failure(
-                "the call was cancelled; look with list_issues whether it took effect".to_owned(),
+            () = context.ct.cancelled() => Err(Failure::cancelled(
+                "the call was cancelled; look with list_issues whether it took effect",
             )),
         };
+        let tool = self.toolbox.label(&request.name);
+        self.metrics.operation(tool, outcome_of(&outcome), begun.elapsed());
         Ok(call_tool_result(&request.name, outcome).into())
     }
 
@@ -129,7 +145,9 @@ impl ServerHandler for McpServer {
         }
         // A call whose parameters have another shape than the protocol says.
         let params = request.params.unwrap_or_default();
-        let Some(tool) = params["name"].as_str().and_then(|name| self.toolbox.tool(name)) else {
+        let name = params["name"].as_str().unwrap_or_default();
+        self.refused(name);
+        let Some(tool) = self.toolbox.tool(name) else {
             let names = self.toolbox.names();
             let message = format!("params must be an object whose `name` is one of {names}");
             return Err(ErrorData::invalid_params(message, None));
@@ -143,7 +161,7 @@ impl ServerHandler for McpServer {
                 format!("`arguments` must be an object with its parameters, not {given}")
             }
         };
-        let mut result = call_tool_result(&tool.name, Err(Failure(reason)));
+        let mut result = call_tool_result(&tool.name, Err(Failure::refused(reason)));
         if context.protocol_version() < Some(ProtocolVersion::V_2026_07_28) {
             result.result_type = None;
         }
@@ -188,12 +206,11 @@ impl ServerHandler for McpServer {
 }
 
 /// Waits for an answer; a panic on the way to it is answered too, since nothing else would be.
-async fn answered(answer: Answer) -> Result<String, Failure> {
+async fn answered(answer: Answer) -> Result<Success, Failure> {
     AssertUnwindSafe(answer).catch_unwind().await.unwrap_or_else(|_| {
-        Err(Failure(
+        Err(Failure::panicked(
             "this is a defect of the tracker (details are in its log); \
-             look with list_issues whether anything changed before you try again"
-                .to_owned(),
+             look with list_issues whether anything changed before you try again",
         ))
     })
 }
@@ -211,7 +228,8 @@ mod tests {
     #[tokio::test]
     async fn a_panic_in_a_tool_is_answered() {
         let panicking: Answer = async { panic!("on purpose") }.boxed();
-        let Failure(text) = answered(panicking).await.unwrap_err();
-        assert!(text.contains("defect of the tracker"), "{text}");
+        let failure = answered(panicking).await.unwrap_err();
+        assert!(failure.reason.contains("defect of the tracker"), "{failure:?}");
+        assert_eq!(failure.outcome, Outcome::Panicked);
     }
 }

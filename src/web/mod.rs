@@ -1,9 +1,10 @@
-//! The face for people and their monitoring: read-only pages and the health probe over HTTP.
+//! The face for people and their monitoring: read-only pages, the health probe and the meters over HTTP.
 //!
-//! Knows the tracker and the domain. It only reads: every method but GET and HEAD is refused, on
+//! Knows the tracker, the meters and the domain. It only reads: every method but GET and HEAD is refused, on
 //! every path.
 
 pub mod health;
+mod metrics;
 mod pages;
 mod port_owner;
 mod span;
@@ -19,6 +20,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
 use self::health::Health;
+use crate::metrics::Metrics;
 use crate::tracker::Tracker;
 
 pub use port_owner::port_owner;
@@ -40,6 +42,7 @@ impl Default for WebOptions {
 #[derive(Clone)]
 struct Site {
     tracker: Tracker,
+    metrics: Metrics,
     health: Arc<Health>,
 }
 
@@ -50,20 +53,21 @@ impl FromRef<Site> for Tracker {
 }
 
 /// The routes, with the usual options.
-pub fn router(tracker: Tracker) -> Router {
-    router_with(tracker, WebOptions::default())
+pub fn router(tracker: Tracker, metrics: Metrics) -> Router {
+    router_with(tracker, metrics, WebOptions::default())
 }
 
 /// The routes. The uptime that the health probe tells begins now.
-pub fn router_with(tracker: Tracker, options: WebOptions) -> Router {
+pub fn router_with(tracker: Tracker, metrics: Metrics, options: WebOptions) -> Router {
     let health = Arc::new(Health::new(options.trial_every));
     Router::new()
         .route("/", get(pages::issues::page))
         .route("/health", get(health::probe))
+        .route("/metrics", get(self::metrics::scrape))
         .route(&pages::STYLE_PATH, get(pages::style))
         .route(&pages::ICON_PATH, get(pages::icon))
         .fallback(pages::not_found::page)
-        .with_state(Site { tracker, health })
+        .with_state(Site { tracker, metrics, health })
         .layer(from_fn(only_reading))
 }
 

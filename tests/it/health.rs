@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use agent_issue_tracker::domain::Timestamp;
+use agent_issue_tracker::metrics::Metrics;
 use agent_issue_tracker::store::Store;
 use agent_issue_tracker::tracker::Tracker;
 use agent_issue_tracker::web::{WebOptions, router_with};
@@ -28,7 +29,7 @@ fn serve(directory: &Path, disk: &Arc<Disk>, trial_every: Duration) -> (Runtime,
     let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
     let port = listener.local_addr().unwrap().port();
     let tracker = Tracker::new(Arc::new(open(directory, disk)));
-    let router = router_with(tracker, WebOptions { trial_every });
+    let router = router_with(tracker, Metrics::new(), WebOptions { trial_every });
     runtime.spawn(async { axum::serve(listener, router).await });
     (runtime, port)
 }

@@ -20,6 +20,7 @@ mod lifecycle;
 mod location;
 mod mcp_http;
 mod mcp_stdio;
+mod metrics;
 mod mix;
 mod mounts;
 mod power_cuts;

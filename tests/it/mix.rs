@@ -64,7 +64,8 @@ fn work(caller: &mut dyn Caller, name: &str, done: &AtomicUsize) -> Answered {
     let start = Instant::now();
     while rounds < ROUNDS {
         assert!(start.elapsed() < PATIENCE * 3, "{name} was left behind in round {rounds}");
-        let filing = json!({ "title": name, "description": "", "classification": "bug", "agent": name });
+        let filing =
+            json!({ "title": name, "description": "", "classification": "bug", "agent": name });
         let Some(filed) = caller.try_call("add_issue", filing) else { continue };
         answered.filed.push(id_in(&filed.ok()));
         let Some(claim) = caller.try_call("get_next_issue", json!({ "agent": name })) else {

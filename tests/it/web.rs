@@ -178,13 +178,13 @@ fn it_only_reads_and_unknown_paths_get_a_small_page() {
         assert!(missing.body.contains("Nothing here") && missing.body.len() < 2000);
     }
     for method in [Method::POST, Method::PUT, Method::DELETE, Method::PATCH, Method::OPTIONS] {
-        for path in ["/", "/health", "/nothing"] {
+        for path in ["/", "/health", "/metrics", "/nothing"] {
             let refused = http(method.clone(), port, path);
             assert_eq!(refused.status, 405, "{method} {path}");
             assert_eq!(refused.headers["allow"], "GET, HEAD");
         }
     }
-    for path in ["/", "/health"] {
+    for path in ["/", "/health", "/metrics"] {
         let head = http(Method::HEAD, port, path);
         assert_eq!((head.status, head.body.as_str()), (200, ""));
         assert!(head.headers["content-length"].to_str().unwrap().parse::<usize>().unwrap() > 10);

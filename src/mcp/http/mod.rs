@@ -30,7 +30,6 @@ use self::sessions::{INTRODUCTION, Sessions};
 use self::under_way::UnderWay;
 use super::McpServer;
 use crate::http::{AllowedOrigin, MAX_BODY_BYTES};
-use crate::tracker::StoreId;
 
 /// Where the endpoint is.
 pub const PATH: &str = "/mcp";
@@ -95,10 +94,10 @@ struct Endpoint {
     options: Arc<HttpOptions>,
 }
 
-/// The endpoint, for the store with the given id.
-pub fn routes(server: McpServer, store: StoreId, options: HttpOptions, ending: Ending) -> Router {
-    let tracker = server.tracker().clone();
-    let sessions = Arc::new(Sessions::new(store, tracker, options.sessions, ending.streams));
+/// The endpoint, until its ending.
+pub async fn routes(server: McpServer, options: HttpOptions, ending: Ending) -> Router {
+    let sessions = Sessions::new(&server, options.sessions, ending.streams).await;
+    let sessions = Arc::new(sessions);
     let mut config = StreamableHttpServerConfig::default()
         .with_json_response(true)
         // There is nothing that a client could come back to.

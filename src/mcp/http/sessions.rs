@@ -22,6 +22,8 @@ use tokio::sync::mpsc::Receiver;
 use tokio_util::sync::CancellationToken;
 
 use super::session_id;
+use crate::mcp::McpServer;
+use crate::metrics::Metrics;
 use crate::tracker::{StoreId, Tracker};
 
 tokio::task_local! {
@@ -35,6 +37,7 @@ tokio::task_local! {
 pub(super) struct Sessions {
     store: StoreId,
     tracker: Tracker,
+    metrics: Metrics,
     capacity: usize,
     /// Ends the streams that only wait for news.
     ending: CancellationToken,
@@ -59,13 +62,10 @@ struct Session {
 }
 
 impl Sessions {
-    pub fn new(
-        store: StoreId,
-        tracker: Tracker,
-        capacity: usize,
-        ending: CancellationToken,
-    ) -> Self {
-        Self { store, tracker, capacity, ending, live: Mutex::default() }
+    pub async fn new(server: &McpServer, capacity: usize, ending: CancellationToken) -> Self {
+        let (tracker, metrics) = (server.tracker().clone(), server.metrics().clone());
+        let store = tracker.store_id().await;
+        Self { store, tracker, metrics, capacity, ending, live: Mutex::default() }
     }
 
     /// Tells whether a session is one of this store and was not ended.
@@ -95,6 +95,13 @@ impl Sessions {
         Ok((session.handle.clone(), Arc::clone(&session.streams)))
     }
 
+    fn take_out(&self, choice: impl FnOnce(&mut Live) -> Option<Session>) -> Option<Session> {
+        let mut live = self.live();
+        let session = choice(&mut live);
+        self.metrics.sessions_live(live.sessions.len());
+        session
+    }
+
     fn begin(&self, id: &SessionId) -> WorkerTransport<LocalSessionWorker> {
         let mut config = SessionConfig::default();
         // Agents think for hours, and a session that was idle can make room at any time.
@@ -107,6 +114,7 @@ impl Sessions {
         live.uses += 1;
         let session = Session { handle, last_use: live.uses, streams: Arc::default() };
         live.sessions.insert(Arc::clone(id), session);
+        self.metrics.sessions_live(live.sessions.len());
         drop(live);
         if let Some(handle) = leaving {
             tokio::spawn(async move { handle.close().await });
@@ -155,6 +163,7 @@ impl SessionManager for Sessions {
         let client = INTRODUCTION.try_with(Clone::clone).ok().flatten().unwrap_or_default();
         let id = SessionId::from(session_id::new(self.store, &client));
         let transport = self.begin(&id);
+        self.metrics.session_opened();
         Ok((id, transport))
     }
 
@@ -172,7 +181,7 @@ impl SessionManager for Sessions {
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), Error> {
-        let session = self.live().ended(id);
+        let session = self.take_out(|live| live.ended(id));
         match session {
             Some(session) => closed(session.handle.close().await),
             None => Ok(()),
@@ -225,6 +234,7 @@ impl SessionManager for Sessions {
         if self.used(&id).is_ok() {
             return Ok(RestoreOutcome::AlreadyPresent);
         }
+        self.metrics.session_resumed();
         Ok(RestoreOutcome::Restored(self.begin(&id)))
     }
 }
@@ -242,7 +252,7 @@ impl SessionStore for Sessions {
     }
 
     async fn delete(&self, id: &str) -> Result<(), SessionStoreError> {
-        let session = self.live().sessions.remove(id);
+        let session = self.take_out(|live| live.sessions.remove(id));
         if let Some(session) = session {
             closed(session.handle.close().await)?;
         }

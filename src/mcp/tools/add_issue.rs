@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::Operation;
 use crate::domain::{AgentName, Classification, Description, Title};
-use crate::mcp::result::{Failure, confirmation};
+use crate::mcp::result::{Failure, Success, confirmation};
 use crate::tracker::Tracker;
 
 pub(super) struct AddIssue;
@@ -30,7 +30,7 @@ impl Operation for AddIssue {
         "File a new issue at the end of the queue. Answers with its id.";
     type Arguments = Arguments;
 
-    async fn call(tracker: Tracker, arguments: Arguments) -> Result<String, Failure> {
+    async fn call(tracker: Tracker, arguments: Arguments) -> Result<Success, Failure> {
         let Arguments { title, description, classification, agent } = arguments;
         let issue = tracker.add_issue(title, description, classification, agent).await?;
         Ok(confirmation("filed", &issue))

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::Operation;
 use crate::domain::{AgentName, CommentText, IssueRef, Resolution};
-use crate::mcp::result::{Failure, confirmation};
+use crate::mcp::result::{Failure, Success, confirmation};
 use crate::tracker::Tracker;
 
 pub(super) struct CloseIssue;
@@ -30,7 +30,7 @@ impl Operation for CloseIssue {
         "End an open issue for good. Nothing can change it afterwards.";
     type Arguments = Arguments;
 
-    async fn call(tracker: Tracker, arguments: Arguments) -> Result<String, Failure> {
+    async fn call(tracker: Tracker, arguments: Arguments) -> Result<Success, Failure> {
         let Arguments { issue_id, resolution, comment, agent } = arguments;
         let issue = tracker.close_issue(issue_id, resolution, comment, agent).await?;
         Ok(confirmation(resolution.as_str(), &issue))

@@ -2,7 +2,7 @@
 
 use super::Operation;
 use super::handover::Handover;
-use crate::mcp::result::{Failure, confirmation};
+use crate::mcp::result::{Failure, Success, confirmation};
 use crate::tracker::Tracker;
 
 pub(super) struct CompleteIssue;
@@ -14,7 +14,7 @@ impl Operation for CompleteIssue {
         the branch and what you verified in the comment.";
     type Arguments = Handover;
 
-    async fn call(tracker: Tracker, arguments: Handover) -> Result<String, Failure> {
+    async fn call(tracker: Tracker, arguments: Handover) -> Result<Success, Failure> {
         let Handover { issue_id, comment, agent } = arguments;
         let issue = tracker.complete_issue(issue_id, comment, agent).await?;
         Ok(confirmation("completed", &issue))

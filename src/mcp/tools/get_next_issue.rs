@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::Operation;
 use crate::domain::{AgentName, Classification};
-use crate::mcp::result::{Failure, json};
+use crate::mcp::result::{Failure, Success, json};
 use crate::tracker::Tracker;
 
 pub(super) struct GetNextIssue;
@@ -27,11 +27,11 @@ impl Operation for GetNextIssue {
         or return_issue.";
     type Arguments = Arguments;
 
-    async fn call(tracker: Tracker, arguments: Arguments) -> Result<String, Failure> {
+    async fn call(tracker: Tracker, arguments: Arguments) -> Result<Success, Failure> {
         let Arguments { agent, classification } = arguments;
         match tracker.get_next_issue(classification, agent).await? {
             Some(issue) => json(&*issue),
-            None => Ok(nothing(classification)),
+            None => Ok(Success::nothing(nothing(classification))),
         }
     }
 }

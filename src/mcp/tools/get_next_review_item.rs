@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::Operation;
 use crate::domain::AgentName;
-use crate::mcp::result::{Failure, json};
+use crate::mcp::result::{Failure, Success, json};
 use crate::tracker::Tracker;
 
 pub(super) struct GetNextReviewItem;
@@ -24,10 +24,10 @@ impl Operation for GetNextReviewItem {
         `in_review`) and answer with all of it. You owe it a close_issue or return_issue.";
     type Arguments = Arguments;
 
-    async fn call(tracker: Tracker, arguments: Arguments) -> Result<String, Failure> {
+    async fn call(tracker: Tracker, arguments: Arguments) -> Result<Success, Failure> {
         match tracker.get_next_review_item(arguments.agent).await? {
             Some(issue) => json(&*issue),
-            None => Ok("No issue is waiting for review.".to_owned()),
+            None => Ok(Success::nothing("No issue is waiting for review.".to_owned())),
         }
     }
 }

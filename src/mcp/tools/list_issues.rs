@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Operation;
 use crate::domain::{Classification, IssueId, IssueRef, Order, Page, Query, Status, Timestamp};
-use crate::mcp::result::{Failure, json};
+use crate::mcp::result::{Failure, Success, json};
 use crate::tracker::Tracker;
 
 pub(super) struct ListIssues;
@@ -55,7 +55,7 @@ impl Operation for ListIssues {
     const READ_ONLY: bool = true;
     type Arguments = Arguments;
 
-    async fn call(tracker: Tracker, arguments: Arguments) -> Result<String, Failure> {
+    async fn call(tracker: Tracker, arguments: Arguments) -> Result<Success, Failure> {
         if let Some(reference) = arguments.issue_id {
             return json(&*tracker.get_issue(reference).await?);
         }

@@ -17,12 +17,12 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::result::Failure;
+use super::result::{Failure, Success};
 use super::{arguments, schema};
 use crate::tracker::Tracker;
 
 /// What a call of a tool gives, in time.
-pub(super) type Answer = BoxFuture<'static, Result<String, Failure>>;
+pub(super) type Answer = BoxFuture<'static, Result<Success, Failure>>;
 
 /// One operation of the tracker as agents see it.
 pub(super) trait Operation: 'static {
@@ -42,12 +42,13 @@ pub(super) trait Operation: 'static {
     fn call(
         tracker: Tracker,
         arguments: Self::Arguments,
-    ) -> impl Future<Output = Result<String, Failure>> + Send;
+    ) -> impl Future<Output = Result<Success, Failure>> + Send;
 }
 
 /// A tool that can be listed and called.
 #[derive(Clone)]
 struct Registered {
+    name: &'static str,
     tool: Tool,
     call: Arc<dyn Fn(Tracker, JsonObject) -> Answer + Send + Sync>,
 }
@@ -77,7 +78,7 @@ impl Toolbox {
 
     /// The names of the tools, in one line.
     pub fn names(&self) -> String {
-        let names: Vec<&str> = self.0.iter().map(|registered| &*registered.tool.name).collect();
+        let names: Vec<&str> = self.0.iter().map(|registered| registered.name).collect();
         names.join(", ")
     }
 
@@ -86,13 +87,18 @@ impl Toolbox {
         self.find(name).map(|registered| &registered.tool)
     }
 
+    /// The name of a tool for the meters: a fixed one when there is none of that name.
+    pub fn label(&self, name: &str) -> &'static str {
+        self.find(name).map_or("unknown", |registered| registered.name)
+    }
+
     /// Calls a tool; `None` when there is none of that name.
     pub fn call(&self, name: &str, tracker: Tracker, arguments: JsonObject) -> Option<Answer> {
         self.find(name).map(|registered| (registered.call)(tracker, arguments))
     }
 
     fn find(&self, name: &str) -> Option<&Registered> {
-        self.0.iter().find(|registered| registered.tool.name == name)
+        self.0.iter().find(|registered| registered.name == name)
     }
 }
 
@@ -109,12 +115,13 @@ fn register<O: Operation>() -> Registered {
     let call = move |tracker, mut arguments: JsonObject| {
         let schema = Arc::clone(&schema);
         async move {
-            arguments::check(O::NAME, &schema, &mut arguments).map_err(Failure)?;
+            arguments::check(O::NAME, &schema, &mut arguments).map_err(Failure::refused)?;
             let parsed = serde_json::from_value(Value::Object(arguments));
-            let wrong = |error| Failure(format!("{error}; correct it and call {} again", O::NAME));
+            let wrong =
+                |error| Failure::refused(format!("{error}; correct it and call {} again", O::NAME));
             O::call(tracker, parsed.map_err(wrong)?).await
         }
         .boxed()
     };
-    Registered { tool, call: Arc::new(call) }
+    Registered { name: O::NAME, tool, call: Arc::new(call) }
 }

@@ -2,7 +2,7 @@
 
 use super::Operation;
 use super::handover::Handover;
-use crate::mcp::result::{Failure, confirmation};
+use crate::mcp::result::{Failure, Success, confirmation};
 use crate::tracker::Tracker;
 
 pub(super) struct ReturnIssue;
@@ -14,7 +14,7 @@ impl Operation for ReturnIssue {
         queue: you cannot finish it, its worker is gone, or the review asks for changes.";
     type Arguments = Handover;
 
-    async fn call(tracker: Tracker, arguments: Handover) -> Result<String, Failure> {
+    async fn call(tracker: Tracker, arguments: Handover) -> Result<Success, Failure> {
         let Handover { issue_id, comment, agent } = arguments;
         let issue = tracker.return_issue(issue_id, comment, agent).await?;
         Ok(confirmation("returned", &issue))
