@@ -207,18 +207,6 @@ impl Raw {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// What comes until a text is in it, or the server ends the connection.
-    pub fn until(&mut self, text: &str) -> String {
-        let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);
-        while let Ok(count @ 1..) = self.0.read(&mut buffer) {
-            bytes.extend_from_slice(&buffer[..count]);
-            if String::from_utf8_lossy(&bytes).contains(text) {
-                break;
-            }
-        }
-        String::from_utf8_lossy(&bytes).into_owned()
-    }
-
     pub fn end(&mut self) {
         let _gone = self.0.shutdown(Shutdown::Both);
     }
