@@ -16,6 +16,7 @@ mod exclusion;
 mod faults;
 mod formats;
 mod health;
+mod http_sessions;
 mod lifecycle;
 mod location;
 mod mcp_http;

@@ -79,6 +79,7 @@ impl Default for JsonStoreOptions {
 pub struct JsonStore {
     replica: Arc<Replica>,
     writer: Writer,
+    ended_sessions: Arc<sessions::Known>,
 }
 
 impl JsonStore {
@@ -98,7 +99,7 @@ impl JsonStore {
     ) -> Self {
         let replica = Arc::new(Replica::new(path.into(), fs, options.second_look_after));
         let writer = Writer::new(Arc::clone(&replica), options);
-        Self { replica, writer }
+        Self { replica, writer, ended_sessions: Arc::default() }
     }
 
     /// The file as it was given, symbolic links not resolved.
@@ -211,7 +212,8 @@ impl Store for JsonStore {
     }
 
     fn session_ended(&self, session: String) -> StoreFuture<'_, bool> {
-        self.wait(move |replica| sessions::is_ended(replica, &session))
+        let known = Arc::clone(&self.ended_sessions);
+        self.wait(move |replica| known.is_ended(replica, &session))
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -6,12 +6,14 @@
 //! anything else are passed over. A file that has grown beyond 1 MiB is replaced by its newest
 //! half, so that a session may be forgotten when tens of thousands were ended after it.
 
+use std::collections::HashSet;
 use std::io;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::fs::FileSystem;
+use super::fs::{FileSystem, Stamp};
 use super::load::unreadable;
 use super::replica::Replica;
 use super::session::refused;
@@ -48,10 +50,34 @@ pub(super) fn end(replica: &Replica, session: &str) -> Result<(), StoreError> {
     Err(StoreError::Busy(format!("{} is replaced again and again", path.display())))
 }
 
-/// Tells whether a session was ended, as far as that is still remembered.
-pub(super) fn is_ended(replica: &Replica, session: &str) -> Result<bool, StoreError> {
-    let path = replica.place()?.sessions;
-    Ok(has_line(&read(&*replica.fs, &path)?, &line_of(session)))
+/// What the file held when it was last read; requests ask about sessions all the time.
+#[derive(Debug, Default)]
+pub(super) struct Known(Mutex<Option<(Stamp, HashSet<Vec<u8>>)>>);
+
+impl Known {
+    /// Tells whether a session was ended, as far as that is still remembered.
+    pub fn is_ended(&self, replica: &Replica, session: &str) -> Result<bool, StoreError> {
+        let (fs, path) = (&*replica.fs, replica.place()?.sessions);
+        let line = line_of(session).into_bytes();
+        let failed = |source| unreadable(&path, source);
+        let Some(stamp) = fs.stamp(&path).map_err(failed)? else {
+            return Ok(false);
+        };
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, lines)) = &*known
+            && *of == stamp
+        {
+            return Ok(lines.contains(&line));
+        }
+        let Some(contents) = fs.read(&path).map_err(failed)? else {
+            return Ok(false);
+        };
+        let lines = contents.bytes.split(|byte| *byte == b'\n');
+        let lines: HashSet<_> = lines.map(<[u8]>::to_vec).collect();
+        let is_ended = lines.contains(&line);
+        *known = Some((contents.stamp, lines));
+        Ok(is_ended)
+    }
 }
 
 fn line_of(session: &str) -> String {
