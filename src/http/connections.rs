@@ -24,6 +24,8 @@ use tokio_util::task::TaskTracker;
 const MAX_HEAD_BYTES: usize = 64 << 10;
 /// How long, and how many bytes, an ended connection is still read, so that its last answer arrives.
 const LINGER: Duration = Duration::from_secs(1);
+/// The same while the server ends, when clients have been quiet anyway.
+const LAST_LINGER: Duration = Duration::from_millis(100);
 const LINGER_BYTES: u64 = 4 << 20;
 /// How many connections too many are told so at a time; more are closed without a word.
 const REFUSALS: usize = 64;
@@ -90,7 +92,8 @@ pub async fn serve(
                     "there are {} connections already, which is the limit; try again later\n",
                     limits.connections
                 );
-                end(stream, &closing("503 Service Unavailable", "Retry-After: 1\r\n", &text)).await;
+                let text = closing("503 Service Unavailable", "Retry-After: 1\r\n", &text);
+                end(stream, &text, LINGER).await;
                 drop(refusal);
             });
         }
@@ -148,7 +151,8 @@ async fn connection(stream: Io, routes: Router, limits: Limits, shutdown: Cancel
         }
         Ok(()) => Vec::new(),
     };
-    end(parts.io.into_inner(), &last_words).await;
+    let linger = if is_ending { LAST_LINGER } else { LINGER };
+    end(parts.io.into_inner(), &last_words, linger).await;
 }
 
 /// A whole response, after which the connection ends.
@@ -163,13 +167,13 @@ fn closing(status: &str, headers: &str, text: &str) -> Vec<u8> {
 
 /// Ends a connection so that what was written last arrives: one that is closed while there are bytes
 /// to be read is reset, and the other side loses what it did not read yet.
-async fn end(mut stream: Io, last_words: &[u8]) {
+async fn end(mut stream: Io, last_words: &[u8], linger: Duration) {
     let lingering = async {
         stream.write_all(last_words).await?;
         stream.shutdown().await?;
         tokio::io::copy(&mut stream.take(LINGER_BYTES), &mut tokio::io::sink()).await
     };
-    if let Ok(Err(error)) = timeout(LINGER, lingering).await {
+    if let Ok(Err(error)) = timeout(linger, lingering).await {
         tracing::debug!("a connection did not end well: {error}");
     }
 }

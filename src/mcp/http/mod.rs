@@ -53,7 +53,8 @@ const CORS_MAX_AGE: Duration = Duration::from_secs(600);
 /// How the endpoint behaves where there is a choice.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
-    /// How many sessions are kept in memory; the one that has been idle for longest makes room.
+    /// How many sessions are kept in memory, at some 60 kB each, beside those with a stream open; the
+    /// one that has been idle for longest makes room.
     pub sessions: usize,
     /// How long a body may take to arrive; then the request is answered with 408.
     pub body: Duration,
@@ -67,7 +68,7 @@ pub struct HttpOptions {
 impl Default for HttpOptions {
     fn default() -> Self {
         Self {
-            sessions: 1024,
+            sessions: 256,
             body: Duration::from_secs(30),
             stream_after: Duration::from_secs(10),
             origins: Vec::new(),
