@@ -2,8 +2,8 @@
 //!
 //! rmcp serves both protocol eras at one address: up to revision 2025-11-25 a client begins a session
 //! and names it in every request; from 2026-07-28 on every request stands alone. Around it are
-//! [`messages`], which reads bodies and refuses what is no message; [`sessions`], which keeps sessions
-//! within bounds and takes those up again that this process does not know; and [`answers`], which answers
+//! `messages`, which reads bodies and refuses what is no message; `sessions`, which keeps sessions
+//! within bounds and takes those up again that this process does not know; and `answers`, which answers
 //! with plain JSON where there is nothing to stream.
 
 mod answers;
