@@ -72,5 +72,6 @@ clients! {
     typescript_v2_that_finds_out_over_http: node(), "sdk.mjs" "v2-auto" "http";
     typescript_v2_without_sessions_over_stdio: node(), "sdk.mjs" "v2-modern" "stdio";
     typescript_v2_without_sessions_over_http: node(), "sdk.mjs" "v2-modern" "http";
-    inspector: node(), "inspector.mjs";
+    inspector_over_stdio: node(), "inspector.mjs" "stdio";
+    inspector_over_http: node(), "inspector.mjs" "http";
 }
