@@ -74,4 +74,5 @@ clients! {
     typescript_v2_without_sessions_over_http: node(), "sdk.mjs" "v2-modern" "http";
     inspector_over_stdio: node(), "inspector.mjs" "stdio";
     inspector_over_http: node(), "inspector.mjs" "http";
+    conformance_suite: node(), "conformance.mjs";
 }
