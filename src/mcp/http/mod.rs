@@ -152,11 +152,19 @@ async fn serve(State(endpoint): State<Endpoint>, request: Request) -> Response {
             }
         }
     }
-    let is_post = parts.method == Method::POST;
+    let method = parts.method.clone();
     let answer = service.handle(Request::from_parts(parts, body));
     let answer = INTRODUCTION.scope(message.introduction, answer).await;
     let answer = answer.map(Body::new);
-    if is_post { answers::plain(answer, options.stream_after, entry).await } else { answer }
+    match method {
+        Method::POST => answers::plain(answer, options.stream_after, entry).await,
+        // The session is ended by now. 202 would only promise that, and some clients take it for a
+        // failure.
+        Method::DELETE if answer.status() == StatusCode::ACCEPTED => {
+            StatusCode::NO_CONTENT.into_response()
+        }
+        _ => answer,
+    }
 }
 
 fn accepts(headers: &HeaderMap, kind: &str) -> bool {
