@@ -28,6 +28,12 @@ fn node() -> Result<PathBuf, &'static str> {
     }
 }
 
+/// The Python of the environment that has this version of the SDK.
+fn python(sdk: &str) -> Result<PathBuf, &'static str> {
+    let python = folder().join(".venv").join(sdk).join("bin/python");
+    python.exists().then_some(python).ok_or("tests/clients/.venv was not made")
+}
+
 /// Runs a script with what the interpreter is, if there is one, and looks at what it says.
 fn run(interpreter: Result<PathBuf, &'static str>, script: &str, given: &[&str]) {
     let interpreter = match interpreter {
@@ -72,6 +78,14 @@ clients! {
     typescript_v2_that_finds_out_over_http: node(), "sdk.mjs" "v2-auto" "http";
     typescript_v2_without_sessions_over_stdio: node(), "sdk.mjs" "v2-modern" "stdio";
     typescript_v2_without_sessions_over_http: node(), "sdk.mjs" "v2-modern" "http";
+    python_v1_over_stdio: python("mcp1"), "python/lifecycle.py" "legacy" "stdio";
+    python_v1_over_http: python("mcp1"), "python/lifecycle.py" "legacy" "http";
+    python_v2_with_sessions_over_stdio: python("mcp2"), "python/lifecycle.py" "legacy" "stdio";
+    python_v2_with_sessions_over_http: python("mcp2"), "python/lifecycle.py" "legacy" "http";
+    python_v2_that_finds_out_over_stdio: python("mcp2"), "python/lifecycle.py" "auto" "stdio";
+    python_v2_that_finds_out_over_http: python("mcp2"), "python/lifecycle.py" "auto" "http";
+    python_v2_without_sessions_over_stdio: python("mcp2"), "python/lifecycle.py" "2026-07-28" "stdio";
+    python_v2_without_sessions_over_http: python("mcp2"), "python/lifecycle.py" "2026-07-28" "http";
     inspector_over_stdio: node(), "inspector.mjs" "stdio";
     inspector_over_http: node(), "inspector.mjs" "http";
     conformance_suite: node(), "conformance.mjs";
