@@ -209,6 +209,9 @@ mod tests {
         access.refusal(&uri.parse().unwrap(), &map).map(|(status, _)| status.as_u16())
     }
 
+    /// Headers, and how they are refused by default and where more names were allowed.
+    type Case = (&'static [(&'static str, &'static str)], Option<u16>, Option<u16>);
+
     #[test]
     fn only_names_of_this_server_and_its_own_pages_get_through() {
         let own = Access::default();
@@ -216,7 +219,7 @@ mod tests {
             vec!["Tracker.example".parse().unwrap(), "other.example:8443".parse().unwrap()],
             vec!["http://localhost:6274".parse().unwrap(), "https://app.example".parse().unwrap()],
         );
-        let cases: [(&[(&str, &str)], Option<u16>, Option<u16>); 26] = [
+        let cases: [Case; 26] = [
             (&[("host", "localhost")], None, None),
             (&[("host", "LOCALHOST:3000")], None, None),
             (&[("host", "127.0.0.1:3000")], None, None),
