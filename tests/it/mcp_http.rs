@@ -114,7 +114,7 @@ fn a_session_that_was_ended_or_is_of_another_store_is_not_known_to_any_process()
     there.session.clone_from(&agent.session);
     assert_eq!(there.request("ping", json!({})).status, 200);
     let mut bystander = Agent::connect(server.port);
-    assert_eq!(agent.delete().status, 202);
+    assert_eq!(agent.delete().status, 204);
     let assert_unknown = |agent: &mut Agent| {
         let reply = agent.request("ping", json!({}));
         assert_eq!(reply.status, 404, "{}", reply.body);

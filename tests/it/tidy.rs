@@ -16,7 +16,7 @@ fn sources(below: &str) -> Vec<(String, String)> {
             let path: PathBuf = entry.unwrap().path();
             if path.is_dir() {
                 // Packages of other people.
-                if path.file_name().is_some_and(|name| name != "node_modules") {
+                if path.file_name().is_some_and(|name| name != "node_modules" && name != ".venv") {
                     directories.push(path);
                 }
             } else if path.extension().is_some_and(|extension| extension == "rs") {

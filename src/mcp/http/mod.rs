@@ -12,6 +12,7 @@ mod session_id;
 mod sessions;
 mod under_way;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use self::messages::Message;
-use self::sessions::{INTRODUCTION, Sessions};
+use self::sessions::{INTRODUCTION, NEEDED, Sessions};
 use self::under_way::UnderWay;
 use super::McpServer;
 use crate::http::{AllowedOrigin, MAX_BODY_BYTES};
@@ -152,11 +153,22 @@ async fn serve(State(endpoint): State<Endpoint>, request: Request) -> Response {
             }
         }
     }
-    let is_post = parts.method == Method::POST;
+    let method = parts.method.clone();
     let answer = service.handle(Request::from_parts(parts, body));
-    let answer = INTRODUCTION.scope(message.introduction, answer).await;
+    let answer = INTRODUCTION.scope(message.introduction, answer);
+    let answer = NEEDED.scope(RefCell::default(), answer).await;
     let answer = answer.map(Body::new);
-    if is_post { answers::plain(answer, options.stream_after, entry).await } else { answer }
+    let answer = match method {
+        Method::POST => answers::plain(answer, options.stream_after, entry).await,
+        // The session is ended by now. 202 would only promise that, and some clients take it for a
+        // failure.
+        Method::DELETE if answer.status() == StatusCode::ACCEPTED => {
+            StatusCode::NO_CONTENT.into_response()
+        }
+        _ => answer,
+    };
+    sessions.make_room();
+    answer
 }
 
 fn accepts(headers: &HeaderMap, kind: &str) -> bool {

@@ -4,7 +4,9 @@
 //! again ([`session_id`]), so one that made room for others, or that another process began, is served as if
 //! nothing had happened. Only `DELETE` ends it; the store remembers that.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
+use std::iter;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::stream::{self, Stream, StreamExt};
@@ -31,6 +33,12 @@ tokio::task_local! {
     ///
     /// rmcp asks for the name of a session before it shows the message that begins it.
     pub(super) static INTRODUCTION: Option<InitializeRequestParams>;
+
+    /// What keeps the sessions in memory that the request needs which is being served.
+    ///
+    /// rmcp asks for a session several times in the course of one request. One that made room in
+    /// between, such as right after it was taken up again, would not be there any more.
+    pub(super) static NEEDED: RefCell<Vec<Arc<()>>>;
 }
 
 /// The sessions of this process.
@@ -57,8 +65,8 @@ struct Live {
 struct Session {
     handle: LocalSessionHandle,
     last_use: u64,
-    /// Shared with the streams that are open.
-    streams: Arc<()>,
+    /// Shared with the streams that are open and the requests that are being served.
+    users: Arc<()>,
 }
 
 impl Sessions {
@@ -84,7 +92,8 @@ impl Sessions {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The session's handle, and what keeps it from making room while a stream is open.
+    /// The session's handle, and what keeps it from making room: during this request, and while a
+    /// stream is open.
     fn used(&self, id: &SessionId) -> Result<(LocalSessionHandle, Arc<()>), Error> {
         let mut live = self.live();
         live.uses += 1;
@@ -92,7 +101,8 @@ impl Sessions {
         let session = live.sessions.get_mut(id);
         let session = session.ok_or_else(|| Error::SessionNotFound(Arc::clone(id)))?;
         session.last_use = uses;
-        Ok((session.handle.clone(), Arc::clone(&session.streams)))
+        needed(&session.users);
+        Ok((session.handle.clone(), Arc::clone(&session.users)))
     }
 
     fn take_out(&self, choice: impl FnOnce(&mut Live) -> Option<Session>) -> Option<Session> {
@@ -110,26 +120,42 @@ impl Sessions {
         config.sse_retry = None;
         let (handle, worker) = create_local_session(Arc::clone(id), config);
         let mut live = self.live();
-        let leaving = live.make_room(self.capacity);
         live.uses += 1;
-        let session = Session { handle, last_use: live.uses, streams: Arc::default() };
+        let session = Session { handle, last_use: live.uses, users: Arc::default() };
+        needed(&session.users);
         live.sessions.insert(Arc::clone(id), session);
+        drop(live);
+        self.make_room();
+        WorkerTransport::spawn(worker)
+    }
+
+    /// Takes sessions out that have been idle for longest while there are more than there may be.
+    ///
+    /// Those that are in use at the moment stay, so this is to be called again when they are not.
+    pub fn make_room(&self) {
+        let mut live = self.live();
+        let leaving: Vec<_> = iter::from_fn(|| live.leave(self.capacity)).collect();
         self.metrics.sessions_live(live.sessions.len());
         drop(live);
-        if let Some(handle) = leaving {
+        for handle in leaving {
             tokio::spawn(async move { handle.close().await });
         }
-        WorkerTransport::spawn(worker)
     }
 }
 
+/// Keeps a session in memory until the request was served that is being served.
+fn needed(users: &Arc<()>) {
+    let _outside_of_requests =
+        NEEDED.try_with(|needed| needed.borrow_mut().push(Arc::clone(users)));
+}
+
 impl Live {
-    /// Takes the session out that has been idle for longest, when there are as many as there may be.
-    fn make_room(&mut self, capacity: usize) -> Option<LocalSessionHandle> {
-        if self.sessions.len() < capacity {
+    /// Takes the session out that has been idle for longest, when there are more than there may be.
+    fn leave(&mut self, capacity: usize) -> Option<LocalSessionHandle> {
+        if self.sessions.len() <= capacity {
             return None;
         }
-        let idle = self.sessions.iter().filter(|(_, it)| Arc::strong_count(&it.streams) == 1);
+        let idle = self.sessions.iter().filter(|(_, it)| Arc::strong_count(&it.users) == 1);
         let (id, _) = idle.min_by_key(|(_, session)| session.last_use)?;
         let id = Arc::clone(id);
         let session = self.sessions.remove(&id)?;

