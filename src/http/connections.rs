@@ -64,6 +64,7 @@ pub async fn serve(
     let slots = Arc::new(Semaphore::new(limits.connections));
     let refusals = Arc::new(Semaphore::new(REFUSALS));
     let connections = TaskTracker::new();
+    let mut is_failing = false;
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -73,12 +74,17 @@ pub async fn serve(
             Ok((stream, _)) => stream,
             Err(error) => {
                 if !is_of_one_connection(&error) {
-                    tracing::warn!("cannot take a connection: {error}");
+                    // Once is enough, for as long as it lasts.
+                    if !is_failing {
+                        tracing::warn!("cannot take a connection: {error}");
+                    }
+                    is_failing = true;
                     sleep(ACCEPT_REST).await;
                 }
                 continue;
             }
         };
+        is_failing = false;
         let stream = prepared(stream, limits);
         if let Ok(slot) = Arc::clone(&slots).try_acquire_owned() {
             let (routes, shutdown) = (routes.clone(), shutdown.clone());

@@ -225,6 +225,10 @@ fn what_agents_write_is_text_wherever_it_is_shown() {
 fn a_thousand_connections_are_512_and_the_others_are_told_so() {
     // Each is a file of this process, too.
     let (_, most) = rlimit::Resource::NOFILE.get().unwrap();
+    if most < 4_096 {
+        eprintln!("skipped: {most} open files are too few for this");
+        return;
+    }
     rlimit::Resource::NOFILE.set(most.min(16_384), most).unwrap();
     let directory = directory();
     let server = Server::start(directory.path());

@@ -19,16 +19,18 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
+use rmcp::model::{ProtocolVersion, RequestId};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use self::messages::Message;
 use self::sessions::{INTRODUCTION, NEEDED, Sessions};
-use self::under_way::UnderWay;
+use self::under_way::{Entry, UnderWay};
 use super::McpServer;
 use crate::http::{AllowedOrigin, MAX_BODY_BYTES};
 
@@ -36,6 +38,7 @@ use crate::http::{AllowedOrigin, MAX_BODY_BYTES};
 pub const PATH: &str = "/mcp";
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const EVENT_STREAM: &str = "text/event-stream";
 /// What browsers may send beside what they always may, and what they may read.
 const REQUEST_HEADERS: [HeaderName; 8] = [
@@ -44,7 +47,7 @@ const REQUEST_HEADERS: [HeaderName; 8] = [
     header::CONTENT_TYPE,
     SESSION_ID,
     HeaderName::from_static("last-event-id"),
-    HeaderName::from_static("mcp-protocol-version"),
+    PROTOCOL_VERSION,
     HeaderName::from_static("mcp-method"),
     HeaderName::from_static("mcp-name"),
 ];
@@ -93,6 +96,7 @@ struct Endpoint {
     service: Service,
     sessions: Arc<Sessions>,
     under_way: UnderWay,
+    taking_up: Arc<Mutex<()>>,
     options: Arc<HttpOptions>,
 }
 
@@ -121,45 +125,39 @@ pub async fn routes(server: McpServer, options: HttpOptions, ending: Ending) -> 
         .expose_headers([SESSION_ID])
         .max_age(CORS_MAX_AGE);
     let under_way = UnderWay::default();
-    let endpoint = Endpoint { service, sessions, under_way, options: Arc::new(options) };
+    let (taking_up, options) = (Arc::default(), Arc::new(options));
+    let endpoint = Endpoint { service, sessions, under_way, taking_up, options };
     Router::new().route(PATH, any(serve)).with_state(endpoint).layer(cors)
 }
 
 /// Answers one request to the endpoint.
 async fn serve(State(endpoint): State<Endpoint>, request: Request) -> Response {
-    let Endpoint { service, sessions, under_way, options } = endpoint;
     if request.method() == Method::GET && !accepts(request.headers(), EVENT_STREAM) {
         return how_to_connect();
     }
     let (parts, body) = request.into_parts();
     let (body, message) = if parts.method == Method::POST {
-        match messages::read(&parts.headers, body, options.body).await {
+        match messages::read(&parts.headers, body, endpoint.options.body).await {
             Ok(read) => read,
             Err(refusal) => return refusal,
         }
     } else {
         (Body::empty(), Message::default())
     };
-    let mut entry = None;
-    if let Some(session) = parts.headers.get(SESSION_ID) {
-        let session = session.to_str().unwrap_or_default();
-        if !sessions.can_be_served(session).await {
-            return messages::unknown_session(message.id);
-        }
-        if let Some(id) = message.id {
-            entry = under_way.begin(session, &id);
-            if entry.is_none() {
-                return messages::id_in_use(id);
-            }
-        }
-    }
+    let entry = match endpoint.admit(&parts.headers, message.id).await {
+        Ok(entry) => entry,
+        Err(refusal) => return refusal,
+    };
     let method = parts.method.clone();
-    let answer = service.handle(Request::from_parts(parts, body));
+    let answer = async {
+        endpoint.take_up(&parts.headers).await;
+        endpoint.service.handle(Request::from_parts(parts, body)).await
+    };
     let answer = INTRODUCTION.scope(message.introduction, answer);
     let answer = NEEDED.scope(RefCell::default(), answer).await;
     let answer = answer.map(Body::new);
     let answer = match method {
-        Method::POST => answers::plain(answer, options.stream_after, entry).await,
+        Method::POST => answers::plain(answer, endpoint.options.stream_after, entry).await,
         // The session is ended by now. 202 would only promise that, and some clients take it for a
         // failure.
         Method::DELETE if answer.status() == StatusCode::ACCEPTED => {
@@ -167,8 +165,64 @@ async fn serve(State(endpoint): State<Endpoint>, request: Request) -> Response {
         }
         _ => answer,
     };
-    sessions.make_room();
+    endpoint.sessions.make_room();
     answer
+}
+
+impl Endpoint {
+    /// Lets a request in whose session, if it names one, can be served; takes note of its id.
+    async fn admit(
+        &self,
+        headers: &HeaderMap,
+        id: Option<RequestId>,
+    ) -> Result<Option<Entry>, Response> {
+        let Some(session) = session_of(headers) else { return Ok(None) };
+        let session = session.to_str().unwrap_or_default();
+        if !self.sessions.can_be_served(session).await {
+            return Err(messages::unknown_session(id));
+        }
+        let Some(id) = id else { return Ok(None) };
+        let entry = self.under_way.begin(session, &id);
+        entry.map(Some).ok_or_else(|| messages::id_in_use(id))
+    }
+    /// Takes a session up that this process does not know, before its request is served.
+    ///
+    /// rmcp would do so while it serves the request, but of several requests that come at once, as they
+    /// do after a restart, it fails some. So a notification that changes nothing goes first, alone.
+    async fn take_up(&self, headers: &HeaderMap) {
+        let Some(session) = session_of(headers) else { return };
+        let name = session.to_str().unwrap_or_default();
+        if self.sessions.is_ready(name) {
+            return;
+        }
+        let _alone = self.taking_up.lock().await;
+        if self.sessions.is_ready(name) {
+            return;
+        }
+        let nothing = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        let mut request = Request::new(Body::from(nothing));
+        *request.method_mut() = Method::POST;
+        let both = HeaderValue::from_static("application/json, text/event-stream");
+        let headers = request.headers_mut();
+        headers.insert(header::HOST, HeaderValue::from_static("localhost"));
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(header::ACCEPT, both);
+        headers.insert(SESSION_ID, session.clone());
+        let status = self.service.handle(request).await.status();
+        if status == StatusCode::ACCEPTED {
+            self.sessions.taken_up(name);
+        } else {
+            tracing::error!("a session could not be taken up: {status}");
+        }
+    }
+}
+
+/// The session of a request. From 2026-07-28 on there are none, and a name of one means nothing.
+fn session_of(headers: &HeaderMap) -> Option<&HeaderValue> {
+    let stateless = ProtocolVersion::V_2026_07_28;
+    let version = headers.get(PROTOCOL_VERSION);
+    let is_stateless = version.is_some_and(|it| it.as_bytes() >= stateless.as_str().as_bytes());
+    headers.get(SESSION_ID).filter(|_| !is_stateless)
 }
 
 fn accepts(headers: &HeaderMap, kind: &str) -> bool {

@@ -65,6 +65,8 @@ struct Live {
 struct Session {
     handle: LocalSessionHandle,
     last_use: u64,
+    /// Whether the handshake is over; before that, rmcp fails on anything else.
+    is_ready: bool,
     /// Shared with the streams that are open and the requests that are being served.
     users: Arc<()>,
 }
@@ -79,6 +81,21 @@ impl Sessions {
     /// Tells whether a session is one of this store and was not ended.
     pub async fn can_be_served(&self, id: &str) -> bool {
         session_id::client_of(id, self.store).is_some() && !self.has_ended(id).await
+    }
+
+    /// Tells whether a session is in memory and was begun, and keeps it there while this request is
+    /// served.
+    pub fn is_ready(&self, id: &str) -> bool {
+        let id = SessionId::from(id);
+        let _kept = self.used(&id);
+        self.live().sessions.get(&id).is_some_and(|session| session.is_ready)
+    }
+
+    /// Takes note that a session that was taken up has begun.
+    pub fn taken_up(&self, id: &str) {
+        if let Some(session) = self.live().sessions.get_mut(id) {
+            session.is_ready = true;
+        }
     }
 
     async fn has_ended(&self, id: &str) -> bool {
@@ -112,7 +129,7 @@ impl Sessions {
         session
     }
 
-    fn begin(&self, id: &SessionId) -> WorkerTransport<LocalSessionWorker> {
+    fn begin(&self, id: &SessionId, is_ready: bool) -> WorkerTransport<LocalSessionWorker> {
         let mut config = SessionConfig::default();
         // Agents think for hours, and a session that was idle can make room at any time.
         config.keep_alive = None;
@@ -121,7 +138,7 @@ impl Sessions {
         let (handle, worker) = create_local_session(Arc::clone(id), config);
         let mut live = self.live();
         live.uses += 1;
-        let session = Session { handle, last_use: live.uses, users: Arc::default() };
+        let session = Session { handle, last_use: live.uses, is_ready, users: Arc::default() };
         needed(&session.users);
         live.sessions.insert(Arc::clone(id), session);
         drop(live);
@@ -188,7 +205,8 @@ impl SessionManager for Sessions {
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Error> {
         let client = INTRODUCTION.try_with(Clone::clone).ok().flatten().unwrap_or_default();
         let id = SessionId::from(session_id::new(self.store, &client));
-        let transport = self.begin(&id);
+        // Nobody knows its name before it has begun.
+        let transport = self.begin(&id, true);
         self.metrics.session_opened();
         Ok((id, transport))
     }
@@ -261,7 +279,7 @@ impl SessionManager for Sessions {
             return Ok(RestoreOutcome::AlreadyPresent);
         }
         self.metrics.session_resumed();
-        Ok(RestoreOutcome::Restored(self.begin(&id)))
+        Ok(RestoreOutcome::Restored(self.begin(&id, false)))
     }
 }
 
