@@ -13,7 +13,7 @@ use agent_issue_tracker::web;
 use serde_json::json;
 
 use crate::support::http::Agent;
-use crate::support::{directory, get};
+use crate::support::{directory, get, request};
 
 /// Serves within this process with room for a few sessions; gives the port.
 async fn in_process(sessions: usize, ending: Ending) -> u16 {
@@ -76,6 +76,31 @@ async fn more_sessions_than_there_is_room_for_are_all_served() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_many_requests_need_at_once_is_taken_up_once() {
+    let port = in_process(1, Ending::default()).await;
+    tokio::task::spawn_blocking(move || {
+        let agent = Agent::connect(port);
+        for round in 1..=40 {
+            // Takes the only place that there is.
+            Agent::connect(port);
+            thread::scope(|scope| {
+                for number in 0..8 {
+                    let agent = &agent;
+                    scope.spawn(move || {
+                        let list = request(round * 10 + number, "tools/list", json!({}));
+                        let reply = agent.post(&list).unwrap();
+                        assert_eq!(reply.status, 200, "round {round}: {}", reply.body);
+                    });
+                }
+            });
+            assert_eq!(figure(port, "ait_http_sessions_resumed_total"), round);
+        }
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn sessions_that_were_dropped_leave_nothing_behind() {
     let port = in_process(8, Ending::default()).await;
     tokio::task::spawn_blocking(move || {
@@ -106,8 +131,7 @@ fn many_requests_of_one_session_are_all_answered() {
             scope.spawn(move || {
                 for turn in 0..10 {
                     let id = 1_000 + number * 100 + turn;
-                    let reply =
-                        agent.post(&crate::support::request(id, "ping", json!({}))).unwrap();
+                    let reply = agent.post(&request(id, "ping", json!({}))).unwrap();
                     assert_eq!(reply.json()["id"], json!(id));
                 }
             });
