@@ -1,0 +1,131 @@
+//! Many clients at a time, and what their operations took.
+
+use std::time::{Duration, Instant};
+
+use futures::stream::{self, FuturesUnordered, Stream, StreamExt};
+use tokio::runtime::Runtime;
+use tokio::time::timeout;
+
+use crate::client::{Agent, Operation};
+use crate::figures::{ns, percentile, us};
+
+/// Longer than anything takes.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// How often each agent does something before it counts.
+const WARM_UP: usize = 5;
+
+/// The clients share one thread: two more would take the cores from the server.
+pub fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
+}
+
+/// What some clients did together without a pause.
+pub struct Burst {
+    /// How many nanoseconds each operation took.
+    pub times: Vec<u64>,
+    pub took: Duration,
+}
+
+/// Lets each agent do something so often.
+pub async fn burst(agents: &mut [Agent], operation: Operation, each: usize) -> Burst {
+    let arguments = operation.arguments().to_string();
+    let begun = Instant::now();
+    let work: FuturesUnordered<_> =
+        agents.iter_mut().map(|agent| repeat(agent, operation, &arguments, each)).collect();
+    let times: Vec<_> = timeout(PATIENCE, work.collect()).await.expect("a server that answers");
+    Burst { times: times.concat(), took: begun.elapsed() }
+}
+
+async fn repeat(agent: &mut Agent, op: Operation, arguments: &str, count: usize) -> Vec<u64> {
+    let mut times = Vec::with_capacity(count);
+    for _ in 0..count {
+        let begun = Instant::now();
+        agent.call(op, arguments).await;
+        times.push(ns(begun.elapsed()));
+    }
+    times
+}
+
+/// What several bursts of the same kind took.
+#[derive(Default)]
+pub struct Times {
+    ascending: Vec<u64>,
+    /// Operations a second, one figure for each burst.
+    rates: Vec<f64>,
+}
+
+impl Times {
+    pub fn add(&mut self, burst: Burst) {
+        self.rates.push(burst.times.len() as f64 / burst.took.as_secs_f64());
+        self.rates.sort_unstable_by(f64::total_cmp);
+        self.ascending.extend(burst.times);
+        self.ascending.sort_unstable();
+    }
+
+    /// The time in µs that so many of a hundred operations do not exceed.
+    pub fn us(&self, percent: usize) -> f64 {
+        us(percentile(&self.ascending, percent))
+    }
+
+    /// Operations a second: the median of all bursts.
+    pub fn rate(&self) -> f64 {
+        self.rates[self.rates.len() / 2]
+    }
+
+    pub fn count(&self) -> usize {
+        self.ascending.len()
+    }
+
+    /// The columns that all tables have: how many a second, p50, p99 and the longest.
+    pub fn columns(&self) -> String {
+        let [p50, p99, longest] = [50, 99, 100].map(|percent| self.us(percent));
+        format!("{:.0} | {p50:.0} | {p99:.0} | {longest:.0}", self.rate())
+    }
+}
+
+/// Agents that do the same, time and again, while others do something else in between.
+pub struct Lane {
+    pub name: String,
+    agents: Vec<Agent>,
+    pub times: Times,
+}
+
+impl Lane {
+    pub async fn of_sessions(name: impl Into<String>, port: u16, agents: usize) -> Self {
+        Self::of(name, stream::iter(0..agents).then(|_| Agent::connect(port))).await
+    }
+
+    pub async fn of_stateless(name: impl Into<String>, port: u16, operation: Operation) -> Self {
+        Self::of(name, stream::once(Agent::stateless(port, operation))).await
+    }
+
+    /// At the floor, with answers of the length that another server gives.
+    pub async fn of_floor(
+        name: impl Into<String>,
+        port: u16,
+        answer_bytes: usize,
+        agents: usize,
+    ) -> Self {
+        let agents = stream::iter(0..agents).then(|_| Agent::of_floor(port, answer_bytes));
+        Self::of(name, agents).await
+    }
+
+    async fn of(name: impl Into<String>, agents: impl Stream<Item = Agent>) -> Self {
+        Self { name: name.into(), agents: agents.collect().await, times: Times::default() }
+    }
+
+    /// Does something without taking note of it.
+    pub async fn warm_up(&mut self, operation: Operation) {
+        burst(&mut self.agents, operation, WARM_UP).await;
+    }
+
+    pub async fn run(&mut self, operation: Operation, each: usize) {
+        let burst = burst(&mut self.agents, operation, each).await;
+        self.times.add(burst);
+    }
+}
+
+/// How long the answer to an operation is.
+pub async fn answer_bytes(port: u16, operation: Operation) -> usize {
+    Agent::connect(port).await.call(operation, &operation.arguments().to_string()).await
+}
