@@ -1,5 +1,6 @@
 //! Many clients at a time, and what their operations took.
 
+use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use futures::stream::{self, FuturesUnordered, Stream, StreamExt};
@@ -7,7 +8,8 @@ use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
 use crate::client::{Agent, Operation};
-use crate::figures::{ns, percentile, us};
+use crate::figures::{ns, percentile, processor_time, us};
+use crate::server::Server;
 
 /// Longer than anything takes.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -52,10 +54,14 @@ pub struct Times {
     ascending: Vec<u64>,
     /// Operations a second, one figure for each burst.
     rates: Vec<f64>,
+    /// How long the server had a core in all bursts together.
+    processor: Duration,
 }
 
 impl Times {
-    pub fn add(&mut self, burst: Burst) {
+    /// Takes note of a burst, for which the server had a core for so long.
+    pub fn add(&mut self, burst: Burst, processor: Duration) {
+        self.processor += processor;
         self.rates.push(burst.times.len() as f64 / burst.took.as_secs_f64());
         self.rates.sort_unstable_by(f64::total_cmp);
         self.ascending.extend(burst.times);
@@ -72,46 +78,73 @@ impl Times {
         self.rates[self.rates.len() / 2]
     }
 
+    /// How many µs of a core an operation took.
+    pub fn processor_us(&self) -> f64 {
+        self.processor.as_secs_f64() * 1e6 / self.ascending.len() as f64
+    }
+
     pub fn count(&self) -> usize {
         self.ascending.len()
     }
 
-    /// The columns that all tables have: how many a second, p50, p99 and the longest.
+    /// The figures that all tables have: [`COLUMNS`].
     pub fn columns(&self) -> String {
         let [p50, p99, longest] = [50, 99, 100].map(|percent| self.us(percent));
-        format!("{:.0} | {p50:.0} | {p99:.0} | {longest:.0}", self.rate())
+        let (rate, processor) = (self.rate(), self.processor_us());
+        format!("{rate:.0} | {p50:.0} | {p99:.0} | {longest:.0} | {processor:.0}")
     }
+}
+
+/// The names of [`Times::columns`]; the last is how long the server had a core for each operation.
+pub const COLUMNS: &str = "a second | p50 µs | p99 µs | longest µs | core µs";
+
+/// Begins a table with these columns.
+pub fn head(out: &mut dyn Write, columns: &str) -> io::Result<()> {
+    let rule = "---:|".repeat(columns.matches('|').count());
+    writeln!(out, "| {columns} |\n|---|{rule}")
 }
 
 /// Agents that do the same, time and again, while others do something else in between.
 pub struct Lane {
     pub name: String,
     agents: Vec<Agent>,
+    /// The number of the process that serves them.
+    server: u32,
     pub times: Times,
 }
 
 impl Lane {
-    pub async fn of_sessions(name: impl Into<String>, port: u16, agents: usize) -> Self {
-        Self::of(name, stream::iter(0..agents).then(|_| Agent::connect(port))).await
+    pub async fn of_sessions(name: impl Into<String>, server: &Server, agents: usize) -> Self {
+        let agents = stream::iter(0..agents).then(|_| Agent::connect(server.port));
+        Self::of(name, server, agents).await
     }
 
-    pub async fn of_stateless(name: impl Into<String>, port: u16, operation: Operation) -> Self {
-        Self::of(name, stream::once(Agent::stateless(port, operation))).await
+    pub async fn of_stateless(
+        name: impl Into<String>,
+        server: &Server,
+        operation: Operation,
+    ) -> Self {
+        Self::of(name, server, stream::once(Agent::stateless(server.port, operation))).await
     }
 
     /// At the floor, with answers of the length that another server gives.
     pub async fn of_floor(
         name: impl Into<String>,
-        port: u16,
+        server: &Server,
         answer_bytes: usize,
         agents: usize,
     ) -> Self {
-        let agents = stream::iter(0..agents).then(|_| Agent::of_floor(port, answer_bytes));
-        Self::of(name, agents).await
+        let agents = stream::iter(0..agents).then(|_| Agent::of_floor(server.port, answer_bytes));
+        Self::of(name, server, agents).await
     }
 
-    async fn of(name: impl Into<String>, agents: impl Stream<Item = Agent>) -> Self {
-        Self { name: name.into(), agents: agents.collect().await, times: Times::default() }
+    async fn of(
+        name: impl Into<String>,
+        server: &Server,
+        agents: impl Stream<Item = Agent>,
+    ) -> Self {
+        let (agents, server) = (agents.collect().await, server.id());
+        Self { name: name.into(), agents, server, times: Times::default() }
     }
 
     /// Does something without taking note of it.
@@ -120,12 +153,13 @@ impl Lane {
     }
 
     pub async fn run(&mut self, operation: Operation, each: usize) {
+        let before = processor_time(self.server);
         let burst = burst(&mut self.agents, operation, each).await;
-        self.times.add(burst);
+        self.times.add(burst, processor_time(self.server) - before);
     }
 }
 
 /// How long the answer to an operation is.
-pub async fn answer_bytes(port: u16, operation: Operation) -> usize {
-    Agent::connect(port).await.call(operation, &operation.arguments().to_string()).await
+pub async fn answer_bytes(server: &Server, operation: Operation) -> usize {
+    Agent::connect(server.port).await.call(operation, &operation.arguments().to_string()).await
 }

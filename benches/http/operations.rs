@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::client::Operation::{self, Add, List};
 use crate::figures::timed;
 use crate::fixture::{Appender, Fixture};
-use crate::load::{Burst, Lane, Times, answer_bytes, runtime};
+use crate::load::{Burst, COLUMNS, Lane, Times, answer_bytes, head, runtime};
 use crate::server::Server;
 use crate::stdio;
 
@@ -43,17 +43,16 @@ fn reads(out: &mut dyn Write) -> io::Result<()> {
     let (runtime, floor) = (runtime(), Server::floor());
     let servers = SIZES.map(|size| (size, Server::with(size)));
     writeln!(out, "Reads: list_issues, take 20\n")?;
-    writeln!(out, "| clients | | a second | p50 µs | p99 µs | longest µs | p50 to its floor |")?;
-    writeln!(out, "|---:|---|---:|---:|---:|---:|---:|")?;
+    head(out, &format!("clients | | {COLUMNS} | p50 to its floor"))?;
     for clients in CLIENTS {
         let mut lanes = runtime.block_on(async {
             let mut lanes = Vec::new();
             for (size, server) in &servers {
                 // An empty list is a much shorter answer.
-                let bytes = answer_bytes(server.port, List).await;
+                let bytes = answer_bytes(server, List).await;
                 let name_of_floor = format!("floor, {bytes} bytes");
-                let floor = Lane::of_floor(name_of_floor, floor.port, bytes, clients).await;
-                lanes.push((floor, Lane::of_sessions(name(*size), server.port, clients).await));
+                let floor = Lane::of_floor(name_of_floor, &floor, bytes, clients).await;
+                lanes.push((floor, Lane::of_sessions(name(*size), server, clients).await));
             }
             for (floor, lane) in &mut lanes {
                 floor.warm_up(List).await;
@@ -91,30 +90,26 @@ impl Appends {
     fn run(&mut self) {
         let begun = Instant::now();
         let times = (0..APPENDS).map(|_| timed(|| self.appender.append())).collect();
-        self.times.add(Burst { times, took: begun.elapsed() });
+        self.times.add(Burst { times, took: begun.elapsed() }, Duration::ZERO);
     }
 }
 
 fn changes(out: &mut dyn Write) -> io::Result<()> {
     let (runtime, floor) = (runtime(), Server::floor());
     writeln!(out, "Changes: add_issue\n")?;
-    writeln!(
-        out,
-        "| clients | | a second | p50 µs | p99 µs | longest µs | p50 to the floor | to an append |"
-    )?;
-    writeln!(out, "|---:|---|---:|---:|---:|---:|---:|---:|")?;
+    head(out, &format!("clients | | {COLUMNS} | p50 to the floor | to an append"))?;
     for clients in CLIENTS {
         // New ones, since each burst makes them larger.
         let servers = SIZES.map(|size| (size, Server::with(size)));
         let mut appends = Appends::new();
         let (mut lane_of_floor, mut lanes) = runtime.block_on(async {
-            let bytes = answer_bytes(servers[0].1.port, Add).await;
+            let bytes = answer_bytes(&servers[0].1, Add).await;
             let name_of_floor = format!("floor, {bytes} bytes");
-            let mut floor = Lane::of_floor(name_of_floor, floor.port, bytes, clients).await;
+            let mut floor = Lane::of_floor(name_of_floor, &floor, bytes, clients).await;
             floor.warm_up(Add).await;
             let mut lanes = Vec::new();
             for (size, server) in &servers {
-                let mut lane = Lane::of_sessions(name(*size), server.port, clients).await;
+                let mut lane = Lane::of_sessions(name(*size), server, clients).await;
                 lane.warm_up(Add).await;
                 lanes.push((lane, server));
             }
@@ -146,15 +141,14 @@ fn without_pause(out: &mut dyn Write) -> io::Result<()> {
     const EACH: usize = 1_500;
     let (runtime, server) = (runtime(), Server::with(10_000));
     let lane = runtime.block_on(async {
-        let mut lane = Lane::of_sessions("", server.port, CLIENTS).await;
+        let mut lane = Lane::of_sessions("", &server, CLIENTS).await;
         lane.warm_up(Add).await;
         lane.run(Add, EACH).await;
         lane
     });
     let (count, ratio) = (lane.times.count(), lane.times.us(100) / lane.times.us(50));
     writeln!(out, "{count} changes by {CLIENTS} clients at 10,000 issues, with checkpoints\n")?;
-    writeln!(out, "| a second | p50 µs | p99 µs | longest µs | longest to p50 |")?;
-    writeln!(out, "|---:|---:|---:|---:|---:|")?;
+    head(out, &format!("{COLUMNS} | longest to p50"))?;
     writeln!(out, "| {} | {ratio:.0} |\n", lane.times.columns())
 }
 
@@ -165,16 +159,15 @@ fn faces(out: &mut dyn Write) -> io::Result<()> {
     // Time enough for a checkpoint of each store between the bursts of changes.
     const REST: Duration = Duration::from_millis(600);
     writeln!(out, "One client, {SIZE} issues\n")?;
-    writeln!(out, "| | | a second | p50 µs | p99 µs | longest µs | p50 to stdio |")?;
-    writeln!(out, "|---|---|---:|---:|---:|---:|---:|")?;
+    head(out, &format!(" | | {COLUMNS} | p50 to stdio"))?;
     let runtime = runtime();
     for operation in [List, Add] {
         let (first, second, mut pipes) =
             (Server::with(SIZE), Server::with(SIZE), stdio::Client::with(SIZE));
         let (mut sessions, mut stateless) = runtime.block_on(async {
-            let mut sessions = Lane::of_sessions("HTTP, session", first.port, 1).await;
+            let mut sessions = Lane::of_sessions("HTTP, session", &first, 1).await;
             let name = "HTTP, stateless";
-            let mut stateless = Lane::of_stateless(name, second.port, operation).await;
+            let mut stateless = Lane::of_stateless(name, &second, operation).await;
             sessions.warm_up(operation).await;
             stateless.warm_up(operation).await;
             (sessions, stateless)
@@ -185,7 +178,7 @@ fn faces(out: &mut dyn Write) -> io::Result<()> {
             if operation == Add {
                 std::thread::sleep(REST);
             }
-            by_pipe.add(pipes.burst(operation, EACH));
+            pipes.run(&mut by_pipe, operation, EACH);
             runtime.block_on(sessions.run(operation, EACH));
             runtime.block_on(stateless.run(operation, EACH));
         }

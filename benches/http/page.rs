@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::client::Connection;
 use crate::client::Operation::Add;
 use crate::figures::{ns, percentile, us};
-use crate::load::{Lane, runtime};
+use crate::load::{COLUMNS, Lane, head, runtime};
 use crate::server::Server;
 
 const SIZE: usize = 10_000;
@@ -49,7 +49,7 @@ pub fn report(out: &mut dyn Write) -> io::Result<()> {
         let server = Server::with(SIZE);
         let lane = runtime.block_on(async {
             page_bytes = Connection::open(server.port).await.get("/").await;
-            let mut lane = Lane::of_sessions(name, server.port, CLIENTS).await;
+            let mut lane = Lane::of_sessions(name, &server, CLIENTS).await;
             lane.warm_up(Add).await;
             lane
         });
@@ -70,12 +70,10 @@ pub fn report(out: &mut dyn Write) -> io::Result<()> {
         }
     }
     writeln!(out, "Changes by {CLIENTS} clients at {SIZE} issues while somebody reads\n")?;
-    writeln!(
+    head(
         out,
-        "| reads | a second | p50 µs | p99 µs | longest µs | p50 to nobody | p99 | pages a second | \
-         p50 of a page µs |"
+        &format!("reads | {COLUMNS} | p50 to nobody | p99 | pages a second | p50 of a page µs"),
     )?;
-    writeln!(out, "|---|---:|---:|---:|---:|---:|---:|---:|---:|")?;
     let alone = [50, 99].map(|percent| trials[0].lane.times.us(percent));
     for trial in &mut trials {
         let times = &trial.lane.times;

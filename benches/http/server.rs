@@ -19,8 +19,9 @@ const MAX_LINES: usize = 100;
 
 /// A journal that is shorter holds no change.
 const EMPTY_JOURNAL_BYTES: u64 = 512;
-/// How often, and after how long, it is looked at whether that is so.
-const LOOKS: usize = 1_000;
+/// How often, and after how long, it is looked at whether that is so. After a checkpoint the store
+/// rests for 20 times as long as that took, which is seconds on a busy machine.
+const LOOKS: usize = 12_000;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 
 pub struct Server {
@@ -71,6 +72,10 @@ impl Server {
 
     pub fn path(&self) -> PathBuf {
         self.directory.path().join("issues.json")
+    }
+
+    pub fn id(&self) -> u32 {
+        self.process.id()
     }
 
     pub fn resident_bytes(&self) -> u64 {

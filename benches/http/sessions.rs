@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::client::{Agent, Connection, Operation};
 use crate::figures::{ns, percentile, us};
-use crate::load::{Lane, runtime};
+use crate::load::{COLUMNS, Lane, head, runtime};
 use crate::server::Server;
 
 /// How many sessions the server keeps in memory.
@@ -23,7 +23,7 @@ fn memory(out: &mut dyn Write) -> io::Result<()> {
     let (runtime, server) = (runtime(), Server::with(0));
     let (sizes, names) = runtime.block_on(async {
         // So that whatever is made once is there.
-        Lane::of_stateless("", server.port, Operation::List).await.warm_up(Operation::List).await;
+        Lane::of_stateless("", &server, Operation::List).await.warm_up(Operation::List).await;
         Connection::open(server.port).await.get("/").await;
         let (mut sizes, mut names) = (vec![server.resident_bytes()], Vec::new());
         for count in 1..=SESSIONS {
@@ -37,11 +37,10 @@ fn memory(out: &mut dyn Write) -> io::Result<()> {
     let [before, full, after] = sizes[..] else { unreachable!("three are taken note of") };
     let each = full.saturating_sub(before) / CAPACITY as u64;
     writeln!(out, "Resident set of the server, {SESSIONS} sessions begun and left\n")?;
-    writeln!(
-        out,
-        "| before | {CAPACITY} | {SESSIONS} | bytes a live session | {SESSIONS} to {CAPACITY} |"
-    )?;
-    writeln!(out, "|---:|---:|---:|---:|---:|")?;
+    let columns = format!(
+        "before | {CAPACITY} | {SESSIONS} | bytes a live session | {SESSIONS} to {CAPACITY}"
+    );
+    head(out, &columns)?;
     let [mb_before, mb_full, mb_after] = [before, full, after].map(|bytes| bytes as f64 / 1e6);
     let growth = mb_after / mb_full;
     writeln!(
@@ -64,7 +63,7 @@ fn memory(out: &mut dyn Write) -> io::Result<()> {
         }
     });
     writeln!(out, "The first {RESUMED} sessions are served again; list_issues by one client\n")?;
-    writeln!(out, "| | p50 µs | p99 µs |\n|---|---:|---:|")?;
+    head(out, " | p50 µs | p99 µs")?;
     for (name, times) in [("taken up", &mut taken_up), ("live", &mut live)] {
         times.sort_unstable();
         let [p50, p99] = [50, 99].map(|percent| us(percentile(times, percent)));
@@ -88,7 +87,7 @@ fn ended(out: &mut dyn Write) -> io::Result<()> {
             std::fs::write(server.path().with_extension("json.sessions"), text)?;
         }
         let lane = runtime.block_on(async {
-            let mut lane = Lane::of_sessions(format!("{lines}"), server.port, 1).await;
+            let mut lane = Lane::of_sessions(format!("{lines}"), &server, 1).await;
             lane.warm_up(Operation::List).await;
             lane
         });
@@ -100,8 +99,7 @@ fn ended(out: &mut dyn Write) -> io::Result<()> {
         }
     }
     writeln!(out, "list_issues by one client when so many sessions were ended before\n")?;
-    writeln!(out, "| ended | a second | p50 µs | p99 µs | longest µs | p50 to none |")?;
-    writeln!(out, "|---:|---:|---:|---:|---:|---:|")?;
+    head(out, &format!("ended | {COLUMNS} | p50 to none"))?;
     let none = lanes[0].0.times.us(50);
     for (lane, _) in &lanes {
         let ratio = lane.times.us(50) / none;

@@ -7,9 +7,9 @@ use std::time::Instant;
 use tempfile::TempDir;
 
 use crate::client::{self, Operation};
-use crate::figures::ns;
+use crate::figures::{ns, processor_time};
 use crate::fixture;
-use crate::load::Burst;
+use crate::load::{Burst, Times};
 use crate::server::ait;
 
 /// How many lines may come before an answer.
@@ -40,7 +40,13 @@ impl Client {
         client
     }
 
-    /// Does something so often, as [`load::burst`](crate::load::burst) does it.
+    /// Does something so often and takes note of it, as [`Lane::run`](crate::load::Lane::run) does.
+    pub fn run(&mut self, into: &mut Times, operation: Operation, count: usize) {
+        let before = processor_time(self.process.id());
+        let burst = self.burst(operation, count);
+        into.add(burst, processor_time(self.process.id()) - before);
+    }
+
     pub fn burst(&mut self, operation: Operation, count: usize) -> Burst {
         let arguments = operation.arguments().to_string();
         let begun = Instant::now();
