@@ -83,6 +83,7 @@ impl Head {
 
 /// One connection to a server.
 pub struct Connection {
+    port: u16,
     stream: TcpStream,
     answer: Vec<u8>,
 }
@@ -91,7 +92,7 @@ impl Connection {
     pub async fn open(port: u16) -> Self {
         let stream = TcpStream::connect(("127.0.0.1", port)).await.expect("a server that listens");
         stream.set_nodelay(true).expect("a socket");
-        Self { stream, answer: Vec::with_capacity(16 << 10) }
+        Self { port, stream, answer: Vec::with_capacity(16 << 10) }
     }
 
     /// Sends a request and waits for the whole answer.
@@ -185,6 +186,11 @@ impl Agent {
         self.head += ": 2025-11-25\r\nMcp-Session-Id: ";
         self.head += session;
         self.head += "\r\n";
+    }
+
+    /// Goes on with a new connection: the server closes one that is idle for long.
+    pub async fn reconnect(&mut self) {
+        self.connection = Connection::open(self.connection.port).await;
     }
 
     /// The session, as its name stands in the headers.

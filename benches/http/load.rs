@@ -8,13 +8,13 @@ use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
 use crate::client::{Agent, Operation};
-use crate::figures::{ns, percentile, processor_time, us};
-use crate::server::Server;
+use crate::figures::{ns, percentile, us};
+use crate::server::{Server, processor_time};
 
 /// Longer than anything takes.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// How often each agent does something before it counts.
-const WARM_UP: usize = 5;
+const WARM_UP: usize = 3;
 
 /// The clients share one thread: two more would take the cores from the server.
 pub fn runtime() -> Runtime {
@@ -152,7 +152,12 @@ impl Lane {
         burst(&mut self.agents, operation, WARM_UP).await;
     }
 
+    /// Does something and takes note of it, on connections that are new but have been used.
     pub async fn run(&mut self, operation: Operation, each: usize) {
+        for agent in &mut self.agents {
+            agent.reconnect().await;
+        }
+        self.warm_up(operation).await;
         let before = processor_time(self.server);
         let burst = burst(&mut self.agents, operation, each).await;
         self.times.add(burst, processor_time(self.server) - before);

@@ -54,10 +54,6 @@ fn reads(out: &mut dyn Write) -> io::Result<()> {
                 let floor = Lane::of_floor(name_of_floor, &floor, bytes, clients).await;
                 lanes.push((floor, Lane::of_sessions(name(*size), server, clients).await));
             }
-            for (floor, lane) in &mut lanes {
-                floor.warm_up(List).await;
-                lane.warm_up(List).await;
-            }
             for _ in 0..ROUNDS {
                 for (floor, lane) in &mut lanes {
                     floor.run(List, each(clients)).await;
@@ -105,13 +101,10 @@ fn changes(out: &mut dyn Write) -> io::Result<()> {
         let (mut lane_of_floor, mut lanes) = runtime.block_on(async {
             let bytes = answer_bytes(&servers[0].1, Add).await;
             let name_of_floor = format!("floor, {bytes} bytes");
-            let mut floor = Lane::of_floor(name_of_floor, &floor, bytes, clients).await;
-            floor.warm_up(Add).await;
+            let floor = Lane::of_floor(name_of_floor, &floor, bytes, clients).await;
             let mut lanes = Vec::new();
             for (size, server) in &servers {
-                let mut lane = Lane::of_sessions(name(*size), server, clients).await;
-                lane.warm_up(Add).await;
-                lanes.push((lane, server));
+                lanes.push((Lane::of_sessions(name(*size), server, clients).await, server));
             }
             (floor, lanes)
         });
@@ -142,7 +135,6 @@ fn without_pause(out: &mut dyn Write) -> io::Result<()> {
     let (runtime, server) = (runtime(), Server::with(10_000));
     let lane = runtime.block_on(async {
         let mut lane = Lane::of_sessions("", &server, CLIENTS).await;
-        lane.warm_up(Add).await;
         lane.run(Add, EACH).await;
         lane
     });
@@ -165,12 +157,8 @@ fn faces(out: &mut dyn Write) -> io::Result<()> {
         let (first, second, mut pipes) =
             (Server::with(SIZE), Server::with(SIZE), stdio::Client::with(SIZE));
         let (mut sessions, mut stateless) = runtime.block_on(async {
-            let mut sessions = Lane::of_sessions("HTTP, session", &first, 1).await;
-            let name = "HTTP, stateless";
-            let mut stateless = Lane::of_stateless(name, &second, operation).await;
-            sessions.warm_up(operation).await;
-            stateless.warm_up(operation).await;
-            (sessions, stateless)
+            let sessions = Lane::of_sessions("HTTP, session", &first, 1).await;
+            (sessions, Lane::of_stateless("HTTP, stateless", &second, operation).await)
         });
         pipes.burst(operation, 5);
         let mut by_pipe = Times::default();

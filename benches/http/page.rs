@@ -12,8 +12,9 @@ use crate::server::Server;
 
 const SIZE: usize = 10_000;
 const CLIENTS: usize = 8;
-const EACH: usize = 150;
-const ROUNDS: usize = 8;
+/// So few that a burst ends before a checkpoint is due.
+const EACH: usize = 100;
+const ROUNDS: usize = 12;
 /// More pages than anybody can load during a burst.
 const MAX_LOADS: usize = 1_000_000;
 
@@ -49,9 +50,7 @@ pub fn report(out: &mut dyn Write) -> io::Result<()> {
         let server = Server::with(SIZE);
         let lane = runtime.block_on(async {
             page_bytes = Connection::open(server.port).await.get("/").await;
-            let mut lane = Lane::of_sessions(name, &server, CLIENTS).await;
-            lane.warm_up(Add).await;
-            lane
+            Lane::of_sessions(name, &server, CLIENTS).await
         });
         trials.push(Trial { name, reading, server, lane, loads: Vec::new() });
     }

@@ -11,6 +11,8 @@ use crate::server::Server;
 /// How many sessions the server keeps in memory.
 const CAPACITY: usize = 1_024;
 const SESSIONS: usize = 10_000;
+/// Twice as many show whether the memory goes on to grow.
+const TWICE: usize = 2 * SESSIONS;
 /// How many of them are taken up again.
 const RESUMED: usize = 500;
 
@@ -26,27 +28,27 @@ fn memory(out: &mut dyn Write) -> io::Result<()> {
         Lane::of_stateless("", &server, Operation::List).await.warm_up(Operation::List).await;
         Connection::open(server.port).await.get("/").await;
         let (mut sizes, mut names) = (vec![server.resident_bytes()], Vec::new());
-        for count in 1..=SESSIONS {
+        for count in 1..=TWICE {
             names.push(Agent::connect(server.port).await.session().to_owned());
-            if count == CAPACITY || count == SESSIONS {
+            if [CAPACITY, SESSIONS, TWICE].contains(&count) {
                 sizes.push(server.resident_bytes());
             }
         }
         (sizes, names)
     });
-    let [before, full, after] = sizes[..] else { unreachable!("three are taken note of") };
+    let [before, full, after, twice] = sizes[..] else { unreachable!("four are noted") };
     let each = full.saturating_sub(before) / CAPACITY as u64;
-    writeln!(out, "Resident set of the server, {SESSIONS} sessions begun and left\n")?;
+    writeln!(out, "Resident set of the server, {TWICE} sessions begun and left\n")?;
     let columns = format!(
-        "before | {CAPACITY} | {SESSIONS} | bytes a live session | {SESSIONS} to {CAPACITY}"
+        "before | {CAPACITY} | {SESSIONS} | {TWICE} | bytes a live session | {SESSIONS} to \
+         {CAPACITY} | {TWICE} to {SESSIONS}"
     );
     head(out, &columns)?;
-    let [mb_before, mb_full, mb_after] = [before, full, after].map(|bytes| bytes as f64 / 1e6);
-    let growth = mb_after / mb_full;
-    writeln!(
-        out,
-        "| {mb_before:.1} MB | {mb_full:.1} MB | {mb_after:.1} MB | {each} | {growth:.2} |\n"
-    )?;
+    for bytes in &sizes {
+        write!(out, "| {:.1} MB ", *bytes as f64 / 1e6)?;
+    }
+    let growth = [after as f64 / full as f64, twice as f64 / after as f64];
+    writeln!(out, "| {each} | {:.2} | {:.2} |\n", growth[0], growth[1])?;
 
     let arguments = Operation::List.arguments().to_string();
     let (mut taken_up, mut live) = (Vec::new(), Vec::new());
@@ -86,11 +88,7 @@ fn ended(out: &mut dyn Write) -> io::Result<()> {
             let text: String = (0..lines).map(|number| format!("{number:016x}\n")).collect();
             std::fs::write(server.path().with_extension("json.sessions"), text)?;
         }
-        let lane = runtime.block_on(async {
-            let mut lane = Lane::of_sessions(format!("{lines}"), &server, 1).await;
-            lane.warm_up(Operation::List).await;
-            lane
-        });
+        let lane = runtime.block_on(Lane::of_sessions(format!("{lines}"), &server, 1));
         lanes.push((lane, server));
     }
     for _ in 0..ROUNDS {

@@ -7,10 +7,10 @@ use std::time::Instant;
 use tempfile::TempDir;
 
 use crate::client::{self, Operation};
-use crate::figures::{ns, processor_time};
+use crate::figures::ns;
 use crate::fixture;
 use crate::load::{Burst, Times};
-use crate::server::ait;
+use crate::server::{ait, processor_time};
 
 /// How many lines may come before an answer.
 const MAX_LINES: usize = 100;
