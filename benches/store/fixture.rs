@@ -55,6 +55,18 @@ pub fn issues_json(size: usize) -> PathBuf {
     })
 }
 
+/// A directory with an `issues.json` of so many issues.
+pub fn directory_with(size: usize) -> TempDir {
+    let directory = new_directory();
+    if size > 0 {
+        // Not a copy, which the disk would be busy with: the store replaces the file and never writes
+        // into it.
+        let path = directory.path().join("issues.json");
+        fs::hard_link(issues_json(size), path).expect("a second name");
+    }
+    directory
+}
+
 /// As many threads as the program itself has.
 pub fn runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread()
@@ -86,13 +98,8 @@ impl Fixture {
     }
 
     pub fn with(size: usize, fs: Arc<dyn FileSystem>, checkpoint_after: Duration) -> Self {
-        let directory = new_directory();
+        let directory = directory_with(size);
         let path = directory.path().join("issues.json");
-        if size > 0 {
-            // Not a copy, which the disk would be busy with: the store replaces the file and never
-            // writes into it.
-            fs::hard_link(issues_json(size), &path).expect("a second name");
-        }
         let (runtime, tracker) =
             (runtime(), Tracker::new(Arc::new(open(&path, fs, checkpoint_after))));
         let issue = runtime.block_on(add(&tracker, Filing::new(size)));

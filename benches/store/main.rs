@@ -16,6 +16,7 @@
 //! other.
 
 mod concurrency;
+mod figures;
 mod files;
 mod fixture;
 mod issues;

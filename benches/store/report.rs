@@ -6,13 +6,13 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use agent_issue_tracker::domain::{Command, Query, Timestamp};
 use agent_issue_tracker::store::json::format;
 use agent_issue_tracker::store::json::fs::RealFileSystem;
 
 use crate::concurrency::{SYNC_DELAY, adds_each, hammer};
+use crate::figures::{percentile, timed, us};
 use crate::fixture::{self, Appender, Fixture, NO_CHECKPOINT};
 use crate::issues::{self, Filing};
 use crate::processes::{self, Team};
@@ -40,23 +40,6 @@ macro_rules! line {
     ($text:expr, $($format:tt)*) => {
         writeln!($text, $($format)*).expect("a string can be added to")
     };
-}
-
-fn timed<T>(act: impl FnOnce() -> T) -> u64 {
-    let begun = Instant::now();
-    let result = act();
-    let took = begun.elapsed();
-    drop(result);
-    u64::try_from(took.as_nanos()).unwrap_or(u64::MAX)
-}
-
-fn us(ns: u64) -> f64 {
-    Duration::from_nanos(ns).as_secs_f64() * 1e6
-}
-
-/// The value that so many of a hundred do not exceed.
-fn percentile(ascending: &[u64], percent: usize) -> u64 {
-    ascending[(ascending.len() - 1) * percent / 100]
 }
 
 fn changes(text: &mut String) {

@@ -12,6 +12,7 @@ use agent_issue_tracker::store::json::JsonStoreOptions;
 use agent_issue_tracker::store::json::fs::RealFileSystem;
 use agent_issue_tracker::tracker::Tracker;
 
+use crate::figures::memory_bytes;
 use crate::fixture::{self, NO_CHECKPOINT};
 use crate::issues::Filing;
 use crate::sqlite;
@@ -92,23 +93,15 @@ fn work(adds: usize, mut add: impl FnMut(usize)) {
 }
 
 fn memory(path: &Path) {
-    let before = memory_bytes("VmRSS:");
+    let before = memory_bytes("self", "VmRSS:");
     let runtime = fixture::runtime();
     let tracker =
         Tracker::new(Arc::new(fixture::open(path, Arc::new(RealFileSystem), NO_CHECKPOINT)));
     let total = runtime.block_on(tracker.counts()).expect("a valid file").total();
-    let opened = memory_bytes("VmRSS:");
+    let opened = memory_bytes("self", "VmRSS:");
     runtime.block_on(fixture::add(&tracker, Filing::new(total)));
-    let (changed, peak) = (memory_bytes("VmRSS:"), memory_bytes("VmHWM:"));
+    let (changed, peak) = (memory_bytes("self", "VmRSS:"), memory_bytes("self", "VmHWM:"));
     say(&format!("{before} {opened} {changed} {peak}"));
-}
-
-/// A figure on the memory of this process; 0 where the system does not tell.
-fn memory_bytes(name: &str) -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix(name));
-    let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
-    kib.unwrap_or_default() * 1024
 }
 
 fn say(text: &str) {

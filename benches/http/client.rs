@@ -1,0 +1,229 @@
+//! Clients that cost as little as possible: they share the cores with the server that is measured.
+//!
+//! A connection is kept, speaks just enough HTTP/1.1, and knows answers with a `Content-Length` only.
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::issues::{self, Filing};
+
+/// The longest answer that is read.
+const MAX_ANSWER_BYTES: usize = 16 << 20;
+/// Ids have as many digits as this one, so that answers that say the same are equally long.
+const FIRST_ID: u64 = 1_000_000;
+
+const REVISION: &str = "Mcp-Protocol-Version";
+
+/// What a client does over and over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Operation {
+    /// `list_issues`, 20 of them.
+    List,
+    /// `add_issue`.
+    Add,
+}
+
+impl Operation {
+    pub fn tool(self) -> &'static str {
+        match self {
+            Self::List => "list_issues",
+            Self::Add => "add_issue",
+        }
+    }
+
+    pub fn arguments(self) -> Value {
+        match self {
+            Self::List => json!({ "take": 20 }),
+            Self::Add => {
+                let Filing { title, description } = Filing::new(0);
+                json!({
+                    "title": title.as_str(),
+                    "description": description.as_str(),
+                    "classification": "bug",
+                    "agent": issues::agent().as_str(),
+                })
+            }
+        }
+    }
+}
+
+/// The beginning of an answer.
+struct Head {
+    status: u16,
+    /// Where the body begins.
+    length: usize,
+    body_length: usize,
+    session: Option<String>,
+}
+
+impl Head {
+    /// Reads it; `None` when it is not complete.
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let end = bytes.windows(4).position(|it| it == b"\r\n\r\n")?;
+        let text = str::from_utf8(&bytes[..end]).expect("a head of ASCII");
+        let mut lines = text.split("\r\n");
+        let status = lines.next().and_then(|line| line.get(9..12)?.parse().ok());
+        let (mut body_length, mut session) = (0, None);
+        for (name, value) in lines.filter_map(|line| line.split_once(": ")) {
+            if name.eq_ignore_ascii_case("content-length") {
+                body_length = value.parse().expect("a length");
+            } else if name.eq_ignore_ascii_case("mcp-session-id") {
+                session = Some(value.to_owned());
+            } else {
+                assert!(
+                    !name.eq_ignore_ascii_case("transfer-encoding"),
+                    "a length unknown: {text}"
+                );
+            }
+        }
+        Some(Self { status: status.expect("a status"), length: end + 4, body_length, session })
+    }
+}
+
+/// One connection to a server.
+pub struct Connection {
+    port: u16,
+    stream: TcpStream,
+    answer: Vec<u8>,
+}
+
+impl Connection {
+    pub async fn open(port: u16) -> Self {
+        let stream = TcpStream::connect(("127.0.0.1", port)).await.expect("a server that listens");
+        stream.set_nodelay(true).expect("a socket");
+        Self { port, stream, answer: Vec::with_capacity(16 << 10) }
+    }
+
+    /// Sends a request and waits for the whole answer.
+    async fn exchange(&mut self, request: &[u8]) -> Head {
+        self.stream.write_all(request).await.expect("a server that listens");
+        self.answer.clear();
+        let mut head = None;
+        while self.answer.len() < MAX_ANSWER_BYTES {
+            let count = self.stream.read_buf(&mut self.answer).await.expect("an answer");
+            assert!(count > 0, "the server has closed the connection");
+            head = head.or_else(|| Head::parse(&self.answer));
+            if let Some(head) = head.take_if(|it| self.answer.len() >= it.length + it.body_length) {
+                assert_eq!(
+                    self.answer.len(),
+                    head.length + head.body_length,
+                    "more than asked for"
+                );
+                return head;
+            }
+        }
+        panic!("an answer of more than {MAX_ANSWER_BYTES} bytes");
+    }
+
+    /// Loads a page; gives its length.
+    pub async fn get(&mut self, path: &str) -> usize {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        let head = self.exchange(request.as_bytes()).await;
+        assert_eq!(head.status, 200, "{path}");
+        head.body_length
+    }
+}
+
+/// An agent on a connection of its own.
+pub struct Agent {
+    connection: Connection,
+    /// The request line and all headers but the last.
+    head: String,
+    /// The last member of the parameters, with the comma before it.
+    meta: &'static str,
+    last_id: u64,
+}
+
+impl Agent {
+    /// One of the revisions that have sessions.
+    pub async fn connect(port: u16) -> Self {
+        let mut agent = Self::on(Connection::open(port).await, "/mcp", "");
+        let introduction = json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": { "name": "bench", "version": "1" },
+        });
+        let message = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{introduction}}}"
+        );
+        let head = agent.post(&message).await;
+        assert_eq!(head.status, 200);
+        agent.take_up(&head.session.expect("a session"));
+        let message = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+        assert_eq!(agent.post(message).await.status, 202);
+        agent
+    }
+
+    /// One of the revision without sessions; it can do nothing but this.
+    pub async fn stateless(port: u16, operation: Operation) -> Self {
+        let meta = r#","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
+        let mut agent = Self::on(Connection::open(port).await, "/mcp", meta);
+        agent.head += REVISION;
+        agent.head += ": 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: ";
+        agent.head += operation.tool();
+        agent.head += "\r\n";
+        agent
+    }
+
+    /// One that asks the floor for answers of this length.
+    pub async fn of_floor(port: u16, answer_bytes: usize) -> Self {
+        Self::on(Connection::open(port).await, &format!("/{answer_bytes}"), "")
+    }
+
+    fn on(connection: Connection, path: &str, meta: &'static str) -> Self {
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: \
+             application/json, text/event-stream\r\n"
+        );
+        Self { connection, head, meta, last_id: FIRST_ID }
+    }
+
+    /// Goes on with a session, whoever began it, and leaves its own.
+    pub fn take_up(&mut self, session: &str) {
+        self.head.truncate(self.head.find(REVISION).unwrap_or(self.head.len()));
+        self.head += REVISION;
+        self.head += ": 2025-11-25\r\nMcp-Session-Id: ";
+        self.head += session;
+        self.head += "\r\n";
+    }
+
+    /// Goes on with a new connection: the server closes one that is idle for long.
+    pub async fn reconnect(&mut self) {
+        self.connection = Connection::open(self.connection.port).await;
+    }
+
+    /// The session, as its name stands in the headers.
+    pub fn session(&self) -> &str {
+        let (_, session) = self.head.split_once("Mcp-Session-Id: ").expect("an agent with one");
+        session.trim_end()
+    }
+
+    async fn post(&mut self, message: &str) -> Head {
+        let Self { connection, head, .. } = self;
+        let request = format!("{head}Content-Length: {}\r\n\r\n{message}", message.len());
+        connection.exchange(request.as_bytes()).await
+    }
+
+    /// Calls a tool, which has to succeed; gives the length of the answer.
+    pub async fn call(&mut self, operation: Operation, arguments: &str) -> usize {
+        self.last_id += 1;
+        let message = call(self.last_id, operation, arguments, self.meta);
+        let head = self.post(&message).await;
+        let body = &self.connection.answer[head.length..];
+        // Where it stands; looking through all of a long answer would cost time.
+        let end = &body[body.len().saturating_sub(64)..];
+        let is_error = end.windows(14).any(|it| it == br#""isError":true"#);
+        assert!(head.status == 200 && !is_error, "{}", String::from_utf8_lossy(body));
+        body.len()
+    }
+}
+
+/// A call of a tool as JSON-RPC.
+pub fn call(id: u64, operation: Operation, arguments: &str, meta: &str) -> String {
+    let tool = operation.tool();
+    format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{{\"name\":\"{tool}\",\
+         \"arguments\":{arguments}{meta}}}}}"
+    )
+}

@@ -1,0 +1,53 @@
+//! What the HTTP side costs: operations a second and their latency, what somebody who reads the pages
+//! does to them, and what sessions take.
+//!
+//! ```text
+//! cargo bench --bench http                  everything
+//! cargo bench --bench http -- sessions      the parts whose name is given: operations, page, sessions
+//! ```
+//!
+//! See `benches/README.md` for what the tables mean and for results. The server is the real program on
+//! a store on the disk that holds the target directory; the clients share one thread of this process.
+//! Beside each figure is one of the same run: what it is compared with is measured alternately.
+
+mod client;
+#[path = "../store/figures.rs"]
+mod figures;
+#[path = "../store/fixture.rs"]
+#[expect(dead_code, reason = "the benchmark of the store needs more of it")]
+mod fixture;
+mod floor;
+#[path = "../store/issues.rs"]
+mod issues;
+mod load;
+mod operations;
+mod page;
+mod server;
+mod sessions;
+mod stdio;
+
+use std::io::{self, Write};
+
+/// A part of the report, which prints its tables.
+type Part = fn(&mut dyn Write) -> io::Result<()>;
+
+const PARTS: [(&str, Part); 3] =
+    [("operations", operations::report), ("page", page::report), ("sessions", sessions::report)];
+
+fn main() {
+    if floor::run() {
+        return;
+    }
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    // `cargo test --benches` starts this, too, and wants no figures.
+    if !arguments.iter().any(|argument| argument == "--bench") {
+        return;
+    }
+    let directory = fixture::make_directory();
+    let is_named = |name| arguments.iter().any(|argument| argument == name);
+    let all = !PARTS.iter().any(|(name, _)| is_named(name));
+    for (_, report) in PARTS.iter().filter(|(name, _)| all || is_named(name)) {
+        report(&mut io::stdout()).expect("somebody who reads this");
+    }
+    directory.close().expect("the directory of the benchmarks can be removed");
+}

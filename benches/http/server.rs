@@ -1,0 +1,113 @@
+//! Servers in processes of their own, killed when they are dropped.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::figures::memory_bytes;
+use crate::{fixture, floor};
+
+/// What a server writes to stderr when it has a port, which follows.
+pub const READY: &str = "pages: http://localhost:";
+/// How many lines may come before that.
+const MAX_LINES: usize = 100;
+
+/// A journal that is shorter holds no change.
+const EMPTY_JOURNAL_BYTES: u64 = 512;
+/// How often, and after how long, it is looked at whether that is so. After a checkpoint the store
+/// rests for 20 times as long as that took, which is seconds on a busy machine.
+const LOOKS: usize = 12_000;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
+
+pub struct Server {
+    process: Child,
+    pub port: u16,
+    directory: TempDir,
+    /// Kept, because a server that cannot log is not an ordinary one.
+    _log: BufReader<ChildStderr>,
+}
+
+impl Server {
+    /// `ait serve` on a store with so many issues.
+    pub fn with(size: usize) -> Self {
+        let directory = fixture::directory_with(size);
+        let mut command = ait(&directory);
+        command.arg("serve").stdin(Stdio::null()).stdout(Stdio::null());
+        Self::start(command, directory)
+    }
+
+    /// The floor.
+    pub fn floor() -> Self {
+        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        command.env(floor::VARIABLE, "1");
+        Self::start(command, fixture::new_directory())
+    }
+
+    fn start(mut command: Command, directory: TempDir) -> Self {
+        let mut process = command.stderr(Stdio::piped()).spawn().expect("a process");
+        let mut log = BufReader::new(process.stderr.take().expect("a pipe"));
+        let port = log.by_ref().lines().take(MAX_LINES).find_map(|line| {
+            let line = line.expect("a server that logs");
+            line.split_once(READY)?.1.trim().parse().ok()
+        });
+        Self { process, port: port.expect("a server that gets a port"), directory, _log: log }
+    }
+
+    /// Waits until `issues.json` is up to date, so that what is measured next is not disturbed by that.
+    pub fn settle(&self) {
+        let journal = self.path().with_extension("json.journal");
+        for _ in 0..LOOKS {
+            match fs::metadata(&journal) {
+                Ok(journal) if journal.len() > EMPTY_JOURNAL_BYTES => thread::sleep(BETWEEN_LOOKS),
+                _ => return,
+            }
+        }
+        panic!("issues.json is not brought up to date");
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.directory.path().join("issues.json")
+    }
+
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    pub fn resident_bytes(&self) -> u64 {
+        memory_bytes(&self.process.id().to_string(), "VmRSS:")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Nothing to be done about one that is gone already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The program on the store of a directory, its pages on a port that the system picks.
+pub fn ait(directory: &TempDir) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ait"));
+    command.current_dir(directory).args(["--file", "issues.json", "--port", "0"]);
+    for variable in ["AIT_ALLOW_HOST", "AIT_ALLOW_ORIGIN", "RUST_LOG"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+/// How long a process has had a core until now, to 10 ms; 0 where the system does not tell.
+pub fn processor_time(process: u32) -> Duration {
+    // `man 5 proc`: the name, in parentheses, is the second field; user and system time are the 14th and
+    // 15th, in hundredths of a second on every Linux of today.
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let after_name = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let fields = after_name.split_whitespace().skip(11).take(2);
+    let ticks: u64 = fields.filter_map(|field| field.parse::<u64>().ok()).sum();
+    Duration::from_millis(10 * ticks)
+}
