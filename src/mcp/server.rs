@@ -17,6 +17,7 @@ use rmcp::service::{RequestContext, RoleServer};
 
 use serde_json::Value;
 
+use super::http::is_gone;
 use super::result::{Failure, Success, call_tool_result, outcome_of};
 use super::tools::{Answer, Toolbox};
 use crate::domain::text::shortened;
@@ -126,7 +127,7 @@ impl ServerHandler for McpServer {
         let outcome = tokio::select! {
             outcome = answered(answer) => outcome,
             // Dropping the answer withdraws a command that was not decided yet.
-            () = context.ct.cancelled() => Err(Failure::cancelled(
+            () = cancelled(&context) => Err(Failure::cancelled(
                 "the call was cancelled; look with list_issues whether it took effect",
             )),
         };
@@ -202,6 +203,14 @@ impl ServerHandler for McpServer {
         _context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+    }
+}
+
+/// Waits until a call is cancelled, or nobody waits for its answer any more.
+async fn cancelled(context: &RequestContext<RoleServer>) {
+    tokio::select! {
+        () = context.ct.cancelled() => {}
+        () = is_gone(context) => {}
     }
 }
 

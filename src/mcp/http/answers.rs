@@ -20,21 +20,27 @@ use super::EVENT_STREAM;
 /// The end of an event.
 const BLANK_LINE: &[u8] = b"\n\n";
 
-/// The answer to a request, as plain JSON if it comes alone and within some time. What is given to be
-/// kept is dropped with the end of the answer.
-pub(super) async fn plain<K>(response: Response, within: Duration, kept: K) -> Response
+/// The answer to a request, as plain JSON if it comes alone and within some time; `None` when there is
+/// none. What is given to be kept is dropped with the end of the answer.
+pub(super) async fn plain<K>(response: Response, within: Duration, kept: K) -> Option<Response>
 where
     K: Send + 'static,
 {
     let kind = response.headers().get(header::CONTENT_TYPE);
     if !kind.is_some_and(|kind| kind.as_bytes().starts_with(EVENT_STREAM.as_bytes())) {
-        return response;
+        return Some(response);
     }
     let deadline = Instant::now() + within;
     let (mut parts, body) = response.into_parts();
     let mut frames = body.into_data_stream();
     let mut begun = Vec::new();
-    while let Ok(Some(Ok(frame))) = timeout_at(deadline, frames.next()).await {
+    while let Ok(frame) = timeout_at(deadline, frames.next()).await {
+        let Some(Ok(frame)) = frame else {
+            if begun.is_empty() {
+                return None;
+            }
+            break;
+        };
         begun.extend_from_slice(&frame);
         let Some(end) = begun.windows(BLANK_LINE.len()).position(|it| it == BLANK_LINE) else {
             continue;
@@ -47,7 +53,7 @@ where
             let json = HeaderValue::from_static("application/json");
             parts.headers.insert(header::CONTENT_TYPE, json);
             parts.headers.remove("x-accel-buffering");
-            return Response::from_parts(parts, Body::from(answer));
+            return Some(Response::from_parts(parts, Body::from(answer)));
         } else {
             break;
         }
@@ -56,7 +62,7 @@ where
     let rest = begun.chain(frames).inspect(move |_| {
         let _until_the_end = &kept;
     });
-    Response::from_parts(parts, Body::from_stream(rest))
+    Some(Response::from_parts(parts, Body::from_stream(rest)))
 }
 
 /// The message of an event, if it is the answer to a request.
@@ -94,6 +100,7 @@ mod tests {
         let kind = HeaderValue::from_static(EVENT_STREAM);
         response.headers_mut().insert(header::CONTENT_TYPE, kind);
         let response = plain(response, Duration::from_millis(20), ()).await;
+        let Some(response) = response else { return (false, "none".to_owned()) };
         let is_json = response.headers()[header::CONTENT_TYPE] == "application/json";
         let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
         (is_json, String::from_utf8(body.to_vec()).unwrap())
@@ -115,7 +122,7 @@ mod tests {
                 false,
                 format!("data:\nretry: 3000\n\n{answer}"),
             ),
-            (vec![], false, false, String::new()),
+            (vec![], false, false, "none".to_owned()),
             (vec![], true, false, String::new()),
             (vec![&answer[..9]], true, false, answer[..9].to_owned()),
         ] {

@@ -3,36 +3,34 @@
 //! rmcp serves both protocol eras at one address: up to revision 2025-11-25 a client begins a session
 //! and names it in every request; from 2026-07-28 on every request stands alone. Around it are
 //! `messages`, which reads bodies and refuses what is no message; `sessions`, which keeps sessions
-//! within bounds and takes those up again that this process does not know; and `answers`, which answers
-//! with plain JSON where there is nothing to stream.
+//! within bounds and takes those up again that this process does not know; `caller`, which tells a call
+//! that nobody waits for it any more; and `answers`, which answers with plain JSON where there is nothing
+//! to stream.
 
 mod answers;
+mod caller;
+mod endpoint;
 mod messages;
 mod session_id;
 mod sessions;
 mod under_way;
 
-use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderName, Method, header};
 use axum::routing::any;
-use rmcp::model::{ProtocolVersion, RequestId};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
-use self::messages::Message;
-use self::sessions::{INTRODUCTION, NEEDED, Sessions};
-use self::under_way::{Entry, UnderWay};
+use self::endpoint::Endpoint;
+use self::sessions::Sessions;
 use super::McpServer;
 use crate::http::{AllowedOrigin, MAX_BODY_BYTES};
+
+pub(in crate::mcp) use caller::is_gone;
 
 /// Where the endpoint is.
 pub const PATH: &str = "/mcp";
@@ -63,7 +61,7 @@ pub struct HttpOptions {
     /// How long a body may take to arrive; then the request is answered with 408.
     pub body: Duration,
     /// How long a client waits for an answer until a stream is begun that shows it that the server is
-    /// alive.
+    /// alive. Longer than a busy store takes to say so.
     pub stream_after: Duration,
     /// The origins whose pages may use the endpoint.
     pub origins: Vec<AllowedOrigin>,
@@ -74,7 +72,7 @@ impl Default for HttpOptions {
         Self {
             sessions: 256,
             body: Duration::from_secs(30),
-            stream_after: Duration::from_secs(10),
+            stream_after: Duration::from_secs(12),
             origins: Vec::new(),
         }
     }
@@ -90,15 +88,6 @@ pub struct Ending {
 }
 
 type Service = StreamableHttpService<McpServer, Sessions>;
-
-#[derive(Clone)]
-struct Endpoint {
-    service: Service,
-    sessions: Arc<Sessions>,
-    under_way: UnderWay,
-    taking_up: Arc<Mutex<()>>,
-    options: Arc<HttpOptions>,
-}
 
 /// The endpoint, until its ending.
 pub async fn routes(server: McpServer, options: HttpOptions, ending: Ending) -> Router {
@@ -124,116 +113,6 @@ pub async fn routes(server: McpServer, options: HttpOptions, ending: Ending) -> 
         .allow_headers(REQUEST_HEADERS)
         .expose_headers([SESSION_ID])
         .max_age(CORS_MAX_AGE);
-    let under_way = UnderWay::default();
-    let (taking_up, options) = (Arc::default(), Arc::new(options));
-    let endpoint = Endpoint { service, sessions, under_way, taking_up, options };
-    Router::new().route(PATH, any(serve)).with_state(endpoint).layer(cors)
-}
-
-/// Answers one request to the endpoint.
-async fn serve(State(endpoint): State<Endpoint>, request: Request) -> Response {
-    if request.method() == Method::GET && !accepts(request.headers(), EVENT_STREAM) {
-        return how_to_connect();
-    }
-    let (parts, body) = request.into_parts();
-    let (body, message) = if parts.method == Method::POST {
-        match messages::read(&parts.headers, body, endpoint.options.body).await {
-            Ok(read) => read,
-            Err(refusal) => return refusal,
-        }
-    } else {
-        (Body::empty(), Message::default())
-    };
-    let entry = match endpoint.admit(&parts.headers, message.id).await {
-        Ok(entry) => entry,
-        Err(refusal) => return refusal,
-    };
-    let method = parts.method.clone();
-    let answer = async {
-        endpoint.take_up(&parts.headers).await;
-        endpoint.service.handle(Request::from_parts(parts, body)).await
-    };
-    let answer = INTRODUCTION.scope(message.introduction, answer);
-    let answer = NEEDED.scope(RefCell::default(), answer).await;
-    let answer = answer.map(Body::new);
-    let answer = match method {
-        Method::POST => answers::plain(answer, endpoint.options.stream_after, entry).await,
-        // The session is ended by now. 202 would only promise that, and some clients take it for a
-        // failure.
-        Method::DELETE if answer.status() == StatusCode::ACCEPTED => {
-            StatusCode::NO_CONTENT.into_response()
-        }
-        _ => answer,
-    };
-    endpoint.sessions.make_room();
-    answer
-}
-
-impl Endpoint {
-    /// Lets a request in whose session, if it names one, can be served; takes note of its id.
-    async fn admit(
-        &self,
-        headers: &HeaderMap,
-        id: Option<RequestId>,
-    ) -> Result<Option<Entry>, Response> {
-        let Some(session) = session_of(headers) else { return Ok(None) };
-        let session = session.to_str().unwrap_or_default();
-        if !self.sessions.can_be_served(session).await {
-            return Err(messages::unknown_session(id));
-        }
-        let Some(id) = id else { return Ok(None) };
-        let entry = self.under_way.begin(session, &id);
-        entry.map(Some).ok_or_else(|| messages::id_in_use(id))
-    }
-    /// Takes a session up that this process does not know, before its request is served.
-    ///
-    /// rmcp would do so while it serves the request, but of several requests that come at once, as they
-    /// do after a restart, it fails some. So a notification that changes nothing goes first, alone.
-    async fn take_up(&self, headers: &HeaderMap) {
-        let Some(session) = session_of(headers) else { return };
-        let name = session.to_str().unwrap_or_default();
-        if self.sessions.is_ready(name) {
-            return;
-        }
-        let _alone = self.taking_up.lock().await;
-        if self.sessions.is_ready(name) {
-            return;
-        }
-        let nothing = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-        let mut request = Request::new(Body::from(nothing));
-        *request.method_mut() = Method::POST;
-        let both = HeaderValue::from_static("application/json, text/event-stream");
-        let headers = request.headers_mut();
-        headers.insert(header::HOST, HeaderValue::from_static("localhost"));
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(header::ACCEPT, both);
-        headers.insert(SESSION_ID, session.clone());
-        let status = self.service.handle(request).await.status();
-        if status == StatusCode::ACCEPTED {
-            self.sessions.taken_up(name);
-        } else {
-            tracing::error!("a session could not be taken up: {status}");
-        }
-    }
-}
-
-/// The session of a request. From 2026-07-28 on there are none, and a name of one means nothing.
-fn session_of(headers: &HeaderMap) -> Option<&HeaderValue> {
-    let stateless = ProtocolVersion::V_2026_07_28;
-    let version = headers.get(PROTOCOL_VERSION);
-    let is_stateless = version.is_some_and(|it| it.as_bytes() >= stateless.as_str().as_bytes());
-    headers.get(SESSION_ID).filter(|_| !is_stateless)
-}
-
-fn accepts(headers: &HeaderMap, kind: &str) -> bool {
-    let values = headers.get_all(header::ACCEPT).iter();
-    values.filter_map(|value| value.to_str().ok()).any(|value| value.contains(kind))
-}
-
-/// What a person sees who opens the endpoint in a browser.
-fn how_to_connect() -> Response {
-    let text = "This is an MCP endpoint for coding agents. Connect one with, for example:\n\n  \
-                claude mcp add --transport http issues http://localhost:3000/mcp\n\n\
-                with the host and port of this address. The page for people is at /.\n";
-    (StatusCode::NOT_ACCEPTABLE, text).into_response()
+    let endpoint = Endpoint::new(service, sessions, options);
+    Router::new().route(PATH, any(endpoint::serve)).with_state(endpoint).layer(cors)
 }

@@ -7,7 +7,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use rmcp::model::{Implementation, InitializeRequestParams};
+use rmcp::model::{Implementation, InitializeRequestParams, ProtocolVersion};
 use uuid::Uuid;
 
 use crate::tracker::StoreId;
@@ -27,7 +27,10 @@ pub(super) fn new(store: StoreId, client: &InitializeRequestParams) -> String {
         let short = |text: &str| text.chars().take(MAX_NAME_CHARS).collect::<String>();
         let info = &client.client_info;
         let mut bare = InitializeRequestParams::default();
-        bare.protocol_version = client.protocol_version.clone();
+        // It is negotiated anew when the session is taken up; an unknown one would be, too.
+        if ProtocolVersion::KNOWN_VERSIONS.contains(&client.protocol_version) {
+            bare.protocol_version = client.protocol_version.clone();
+        }
         bare.client_info = Implementation::new(short(&info.name), short(&info.version));
         client_json = json(&bare);
     }
@@ -40,7 +43,8 @@ pub(super) fn new(store: StoreId, client: &InitializeRequestParams) -> String {
 pub(super) fn client_of(id: &str, store: StoreId) -> Option<InitializeRequestParams> {
     let mut parts = id.split('.');
     let (of, random, client) = (parts.next()?, parts.next()?, parts.next()?);
-    let is_random = random.len() == 32 && random.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_random =
+        random.len() == 32 && random.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'));
     let is_whole = id.len() <= MAX_BYTES && parts.next().is_none();
     if of.parse() != Ok(store) || !is_random || !is_whole {
         return None;
@@ -48,10 +52,14 @@ pub(super) fn client_of(id: &str, store: StoreId) -> Option<InitializeRequestPar
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(client).ok()?).ok()
 }
 
+/// What a session is remembered by when it was ended: its name without what the client said, which has
+/// more than one way to be written.
+pub(super) fn key_of(id: &str) -> &str {
+    id.rsplit_once('.').map_or(id, |(key, _client)| key)
+}
+
 #[cfg(test)]
 mod tests {
-    use rmcp::model::ProtocolVersion;
-
     use super::*;
 
     const STORE: &str = "00112233445566778899aabbccddeeff";
@@ -83,6 +91,10 @@ mod tests {
         assert_eq!(client_of(&id, store).unwrap().client_info.name, "ä".repeat(64));
         let version = client_of(&id, store).unwrap().protocol_version;
         assert_eq!(version, ProtocolVersion::V_2025_06_18);
+        let strange = format!("\"{}\"", "v".repeat(5_000));
+        let mut client = client("any");
+        client.protocol_version = serde_json::from_str(&strange).unwrap();
+        assert!(client_of(&new(store, &client), store).is_some());
     }
 
     #[test]

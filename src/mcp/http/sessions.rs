@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use super::session_id;
 use crate::mcp::McpServer;
 use crate::metrics::Metrics;
-use crate::tracker::{StoreId, Tracker};
+use crate::tracker::{StoreError, StoreId, Tracker};
 
 tokio::task_local! {
     /// What the client says of itself in the `initialize` that is being served.
@@ -67,6 +67,7 @@ struct Session {
     last_use: u64,
     /// Whether the handshake is over; before that, rmcp fails on anything else.
     is_ready: bool,
+    end: CancellationToken,
     /// Shared with the streams that are open and the requests that are being served.
     users: Arc<()>,
 }
@@ -91,6 +92,23 @@ impl Sessions {
         self.live().sessions.get(&id).is_some_and(|session| session.is_ready)
     }
 
+    /// What is cancelled when a session that is in memory is ended.
+    pub fn end_of(&self, id: &str) -> CancellationToken {
+        let live = self.live();
+        live.sessions.get(id).map(|session| session.end.clone()).unwrap_or_default()
+    }
+
+    /// Ends a session for good: first for all processes, then in this one.
+    pub async fn end(&self, id: &str) -> Result<(), StoreError> {
+        self.tracker.end_session(session_id::key_of(id).to_owned()).await?;
+        if let Some(session) = self.take_out(|live| live.sessions.remove(id)) {
+            session.end.cancel();
+            // A worker that has ended by itself is closed, too.
+            let _closed = session.handle.close().await;
+        }
+        Ok(())
+    }
+
     /// Takes note that a session that was taken up has begun.
     pub fn taken_up(&self, id: &str) {
         if let Some(session) = self.live().sessions.get_mut(id) {
@@ -99,10 +117,12 @@ impl Sessions {
     }
 
     async fn has_ended(&self, id: &str) -> bool {
-        self.tracker.session_ended(id.to_owned()).await.unwrap_or_else(|error| {
-            tracing::warn!("whether a client has ended its session is not known: {error}");
-            false
-        })
+        self.tracker.session_ended(session_id::key_of(id).to_owned()).await.unwrap_or_else(
+            |error| {
+                tracing::warn!("whether a client has ended its session is not known: {error}");
+                false
+            },
+        )
     }
 
     fn live(&self) -> MutexGuard<'_, Live> {
@@ -138,7 +158,13 @@ impl Sessions {
         let (handle, worker) = create_local_session(Arc::clone(id), config);
         let mut live = self.live();
         live.uses += 1;
-        let session = Session { handle, last_use: live.uses, is_ready, users: Arc::default() };
+        let session = Session {
+            handle,
+            last_use: live.uses,
+            is_ready,
+            end: CancellationToken::new(),
+            users: Arc::default(),
+        };
         needed(&session.users);
         live.sessions.insert(Arc::clone(id), session);
         drop(live);
@@ -287,6 +313,9 @@ impl SessionManager for Sessions {
 #[async_trait::async_trait]
 impl SessionStore for Sessions {
     async fn load(&self, id: &str) -> Result<Option<SessionState>, SessionStoreError> {
+        if self.has_ended(id).await {
+            return Ok(None);
+        }
         Ok(session_id::client_of(id, self.store).map(SessionState::new))
     }
 
@@ -296,11 +325,7 @@ impl SessionStore for Sessions {
     }
 
     async fn delete(&self, id: &str) -> Result<(), SessionStoreError> {
-        let session = self.take_out(|live| live.sessions.remove(id));
-        if let Some(session) = session {
-            closed(session.handle.close().await)?;
-        }
-        Ok(self.tracker.end_session(id.to_owned()).await?)
+        Ok(self.end(id).await?)
     }
 }
 

@@ -1,0 +1,45 @@
+//! Whether anybody still waits for an answer.
+//!
+//! An answer over HTTP goes to the connection that asked, and nowhere else. When that is closed, or the
+//! session ends, a call that is not decided yet is withdrawn: a claim would belong to nobody.
+
+use std::future;
+use std::sync::Arc;
+
+use axum::http::request::Parts;
+use rmcp::service::{RequestContext, RoleServer};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::under_way::Entry;
+
+/// Goes along with a request to where it is worked on.
+#[derive(Clone)]
+pub(super) struct Caller {
+    gone: CancellationToken,
+    /// The id is in use for as long as the request is worked on, also when nobody waits for it.
+    _entry: Option<Arc<Entry>>,
+}
+
+/// Stays with the connection that waits for the answer.
+pub(super) struct Waiting {
+    _gone: DropGuard,
+    _entry: Option<Arc<Entry>>,
+}
+
+impl Caller {
+    /// A caller who is gone when what comes with it is dropped, or when the session ends.
+    pub fn new(ended: &CancellationToken, entry: Option<Entry>) -> (Self, Waiting) {
+        let (gone, entry) = (ended.child_token(), entry.map(Arc::new));
+        let waiting = Waiting { _gone: gone.clone().drop_guard(), _entry: entry.clone() };
+        (Self { gone, _entry: entry }, waiting)
+    }
+}
+
+/// Waits until nobody waits for the answer to a request any more; over stdio, for ever.
+pub(in crate::mcp) async fn is_gone(context: &RequestContext<RoleServer>) {
+    let parts = context.extensions.get::<Parts>();
+    match parts.and_then(|parts| parts.extensions.get::<Caller>()) {
+        Some(caller) => caller.gone.cancelled().await,
+        None => future::pending().await,
+    }
+}
