@@ -21,6 +21,9 @@ use crate::store::JsonStore;
 use crate::tracker::Tracker;
 use crate::web;
 
+/// How many files are kept free for what is no connection: the store, the log, and connections that are
+/// told that there are too many.
+const OTHER_FILES: usize = 128;
 /// How long requests that are under way may go on by themselves.
 const GRACE: Duration = Duration::from_millis(400);
 /// How long the last answers and the last writing of the file may take after that.
@@ -56,7 +59,11 @@ impl App {
     /// Serves HTTP alone, for people, service managers and agents that connect by URL. What is wrong
     /// is wrong at once.
     async fn serve_http(self, shutdown: CancellationToken) -> Result<()> {
-        self.tracker.counts().await?;
+        tokio::select! {
+            counts = self.tracker.counts() => drop(counts?),
+            // A large store takes a moment to read.
+            () = shutdown.cancelled() => return Ok(()),
+        }
         self.log_what_is_wrong().await;
         let http = HttpSide::start(&self).await?;
         if !self.config.serve_only {
@@ -134,7 +141,7 @@ impl HttpSide {
         let agents = mcp::http::routes(app.mcp_server(), options, ending.clone()).await;
         let pages = web::router(app.tracker.clone(), app.metrics.clone());
         let routes = guarded(pages.merge(agents), access);
-        let connections = http::serve(listener, routes, Limits::default(), ending.streams.clone());
+        let connections = http::serve(listener, routes, limits(), ending.streams.clone());
         let connections = tokio::spawn(connections);
         tracing::info!("pages: http://localhost:{port}");
         Ok(Self { port, ending, connections })
@@ -159,6 +166,25 @@ impl HttpSide {
         .await;
         self.ending.all.cancel();
     }
+}
+
+/// The usual limits, within what the system lets this process have open: a connection is a file, and the
+/// store needs some, too.
+fn limits() -> Limits {
+    let usual = Limits::default();
+    #[cfg(unix)]
+    {
+        let wanted = (usual.connections + OTHER_FILES) as u64;
+        let files = rlimit::increase_nofile_limit(wanted).unwrap_or(wanted);
+        let files = usize::try_from(files).unwrap_or(usize::MAX);
+        let connections = usual.connections.min(files.saturating_sub(OTHER_FILES)).max(1);
+        if connections < usual.connections {
+            tracing::warn!("{files} open files allow {connections} connections: raise `ulimit -n`");
+        }
+        Limits { connections, ..usual }
+    }
+    #[cfg(not(unix))]
+    usual
 }
 
 /// Gives the last work a moment; a change that does not end in it is not answered.

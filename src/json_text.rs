@@ -48,6 +48,21 @@ pub(crate) fn without_white_space(text: &str) -> String {
     text.chars().filter(kept).collect()
 }
 
+/// About how many values a text has: one more than what stands between or around values.
+pub(crate) fn count_of_values(text: &[u8]) -> usize {
+    let (mut in_string, mut escaped, mut count) = (false, false, 1);
+    for byte in text {
+        if in_string {
+            in_string = escaped || *byte != b'"';
+            escaped = !escaped && *byte == b'\\';
+        } else {
+            in_string = *byte == b'"';
+            count += usize::from(matches!(byte, b',' | b'[' | b'{'));
+        }
+    }
+    count
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Half {
     High,
@@ -67,7 +82,20 @@ fn surrogate(text: &[u8], at: usize) -> Option<Half> {
 
 #[cfg(test)]
 mod tests {
-    use super::{without_lone_surrogates, without_white_space};
+    use super::{count_of_values, without_lone_surrogates, without_white_space};
+
+    #[test]
+    fn values_are_counted_outside_of_strings() {
+        for (given, expected) in [
+            ("1", 1),
+            ("[]", 2),
+            ("[1,2]", 3),
+            (r#"{"a":[{},{}],"b":"[,{\",["}"#, 7),
+            (r#""a\\",[""#, 3),
+        ] {
+            assert_eq!(count_of_values(given.as_bytes()), expected, "{given}");
+        }
+    }
 
     #[test]
     fn only_escapes_of_lone_surrogates_are_replaced() {

@@ -12,8 +12,8 @@ use std::time::Duration;
 use tracing_subscriber::EnvFilter;
 
 /// What is logged unless `RUST_LOG` says otherwise. The protocol library reports every notification
-/// at `info`, and every refused request as a warning.
-const DEFAULT: &str = "info,rmcp=error";
+/// at `info`, every refused request as a warning, and every client that goes away as an error.
+const DEFAULT: &str = "info,rmcp=off";
 /// How many lines may wait for somebody to read them.
 const WAITING_LINES: usize = 1_000;
 /// How long the last lines may take to be written.

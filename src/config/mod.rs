@@ -50,11 +50,11 @@ pub struct Arguments {
     pub port: Option<u16>,
 
     /// Answer under this name too, such as the one of a reverse proxy; may be repeated
-    #[arg(long, value_name = "HOST[:PORT]", global = true)]
+    #[arg(long, value_name = "HOST[:PORT]", value_delimiter = ',', global = true)]
     pub allow_host: Vec<AllowedHost>,
 
     /// Let pages of this origin use /mcp, such as http://localhost:6274; may be repeated
-    #[arg(long, value_name = "ORIGIN", global = true)]
+    #[arg(long, value_name = "ORIGIN", value_delimiter = ',', global = true)]
     pub allow_origin: Vec<AllowedOrigin>,
 
     /// What to do instead of serving an agent on stdin and stdout
@@ -189,8 +189,8 @@ mod tests {
         ];
         let expected = access(&["a.example", "b.example:8443"], &["https://a.example"]);
         assert_eq!(config(&[], &variables).unwrap().access, expected);
-        let line = ["serve", "--allow-host", "c.example", "--allow-host", "d.example"];
-        let expected = access(&["c.example", "d.example"], &["https://a.example"]);
+        let line = ["serve", "--allow-host", "c.example", "--allow-host", "d.example,e.example"];
+        let expected = access(&["c.example", "d.example", "e.example"], &["https://a.example"]);
         assert_eq!(config(&line, &variables).unwrap().access, expected);
         for name in ["AIT_ALLOW_HOST", "AIT_ALLOW_ORIGIN"] {
             let text = config(&[], &[(name, "a b")]).unwrap_err().to_string();

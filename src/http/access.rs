@@ -6,6 +6,7 @@
 //! on every route, as the MCP specification demands of servers on the local machine.
 
 use std::fmt;
+use std::net::Ipv6Addr;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -43,7 +44,11 @@ impl Access {
         let host = authority.host();
         LOOPBACK.iter().any(|name| name.eq_ignore_ascii_case(host))
             || self.hosts.iter().any(|allowed| {
-                let port = allowed.port.is_none_or(|port| authority.port_u16() == Some(port));
+                // Browsers and others leave the usual ports out.
+                let port = allowed.port.is_none_or(|port| match authority.port_u16() {
+                    Some(given) => given == port,
+                    None => matches!(port, 80 | 443),
+                });
                 allowed.name.eq_ignore_ascii_case(host) && port
             })
     }
@@ -52,8 +57,9 @@ impl Access {
     /// this server itself under that name, or one that was allowed.
     fn allows_origin(&self, origin: &AllowedOrigin, host: &Authority) -> bool {
         let port = host.port_u16().or(default_port(&origin.scheme));
+        let is_web = matches!(origin.scheme.as_str(), "http" | "https");
         let same = origin.name.eq_ignore_ascii_case(host.host()) && origin.port == port;
-        same || self.origins.contains(origin)
+        is_web && same || self.origins.contains(origin)
     }
 }
 
@@ -121,13 +127,23 @@ impl fmt::Display for AllowedOrigin {
     }
 }
 
-/// A host with or without a port, and nothing else.
+/// A host with or without a port, and nothing else: a name, an IPv4 address, or an IPv6 address in
+/// brackets.
 fn host_of(text: &str) -> Option<Authority> {
     let authority: Authority = text.parse().ok()?;
-    let after = authority.as_str().strip_prefix(authority.host())?;
-    let is_port = after.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok());
-    let is_host = !authority.host().is_empty() && (after.is_empty() || is_port);
-    is_host.then_some(authority)
+    let host = authority.host();
+    let is_name = |host: &str| {
+        !host.is_empty() && host.chars().all(|it| it.is_ascii_alphanumeric() || "-._".contains(it))
+    };
+    let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let is_host = address.map_or_else(|| is_name(host), |it| it.parse::<Ipv6Addr>().is_ok());
+    let after = authority.as_str().strip_prefix(host)?;
+    let is_port = |port: &str| {
+        let is_number = port.bytes().all(|byte| byte.is_ascii_digit());
+        is_number && (port.is_empty() || port.parse::<u16>().is_ok())
+    };
+    let is_whole = after.is_empty() || after.strip_prefix(':').is_some_and(is_port);
+    (is_host && is_whole).then_some(authority)
 }
 
 fn default_port(scheme: &str) -> Option<u16> {
@@ -216,7 +232,11 @@ mod tests {
     fn only_names_of_this_server_and_its_own_pages_get_through() {
         let own = Access::default();
         let more = Access::new(
-            vec!["Tracker.example".parse().unwrap(), "other.example:8443".parse().unwrap()],
+            vec![
+                "Tracker.example".parse().unwrap(),
+                "other.example:8443".parse().unwrap(),
+                "third.example:443".parse().unwrap(),
+            ],
             vec!["http://localhost:6274".parse().unwrap(), "https://app.example".parse().unwrap()],
         );
         let cases: Vec<Case> = vec![
@@ -230,6 +250,12 @@ mod tests {
             (&[("host", "localhost.evil.example")], Some(403), Some(403)),
             (&[("host", "evil.example@localhost")], Some(403), Some(403)),
             (&[("host", "localhost@evil.example")], Some(403), Some(403)),
+            (&[("host", "localhost:+80")], Some(403), Some(403)),
+            (&[("host", "localhost:")], None, None),
+            (&[("host", "[::2]")], Some(403), Some(403)),
+            (&[("host", "third.example")], Some(403), None),
+            (&[("host", "third.example:80")], Some(403), Some(403)),
+            (&[("host", "localhost"), ("origin", "tauri://localhost")], Some(403), Some(403)),
             (&[("host", "localhost:port")], Some(403), Some(403)),
             (&[("host", "localhost:99999")], Some(403), Some(403)),
             (&[("host", "")], Some(403), Some(403)),
@@ -267,7 +293,9 @@ mod tests {
 
     #[test]
     fn a_name_or_origin_that_is_none_is_told_with_an_example() {
-        for text in ["", "a b", "http://x", "x/y", "u@x", "x:", "x:99999", ":80"] {
+        for text in
+            ["", "a b", "http://x", "x/y", "u@x", "x:99999", ":80", "*", "*.x", "a,b", "[::"]
+        {
             assert!(
                 text.parse::<AllowedHost>().unwrap_err().to_string().contains("tracker.example")
             );

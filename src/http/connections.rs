@@ -151,11 +151,12 @@ async fn connection(stream: Io, routes: Router, limits: Limits, shutdown: Cancel
             );
             closing("408 Request Timeout", "", &text)
         }
-        Err(error) => {
+        // hyper has answered what it could not understand.
+        Err(error) if !error.is_parse() => {
             tracing::debug!("a connection failed: {error}");
             return;
         }
-        Ok(()) => Vec::new(),
+        Err(_) | Ok(()) => Vec::new(),
     };
     let linger = if is_ending { LAST_LINGER } else { LINGER };
     end(parts.io.into_inner(), &last_words, linger).await;

@@ -12,8 +12,8 @@ use agent_issue_tracker::tracker::Tracker;
 use agent_issue_tracker::web;
 use serde_json::json;
 
-use crate::support::http::Agent;
-use crate::support::{directory, get, request};
+use crate::support::http::{Agent, figure};
+use crate::support::{directory, request};
 
 /// Serves within this process with room for a few sessions; gives the port.
 async fn in_process(sessions: usize, ending: Ending) -> u16 {
@@ -27,13 +27,6 @@ async fn in_process(sessions: usize, ending: Ending) -> u16 {
     let port = listener.local_addr().unwrap().port();
     tokio::spawn(http::serve(listener, routes, Limits::default(), ending.streams));
     port
-}
-
-/// A figure of the server.
-fn figure(port: u16, name: &str) -> u64 {
-    let metrics = get(port, "/metrics").body;
-    let line = metrics.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
-    line.unwrap_or_else(|| panic!("no {name} in {metrics}")).parse().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -56,7 +49,6 @@ async fn more_sessions_than_there_is_room_for_are_all_served() {
         assert_eq!(listener.request("ping", json!({})).status, 200);
         assert_eq!(figure(port, "ait_http_sessions_resumed_total"), resumed);
         let listening = thread::spawn(move || stream.text());
-        assert!(!listening.is_finished());
         // All at once, so that sessions make room while others are taken up.
         thread::scope(|scope| {
             for agent in &mut agents {
@@ -70,6 +62,7 @@ async fn more_sessions_than_there_is_room_for_are_all_served() {
             let expected = if number < 6 { 404 } else { 200 };
             assert_eq!(agent.request("ping", json!({})).status, expected, "{number}");
         }
+        assert!(!listening.is_finished(), "the stream was cut");
     })
     .await
     .unwrap();

@@ -18,6 +18,7 @@ mod formats;
 mod health;
 mod http_sessions;
 mod lifecycle;
+mod limits;
 mod location;
 mod mcp_http;
 mod mcp_stdio;

@@ -7,7 +7,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::support::files::stored_issues;
-use crate::support::http::{Agent, Raw, Server, meta, posted};
+use crate::support::http::{
+    Agent, IN_PROGRESS, Raw, Server, figure, meta, posted, wait_for_figure,
+};
 use crate::support::{Client, TOOLS, directory, get, request};
 
 /// The whole lifecycle, each call with the given addition to its parameters.
@@ -158,20 +160,7 @@ fn filing(addition: Value) -> Value {
     request(77, "tools/call", params)
 }
 
-/// Waits until as many operations as given were cancelled.
-fn wait_for_cancelled(port: u16, count: u64) {
-    let expected =
-        format!("ait_operations_total{{tool=\"add_issue\",outcome=\"cancelled\"}} {count}");
-    let start = std::time::Instant::now();
-    loop {
-        let metrics = get(port, "/metrics").body;
-        if metrics.contains(&expected) {
-            return;
-        }
-        assert!(start.elapsed() < crate::support::PATIENCE, "no {expected} in {metrics}");
-        thread::sleep(Duration::from_millis(5));
-    }
-}
+const CANCELLED: &str = "ait_operations_total{tool=\"add_issue\",outcome=\"cancelled\"}";
 
 #[test]
 fn a_call_that_waits_can_be_cancelled_in_both_eras() {
@@ -183,28 +172,93 @@ fn a_call_that_waits_can_be_cancelled_in_both_eras() {
     // Up to 2025-11-25, by a notification.
     thread::scope(|scope| {
         let waiting = scope.spawn(|| agent.post(&filing(json!({}))));
+        wait_for_figure(server.port, IN_PROGRESS, 1);
         let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 77 } });
-        // It may come before the call; then it means nothing and has to be said again.
-        while !waiting.is_finished() {
-            assert_eq!(agent.post(&cancel).unwrap().status, 202);
-            thread::sleep(Duration::from_millis(20));
-        }
+        assert_eq!(agent.post(&cancel).unwrap().status, 202);
         assert!(!waiting.join().unwrap().unwrap().body.contains("filed"));
     });
-    wait_for_cancelled(server.port, 1);
-    // From 2026-07-28 on, by closing the connection.
-    let body = filing(json!({ "_meta": meta() })).to_string();
-    let headers =
+    wait_for_figure(server.port, CANCELLED, 1);
+    // In both, by closing the connection: the answer has nowhere else to go.
+    let session = format!("Mcp-Session-Id: {}\r\n", agent.session.as_ref().unwrap());
+    let stateless =
         "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: add_issue\r\n";
-    let mut waiting = Raw::connect(server.port);
-    waiting.send(posted(headers, &body));
-    // Nothing tells that the call waits; one that is closed earlier was not read, and not made.
-    thread::sleep(Duration::from_millis(300));
-    waiting.end();
-    wait_for_cancelled(server.port, 2);
+    for (cancelled, headers, addition) in
+        [(2, session.as_str(), json!({})), (3, stateless, json!({ "_meta": meta() }))]
+    {
+        let mut waiting = Raw::connect(server.port);
+        waiting.send(posted(headers, filing(addition).to_string()));
+        wait_for_figure(server.port, IN_PROGRESS, 1);
+        waiting.end();
+        wait_for_figure(server.port, CANCELLED, cancelled);
+    }
     lock.unlock().unwrap();
-    agent.add("last");
+    // The id of the call that was given up is free again.
+    assert!(agent.post(&filing(json!({}))).unwrap().answer().ok().contains("filed"));
     assert_eq!(stored_issues(directory.path()).len(), 2);
+}
+
+#[test]
+fn a_session_that_is_ended_takes_what_is_under_way_with_it() {
+    let directory = directory();
+    let server = Server::start(directory.path());
+    let mut agent = Agent::connect(server.port);
+    agent.add("first");
+    let lock = lock_of(directory.path());
+    let claim = json!({ "name": "get_next_issue", "arguments": { "agent": "a" } });
+    let claim = request(78, "tools/call", claim);
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| agent.post(&claim).unwrap());
+        wait_for_figure(server.port, IN_PROGRESS, 1);
+        assert_eq!(agent.delete().status, 204);
+        let reply = waiting.join().unwrap();
+        assert_eq!((reply.status, &reply.json()["id"]), (404, &json!(78)), "{}", reply.body);
+    });
+    wait_for_figure(server.port, IN_PROGRESS, 0);
+    lock.unlock().unwrap();
+    Agent::connect(server.port).add("last");
+    let issues = stored_issues(directory.path());
+    assert!(issues.iter().all(|issue| issue["status"] == "created"), "{issues:?}");
+}
+
+#[test]
+fn requests_that_meet_the_end_of_their_session_are_served_or_not_known() {
+    let directory = directory();
+    let server = Server::start(directory.path());
+    for round in 0..30 {
+        let agent = Agent::connect(server.port);
+        thread::scope(|scope| {
+            for number in 0..4 {
+                let agent = &agent;
+                scope.spawn(move || {
+                    let reply = agent.post(&request(100 + number, "ping", json!({}))).unwrap();
+                    assert!(matches!(reply.status, 200 | 404), "{round}: {}", reply.status);
+                    assert_eq!(reply.json()["id"], json!(100 + number), "{}", reply.body);
+                });
+            }
+            for _ in 0..2 {
+                scope.spawn(|| assert!(matches!(agent.delete().status, 204 | 404)));
+            }
+        });
+    }
+    assert_eq!(figure(server.port, "ait_http_sessions"), 0);
+    assert!(!server.log().text().contains("ERROR"), "{}", server.log().text());
+}
+
+#[test]
+fn a_session_whose_end_cannot_be_kept_goes_on_and_its_client_is_told() {
+    let directory = directory();
+    let server = Server::start(directory.path());
+    let mut agent = Agent::connect(server.port);
+    let file = directory.path().join("issues.json.sessions");
+    fs::create_dir(&file).unwrap();
+    let reply = agent.delete();
+    assert_eq!(reply.status, 503);
+    assert!(reply.body.contains("issues.json.sessions"), "{}", reply.body);
+    assert_eq!(agent.request("ping", json!({})).status, 200);
+    server.log().wait_for("a session could not be ended");
+    fs::remove_dir(&file).unwrap();
+    assert_eq!(agent.delete().status, 204);
+    assert_eq!(agent.request("ping", json!({})).status, 404);
 }
 
 #[test]
@@ -246,7 +300,7 @@ fn a_server_that_is_told_to_end_answers_what_waits_and_ends_every_stream() {
             let agent = Agent::new(server.port);
             agent.post(&filing(json!({ "_meta": meta() }))).unwrap().answer()
         });
-        thread::sleep(Duration::from_millis(300));
+        wait_for_figure(server.port, IN_PROGRESS, 2);
         server.signal("TERM");
         for answer in [waiting, stateless] {
             assert!(answer.join().unwrap().refusal().contains("shutting down"));

@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use rmcp::model::{ProtocolVersion, RequestId};
 use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
 
 use super::caller::Caller;
 use super::messages::{self, Message};
@@ -89,12 +90,14 @@ impl Endpoint {
         entry: Option<Entry>,
         mut request: Request,
     ) -> Response {
-        if let Some(session) = session
-            && !self.take_up(session).await
-        {
-            return messages::unknown_session(id);
-        }
-        let ended = session.map(|session| self.sessions.end_of(session)).unwrap_or_default();
+        let ended = match session {
+            None => Some(CancellationToken::new()),
+            Some(session) => {
+                self.take_up(session).await;
+                self.sessions.end_of(session)
+            }
+        };
+        let Some(ended) = ended else { return messages::unknown_session(id) };
         let (caller, waiting) = Caller::new(&ended, entry);
         request.extensions_mut().insert(caller);
         let is_post = request.method() == Method::POST;
@@ -118,24 +121,23 @@ impl Endpoint {
         }
     }
 
-    /// Takes a session up that this process does not know, before its request is served; tells whether it
-    /// can be.
+    /// Takes a session up that this process does not know, before its request is served.
     ///
     /// rmcp would do so while it serves the request, but of several requests that come at once, as they
     /// do after a restart, it fails some. So a notification that changes nothing goes first, alone.
-    async fn take_up(&self, session: &str) -> bool {
+    async fn take_up(&self, session: &str) {
         if self.sessions.is_ready(session) {
-            return true;
+            return;
         }
         let _alone = self.changing.lock().await;
         if self.sessions.is_ready(session) {
-            return true;
+            return;
         }
         // It may have been ended since the request was let in.
         if !self.sessions.can_be_served(session).await {
-            return false;
+            return;
         }
-        let Ok(name) = HeaderValue::from_str(session) else { return false };
+        let Ok(name) = HeaderValue::from_str(session) else { return };
         let nothing = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
         let mut request = Request::new(Body::from(nothing));
         *request.method_mut() = Method::POST;
@@ -151,7 +153,6 @@ impl Endpoint {
         } else {
             tracing::error!("a session could not be taken up: {status}");
         }
-        true
     }
 
     /// Ends a session for good: first for all processes, then in this one.

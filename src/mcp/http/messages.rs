@@ -25,6 +25,8 @@ pub(super) struct Message {
     pub introduction: Option<InitializeRequestParams>,
 }
 
+/// How many values a message may have. Each costs much more than its bytes to look at, and tools take ten.
+const MAX_VALUES: usize = 10_000;
 /// The code with which servers say that a session is not known; JSON-RPC leaves it to them.
 const UNKNOWN_SESSION: ErrorCode = ErrorCode(-32001);
 
@@ -47,6 +49,10 @@ pub(super) async fn read(
     if let Err(invalid) = str::from_utf8(&bytes) {
         let at = invalid.valid_up_to();
         return Err(not_json(format!("the message is not UTF-8 from byte {at} on")));
+    }
+    if json_text::count_of_values(&bytes) > MAX_VALUES {
+        let reason = format!("a message may have {MAX_VALUES} values at most");
+        return Err(error(StatusCode::BAD_REQUEST, None, ErrorData::invalid_request(reason, None)));
     }
     let bytes = json_text::without_lone_surrogates(&bytes).map_or(bytes, Bytes::from);
     let message = match serde_json::from_slice::<ClientJsonRpcMessage>(&bytes) {

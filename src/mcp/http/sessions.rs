@@ -92,10 +92,9 @@ impl Sessions {
         self.live().sessions.get(&id).is_some_and(|session| session.is_ready)
     }
 
-    /// What is cancelled when a session that is in memory is ended.
-    pub fn end_of(&self, id: &str) -> CancellationToken {
-        let live = self.live();
-        live.sessions.get(id).map(|session| session.end.clone()).unwrap_or_default()
+    /// What is cancelled when a session is ended; `None` when it was.
+    pub fn end_of(&self, id: &str) -> Option<CancellationToken> {
+        self.live().sessions.get(id).map(|session| session.end.clone())
     }
 
     /// Ends a session for good: first for all processes, then in this one.

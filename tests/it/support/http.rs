@@ -1,13 +1,15 @@
 //! The tracker as a server of its own, and clients that reach it by URL.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{Answer, Log, PATIENCE, ait, id_in, introduction, request, signal, wait};
+use super::{Answer, Log, PATIENCE, ait, get, id_in, introduction, request, signal, wait};
 
 /// A running `ait serve`. Killed when it is dropped.
 pub struct Server {
@@ -183,12 +185,36 @@ pub fn meta() -> Value {
     })
 }
 
+/// A figure of a server, as its meters give it.
+#[track_caller]
+pub fn figure(port: u16, name: &str) -> u64 {
+    let metrics = get(port, "/metrics").body;
+    let line = metrics.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
+    line.unwrap_or_else(|| panic!("no {name} in {metrics}")).parse().unwrap()
+}
+
+/// Waits until a figure of a server is the one given.
+#[track_caller]
+pub fn wait_for_figure(port: u16, name: &str, expected: u64) {
+    let start = Instant::now();
+    while figure(port, name) != expected {
+        assert!(start.elapsed() < PATIENCE, "{name} is {}, not {expected}", figure(port, name));
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// How many calls are being worked on.
+pub const IN_PROGRESS: &str = "ait_operations_in_progress";
+
 /// A connection that speaks in bytes.
 pub struct Raw(pub TcpStream);
 
 impl Raw {
     pub fn connect(port: u16) -> Self {
-        let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        Self::of(TcpStream::connect(("127.0.0.1", port)).unwrap())
+    }
+
+    pub fn of(stream: TcpStream) -> Self {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_write_timeout(Some(PATIENCE)).unwrap();
         Self(stream)
@@ -203,7 +229,11 @@ impl Raw {
     /// Everything until the server ends the connection.
     pub fn rest(&mut self) -> String {
         let mut bytes = Vec::new();
-        let _reset = self.0.read_to_end(&mut bytes);
+        if let Err(error) = self.0.read_to_end(&mut bytes) {
+            let has_ended =
+                matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe);
+            assert!(has_ended, "the server does not end the connection: {error}");
+        }
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
@@ -223,4 +253,14 @@ pub fn posted(headers: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
     .into_bytes();
     bytes.extend_from_slice(body);
     bytes
+}
+
+/// A request without a body, on a connection that ends after it.
+pub fn asked(line: &str, headers: &str) -> Vec<u8> {
+    format!("{line} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n").into_bytes()
+}
+
+/// A message on a connection that ends after it.
+pub fn message(body: impl AsRef<[u8]>) -> Vec<u8> {
+    posted("Connection: close\r\n", body)
 }

@@ -1,0 +1,113 @@
+//! Clients that dawdle, and handlers that panic, in limits that a test can wait for.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use agent_issue_tracker::http::{self, Access, Limits, guarded};
+use agent_issue_tracker::mcp::McpServer;
+use agent_issue_tracker::mcp::http::{Ending, HttpOptions, routes};
+use agent_issue_tracker::metrics::Metrics;
+use agent_issue_tracker::store::MemoryStore;
+use agent_issue_tracker::tracker::Tracker;
+use axum::Router;
+use axum::routing::get as on_get;
+use tokio_util::sync::CancellationToken;
+
+use crate::support::http::{Raw, asked, message};
+use crate::support::{PATIENCE, get};
+
+/// Serves some routes within this process, in the given limits; gives the port.
+async fn in_process(limits: Limits) -> (u16, CancellationToken) {
+    let routes = Router::new()
+        .route("/", on_get(async || "fine"))
+        .route("/large", on_get(async || vec![b'x'; 64 << 20]))
+        .route("/panic", on_get(async || -> &'static str { panic!("on purpose") }));
+    serve(routes, limits).await
+}
+
+async fn serve(routes: Router, limits: Limits) -> (u16, CancellationToken) {
+    let shutdown = CancellationToken::new();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let routes = guarded(routes, Access::default());
+    tokio::spawn(http::serve(listener, routes, limits, shutdown.clone()));
+    (port, shutdown)
+}
+
+fn limits(connections: usize, milliseconds: u64) -> Limits {
+    let time = Duration::from_millis(milliseconds);
+    Limits { connections, headers: time, write: time }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_is_answered_and_the_server_lives_on() {
+    let (port, _shutdown) = in_process(Limits::default()).await;
+    tokio::task::spawn_blocking(move || {
+        let answer = Raw::connect(port).send(asked("GET /panic", "Host: localhost\r\n")).rest();
+        assert!(answer.starts_with("HTTP/1.1 500 ") && !answer.contains("on purpose"), "{answer}");
+        assert!(answer.contains("x-content-type-options: nosniff"), "{answer}");
+        assert_eq!(get(port, "/").body, "fine");
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_head_that_takes_too_long_is_answered_and_makes_room() {
+    let (port, _shutdown) = in_process(limits(1, 300)).await;
+    tokio::task::spawn_blocking(move || {
+        let mut slow = Raw::connect(port);
+        slow.send("GET / HTTP/1.1\r\nHost: local");
+        let refused = Raw::connect(port).rest();
+        assert!(refused.starts_with("HTTP/1.1 503 ") && refused.contains("limit"), "{refused}");
+        let answer = slow.rest();
+        assert!(answer.starts_with("HTTP/1.1 408 ") && answer.contains("0.3 s"), "{answer}");
+        drop(slow);
+        // A connection that says nothing is ended without a word.
+        let mut idle = Raw::connect(port);
+        while idle.rest().starts_with("HTTP/1.1 503 ") {
+            idle = Raw::connect(port);
+        }
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_takes_too_long_is_answered() {
+    let tracker = Tracker::new(Arc::new(MemoryStore::default()));
+    let options = HttpOptions { body: Duration::from_millis(300), ..HttpOptions::default() };
+    let server = McpServer::new(tracker, Metrics::new());
+    let routes = routes(server, options, Ending::default()).await;
+    let (port, _shutdown) = serve(routes, Limits::default()).await;
+    tokio::task::spawn_blocking(move || {
+        let mut slow = Raw::connect(port);
+        let whole = message("{}");
+        slow.send(&whole[..whole.len() - 1]);
+        let answer = slow.rest();
+        assert!(answer.starts_with("HTTP/1.1 408 ") && answer.contains("0.3 s"), "{answer}");
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_nobody_takes_does_not_keep_its_connection() {
+    let (port, _shutdown) = in_process(limits(1, 300)).await;
+    tokio::task::spawn_blocking(move || {
+        let mut greedy = Raw::connect(port);
+        greedy.send(asked("GET /large", "Host: localhost\r\n"));
+        let start = Instant::now();
+        loop {
+            let answer = Raw::connect(port).send(asked("GET /", "Host: localhost\r\n")).rest();
+            if answer.ends_with("fine") {
+                break;
+            }
+            assert!(start.elapsed() < PATIENCE, "{answer}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    })
+    .await
+    .unwrap();
+}
