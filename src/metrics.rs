@@ -68,6 +68,7 @@ struct Meters {
     registry: Registry,
     operations: Family<Labels<2>, Counter>,
     durations: Durations,
+    in_progress: Gauge,
     sessions: Gauge,
     sessions_opened: Counter,
     sessions_resumed: Counter,
@@ -89,6 +90,9 @@ impl Metrics {
             Family::new_with_constructor(|| Histogram::new(DURATION_BUCKETS_S));
         let help = "How long calls of tools took";
         registry.register_with_unit("operation_duration", help, Unit::Seconds, durations.clone());
+        let in_progress = Gauge::default();
+        let help = "Calls of tools that are being worked on";
+        registry.register("operations_in_progress", help, in_progress.clone());
         let sessions = Gauge::default();
         let help = "Sessions of clients over HTTP that this process holds";
         registry.register("http_sessions", help, sessions.clone());
@@ -113,10 +117,23 @@ impl Metrics {
             registry,
             operations,
             durations,
+            in_progress,
             sessions,
             sessions_opened,
             sessions_resumed,
         }))
+    }
+
+    /// Takes note of a call of a tool that is being worked on until what this gives is dropped.
+    pub fn begin(&self) -> InProgress {
+        self.0.in_progress.inc();
+        InProgress(self.0.in_progress.clone())
+    }
+
+    /// Takes note of a call that reached no tool, and so took no time.
+    pub fn refused(&self, tool: &'static str) {
+        let labels = [("tool", tool), ("outcome", Outcome::Refused.label())];
+        self.0.operations.get_or_create(&labels).inc();
     }
 
     /// Takes note of a call of a tool that has ended.
@@ -153,6 +170,15 @@ impl Metrics {
         encode_registry(&mut text, &of_store(counts, vitals))?;
         encode_eof(&mut text)?;
         Ok(text)
+    }
+}
+
+/// A call of a tool that is being worked on.
+pub struct InProgress(Gauge);
+
+impl Drop for InProgress {
+    fn drop(&mut self) {
+        self.0.dec();
     }
 }
 

@@ -135,6 +135,7 @@ fn what_an_agent_did_over_stdio_shows_in_the_meters_of_its_process() {
     ait_journal_bytes gauge
     ait_operation_duration_seconds histogram
     ait_operations counter
+    ait_operations_in_progress gauge
     ait_start_time_seconds gauge
     ait_store_bytes gauge
     ait_store_sync_duration_seconds histogram
