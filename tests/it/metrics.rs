@@ -150,7 +150,8 @@ fn what_an_agent_did_over_stdio_shows_in_the_meters_of_its_process() {
     ] {
         assert_eq!(meters.operations(tool, outcome), count, "{tool} {outcome}");
     }
-    let operations = meters.samples.keys().filter(|series| series.starts_with("ait_operations"));
+    let operations =
+        meters.samples.keys().filter(|series| series.starts_with("ait_operations_total"));
     assert_eq!(operations.count(), 6, "{meters:#?}");
     assert_eq!(meters.value("ait_operation_duration_seconds_count{tool=\"add_issue\"}"), 2.0);
     assert!(meters.value("ait_operation_duration_seconds_sum{tool=\"add_issue\"}") > 0.0);
