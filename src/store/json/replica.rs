@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use prometheus_client::metrics::histogram::Histogram;
 
 use super::frame::Hex128;
-use super::fs::{FileSystem, Stamp, Unresolved};
+use super::fs::{Directory, FileSystem, Stamp, Unresolved};
 use super::journal::{self, Rest};
 use super::load::{self, LoadError, unreadable};
 use super::view::{Journal, Place, Standing, View};
@@ -164,10 +164,12 @@ impl Replica {
         self.keep_up(place, Writer)
     }
 
-    /// Makes durable what was appended to a journal, and measures how long that takes.
-    pub fn sync(&self, journal: &Journal) -> io::Result<()> {
+    /// Makes durable what was appended to a journal and, with the directory, its name; measures how long
+    /// that takes.
+    pub fn sync(&self, journal: &Journal, names: Option<&Directory>) -> io::Result<()> {
         let begun = Instant::now();
         let synced = self.fs.sync_data(&journal.open.file);
+        let synced = synced.and_then(|()| names.map_or(Ok(()), |it| self.fs.sync_directory(it)));
         self.syncs.observe(begun.elapsed().as_secs_f64());
         synced
     }
