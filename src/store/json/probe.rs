@@ -1,9 +1,11 @@
 //! What probes and meters are told of the files, and the trial that shows whether a change could be
 //! written. Nothing here changes or makes a file of the store.
 
-use std::time::SystemTime;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
 
-use super::fs::{Stamp, directory_of};
+use super::fs::{FileSystem, Stamp, directory_of};
 use super::replica::Replica;
 use super::session::{not_writable, refused, timestamp};
 use crate::domain::Timestamp;
@@ -11,6 +13,9 @@ use crate::store::{StoreError, Vitals};
 
 /// How much a trial writes: more than any file system keeps beside the name of a file.
 const TRIAL_BYTES: usize = 8 * 1024;
+/// How long a trial waits for the lock, which nobody keeps for long, and how often it asks.
+const LOCK_WITHIN: Duration = Duration::from_secs(2);
+const ASK_EVERY: Duration = Duration::from_millis(10);
 
 /// How the files are doing.
 pub(super) fn vitals(replica: &Replica) -> Vitals {
@@ -38,11 +43,30 @@ pub(super) fn try_writing(replica: &Replica) -> Result<(), StoreError> {
     if journal.is_some_and(|journal| !journal.is_writable) {
         return Err(not_writable(&place));
     }
-    // Another user's lock can be taken without the right to write to it.
-    fs.open(&place.lock).map_err(|source| refused(&place.lock, &source))?;
+    try_locking(fs, &place.lock)?;
     let directory = directory_of(&place.snapshot);
     fs.try_write(directory, TRIAL_BYTES).map_err(|source| match refused(directory, &source) {
         StoreError::NotSaved(why) => StoreError::NotSaved(format!("a trial in {why}: mend that")),
         refusal => refusal,
     })
+}
+
+/// Takes the lock for a moment where there is a lock file; never makes one.
+fn try_locking(fs: &dyn FileSystem, path: &Path) -> Result<(), StoreError> {
+    let failed = |source| refused(path, &source);
+    // Another user's lock can be taken without the right to write to it.
+    let Some(lock) = fs.open(path).map_err(failed)? else { return Ok(()) };
+    let begun = Instant::now();
+    while !fs.claim(&lock.file).map_err(failed)? {
+        if begun.elapsed() >= LOCK_WITHIN {
+            let (path, seconds) = (path.display(), LOCK_WITHIN.as_secs());
+            return Err(StoreError::Busy(format!(
+                "{path} has been locked for more than {seconds} s, by a process that is stopped or \
+                 hangs, or waits for a slow disk: `fuser {path}` names it"
+            )));
+        }
+        thread::sleep(ASK_EVERY);
+    }
+    fs.release(&lock.file);
+    Ok(())
 }
