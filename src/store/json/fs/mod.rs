@@ -35,6 +35,12 @@ impl Stamp {
         (self.length_bytes, self.modified_ns) == (earlier.length_bytes, earlier.modified_ns)
     }
 
+    /// Tells whether this is the same file as before, and longer.
+    pub fn has_grown(&self, earlier: &Self) -> bool {
+        let same = (self.device, self.inode) == (earlier.device, earlier.inode);
+        same && self.length_bytes > earlier.length_bytes
+    }
+
     /// When the file last changed, in content or name.
     pub fn changed(&self) -> SystemTime {
         let since_1970 = self.changed_ns.max(self.modified_ns);
