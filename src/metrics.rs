@@ -68,9 +68,20 @@ struct Meters {
     registry: Registry,
     operations: Family<Labels<2>, Counter>,
     durations: Durations,
+    in_progress: Gauge,
     sessions: Gauge,
     sessions_opened: Counter,
     sessions_resumed: Counter,
+}
+
+/// A call that is being worked on, for as long as this lives.
+#[derive(Debug)]
+pub struct InProgress(Gauge);
+
+impl Drop for InProgress {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
 }
 
 impl Default for Metrics {
@@ -89,6 +100,9 @@ impl Metrics {
             Family::new_with_constructor(|| Histogram::new(DURATION_BUCKETS_S));
         let help = "How long calls of tools took";
         registry.register_with_unit("operation_duration", help, Unit::Seconds, durations.clone());
+        let in_progress = Gauge::default();
+        let help = "Calls of tools that are being worked on";
+        registry.register("operations_in_progress", help, in_progress.clone());
         let sessions = Gauge::default();
         let help = "Sessions of clients over HTTP that this process holds";
         registry.register("http_sessions", help, sessions.clone());
@@ -113,6 +127,7 @@ impl Metrics {
             registry,
             operations,
             durations,
+            in_progress,
             sessions,
             sessions_opened,
             sessions_resumed,
@@ -124,6 +139,19 @@ impl Metrics {
         let labels = [("tool", tool), ("outcome", outcome.label())];
         self.0.operations.get_or_create(&labels).inc();
         self.0.durations.get_or_create(&[("tool", tool)]).observe(elapsed.as_secs_f64());
+    }
+
+    /// Takes note of a call that reached no tool, and so took no time that would say anything.
+    pub fn refused(&self, tool: &'static str) {
+        let labels = [("tool", tool), ("outcome", Outcome::Refused.label())];
+        self.0.operations.get_or_create(&labels).inc();
+    }
+
+    /// Takes note that a call is being worked on, until the guard is dropped.
+    #[must_use]
+    pub fn begin(&self) -> InProgress {
+        self.0.in_progress.inc();
+        InProgress(self.0.in_progress.clone())
     }
 
     /// Sets how many sessions over HTTP this process holds.

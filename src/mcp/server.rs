@@ -1,7 +1,7 @@
 //! The MCP server itself: who it is, what it teaches, and how a call reaches its tool.
 
 use std::panic::AssertUnwindSafe;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures::future::FutureExt;
 use rmcp::ServerHandler;
@@ -20,7 +20,7 @@ use serde_json::Value;
 use super::result::{Failure, Success, call_tool_result, outcome_of};
 use super::tools::{Answer, Toolbox};
 use crate::domain::text::shortened;
-use crate::metrics::{Metrics, Outcome};
+use crate::metrics::Metrics;
 use crate::tracker::Tracker;
 
 /// How long clients may keep the list of tools, which is the same for everybody and changes only
@@ -72,7 +72,7 @@ impl McpServer {
 
     /// Takes note of a call that reached no tool.
     fn refused(&self, tool: &str) {
-        self.metrics.operation(self.toolbox.label(tool), Outcome::Refused, Duration::ZERO);
+        self.metrics.refused(self.toolbox.label(tool));
     }
 
     pub(super) fn tracker(&self) -> &Tracker {
@@ -218,6 +218,7 @@ async fn answered(answer: Answer) -> Result<Success, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::Outcome;
 
     #[test]
     fn instructions_begin_with_the_key_sentence_and_keep_within_2000_characters() {
