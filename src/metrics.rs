@@ -74,6 +74,16 @@ struct Meters {
     sessions_resumed: Counter,
 }
 
+/// A call that is being worked on, for as long as this lives.
+#[derive(Debug)]
+pub struct InProgress(Gauge);
+
+impl Drop for InProgress {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
 impl Default for Metrics {
     fn default() -> Self {
         Self::new()
@@ -141,6 +151,19 @@ impl Metrics {
         let labels = [("tool", tool), ("outcome", outcome.label())];
         self.0.operations.get_or_create(&labels).inc();
         self.0.durations.get_or_create(&[("tool", tool)]).observe(elapsed.as_secs_f64());
+    }
+
+    /// Takes note of a call that reached no tool, and so took no time that would say anything.
+    pub fn refused(&self, tool: &'static str) {
+        let labels = [("tool", tool), ("outcome", Outcome::Refused.label())];
+        self.0.operations.get_or_create(&labels).inc();
+    }
+
+    /// Takes note that a call is being worked on, until the guard is dropped.
+    #[must_use]
+    pub fn begin(&self) -> InProgress {
+        self.0.in_progress.inc();
+        InProgress(self.0.in_progress.clone())
     }
 
     /// Sets how many sessions over HTTP this process holds.

@@ -1,5 +1,6 @@
 //! The probe for monitoring.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Json;
@@ -9,17 +10,27 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use tokio::sync::Mutex;
 
-use super::Site;
+use super::{Site, WebOptions};
 use crate::domain::Timestamp;
-use crate::tracker::{StoreError, Tracker};
+use crate::tracker::{StoreError, Tracker, Vitals};
 
 /// What the probe remembers between two requests.
 pub(super) struct Health {
     started: Instant,
-    trial_every: Duration,
-    /// When it was last tried to write, and what came of it. Held while it is tried, so that probes
-    /// that come at once share one trial.
-    last_trial: Mutex<Option<(Instant, Result<(), StoreError>)>>,
+    options: WebOptions,
+    /// Held while the store is examined, so that probes that come at once share one trial, and that a
+    /// disk that hangs keeps one examination waiting and not one for each probe.
+    last_trial: Arc<Mutex<LastTrial>>,
+}
+
+/// When it was last tried to write, and what came of it.
+type LastTrial = Option<(Instant, Result<(), StoreError>)>;
+
+/// What there is to tell of a store.
+struct Findings {
+    issue_count: Option<usize>,
+    reason: Option<String>,
+    vitals: Vitals,
 }
 
 /// What the probe answers. Times and sizes that cannot be told are `null`.
@@ -35,38 +46,33 @@ struct Report {
     uptime_seconds: u64,
     last_durable_write: Option<Timestamp>,
     snapshot_age_seconds: Option<u64>,
-    store: String,
+    store: Option<String>,
 }
 
 impl Health {
-    /// Begins to count the uptime; tries to write at most once in `trial_every`.
-    pub fn new(trial_every: Duration) -> Self {
-        Self { started: Instant::now(), trial_every, last_trial: Mutex::default() }
+    /// Begins to count the uptime.
+    pub fn new(options: WebOptions) -> Self {
+        Self { started: Instant::now(), options, last_trial: Arc::default() }
     }
 
-    /// Tells whether the store could be written to when that was last tried.
-    async fn is_writable(&self, tracker: &Tracker) -> Result<(), StoreError> {
-        let mut last = self.last_trial.lock().await;
-        if let Some((at, outcome)) = &*last
-            && at.elapsed() < self.trial_every
-        {
-            return outcome.clone();
-        }
-        let outcome = tracker.try_writing().await;
-        *last = Some((Instant::now(), outcome.clone()));
-        outcome
-    }
-
+    /// Tells how the store is, within the time that probes have.
     async fn report(&self, tracker: &Tracker) -> Report {
-        let counts = tracker.counts().await;
-        let issue_count = counts.as_ref().map(|counts| counts.total()).ok();
-        let healthy = async {
-            counts?;
-            tracker.check().await?;
-            self.is_writable(tracker).await
-        };
-        let reason = healthy.await.err().map(|error| error.to_string());
-        let vitals = tracker.vitals().await;
+        let WebOptions { trial_every, probe_within } = self.options;
+        let (last_trial, examined) = (Arc::clone(&self.last_trial), tracker.clone());
+        let found = tokio::time::timeout(probe_within, async {
+            let mut last_trial = last_trial.lock_owned().await;
+            // A task of its own, which goes on when nobody waits for it any more.
+            let task = async move { examine(&examined, &mut last_trial, trial_every).await };
+            tokio::spawn(task).await.map_err(|panic| format!("a defect of the tracker: {panic}"))
+        });
+        let hangs = |_| Err(format!("the disk did not answer within {probe_within:?}"));
+        let found = found.await.unwrap_or_else(hangs);
+        let found = found.unwrap_or_else(|reason| Findings {
+            issue_count: None,
+            reason: Some(reason),
+            vitals: Vitals::default(),
+        });
+        let Findings { issue_count, reason, vitals } = found;
         let age = |since: Timestamp| tracker.now().millis_since(since) / 1000;
         Report {
             status: if reason.is_none() { "ok" } else { "degraded" },
@@ -76,13 +82,33 @@ impl Health {
             uptime_seconds: self.started.elapsed().as_secs(),
             last_durable_write: vitals.last_write,
             snapshot_age_seconds: vitals.snapshot_written.map(age),
-            store: vitals.name,
+            store: Some(vitals.name).filter(|name| !name.is_empty()),
         }
     }
 }
 
+/// Looks at the store, and tries to write unless that was tried less than `trial_every` ago.
+async fn examine(tracker: &Tracker, last_trial: &mut LastTrial, trial_every: Duration) -> Findings {
+    let counts = tracker.counts().await;
+    let issue_count = counts.as_ref().map(|counts| counts.total()).ok();
+    let healthy = async {
+        counts?;
+        tracker.check().await?;
+        if let Some((at, outcome)) = last_trial
+            && at.elapsed() < trial_every
+        {
+            return outcome.clone();
+        }
+        let outcome = tracker.try_writing().await;
+        *last_trial = Some((Instant::now(), outcome.clone()));
+        outcome
+    };
+    let reason = healthy.await.err().map(|error| error.to_string());
+    Findings { issue_count, reason, vitals: tracker.vitals().await }
+}
+
 /// Answers 200 and `"status":"ok"` while the store can be read and could be written to when that was
-/// last tried, else 503 and `"status":"degraded"` with a `reason`.
+/// last tried, else 503 and `"status":"degraded"` with a `reason`. So it does when the disk hangs.
 pub(super) async fn probe(State(site): State<Site>) -> Response {
     let report = site.health.report(&site.tracker).await;
     let code =

@@ -30,11 +30,13 @@ pub use port_owner::port_owner;
 pub struct WebOptions {
     /// How long the outcome of a trial to write to the store is worth reporting by the health probe.
     pub trial_every: Duration,
+    /// How long the health probe waits for the disk before it says that it does not answer.
+    pub probe_within: Duration,
 }
 
 impl Default for WebOptions {
     fn default() -> Self {
-        Self { trial_every: Duration::from_secs(10) }
+        Self { trial_every: Duration::from_secs(10), probe_within: Duration::from_secs(5) }
     }
 }
 
@@ -59,7 +61,7 @@ pub fn router(tracker: Tracker, metrics: Metrics) -> Router {
 
 /// The routes. The uptime that the health probe tells begins now.
 pub fn router_with(tracker: Tracker, metrics: Metrics, options: WebOptions) -> Router {
-    let health = Arc::new(Health::new(options.trial_every));
+    let health = Arc::new(Health::new(options));
     Router::new()
         .route("/", get(pages::issues::page))
         .route("/health", get(health::probe))

@@ -106,8 +106,9 @@ async fn whichever_call_of_a_checkpoint_fails_nothing_is_lost_and_the_next_one_m
         }
     }
     let snapshot = ["create_temp", "write", "sync", "stamp_open", "is_at", "write_at", "sync_data"];
-    let journal = ["replace", "stamp_open", "sync_directory", "create_temp", "write", "sync"];
-    for calls in [&snapshot[..], &journal, &["replace", "sync_directory"]] {
+    let journal = ["replace", "stamp_open", "open_directory", "sync_directory", "create_temp"];
+    let rest = ["write", "sync", "is_at", "replace", "open_directory", "sync_directory"];
+    for calls in [&snapshot[..], &journal, &rest] {
         let found = failed.windows(calls.len()).any(|window| window == calls);
         assert!(found, "{calls:?} are not among {failed:?}");
     }
@@ -198,6 +199,49 @@ async fn an_edit_in_place_while_a_checkpoint_syncs_the_directory_is_not_hidden()
     next.apply(add(), now()).await.unwrap();
     next.close().await;
     assert_eq!(issues_in_file(directory.path())[0]["title"], "edited");
+}
+
+/// A process that cannot open the directory has no file descriptor left for a moment: that says nothing
+/// about the disk. One that could not sync it must not rely on the name of the journal.
+#[tokio::test]
+async fn a_process_that_cannot_open_the_directory_goes_on_and_one_that_cannot_sync_it_does_not() {
+    for begun_meanwhile in [false, true] {
+        for (name, goes_on) in [("open_directory", true), ("sync_directory", false)] {
+            let (directory, disk) = (directory(), Disk::new(Neglect::Nothing));
+            let store = open(directory.path(), &disk);
+            store.apply(add(), now()).await.unwrap();
+            let path = directory.path().to_owned();
+            // Another process begins a journal anew.
+            let begin = move || {
+                let other = open(&path, &Disk::new(Neglect::Nothing));
+                let runtime = tokio::runtime::Runtime::new().unwrap();
+                runtime.block_on(other.apply(add(), now())).unwrap();
+                runtime.block_on(other.close());
+            };
+            if !begun_meanwhile {
+                std::thread::spawn(begin.clone()).join().unwrap();
+            }
+            let (mut has_begun, mut has_failed) = (!begun_meanwhile, false);
+            let mortal = Arc::clone(&disk);
+            disk.hook(move |call| {
+                if call == "lock" && !std::mem::replace(&mut has_begun, true) {
+                    std::thread::spawn(begin.clone()).join().unwrap();
+                }
+                if call == name && !std::mem::replace(&mut has_failed, true) {
+                    mortal.fail_call(1);
+                }
+            });
+            let error = store.apply(add(), now()).await.unwrap_err();
+            assert_eq!(disk.failed(), Some(name));
+            let is_appended = begun_meanwhile && !goes_on;
+            assert_eq!(matches!(error, StoreError::Uncertain(_)), is_appended, "{name}: {error}");
+            let before = 2 + usize::from(is_appended);
+            assert_eq!(stored_issues(directory.path()).len(), before, "{name}");
+            let next = store.apply(add(), now()).await;
+            assert_eq!(next.is_ok(), goes_on, "{name}: {next:?}");
+            assert_eq!(store.check().await.is_ok(), goes_on, "{name}");
+        }
+    }
 }
 
 /// The kernel may have dropped what others appended and rely on, and would say nothing at a second

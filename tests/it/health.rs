@@ -26,12 +26,18 @@ const NEVER_AGAIN: Duration = Duration::from_secs(3600);
 /// Serves a store on a test's disk from this process; the runtime keeps it going.
 fn serve(directory: &Path, disk: &Arc<Disk>, trial_every: Duration) -> (Runtime, u16) {
     let runtime = Runtime::new().unwrap();
+    let options = WebOptions { trial_every, ..WebOptions::default() };
+    let port = serve_on(&runtime, directory, disk, options);
+    (runtime, port)
+}
+
+fn serve_on(runtime: &Runtime, directory: &Path, disk: &Arc<Disk>, options: WebOptions) -> u16 {
     let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
     let port = listener.local_addr().unwrap().port();
     let tracker = Tracker::new(Arc::new(open(directory, disk)));
-    let router = router_with(tracker, Metrics::new(), WebOptions { trial_every });
+    let router = router_with(tracker, Metrics::new(), options);
     runtime.spawn(async { axum::serve(listener, router).await });
-    (runtime, port)
+    port
 }
 
 fn keys(report: &Value) -> Vec<&str> {
@@ -115,6 +121,47 @@ fn a_disk_without_room_is_noticed_and_so_is_its_repair_while_reads_go_on() {
 }
 
 #[test]
+fn a_lock_that_another_process_keeps_is_told_until_it_is_given_up() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    client.add("t", "bug");
+    drop(client);
+    let disk = Disk::new(Neglect::Nothing);
+    let (_runtime, port) = serve(directory.path(), &disk, Duration::ZERO);
+    assert_eq!(get(port, "/health").status, 200);
+    let lock = fs::File::open(directory.path().join("issues.json.lock")).unwrap();
+    lock.lock().unwrap();
+    let response = get(port, "/health");
+    let report = response.json();
+    assert_eq!((response.status, &report["status"]), (503, &"degraded".into()));
+    let reason = report["reason"].as_str().unwrap();
+    assert!(reason.contains("issues.json.lock has been locked for more than 2 s"), "{reason}");
+    assert_eq!(report["issueCount"], 1);
+    lock.unlock().unwrap();
+    assert_eq!(get(port, "/health").status, 200);
+}
+
+#[test]
+fn a_disk_that_hangs_is_told_to_all_probes_and_keeps_one_thread_only() {
+    let (directory, disk) = (directory(), Disk::new(Neglect::Nothing));
+    let runtime = Runtime::new().unwrap();
+    let probe_within = Duration::from_millis(200);
+    let options = WebOptions { trial_every: Duration::ZERO, probe_within };
+    let port = serve_on(&runtime, directory.path(), &disk, options);
+    let pause = disk.pause_at(&["try_write"]);
+    let probes: Vec<_> = (0..3).map(|_| thread::spawn(move || get(port, "/health"))).collect();
+    runtime.block_on(pause.reached());
+    for response in probes.into_iter().map(|probe| probe.join().unwrap()) {
+        let report = response.json();
+        assert_eq!((response.status, &report["status"]), (503, &"degraded".into()));
+        assert_eq!(report["reason"], "the disk did not answer within 200ms");
+    }
+    assert_eq!(disk.count_of("try_write"), 0);
+    runtime.block_on(pause.end());
+    while get(port, "/health").status != 200 {}
+}
+
+#[test]
 fn probes_share_a_trial_and_the_files_are_looked_at_each_time() {
     let (directory, disk) = (directory(), Disk::new(Neglect::Nothing));
     let (runtime, port) = serve(directory.path(), &disk, NEVER_AGAIN);
@@ -137,6 +184,7 @@ fn probes_share_a_trial_and_the_files_are_looked_at_each_time() {
 fn whichever_call_of_a_trial_fails_it_is_told_and_nothing_is_left_behind() {
     let (directory, disk) = (directory(), Disk::new(Neglect::Nothing));
     let (store, runtime) = (open(directory.path(), &disk), Runtime::new().unwrap());
+    fs::write(directory.path().join("issues.json.lock"), "").unwrap();
     let mut failed = Vec::new();
     for call in 1.. {
         disk.fail_call(call);
@@ -149,6 +197,6 @@ fn whichever_call_of_a_trial_fails_it_is_told_and_nothing_is_left_behind() {
         let text = outcome.unwrap_err().to_string();
         assert!(text.contains("no space left"), "{name}: {text}");
     }
-    assert_eq!(failed, ["resolve", "open", "open", "try_write"]);
-    assert!(names(directory.path()).is_empty());
+    assert_eq!(failed, ["resolve", "open", "open", "claim", "try_write"]);
+    assert_eq!(names(directory.path()), ["issues.json.lock"]);
 }

@@ -154,6 +154,10 @@ fn what_an_agent_did_over_stdio_shows_in_the_meters_of_its_process() {
         meters.samples.keys().filter(|series| series.starts_with("ait_operations_total"));
     assert_eq!(operations.count(), 6, "{meters:#?}");
     assert_eq!(meters.value("ait_operation_duration_seconds_count{tool=\"add_issue\"}"), 2.0);
+    // What reached no tool took no time.
+    let timed = |tool| format!("ait_operation_duration_seconds_count{{tool=\"{tool}\"}}");
+    assert!(!meters.samples.contains_key(&timed("unknown")));
+    assert!(!meters.samples.contains_key(&timed("list_issues")));
     assert!(meters.value("ait_operation_duration_seconds_sum{tool=\"add_issue\"}") > 0.0);
     for (status, count) in [("created", 1.0), ("in_progress", 1.0), ("closed", 0.0)] {
         assert_eq!(meters.value(&format!("ait_issues{{status=\"{status}\"}}")), count);
@@ -196,4 +200,24 @@ fn sessions_are_counted() {
     assert_eq!(meters.value("ait_http_sessions"), 4.0);
     assert_eq!(meters.value("ait_http_sessions_opened_total"), 3.0);
     assert_eq!(meters.value("ait_http_sessions_resumed_total"), 1.0);
+}
+
+#[test]
+fn calls_count_as_in_progress_until_they_end_however_they_end() {
+    let metrics = Metrics::new();
+    let in_progress = || {
+        let text = metrics.text(None, &Vitals::default()).unwrap();
+        Exposition::parse(&text).value("ait_operations_in_progress")
+    };
+    let (one, two) = (metrics.begin(), metrics.begin());
+    assert_eq!(in_progress(), 2.0);
+    drop(one);
+    assert_eq!(in_progress(), 1.0);
+    std::thread::spawn(move || {
+        let _call = two;
+        panic!("on purpose");
+    })
+    .join()
+    .unwrap_err();
+    assert_eq!(in_progress(), 0.0);
 }

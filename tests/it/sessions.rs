@@ -91,6 +91,38 @@ async fn lines_that_are_anything_else_are_passed_over_and_spoil_nothing() {
     }
 }
 
+/// Asked about between any two changes of the file, whoever made them and however.
+#[tokio::test]
+async fn what_is_appended_is_learnt_and_what_is_replaced_is_forgotten() {
+    let (directory, disk) = (directory(), Disk::new(Neglect::Nothing));
+    let (store, other) =
+        (open(directory.path(), &disk), open(directory.path(), &Disk::beside(&disk)));
+    let hash = |session: &str| format!("{:016x}", xxhash_rust::xxh3::xxh3_64(session.as_bytes()));
+    let path = file(directory.path());
+    let append = |text: &str| {
+        use std::io::Write;
+        fs::File::options().append(true).open(&path).unwrap().write_all(text.as_bytes()).unwrap();
+    };
+    for session in ["one", "two", "three"] {
+        assert!(!is_ended(&store, session).await);
+        other.end_session(session.to_owned()).await.unwrap();
+        assert!(is_ended(&store, session).await);
+    }
+    let (begin, rest) = (&hash("four")[..5], &hash("four")[5..]);
+    for (text, ended) in [(begin, false), (rest, true), ("\n", true), ("odd\n", true)] {
+        append(text);
+        assert_eq!(is_ended(&store, "four").await, ended, "{text}");
+    }
+    assert!(is_ended(&store, "one").await && is_ended(&store, "three").await);
+    assert_eq!(disk.count_of("read"), 0);
+    // Written in place: longer, and with other lines.
+    let new = format!("{}{}\n", filler(10 * LINE_BYTES), hash("five"));
+    fs::write(&path, new).unwrap();
+    assert!(is_ended(&store, "five").await && !is_ended(&store, "one").await);
+    fs::write(&path, "").unwrap();
+    assert!(!is_ended(&store, "five").await);
+}
+
 #[tokio::test]
 async fn a_file_that_has_grown_too_large_keeps_its_newest_half() {
     let directory = directory();

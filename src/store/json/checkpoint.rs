@@ -22,7 +22,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::format::{self, Document};
 use super::frame::Hex128;
-use super::fs::{FileSystem, OpenFile, directory_of};
+use super::fs::{FileSystem, OpenFile, sync_name};
 use super::journal::{self, Content, Header};
 use super::session::{Interrupted, Session, refused};
 use super::view::{Journal, Place, Snapshot, View};
@@ -54,7 +54,7 @@ pub(super) fn checkpoint(session: &Session<'_>, view: &View) -> Result<View, Int
         _ => failed(source),
     })?;
     let stamp = fs.stamp_open(&file).map_err(failed)?;
-    fs.sync_directory(directory_of(&place.snapshot)).map_err(failed)?;
+    sync_name(fs, &place.snapshot).map_err(failed)?;
     if !stamp.same_content(&written) {
         // Somebody wrote into the new file already: the next look finds out what.
         return Err(Interrupted::Overtaken);
@@ -71,7 +71,7 @@ pub(super) fn make_base_durable(session: &Session<'_>) -> Result<(), Interrupted
     if let Some(open) = fs.open(path).map_err(failed)? {
         fs.sync_data(&open.file).map_err(failed)?;
     }
-    fs.sync_directory(directory_of(path)).map_err(failed)
+    sync_name(fs, path).map_err(failed)
 }
 
 /// Begins a journal that follows `issues.json` as it was found, which contains all changes; `took` is
@@ -102,7 +102,7 @@ pub(super) fn begin_journal(
         io::ErrorKind::AlreadyExists => Interrupted::Overtaken,
         _ => failed(source),
     })?;
-    fs.sync_directory(directory_of(path)).map_err(failed)?;
+    sync_name(fs, path).map_err(failed)?;
     let journal = Journal::found(OpenFile { file, is_writable: true }, header, bytes.len() as u64);
     journal.adopt();
     let mut view = view.clone();
@@ -134,7 +134,7 @@ fn announce(session: &Session<'_>, view: &View, content: Content) -> Result<(), 
 /// Makes a journal durable. Where that fails, the kernel may have dropped what others appended and
 /// rely on, and another sync would not tell: nothing is tried on this file again.
 pub(super) fn sync_journal(session: &Session<'_>, journal: &Journal) -> Result<(), Interrupted> {
-    let synced = session.replica.sync(journal);
+    let synced = session.replica.sync(journal, None);
     let failed = |source| StoreError::NotSaved(failed_sync(&session.place, &source));
     synced.map_err(|source| Interrupted::Hopeless(failed(source)))
 }

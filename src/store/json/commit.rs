@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::checkpoint::{self, failed_sync};
-use super::fs::directory_of;
+use super::fs::{Directory, directory_of};
 use super::journal;
 use super::replica::{Expectation, Replica};
 use super::schedule::Unsaved;
@@ -54,6 +54,8 @@ struct Appended<'a> {
     before: Arc<View>,
     after: View,
     journal: Arc<Journal>,
+    /// To be synced too, for a journal that was begun between the look and the lock.
+    names: Option<Directory>,
     /// Dropped when all is published, or nothing ever will be.
     expectation: Expectation<'a>,
 }
@@ -193,10 +195,8 @@ impl Committer {
         if !journal.open.is_writable {
             return Ok(());
         }
-        let fs = &self.replica.fs;
-        let synced = self.replica.sync(journal);
-        let synced = synced.and_then(|()| fs.sync_directory(directory_of(&view.place.journal)));
-        if let Err(source) = synced {
+        let names = self.names_for(journal, &view.place)?;
+        if let Err(source) = self.replica.sync(journal, names.as_ref()) {
             // As for every sync of the journal, see `checkpoint::sync_journal`.
             return Err(self.give_up(StoreError::NotSaved(failed_sync(&view.place, &source))));
         }
@@ -205,15 +205,21 @@ impl Committer {
         Ok(())
     }
 
-    fn make_durable(&mut self, appended: Appended<'_>) -> Result<(), StoreError> {
-        let Appended { place, before, after, journal, .. } = &appended;
-        let fs = &self.replica.fs;
-        let mut synced = self.replica.sync(journal);
-        if !journal.is_adopted() {
-            // It was begun between the look and the lock.
-            synced = synced.and_then(|()| fs.sync_directory(directory_of(&place.journal)));
+    /// The directory to sync with a journal whose name this process has not made durable yet. Opened
+    /// before anything is synced or appended, so that a process without a file descriptor to spare
+    /// changes nothing and may try again.
+    fn names_for(&self, journal: &Journal, place: &Place) -> Result<Option<Directory>, StoreError> {
+        if journal.is_adopted() {
+            return Ok(None);
         }
-        if let Err(source) = synced {
+        let directory = directory_of(&place.journal);
+        let names = self.replica.fs.open_directory(directory);
+        names.map(Some).map_err(|source| refused(directory, &source))
+    }
+
+    fn make_durable(&mut self, appended: Appended<'_>) -> Result<(), StoreError> {
+        let Appended { place, before, after, journal, names, .. } = &appended;
+        if let Err(source) = self.replica.sync(journal, names.as_ref()) {
             let text = failed_sync(place, &source);
             self.give_up(StoreError::NotSaved(text.clone()));
             return Err(StoreError::Uncertain(text));
@@ -234,7 +240,7 @@ impl Committer {
     /// Makes sure that what was appended is part of what others read: the journal is at its path, or
     /// what took its place contains the changes.
     fn still_counts(&self, appended: Appended<'_>) -> Result<(), StoreError> {
-        let Appended { place, before, after, journal, expectation } = appended;
+        let Appended { place, before, after, journal, expectation, .. } = appended;
         drop(expectation);
         let fs = &self.replica.fs;
         if fs.is_at(&journal.open.file, &place.journal).is_ok_and(|is_at| is_at) {
@@ -285,6 +291,7 @@ impl Committer {
         let (epoch, durable) = (journal.epoch(), journal.durable());
         let frames = journal::batch(epoch, view.end, view.seq + 1, durable, &events);
         after.end += frames.len() as u64;
+        let names = self.names_for(&journal, &session.place)?;
         let expectation = replica.expect(&journal, view.end, after.end);
         if let Err(source) = replica.fs.write_at(file, view.end, &frames) {
             let path = &session.place.journal;
@@ -297,7 +304,8 @@ impl Committer {
             return Err(StoreError::Uncertain(text));
         }
         let place = session.place.clone();
-        Ok((Some(Appended { place, before: view, after, journal, expectation }), outcomes))
+        let appended = Appended { place, before: view, after, journal, names, expectation };
+        Ok((Some(appended), outcomes))
     }
 }
 

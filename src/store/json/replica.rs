@@ -15,9 +15,10 @@ use std::time::{Duration, Instant};
 use prometheus_client::metrics::histogram::Histogram;
 
 use super::frame::Hex128;
-use super::fs::{FileSystem, Stamp, Unresolved};
+use super::fs::{Directory, FileSystem, Stamp, Unresolved};
 use super::journal::{self, Rest};
 use super::load::{self, LoadError, unreadable};
+use super::probe::LastSync;
 use super::view::{Journal, Place, Standing, View};
 use crate::store::DURATION_BUCKETS_S;
 
@@ -46,6 +47,8 @@ pub(super) struct Replica {
     pub fs: Arc<dyn FileSystem>,
     /// How long the syncs of the journal took, in seconds.
     pub syncs: Histogram,
+    /// How the last of them ended.
+    pub last_sync: Mutex<LastSync>,
     /// Held for moments, never while the disk is waited for.
     published: Mutex<Option<Arc<View>>>,
     /// Held while a newer state is read, so that callers who need the same one read it once. Holds
@@ -68,7 +71,8 @@ impl Replica {
     pub fn new(path: PathBuf, fs: Arc<dyn FileSystem>, second_look_after: Duration) -> Self {
         let (published, catching_up) = (Mutex::default(), Mutex::default());
         let (pending, syncs) = (Mutex::default(), Histogram::new(DURATION_BUCKETS_S));
-        Self { path, fs, syncs, published, catching_up, pending, second_look_after }
+        let last_sync = Mutex::default();
+        Self { path, fs, syncs, last_sync, published, catching_up, pending, second_look_after }
     }
 
     /// The file as it was given.
@@ -164,11 +168,14 @@ impl Replica {
         self.keep_up(place, Writer)
     }
 
-    /// Makes durable what was appended to a journal, and measures how long that takes.
-    pub fn sync(&self, journal: &Journal) -> io::Result<()> {
+    /// Makes durable what was appended to a journal and, with the directory, its name; measures how long
+    /// that takes.
+    pub fn sync(&self, journal: &Journal, names: Option<&Directory>) -> io::Result<()> {
         let begun = Instant::now();
         let synced = self.fs.sync_data(&journal.open.file);
+        let synced = synced.and_then(|()| names.map_or(Ok(()), |it| self.fs.sync_directory(it)));
         self.syncs.observe(begun.elapsed().as_secs_f64());
+        lock(&self.last_sync).note(synced.is_ok(), self.fs.now());
         synced
     }
 
@@ -349,7 +356,7 @@ fn continues(begun: &Journal, ended: &Journal, view: &View) -> bool {
     header.follows == Some(ended.epoch()) && !header.edited && header.base_seq == view.seq
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Only whole values are put behind these mutexes, so a panic elsewhere cannot spoil them.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 use chrono::{DateTime, Utc};
 
 use super::checkpoint;
-use super::fs::{FileSystem, Lock, directory_of};
+use super::fs::{FileSystem, Lock, sync_name};
 use super::journal::{self, Rest};
 use super::load;
 use super::replica::Replica;
@@ -164,7 +164,7 @@ impl<'a> Session<'a> {
         fs.write(&mut temp, &torn).map_err(failed)?;
         fs.sync(&temp).map_err(failed)?;
         fs.replace(temp, &kept).map_err(failed)?;
-        fs.sync_directory(directory_of(path)).map_err(failed)?;
+        sync_name(fs, path).map_err(failed)?;
         fs.truncate(&journal.open.file, view.end).map_err(failed)?;
         checkpoint::sync_journal(self, journal)?;
         tracing::warn!(

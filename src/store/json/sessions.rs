@@ -22,6 +22,8 @@ use crate::store::StoreError;
 
 /// A larger file is cut in half.
 const MAX_BYTES: usize = 1024 * 1024;
+/// The length of a line with its line feed.
+const LINE_BYTES: usize = 17;
 /// How often a line is appended anew because the file was replaced meanwhile.
 const MAX_TRIES: usize = 5;
 
@@ -52,32 +54,74 @@ pub(super) fn end(replica: &Replica, session: &str) -> Result<(), StoreError> {
 
 /// What the file held when it was last read; requests ask about sessions all the time.
 #[derive(Debug, Default)]
-pub(super) struct Known(Mutex<Option<(Stamp, HashSet<Vec<u8>>)>>);
+pub(super) struct Known(Mutex<Option<Lines>>);
+
+/// The lines of a file.
+#[derive(Debug)]
+struct Lines {
+    stamp: Stamp,
+    hashes: HashSet<u64>,
+    /// Where the last whole line ends, and what stands before that.
+    end: u64,
+    mark: Vec<u8>,
+}
 
 impl Known {
     /// Tells whether a session was ended, as far as that is still remembered.
     pub fn is_ended(&self, replica: &Replica, session: &str) -> Result<bool, StoreError> {
         let (fs, path) = (&*replica.fs, replica.place()?.sessions);
-        let line = line_of(session).into_bytes();
+        let hash = xxh3_64(session.as_bytes());
         let failed = |source| unreadable(&path, source);
         let Some(stamp) = fs.stamp(&path).map_err(failed)? else {
             return Ok(false);
         };
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((of, lines)) = &*known
-            && *of == stamp
-        {
-            return Ok(lines.contains(&line));
+        if let Some(lines) = known.as_ref().filter(|lines| lines.stamp == stamp) {
+            return Ok(lines.hashes.contains(&hash));
         }
-        let Some(contents) = fs.read(&path).map_err(failed)? else {
+        let Some(lines) = Lines::read(fs, &path, known.take()).map_err(failed)? else {
             return Ok(false);
         };
-        let lines = contents.bytes.split(|byte| *byte == b'\n');
-        let lines: HashSet<_> = lines.map(<[u8]>::to_vec).collect();
-        let is_ended = lines.contains(&line);
-        *known = Some((contents.stamp, lines));
-        Ok(is_ended)
+        Ok(known.insert(lines).hashes.contains(&hash))
     }
+}
+
+impl Lines {
+    /// Reads a file, or only what was appended to it since it was read before; `None` when there is no
+    /// file.
+    fn read(fs: &dyn FileSystem, path: &Path, before: Option<Self>) -> io::Result<Option<Self>> {
+        let Some(open) = fs.open(path)? else { return Ok(None) };
+        // Looked at before it is read, so that what is appended meanwhile is read again.
+        let stamp = fs.stamp_open(&open.file)?;
+        if let Some(before) = before.filter(|before| stamp.has_grown(&before.stamp)) {
+            let bytes = fs.read_at(&open.file, before.end - before.mark.len() as u64)?;
+            // Another file may have got the number of one that is gone.
+            if let Some(rest) = bytes.strip_prefix(&before.mark[..]) {
+                return Ok(Some(Self { stamp, ..before }.with(rest)));
+            }
+        }
+        let (hashes, mark) = (HashSet::new(), Vec::new());
+        let bytes = fs.read_at(&open.file, 0)?;
+        Ok(Some(Self { stamp, hashes, end: 0, mark }.with(&bytes)))
+    }
+
+    fn with(mut self, bytes: &[u8]) -> Self {
+        self.hashes.extend(bytes.split(|byte| *byte == b'\n').filter_map(hash_in));
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        self.end += whole as u64;
+        if whole > 0 {
+            self.mark = bytes[whole.saturating_sub(LINE_BYTES)..whole].to_vec();
+        }
+        self
+    }
+}
+
+/// The hash in a line; `None` when it is anything else.
+fn hash_in(line: &[u8]) -> Option<u64> {
+    let is_hash = line.len() == LINE_BYTES - 1
+        && line.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let text = str::from_utf8(line).ok().filter(|_| is_hash)?;
+    u64::from_str_radix(text, 16).ok()
 }
 
 fn line_of(session: &str) -> String {

@@ -9,14 +9,15 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use agent_issue_tracker::store::json::fs::{
-    Contents, FileSystem, Lock, OpenFile, RealFileSystem, Stamp, Unresolved,
+    Contents, Directory, FileSystem, Lock, OpenFile, RealFileSystem, Stamp, Unresolved,
 };
 use tempfile::NamedTempFile;
 
+use super::pause::Pause;
 use super::power::{FileId, Step};
 
 /// A duty that a disk neglects on purpose, so that a test can show that it would be noticed.
@@ -72,29 +73,6 @@ pub struct Disk {
     pub is_full: AtomicBool,
 }
 
-/// A process that waits at a call.
-pub struct Pause {
-    reached: Arc<Barrier>,
-    end: Arc<Barrier>,
-}
-
-impl Pause {
-    /// Waits until the process has come to the call.
-    pub async fn reached(&self) {
-        meet(&self.reached).await;
-    }
-
-    /// Lets it go on.
-    pub async fn end(self) {
-        meet(&self.end).await;
-    }
-}
-
-async fn meet(barrier: &Arc<Barrier>) {
-    let barrier = Arc::clone(barrier);
-    tokio::task::spawn_blocking(move || barrier.wait()).await.unwrap();
-}
-
 impl Disk {
     pub fn new(neglect: Neglect) -> Arc<Self> {
         Arc::new(Self { neglect, last_call: usize::MAX.into(), ..Self::default() })
@@ -137,14 +115,13 @@ impl Disk {
 
     /// Lets the process wait at the first of these calls.
     pub fn pause_at(&self, calls: &'static [&'static str]) -> Pause {
-        let pause = Pause { reached: Arc::new(Barrier::new(2)), end: Arc::new(Barrier::new(2)) };
-        let mut barriers = Some((Arc::clone(&pause.reached), Arc::clone(&pause.end)));
+        let pause = Pause::default();
+        let mut waits = Some(pause.clone());
         self.hook(move |call| {
             if calls.contains(&call)
-                && let Some((reached, end)) = barriers.take()
+                && let Some(pause) = waits.take()
             {
-                reached.wait();
-                end.wait();
+                pause.wait();
             }
         });
         pause
@@ -306,7 +283,12 @@ impl FileSystem for Disk {
         RealFileSystem.stamp_open(file)
     }
 
-    fn sync_directory(&self, _directory: &Path) -> io::Result<()> {
+    fn open_directory(&self, directory: &Path) -> io::Result<Directory> {
+        self.call("open_directory")?;
+        RealFileSystem.open_directory(directory)
+    }
+
+    fn sync_directory(&self, _directory: &Directory) -> io::Result<()> {
         self.call("sync_directory")?;
         if self.neglect != Neglect::SyncDirectory {
             self.note(Step::SyncedDirectory);

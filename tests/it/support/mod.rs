@@ -4,6 +4,7 @@ pub mod commands;
 pub mod disk;
 pub mod files;
 pub mod http;
+pub mod pause;
 pub mod power;
 pub mod stores;
 

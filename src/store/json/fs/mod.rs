@@ -35,6 +35,12 @@ impl Stamp {
         (self.length_bytes, self.modified_ns) == (earlier.length_bytes, earlier.modified_ns)
     }
 
+    /// Tells whether this is the same file as before, and longer.
+    pub fn has_grown(&self, earlier: &Self) -> bool {
+        let same = (self.device, self.inode) == (earlier.device, earlier.inode);
+        same && self.length_bytes > earlier.length_bytes
+    }
+
     /// When the file last changed, in content or name.
     pub fn changed(&self) -> SystemTime {
         let since_1970 = self.changed_ns.max(self.modified_ns);
@@ -92,6 +98,15 @@ pub struct OpenFile {
 pub struct Lock {
     /// The lock file.
     pub file: File,
+}
+
+/// A directory that is open, so that its names can be made durable. Opened beforehand, since a process
+/// that has no file descriptor left cannot tell whether a name is durable, and has lost nothing yet.
+#[derive(Debug)]
+pub struct Directory {
+    /// Where directories cannot be opened as files, renames are durable by themselves.
+    #[cfg(unix)]
+    file: File,
 }
 
 /// Why a path leads to no place for a file.
@@ -191,12 +206,19 @@ pub trait FileSystem: Send + Sync {
     /// The system cannot tell.
     fn stamp_open(&self, file: &File) -> io::Result<Stamp>;
 
+    /// Opens a directory to make its names durable.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be opened, which says nothing about its names.
+    fn open_directory(&self, directory: &Path) -> io::Result<Directory>;
+
     /// Makes the names in a directory durable.
     ///
     /// # Errors
     ///
     /// The system cannot promise that they are.
-    fn sync_directory(&self, directory: &Path) -> io::Result<()>;
+    fn sync_directory(&self, directory: &Directory) -> io::Result<()>;
 
     /// Removes the temporary files of `target` that dead processes left. Only to be called under its
     /// lock, when no living process has one.
@@ -269,6 +291,15 @@ pub trait FileSystem: Send + Sync {
 
     /// The time, to compare with that of files, and for the names of those that are kept for people.
     fn now(&self) -> SystemTime;
+}
+
+/// Makes the name of a file durable.
+///
+/// # Errors
+///
+/// Its directory cannot be opened, or the system cannot promise that the name is durable.
+pub fn sync_name(fs: &dyn FileSystem, path: &Path) -> io::Result<()> {
+    fs.sync_directory(&fs.open_directory(directory_of(path))?)
 }
 
 /// The directory that a file is in; the working directory for a bare name.

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use tempfile::NamedTempFile;
 use uuid::Uuid;
 
-use super::{Contents, FileSystem, Lock, OpenFile, Stamp, Unresolved, directory_of};
+use super::{Contents, Directory, FileSystem, Lock, OpenFile, Stamp, Unresolved, directory_of};
 
 /// The file system of the machine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -138,10 +138,16 @@ impl FileSystem for RealFileSystem {
         Ok(Stamp::of(&file.metadata()?))
     }
 
-    fn sync_directory(&self, directory: &Path) -> io::Result<()> {
-        // Elsewhere directories cannot be opened as files, and renames are durable by themselves.
+    fn open_directory(&self, directory: &Path) -> io::Result<Directory> {
         #[cfg(unix)]
-        File::open(directory)?.sync_all()?;
+        return Ok(Directory { file: File::open(directory)? });
+        #[cfg(not(unix))]
+        fs::metadata(directory).map(|_| Directory {})
+    }
+
+    fn sync_directory(&self, directory: &Directory) -> io::Result<()> {
+        #[cfg(unix)]
+        directory.file.sync_all()?;
         #[cfg(not(unix))]
         let _ = directory;
         Ok(())
