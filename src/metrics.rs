@@ -134,18 +134,6 @@ impl Metrics {
         }))
     }
 
-    /// Takes note of a call of a tool that is being worked on until what this gives is dropped.
-    pub fn begin(&self) -> InProgress {
-        self.0.in_progress.inc();
-        InProgress(self.0.in_progress.clone())
-    }
-
-    /// Takes note of a call that reached no tool, and so took no time.
-    pub fn refused(&self, tool: &'static str) {
-        let labels = [("tool", tool), ("outcome", Outcome::Refused.label())];
-        self.0.operations.get_or_create(&labels).inc();
-    }
-
     /// Takes note of a call of a tool that has ended.
     pub fn operation(&self, tool: &'static str, outcome: Outcome, elapsed: Duration) {
         let labels = [("tool", tool), ("outcome", outcome.label())];
@@ -193,15 +181,6 @@ impl Metrics {
         encode_registry(&mut text, &of_store(counts, vitals))?;
         encode_eof(&mut text)?;
         Ok(text)
-    }
-}
-
-/// A call of a tool that is being worked on.
-pub struct InProgress(Gauge);
-
-impl Drop for InProgress {
-    fn drop(&mut self) {
-        self.0.dec();
     }
 }
 
