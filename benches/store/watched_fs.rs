@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use agent_issue_tracker::store::json::fs::{
-    Contents, FileSystem, Lock, OpenFile, RealFileSystem, Stamp, Unresolved,
+    Contents, Directory, FileSystem, Lock, OpenFile, RealFileSystem, Stamp, Unresolved,
 };
 use tempfile::NamedTempFile;
 
@@ -55,7 +55,11 @@ impl FileSystem for WatchedFs {
         RealFileSystem.place(temp, target)
     }
 
-    fn sync_directory(&self, directory: &Path) -> io::Result<()> {
+    fn open_directory(&self, directory: &Path) -> io::Result<Directory> {
+        RealFileSystem.open_directory(directory)
+    }
+
+    fn sync_directory(&self, directory: &Directory) -> io::Result<()> {
         RealFileSystem.sync_directory(directory)?;
         let step = |missing: usize| missing.checked_sub(1);
         let before = self.missing.fetch_update(Ordering::Relaxed, Ordering::Relaxed, step);
