@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
-use std::{env, io};
+use std::{env, io, mem};
 
 use anyhow::{Context, Result};
 use futures::FutureExt;
@@ -12,7 +12,8 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::Config;
+use crate::cli::{self, Output, QueueCommand};
+use crate::config::{Config, Location};
 use crate::http::{self, Limits, guarded};
 use crate::mcp::http::{Ending, HttpOptions};
 use crate::mcp::{self, McpServer};
@@ -45,6 +46,23 @@ pub async fn run(config: Config) -> Result<()> {
     let http_only = config.serve_only || io::stdin().is_terminal();
     let app = App { config, tracker, metrics };
     if http_only { app.serve_http(shutdown).await } else { app.serve_agent(shutdown).await }
+}
+
+/// Runs one command on the store, and leaves that as tidy as the time allows.
+///
+/// # Errors
+///
+/// What kept the command from being done.
+pub async fn run_command(command: &QueueCommand, location: &Location) -> Result<cli::Ending> {
+    let tracker = Tracker::new(Arc::new(JsonStore::new(&location.path)));
+    let mut output = Output::stdout();
+    let ended = cli::run(command, &tracker, &mut output).await;
+    // Also after a failure: what was written before it is an answer.
+    let flushed = output.flush();
+    tracker.close().await;
+    // The process ends: giving back what many issues occupy, one by one, would only take time.
+    mem::forget(tracker);
+    ended.and_then(|ending| flushed.map(|()| ending))
 }
 
 /// What both faces need. Clones share it.

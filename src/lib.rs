@@ -1,6 +1,7 @@
 //! One shared issue queue for a team of coding agents.
 //!
-//! Agents reach it through an MCP server, people through a web page; both stand over one store.
+//! Agents reach it through an MCP server, people through a web page and a command line; all stand over
+//! one store.
 //!
 //! # The map
 //!
@@ -14,7 +15,8 @@
 //! | [`tracker`] | the use cases, one method for each operation; the clock and the ids |
 //! | [`metrics`] | what this process counts and measures, as Prometheus reads it |
 //! | [`http`] | the HTTP server: connections, limits, who may ask |
-//! | [`mcp`], [`web`] | the two faces: tools for agents, pages for people |
+//! | `span` | spans of time in words |
+//! | [`mcp`], [`web`], [`cli`] | the three faces: tools for agents, pages for people, commands for people and scripts |
 //! | [`config`] | what the user asked for |
 //! | [`log`] | what goes to stderr |
 //! | [`app`] | wiring, and the order of shutting down; the only place that names concrete stores |
@@ -26,9 +28,10 @@
 //!   and applies it. No other code changes an issue.
 //! * An operation is answered after its change is on disk, never before.
 //! * Nothing that could not be read is ever overwritten.
-//! * stdout belongs to the protocol; what there is to say to people goes to stderr.
+//! * stdout belongs to the protocol, or to the answer of a command; everything else goes to stderr.
 
 pub mod app;
+pub mod cli;
 pub mod config;
 pub mod domain;
 pub mod http;
@@ -36,6 +39,7 @@ mod json_text;
 pub mod log;
 pub mod mcp;
 pub mod metrics;
+mod span;
 pub mod store;
 pub mod tracker;
 pub mod web;

@@ -27,7 +27,7 @@ fn list_latest(bencher: Bencher, size: usize) {
 fn list(bencher: Bencher, size: usize, order: Order) {
     let fixture = Fixture::new(size);
     let query = Query { order, take: PAGE, ..Query::default() };
-    bencher.bench_local(|| fixture.runtime.block_on(fixture.tracker.list_issues(query)));
+    bencher.bench_local(|| fixture.runtime.block_on(fixture.tracker.list_issues(query.clone())));
 }
 
 #[divan::bench(args = SIZES, max_time = 1)]

@@ -120,8 +120,11 @@ fn waits(text: &mut String) {
 fn reads(text: &mut String) {
     const ROUNDS: usize = 1_000;
     let fixture = Fixture::new(LARGE);
-    let query = Query { take: PAGE, ..Query::default() };
-    let list = || fixture.runtime.block_on(fixture.tracker.list_issues(query)).expect("a page");
+    let query = &Query { take: PAGE, ..Query::default() };
+    let list = || {
+        let listed = fixture.tracker.list_issues(query.clone());
+        fixture.runtime.block_on(listed).expect("a page")
+    };
     let list = sorted((0..ROUNDS).map(|_| timed(list)));
     let bytes = std::fs::read(fixture::issues_json(LARGE)).expect("a file that can be read");
     let issues = format::parse(&bytes).expect("a valid file").issues;

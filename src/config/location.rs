@@ -12,8 +12,11 @@
 //! A repository is recognized by its files, as gitrepository-layout(5) describes them, so that
 //! `git` itself need not be installed.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use super::{Arguments, set};
 
 const FILE_NAME: &str = "issues.json";
 
@@ -27,16 +30,32 @@ pub struct Location {
 }
 
 impl Location {
-    pub(super) fn named(working_directory: &Path, file: &Path, by: &str) -> Self {
+    /// The store that the command line names, or else the environment, or else the one of the place
+    /// where the program was started.
+    ///
+    /// `environment` gives the value of a variable; one that is empty counts as not set.
+    pub fn new(
+        arguments: &Arguments,
+        environment: impl Fn(&str) -> Option<OsString>,
+        working_directory: &Path,
+    ) -> Self {
+        match (&arguments.file, set(environment("ISSUES_FILE"))) {
+            (Some(file), _) => Self::named(working_directory, file, "--file"),
+            (None, Some(file)) => Self::named(working_directory, Path::new(&file), "ISSUES_FILE"),
+            (None, None) => Self::found_from(working_directory),
+        }
+    }
+
+    fn named(working_directory: &Path, file: &Path, by: &str) -> Self {
         Self { path: working_directory.join(file), reason: format!("named by {by}") }
     }
 
-    pub(super) fn found_from(working_directory: &Path) -> Self {
+    fn found_from(working_directory: &Path) -> Self {
         let Some(repository) = Repository::around(working_directory) else {
-            return Self::new(working_directory, "outside a repository: the working directory");
+            return Self::inside(working_directory, "outside a repository: the working directory");
         };
         if let Some(reason) = repository.shared {
-            return Self::new(&repository.root, reason);
+            return Self::inside(&repository.root, reason);
         }
         let inside = working_directory
             .ancestors()
@@ -48,13 +67,13 @@ impl Location {
                 } else {
                     "the nearest one up to the repository's root"
                 };
-                return Self::new(directory, reason);
+                return Self::inside(directory, reason);
             }
         }
-        Self::new(&repository.root, "the repository's root")
+        Self::inside(&repository.root, "the repository's root")
     }
 
-    fn new(directory: &Path, reason: &str) -> Self {
+    fn inside(directory: &Path, reason: &str) -> Self {
         Self { path: directory.join(FILE_NAME), reason: reason.to_owned() }
     }
 }

@@ -8,8 +8,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
+use colorchoice_clap::Color;
 
+use crate::cli::QueueCommand;
 use crate::http::{Access, AllowedHost, AllowedOrigin, BadHost, BadOrigin};
 
 pub use location::Location;
@@ -26,16 +28,26 @@ pub const DEFAULT_PORT: u16 = 3000;
     long_about = "One shared issue queue for a team of coding agents.\n\n\
         Without a command, ait speaks MCP on stdin and stdout, which is how coding agents start it, \
         and over HTTP at /mcp, and shows the queue on a web page. Started in a terminal it serves HTTP \
-        alone and says how to connect an agent.",
-    after_help = "Environment:\n  \
+        alone and says how to connect an agent.\n\n\
+        The commands do what the agents' tools do, for people and scripts. They work beside whatever \
+        else uses the store.",
+    after_help = "Exit codes of the commands:\n  \
+        0  done\n  \
+        1  refused, not found, or nothing to do\n  \
+        2  wrong usage\n\n\
+        Environment:\n  \
         ISSUES_FILE       the store, unless --file is given\n  \
+        AIT_AGENT         who acts, unless --agent is given\n  \
         PORT              the port of the page, unless --port is given\n  \
         AIT_ALLOW_HOST    more hosts, separated by commas\n  \
         AIT_ALLOW_ORIGIN  more origins, separated by commas\n  \
+        NO_COLOR          no colours\n  \
         RUST_LOG          what is logged on stderr [default: info]\n\n\
         Examples:\n  \
         ait                               in a terminal: the page on http://localhost:3000\n  \
         ait serve --port 8080             HTTP alone, for a service manager or a container\n  \
+        ait add 'Login fails' -c bug      file an issue\n  \
+        ait list                          what is open\n  \
         claude mcp add issues -- ait      connect Claude Code, which starts ait itself\n  \
         claude mcp add --transport http issues http://localhost:3000/mcp\n                                    \
         connect Claude Code to the ait that runs"
@@ -45,31 +57,46 @@ pub struct Arguments {
     #[arg(long, value_name = "PATH", global = true)]
     pub file: Option<PathBuf>,
 
-    /// The port of the web page and of /mcp on 127.0.0.1; 0 takes a free one [default: 3000]
-    #[arg(long, value_name = "PORT", global = true)]
-    pub port: Option<u16>,
+    /// When to use colours
+    #[command(flatten)]
+    pub color: Color,
 
-    /// Answer under this name too, such as the one of a reverse proxy; may be repeated
-    #[arg(long, value_name = "HOST[:PORT]", value_delimiter = ',', global = true)]
-    pub allow_host: Vec<AllowedHost>,
-
-    /// Let pages of this origin use /mcp, such as http://localhost:6274; may be repeated
-    #[arg(long, value_name = "ORIGIN", value_delimiter = ',', global = true)]
-    pub allow_origin: Vec<AllowedOrigin>,
+    /// How HTTP is served when there is no command.
+    #[command(flatten)]
+    pub http: HttpArguments,
 
     /// What to do instead of serving an agent on stdin and stdout
     #[command(subcommand)]
     pub command: Option<Subcommands>,
 }
 
-/// The commands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Subcommand)]
-pub enum Subcommands {
-    /// Serve HTTP alone - the web page, the probes and /mcp - until a signal comes
-    Serve,
+/// How HTTP is served.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Args)]
+pub struct HttpArguments {
+    /// The port of the web page and of /mcp on 127.0.0.1; 0 takes a free one [default: 3000]
+    #[arg(long, value_name = "PORT")]
+    pub port: Option<u16>,
+
+    /// Answer under this name too, such as the one of a reverse proxy; may be repeated
+    #[arg(long, value_name = "HOST[:PORT]", value_delimiter = ',')]
+    pub allow_host: Vec<AllowedHost>,
+
+    /// Let pages of this origin use /mcp, such as http://localhost:6274; may be repeated
+    #[arg(long, value_name = "ORIGIN", value_delimiter = ',')]
+    pub allow_origin: Vec<AllowedOrigin>,
 }
 
-/// Everything that a run depends on.
+/// The commands.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Subcommands {
+    /// Serve HTTP alone - the web page, the probes and /mcp - until a signal comes
+    Serve(HttpArguments),
+    /// Something that is done to the queue, and ends.
+    #[command(flatten)]
+    Queue(QueueCommand),
+}
+
+/// Everything that serving depends on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
     /// The store's file, and why this one.
@@ -114,15 +141,13 @@ impl Config {
         environment: impl Fn(&str) -> Option<OsString>,
         working_directory: &Path,
     ) -> Result<Self, ConfigError> {
-        let variable = |name| environment(name).filter(|value: &OsString| !value.is_empty());
-        let location = match (&arguments.file, variable("ISSUES_FILE")) {
-            (Some(file), _) => Location::named(working_directory, file, "--file"),
-            (None, Some(file)) => {
-                Location::named(working_directory, Path::new(&file), "ISSUES_FILE")
-            }
-            (None, None) => Location::found_from(working_directory),
+        let location = Location::new(arguments, &environment, working_directory);
+        let variable = |name| set(environment(name));
+        let (http, serve_only) = match &arguments.command {
+            Some(Subcommands::Serve(http)) => (http.or(&arguments.http), true),
+            _ => (arguments.http.clone(), false),
         };
-        let port = match (arguments.port, variable("PORT")) {
+        let port = match (http.port, variable("PORT")) {
             (Some(port), _) => port,
             (None, Some(given)) => given
                 .to_str()
@@ -130,11 +155,28 @@ impl Config {
                 .ok_or_else(|| ConfigError::BadPort { given: given.to_string_lossy().into() })?,
             (None, None) => DEFAULT_PORT,
         };
-        let serve_only = arguments.command == Some(Subcommands::Serve);
-        let hosts = listed(&arguments.allow_host, variable("AIT_ALLOW_HOST"))?;
-        let origins = listed(&arguments.allow_origin, variable("AIT_ALLOW_ORIGIN"))?;
+        let hosts = listed(&http.allow_host, variable("AIT_ALLOW_HOST"))?;
+        let origins = listed(&http.allow_origin, variable("AIT_ALLOW_ORIGIN"))?;
         Ok(Self { location, port, serve_only, access: Access::new(hosts, origins) })
     }
+}
+
+impl HttpArguments {
+    /// These, and where they say nothing, the others.
+    fn or(&self, others: &Self) -> Self {
+        let hosts = if self.allow_host.is_empty() { others } else { self };
+        let origins = if self.allow_origin.is_empty() { others } else { self };
+        Self {
+            port: self.port.or(others.port),
+            allow_host: hosts.allow_host.clone(),
+            allow_origin: origins.allow_origin.clone(),
+        }
+    }
+}
+
+/// The value of a variable, unless that is empty.
+fn set(value: Option<OsString>) -> Option<OsString> {
+    value.filter(|value| !value.is_empty())
 }
 
 /// What the command line lists, or else the environment, with commas between.

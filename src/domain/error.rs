@@ -1,13 +1,15 @@
 //! Why a command is refused, and what the caller can do instead.
 
+use std::fmt;
+
 use super::text::shortened;
 use super::{IssueId, Status};
 
-/// A refusal by the rules. The text names the thing and the way out.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+/// A refusal by the rules. The text names the thing and the way out, with the names of the tools; see
+/// [`in_words`](DomainError::in_words).
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum DomainError {
     /// A text that must say something is blank.
-    #[error("{field} is blank: give 1 to {limit} characters")]
     Blank {
         /// Which text.
         field: &'static str,
@@ -15,7 +17,6 @@ pub enum DomainError {
         limit: usize,
     },
     /// A text is longer than its limit.
-    #[error("{field} has {length} characters: at most {limit} are allowed, shorten it")]
     TooLong {
         /// Which text.
         field: &'static str,
@@ -25,26 +26,18 @@ pub enum DomainError {
         limit: usize,
     },
     /// A title has more than one line.
-    #[error(
-        "title contains a line break: give one line of 1 to 500 characters, details go into description"
-    )]
     LineBreakInTitle,
     /// A text that is to name an issue does not have the form of an id.
-    #[error(
-        "{given:?} does not name an issue: give its id, such as 3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73, or at least the first 8 hex digits of it; list_issues shows the ids"
-    )]
     InvalidReference {
         /// The text, cut where it is long.
         given: String,
     },
     /// No issue has such an id.
-    #[error("there is no issue {reference}: list_issues shows the ids")]
     UnknownIssue {
         /// How the caller named it.
         reference: String,
     },
     /// More than one issue has an id that begins so.
-    #[error("{reference} could be any of {count} issues ({}): call again with more digits of the id", listed(.candidates, *.count))]
     AmbiguousReference {
         /// How the caller named it.
         reference: String,
@@ -54,13 +47,11 @@ pub enum DomainError {
         count: usize,
     },
     /// The id of a new issue is taken.
-    #[error("issue {id} exists already: call add_issue again")]
     IdTaken {
         /// The id.
         id: IssueId,
     },
     /// The issue has ended.
-    #[error("issue {id} is {status}, which is final: file what is left to do with add_issue")]
     Terminal {
         /// Which issue.
         id: IssueId,
@@ -68,7 +59,6 @@ pub enum DomainError {
         status: Status,
     },
     /// The issue is not in the status from which it could be claimed.
-    #[error("issue {id} is {status}, not {required}: claim another one with {operation}")]
     NotClaimable {
         /// Which issue.
         id: IssueId,
@@ -76,8 +66,6 @@ pub enum DomainError {
         status: Status,
         /// Where it would have to stand.
         required: Status,
-        /// The operation that claims the next one.
-        operation: &'static str,
     },
 }
 
@@ -85,9 +73,99 @@ impl DomainError {
     /// The most candidates that an ambiguous reference lists.
     pub const MAX_CANDIDATES: usize = 10;
 
+    /// The refusal in the words of an interface: what is wrong, and the way out.
+    pub fn in_words<'a>(&'a self, words: &'a Vocabulary) -> impl fmt::Display + 'a {
+        InWords { error: self, words }
+    }
+
     pub(crate) fn invalid_reference(given: &str) -> Self {
         const SHOWN_CHARS: usize = 60;
         Self::InvalidReference { given: shortened(given, SHOWN_CHARS) }
+    }
+}
+
+impl fmt::Display for DomainError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.in_words(&Vocabulary::TOOLS), f)
+    }
+}
+
+impl std::error::Error for DomainError {}
+
+/// What an interface calls the operations that a refusal can point to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Vocabulary {
+    /// What shows the issues.
+    pub list_issues: &'static str,
+    /// What files one.
+    pub add_issue: &'static str,
+    /// What claims one for work.
+    pub get_next_issue: &'static str,
+    /// What claims one for review.
+    pub get_next_review_item: &'static str,
+}
+
+impl Vocabulary {
+    /// The names of the tools.
+    pub const TOOLS: Self = Self {
+        list_issues: "list_issues",
+        add_issue: "add_issue",
+        get_next_issue: "get_next_issue",
+        get_next_review_item: "get_next_review_item",
+    };
+}
+
+struct InWords<'a> {
+    error: &'a DomainError,
+    words: &'a Vocabulary,
+}
+
+impl fmt::Display for InWords<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Vocabulary { list_issues, add_issue, get_next_issue, get_next_review_item } =
+            self.words;
+        match self.error {
+            DomainError::Blank { field, limit } => {
+                write!(f, "{field} is blank: give 1 to {limit} characters")
+            }
+            DomainError::TooLong { field, length, limit } => write!(
+                f,
+                "{field} has {length} characters: at most {limit} are allowed, shorten it"
+            ),
+            DomainError::LineBreakInTitle => f.write_str(
+                "title contains a line break: give one line of 1 to 500 characters, details go into \
+                 description",
+            ),
+            DomainError::InvalidReference { given } => write!(
+                f,
+                "{given:?} does not name an issue: give its id, such as \
+                 3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73, or at least the first 8 hex digits of it; \
+                 {list_issues} shows the ids"
+            ),
+            DomainError::UnknownIssue { reference } => {
+                write!(f, "there is no issue {reference}: {list_issues} shows the ids")
+            }
+            DomainError::AmbiguousReference { reference, candidates, count } => write!(
+                f,
+                "{reference} could be any of {count} issues ({}): call again with more digits of \
+                 the id",
+                listed(candidates, *count)
+            ),
+            DomainError::IdTaken { id } => {
+                write!(f, "issue {id} exists already: call {add_issue} again")
+            }
+            DomainError::Terminal { id, status } => write!(
+                f,
+                "issue {id} is {status}, which is final: file what is left to do with {add_issue}"
+            ),
+            DomainError::NotClaimable { id, status, required } => {
+                let claim = match required {
+                    Status::Completed => get_next_review_item,
+                    _ => get_next_issue,
+                };
+                write!(f, "issue {id} is {status}, not {required}: claim another one with {claim}")
+            }
+        }
     }
 }
 

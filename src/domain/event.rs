@@ -57,6 +57,12 @@ pub enum EventKind {
 ///
 /// Part of the file format: existing files hold this phrase, and retry guards count it.
 pub const RETURN_ACTION: &str = "Issue returned to created status";
+/// The action that filing leaves in the history.
+pub const FILE_ACTION: &str = "Issue filed";
+/// The action that a claim for work leaves in the history.
+pub const CLAIM_ACTION: &str = "Issue claimed for work";
+/// The action that a claim for review leaves in the history.
+pub const REVIEW_ACTION: &str = "Issue claimed for review";
 
 impl EventKind {
     /// The status that the issue has afterwards.
@@ -74,9 +80,9 @@ impl EventKind {
     /// The phrase that it leaves in the history.
     pub fn action(&self) -> &'static str {
         match self {
-            Self::Filed { .. } => "Issue filed",
-            Self::Claimed => "Issue claimed for work",
-            Self::ReviewStarted => "Issue claimed for review",
+            Self::Filed { .. } => FILE_ACTION,
+            Self::Claimed => CLAIM_ACTION,
+            Self::ReviewStarted => REVIEW_ACTION,
             Self::Returned { .. } => RETURN_ACTION,
             Self::Completed { .. } => "Issue completed",
             Self::Closed { .. } => "Issue closed",

@@ -41,11 +41,11 @@ pub fn decide(command: &Command, issue: &Issue, now: Timestamp) -> Result<Event,
     let (agent, kind) = match command {
         Command::AddIssue { .. } => return Err(DomainError::IdTaken { id: issue.id }),
         Command::GetNextIssue { agent, .. } => {
-            claimable(command, issue, Status::Created)?;
+            claimable(issue, Status::Created)?;
             (agent, EventKind::Claimed)
         }
         Command::GetNextReviewItem { agent } => {
-            claimable(command, issue, Status::Completed)?;
+            claimable(issue, Status::Completed)?;
             (agent, EventKind::ReviewStarted)
         }
         Command::ReturnIssue { comment, agent, .. } => {
@@ -77,16 +77,10 @@ fn open(issue: &Issue) -> Result<(), DomainError> {
     Ok(())
 }
 
-fn claimable(command: &Command, issue: &Issue, required: Status) -> Result<(), DomainError> {
+fn claimable(issue: &Issue, required: Status) -> Result<(), DomainError> {
     open(issue)?;
     if issue.status != required {
-        let (id, status) = (issue.id, issue.status);
-        return Err(DomainError::NotClaimable {
-            id,
-            status,
-            required,
-            operation: command.operation(),
-        });
+        return Err(DomainError::NotClaimable { id: issue.id, status: issue.status, required });
     }
     Ok(())
 }

@@ -32,6 +32,12 @@ impl From<DateTime<Utc>> for Timestamp {
     }
 }
 
+impl From<Timestamp> for DateTime<Utc> {
+    fn from(time: Timestamp) -> Self {
+        time.0
+    }
+}
+
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.to_rfc3339_opts(SecondsFormat::Millis, true))

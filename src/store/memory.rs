@@ -14,7 +14,7 @@ use super::changes::{Changes, Cursor, Recent};
 use super::{Store, StoreError, StoreFuture, StoreId, Vitals};
 use crate::domain::{
     Classification, Command, Counts, DomainError, Event, Issue, IssueId, IssueRef, Order, Page,
-    Query, Selection, Status, Timestamp, rules,
+    Query, Selection, Status, Statuses, Timestamp, rules,
 };
 
 /// The issues of a store, indexed.
@@ -137,45 +137,61 @@ impl IssueStore {
     }
 
     /// Finds the issues that match a query.
+    ///
+    /// Costs the same at any size, unless the query looks at the content of issues, turns the order
+    /// round or orders by title: then it looks at all that have the right status and classification.
     pub fn list(&self, query: &Query) -> Page {
-        let total = self.count(query.status, query.classification);
-        let queues = self.queues_of(query.status, query.classification);
-        let positions: Vec<usize> = match query.order {
-            Order::Filed => {
-                let merged = merged(queues.map(|queue| queue.filed.iter().copied()));
-                merged.skip(query.skip).take(query.take).collect()
+        let total = self.count(query.statuses, query.classification);
+        let queues = self.queues_of(query.statuses, query.classification);
+        let in_order: Box<dyn Iterator<Item = usize>> = match query.order {
+            Order::Filed | Order::Title => {
+                Box::new(merged(queues.map(|queue| queue.filed.iter().copied())))
             }
             Order::LatestActivity => {
-                let merged = merged(queues.map(|queue| queue.latest.iter().copied()));
-                merged.skip(query.skip).take(query.take).map(|Reverse((_, at))| at).collect()
+                let latest = merged(queues.map(|queue| queue.latest.iter().copied()));
+                Box::new(latest.map(|Reverse((_, position))| position))
             }
         };
-        let issues = positions.into_iter().map(|at| Arc::clone(&self.issues[at])).collect();
-        Page { total, issues }
+        let issues = in_order.map(|position| &self.issues[position]);
+        if query.content.is_empty() && query.order != Order::Title && !query.reversed {
+            let issues = issues.skip(query.skip).take(query.take).cloned().collect();
+            return Page { total, issues };
+        }
+        let mut matching: Vec<_> = issues.filter(|issue| query.content.fits(issue)).collect();
+        if query.order == Order::Title {
+            matching.sort_by_cached_key(|issue| issue.title.to_lowercase());
+        }
+        if query.reversed {
+            matching.reverse();
+        }
+        let total = matching.len();
+        Page {
+            total,
+            issues: matching.into_iter().skip(query.skip).take(query.take).cloned().collect(),
+        }
     }
 
     /// Counts the issues in each status.
     pub fn counts(&self) -> Counts {
-        Counts::of(|status| self.count(Some(status), None))
+        Counts::of(|status| self.count([status].into_iter().collect(), None))
     }
 
-    fn count(&self, status: Option<Status>, classification: Option<Classification>) -> usize {
-        self.queues_of(status, classification).map(|queue| queue.filed.len()).sum()
+    fn count(&self, statuses: Statuses, classification: Option<Classification>) -> usize {
+        self.queues_of(statuses, classification).map(|queue| queue.filed.len()).sum()
     }
 
     /// The first filed of the matching issues.
     fn oldest(&self, status: Status, classification: Option<Classification>) -> Option<usize> {
-        let queues = self.queues_of(Some(status), classification);
+        let queues = self.queues_of([status].into_iter().collect(), classification);
         queues.filter_map(|queue| queue.filed.get_min().copied()).min()
     }
 
     fn queues_of(
         &self,
-        status: Option<Status>,
+        statuses: Statuses,
         classification: Option<Classification>,
     ) -> impl Iterator<Item = &Queue> {
-        let of_status = Status::ALL.iter().filter(move |one| status.is_none_or(|s| s == **one));
-        of_status.flat_map(move |&status| {
+        statuses.iter().flat_map(move |status| {
             let kinds = Classification::ALL.iter();
             kinds
                 .filter(move |one| classification.is_none_or(|kind| kind == **one))

@@ -146,7 +146,7 @@ pub enum StoreError {
     NotSaved(String),
     /// The change was made, but whether it survives a power cut is not known.
     #[error(
-        "it is not certain that the change is saved: {0}; look at the issue with list_issues before you try again"
+        "it is not certain that the change is saved: {0}; look at the issue before you try again"
     )]
     Uncertain(String),
     /// The store is being closed.

@@ -7,7 +7,6 @@ pub mod health;
 mod metrics;
 mod pages;
 mod port_owner;
-mod span;
 
 use std::sync::Arc;
 use std::time::Duration;

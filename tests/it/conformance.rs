@@ -64,7 +64,8 @@ async fn exercise(store: &dyn Store) {
     assert_eq!(ids(&recent.issues), [number(1), number(3), number(2), number(4)]);
     let part = store.list(Query { skip: 1, take: 2, ..all() }).await.unwrap();
     assert_eq!((part.total, ids(&part.issues)), (4, vec![number(2), number(3)]));
-    let bugs = Query { classification: Some(Bug), status: Some(Status::Completed), ..all() };
+    let bugs =
+        Query { classification: Some(Bug), statuses: Some(Status::Completed).into(), ..all() };
     assert_eq!(ids(&store.list(bugs).await.unwrap().issues), [number(3)]);
 
     follow_changes(store).await;
@@ -244,7 +245,8 @@ fn matches_the_model(store: &dyn Store, commands: &[Command]) -> Result<(), Test
         );
         for &status in Status::ALL {
             for classification in [None, Some(Classification::Bug)] {
-                let query = Query { status: Some(status), classification, skip: 1, ..all() };
+                let query =
+                    Query { statuses: Some(status).into(), classification, skip: 1, ..all() };
                 let matching = |issue: &&Issue| {
                     issue.status == status
                         && classification.is_none_or(|kind| kind == issue.classification)

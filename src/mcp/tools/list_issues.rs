@@ -60,14 +60,16 @@ impl Operation for ListIssues {
             return json(&*tracker.get_issue(reference).await?);
         }
         let query = Query {
-            status: arguments.status,
+            statuses: arguments.status.into(),
             classification: arguments.classification,
             order: Order::Filed,
             skip: arguments.skip.unwrap_or(0),
             take: arguments.take.unwrap_or(DEFAULT_TAKE),
+            ..Query::default()
         };
+        let skip = query.skip;
         let page = tracker.list_issues(query).await?;
-        json(&listing(&page, query.skip))
+        json(&listing(&page, skip))
     }
 }
 

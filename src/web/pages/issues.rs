@@ -9,8 +9,8 @@ use maud::{Markup, html};
 use super::layout;
 use crate::domain::text::shortened;
 use crate::domain::{Counts, Issue, Order, Page, Query, Status, Timestamp};
+use crate::span;
 use crate::tracker::{StoreError, Tracker};
-use crate::web::span;
 
 /// How many issues a page shows.
 const PAGE_SIZE: usize = 50;
@@ -72,7 +72,7 @@ async fn view(tracker: &Tracker, address: Address) -> Result<View, StoreError> {
     let asked_page = parameter("page").and_then(|text| text.parse().ok()).unwrap_or(1);
     let page_number = asked_page.clamp(1, last_page);
     let query = Query {
-        status,
+        statuses: status.into(),
         order: Order::LatestActivity,
         skip: (page_number - 1) * PAGE_SIZE,
         take: PAGE_SIZE,

@@ -8,7 +8,7 @@ const DAY_MS: u64 = 24 * HOUR_MS;
 /// A span in one unit, cut to a whole number of it: `42 s`, `12 min`, `5 h`, `3 d`.
 ///
 /// Hours go on to two days, because "1 d" could be nearly two.
-pub(super) fn words(span_ms: u64) -> String {
+pub(crate) fn words(span_ms: u64) -> String {
     let (count, unit) = match span_ms {
         ms if ms < MINUTE_MS => (ms / SECOND_MS, "s"),
         ms if ms < HOUR_MS => (ms / MINUTE_MS, "min"),

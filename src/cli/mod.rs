@@ -1,0 +1,104 @@
+//! The command line for people and scripts: one file for each command, over the same use cases as the
+//! tools.
+//!
+//! The only code that writes to stdout for people. It knows neither stores nor the web; `app` gives it a
+//! tracker.
+
+mod add;
+mod change;
+mod claim;
+mod close;
+mod complete;
+mod edit;
+mod issue_view;
+mod list;
+mod next;
+mod options;
+mod output;
+mod plain;
+mod return_issue;
+mod review;
+mod show;
+mod table;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+use crate::domain::{DomainError, Vocabulary};
+use crate::tracker::{StoreError, Tracker};
+
+pub use output::{Output, is_closed_pipe};
+
+/// The commands that work on the queue and end.
+#[derive(Clone, Debug, Subcommand)]
+pub enum QueueCommand {
+    /// File an issue
+    Add(add::Arguments),
+    /// List issues: the open ones, unless asked for others
+    List(list::Arguments),
+    /// Show one issue with its whole story
+    Show(show::Arguments),
+    /// Claim the oldest created issue for work
+    Next(next::Arguments),
+    /// Put an issue back into the queue
+    Return(return_issue::Arguments),
+    /// Hand an issue to review
+    Complete(complete::Arguments),
+    /// Claim the oldest completed issue for review
+    Review(review::Arguments),
+    /// End an issue: closed, or rejected with --reject
+    Close(close::Arguments),
+}
+
+/// How a command that did not fail has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// It did what it was asked.
+    Done,
+    /// There was nothing to do it to.
+    Nothing,
+}
+
+/// Runs a command.
+///
+/// # Errors
+///
+/// What kept it from being done; the text says what to do.
+pub async fn run(command: &QueueCommand, tracker: &Tracker, output: &mut Output) -> Result<Ending> {
+    match command {
+        QueueCommand::Add(arguments) => add::run(arguments, tracker, output).await,
+        QueueCommand::List(arguments) => list::run(arguments, tracker, output).await,
+        QueueCommand::Show(arguments) => show::run(arguments, tracker, output).await,
+        QueueCommand::Next(arguments) => next::run(arguments, tracker, output).await,
+        QueueCommand::Return(arguments) => return_issue::run(arguments, tracker, output).await,
+        QueueCommand::Complete(arguments) => complete::run(arguments, tracker, output).await,
+        QueueCommand::Review(arguments) => review::run(arguments, tracker, output).await,
+        QueueCommand::Close(arguments) => close::run(arguments, tracker, output).await,
+    }
+}
+
+/// What refusals call the operations here.
+const COMMANDS: Vocabulary = Vocabulary {
+    list_issues: "ait list",
+    add_issue: "ait add",
+    get_next_issue: "ait next",
+    get_next_review_item: "ait review",
+};
+
+/// An error in the words of the command line.
+pub fn explained(error: &anyhow::Error) -> String {
+    let causes = error.chain().map(|cause| {
+        let refusal = match cause.downcast_ref::<StoreError>() {
+            Some(StoreError::Refused(refusal)) => Some(refusal),
+            _ => cause.downcast_ref::<DomainError>(),
+        };
+        refusal.map_or_else(|| cause.to_string(), |it| it.in_words(&COMMANDS).to_string())
+    });
+    causes.collect::<Vec<_>>().join(": ")
+}
+
+/// Tells whether a command failed because of the texts that it was given, before anything was asked of
+/// the store.
+pub fn is_usage(error: &anyhow::Error) -> bool {
+    error.is::<DomainError>()
+}
