@@ -18,6 +18,7 @@ mod output;
 mod plain;
 mod return_issue;
 mod review;
+mod save;
 mod show;
 mod table;
 
@@ -28,6 +29,7 @@ use crate::domain::{DomainError, Vocabulary};
 use crate::tracker::{StoreError, Tracker};
 
 pub use output::{Output, is_closed_pipe};
+pub use save::WHEN_QUIET as SAVE_WHEN_QUIET;
 
 /// The commands that work on the queue and end.
 #[derive(Clone, Debug, Subcommand)]
@@ -48,6 +50,8 @@ pub enum QueueCommand {
     Review(review::Arguments),
     /// End an issue: closed, or rejected with --reject
     Close(close::Arguments),
+    /// Bring issues.json up to date now
+    Save(save::Arguments),
 }
 
 /// How a command that did not fail has ended.
@@ -74,6 +78,7 @@ pub async fn run(command: &QueueCommand, tracker: &Tracker, output: &mut Output)
         QueueCommand::Complete(arguments) => complete::run(arguments, tracker, output).await,
         QueueCommand::Review(arguments) => review::run(arguments, tracker, output).await,
         QueueCommand::Close(arguments) => close::run(arguments, tracker, output).await,
+        QueueCommand::Save(arguments) => save::run(arguments, tracker, output).await,
     }
 }
 
