@@ -3,6 +3,7 @@
 //! The tracker owns the clock and the source of ids. It knows nothing of MCP, HTTP or terminals, and
 //! it prints nothing.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use chrono::Utc;
@@ -13,6 +14,9 @@ use crate::domain::{
     Page, Query, Resolution, Timestamp, Title,
 };
 use crate::store::Store;
+pub use crate::store::backup::{
+    self, About, Backup, Consent, Differing, Holdings, Replacement, Saved, Saving, Verdict,
+};
 pub use crate::store::{DURATION_BUCKETS_S, StoreError, StoreId, Vitals};
 
 /// The issue queue as its users see it.
@@ -141,6 +145,33 @@ impl Tracker {
     /// Those of [`Store::counts`].
     pub async fn counts(&self) -> Result<Counts, StoreError> {
         self.store.counts().await
+    }
+
+    /// Gives everything as it is now, to be saved as a [`backup`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::holdings`].
+    pub async fn holdings(&self) -> Result<Holdings, StoreError> {
+        self.store.holdings().await
+    }
+
+    /// Goes back to a backup.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::replace`].
+    pub async fn restore(
+        &self,
+        backup: &Backup,
+        consent: Consent,
+    ) -> Result<Replacement, StoreError> {
+        self.store.replace(backup.document.clone(), consent).await
+    }
+
+    /// The files of the store; see [`Store::files`].
+    pub async fn files(&self) -> Vec<PathBuf> {
+        self.store.files().await
     }
 
     /// Tells whether issues can be read and, as far as is known, changed.

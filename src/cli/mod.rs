@@ -5,6 +5,7 @@
 //! tracker.
 
 mod add;
+mod backup;
 mod change;
 mod claim;
 mod close;
@@ -16,11 +17,13 @@ mod next;
 mod options;
 mod output;
 mod plain;
+mod restore;
 mod return_issue;
 mod review;
 mod save;
 mod show;
 mod table;
+mod waiting;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -52,6 +55,10 @@ pub enum QueueCommand {
     Close(close::Arguments),
     /// Bring issues.json up to date now
     Save(save::Arguments),
+    /// Save everything in one file
+    Backup(backup::Arguments),
+    /// Go back to a backup
+    Restore(restore::Arguments),
 }
 
 /// How a command that did not fail has ended.
@@ -79,6 +86,8 @@ pub async fn run(command: &QueueCommand, tracker: &Tracker, output: &mut Output)
         QueueCommand::Review(arguments) => review::run(arguments, tracker, output).await,
         QueueCommand::Close(arguments) => close::run(arguments, tracker, output).await,
         QueueCommand::Save(arguments) => save::run(arguments, tracker, output).await,
+        QueueCommand::Backup(arguments) => backup::run(arguments, tracker, output).await,
+        QueueCommand::Restore(arguments) => restore::run(arguments, tracker, output).await,
     }
 }
 
@@ -102,8 +111,8 @@ pub fn explained(error: &anyhow::Error) -> String {
     causes.collect::<Vec<_>>().join(": ")
 }
 
-/// Tells whether a command failed because of the texts that it was given, before anything was asked of
+/// Tells whether a command failed because of what it was given, before anything was asked of
 /// the store.
 pub fn is_usage(error: &anyhow::Error) -> bool {
-    error.is::<DomainError>()
+    error.is::<DomainError>() || error.is::<options::WrongUsage>()
 }

@@ -9,6 +9,11 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use super::COMMANDS;
 use crate::domain::{AgentName, Classification, CommentText, DomainError, IssueRef};
 
+/// Arguments that do not go together, and what to do.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct WrongUsage(pub &'static str);
+
 /// How the answer is written.
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct Format {

@@ -19,6 +19,13 @@ impl Extra {
         self.0.get_or_insert_default().insert(key, value).is_none()
     }
 
+    /// Takes a key out, if it is there.
+    pub fn remove(&mut self, key: &str) {
+        if let Some(entries) = &mut self.0 {
+            entries.shift_remove(key);
+        }
+    }
+
     /// The keys with the text of their values.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &RawValue)> {
         self.0

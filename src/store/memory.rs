@@ -5,16 +5,18 @@
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::{BoxFuture, FutureExt, ready};
 use imbl::{OrdMap, OrdSet, Vector};
 
+use super::backup::{Consent, Difference, Holdings, Replacement, Verdict};
 use super::changes::{Changes, Cursor, Recent};
-use super::{Store, StoreError, StoreFuture, StoreId, Vitals};
+use super::{Document, Store, StoreError, StoreFuture, StoreId, Vitals};
 use crate::domain::{
-    Classification, Command, Counts, DomainError, Event, Issue, IssueId, IssueRef, Order, Page,
-    Query, Selection, Status, Statuses, Timestamp, rules,
+    Classification, Command, Counts, DomainError, Event, Extra, Issue, IssueId, IssueRef, Order,
+    Page, Query, Selection, Status, Statuses, Timestamp, rules,
 };
 
 /// The issues of a store, indexed.
@@ -240,9 +242,16 @@ const MAX_ENDED_SESSIONS: usize = 10_000;
 #[derive(Debug, Default)]
 struct State {
     issues: IssueStore,
+    extra: Extra,
     recent: Recent,
     /// The sessions that were ended, the last one last.
     ended: VecDeque<String>,
+}
+
+impl State {
+    fn document(&self) -> Document {
+        Document { issues: self.issues.clone(), extra: self.extra.clone() }
+    }
 }
 
 impl Default for MemoryStore {
@@ -268,6 +277,18 @@ impl MemoryStore {
         let issue = state.issues.apply(&event)?;
         state.recent.push(Arc::new(event));
         Ok(Some(issue))
+    }
+
+    fn replace_now(&self, document: Document, consent: Consent) -> Replacement {
+        let mut state = self.state();
+        let difference = Difference::between(&state.document(), &document);
+        if let Some(found) = Replacement::found(consent, difference.clone()) {
+            return found;
+        }
+        (state.issues, state.extra) = (document.issues, document.extra);
+        state.recent.interrupt();
+        let (difference, damage, kept) = (Some(difference), None, Vec::new());
+        Replacement { verdict: Verdict::Done, difference, damage, kept }
     }
 
     fn end_session_now(&self, session: String) {
@@ -304,6 +325,18 @@ impl Store for MemoryStore {
 
     fn changes(&self, after: Option<Cursor>) -> StoreFuture<'_, Changes> {
         ready(Ok(self.state().recent.since(after))).boxed()
+    }
+
+    fn holdings(&self) -> StoreFuture<'_, Holdings> {
+        ready(Ok(Holdings { document: self.state().document(), damage: None })).boxed()
+    }
+
+    fn replace(&self, document: Document, consent: Consent) -> StoreFuture<'_, Replacement> {
+        ready(Ok(self.replace_now(document, consent))).boxed()
+    }
+
+    fn files(&self) -> BoxFuture<'_, Vec<PathBuf>> {
+        ready(Vec::new()).boxed()
     }
 
     fn check(&self) -> StoreFuture<'_, ()> {

@@ -4,21 +4,25 @@
 //! and makes every change durable before it answers. No lock, file or transaction shows through
 //! [`Store`], so that another kind of store fits behind it.
 
+pub mod backup;
 mod changes;
 mod identity;
 pub mod json;
 pub mod memory;
 mod vitals;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
 use crate::domain::{Command, Counts, DomainError, Issue, IssueRef, Page, Query, Timestamp};
 
+use self::backup::{Consent, Holdings, Replacement};
 pub use changes::{Changes, Cursor};
 pub use identity::{NotAStoreId, StoreId};
 pub use json::JsonStore;
+pub use json::format::Document;
 pub use memory::{IssueStore, MemoryStore};
 pub use vitals::{DURATION_BUCKETS_S, Vitals};
 
@@ -78,6 +82,28 @@ pub trait Store: Send + Sync {
     ///
     /// [`StoreError::Unreadable`].
     fn changes(&self, after: Option<Cursor>) -> StoreFuture<'_, Changes>;
+
+    /// Gives everything that the store holds at one moment after the call began: at least what was
+    /// answered before it; of a damaged store, what can be read.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Unreadable`].
+    fn holdings(&self) -> StoreFuture<'_, Holdings>;
+
+    /// Puts a document in the place of everything that the store holds, in one step: every process that
+    /// shares the store goes on with it, and no change is made to what was there before.
+    ///
+    /// What is replaced is kept first, durably, by a store that is durable itself. A crash leaves either
+    /// the one or the other, or a store that cannot be read and says what to do.
+    ///
+    /// # Errors
+    ///
+    /// Any [`StoreError`]; see [`apply`](Self::apply). That something would be lost is none.
+    fn replace(&self, document: Document, consent: Consent) -> StoreFuture<'_, Replacement>;
+
+    /// The files that the store consists of, that of the issues first; none for one that has no files.
+    fn files(&self) -> BoxFuture<'_, Vec<PathBuf>>;
 
     /// Tells whether the store can be read and, as far as is known without trying, changed.
     ///

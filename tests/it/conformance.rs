@@ -5,6 +5,7 @@ use std::sync::Arc;
 use agent_issue_tracker::domain::{
     Classification, Command, DomainError, Issue, Order, Query, Resolution, Status, Timestamp,
 };
+use agent_issue_tracker::store::backup::{Consent, Verdict};
 use agent_issue_tracker::store::{JsonStore, MemoryStore, Store, StoreError};
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
@@ -95,6 +96,57 @@ async fn follow_changes(store: &dyn Store) {
     assert!(!store.changes(Some(begin.cursor)).await.unwrap().events.is_empty());
 }
 
+/// Going back to what was held before, and what is not lost without consent.
+async fn go_back(one: &dyn Store, other: &dyn Store) {
+    let held = |issues: &[(u32, Status)], store: Vec<Arc<Issue>>| {
+        let found: Vec<_> = store.iter().map(|issue| (issue.id, issue.status)).collect();
+        let expected: Vec<_> = issues.iter().map(|&(n, status)| (number(n), status)).collect();
+        assert_eq!(found, expected);
+    };
+    use Status::{Created, InProgress};
+    for n in [1, 2] {
+        one.apply(add(n, Classification::Bug), at(n.into())).await.unwrap();
+    }
+    let early = other.holdings().await.unwrap();
+    assert_eq!((early.document.issues.len(), &early.damage), (2, &None));
+    one.apply(claim(None), at(3)).await.unwrap();
+    one.apply(add(3, Classification::Bug), at(4)).await.unwrap();
+    let late = other.holdings().await.unwrap().document;
+    let cursor = one.changes(None).await.unwrap().cursor;
+    for (consent, verdict) in
+        [(Consent::Look, Verdict::Looked), (Consent::Nothing, Verdict::Refused)]
+    {
+        let found = other.replace(early.document.clone(), consent).await.unwrap();
+        assert_eq!(
+            (found.verdict, found.needs_consent(), &found.kept[..]),
+            (verdict, true, &[][..])
+        );
+        let difference = found.difference.unwrap();
+        assert_eq!(
+            (&difference.missing.first[..], difference.missing.count),
+            (&[number(3)][..], 1)
+        );
+        assert_eq!((&difference.newer.first[..], difference.newer.count), (&[number(1)][..], 1));
+        held(&[(1, InProgress), (2, Created), (3, Created)], one.list(all()).await.unwrap().issues);
+    }
+    let done = other.replace(early.document.clone(), Consent::Everything).await.unwrap();
+    assert_eq!(done.verdict, Verdict::Done);
+    // Both go on with it, and whoever follows the changes learns that these do not tell.
+    held(&[(1, Created), (2, Created)], one.list(all()).await.unwrap().issues);
+    assert!(!one.changes(Some(cursor)).await.unwrap().complete);
+    assert_eq!(one.apply(claim(None), at(5)).await.unwrap().unwrap().id, number(1));
+    let again = other.replace(early.document, Consent::Everything).await.unwrap();
+    assert_eq!(again.verdict, Verdict::Done);
+    // What has all that the store has, and more, takes no consent.
+    let undone = one.replace(late.clone(), Consent::Nothing).await.unwrap();
+    assert_eq!((undone.verdict, undone.needs_consent()), (Verdict::Done, false));
+    held(&[(1, InProgress), (2, Created), (3, Created)], other.list(all()).await.unwrap().issues);
+    let unneeded = other.replace(late, Consent::Nothing).await.unwrap();
+    assert_eq!((unneeded.verdict, &unneeded.kept[..]), (Verdict::Unneeded, &[][..]));
+    other.apply(add(4, Classification::Bug), at(6)).await.unwrap();
+    assert_eq!(one.counts().await.unwrap().total(), 4);
+}
+
 /// What one handle of a store has ended is ended for every other one.
 async fn end_sessions(one: &dyn Store, other: &dyn Store) {
     assert_eq!(one.id().await, other.id().await);
@@ -139,6 +191,8 @@ async fn the_store_in_memory() {
     claim_from_many_tasks(Arc::new(MemoryStore::default())).await;
     let store = MemoryStore::default();
     end_sessions(&store, &store).await;
+    let store = MemoryStore::default();
+    go_back(&store, &store).await;
     assert_ne!(store.id().await, MemoryStore::default().id().await);
 }
 
@@ -147,6 +201,8 @@ async fn the_store_in_a_json_file() {
     let directory = directory();
     exercise(&JsonStore::new(directory.path().join("issues.json"))).await;
     claim_from_many_tasks(Arc::new(JsonStore::new(directory.path().join("many.json")))).await;
+    let open = || JsonStore::new(directory.path().join("back.json"));
+    go_back(&open(), &open()).await;
     let open = || JsonStore::new(directory.path().join("sessions.json"));
     let (one, other) = (open(), open());
     end_sessions(&one, &other).await;

@@ -6,6 +6,7 @@
 
 mod arguments;
 mod attacks;
+mod backup;
 mod bad_files;
 mod cli;
 mod clients;
@@ -29,6 +30,9 @@ mod power_cuts;
 mod processes;
 mod prompts;
 mod recovery;
+mod restore;
+mod restore_cuts;
+mod restore_damaged;
 mod rmcp_client;
 mod schemas;
 mod sessions;

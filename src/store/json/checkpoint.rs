@@ -12,6 +12,7 @@
 //!
 //! Other processes follow by the header; see [`replica`](super::replica).
 
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -26,7 +27,6 @@ use super::fs::{FileSystem, OpenFile, sync_name};
 use super::journal::{self, Content, Header};
 use super::session::{Interrupted, Session, refused};
 use super::view::{Journal, Place, Snapshot, View};
-use crate::domain::Extra;
 use crate::store::StoreError;
 
 /// How much of `issues.json` is gathered before it is written.
@@ -37,7 +37,7 @@ pub(super) fn checkpoint(session: &Session<'_>, view: &View) -> Result<View, Int
     let (fs, place, begun) = (session.fs(), &session.place, Instant::now());
     let failed = |source| Interrupted::from(refused(&place.snapshot, &source));
     let mut temp = fs.create_temp(&place.snapshot, &place.snapshot).map_err(failed)?;
-    let content = render(fs, &mut temp, view).map_err(failed)?;
+    let content = render(fs, &mut temp, &view.document()).map_err(failed)?;
     fs.sync(&temp).map_err(failed)?;
     let written = fs.stamp_open(temp.as_file()).map_err(failed)?;
     announce(session, view, content)?;
@@ -47,12 +47,7 @@ pub(super) fn checkpoint(session: &Session<'_>, view: &View) -> Result<View, Int
     if !mine || found != view.snapshot.map(|snapshot| snapshot.stamp) {
         return Err(Interrupted::Overtaken);
     }
-    let file = fs.replace(temp, &place.snapshot).map_err(|source| match source.kind() {
-        io::ErrorKind::ResourceBusy | io::ErrorKind::CrossesDevices => {
-            Interrupted::Hopeless(mounted(&place.snapshot, &source))
-        }
-        _ => failed(source),
-    })?;
+    let file = replace_base(fs, temp, &place.snapshot)?;
     let stamp = fs.stamp_open(&file).map_err(failed)?;
     sync_name(fs, &place.snapshot).map_err(failed)?;
     if !stamp.same_content(&written) {
@@ -61,6 +56,20 @@ pub(super) fn checkpoint(session: &Session<'_>, view: &View) -> Result<View, Int
     }
     let saved = View { snapshot: Some(Snapshot { stamp, content }), ..view.clone() };
     begin_journal(session, &saved, begun.elapsed())
+}
+
+/// Puts an `issues.json` in its place.
+pub(super) fn replace_base(
+    fs: &dyn FileSystem,
+    temp: NamedTempFile,
+    path: &Path,
+) -> Result<File, Interrupted> {
+    fs.replace(temp, path).map_err(|source| match source.kind() {
+        io::ErrorKind::ResourceBusy | io::ErrorKind::CrossesDevices => {
+            Interrupted::Hopeless(mounted(path, &source))
+        }
+        _ => Interrupted::from(refused(path, &source)),
+    })
 }
 
 /// Makes an `issues.json` durable that this process did not write: somebody edited it, or a process
@@ -154,11 +163,15 @@ fn mounted(path: &Path, source: &io::Error) -> StoreError {
     ))
 }
 
-fn render(fs: &dyn FileSystem, temp: &mut NamedTempFile, view: &View) -> io::Result<Content> {
-    let document = Document { issues: view.issues.clone(), extra: Extra::clone(&view.extra) };
+/// Writes an `issues.json` to a temporary file.
+pub(super) fn render(
+    fs: &dyn FileSystem,
+    temp: &mut NamedTempFile,
+    document: &Document,
+) -> io::Result<Content> {
     let (hasher, buffer) = (Xxh3::new(), Vec::with_capacity(CHUNK_BYTES));
     let mut sink = Sink { fs, temp, hasher, buffer, length_bytes: 0 };
-    format::write(&document, &mut sink)?;
+    format::write(document, &mut sink)?;
     sink.flush()?;
     Ok(Content { hash: Hex128(sink.hasher.digest128()), length_bytes: sink.length_bytes })
 }

@@ -22,10 +22,10 @@ use crate::store::StoreError;
 
 /// How often a session is begun anew because somebody who takes no lock changed the files, or because
 /// the state had to be loaded outside of the lock; from the third time on it is loaded under it.
-const MAX_SESSIONS: u32 = 20;
+pub(super) const MAX_SESSIONS: u32 = 20;
 const LOADS_OUTSIDE: u32 = 2;
 /// The pause before each further session, longer each time.
-const PAUSE: Duration = Duration::from_millis(2);
+pub(super) const PAUSE: Duration = Duration::from_millis(2);
 
 /// Commits the changes of this process, one batch after the other.
 pub(super) struct Committer {
@@ -40,13 +40,13 @@ pub(super) struct Committer {
 
 /// Whether to wait for a lock that another process has.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum IfTaken {
+pub(super) enum IfTaken {
     Wait,
     Try,
 }
 
 /// The right to change files that are in order, and what they hold.
-type Settled<'a> = (Session<'a>, Arc<View>, Arc<Journal>);
+pub(super) type Settled<'a> = (Session<'a>, Arc<View>, Arc<Journal>);
 
 /// A batch that was appended and is not durable yet.
 struct Appended<'a> {
@@ -156,7 +156,7 @@ impl Committer {
     }
 
     /// Begins a session and gets the files in order.
-    fn session<'a>(
+    pub fn session<'a>(
         &mut self,
         replica: &'a Replica,
         if_taken: IfTaken,

@@ -4,7 +4,7 @@
 //!
 //! | frame | object |
 //! |---|---|
-//! | the first | `{"journal":1,"epoch":E,"follows":E?,"edited":true?,"baseSeq":N,"baseHash":H?,"baseLen":L,"baseStamp":S?,"tookMs":T?}` |
+//! | the first | `{"journal":1,"epoch":E,"follows":E?,"edited":true?,"baseSeq":N,"baseHash":H?,"baseLen":L,"baseStamp":S?,"tookMs":T?,"restoring":time?}` |
 //! | a change | `{"n":N,"d":D,"event":word,"issue":id,"at":time,"agent":text,…,"end":true?}` |
 //! | an intent | `{"checkpoint":N,"d":D,"hash":H,"len":L,"edited":true?}` |
 //!
@@ -14,6 +14,9 @@
 //! * `baseHash`, `baseLen`: XXH3-128 and size of the `issues.json` that the changes follow; without a
 //!   hash there was no file. `baseStamp` is how the file system identified it, which saves reading it
 //!   again; `tookMs`, how long it took to write it. `baseSeq`: the sequence number of the last change that it contains.
+//! * `restoring`: an `issues.json` with `baseHash` is about to take the place of a damaged one; anything
+//!   else there is not what the journal follows. The time is part of the names under which copies of the
+//!   damaged files are kept. No changes follow such a header: another journal begins behind the rename.
 //! * `n`: the sequence number of the change, one more than that of the change before. `event` is
 //!   `filed` (with `title`, `description`, `classification`), `claimed`, `review_started`, or one of
 //!   `returned`, `completed`, `closed`, `rejected` (with `comment`).
@@ -68,6 +71,9 @@ pub(super) struct Header {
     /// How long it took to write the base; processes share the rest that follows.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub took_ms: u64,
+    /// Set while a restore replaces damaged files, see [`restore`](super::restore).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restoring: Option<String>,
 }
 
 impl Header {
@@ -83,6 +89,7 @@ impl Header {
             base_len: content.map_or(0, |content| content.length_bytes),
             base_stamp: base.map(|(_, stamp)| stamp),
             took_ms: 0,
+            restoring: None,
         }
     }
 

@@ -9,6 +9,9 @@
 //! | the journal's `baseHash` | the usual case | it and all changes |
 //! | neither | somebody edited it | it and all changes that fit |
 //!
+//! A journal that a restore has begun for an `issues.json` that is not there yet describes none: the two
+//! damaged files that it replaces must not be taken for one another's.
+//!
 //! Without a journal, `issues.json` alone is the truth; without either, the store is empty. A journal
 //! that cannot be followed to its end makes the store read-only.
 
@@ -23,6 +26,7 @@ use super::journal::{self, Content, Entry, Header, Scan};
 use super::view::{Journal, Place, Snapshot, Standing, View, explained};
 use crate::domain::{HistoryEntry, IssueId};
 use crate::store::StoreError;
+use crate::store::backup::format as backup;
 use crate::store::changes::Recent;
 
 /// Why the files describe no state.
@@ -36,6 +40,8 @@ pub(super) enum LoadError {
     Io { path: PathBuf, source: Arc<io::Error> },
     #[error("{}, {source}: mend it there, or take a good copy from version control or a backup; it is left untouched until it is valid", path.display())]
     Format { path: PathBuf, source: FormatError },
+    #[error("{} was being put in place by a restore that did not come to its end: run `ait restore FILE --force` again; the files that it was to replace are beside it, with names that end in .damaged-{time}", path.display())]
+    Interrupted { path: PathBuf, time: String },
     /// Another look finds something else.
     #[error("{} is being replaced again and again", .0.display())]
     Moving(PathBuf),
@@ -142,6 +148,14 @@ fn with_journal(
     contents: Option<Contents>,
     found: Found,
 ) -> Result<View, LoadError> {
+    let restoring = found.journal.as_ref().ok().and_then(|it| it.header.restoring.clone());
+    if let (Ok(journal), Some(time)) = (&found.journal, &restoring) {
+        let content = contents.as_ref().map(|contents| Content::of(&contents.bytes));
+        if content != journal.header.base() {
+            let (path, time) = (place.snapshot.clone(), time.clone());
+            return Err(LoadError::Interrupted { path, time });
+        }
+    }
     if contents.is_none() && found.journal.as_ref().is_ok_and(|it| it.header.base().is_some()) {
         return Err(LoadError::Gone(place.snapshot.clone()));
     }
@@ -157,7 +171,9 @@ fn with_journal(
     let base_seq = journal.header.base_seq;
     let mut scan = journal::scan(journal.epoch(), journal.begin, base_seq, &found.bytes[begin..]);
     let content = view.snapshot.map(|snapshot| snapshot.content);
-    let saved = saved_by_checkpoint(&scan, content);
+    // What a restore has put in place is new to other processes, too.
+    let restored = restoring.map(|_| (base_seq, true));
+    let saved = saved_by_checkpoint(&scan, content).or(restored);
     // An edit that a checkpoint had taken over before it was interrupted is one for other processes.
     let (seq, edited) = saved.unwrap_or((base_seq, content != journal.header.base()));
     view.seq = seq;
@@ -238,7 +254,9 @@ fn state_of(
         (None, Some(Contents { bytes, .. })) => {
             let document = format::parse(&bytes)
                 .map_err(|source| LoadError::Format { path: place.snapshot.clone(), source })?;
-            (document.issues, Arc::new(document.extra))
+            let mut extra = document.extra;
+            backup::forget(&mut extra);
+            (document.issues, Arc::new(extra))
         }
     };
     let mut recent = before.map_or_else(Recent::default, |view| view.recent.clone());

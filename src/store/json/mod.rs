@@ -20,6 +20,8 @@
 //! | `issues.json.journal` | what was committed since; appended to |
 //! | `issues.json.lock` | the lock of a commit; empty, never deleted |
 //! | `issues.json.sessions` | which clients' HTTP sessions were ended ([`sessions`]); appended to, there only when one was |
+//! | `issues.json.before-restore-*` | what a restore has replaced ([`restore`]), as a backup |
+//! | `*.damaged-*` | copies of damaged files that a restore has replaced |
 //! | `issues.json.journal.torn-*` | what a process that died had not finished writing, kept for people |
 //! | `.issues.json.*.tmp` | a replacement that is being written; left behind only by a process that was killed, and removed by the next one that writes |
 
@@ -33,6 +35,7 @@ pub mod load;
 mod probe;
 mod record;
 pub mod replica;
+pub mod restore;
 pub mod schedule;
 pub mod session;
 pub mod sessions;
@@ -49,9 +52,11 @@ use futures::future::{BoxFuture, FutureExt};
 use self::commit::Committer;
 use self::fs::{FileSystem, RealFileSystem};
 use self::replica::Replica;
-use self::view::{Standing, View};
+use self::restore::Restore;
+use self::view::{Place, Standing, View};
 use self::writer::Writer;
-use super::{Changes, Cursor, Store, StoreError, StoreFuture, StoreId, Vitals};
+use super::backup::{Consent, Holdings, Replacement};
+use super::{Changes, Cursor, Document, Store, StoreError, StoreFuture, StoreId, Vitals};
 use crate::domain::{Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
 
 /// How a [`JsonStore`] behaves where there is a choice.
@@ -197,6 +202,39 @@ impl Store for JsonStore {
 
     fn changes(&self, after: Option<Cursor>) -> StoreFuture<'_, Changes> {
         self.read(move |view| Ok(view.recent.since(after)))
+    }
+
+    fn holdings(&self) -> StoreFuture<'_, Holdings> {
+        self.read(|view| {
+            let damage = match &view.standing {
+                Standing::Damaged { why, .. } => Some(why.clone()),
+                _ => None,
+            };
+            Ok(Holdings { document: view.document(), damage })
+        })
+    }
+
+    fn replace(&self, document: Document, consent: Consent) -> StoreFuture<'_, Replacement> {
+        let (caller_ticket, writer_ticket) = ticket::ticket();
+        let mut restore = Restore::new(&self.replica, document, consent, writer_ticket);
+        let restored = self.wait(move |_| restore.run());
+        async move {
+            tokio::pin!(restored);
+            tokio::select! {
+                restored = &mut restored => return restored,
+                () = tokio::time::sleep(self.options.busy_after) => {}
+            }
+            if caller_ticket.withdraw() { Err(self.writer.busy()) } else { restored.await }
+        }
+        .boxed()
+    }
+
+    fn files(&self) -> BoxFuture<'_, Vec<PathBuf>> {
+        let files = self.wait(|replica| {
+            let Place { snapshot, journal, lock, sessions } = replica.place()?;
+            Ok(vec![snapshot, journal, lock, sessions])
+        });
+        async move { files.await.unwrap_or_default() }.boxed()
     }
 
     fn check(&self) -> StoreFuture<'_, ()> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use super::format::Document;
 use super::frame::Hex128;
 use super::fs::{OpenFile, Stamp};
 use super::journal::{Content, Entry, Header, Rest, Scan, Unreadable};
@@ -29,6 +30,16 @@ impl Place {
         let (journal, lock) = (sibling(".journal"), sibling(".lock"));
         let sessions = sibling(".sessions");
         Self { snapshot, journal, lock, sessions }
+    }
+
+    /// Where a state is kept that a restore has replaced.
+    pub fn before_restore(&self, time: &str) -> PathBuf {
+        with_suffix(&self.snapshot, &format!(".before-restore-{}", time.replace(':', "")))
+    }
+
+    /// Where a copy of a damaged file is kept.
+    pub fn damaged(path: &Path, time: &str) -> PathBuf {
+        with_suffix(path, &format!(".damaged-{}", time.replace(':', "")))
     }
 
     /// Where a torn tail is kept for people.
@@ -138,6 +149,11 @@ pub(super) struct View {
 }
 
 impl View {
+    /// What `issues.json` is to hold.
+    pub fn document(&self) -> Document {
+        Document { issues: self.issues.clone(), extra: Extra::clone(&self.extra) }
+    }
+
     /// The state after one more change.
     pub fn advance(&mut self, seq: u64, event: &Arc<Event>) -> Result<(), DomainError> {
         self.issues.apply(event)?;

@@ -6,6 +6,7 @@ pub mod files;
 pub mod http;
 pub mod pause;
 pub mod power;
+pub mod runs;
 pub mod stores;
 
 use std::collections::HashMap;

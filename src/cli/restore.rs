@@ -1,0 +1,236 @@
+//! `ait restore`: back to a backup.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow};
+use clap::Args;
+use serde::Serialize;
+
+use super::backup::{STREAM, issues};
+use super::options::Format;
+use super::output::{FAINT, STRONG, local};
+use super::waiting::waiting;
+use super::{Ending, Output, plain};
+use crate::domain::{IssueId, Timestamp};
+use crate::tracker::backup::{Difference, file};
+use crate::tracker::{About, Backup, Consent, Differing, Replacement, Tracker, Verdict};
+
+/// The arguments of `ait restore`.
+#[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "FILE is read and checked as a whole before anything changes. What the store holds is kept in a\n\
+        file beside it first, also when it is damaged. It is not replaced without --force when something\n\
+        would be lost: an issue that the backup lacks, or one that changed since. Agents and servers\n\
+        that run go on with what was restored.\n\n\
+        Ends with 1 when it refuses; so does --dry-run when it would take --force.\n\n\
+        Examples:\n  \
+        ait restore issues-backup-2026-01-31T093000.000Z.json --dry-run\n  \
+        ait restore issues-backup-2026-01-31T093000.000Z.json --force\n  \
+        ait restore issues.json.before-restore-2026-02-01T120000.000Z     undo a restore"
+)]
+pub struct Arguments {
+    /// What `ait backup` has written, or a copy of issues.json; - is stdin
+    #[arg(value_name = "FILE")]
+    backup: PathBuf,
+
+    /// Also when newer work is lost by it, or the store is damaged
+    #[arg(short, long)]
+    force: bool,
+
+    /// Change nothing, and say what would happen
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+
+    #[command(flatten)]
+    format: Format,
+}
+
+/// What is answered as JSON.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report<'a> {
+    restored: bool,
+    dry_run: bool,
+    needs_force: bool,
+    file: &'a Path,
+    issues: usize,
+    made_at: Option<Timestamp>,
+    verified: bool,
+    damage: Option<&'a str>,
+    difference: Option<DifferenceReport<'a>>,
+    kept: &'a [PathBuf],
+}
+
+#[derive(Serialize)]
+struct DifferenceReport<'a> {
+    missing: DifferingReport<'a>,
+    newer: DifferingReport<'a>,
+    older: DifferingReport<'a>,
+    returning: DifferingReport<'a>,
+}
+
+#[derive(Serialize)]
+struct DifferingReport<'a> {
+    count: usize,
+    first: &'a [IssueId],
+}
+
+pub(super) async fn run(
+    arguments: &Arguments,
+    tracker: &Tracker,
+    output: &mut Output,
+) -> Result<Ending> {
+    let file = arguments.backup.clone();
+    let read = tokio::task::spawn_blocking(move || read(&file));
+    let backup = waiting("reading the backup", read).await.context("the reading broke off")??;
+    let consent = match arguments {
+        Arguments { dry_run: true, .. } => Consent::Look,
+        Arguments { force: true, .. } => Consent::Everything,
+        _ => Consent::Nothing,
+    };
+    if backup.about.is_none() {
+        let file = arguments.backup.display();
+        tracing::warn!("{file} has no checksum: it is taken as it is");
+    }
+    if let Some(why) = backup.about.as_ref().and_then(|about| about.partial.as_ref()) {
+        tracing::warn!("the backup has only what could be read of a damaged store: {why}");
+    }
+    let replacement = waiting("restoring", tracker.restore(&backup, consent)).await?;
+    let would_refuse = replacement.needs_consent() && !arguments.force;
+    if arguments.format.json {
+        output.json(&report(arguments, &backup, &replacement))?;
+    } else if replacement.verdict != Verdict::Refused {
+        write_lines(arguments, &backup, &replacement, output)?;
+    }
+    match replacement.verdict {
+        Verdict::Done | Verdict::Unneeded => Ok(Ending::Done),
+        Verdict::Looked if !would_refuse => Ok(Ending::Done),
+        Verdict::Looked | Verdict::Refused => {
+            // Behind the answer.
+            output.flush()?;
+            let is_readable = tracker.holdings().await.is_ok();
+            Err(refusal(&arguments.backup, &replacement, is_readable))
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Backup> {
+    if path != Path::new(STREAM) {
+        return Ok(file::load(path)?);
+    }
+    let mut bytes = Vec::new();
+    io::stdin().lock().read_to_end(&mut bytes).context("stdin cannot be read")?;
+    Ok(file::read(bytes, Path::new("stdin"))?)
+}
+
+fn report<'a>(
+    arguments: &'a Arguments,
+    backup: &'a Backup,
+    replacement: &'a Replacement,
+) -> Report<'a> {
+    let all = |it: &'a Differing| DifferingReport { count: it.count, first: &it.first };
+    let difference = replacement.difference.as_ref().map(|it| DifferenceReport {
+        missing: all(&it.missing),
+        newer: all(&it.newer),
+        older: all(&it.older),
+        returning: all(&it.returning),
+    });
+    Report {
+        restored: matches!(replacement.verdict, Verdict::Done | Verdict::Unneeded),
+        dry_run: arguments.dry_run,
+        needs_force: replacement.needs_consent(),
+        file: &arguments.backup,
+        issues: backup.document.issues.len(),
+        made_at: backup.about.as_ref().map(|about| about.made_at),
+        verified: backup.about.is_some(),
+        damage: replacement.damage.as_deref(),
+        difference,
+        kept: &replacement.kept,
+    }
+}
+
+/// What was done, or would be, one thing a line.
+fn write_lines(
+    arguments: &Arguments,
+    backup: &Backup,
+    replacement: &Replacement,
+    output: &mut Output,
+) -> Result<()> {
+    let count = issues(backup.document.issues.len());
+    let origin = match &backup.about {
+        Some(About { made_at, .. }) => format!("as of {}, checksum verified", local(*made_at)),
+        None => "without a checksum".to_owned(),
+    };
+    if replacement.verdict == Verdict::Unneeded {
+        return output.line(format_args!("nothing to do: the store holds these {count} already"));
+    }
+    let is_done = replacement.verdict == Verdict::Done;
+    let verbs = |done, open| if is_done { done } else { open };
+    let mut lines = vec![(verbs("restored", "would restore"), format!("{count}, {origin}"))];
+    if let Some(Difference { missing, newer, older, returning, .. }) = &replacement.difference {
+        for (verb, what, differing) in [
+            (verbs("dropped", "would drop"), "that the backup lacks", missing),
+            (verbs("set back", "would set back"), "that changed since", newer),
+            (verbs("advanced", "would advance"), "of which the backup has more", older),
+            (verbs("brought back", "would bring back"), "that the store lacked", returning),
+        ] {
+            if differing.count > 0 {
+                lines.push((
+                    verb,
+                    format!("{} {what}: {}", issues(differing.count), listed(differing)),
+                ));
+            }
+        }
+    }
+    if let Some(why) = replacement.damage.as_ref().filter(|_| !is_done) {
+        lines.push(("is damaged", plain::line(why)));
+    }
+    for kept in &replacement.kept {
+        lines.push(("kept", kept.display().to_string()));
+    }
+    if let (Some(kept), None) = (replacement.kept.first(), &replacement.damage) {
+        let kept = kept.to_string_lossy();
+        lines.push(("undo with", format!("ait restore {}", shell_words::quote(&kept))));
+    }
+    if arguments.dry_run {
+        lines.push(("changed", "nothing".to_owned()));
+    }
+    let width = lines.iter().map(|(verb, _)| verb.len()).max().unwrap_or(0);
+    for (place, (verb, text)) in lines.into_iter().enumerate() {
+        let verb =
+            output.styled(if place == 0 { STRONG } else { FAINT }, format_args!("{verb:<width$}"));
+        output.line(format_args!("{verb}  {text}"))?;
+    }
+    Ok(())
+}
+
+fn listed(differing: &Differing) -> String {
+    let first = differing.first.iter().map(|id| id.short().to_string());
+    let more = (differing.count > differing.first.len()).then(|| "…".to_owned());
+    first.chain(more).collect::<Vec<_>>().join(", ")
+}
+
+/// Why nothing was changed, and the ways out.
+fn refusal(file: &Path, replacement: &Replacement, is_readable: bool) -> anyhow::Error {
+    let file = shell_words::quote(&file.to_string_lossy()).into_owned();
+    let Some(Difference { missing, newer, .. }) = &replacement.difference else {
+        let why = replacement.damage.as_deref().unwrap_or("it cannot be read");
+        let partial = if is_readable { "; `ait backup --partial` saves what can be read" } else { "" };
+        return anyhow!(
+            "nothing was changed, because the store is damaged and nobody can tell what would be lost: \
+             {why}. `ait restore {file} --force` puts the backup in its place and keeps copies of the \
+             damaged files beside it{partial}"
+        );
+    };
+    let parts = [(missing, "that it lacks"), (newer, "that changed since")];
+    let parts = parts.into_iter().filter(|(differing, _)| differing.count > 0);
+    let parts = parts.map(|(differing, what)| {
+        format!("{} {what} ({})", issues(differing.count), listed(differing))
+    });
+    let parts = parts.collect::<Vec<_>>().join(" and ");
+    anyhow!(
+        "nothing was changed: the store has newer work than {file}: {parts}. `ait restore {file} --force` \
+         goes back all the same and keeps what it replaces in a file beside the store"
+    )
+}

@@ -1,0 +1,198 @@
+//! `ait backup`: one moment of the queue, whatever goes on meanwhile, and whole or not there at all.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use agent_issue_tracker::domain::Timestamp;
+use agent_issue_tracker::store::Store;
+use agent_issue_tracker::store::backup::{BackupError, Saving, file};
+use serde_json::Value;
+
+use crate::support::disk::{Disk, Neglect};
+use crate::support::files::{id, issue_json, issues_in_file, names, write_issues};
+use crate::support::runs::{assert_snapshot, run, run_with};
+use crate::support::stores::{add, now, open};
+use crate::support::{Client, directory};
+
+fn ids_in(path: &Path) -> Vec<String> {
+    let backup = file::load(path).unwrap();
+    assert!(backup.about.is_some(), "no checksum");
+    backup.document.issues.issues().map(|issue| issue.id.to_string()).collect()
+}
+
+#[test]
+fn a_backup_holds_everything_and_reads_as_an_issues_json() {
+    let directory = directory();
+    let path = directory.path();
+    let issues = [issue_json(&id(1), "one", "created"), issue_json(&id(2), "two", "closed")];
+    write_issues(path, &issues);
+    // One that only the journal has.
+    assert!(run(path, &["add", "three", "-c", "bug", "-a", "a"]).code == 0);
+    let saved = run(path, &["backup", "b.json"]);
+    assert_snapshot("backup", path, &saved);
+    assert_eq!(ids_in(&path.join("b.json")).len(), 3);
+    let other = path.join("copied");
+    fs::create_dir(&other).unwrap();
+    fs::copy(path.join("b.json"), other.join("issues.json")).unwrap();
+    run(&other, &["add", "four", "-c", "bug", "-a", "a"]).ok();
+    assert_eq!(run(&other, &["list", "--json", "-s", "all"]).ok().matches("\"title\"").count(), 4);
+    // What the backup told of itself would not be true any more.
+    run(&other, &["save"]).ok();
+    assert!(!fs::read_to_string(other.join("issues.json")).unwrap().contains("checksum"));
+    assert_eq!(issues_in_file(&other).len(), 4);
+}
+
+#[test]
+fn the_answer_as_json_and_the_refusals_say_what_they_should() {
+    let directory = directory();
+    let path = directory.path();
+    write_issues(path, &[issue_json(&id(1), "one", "created")]);
+    assert_snapshot("backup_json", path, &run(path, &["backup", "b.json", "--json"]));
+    let before = fs::read(path.join("b.json")).unwrap();
+    assert_snapshot("backup_exists", path, &run(path, &["backup", "b.json"]));
+    assert_eq!(fs::read(path.join("b.json")).unwrap(), before);
+    run(path, &["add", "two", "-c", "bug", "-a", "a"]).ok();
+    run(path, &["backup", "--force", "b.json"]).ok();
+    assert_eq!(ids_in(&path.join("b.json")).len(), 2);
+    for file in ["issues.json", "issues.json.journal", "issues.json.lock"] {
+        let before = fs::read(path.join(file)).unwrap();
+        let refused = run(path, &["backup", "--force", file]).refusal();
+        assert!(refused.contains("belongs to the store itself"), "{refused}");
+        assert_eq!(fs::read(path.join(file)).unwrap(), before);
+    }
+    assert_snapshot("backup_no_directory", path, &run(path, &["backup", "none/b.json"]));
+    assert_snapshot("backup_usage", path, &run(path, &["backup", "-", "--json"]));
+    assert_snapshot("backup_help", path, &run(path, &["backup", "--help"]));
+}
+
+#[test]
+fn a_backup_without_a_name_is_called_after_the_time_and_stdout_takes_one_too() {
+    let directory = directory();
+    let path = directory.path();
+    write_issues(path, &[issue_json(&id(1), "one", "created")]);
+    run(path, &["backup"]).ok();
+    fs::create_dir(path.join("there")).unwrap();
+    run(path, &["backup", "there"]).ok();
+    let is_backup =
+        |name: &String| name.starts_with("issues-backup-20") && name.ends_with("Z.json");
+    assert_eq!(names(path).iter().filter(|name| is_backup(name)).count(), 1);
+    assert!(names(&path.join("there")).iter().all(is_backup));
+    let piped = run(path, &["backup", "-"]).ok();
+    let restored = run_with(path, &["restore", "-"], piped.as_bytes()).ok();
+    assert!(restored.contains("nothing to do"), "{restored}");
+}
+
+#[test]
+fn what_was_answered_before_a_backup_began_is_in_it_while_many_write() {
+    const WRITERS: usize = 3;
+    let directory = directory();
+    let (path, is_over) = (directory.path(), AtomicBool::new(false));
+    let answered = std::sync::Mutex::new(HashSet::new());
+    thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let (is_over, answered) = (&is_over, &answered);
+            scope.spawn(move || {
+                let mut client = Client::start(path);
+                while !is_over.load(Ordering::SeqCst) {
+                    let id = client.add(&format!("of {writer}"), "bug");
+                    answered.lock().unwrap().insert(id);
+                }
+            });
+        }
+        for round in 0..8 {
+            let before = answered.lock().unwrap().clone();
+            let name = format!("{round}.json");
+            let saved = thread::spawn({
+                let (path, name) = (path.to_owned(), name.clone());
+                move || run(&path, &["backup", &name])
+            });
+            // At every moment the file is whole or not there.
+            while !saved.is_finished() {
+                if path.join(&name).exists() {
+                    ids_in(&path.join(&name));
+                }
+            }
+            saved.join().unwrap().ok();
+            let saved: HashSet<_> = ids_in(&path.join(&name)).into_iter().collect();
+            assert!(
+                saved.is_superset(&before),
+                "round {round}: {} lack",
+                before.difference(&saved).count()
+            );
+        }
+        is_over.store(true, Ordering::SeqCst);
+    });
+    assert!(answered.into_inner().unwrap().len() > 20);
+}
+
+#[tokio::test]
+async fn whichever_call_of_a_backup_fails_there_is_no_file_or_a_whole_one() {
+    let directory = directory();
+    let store = open(directory.path(), &Disk::new(Neglect::Nothing));
+    store.apply(add(), now()).await.unwrap();
+    let holdings = store.holdings().await.unwrap();
+    let target = directory.path().join("b.json");
+    let mut failed = Vec::new();
+    for call in 1.. {
+        let disk = Disk::new(Neglect::Nothing);
+        disk.fail_call(call);
+        let (path, store) = (target.clone(), store.files().await);
+        let saving =
+            Saving { path, replaces: false, store, now: Timestamp::from(chrono::Utc::now()) };
+        let saved = saving.save_with(&*disk, &holdings);
+        assert!(names(directory.path()).iter().all(|name| !name.ends_with(".tmp")));
+        if target.exists() {
+            assert_eq!(ids_in(&target).len(), 1);
+            fs::remove_file(&target).unwrap();
+        } else {
+            assert!(saved.is_err());
+        }
+        let Some(name) = disk.failed() else { break };
+        assert!(matches!(saved, Err(BackupError::NotSaved { .. })), "{name}: {saved:?}");
+        failed.push(name);
+    }
+    let all = ["resolve", "stamp", "create_temp", "write", "sync", "place", "open_directory"];
+    assert_eq!(failed, [&all[..], &["sync_directory", "stamp_open"]].concat());
+}
+
+#[test]
+fn a_backup_of_a_private_store_is_private_too() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let directory = directory();
+    let path = directory.path();
+    write_issues(path, &[]);
+    fs::set_permissions(path.join("issues.json"), fs::Permissions::from_mode(0o600)).unwrap();
+    run(path, &["backup", "b.json"]).ok();
+    assert_eq!(fs::metadata(path.join("b.json")).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn a_damaged_store_is_not_backed_up_as_if_it_were_whole() {
+    let directory = directory();
+    let path = directory.path();
+    let mut client = Client::start(path);
+    for title in ["one", "two", "three", "four"] {
+        client.add(title, "bug");
+    }
+    client.signal("KILL");
+    client.wait();
+    let journal = path.join("issues.json.journal");
+    let mut bytes = fs::read(&journal).unwrap();
+    let lines: Vec<_> = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').collect();
+    // In the second change, behind which there are others.
+    let place = lines[1].0 + 30;
+    bytes[place] ^= 1;
+    fs::write(&journal, bytes).unwrap();
+    let refused = run(path, &["backup", "b.json"]).refusal();
+    assert!(refused.contains("damaged at byte") && refused.contains("--partial"), "{refused}");
+    assert!(!path.join("b.json").exists());
+    let partial: Value =
+        serde_json::from_str(&run(path, &["backup", "b.json", "--partial", "--json"]).ok())
+            .unwrap();
+    assert!(partial["partial"].as_str().unwrap().contains("damaged"), "{partial}");
+    assert_eq!(ids_in(&path.join("b.json")).len() as u64, partial["issues"].as_u64().unwrap());
+}

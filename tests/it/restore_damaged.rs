@@ -1,0 +1,107 @@
+//! Going back to a backup when the store is damaged, which is when people need it.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::support::files::{id, issue_json, names, stored_issues, write_issues};
+use crate::support::runs::{assert_snapshot, run};
+use crate::support::{Client, directory, healthy_count};
+
+/// Damages the files of a store that has changes in its journal.
+fn damage(path: &Path, how: &str) {
+    let (issues, journal) = (path.join("issues.json"), path.join("issues.json.journal"));
+    match how {
+        "journal" => {
+            let mut bytes = fs::read(&journal).unwrap();
+            let line = bytes.iter().position(|byte| *byte == b'\n').unwrap();
+            bytes[line + 30] ^= 1;
+            fs::write(journal, bytes).unwrap();
+        }
+        "start" => fs::write(journal, "00000000 00000001 x\n").unwrap(),
+        "issues" => fs::write(issues, "<<<<<<< ours\n").unwrap(),
+        _ => fs::remove_file(issues).unwrap(),
+    }
+}
+
+#[test]
+fn a_damaged_store_is_restored_when_told_and_its_files_are_kept() {
+    for (how, kept_count) in [("journal", 2), ("start", 2), ("issues", 2), ("gone", 1)] {
+        let directory = directory();
+        let path = directory.path();
+        write_issues(path, &[issue_json(&id(1), "one", "created")]);
+        run(path, &["backup", "b.json"]).ok();
+        let mut client = Client::start(path);
+        for _ in 0..3 {
+            client.add("newer", "bug");
+        }
+        client.signal("KILL");
+        client.wait();
+        damage(path, how);
+        let of_store = |name: &&String| name.starts_with("issues.json");
+        let bytes = || -> Vec<_> {
+            let names = names(path);
+            names.iter().filter(of_store).map(|name| fs::read(path.join(name)).unwrap()).collect()
+        };
+        let before = bytes();
+        assert_snapshot(
+            &format!("damaged_{how}_refused"),
+            path,
+            &run(path, &["restore", "b.json"]),
+        );
+        run(path, &["restore", "b.json", "--dry-run"]).refusal();
+        assert_eq!(bytes(), before, "{how}");
+        let look = run(path, &["restore", "b.json", "--dry-run", "--force", "--json"]).ok();
+        let look: Value = serde_json::from_str(&look).unwrap();
+        assert_eq!((&look["restored"], &look["needsForce"]), (&json!(false), &json!(true)));
+        assert_eq!(bytes(), before, "{how}");
+        let done = run(path, &["restore", "b.json", "--force"]);
+        assert_snapshot(&format!("damaged_{how}_restored"), path, &done);
+        assert_eq!(stored_issues(path).len(), 1, "{how}");
+        let names = names(path);
+        let kept: Vec<_> = names.iter().filter(|name| name.contains(".damaged-")).collect();
+        assert_eq!(kept.len(), kept_count, "{how}: {kept:?}");
+        let kept: Vec<_> = kept.iter().map(|name| fs::read(path.join(name)).unwrap()).collect();
+        assert!(kept.iter().all(|bytes| before.contains(bytes)), "{how}");
+        run(path, &["add", "after", "-c", "bug", "-a", "a"]).ok();
+        assert_eq!(stored_issues(path).len(), 2, "{how}");
+    }
+}
+
+#[test]
+fn agents_that_run_on_a_damaged_store_go_on_with_the_restored_one() {
+    let directory = directory();
+    let path = directory.path();
+    let mut agent = Client::start(path);
+    let first = agent.add("one", "bug");
+    run(path, &["backup", "b.json"]).ok();
+    agent.add("two", "bug");
+    agent.add("three", "bug");
+    damage(path, "issues");
+    let refused = agent.call(
+        "add_issue",
+        json!({ "title": "t", "description": "", "classification": "bug", "agent": "a" }),
+    );
+    assert!(refused.refusal().contains("conflict marks"));
+    run(path, &["restore", "b.json", "--force"]).ok();
+    let claimed = agent.call("get_next_issue", json!({ "agent": "a" })).issue();
+    assert_eq!(claimed["id"], first.as_str());
+    agent.add("four", "bug");
+    assert_eq!(healthy_count(agent.port()), 2);
+    assert!(agent.close().success());
+    assert_eq!(stored_issues(path).len(), 2);
+}
+
+#[test]
+fn what_cannot_be_helped_by_a_restore_is_not_called_damage() {
+    let directory = directory();
+    let path = directory.path();
+    write_issues(path, &[]);
+    run(path, &["backup", "b.json"]).ok();
+    let missing = run(path, &["--file", "none/issues.json", "restore", "b.json", "--force"]);
+    assert!(missing.refusal().contains("does not exist: create it"));
+    fs::create_dir(path.join("dir.json")).unwrap();
+    let not_a_file = run(path, &["--file", "dir.json", "restore", "b.json", "--force"]);
+    assert!(not_a_file.refusal().contains("not a regular file"));
+}
