@@ -216,7 +216,8 @@ fn refusal(file: &Path, replacement: &Replacement, is_readable: bool) -> anyhow:
     let file = shell_words::quote(&file.to_string_lossy()).into_owned();
     let Some(Difference { missing, newer, .. }) = &replacement.difference else {
         let why = replacement.damage.as_deref().unwrap_or("it cannot be read");
-        let partial = if is_readable { "; `ait backup --partial` saves what can be read" } else { "" };
+        let partial =
+            if is_readable { "; `ait backup --partial` saves what can be read" } else { "" };
         return anyhow!(
             "nothing was changed, because the store is damaged and nobody can tell what would be lost: \
              {why}. `ait restore {file} --force` puts the backup in its place and keeps copies of the \

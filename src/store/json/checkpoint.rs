@@ -12,7 +12,6 @@
 //!
 //! Other processes follow by the header; see [`replica`](super::replica).
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +22,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::format::{self, Document};
 use super::frame::Hex128;
-use super::fs::{FileSystem, OpenFile, sync_name};
+use super::fs::{FileSystem, OpenFile, Stamp, sync_name};
 use super::journal::{self, Content, Header};
 use super::session::{Interrupted, Session, refused};
 use super::view::{Journal, Place, Snapshot, View};
@@ -47,9 +46,7 @@ pub(super) fn checkpoint(session: &Session<'_>, view: &View) -> Result<View, Int
     if !mine || found != view.snapshot.map(|snapshot| snapshot.stamp) {
         return Err(Interrupted::Overtaken);
     }
-    let file = replace_base(fs, temp, &place.snapshot)?;
-    let stamp = fs.stamp_open(&file).map_err(failed)?;
-    sync_name(fs, &place.snapshot).map_err(failed)?;
+    let stamp = replace_base(fs, temp, &place.snapshot)?;
     if !stamp.same_content(&written) {
         // Somebody wrote into the new file already: the next look finds out what.
         return Err(Interrupted::Overtaken);
@@ -58,18 +55,22 @@ pub(super) fn checkpoint(session: &Session<'_>, view: &View) -> Result<View, Int
     begin_journal(session, &saved, begun.elapsed())
 }
 
-/// Puts an `issues.json` in its place.
+/// Puts an `issues.json` in its place, durably; gives what identified it before its name was durable.
 pub(super) fn replace_base(
     fs: &dyn FileSystem,
     temp: NamedTempFile,
     path: &Path,
-) -> Result<File, Interrupted> {
-    fs.replace(temp, path).map_err(|source| match source.kind() {
+) -> Result<Stamp, Interrupted> {
+    let failed = |source| Interrupted::from(refused(path, &source));
+    let file = fs.replace(temp, path).map_err(|source| match source.kind() {
         io::ErrorKind::ResourceBusy | io::ErrorKind::CrossesDevices => {
             Interrupted::Hopeless(mounted(path, &source))
         }
-        _ => Interrupted::from(refused(path, &source)),
-    })
+        _ => failed(source),
+    })?;
+    let stamp = fs.stamp_open(&file).map_err(failed)?;
+    sync_name(fs, path).map_err(failed)?;
+    Ok(stamp)
 }
 
 /// Makes an `issues.json` durable that this process did not write: somebody edited it, or a process

@@ -18,7 +18,7 @@
 //! After each rename the directory is synced. A process that dies between the third step and the fourth
 //! leaves a store that cannot be read, says so, and can be restored again.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
@@ -196,9 +196,7 @@ impl Restore {
         view.recent.interrupt();
         let journal = begin_restoring(&session, header, old.is_some())?;
         let after = || -> Result<View, Interrupted> {
-            let file = checkpoint::replace_base(fs, temp, &place.snapshot)?;
-            sync_name(fs, &place.snapshot).map_err(failed)?;
-            let stamp = fs.stamp_open(&file).map_err(failed)?;
+            let stamp = checkpoint::replace_base(fs, temp, &place.snapshot)?;
             let snapshot = Some(Snapshot { stamp, content });
             let view = View { journal: Some(Arc::new(journal)), snapshot, ..view };
             checkpoint::begin_journal(&session, &view, begun.elapsed())
@@ -242,8 +240,8 @@ fn claimed(fs: &dyn FileSystem, place: &Place) -> Result<Option<OpenFile>, Inter
 /// Keeps a durable copy of a file; false when there is no file.
 fn keep_copy(
     fs: &dyn FileSystem,
-    path: &PathBuf,
-    kept: &PathBuf,
+    path: &Path,
+    kept: &Path,
     place: &Place,
 ) -> Result<bool, Interrupted> {
     let failed = |source| Interrupted::from(refused(kept, &source));
