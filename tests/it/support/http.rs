@@ -105,6 +105,11 @@ impl Agent {
         Self { http: connections(), port, session: None, last_id: 0 }
     }
 
+    /// Goes on with connections that are new.
+    pub fn reconnect(&mut self) {
+        self.http = connections();
+    }
+
     /// An agent that has begun a session.
     pub fn connect(port: u16) -> Self {
         let mut agent = Self::new(port);
