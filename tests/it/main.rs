@@ -12,6 +12,7 @@ mod clients;
 mod commits;
 mod conformance;
 mod crash;
+mod endings;
 mod exclusion;
 mod faults;
 mod formats;
