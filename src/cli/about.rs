@@ -1,13 +1,13 @@
 //! What `ait` tells of itself: completions for shells, and manual pages.
 
-use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
+use std::{fs, iter, mem};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Command, Subcommand};
 use clap_complete::Shell;
 use clap_mangen::Man;
-use std::io::Write;
 
 use super::{Ending, Output};
 
@@ -61,22 +61,60 @@ pub fn run(command: &AboutCommand, mut line: Command, output: &mut Output) -> Re
             clap_complete::generate(*shell, &mut line, name, &mut script);
             output.write_all(&script)?;
         }
-        AboutCommand::Man(ManArguments { dir: Some(dir), .. }) => {
-            let cannot = || format!("the manual cannot be written to {}", dir.display());
-            fs::create_dir_all(dir).with_context(cannot)?;
-            clap_mangen::generate_to(line, dir).with_context(cannot)?;
-        }
-        AboutCommand::Man(ManArguments { command: None, .. }) => Man::new(line).render(output)?,
-        AboutCommand::Man(ManArguments { command: Some(name), .. }) => {
-            // Building tells each command the options that it has from the whole.
-            line.build();
-            let Some(command) = line.find_subcommand(name) else {
-                bail!("there is no command {name:?}; `ait --help` lists them");
-            };
-            let full_name = format!("{}-{name}", line.get_name());
-            Man::new(command.clone().display_name(full_name)).render(output)?;
-        }
+        AboutCommand::Man(arguments) => write_manual(arguments, line, output)?,
     }
     output.flush()?;
     Ok(Ending::Done)
+}
+
+fn write_manual(arguments: &ManArguments, line: Command, output: &mut Output) -> Result<()> {
+    // `ait help` says nothing that the pages do not say. Building tells each command the options that it
+    // has from the whole.
+    let mut line = line.disable_help_subcommand(true);
+    line.build();
+    match arguments {
+        ManArguments { dir: Some(dir), .. } => {
+            let cannot = || format!("the manual cannot be written to {}", dir.display());
+            fs::create_dir_all(dir).with_context(cannot)?;
+            for page in iter::once(&line).chain(line.get_subcommands()) {
+                let path = dir.join(format!("{}.1", title(page)));
+                fs::write(path, manual(page)?).with_context(cannot)?;
+            }
+            Ok(())
+        }
+        ManArguments { command: None, .. } => Ok(output.write_all(manual(&line)?.as_bytes())?),
+        ManArguments { command: Some(name), .. } => {
+            let Some(command) = line.find_subcommand(name) else {
+                bail!("there is no command {name:?}; `ait --help` lists them");
+            };
+            Ok(output.write_all(manual(command)?.as_bytes())?)
+        }
+    }
+}
+
+/// What the page of a command is called, such as `ait-list`.
+fn title(command: &Command) -> String {
+    command.get_display_name().unwrap_or(command.get_name()).to_owned()
+}
+
+/// The page of a command in roff.
+fn manual(command: &Command) -> Result<String> {
+    let mut page = Vec::new();
+    Man::new(command.clone()).render(&mut page)?;
+    let page = String::from_utf8(page).context("the manual is not UTF-8")?;
+    // What stands below the options is laid out in lines and columns, which are to stay.
+    let mut in_notes = false;
+    let mut lines = Vec::new();
+    for line in page.lines() {
+        if line.starts_with(".SH") {
+            if mem::replace(&mut in_notes, line == ".SH EXTRA") {
+                lines.push(".fi");
+            }
+            lines.extend(if in_notes { &[".SH NOTES", ".nf"][..] } else { &[][..] });
+        }
+        if line != ".SH EXTRA" {
+            lines.push(line);
+        }
+    }
+    Ok(lines.join("\n") + "\n")
 }

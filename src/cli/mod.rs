@@ -45,10 +45,6 @@ pub use output::{Output, is_closed_pipe};
 pub enum QueueCommand {
     /// File an issue
     Add(add::Arguments),
-    /// Show the board: who works on what, and what waits
-    Board(board::Arguments),
-    /// Tell what happened, and what happens
-    Log(log::Arguments),
     /// List issues: the open ones, unless asked for others
     List(list::Arguments),
     /// Show one issue with its whole story
@@ -63,6 +59,10 @@ pub enum QueueCommand {
     Review(review::Arguments),
     /// End an issue: closed, or rejected with --reject
     Close(close::Arguments),
+    /// Show the board: who works on what, and what waits
+    Board(board::Arguments),
+    /// Tell what happened, and what happens
+    Log(log::Arguments),
 }
 
 /// How a command that did not fail has ended.
