@@ -2,6 +2,10 @@
 
 use std::io::IsTerminal;
 use std::net::Ipv4Addr;
+#[cfg(unix)]
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 use std::{env, io, mem};
@@ -55,15 +59,33 @@ pub async fn run(config: Config) -> Result<()> {
 ///
 /// What kept the command from being done.
 pub async fn run_command(command: &QueueCommand, location: &Location) -> Result<cli::Ending> {
-    let tracker = Tracker::new(Arc::new(JsonStore::new(&location.path)));
+    let tracker = Tracker::new(Arc::new(JsonStore::for_command(&location.path)));
     let mut output = Output::stdout();
     let ended = cli::run(command, &tracker, &mut output).await;
     // Also after a failure: what was written before it is an answer.
     let flushed = output.flush();
-    tracker.close().await;
+    if !tracker.close().await {
+        save_behind(&location.path);
+    }
     // The process ends: giving back what many issues occupy, one by one, would only take time.
     mem::forget(tracker);
     ended.and_then(|ending| flushed.map(|()| ending))
+}
+
+/// Lets another process bring a large `issues.json` up to date, so that nobody has to wait for that.
+fn save_behind(store: &Path) {
+    let saving = env::current_exe().and_then(|program| {
+        let mut command = Command::new(program);
+        command.arg("--file").arg(store).args(cli::SAVE_WHEN_QUIET);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        // What ends this command from the keyboard is not meant for that one.
+        #[cfg(unix)]
+        command.process_group(0);
+        command.spawn()
+    });
+    if let Err(error) = saving {
+        tracing::warn!("issues.json is not up to date ({error}); `ait save` brings it up to date");
+    }
 }
 
 /// What both faces need. Clones share it.
@@ -207,7 +229,7 @@ fn limits() -> Limits {
 }
 
 /// Gives the last work a moment; a change that does not end in it is not answered.
-async fn last_work(work: impl Future<Output = ()>) {
+async fn last_work<T>(work: impl Future<Output = T>) {
     if tokio::time::timeout(LAST_WORK, work).await.is_err() {
         tracing::debug!("ended before everything that was under way");
     }

@@ -198,9 +198,18 @@ impl Tracker {
         self.store.session_ended(session).await
     }
 
-    /// Takes no more changes and waits for those that are being saved.
-    pub async fn close(&self) {
-        self.store.close().await;
+    /// Brings what people read up to date; see [`Store::save`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::save`].
+    pub async fn save(&self) -> Result<(), StoreError> {
+        self.store.save().await
+    }
+
+    /// Takes no more changes and waits for those that are being saved; see [`Store::close`].
+    pub async fn close(&self) -> bool {
+        self.store.close().await
     }
 
     /// Applies a command that names its issue and therefore has one to give back.

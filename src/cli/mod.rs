@@ -25,6 +25,7 @@ mod output;
 mod plain;
 mod return_issue;
 mod review;
+mod save;
 mod screen;
 mod show;
 mod since;
@@ -39,6 +40,7 @@ use crate::tracker::{StoreError, Tracker};
 pub use about::{AboutCommand, run as run_about};
 pub use open::{Arguments as OpenArguments, run as open_page};
 pub use output::{Output, is_closed_pipe};
+pub use save::WHEN_QUIET as SAVE_WHEN_QUIET;
 
 /// The commands that work on the queue and end.
 #[derive(Clone, Debug, Subcommand)]
@@ -63,6 +65,8 @@ pub enum QueueCommand {
     Board(board::Arguments),
     /// Tell what happened, and what happens
     Log(log::Arguments),
+    /// Bring issues.json up to date now
+    Save(save::Arguments),
 }
 
 /// How a command that did not fail has ended.
@@ -91,6 +95,7 @@ pub async fn run(command: &QueueCommand, tracker: &Tracker, output: &mut Output)
         QueueCommand::Complete(arguments) => complete::run(arguments, tracker, output).await,
         QueueCommand::Review(arguments) => review::run(arguments, tracker, output).await,
         QueueCommand::Close(arguments) => close::run(arguments, tracker, output).await,
+        QueueCommand::Save(arguments) => save::run(arguments, tracker, output).await,
     }
 }
 

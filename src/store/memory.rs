@@ -327,7 +327,11 @@ impl Store for MemoryStore {
         ready(Ok(self.state().ended.contains(&session))).boxed()
     }
 
-    fn close(&self) -> BoxFuture<'_, ()> {
-        ready(()).boxed()
+    fn save(&self) -> StoreFuture<'_, ()> {
+        ready(Ok(())).boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'_, bool> {
+        ready(true).boxed()
     }
 }

@@ -117,9 +117,17 @@ pub trait Store: Send + Sync {
     /// [`StoreError::Unreadable`].
     fn session_ended(&self, session: String) -> StoreFuture<'_, bool>;
 
+    /// Brings what people read up to date, where that lags behind what is kept. The commands that are
+    /// being written need not be in it.
+    ///
+    /// # Errors
+    ///
+    /// What keeps it from being written; nothing is lost then.
+    fn save(&self) -> StoreFuture<'_, ()>;
+
     /// Takes no more commands, waits for those that are being written, and leaves what is kept in
-    /// its tidiest form.
-    fn close(&self) -> BoxFuture<'_, ()>;
+    /// its tidiest form, if that is quickly done: false leaves it to the next [`save`](Self::save).
+    fn close(&self) -> BoxFuture<'_, bool>;
 }
 
 /// Why a store did not do what it was asked, by what the caller can do about it.

@@ -108,6 +108,16 @@ impl Committer {
         self.save(&session, &view)
     }
 
+    /// Brings `issues.json` up to date in any case.
+    pub fn checkpoint_now(&mut self) -> Result<(), StoreError> {
+        let replica = Arc::clone(&self.replica);
+        if replica.fresh()?.unsaved == 0 {
+            return Ok(());
+        }
+        let (session, view, _) = self.session(&replica, IfTaken::Wait)?;
+        self.save(&session, &view).map(drop)
+    }
+
     fn save(&mut self, session: &Session<'_>, view: &View) -> Result<Saved, StoreError> {
         if view.unsaved == 0 {
             return Ok(Saved::UpToDate);
@@ -311,7 +321,9 @@ impl Committer {
 
 fn unsaved_in(view: &View) -> Unsaved {
     let snapshot_bytes = view.snapshot.map_or(0, |snapshot| snapshot.content.length_bytes);
-    Unsaved { journal_bytes: view.end, snapshot_bytes }
+    let took_ms = view.journal.as_ref().map_or(0, |journal| journal.header.took_ms);
+    let took = (took_ms > 0).then(|| Duration::from_millis(took_ms));
+    Unsaved { journal_bytes: view.end, snapshot_bytes, took }
 }
 
 /// Why `issues.json` is not to be written now; `None` when it is.

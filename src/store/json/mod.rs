@@ -46,6 +46,7 @@ use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt};
 
+use self::commit::Committer;
 use self::fs::{FileSystem, RealFileSystem};
 use self::replica::Replica;
 use self::view::{Standing, View};
@@ -60,6 +61,9 @@ pub struct JsonStoreOptions {
     pub busy_after: Duration,
     /// How long after the last change `issues.json` is brought up to date.
     pub checkpoint_after: Duration,
+    /// The longest checkpoint that the end of a process waits for, by what the last one took. What it
+    /// leaves out is in the journal.
+    pub last_checkpoint: Duration,
     /// How long after a look at files that are bad, or that somebody edited, they are looked at again,
     /// up to five times: editors and git write in place, or remove a file before they write it anew.
     pub second_look_after: Duration,
@@ -70,6 +74,7 @@ impl Default for JsonStoreOptions {
         Self {
             busy_after: Duration::from_secs(10),
             checkpoint_after: Duration::from_millis(300),
+            last_checkpoint: Duration::from_millis(300),
             second_look_after: Duration::from_millis(20),
         }
     }
@@ -79,6 +84,7 @@ impl Default for JsonStoreOptions {
 pub struct JsonStore {
     replica: Arc<Replica>,
     writer: Writer,
+    options: JsonStoreOptions,
     ended_sessions: Arc<sessions::Known>,
 }
 
@@ -91,6 +97,13 @@ impl JsonStore {
         Self::with(path, Arc::new(RealFileSystem), JsonStoreOptions::default())
     }
 
+    /// The same for a process that does one thing, and that somebody waits for.
+    pub fn for_command(path: impl Into<PathBuf>) -> Self {
+        let last_checkpoint = Duration::from_millis(10);
+        let options = JsonStoreOptions { last_checkpoint, ..JsonStoreOptions::default() };
+        Self::with(path, Arc::new(RealFileSystem), options)
+    }
+
     /// Prepares a store that reaches the disk through `fs`.
     pub fn with(
         path: impl Into<PathBuf>,
@@ -99,7 +112,7 @@ impl JsonStore {
     ) -> Self {
         let replica = Arc::new(Replica::new(path.into(), fs, options.second_look_after));
         let writer = Writer::new(Arc::clone(&replica), options);
-        Self { replica, writer, ended_sessions: Arc::default() }
+        Self { replica, writer, options, ended_sessions: Arc::default() }
     }
 
     /// The file as it was given, symbolic links not resolved.
@@ -216,7 +229,14 @@ impl Store for JsonStore {
         self.wait(move |replica| known.is_ended(replica, &session))
     }
 
-    fn close(&self) -> BoxFuture<'_, ()> {
+    fn save(&self) -> StoreFuture<'_, ()> {
+        let mut committer = Committer::new(Arc::clone(&self.replica));
+        let saved = self.wait(move |_| committer.checkpoint_now());
+        let in_time = tokio::time::timeout(self.options.busy_after, saved);
+        async move { in_time.await.unwrap_or_else(|_| Err(self.writer.busy())) }.boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'_, bool> {
         self.writer.close().boxed()
     }
 }

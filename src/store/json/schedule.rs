@@ -16,22 +16,27 @@ const MAX_DOUBLINGS: u32 = 6;
 /// A journal that is smaller than this, or than a quarter of `issues.json`, is no reason for a
 /// checkpoint; at four times that, it is a reason at any time.
 const MIN_JOURNAL_BYTES: u64 = 1024 * 1024;
-/// The longest last checkpoint that the end of a process waits for.
-const QUICK: Duration = Duration::from_millis(300);
-/// The largest `issues.json` that is taken to be written so quickly, before that was ever measured.
-const QUICK_BYTES: u64 = 16 * 1024 * 1024;
+/// How many bytes of `issues.json` are taken to be written in a millisecond, before that was ever measured.
+const BYTES_PER_MS: u64 = 64 * 1024;
 
 /// What `issues.json` lacks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unsaved {
     pub journal_bytes: u64,
     pub snapshot_bytes: u64,
+    /// How long it took to write it the last time, in whichever process, as far as that is known.
+    pub took: Option<Duration>,
 }
 
 impl Unsaved {
     /// A journal that is larger is a reason for a checkpoint.
     fn limit_bytes(self) -> u64 {
         MIN_JOURNAL_BYTES.max(self.snapshot_bytes / 4)
+    }
+
+    /// How long it takes to write it, as far as that can be told.
+    pub fn expected(self) -> Duration {
+        self.took.unwrap_or(Duration::from_millis(self.snapshot_bytes / BYTES_PER_MS))
     }
 
     /// Tells whether the journal is a reason for a checkpoint at any time.
@@ -50,7 +55,6 @@ pub(super) struct Schedule {
     first_change: Option<Instant>,
     last_change: Instant,
     unsaved: Unsaved,
-    took: Option<Duration>,
     rest_until: Option<Instant>,
     retry_at: Option<Instant>,
     failures: u32,
@@ -63,8 +67,7 @@ impl Schedule {
             idle,
             first_change: None,
             last_change: Instant::now(),
-            unsaved: Unsaved { journal_bytes: 0, snapshot_bytes: 0 },
-            took: None,
+            unsaved: Unsaved { journal_bytes: 0, snapshot_bytes: 0, took: None },
             rest_until: None,
             retry_at: None,
             failures: 0,
@@ -86,7 +89,6 @@ impl Schedule {
     /// Takes note of a checkpoint that ended now.
     pub fn saved(&mut self, took: Duration, now: Instant) {
         self.nothing_to_save();
-        self.took = Some(took);
         self.rest_until = Some(now + rest_after(took));
     }
 
@@ -124,9 +126,14 @@ impl Schedule {
         Some(due.max(self.retry_at.unwrap_or(due)))
     }
 
-    /// Tells whether a checkpoint takes so little that the end of a process can wait for it.
-    pub fn is_quick(&self) -> bool {
-        self.took.map_or(self.unsaved.snapshot_bytes <= QUICK_BYTES, |took| took <= QUICK)
+    /// Tells whether `issues.json` lacks something.
+    pub fn is_behind(&self) -> bool {
+        self.first_change.is_some()
+    }
+
+    /// Tells whether a checkpoint is likely to take no longer, or cannot be left to somebody else.
+    pub fn is_worth(&self, at_most: Duration) -> bool {
+        self.unsaved.expected() <= at_most || self.unsaved.is_urgent()
     }
 }
 
@@ -137,7 +144,7 @@ mod tests {
     const IDLE: Duration = Duration::from_millis(300);
 
     fn unsaved(journal_bytes: u64) -> Unsaved {
-        Unsaved { journal_bytes, snapshot_bytes: 0 }
+        Unsaved { journal_bytes, snapshot_bytes: 0, took: None }
     }
 
     #[test]
@@ -186,14 +193,18 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_process_waits_for_quick_checkpoints_only() {
-        let mut schedule = Schedule::new(IDLE);
-        assert!(schedule.is_quick());
-        schedule.changed(Unsaved { journal_bytes: 0, snapshot_bytes: 1 << 30 }, Instant::now());
-        assert!(!schedule.is_quick());
-        schedule.saved(Duration::from_millis(5), Instant::now());
-        assert!(schedule.is_quick());
-        schedule.saved(Duration::from_millis(305), Instant::now());
-        assert!(!schedule.is_quick());
+    fn the_end_of_a_process_waits_for_quick_checkpoints_and_for_urgent_ones() {
+        let at_most = Duration::from_millis(300);
+        let is_worth = |unsaved| {
+            let mut schedule = Schedule::new(IDLE);
+            schedule.changed(unsaved, Instant::now());
+            schedule.is_worth(at_most)
+        };
+        let small = Unsaved { journal_bytes: 1, snapshot_bytes: 1 << 20, took: None };
+        let large = Unsaved { snapshot_bytes: 1 << 30, ..small };
+        assert!(is_worth(small) && !is_worth(large));
+        assert!(is_worth(Unsaved { took: Some(Duration::from_millis(5)), ..large }));
+        assert!(!is_worth(Unsaved { took: Some(Duration::from_millis(305)), ..small }));
+        assert!(is_worth(Unsaved { journal_bytes: (1 << 30) + 1, ..large }));
     }
 }

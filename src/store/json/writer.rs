@@ -6,7 +6,7 @@
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use tokio::sync::{oneshot, watch};
@@ -44,6 +44,8 @@ pub(super) struct Writer {
     closing: CancellationToken,
     /// Whether the thread has anything to finish.
     working: watch::Sender<bool>,
+    /// Whether `issues.json` lacks something that this process has changed.
+    behind: watch::Sender<bool>,
     /// Why the thread cannot commit any more.
     broken: watch::Sender<Option<StoreError>>,
 }
@@ -62,6 +64,7 @@ impl Writer {
             lane: Mutex::new(Lane::Idle),
             closing: CancellationToken::new(),
             working: watch::Sender::new(false),
+            behind: watch::Sender::new(false),
             broken: watch::Sender::new(None),
         }
     }
@@ -88,16 +91,18 @@ impl Writer {
         self.broken.borrow().clone()
     }
 
-    /// Lets callers withdraw what is not decided yet, and waits for what is and for a last checkpoint.
-    pub async fn close(&self) {
+    /// Lets callers withdraw what is not decided yet, and waits for what is and for a last checkpoint;
+    /// false when `issues.json` lacks something all the same.
+    pub async fn close(&self) -> bool {
         self.closing.cancel();
         // The thread ends when there is nobody left to send it anything.
         *self.lane.lock().unwrap_or_else(PoisonError::into_inner) = Lane::Closed;
         // The sender is there as long as `self`, so that waiting for its value cannot fail.
         let _ = self.working.subscribe().wait_for(|working| !working).await;
+        !*self.behind.borrow()
     }
 
-    fn busy(&self) -> StoreError {
+    pub fn busy(&self) -> StoreError {
         let path = self.replica.path().display();
         let seconds = self.options.busy_after.as_secs_f32();
         StoreError::Busy(format!(
@@ -125,8 +130,10 @@ impl Writer {
         let mut thread = Thread {
             committer: Committer::new(Arc::clone(&self.replica)),
             schedule: Schedule::new(self.options.checkpoint_after),
+            last_checkpoint: self.options.last_checkpoint,
             incoming,
             working: self.working.clone(),
+            behind: self.behind.clone(),
             broken: self.broken.clone(),
         };
         let working = self.working.clone();
@@ -149,8 +156,10 @@ fn settled(reply: Result<Outcome, oneshot::error::RecvError>) -> Outcome {
 struct Thread {
     committer: Committer,
     schedule: Schedule,
+    last_checkpoint: Duration,
     incoming: Receiver<Request>,
     working: watch::Sender<bool>,
+    behind: watch::Sender<bool>,
     broken: watch::Sender<Option<StoreError>>,
 }
 
@@ -245,11 +254,17 @@ impl Thread {
 
     /// Leaves `issues.json` up to date, unless that takes long or somebody else is writing.
     fn last_checkpoint(&mut self) {
-        if self.schedule.due().is_some()
-            && self.schedule.is_quick()
-            && let Err(error) = self.committer.last_checkpoint()
-        {
-            tracing::warn!("issues.json is not up to date: {error}; the journal has the rest");
+        if !self.schedule.is_behind() {
+            return;
+        }
+        self.behind.send_replace(true);
+        if self.schedule.is_worth(self.last_checkpoint) {
+            match self.committer.last_checkpoint() {
+                Ok(_) => drop(self.behind.send_replace(false)),
+                Err(error) => tracing::warn!(
+                    "issues.json is not up to date: {error}; the journal has the rest"
+                ),
+            }
         }
     }
 }

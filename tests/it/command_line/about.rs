@@ -22,7 +22,8 @@ fn the_help_of_each_command_is_for_people_and_has_examples() {
     let desk = Desk::new();
     for name in commands() {
         let help = desk.run(&[&name, "--help"]).done().stdout();
-        assert!(help.contains("Examples:\n  ") || name == "serve", "{name}");
+        let has_examples = help.contains("Examples:\n  ") || help.contains("Example:\n  ");
+        assert!(has_examples || name == "serve", "{name}");
         insta::assert_snapshot!(format!("help_{name}"), help);
     }
     insta::assert_snapshot!("help_short", desk.run(&["-h"]).done().stdout());
@@ -36,7 +37,8 @@ fn help_fits_into_40_columns_except_for_what_cannot_be_broken() {
         let help = Run(desk.command(&[&name, "--help"]).env("COLUMNS", "40").output().unwrap());
         for line in help.done().stdout().lines() {
             let is_one_word = line.split_whitespace().count() <= 1;
-            assert!(line.chars().count() <= 40 || is_one_word, "{name}: {line:?}");
+            let is_kept = is_one_word || line.starts_with("Usage: ");
+            assert!(line.chars().count() <= 40 || is_kept, "{name}: {line:?}");
         }
     }
 }

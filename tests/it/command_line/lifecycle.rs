@@ -90,9 +90,14 @@ fn who_acts_is_the_option_or_else_the_environment_or_else_the_user() {
     let mut command = desk.command(&add);
     let user = filed_by(Run(command.env_remove("AIT_AGENT").output().unwrap()));
     assert!(!user.is_empty() && user != "tester", "{user}");
+    // A variable that is empty counts as not set.
     let mut command = desk.command(&add);
-    let bad = Run(command.env("AIT_AGENT", "a\nb").output().unwrap()).failed(2);
-    assert!(bad.contains("--agent"), "{bad}");
+    assert_eq!(filed_by(Run(command.env("AIT_AGENT", "").output().unwrap())), user);
+    let long = "x".repeat(500);
+    let mut command = desk.command(&add);
+    let bad = Run(command.env("AIT_AGENT", &long).output().unwrap()).failed(2);
+    assert!(bad.contains("AIT_AGENT") && bad.contains("characters"), "{bad}");
+    assert!(desk.run(&[&add[..], &["-a", ""]].concat()).failed(2).contains("--agent"));
 }
 
 #[test]
@@ -112,7 +117,7 @@ fn commands_and_a_running_server_see_each_other_at_once() {
         let taken = agent.call(
             "complete_issue",
             serde_json::json!({
-                "issueId": claimed["id"], "comment": "c", "agent": "dev-1",
+                "issue_id": claimed["id"], "comment": "c", "agent": "dev-1",
             }),
         );
         assert!(!taken.is_error, "{}", taken.text);

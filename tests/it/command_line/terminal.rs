@@ -81,8 +81,9 @@ fn columns(line: &str) -> usize {
 
 #[test]
 fn what_is_listed_fits_into_40_columns() {
+    let desk = desk();
     for command in ["list", "log", "board", "list --status all --sort title"] {
-        let Some(terminal) = Terminal::run(&desk(), (40, 20), command) else { return };
+        let Some(terminal) = Terminal::run(&desk, (40, 20), command) else { return };
         let text = terminal.whole();
         for line in text.lines().filter(|line| !line.contains("shows more")) {
             assert!(columns(line) <= 40, "{command}: {line:?}");
@@ -96,7 +97,8 @@ fn what_is_listed_fits_into_40_columns() {
 
 #[test]
 fn the_board_stands_side_by_side_where_there_is_room() {
-    let Some(terminal) = Terminal::run(&desk(), (80, 24), "--color never board") else { return };
+    let desk = desk();
+    let Some(terminal) = Terminal::run(&desk, (80, 24), "--color never board") else { return };
     let text = terminal.whole();
     assert!(text.lines().count() < 24, "{text}");
     assert!(text.lines().all(|line| columns(line) <= 80), "{text}");
