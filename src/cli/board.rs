@@ -73,18 +73,7 @@ async fn watch(arguments: &Arguments, tracker: &Tracker, output: &mut Output) ->
     let mut place = Place::Unknown;
     let mut board = place.moved(tracker).await?;
     if arguments.format.json || !Screen::is_possible(output) {
-        // For a program, or a file: one after the other.
-        loop {
-            match &board {
-                Some(Ok(board)) => write_one(board, arguments, tracker.now(), output)?,
-                Some(Err(error)) => tracing::warn!("{error}; waiting until that is mended"),
-                None => {}
-            }
-            if live.wait(LOOK_EVERY).await == Wake::End {
-                return Ok(());
-            }
-            board = place.moved(tracker).await?;
-        }
+        return write_each(board, live, place, arguments, tracker, output).await;
     }
     let mut screen = Screen::enter(output)?;
     let mut shown = board.take();
@@ -107,6 +96,33 @@ async fn watch(arguments: &Arguments, tracker: &Tracker, output: &mut Output) ->
         board = place.moved(tracker).await?;
     }
     Ok(())
+}
+
+/// For a program, or a file: one board after the other.
+async fn write_each(
+    mut board: Option<Result<Board, StoreError>>,
+    mut live: Live,
+    mut place: Place,
+    arguments: &Arguments,
+    tracker: &Tracker,
+    output: &mut Output,
+) -> Result<()> {
+    let mut written = None;
+    loop {
+        match board {
+            // Not all that changes is on the board, and nothing is when only the file was written anew.
+            Some(Ok(board)) if written.as_ref() != Some(&board) => {
+                write_one(&board, arguments, tracker.now(), output)?;
+                written = Some(board);
+            }
+            Some(Err(error)) => tracing::warn!("{error}; waiting until that is mended"),
+            _ => {}
+        }
+        if live.wait(LOOK_EVERY).await == Wake::End {
+            return Ok(());
+        }
+        board = place.moved(tracker).await?;
+    }
 }
 
 fn write_one(
@@ -163,6 +179,7 @@ impl Place {
 }
 
 /// What is on the board.
+#[derive(PartialEq)]
 pub(super) struct Board {
     pub columns: Vec<Column>,
     pub closed: usize,
@@ -171,6 +188,7 @@ pub(super) struct Board {
 
 /// The issues of one status: those that wait in the order in which they are claimed, those that are
 /// held beginning with the one that is held for longest.
+#[derive(PartialEq)]
 pub(super) struct Column {
     pub status: Status,
     pub issues: Vec<Arc<Issue>>,

@@ -132,10 +132,11 @@ macro_rules! assert_written {
 use assert_written;
 
 const FILTERS: [(&str, &str); 6] = [
-    (r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", "[id]"),
+    (r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", "[id]"),
     (r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "[time]"),
     (r"20\d\d-\d\d-\d\d \d\d:\d\d(:\d\d)?", "[local time]"),
-    (r"\b[0-9a-f]{8}\b", "[short]"),
+    // A colour may stand before it.
+    (r"(?m)(^|[^0-9a-z]|\x1b\[1m)[0-9a-f]{8}\b", "$1[short]"),
     (r"\b\d+ (s|min|h|d) +", "[age]  "),
     (r"\b\d+ (s|min|h|d)\b", "[age]"),
 ];
