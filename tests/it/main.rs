@@ -13,6 +13,7 @@ mod command_line;
 mod commits;
 mod conformance;
 mod crash;
+mod endings;
 mod exclusion;
 mod faults;
 mod formats;
