@@ -15,7 +15,7 @@ use axum::routing::get as on_get;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::http::{Raw, asked, message};
-use crate::support::{PATIENCE, get};
+use crate::support::{PATIENCE, get, until};
 
 /// Serves some routes within this process, in the given limits; gives the port.
 async fn in_process(limits: Limits) -> (u16, CancellationToken) {
@@ -68,10 +68,7 @@ async fn a_head_that_takes_too_long_is_answered_and_makes_room() {
         }
         drop(slow);
         // A connection that says nothing is ended without a word.
-        let mut idle = Raw::connect(port);
-        while idle.rest().starts_with("HTTP/1.1 503 ") {
-            idle = Raw::connect(port);
-        }
+        until("there is room again", || !Raw::connect(port).rest().starts_with("HTTP/1.1 503 "));
     })
     .await
     .unwrap();

@@ -39,6 +39,7 @@ pub mod sessions;
 mod ticket;
 mod view;
 pub mod writer;
+mod written;
 
 use std::path::{self, Path, PathBuf};
 use std::sync::Arc;

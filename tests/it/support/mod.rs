@@ -270,6 +270,15 @@ pub fn signal(child: &Child, name: &str) {
     assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
 }
 
+/// Asks again and again until the answer is yes.
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < PATIENCE, "not in time: {what}");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
 pub fn wait(child: &mut Child) -> ExitStatus {
     let start = Instant::now();
     loop {
