@@ -13,7 +13,7 @@ use crate::domain::{
     Page, Query, Resolution, Timestamp, Title,
 };
 use crate::store::Store;
-pub use crate::store::{DURATION_BUCKETS_S, StoreError, StoreId, Vitals};
+pub use crate::store::{Changes, Cursor, DURATION_BUCKETS_S, StoreError, StoreId, Vitals};
 
 /// The issue queue as its users see it.
 #[derive(Clone)]
@@ -141,6 +141,15 @@ impl Tracker {
     /// Those of [`Store::counts`].
     pub async fn counts(&self) -> Result<Counts, StoreError> {
         self.store.counts().await
+    }
+
+    /// Tells what happened since a place that an earlier answer gave; without one, where to begin.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::changes`].
+    pub async fn changes(&self, after: Option<Cursor>) -> Result<Changes, StoreError> {
+        self.store.changes(after).await
     }
 
     /// Tells whether issues can be read and, as far as is known, changed.

@@ -9,6 +9,7 @@ mod attacks;
 mod bad_files;
 mod cli;
 mod clients;
+mod command_line;
 mod commits;
 mod conformance;
 mod crash;

@@ -45,7 +45,8 @@ pub fn ait(directory: &Path) -> Command {
 pub fn ait_through(program: &str, directory: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir(directory).env("PORT", "0");
-    let others = ["AIT_AGENT", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "VISUAL", "EDITOR"];
+    let others =
+        ["AIT_AGENT", "COLUMNS", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "VISUAL", "EDITOR"];
     for variable in ["ISSUES_FILE", "RUST_LOG"].into_iter().chain(others) {
         command.env_remove(variable);
     }
