@@ -22,6 +22,7 @@ use crate::http::{self, Limits, guarded};
 use crate::mcp::http::{Ending, HttpOptions};
 use crate::mcp::{self, McpServer};
 use crate::metrics::Metrics;
+use crate::neighbour;
 use crate::store::JsonStore;
 use crate::tracker::Tracker;
 use crate::web;
@@ -237,7 +238,7 @@ async fn last_work<T>(work: impl Future<Output = T>) {
 async fn listen(port: u16) -> Result<TcpListener> {
     match TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-            let owner = web::port_owner(port).await;
+            let owner = neighbour::owner(port).await;
             Err(error).with_context(|| {
                 format!("port {port} is taken by {owner}; choose another with --port or PORT")
             })

@@ -16,6 +16,7 @@
 //! | [`metrics`] | what this process counts and measures, as Prometheus reads it |
 //! | [`http`] | the HTTP server: connections, limits, who may ask |
 //! | `span` | spans of time in words |
+//! | `neighbour` | who has a port of this machine |
 //! | [`mcp`], [`web`], [`cli`] | the three faces: tools for agents, pages for people, commands for people and scripts |
 //! | [`config`] | what the user asked for |
 //! | [`log`] | what goes to stderr |
@@ -39,6 +40,7 @@ mod json_text;
 pub mod log;
 pub mod mcp;
 pub mod metrics;
+mod neighbour;
 mod span;
 pub mod store;
 pub mod tracker;

@@ -4,26 +4,40 @@ use std::env;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use agent_issue_tracker::config::{Arguments, Config, Location, Subcommands};
+use agent_issue_tracker::config::{self, Arguments, Config, Location, Subcommands};
 use agent_issue_tracker::log::{Log, Voice};
 use agent_issue_tracker::{app, cli};
 use anyhow::{Context, Result};
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 /// What wrong usage ends with, as the parser of the command line has it.
 const WRONG_USAGE: u8 = 2;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    arguments.color.write_global();
-    if let Some(Subcommands::Queue(command)) = &arguments.command {
-        let log = Log::start(Voice::Command);
-        let code = run_command(&arguments, command);
-        log.end();
-        return code;
+    colours(arguments.color).write_global();
+    match &arguments.command {
+        None | Some(Subcommands::Serve(_)) => served(&arguments),
+        Some(Subcommands::Queue(command)) => answered(|| run_command(&arguments, command)),
+        Some(Subcommands::Open(command)) => answered(|| open_page(&arguments, command)),
+        Some(Subcommands::About(command)) => {
+            answered(|| cli::run_about(command, Arguments::command(), &mut cli::Output::stdout()))
+        }
     }
+}
+
+/// The answer to `--color` in the words of those who colour.
+fn colours(wanted: clap::ColorChoice) -> anstream::ColorChoice {
+    match wanted {
+        clap::ColorChoice::Auto => anstream::ColorChoice::Auto,
+        clap::ColorChoice::Always => anstream::ColorChoice::Always,
+        clap::ColorChoice::Never => anstream::ColorChoice::Never,
+    }
+}
+
+fn served(arguments: &Arguments) -> ExitCode {
     let log = Log::start(Voice::Server);
-    let code = match serve(&arguments) {
+    let code = match serve(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!("{error:#}");
@@ -48,15 +62,9 @@ fn serve(arguments: &Arguments) -> Result<()> {
     outcome
 }
 
-fn run_command(arguments: &Arguments, command: &cli::QueueCommand) -> ExitCode {
-    let ended = working_directory().and_then(|directory| {
-        let location = Location::new(arguments, |name| env::var_os(name), &directory);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let ended = runtime.block_on(app::run_command(command, &location));
-        runtime.shutdown_background();
-        ended
-    });
-    match ended {
+fn answered(command: impl FnOnce() -> Result<cli::Ending>) -> ExitCode {
+    let log = Log::start(Voice::Command);
+    let code = match command() {
         Ok(cli::Ending::Done) => ExitCode::SUCCESS,
         Ok(cli::Ending::Nothing) => ExitCode::FAILURE,
         // Whoever closed the pipe has read what it wanted.
@@ -65,7 +73,32 @@ fn run_command(arguments: &Arguments, command: &cli::QueueCommand) -> ExitCode {
             tracing::error!("{}", cli::explained(&error));
             if cli::is_usage(&error) { ExitCode::from(WRONG_USAGE) } else { ExitCode::FAILURE }
         }
-    }
+    };
+    log.end();
+    code
+}
+
+fn run_command(arguments: &Arguments, command: &cli::QueueCommand) -> Result<cli::Ending> {
+    let location = location(arguments)?;
+    wait_for(app::run_command(command, &location))
+}
+
+fn open_page(arguments: &Arguments, command: &cli::OpenArguments) -> Result<cli::Ending> {
+    let location = location(arguments)?;
+    let port = config::port(command.port.or(arguments.http.port), |name| env::var_os(name))?;
+    let store = location.path.file_name().unwrap_or_default().to_string_lossy();
+    wait_for(cli::open_page(command, port, &store, &mut cli::Output::stdout()))
+}
+
+fn location(arguments: &Arguments) -> Result<Location> {
+    Ok(Location::new(arguments, |name| env::var_os(name), &working_directory()?))
+}
+
+fn wait_for(command: impl Future<Output = Result<cli::Ending>>) -> Result<cli::Ending> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let ended = runtime.block_on(command);
+    runtime.shutdown_background();
+    ended
 }
 
 fn working_directory() -> Result<PathBuf> {

@@ -17,7 +17,7 @@ use crate::store::Store;
 pub use crate::store::backup::{
     self, About, Backup, Consent, Differing, Holdings, Replacement, Saved, Saving, Verdict,
 };
-pub use crate::store::{DURATION_BUCKETS_S, StoreError, StoreId, Vitals};
+pub use crate::store::{Changes, Cursor, DURATION_BUCKETS_S, StoreError, StoreId, Vitals};
 
 /// The issue queue as its users see it.
 #[derive(Clone)]
@@ -172,6 +172,15 @@ impl Tracker {
     /// The files of the store; see [`Store::files`].
     pub async fn files(&self) -> Vec<PathBuf> {
         self.store.files().await
+    }
+
+    /// Tells what happened since a place that an earlier answer gave; without one, where to begin.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::changes`].
+    pub async fn changes(&self, after: Option<Cursor>) -> Result<Changes, StoreError> {
+        self.store.changes(after).await
     }
 
     /// Tells whether issues can be read and, as far as is known, changed.

@@ -24,7 +24,7 @@ pub struct Arguments {
     title: Option<String>,
 
     /// What kind of work it is
-    #[arg(short, long, value_parser = classification())]
+    #[arg(short, long, value_name = "KIND", value_parser = classification())]
     classification: Classification,
 
     /// What it is about; - reads it from stdin

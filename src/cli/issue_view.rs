@@ -50,7 +50,7 @@ pub(super) fn write_whole(issue: &Issue, now: Timestamp, output: &mut Output) ->
 }
 
 fn write_moment(moment: &Moment<'_>, output: &mut Output) -> Result<()> {
-    let time = output.styled(FAINT, local(moment.at));
+    let time = output.styled(FAINT, local(moment.at, "%Y-%m-%d %H:%M"));
     let action = plain::line(moment.action.unwrap_or("Comment"));
     let agent = output.styled(FAINT, format_args!("by {}", plain::line(moment.agent)));
     output.line(format_args!("{time}  {action} {agent}"))?;

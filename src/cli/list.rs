@@ -47,7 +47,7 @@ pub struct Arguments {
     status: Vec<String>,
 
     /// Only this kind of work
-    #[arg(short, long, value_parser = classification())]
+    #[arg(short, long, value_name = "KIND", value_parser = classification())]
     classification: Option<Classification>,
 
     /// Only issues that this agent holds now

@@ -4,16 +4,23 @@
 //! The only code that writes to stdout for people. It knows neither stores nor the web; `app` gives it a
 //! tracker.
 
+mod about;
 mod add;
 mod backup;
+mod board;
+mod board_view;
 mod change;
 mod claim;
 mod close;
 mod complete;
 mod edit;
 mod issue_view;
+mod line;
 mod list;
+mod live;
+mod log;
 mod next;
+mod open;
 mod options;
 mod output;
 mod plain;
@@ -21,7 +28,9 @@ mod restore;
 mod return_issue;
 mod review;
 mod save;
+mod screen;
 mod show;
+mod since;
 mod table;
 mod waiting;
 
@@ -31,6 +40,8 @@ use clap::Subcommand;
 use crate::domain::{DomainError, Vocabulary};
 use crate::tracker::{StoreError, Tracker};
 
+pub use about::{AboutCommand, run as run_about};
+pub use open::{Arguments as OpenArguments, run as open_page};
 pub use output::{Output, is_closed_pipe};
 pub use save::WHEN_QUIET as SAVE_WHEN_QUIET;
 
@@ -53,6 +64,10 @@ pub enum QueueCommand {
     Review(review::Arguments),
     /// End an issue: closed, or rejected with --reject
     Close(close::Arguments),
+    /// Show the board: who works on what, and what waits
+    Board(board::Arguments),
+    /// Tell what happened, and what happens
+    Log(log::Arguments),
     /// Bring issues.json up to date now
     Save(save::Arguments),
     /// Save everything in one file
@@ -78,6 +93,8 @@ pub enum Ending {
 pub async fn run(command: &QueueCommand, tracker: &Tracker, output: &mut Output) -> Result<Ending> {
     match command {
         QueueCommand::Add(arguments) => add::run(arguments, tracker, output).await,
+        QueueCommand::Board(arguments) => board::run(arguments, tracker, output).await,
+        QueueCommand::Log(arguments) => log::run(arguments, tracker, output).await,
         QueueCommand::List(arguments) => list::run(arguments, tracker, output).await,
         QueueCommand::Show(arguments) => show::run(arguments, tracker, output).await,
         QueueCommand::Next(arguments) => next::run(arguments, tracker, output).await,

@@ -17,7 +17,7 @@ use crate::tracker::Tracker;
     ait next -c bug --agent bug-fixer --json")]
 pub struct Arguments {
     /// Only this kind of work
-    #[arg(short, long, value_parser = classification())]
+    #[arg(short, long, value_name = "KIND", value_parser = classification())]
     classification: Option<Classification>,
 
     #[command(flatten)]

@@ -1,5 +1,6 @@
 //! The options that several commands share, and how their values are read.
 
+use std::env;
 use std::io::{self, IsTerminal, Read};
 
 use anyhow::{Context, Result, bail};
@@ -25,23 +26,24 @@ pub(super) struct Format {
 /// Who acts.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Acting {
-    /// Who does it [default: your user name]
-    #[arg(
-        short,
-        long,
-        value_name = "NAME",
-        env = "AIT_AGENT",
-        hide_env_values = true,
-        value_parser = agent_name
-    )]
+    /// Who does it [default: AIT_AGENT, or else your user name]
+    #[arg(short, long, value_name = "NAME", value_parser = agent_name)]
     agent: Option<AgentName>,
 }
+
+/// Names the agent that acts, unless that is empty.
+const AGENT_VARIABLE: &str = "AIT_AGENT";
 
 impl Acting {
     /// The agent that was named, or else the user.
     pub fn agent(&self) -> Result<AgentName> {
         if let Some(agent) = &self.agent {
             return Ok(agent.clone());
+        }
+        if let Ok(agent) = env::var(AGENT_VARIABLE)
+            && !agent.is_empty()
+        {
+            return AgentName::try_from(agent).context(AGENT_VARIABLE);
         }
         let user =
             whoami::username().context("your user name is not known; say who acts with --agent")?;

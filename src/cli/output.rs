@@ -17,11 +17,29 @@ pub struct Output {
     out: BufWriter<StdoutLock<'static>>,
     is_terminal: bool,
     is_coloured: bool,
-    width: Option<usize>,
+    size: Size,
 }
 
-/// The width of a terminal that does not tell, in columns.
-const USUAL_WIDTH: usize = 80;
+/// How much a terminal shows, in columns and rows.
+#[derive(Clone, Copy)]
+struct Size {
+    width: usize,
+    height: usize,
+}
+
+impl Size {
+    /// What a terminal has that does not tell.
+    const USUAL: Self = Self { width: 80, height: 24 };
+
+    /// What the terminal has that stdout is, if it is one.
+    fn of_stdout() -> Self {
+        let Some((width, height)) = terminal_size::terminal_size_of(io::stdout()) else {
+            return Self::USUAL;
+        };
+        let (width, height) = (usize::from(width.0), usize::from(height.0));
+        if width == 0 || height == 0 { Self::USUAL } else { Self { width, height } }
+    }
+}
 
 impl Output {
     /// Writes to stdout.
@@ -31,9 +49,8 @@ impl Output {
         let stdout = io::stdout();
         let is_terminal = stdout.is_terminal();
         let is_coloured = anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never;
-        let told = terminal_size::terminal_size_of(&stdout).map(|(width, _)| usize::from(width.0));
-        let width = is_terminal.then(|| told.filter(|width| *width > 0).unwrap_or(USUAL_WIDTH));
-        Self { out: BufWriter::new(stdout.lock()), is_terminal, is_coloured, width }
+        let out = BufWriter::new(stdout.lock());
+        Self { out, is_terminal, is_coloured, size: Size::of_stdout() }
     }
 
     /// Tells whether a person looks at it as it comes.
@@ -43,7 +60,17 @@ impl Output {
 
     /// How many columns there are; `None` when there is no end to a line.
     pub fn width(&self) -> Option<usize> {
-        self.width
+        self.is_terminal.then_some(self.size.width)
+    }
+
+    /// How many rows can be seen at once; `None` when there is no end to them.
+    pub fn height(&self) -> Option<usize> {
+        self.is_terminal.then_some(self.size.height)
+    }
+
+    /// Finds out how large the terminal is now.
+    pub fn measure(&mut self) {
+        self.size = Size::of_stdout();
     }
 
     /// A value in a style, where there are colours.
@@ -71,6 +98,16 @@ impl Output {
         } else {
             serde_json::to_writer(&mut self.out, value)?;
         }
+        Ok(self.out.write_all(b"\n")?)
+    }
+
+    /// Writes a value as JSON on one line, also for a person: one of many.
+    ///
+    /// # Errors
+    ///
+    /// stdout takes no more.
+    pub fn json_line(&mut self, value: &impl Serialize) -> Result<()> {
+        serde_json::to_writer(&mut self.out, value)?;
         Ok(self.out.write_all(b"\n")?)
     }
 
@@ -132,7 +169,7 @@ pub(super) fn of_classification(classification: Classification) -> Style {
     }
 }
 
-/// A time as people read it, in the time zone of this machine.
-pub(super) fn local(time: Timestamp) -> String {
-    DateTime::<Utc>::from(time).with_timezone(&Local).format("%Y-%m-%d %H:%M").to_string()
+/// A time in the time zone of this machine, in a form as `strftime` has it.
+pub(super) fn local(time: Timestamp, form: &str) -> String {
+    DateTime::<Utc>::from(time).with_timezone(&Local).format(form).to_string()
 }

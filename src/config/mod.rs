@@ -8,16 +8,18 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use clap::{Args, Parser, Subcommand};
-use colorchoice_clap::Color;
+use clap::{Args, ColorChoice, Parser, Subcommand};
 
-use crate::cli::QueueCommand;
+use crate::cli::{AboutCommand, OpenArguments, QueueCommand};
 use crate::http::{Access, AllowedHost, AllowedOrigin, BadHost, BadOrigin};
 
 pub use location::Location;
 
 /// The port of the web side when nobody names another.
 pub const DEFAULT_PORT: u16 = 3000;
+
+/// What options are called that every command has.
+const EVERYWHERE: &str = "Options of every command";
 
 /// The command line.
 #[derive(Clone, Debug, Parser)]
@@ -54,12 +56,12 @@ pub const DEFAULT_PORT: u16 = 3000;
 )]
 pub struct Arguments {
     /// The store [default: issues.json of this repository, else of this directory]
-    #[arg(long, value_name = "PATH", global = true)]
+    #[arg(long, value_name = "PATH", global = true, help_heading = EVERYWHERE)]
     pub file: Option<PathBuf>,
 
     /// When to use colours
-    #[command(flatten)]
-    pub color: Color,
+    #[arg(long, value_name = "WHEN", global = true, help_heading = EVERYWHERE, value_enum, default_value_t)]
+    pub color: ColorChoice,
 
     /// How HTTP is served when there is no command.
     #[command(flatten)]
@@ -94,6 +96,11 @@ pub enum Subcommands {
     /// Something that is done to the queue, and ends.
     #[command(flatten)]
     Queue(QueueCommand),
+    /// Open the web page in the browser
+    Open(OpenArguments),
+    /// Something that the program tells of itself.
+    #[command(flatten)]
+    About(AboutCommand),
 }
 
 /// Everything that serving depends on.
@@ -147,17 +154,29 @@ impl Config {
             Some(Subcommands::Serve(http)) => (http.or(&arguments.http), true),
             _ => (arguments.http.clone(), false),
         };
-        let port = match (http.port, variable("PORT")) {
-            (Some(port), _) => port,
-            (None, Some(given)) => given
-                .to_str()
-                .and_then(|given| given.trim().parse().ok())
-                .ok_or_else(|| ConfigError::BadPort { given: given.to_string_lossy().into() })?,
-            (None, None) => DEFAULT_PORT,
-        };
+        let port = port(http.port, &environment)?;
         let hosts = listed(&http.allow_host, variable("AIT_ALLOW_HOST"))?;
         let origins = listed(&http.allow_origin, variable("AIT_ALLOW_ORIGIN"))?;
         Ok(Self { location, port, serve_only, access: Access::new(hosts, origins) })
+    }
+}
+
+/// The port that the command line names, or else the environment, or else the usual one.
+///
+/// # Errors
+///
+/// The environment names one that is none.
+pub fn port(
+    given: Option<u16>,
+    environment: impl Fn(&str) -> Option<OsString>,
+) -> Result<u16, ConfigError> {
+    match (given, set(environment("PORT"))) {
+        (Some(port), _) => Ok(port),
+        (None, Some(given)) => given
+            .to_str()
+            .and_then(|given| given.trim().parse().ok())
+            .ok_or_else(|| ConfigError::BadPort { given: given.to_string_lossy().into() }),
+        (None, None) => Ok(DEFAULT_PORT),
     }
 }
 

@@ -63,6 +63,12 @@ pub const FILE_ACTION: &str = "Issue filed";
 pub const CLAIM_ACTION: &str = "Issue claimed for work";
 /// The action that a claim for review leaves in the history.
 pub const REVIEW_ACTION: &str = "Issue claimed for review";
+/// The action that a completion leaves in the history.
+pub const COMPLETE_ACTION: &str = "Issue completed";
+/// The action that an accepting end leaves in the history.
+pub const CLOSE_ACTION: &str = "Issue closed";
+/// The action that a rejecting end leaves in the history.
+pub const REJECT_ACTION: &str = "Issue rejected";
 
 impl EventKind {
     /// The status that the issue has afterwards.
@@ -84,9 +90,9 @@ impl EventKind {
             Self::Claimed => CLAIM_ACTION,
             Self::ReviewStarted => REVIEW_ACTION,
             Self::Returned { .. } => RETURN_ACTION,
-            Self::Completed { .. } => "Issue completed",
-            Self::Closed { .. } => "Issue closed",
-            Self::Rejected { .. } => "Issue rejected",
+            Self::Completed { .. } => COMPLETE_ACTION,
+            Self::Closed { .. } => CLOSE_ACTION,
+            Self::Rejected { .. } => REJECT_ACTION,
         }
     }
 

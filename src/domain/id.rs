@@ -11,12 +11,27 @@ use super::DomainError;
 
 /// Hex digits in a whole id.
 const WHOLE_DIGITS: usize = 32;
+/// The same with the hyphens.
+const WHOLE_CHARS: usize = 36;
 
 /// The identity of an issue: a UUID, version 4 for the issues that are filed here.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IssueId(Uuid);
 
 impl IssueId {
+    /// Parses a whole id with its hyphens, in any case.
+    pub fn parse(text: &str) -> Option<Self> {
+        // The usual form, without the way through a reference; what it is not, that way tells.
+        if text.len() == WHOLE_CHARS
+            && let Ok(uuid) = Uuid::try_parse(text)
+        {
+            return Some(Self(uuid));
+        }
+        let reference = IssueRef::from_str(text).ok()?;
+        let is_whole = reference.digits == WHOLE_DIGITS && text.contains('-');
+        is_whole.then(|| Self(Uuid::from_u128(reference.first)))
+    }
+
     /// The first 8 hex digits: what agents name branches and worktrees by.
     pub fn short(&self) -> String {
         self.to_string()[..IssueRef::MIN_DIGITS].to_owned()
@@ -59,12 +74,8 @@ impl<'de> Deserialize<'de> for IssueId {
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<IssueId, E> {
-                match IssueRef::from_str(text) {
-                    Ok(reference) if reference.digits == WHOLE_DIGITS && text.contains('-') => {
-                        Ok(IssueId(Uuid::from_u128(reference.first)))
-                    }
-                    _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
-                }
+                IssueId::parse(text)
+                    .ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
             }
         }
         deserializer.deserialize_str(Visitor)

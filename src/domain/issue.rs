@@ -171,6 +171,35 @@ macro_rules! read_keeping_unknown_keys {
     ($name:ident, $expecting:literal, { $($field:ident = $key:literal),+ $(,)? }) => {
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                // Told apart while they stand in the text: only an unknown key is worth a string.
+                #[expect(non_camel_case_types, reason = "the names are those of the fields")]
+                enum Key {
+                    $($field,)+
+                    Unknown(String),
+                }
+
+                struct KeyVisitor;
+                impl de::Visitor<'_> for KeyVisitor {
+                    type Value = Key;
+
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str("a string")
+                    }
+
+                    fn visit_str<E: de::Error>(self, text: &str) -> Result<Key, E> {
+                        Ok(match text {
+                            $($key => Key::$field,)+
+                            _ => Key::Unknown(text.to_owned()),
+                        })
+                    }
+                }
+
+                impl<'de> Deserialize<'de> for Key {
+                    fn deserialize<D: Deserializer<'de>>(key: D) -> Result<Self, D::Error> {
+                        key.deserialize_str(KeyVisitor)
+                    }
+                }
+
                 struct Visitor;
                 impl<'de> de::Visitor<'de> for Visitor {
                     type Value = $name;
@@ -180,18 +209,24 @@ macro_rules! read_keeping_unknown_keys {
                     }
 
                     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<$name, A::Error> {
+                        let twice = |key: &str| {
+                            Err(de::Error::custom(format!("duplicate field `{key}`")))
+                        };
                         $(let mut $field = None;)+
                         let mut extra = Extra::default();
-                        while let Some(key) = map.next_key::<String>()? {
-                            let twice = match key.as_str() {
-                                $($key => $field.replace(map.next_value()?).is_some(),)+
-                                _ => {
+                        while let Some(key) = map.next_key()? {
+                            match key {
+                                $(Key::$field => {
+                                    if $field.replace(map.next_value()?).is_some() {
+                                        return twice($key);
+                                    }
+                                })+
+                                Key::Unknown(key) => {
                                     let value: Box<RawValue> = map.next_value()?;
-                                    !extra.insert(key.clone(), value)
+                                    if !extra.insert(key.clone(), value) {
+                                        return twice(&key);
+                                    }
                                 }
-                            };
-                            if twice {
-                                return Err(de::Error::custom(format!("duplicate field `{key}`")));
                             }
                         }
                         Ok($name {

@@ -1,10 +1,13 @@
 //! What happened to an issue, in the order in which it happened.
 
-use super::event::{CLAIM_ACTION, FILE_ACTION, REVIEW_ACTION};
-use super::{Comment, HistoryEntry, Issue, Timestamp};
+use super::event::{
+    CLAIM_ACTION, CLOSE_ACTION, COMPLETE_ACTION, FILE_ACTION, REJECT_ACTION, RETURN_ACTION,
+    REVIEW_ACTION,
+};
+use super::{Comment, Event, HistoryEntry, Issue, Status, Timestamp};
 
 /// One thing that was done to an issue, or said about it, or both at once.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Moment<'a> {
     /// When.
     pub at: Timestamp,
@@ -14,6 +17,33 @@ pub struct Moment<'a> {
     pub action: Option<&'a str>,
     /// What was said.
     pub comment: Option<&'a str>,
+}
+
+impl Moment<'_> {
+    /// The status that the issue had afterwards, where the action tells that.
+    pub fn status(&self) -> Option<Status> {
+        match self.action? {
+            FILE_ACTION | RETURN_ACTION => Some(Status::Created),
+            CLAIM_ACTION => Some(Status::InProgress),
+            COMPLETE_ACTION => Some(Status::Completed),
+            REVIEW_ACTION => Some(Status::InReview),
+            CLOSE_ACTION => Some(Status::Closed),
+            REJECT_ACTION => Some(Status::Rejected),
+            _ => None,
+        }
+    }
+}
+
+impl Event {
+    /// The event as the story of its issue tells it.
+    pub fn moment(&self) -> Moment<'_> {
+        Moment {
+            at: self.at,
+            agent: &self.agent,
+            action: Some(self.kind.action()),
+            comment: self.kind.comment(),
+        }
+    }
 }
 
 impl Issue {

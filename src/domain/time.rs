@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use chrono::{DateTime, SecondsFormat, SubsecRound, Utc};
+use chrono::{DateTime, NaiveDate, SecondsFormat, SubsecRound, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// A point in time with a resolution of one millisecond.
@@ -21,9 +21,35 @@ impl Timestamp {
 
     /// Parses an RFC 3339 time; anything finer than a millisecond is cut off.
     pub fn parse(text: &str) -> Option<Self> {
+        if let Some(time) = as_written(text) {
+            return Some(Self(time));
+        }
         let time = DateTime::parse_from_rfc3339(text).ok()?;
         Some(Self::from(time.with_timezone(&Utc)))
     }
+}
+
+/// The time that a text of exactly the written form stands for.
+///
+/// Files hold ten times for each issue, nearly all in this form, which needs a tenth of the work of
+/// any other. `None` says nothing: leap seconds, too, are left to the reader of every form.
+fn as_written(text: &str) -> Option<DateTime<Utc>> {
+    let digits: &[u8; 24] = text.as_bytes().try_into().ok()?;
+    let is_separated =
+        [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':'), (19, b'.'), (23, b'Z')]
+            .iter()
+            .all(|&(place, separator)| digits[place] == separator);
+    if !is_separated {
+        return None;
+    }
+    let number = |begin: usize, end: usize| {
+        digits[begin..end].iter().try_fold(0, |number: u32, digit| {
+            digit.is_ascii_digit().then(|| 10 * number + u32::from(digit - b'0'))
+        })
+    };
+    let date = NaiveDate::from_ymd_opt(number(0, 4)? as i32, number(5, 7)?, number(8, 10)?)?;
+    let time = (number(11, 13)?, number(14, 16)?, number(17, 19)?, number(20, 23)?);
+    Some(date.and_hms_milli_opt(time.0, time.1, time.2, time.3)?.and_utc())
 }
 
 impl From<DateTime<Utc>> for Timestamp {
@@ -90,6 +116,32 @@ mod tests {
             assert_eq!(Timestamp::parse(given).unwrap().to_string(), written);
         }
         for given in ["", "yesterday", "2026-01-31", "2026-13-01T00:00:00Z"] {
+            assert_eq!(Timestamp::parse(given), None, "{given}");
+        }
+    }
+
+    #[test]
+    fn the_written_form_is_read_as_any_other_form_would_be() {
+        for date in ["0000-01-01", "1970-01-01", "2024-02-29", "2026-02-28", "9999-12-31"] {
+            for time in ["00:00:00.000", "09:30:07.123", "23:59:59.999", "23:59:60.500"] {
+                let (written, other) = (format!("{date}T{time}Z"), format!("{date}T{time}+00:00"));
+                let time = Timestamp::parse(&written).unwrap();
+                assert_eq!(Some(time), Timestamp::parse(&other), "{written}");
+                assert_eq!(time.to_string(), written);
+            }
+        }
+        for given in [
+            "2026-02-29T00:00:00.000Z",
+            "2026-00-01T00:00:00.000Z",
+            "2026-01-00T00:00:00.000Z",
+            "2026-01-01T24:00:00.000Z",
+            "2026-01-01T00:60:00.000Z",
+            "2026-01-01T00:00:61.000Z",
+            "2026-01-01T00:00:00.0x0Z",
+            "2026-01-01T00:00:+1.000Z",
+            "2026/01-01T00:00:00.000Z",
+            "2026-01-01T00:00:00.000W",
+        ] {
             assert_eq!(Timestamp::parse(given), None, "{given}");
         }
     }

@@ -6,7 +6,6 @@
 pub mod health;
 mod metrics;
 mod pages;
-mod port_owner;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,8 +20,6 @@ use axum::routing::get;
 use self::health::Health;
 use crate::metrics::Metrics;
 use crate::tracker::Tracker;
-
-pub use port_owner::port_owner;
 
 /// How the pages behave where there is a choice.
 #[derive(Clone, Copy, Debug)]

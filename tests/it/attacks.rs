@@ -208,6 +208,9 @@ fn what_agents_write_is_text_wherever_it_is_shown() {
         assert_eq!(answer.headers["x-content-type-options"], "nosniff", "{route}");
         assert_eq!(answer.headers["referrer-policy"], "no-referrer", "{route}");
         assert_eq!(answer.headers["x-frame-options"], "DENY", "{route}");
+        // By this a process that wants the port tells who has it.
+        let server = answer.headers["server"].to_str().unwrap();
+        assert!(server.starts_with("agent-issue-tracker/"), "{route}: {server}");
     }
 }
 

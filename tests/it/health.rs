@@ -19,7 +19,7 @@ use tokio::runtime::Runtime;
 use crate::support::disk::{Disk, Neglect};
 use crate::support::files::{id, issue_json, names, wait_for_file, write_issues};
 use crate::support::stores::open;
-use crate::support::{Client, directory, get};
+use crate::support::{Client, directory, get, until};
 
 const NEVER_AGAIN: Duration = Duration::from_secs(3600);
 
@@ -158,7 +158,7 @@ fn a_disk_that_hangs_is_told_to_all_probes_and_keeps_one_thread_only() {
     }
     assert_eq!(disk.count_of("try_write"), 0);
     runtime.block_on(pause.end());
-    while get(port, "/health").status != 200 {}
+    until("the probe is content again", || get(port, "/health").status == 200);
 }
 
 #[test]

@@ -2,24 +2,33 @@
 
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use agent_issue_tracker::http::{self, Access, Limits, guarded};
 use agent_issue_tracker::mcp::McpServer;
 use agent_issue_tracker::mcp::http::{Ending, HttpOptions, routes};
 use agent_issue_tracker::metrics::Metrics;
-use agent_issue_tracker::store::MemoryStore;
+use agent_issue_tracker::store::{JsonStore, MemoryStore, Store};
 use agent_issue_tracker::tracker::Tracker;
 use agent_issue_tracker::web;
 use serde_json::json;
 
-use crate::support::http::{Agent, figure};
-use crate::support::{directory, request};
+use crate::support::files::stored_issues;
+use crate::support::http::{
+    Agent, CANCELLED, IN_PROGRESS, Raw, SESSIONS, Server, figure, filing, lock_of, posted,
+    session_header, wait_for_figure,
+};
+use crate::support::stores::{add, now};
+use crate::support::{directory, introduction, request};
 
 /// Serves within this process with room for a few sessions; gives the port.
 async fn in_process(sessions: usize, ending: Ending) -> u16 {
-    let tracker = Tracker::new(Arc::new(MemoryStore::default()));
-    let metrics = Metrics::new();
     let options = HttpOptions { sessions, ..HttpOptions::default() };
+    serve(Arc::new(MemoryStore::default()), options, ending).await
+}
+
+async fn serve(store: Arc<dyn Store>, options: HttpOptions, ending: Ending) -> u16 {
+    let (tracker, metrics) = (Tracker::new(store), Metrics::new());
     let server = McpServer::new(tracker.clone(), metrics.clone());
     let agents = routes(server, options, ending.clone()).await;
     let routes = guarded(web::router(tracker, metrics).merge(agents), Access::default());
@@ -39,7 +48,7 @@ async fn more_sessions_than_there_is_room_for_are_all_served() {
         for round in 0..3 {
             for agent in &mut agents {
                 agent.add(&format!("round {round}"));
-                assert!(figure(port, "ait_http_sessions") <= 4);
+                assert!(figure(port, SESSIONS) <= 4);
             }
         }
         assert_eq!(figure(port, "ait_http_sessions_opened_total"), 13);
@@ -103,7 +112,7 @@ async fn sessions_that_were_dropped_leave_nothing_behind() {
                 scope.spawn(|| (0..100).for_each(|_| drop(Agent::connect(port))));
             }
         });
-        assert_eq!(figure(port, "ait_http_sessions"), 8);
+        assert_eq!(figure(port, SESSIONS), 8);
         assert_eq!(figure(port, "ait_http_sessions_opened_total"), 401);
         let mut agent = Agent::new(port);
         agent.session = first;
@@ -116,7 +125,7 @@ async fn sessions_that_were_dropped_leave_nothing_behind() {
 #[test]
 fn many_requests_of_one_session_are_all_answered() {
     let directory = directory();
-    let server = crate::support::http::Server::start(directory.path());
+    let server = Server::start(directory.path());
     let agent = Agent::connect(server.port);
     thread::scope(|scope| {
         for number in 0..32 {
@@ -130,4 +139,77 @@ fn many_requests_of_one_session_are_all_answered() {
             });
         }
     });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_takes_long_is_a_stream_and_its_call_waits_as_long_as_its_client() {
+    let directory = directory();
+    let store = Arc::new(JsonStore::new(directory.path().join("issues.json")));
+    store.apply(add(), now()).await.unwrap();
+    let options = HttpOptions { stream_after: Duration::from_millis(20), ..HttpOptions::default() };
+    let port = serve(store, options, Ending::default()).await;
+    tokio::task::spawn_blocking(move || {
+        let headers = session_header(&Agent::connect(port));
+        let lock = lock_of(directory.path());
+        let mut gone = Raw::connect(port);
+        gone.send(posted(&headers, filing(json!({})).to_string()));
+        assert!(gone.begin().contains("text/event-stream"));
+        assert_eq!(figure(port, IN_PROGRESS), 1);
+        gone.end();
+        wait_for_figure(port, CANCELLED, 1);
+        let mut patient = Raw::connect(port);
+        let headers = format!("{headers}Connection: close\r\n");
+        let mut other = filing(json!({}));
+        other["id"] = json!(78);
+        patient.send(posted(&headers, other.to_string()));
+        assert!(patient.begin().contains("text/event-stream"));
+        lock.unlock().unwrap();
+        let answer = patient.rest();
+        assert!(answer.contains(" filed: "), "{answer}");
+        assert_eq!(stored_issues(directory.path()).len(), 2);
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_that_are_in_use_stay_and_make_room_as_soon_as_they_are_not() {
+    let directory = directory();
+    let store = Arc::new(JsonStore::new(directory.path().join("issues.json")));
+    store.apply(add(), now()).await.unwrap();
+    let options = HttpOptions { sessions: 2, ..HttpOptions::default() };
+    let port = serve(store, options, Ending::default()).await;
+    tokio::task::spawn_blocking(move || {
+        let lock = lock_of(directory.path());
+        let agents: Vec<_> = (0..6).map(|_| Agent::connect(port)).collect();
+        thread::scope(|scope| {
+            for agent in &agents {
+                scope.spawn(|| agent.post(&filing(json!({}))).unwrap().answer().ok());
+            }
+            wait_for_figure(port, IN_PROGRESS, 6);
+            assert_eq!(figure(port, SESSIONS), 6);
+            lock.unlock().unwrap();
+        });
+        assert_eq!(figure(port, SESSIONS), 2);
+    })
+    .await
+    .unwrap();
+}
+
+#[test]
+fn a_session_that_was_ended_stays_so_under_all_spellings_of_its_name() {
+    let directory = directory();
+    let server = Server::start(directory.path());
+    let mut agent = Agent::connect(server.port);
+    let mut other = Agent::new(server.port);
+    let mut introduction = introduction();
+    introduction["clientInfo"]["name"] = json!("another");
+    let reply = other.request("initialize", introduction);
+    let (named, other) = (agent.session.clone().unwrap(), reply.session.unwrap());
+    let (key, _) = named.rsplit_once('.').unwrap();
+    let (_, client) = other.rsplit_once('.').unwrap();
+    assert_eq!(agent.delete().status, 204);
+    agent.session = Some(format!("{key}.{client}"));
+    assert_ne!(agent.session.as_ref(), Some(&named));
+    assert_eq!(agent.request("ping", json!({})).status, 404);
 }

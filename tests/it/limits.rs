@@ -15,7 +15,7 @@ use axum::routing::get as on_get;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::http::{Raw, asked, message};
-use crate::support::{PATIENCE, get};
+use crate::support::{PATIENCE, get, until};
 
 /// Serves some routes within this process, in the given limits; gives the port.
 async fn in_process(limits: Limits) -> (u16, CancellationToken) {
@@ -63,12 +63,12 @@ async fn a_head_that_takes_too_long_is_answered_and_makes_room() {
         assert!(refused.starts_with("HTTP/1.1 503 ") && refused.contains("limit"), "{refused}");
         let answer = slow.rest();
         assert!(answer.starts_with("HTTP/1.1 408 ") && answer.contains("0.3 s"), "{answer}");
+        for answer in [refused, answer] {
+            assert!(answer.contains("X-Content-Type-Options: nosniff\r\n"), "{answer}");
+        }
         drop(slow);
         // A connection that says nothing is ended without a word.
-        let mut idle = Raw::connect(port);
-        while idle.rest().starts_with("HTTP/1.1 503 ") {
-            idle = Raw::connect(port);
-        }
+        until("there is room again", || !Raw::connect(port).rest().starts_with("HTTP/1.1 503 "));
     })
     .await
     .unwrap();
@@ -107,6 +107,22 @@ async fn an_answer_that_nobody_takes_does_not_keep_its_connection() {
             assert!(start.elapsed() < PATIENCE, "{answer}");
             thread::sleep(Duration::from_millis(20));
         }
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_connections_too_many_only_some_are_told_so_at_a_time() {
+    let (port, _shutdown) = in_process(limits(1, 60_000)).await;
+    tokio::task::spawn_blocking(move || {
+        let _only = Raw::connect(port);
+        let crowd: Vec<_> = (0..300).map(|_| Raw::connect(port)).collect();
+        let answers: Vec<_> = crowd.into_iter().map(|mut it| it.rest()).collect();
+        let told = answers.iter().filter(|it| it.starts_with("HTTP/1.1 503 ")).count();
+        let silent = answers.iter().filter(|it| it.is_empty()).count();
+        assert_eq!(told + silent, 300);
+        assert!(told >= 64 && silent > 0, "{told} were told");
     })
     .await
     .unwrap();

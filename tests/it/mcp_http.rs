@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use crate::support::files::stored_issues;
 use crate::support::http::{
-    Agent, IN_PROGRESS, Raw, Server, figure, meta, posted, wait_for_figure,
+    Agent, CANCELLED, IN_PROGRESS, Raw, SESSIONS, Server, figure, filing, lock_of, meta, posted,
+    session_header, wait_for_figure,
 };
 use crate::support::{Client, TOOLS, directory, get, request};
 
@@ -145,23 +146,6 @@ fn a_session_that_was_ended_or_is_of_another_store_is_not_known_to_any_process()
     }
 }
 
-/// Keeps everybody from changing the store.
-fn lock_of(directory: &std::path::Path) -> fs::File {
-    let lock = fs::File::open(directory.join("issues.json.lock")).unwrap();
-    lock.lock().unwrap();
-    lock
-}
-
-fn filing(addition: Value) -> Value {
-    let arguments =
-        json!({ "title": "t", "description": "", "classification": "bug", "agent": "a" });
-    let mut params = json!({ "name": "add_issue", "arguments": arguments });
-    params.as_object_mut().unwrap().extend(addition.as_object().unwrap().clone());
-    request(77, "tools/call", params)
-}
-
-const CANCELLED: &str = "ait_operations_total{tool=\"add_issue\",outcome=\"cancelled\"}";
-
 #[test]
 fn a_call_that_waits_can_be_cancelled_in_both_eras() {
     let directory = directory();
@@ -179,7 +163,7 @@ fn a_call_that_waits_can_be_cancelled_in_both_eras() {
     });
     wait_for_figure(server.port, CANCELLED, 1);
     // In both, by closing the connection: the answer has nowhere else to go.
-    let session = format!("Mcp-Session-Id: {}\r\n", agent.session.as_ref().unwrap());
+    let session = session_header(&agent);
     let stateless =
         "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: add_issue\r\n";
     for (cancelled, headers, addition) in
@@ -193,7 +177,7 @@ fn a_call_that_waits_can_be_cancelled_in_both_eras() {
     }
     lock.unlock().unwrap();
     // The id of the call that was given up is free again.
-    assert!(agent.post(&filing(json!({}))).unwrap().answer().ok().contains("filed"));
+    assert!(agent.file_again().ok().contains("filed"));
     assert_eq!(stored_issues(directory.path()).len(), 2);
 }
 
@@ -224,24 +208,31 @@ fn a_session_that_is_ended_takes_what_is_under_way_with_it() {
 fn requests_that_meet_the_end_of_their_session_are_served_or_not_known() {
     let directory = directory();
     let server = Server::start(directory.path());
-    for round in 0..30 {
-        let agent = Agent::connect(server.port);
-        thread::scope(|scope| {
+    let other_process = Server::start(directory.path());
+    for round in 0..40 {
+        let mut agent = Agent::connect(server.port);
+        // In every second round the session has to be taken up for the first of them.
+        agent.port = if round % 2 == 0 { server.port } else { other_process.port };
+        let ended = thread::scope(|scope| {
+            let agent = &agent;
             for number in 0..4 {
-                let agent = &agent;
                 scope.spawn(move || {
                     let reply = agent.post(&request(100 + number, "ping", json!({}))).unwrap();
                     assert!(matches!(reply.status, 200 | 404), "{round}: {}", reply.status);
                     assert_eq!(reply.json()["id"], json!(100 + number), "{}", reply.body);
                 });
             }
-            for _ in 0..2 {
-                scope.spawn(|| assert!(matches!(agent.delete().status, 204 | 404)));
-            }
+            let deletes = [(); 2].map(|()| scope.spawn(|| agent.delete().status));
+            deletes.map(|delete| delete.join().unwrap())
         });
+        assert!(matches!(ended, [204, 404] | [404, 204]), "{round}: {ended:?}");
     }
-    assert_eq!(figure(server.port, "ait_http_sessions"), 0);
-    assert!(!server.log().text().contains("ERROR"), "{}", server.log().text());
+    // The process where those sessions began does not learn that others ended them.
+    assert_eq!(figure(server.port, SESSIONS), 20);
+    assert_eq!(figure(other_process.port, SESSIONS), 0);
+    for log in [server.log(), other_process.log()] {
+        assert!(!log.text().contains("ERROR"), "{}", log.text());
+    }
 }
 
 #[test]
@@ -284,34 +275,6 @@ fn a_request_with_the_id_of_one_that_is_under_way_is_refused() {
         assert!(text.contains("still under way"), "{text}");
     });
     assert!(agent.post(&filing(json!({}))).unwrap().answer().ok().contains("filed"));
-}
-
-#[test]
-fn a_server_that_is_told_to_end_answers_what_waits_and_ends_every_stream() {
-    let directory = directory();
-    let mut server = Server::start(directory.path());
-    let mut agent = Agent::connect(server.port);
-    agent.add("first");
-    let streams: Vec<_> = (0..4).map(|_| Agent::connect(server.port).listen()).collect();
-    let lock = lock_of(directory.path());
-    thread::scope(|scope| {
-        let waiting = scope.spawn(|| agent.post(&filing(json!({}))).unwrap().answer());
-        let stateless = scope.spawn(|| {
-            let agent = Agent::new(server.port);
-            agent.post(&filing(json!({ "_meta": meta() }))).unwrap().answer()
-        });
-        wait_for_figure(server.port, IN_PROGRESS, 2);
-        server.signal("TERM");
-        for answer in [waiting, stateless] {
-            assert!(answer.join().unwrap().refusal().contains("shutting down"));
-        }
-    });
-    assert!(server.wait().success(), "{}", server.log().whole());
-    for stream in streams {
-        assert_eq!(stream.text().unwrap(), "");
-    }
-    lock.unlock().unwrap();
-    assert_eq!(stored_issues(directory.path()).len(), 1);
 }
 
 #[test]

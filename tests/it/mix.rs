@@ -18,6 +18,11 @@ const PROCESSES: usize = 8;
 const ROUNDS: usize = 12;
 /// How often the server is killed while its agents work.
 const RESTARTS: usize = 6;
+/// How often each process is killed in the middle of a call, and within how many calls of the last time.
+const KILLS: usize = 3;
+const CALLS_BETWEEN_KILLS: usize = ROUNDS;
+/// How long a process that is to be killed has for a call.
+const LAST_MOMENT_US: u64 = 2_000;
 
 /// What one of them was answered.
 #[derive(Default)]
@@ -27,35 +32,89 @@ struct Answered {
     completed: Vec<String>,
 }
 
+/// How often the server has gone or come: odd while there is none.
+#[derive(Default)]
+struct Epoch(AtomicUsize);
+
+impl Epoch {
+    fn now(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    fn change(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
 /// A way to call a tool. Without an answer, nobody knows whether the call was made.
 trait Caller {
     fn try_call(&mut self, tool: &str, arguments: Value) -> Option<Answer>;
 }
 
 /// An agent by URL, who finds the server gone now and then and asks again in the same session.
-impl Caller for Agent {
+struct Guest<'a> {
+    agent: Agent,
+    epoch: &'a Epoch,
+    /// When its connections were made.
+    connected_in: usize,
+    lost: &'a AtomicUsize,
+}
+
+impl Caller for Guest<'_> {
+    /// Only the death of the server may cost an answer.
     fn try_call(&mut self, tool: &str, arguments: Value) -> Option<Answer> {
+        let begun_in = self.epoch.now();
+        if begun_in != self.connected_in {
+            // A connection of before is dead, which shows only when it is used.
+            self.agent.reconnect();
+            self.connected_in = begun_in;
+        }
         let params = json!({ "name": tool, "arguments": arguments });
-        let reply = self.try_request("tools/call", params);
-        // Gone; the next one starts in a moment.
-        let reply = reply.inspect_err(|_| thread::sleep(Duration::from_millis(2))).ok()?;
-        Some(reply.answer())
+        match self.agent.try_request("tools/call", params) {
+            Ok(reply) => Some(reply.answer()),
+            Err(error) => {
+                let was_up = begun_in.is_multiple_of(2) && self.epoch.now() == begun_in;
+                assert!(!was_up, "the server was there, and did not answer {tool}: {error:?}");
+                self.lost.fetch_add(1, Ordering::Relaxed);
+                // The next one starts in a moment.
+                thread::sleep(Duration::from_millis(2));
+                None
+            }
+        }
     }
 }
 
-/// An agent that starts a process of its own, and another when that one is gone.
+/// An agent that starts a process of its own, kills it now and then, and starts another.
 struct Owner<'a> {
     directory: &'a Path,
     process: Client,
+    kills: usize,
+    calls_until_kill: usize,
+}
+
+impl<'a> Owner<'a> {
+    fn start(directory: &'a Path) -> Self {
+        let calls_until_kill = fastrand::usize(0..CALLS_BETWEEN_KILLS);
+        Self { directory, process: Client::start(directory), kills: 0, calls_until_kill }
+    }
 }
 
 impl Caller for Owner<'_> {
+    /// Only the death of the process may cost an answer.
     fn try_call(&mut self, tool: &str, arguments: Value) -> Option<Answer> {
-        let asked = std::panic::AssertUnwindSafe(|| self.process.ask_tool(tool, arguments));
-        let answer = std::panic::catch_unwind(asked).ok().and_then(|id| self.process.answer(id));
-        if answer.is_none() {
-            self.process = Client::start(self.directory);
+        let id = self.process.ask_tool(tool, arguments);
+        if self.kills == KILLS || self.calls_until_kill > 0 {
+            self.calls_until_kill = self.calls_until_kill.saturating_sub(1);
+            let answer = self.process.answer(id);
+            let log = self.process.log();
+            assert!(answer.is_some(), "nobody killed the process, and it is gone: {}", log.whole());
+            return answer;
         }
+        thread::sleep(Duration::from_micros(fastrand::u64(..LAST_MOMENT_US)));
+        self.process.signal("KILL");
+        let answer = self.process.answer(id);
+        let kills = self.kills + 1;
+        *self = Self { kills, ..Self::start(self.directory) };
         answer
     }
 }
@@ -88,7 +147,7 @@ fn work(caller: &mut dyn Caller, name: &str, done: &AtomicUsize) -> Answered {
 }
 
 /// Kills the server again and again, spread over the work, until enough is done.
-fn restart(server: &mut Server, done: &AtomicUsize, ended: &AtomicBool) -> usize {
+fn restart(server: &mut Server, epoch: &Epoch, done: &AtomicUsize, ended: &AtomicBool) -> usize {
     let mut restarts = 0;
     let step = AGENTS * ROUNDS / (RESTARTS + 1);
     while restarts < RESTARTS && !ended.load(Ordering::Relaxed) {
@@ -96,7 +155,9 @@ fn restart(server: &mut Server, done: &AtomicUsize, ended: &AtomicBool) -> usize
             thread::sleep(Duration::from_millis(1));
             continue;
         }
+        epoch.change();
         server.kill_and_start_again();
+        epoch.change();
         restarts += 1;
     }
     restarts
@@ -109,34 +170,32 @@ fn agents_by_url_and_processes_lose_nothing_while_either_is_killed_and_started_a
         let path = directory.path();
         let mut server = Server::start(path);
         let (port, done, ended) = (server.port, AtomicUsize::new(0), AtomicBool::new(false));
+        let (epoch, lost) = (Epoch::default(), AtomicUsize::new(0));
         let (all, restarts) = thread::scope(|scope| {
-            let (done, ended) = (&done, &ended);
+            let (done, ended, epoch, lost) = (&done, &ended, &epoch, &lost);
             let mut workers = Vec::new();
             for number in 0..AGENTS {
                 // The session is begun once; nothing but a kill may cost it an answer.
-                let mut agent = Agent::connect(port);
-                workers.push(scope.spawn(move || work(&mut agent, &format!("url-{number}"), done)));
+                let agent = Agent::connect(port);
+                let mut guest = Guest { agent, epoch, connected_in: 0, lost };
+                workers.push(scope.spawn(move || work(&mut guest, &format!("url-{number}"), done)));
             }
             for number in 0..PROCESSES {
-                let mut owner = Owner { directory: path, process: Client::start(path) };
+                let mut owner = Owner::start(path);
                 workers.push(scope.spawn(move || {
-                    let name = format!("process-{number}");
-                    let mut answered = work(&mut owner, &name, done);
-                    owner.process.signal("KILL");
-                    let more = work(&mut owner, &name, done);
-                    answered.filed.extend(more.filed);
-                    answered.claimed.extend(more.claimed);
-                    answered.completed.extend(more.completed);
+                    let answered = work(&mut owner, &format!("process-{number}"), done);
+                    assert_eq!(owner.kills, KILLS, "process-{number}");
                     answered
                 }));
             }
-            let restarter = scope.spawn(|| restart(&mut server, done, ended));
+            let restarter = scope.spawn(|| restart(&mut server, epoch, done, ended));
             let all: Vec<_> = workers.into_iter().map(|worker| worker.join()).collect();
             ended.store(true, Ordering::Relaxed);
             (all, restarter.join().unwrap())
         });
         let all: Vec<Answered> = all.into_iter().map(|answered| answered.unwrap()).collect();
         assert_eq!(restarts, RESTARTS);
+        assert!(lost.into_inner() > 0, "no kill met a request");
         assert_kept(path, &all);
     }
 }

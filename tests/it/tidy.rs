@@ -155,6 +155,7 @@ const FORBIDDEN: [(&str, &[&str]); 13] = [
         &[
             "crate::store",
             "crate::mcp",
+            "crate::web",
             "crate::config",
             "crate::app",
             "crate::http",

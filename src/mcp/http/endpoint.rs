@@ -101,11 +101,18 @@ impl Endpoint {
         let (caller, waiting) = Caller::new(&ended, entry);
         request.extensions_mut().insert(caller);
         let is_post = request.method() == Method::POST;
-        let answer = self.service.handle(request).await.map(Body::new);
-        let answer = if is_post {
+        let answer = async {
+            let answer = self.service.handle(request).await.map(Body::new);
+            if !is_post {
+                return Some(answer);
+            }
             answers::plain(answer, self.options.stream_after, waiting).await
-        } else {
-            Some(answer)
+        };
+        let answer = tokio::select! {
+            answer = answer => answer,
+            // A message that reaches its worker while that ends may stay unread, and then rmcp would
+            // wait for ever.
+            () = ended.cancelled() => None,
         };
         match answer {
             // The session was ended while this was under way.

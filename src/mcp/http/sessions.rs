@@ -357,3 +357,33 @@ fn closed(outcome: Result<(), SessionError>) -> Result<(), Error> {
         Err(error) => Err(error.into()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn begin(live: &mut Live, id: &SessionId) {
+        let (handle, _worker) = create_local_session(Arc::clone(id), SessionConfig::default());
+        let (end, users) = (CancellationToken::new(), Arc::default());
+        let session = Session { handle, last_use: 0, is_ready: true, end, users };
+        live.sessions.insert(Arc::clone(id), session);
+    }
+
+    #[test]
+    fn a_worker_that_left_does_not_take_the_next_of_its_session_along() {
+        let (mut live, id) = (Live::default(), SessionId::from("any"));
+        for _ in 0..2 {
+            begin(&mut live, &id);
+            assert!(live.leave(0).is_some());
+        }
+        begin(&mut live, &id);
+        for _ in 0..2 {
+            assert!(live.ended(&id).is_none());
+            assert!(live.sessions.contains_key(&id));
+        }
+        assert!(live.leaving.is_empty());
+        // This report is of the one that is there.
+        assert!(live.ended(&id).is_some());
+        assert!(live.sessions.is_empty() && live.leave(0).is_none());
+    }
+}

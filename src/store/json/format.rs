@@ -19,6 +19,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use super::written;
 use crate::domain::issue::read_keeping_unknown_keys;
 use crate::domain::text::shortened;
 use crate::domain::{Extra, Issue};
@@ -62,7 +63,13 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// occurs twice.
 pub fn parse(bytes: &[u8]) -> Result<Document, FormatError> {
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
-    let parsed = serde_json::from_slice(bytes).or_else(|error| {
+    // Checked as a whole, the text need not be checked string by string. What is not UTF-8 is left to
+    // the parser, which tells where it is.
+    let parsed = match str::from_utf8(bytes) {
+        Ok(text) => written::read(text).map_or_else(|| serde_json::from_str(text), Ok),
+        Err(_) => serde_json::from_slice(bytes),
+    };
+    let parsed = parsed.or_else(|error| {
         // What JavaScript writes for a text that was cut within a character.
         let mended = json_text::without_lone_surrogates(bytes);
         mended.map_or(Err(error), |mended| serde_json::from_slice(&mended))

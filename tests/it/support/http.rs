@@ -1,5 +1,6 @@
 //! The tracker as a server of its own, and clients that reach it by URL.
 
+use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::path::{Path, PathBuf};
@@ -39,6 +40,10 @@ impl Server {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         *self = Self::start_with(&self.directory, self.port, &[]);
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     pub fn signal(&self, name: &str) {
@@ -97,8 +102,12 @@ pub struct Agent {
 impl Agent {
     /// An agent that has said nothing yet.
     pub fn new(port: u16) -> Self {
-        let http = reqwest::blocking::Client::builder().timeout(PATIENCE).no_proxy();
-        Self { http: http.build().unwrap(), port, session: None, last_id: 0 }
+        Self { http: connections(), port, session: None, last_id: 0 }
+    }
+
+    /// Goes on with connections that are new.
+    pub fn reconnect(&mut self) {
+        self.http = connections();
     }
 
     /// An agent that has begun a session.
@@ -154,6 +163,19 @@ impl Agent {
         id_in(&self.call("add_issue", arguments).ok())
     }
 
+    /// Makes the call of [`filing`] once more when it was given up, which may be noticed a moment later.
+    pub fn file_again(&self) -> Answer {
+        let start = Instant::now();
+        loop {
+            let reply = self.post(&filing(json!({}))).unwrap();
+            if reply.status != 400 {
+                return reply.answer();
+            }
+            assert!(start.elapsed() < PATIENCE, "{}", reply.body);
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+
     /// Ends the session.
     pub fn delete(&self) -> Reply {
         let delete = self.http.delete(self.url());
@@ -166,6 +188,11 @@ impl Agent {
         let get = self.http.get(self.url()).header("accept", "text/event-stream");
         get.header("mcp-session-id", self.session.as_deref().unwrap()).send().unwrap()
     }
+}
+
+/// Connections that are kept between requests; there are none yet.
+fn connections() -> reqwest::blocking::Client {
+    reqwest::blocking::Client::builder().timeout(PATIENCE).no_proxy().build().unwrap()
 }
 
 fn received(response: reqwest::blocking::Response) -> reqwest::Result<Reply> {
@@ -185,26 +212,57 @@ pub fn meta() -> Value {
     })
 }
 
+/// Keeps everybody from changing the store, which was changed before.
+pub fn lock_of(directory: &Path) -> File {
+    let lock = File::open(directory.join("issues.json.lock")).unwrap();
+    lock.lock().unwrap();
+    lock
+}
+
+/// A call that files an issue, always with the same id.
+pub fn filing(addition: Value) -> Value {
+    let arguments =
+        json!({ "title": "t", "description": "", "classification": "bug", "agent": "a" });
+    let mut params = json!({ "name": "add_issue", "arguments": arguments });
+    params.as_object_mut().unwrap().extend(addition.as_object().unwrap().clone());
+    request(77, "tools/call", params)
+}
+
 /// A figure of a server, as its meters give it.
 #[track_caller]
 pub fn figure(port: u16, name: &str) -> u64 {
+    find_figure(port, name).unwrap_or_else(|| panic!("no {name} among the meters"))
+}
+
+/// The same, of one that is not there before it is counted for the first time.
+fn find_figure(port: u16, name: &str) -> Option<u64> {
     let metrics = get(port, "/metrics").body;
     let line = metrics.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
-    line.unwrap_or_else(|| panic!("no {name} in {metrics}")).parse().unwrap()
+    line.map(|line| line.parse().unwrap())
 }
 
 /// Waits until a figure of a server is the one given.
 #[track_caller]
 pub fn wait_for_figure(port: u16, name: &str, expected: u64) {
     let start = Instant::now();
-    while figure(port, name) != expected {
-        assert!(start.elapsed() < PATIENCE, "{name} is {}, not {expected}", figure(port, name));
+    loop {
+        let found = find_figure(port, name);
+        if found == Some(expected) {
+            return;
+        }
+        assert!(start.elapsed() < PATIENCE, "{name} is {found:?}, not {expected}");
         thread::sleep(Duration::from_millis(5));
     }
 }
 
+/// How many sessions a process holds.
+pub const SESSIONS: &str = "ait_http_sessions";
+
 /// How many calls are being worked on.
 pub const IN_PROGRESS: &str = "ait_operations_in_progress";
+
+/// How many of the calls of [`filing`] were withdrawn.
+pub const CANCELLED: &str = "ait_operations_total{tool=\"add_issue\",outcome=\"cancelled\"}";
 
 /// A connection that speaks in bytes.
 pub struct Raw(pub TcpStream);
@@ -224,6 +282,18 @@ impl Raw {
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> &mut Self {
         let _gone = self.0.write_all(bytes.as_ref());
         self
+    }
+
+    /// The head of an answer, and what came with it.
+    pub fn begin(&mut self) -> String {
+        let mut bytes = Vec::new();
+        while !bytes.windows(4).any(|it| it == b"\r\n\r\n") {
+            let mut some = [0; 1024];
+            let count = self.0.read(&mut some).unwrap();
+            assert!(count > 0, "no answer: {bytes:?}");
+            bytes.extend_from_slice(&some[..count]);
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 
     /// Everything until the server ends the connection.
@@ -263,4 +333,9 @@ pub fn asked(line: &str, headers: &str) -> Vec<u8> {
 /// A message on a connection that ends after it.
 pub fn message(body: impl AsRef<[u8]>) -> Vec<u8> {
     posted("Connection: close\r\n", body)
+}
+
+/// The header that names the session of an agent.
+pub fn session_header(agent: &Agent) -> String {
+    format!("Mcp-Session-Id: {}\r\n", agent.session.as_ref().unwrap())
 }

@@ -46,7 +46,8 @@ pub fn ait(directory: &Path) -> Command {
 pub fn ait_through(program: &str, directory: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir(directory).env("PORT", "0");
-    let others = ["AIT_AGENT", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "VISUAL", "EDITOR"];
+    let others =
+        ["AIT_AGENT", "COLUMNS", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "VISUAL", "EDITOR"];
     for variable in ["ISSUES_FILE", "RUST_LOG"].into_iter().chain(others) {
         command.env_remove(variable);
     }
@@ -268,6 +269,15 @@ impl Drop for Client {
 pub fn signal(child: &Child, name: &str) {
     let kill = format!("kill -{name} {}", child.id());
     assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+}
+
+/// Asks again and again until the answer is yes.
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < PATIENCE, "not in time: {what}");
+        thread::sleep(Duration::from_millis(2));
+    }
 }
 
 pub fn wait(child: &mut Child) -> ExitStatus {

@@ -1,0 +1,68 @@
+//! `ait board`: who does what, at a glance.
+
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use super::{Desk, Running, assert_written};
+use crate::support::files::{id, issue_json};
+use crate::support::{Log, signal, wait};
+
+#[test]
+fn shows_who_holds_what_and_what_waits() {
+    let desk = Desk::with_one_in_each_status();
+    assert_written!("board", desk.run(&["board"]).done().stdout());
+    assert_written!("board_colour", desk.run(&["board", "--color", "always"]).done().stdout());
+    assert_written!("board_json", desk.run(&["board", "--json"]).done().stdout());
+    assert_written!("board_empty", Desk::new().run(&["board"]).done().stdout());
+}
+
+#[test]
+fn waiting_issues_stand_in_the_order_of_claims_and_held_ones_by_the_time_they_are_held() {
+    let at = |mut issue: Value, time: &str| {
+        issue["history"][0]["timestamp"] = time.into();
+        issue["modifiedAt"] = time.into();
+        issue
+    };
+    let desk = Desk::with(&[
+        at(issue_json(&id(1), "waits first", "created"), "2026-01-03T00:00:00.000Z"),
+        at(issue_json(&id(2), "waits second", "created"), "2026-01-01T00:00:00.000Z"),
+        at(issue_json(&id(3), "held later", "in_progress"), "2026-01-03T00:00:00.000Z"),
+        at(issue_json(&id(4), "held longest", "in_progress"), "2026-01-01T00:00:00.000Z"),
+    ]);
+    let titles = |arguments: &[&str]| {
+        let board = desk.run(arguments).done().json();
+        let titles = |column: &Value| -> Vec<String> {
+            let cards = column["cards"].as_array().unwrap();
+            cards.iter().map(|card| card["title"].as_str().unwrap().to_owned()).collect()
+        };
+        board["columns"].as_array().unwrap()[..2].iter().flat_map(titles).collect::<Vec<_>>()
+    };
+    let all = ["waits first", "waits second", "held longest", "held later"];
+    assert_eq!(titles(&["board", "--json"]), all);
+    assert_eq!(titles(&["board", "--json", "-n", "0"]), all);
+    assert_eq!(titles(&["board", "--json", "-n", "1"]), [all[0], all[2]]);
+    let text = desk.run(&["board", "-n", "1"]).done().stdout();
+    assert_eq!(text.matches("+1 more").count(), 2, "{text}");
+}
+
+#[test]
+fn watching_writes_the_board_anew_with_each_change() {
+    for (arguments, columns) in
+        [(&["board", "--watch"][..], "CREATED"), (&["board", "-w", "--json"], "columns")]
+    {
+        let desk = Desk::new();
+        desk.add("first");
+        let mut command = desk.command(arguments);
+        let mut child = Running(command.stderr(Stdio::piped()).spawn().unwrap());
+        let boards = Log::of(child.0.stdout.take().unwrap());
+        boards.wait_for("first");
+        desk.add("second");
+        boards.wait_for("second");
+        signal(&child.0, "INT");
+        assert!(wait(&mut child.0).success());
+        let text = boards.whole();
+        assert_eq!(text.matches(columns).count(), 2, "{text}");
+        assert!(!text.contains('\u{1b}'), "{text:?}");
+    }
+}

@@ -1,0 +1,82 @@
+//! Writing an issue in an editor.
+
+#![cfg(unix)]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use super::{Desk, Run};
+use crate::support::files::stored_issues;
+
+/// An editor that does what a script says with the file `$1`.
+fn editor(desk: &Desk, script: &str) -> PathBuf {
+    let path = desk.path().join("my editor");
+    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+fn edit(desk: &Desk, script: &str, arguments: &[&str]) -> Run {
+    let quoted = format!("'{}' --wait", editor(desk, &format!("shift\n{script}")).display());
+    let arguments = [&["add", "-c", "bug", "--edit", "--json"], arguments].concat();
+    Run(desk.command(&arguments).env("EDITOR", quoted).output().unwrap())
+}
+
+#[test]
+fn what_was_written_is_filed() {
+    let desk = Desk::new();
+    let written =
+        "printf 'The title\\n\\nline 1\\n# line 2\\n' | cat - \"$1\" > new && mv new \"$1\"";
+    let filed = edit(&desk, written, &[]).done().json();
+    assert_eq!(
+        (&filed["title"], &filed["description"]),
+        (&"The title".into(), &"line 1\n# line 2".into())
+    );
+    let draft = edit(&desk, "cp \"$1\" seen", &["from the line", "-d", "and more"]).done().json();
+    assert_eq!(
+        (&draft["title"], &draft["description"]),
+        (&"from the line".into(), &"and more".into())
+    );
+    let seen = fs::read_to_string(desk.path().join("seen")).unwrap();
+    assert!(seen.starts_with("from the line\n\nand more\n# ---"), "{seen}");
+    // VISUAL goes before EDITOR.
+    let mut command = desk.command(&["add", "t", "-c", "bug", "-e"]);
+    command.env("EDITOR", "false").env("VISUAL", "true");
+    Run(command.output().unwrap()).done();
+}
+
+#[test]
+fn without_a_title_or_with_a_failing_editor_nothing_is_filed() {
+    let desk = Desk::new();
+    assert!(edit(&desk, ":", &[]).failed(1).contains("there is no title"));
+    assert!(edit(&desk, "exit 3", &["t"]).failed(1).contains("nothing was filed"));
+    for (value, expected) in [("/no/such/editor", "set EDITOR"), ("'", "cannot be understood")] {
+        let mut command = desk.command(&["add", "t", "-c", "bug", "-e"]);
+        let text = Run(command.env("EDITOR", value).output().unwrap()).failed(1);
+        assert!(text.contains(expected), "{text}");
+    }
+    assert!(stored_issues(desk.path()).is_empty());
+}
+
+#[test]
+fn a_text_that_cannot_be_filed_is_kept() {
+    let desk = Desk::new();
+    fs::write(desk.path().join("issues.json"), "{").unwrap();
+    let temporary = desk.path().join("tmp");
+    fs::create_dir(&temporary).unwrap();
+    let script = "echo 'Long work' > \"$1\"";
+    let quoted = format!("'{}'", editor(&desk, script).display());
+    let mut command = desk.command(&["add", "-c", "bug", "-e"]);
+    command.env("EDITOR", quoted).env("TMPDIR", &temporary);
+    let text = Run(command.output().unwrap()).failed(1);
+    let kept = text.split("kept in ").nth(1).unwrap_or_else(|| panic!("{text}"));
+    let kept = kept.split(':').next().unwrap();
+    assert!(kept.starts_with(temporary.to_str().unwrap()), "{text}");
+    assert_eq!(fs::read_to_string(kept).unwrap(), "Long work\n");
+    assert!(text.contains("issues.json"), "{text}");
+    fs::write(desk.path().join("issues.json"), "{\"issues\":[]}").unwrap();
+    edit(&desk, script, &[]).done();
+    let left = fs::read_dir(&temporary).unwrap().count();
+    assert_eq!(left, 1, "a text that is filed is not kept elsewhere");
+}

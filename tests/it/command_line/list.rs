@@ -1,0 +1,119 @@
+//! `ait list`: filters, orders and pages.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use super::{Desk, Run, assert_written};
+use crate::support::files::{id, issue_json};
+
+#[test]
+fn lists_what_is_open_as_a_table_or_as_json() {
+    let desk = Desk::with_one_in_each_status();
+    assert_written!("list", desk.run(&["list"]).done().stdout());
+    assert_written!("list_json", desk.run(&["list", "--json"]).done().stdout());
+    let coloured = desk.run(&["list", "--status", "all", "--color", "always"]).done().stdout();
+    assert_written!("list_colour", coloured);
+    let mut command = desk.command(&["list"]);
+    let forced = Run(command.env("CLICOLOR_FORCE", "1").output().unwrap()).done().stdout();
+    assert!(forced.contains('\u{1b}'));
+    let mut command = desk.command(&["list"]);
+    command.env("NO_COLOR", "1");
+    assert!(!Run(command.output().unwrap()).done().stdout().contains('\u{1b}'));
+}
+
+fn desk() -> Desk {
+    let issue = |number: usize, title: &str, status: &str, kind: &str, agent: &str| {
+        let mut issue = issue_json(&id(number), title, status);
+        issue["classification"] = kind.into();
+        issue["modifiedAt"] = format!("2026-02-0{number}T00:00:00.000Z").into();
+        issue["history"][0]["agent"] = agent.into();
+        issue
+    };
+    let mut with_comment = issue(4, "delta", "completed", "bug", "b");
+    with_comment["comments"] = serde_json::json!([
+        { "timestamp": "2026-02-04T00:00:00.000Z", "agent": "b", "text": "Seen on SAFARI" },
+    ]);
+    Desk::with(&[
+        issue(1, "beta safari", "created", "bug", "a"),
+        issue(2, "Alpha", "in_progress", "feature", "a"),
+        issue(3, "gamma", "in_review", "improvement", "b"),
+        with_comment,
+        issue(5, "epsilon", "closed", "bug", "a"),
+    ])
+}
+
+#[test]
+fn filters_orders_and_pages_give_what_they_say() {
+    let desk = desk();
+    let cases: [(&[&str], &str, u64); 16] = [
+        (&[], "4 3 2 1", 4),
+        (&["--status", "all"], "5 4 3 2 1", 5),
+        (&["-s", "created,closed"], "5 1", 2),
+        (&["-s", "created", "-s", "in_review"], "3 1", 2),
+        (&["-c", "bug"], "4 1", 2),
+        (&["safari"], "4 1", 2),
+        (&["SAFARI", "beta"], "1", 1),
+        (&["00000003"], "3", 1),
+        (&["--holder", "a"], "2", 1),
+        (&["--agent", "b"], "4 3", 2),
+        (&["--sort", "filed"], "1 2 3 4", 4),
+        (&["--sort", "title"], "2 1 4 3", 4),
+        (&["--sort", "title", "-r"], "3 4 1 2", 4),
+        (&["-n", "3"], "4 3 2", 4),
+        (&["-n", "3", "--page", "2"], "1", 4),
+        (&["-n", "0"], "4 3 2 1", 4),
+    ];
+    for (arguments, expected, total) in cases {
+        let run = desk.run(&[&["list", "--json"], arguments].concat()).done();
+        let listing = run.json();
+        let number =
+            |issue: &Value| issue["id"].as_str().unwrap()[..8].trim_start_matches('0').to_owned();
+        let numbers: Vec<_> = listing["issues"].as_array().unwrap().iter().map(number).collect();
+        assert_eq!(
+            (numbers.join(" ").as_str(), listing["total"].as_u64()),
+            (expected, Some(total)),
+            "{arguments:?}"
+        );
+    }
+}
+
+#[test]
+fn a_part_is_not_taken_for_the_whole() {
+    let desk = desk();
+    let part = desk.run(&["list", "-n", "3"]).ends_with(0);
+    assert_eq!(part.stdout().lines().count(), 4);
+    assert_eq!(part.stderr(), "1 to 3 of 4: --page 2 shows more, --limit 0 all\n");
+    let behind = desk.run(&["list", "-n", "3", "--page", "3"]).failed(0);
+    assert_eq!(behind, "there is no such page: 4 issues match, 2 pages\n");
+    let none = desk.run(&["list", "nowhere"]).failed(0);
+    assert!(none.starts_with("no issue matches"), "{none}");
+    assert!(desk.run(&["list", "--page", "0"]).failed(2).contains("counted from 1"));
+    assert!(desk.run(&["list", "--status", "done"]).failed(2).contains("completed"));
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    let issues: Vec<_> =
+        (1..=10_000).map(|number| issue_json(&id(number), "one of many", "created")).collect();
+    let desk = Desk::with(&issues);
+    for arguments in [
+        &["list"][..],
+        &["list", "--json"],
+        &["log"],
+        &["log", "--json"],
+        &["board"],
+        &["board", "--json"],
+    ] {
+        let mut child = desk.command(arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = Vec::new();
+        // Some bytes are enough: JSON has no lines.
+        let mut reader = BufReader::with_capacity(64, child.stdout.take().unwrap());
+        line.extend_from_slice(reader.fill_buf().unwrap());
+        assert!(!line.is_empty());
+        drop(reader);
+        let run = Run(child.wait_with_output().unwrap()).ends_with(0);
+        assert_eq!(run.stderr(), "", "{arguments:?}");
+    }
+}

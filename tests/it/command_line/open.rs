@@ -1,0 +1,81 @@
+//! `ait open`: the page in the browser.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::thread;
+
+use serde_json::json;
+
+use super::{Desk, Run};
+use crate::support::http::Server;
+
+#[test]
+fn the_address_is_printed_and_nothing_is_started_when_that_is_asked_for() {
+    let desk = Desk::new();
+    let server = Server::start(desk.path());
+    let (port, url) = (server.port.to_string(), format!("http://localhost:{}", server.port));
+    let printed = desk.run(&["open", "--print", "--port", &port]).done();
+    assert_eq!(printed.stdout(), format!("{url}\n"));
+    let json = desk.run(&["--port", &port, "open", "--print", "--json"]).done().json();
+    assert_eq!(json, json!({ "url": url, "opened": false }));
+    let other =
+        desk.run(&["--file", "other.json", "open", "--print", "--port", &port]).ends_with(0);
+    assert!(other.stderr().contains("shows issues.json, and not other.json"), "{}", other.stderr());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_browser_of_the_user_gets_the_address() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::time::{Duration, Instant};
+
+    let desk = Desk::new();
+    let server = Server::start(desk.path());
+    let (browser, visited) = (desk.path().join("browser.sh"), desk.path().join("visited"));
+    let script =
+        format!("#!/bin/sh\nprintf %s \"$1\" > '{0}.new'\nmv '{0}.new' '{0}'\n", visited.display());
+    fs::write(&browser, script).unwrap();
+    fs::set_permissions(&browser, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = desk.command(&["open", "--json"]);
+    command.env("PORT", server.port.to_string()).env("BROWSER", &browser);
+    let answer = Run(command.output().unwrap()).done().json();
+    let url = format!("http://localhost:{}", server.port);
+    assert_eq!(answer, json!({ "url": url, "opened": true }));
+    let start = Instant::now();
+    // The browser goes on by itself.
+    while !visited.exists() {
+        assert!(start.elapsed() < crate::support::PATIENCE, "the browser was not started");
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(fs::read_to_string(visited).unwrap().trim_end_matches('/'), url);
+    // Without any browser, the address is there all the same.
+    let mut command = desk.command(&["open"]);
+    command.env("PORT", server.port.to_string()).env("PATH", desk.path()).env("BROWSER", "nothing");
+    let alone = Run(command.output().unwrap()).ends_with(0);
+    assert_eq!(alone.stdout(), format!("{url}\n"));
+    assert!(alone.stderr().contains("no browser could be started"), "{}", alone.stderr());
+}
+
+#[test]
+fn a_port_without_the_tracker_is_told_with_the_way_out() {
+    let desk = Desk::new();
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port().to_string();
+    let stranger = thread::spawn(move || {
+        let (mut client, _) = free.accept().unwrap();
+        let mut request = Vec::new();
+        while !request.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            client.read_exact(&mut byte).unwrap();
+            request.extend(byte);
+        }
+        client.write_all(b"HTTP/1.1 404 Not Found\r\nServer: other\r\n\r\n").unwrap();
+    });
+    let taken = desk.run(&["open", "--port", &port]).failed(1);
+    assert!(taken.contains("no ait serves") && taken.contains("ait serve --port"), "{taken}");
+    stranger.join().unwrap();
+    let nobody = desk.run(&["open", "--port", &port]).failed(1);
+    assert!(nobody.contains(&format!("port {port}")) && nobody.contains("`ait serve`"), "{nobody}");
+    assert!(desk.run(&["open", "--port", "0"]).failed(2).contains("1..=65535"));
+}
