@@ -159,7 +159,9 @@ fn write_lines(
 ) -> Result<()> {
     let count = issues(backup.document.issues.len());
     let origin = match &backup.about {
-        Some(About { made_at, .. }) => format!("as of {}, checksum verified", local(*made_at)),
+        Some(About { made_at, .. }) => {
+            format!("as of {}, checksum verified", local(*made_at, "%Y-%m-%d %H:%M"))
+        }
         None => "without a checksum".to_owned(),
     };
     if replacement.verdict == Verdict::Unneeded {
