@@ -9,6 +9,7 @@ mod changes;
 mod identity;
 pub mod json;
 pub mod memory;
+mod memory_store;
 mod vitals;
 
 use std::path::PathBuf;
@@ -23,7 +24,8 @@ pub use changes::{Changes, Cursor};
 pub use identity::{NotAStoreId, StoreId};
 pub use json::JsonStore;
 pub use json::format::Document;
-pub use memory::{IssueStore, MemoryStore};
+pub use memory::IssueStore;
+pub use memory_store::MemoryStore;
 pub use vitals::{DURATION_BUCKETS_S, Vitals};
 
 /// What an operation on a store gives, in time.

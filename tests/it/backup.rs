@@ -65,7 +65,6 @@ fn the_answer_as_json_and_the_refusals_say_what_they_should() {
     }
     assert_snapshot("backup_no_directory", path, &run(path, &["backup", "none/b.json"]));
     assert_snapshot("backup_usage", path, &run(path, &["backup", "-", "--json"]));
-    assert_snapshot("backup_help", path, &run(path, &["backup", "--help"]));
 }
 
 #[test]

@@ -80,7 +80,6 @@ fn newer_work_is_not_lost_unless_told_and_kept_then() {
     );
     assert_eq!(report["difference"]["missing"]["count"], 1, "{report}");
     assert!(Path::new(report["kept"][0].as_str().unwrap()).exists(), "{report}");
-    assert_snapshot("restore_help", path, &run(path, &["restore", "--help"]));
 }
 
 /// The first digits of the id of the last issue in a backup.

@@ -1,6 +1,6 @@
 //! Backups: one file that holds everything a store held at one moment, whichever kind of store.
 //!
-//! [`format`] knows the bytes of such a file and tells whether they are still what was written, [`file`]
+//! [`mod@format`] knows the bytes of such a file and tells whether they are still what was written, [`mod@file`]
 //! puts it on a disk and reads it from there, [`difference`] tells what would be lost if a store went back
 //! to it.
 

@@ -1,6 +1,6 @@
 //! Going back to a backup: putting other issues in the place of all that the files hold.
 //!
-//! Where the files are in order, it is a [`checkpoint`](super::checkpoint) of another state, which tells
+//! Where the files are in order, it is a [`checkpoint`] of another state, which tells
 //! other processes that issues changed without events, as an edit by hand does. Before it, what the
 //! journal has is brought into `issues.json`, so that no change stands in the journal that is given up:
 //! nobody who finds it can apply one to the restored issues.
