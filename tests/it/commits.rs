@@ -198,7 +198,8 @@ async fn after_a_checkpoint_all_processes_leave_the_file_alone_for_twenty_times_
     // It took too long for the end of a process that nobody is to wait for, and says that it does.
     assert!(!store.close().await);
     assert_eq!(issues_in_file(directory.path()).len(), 1);
-    let patient = JsonStoreOptions { last_checkpoint: Duration::from_secs(60), ..options };
+    let patient =
+        JsonStoreOptions { last_checkpoint: Duration::from_secs(60), ..Default::default() };
     let store = JsonStore::with(&file, next as _, patient);
     store.apply(add(), now()).await.unwrap();
     // The end does not wait until the time has come.

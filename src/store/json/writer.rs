@@ -22,6 +22,8 @@ use crate::store::StoreError;
 
 /// The most commands that one commit decides.
 const MAX_BATCH: usize = 256;
+/// How long the end of a process waits for a lock that others keep.
+const LAST_LOCK: Duration = Duration::from_millis(100);
 /// The most commands that wait for their commit.
 const MAX_WAITING: usize = 4096;
 
@@ -42,12 +44,23 @@ pub(super) struct Writer {
     options: JsonStoreOptions,
     lane: Mutex<Lane>,
     closing: CancellationToken,
-    /// Whether the thread has anything to finish.
-    working: watch::Sender<bool>,
+    /// What the thread does.
+    state: watch::Sender<State>,
     /// Whether `issues.json` lacks something that this process has changed.
     behind: watch::Sender<bool>,
     /// Why the thread cannot commit any more.
     broken: watch::Sender<Option<StoreError>>,
+}
+
+/// What the thread does, as far as the end of the process has to know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// There is none, or it has nothing to do any more.
+    Ended,
+    /// It has something to finish.
+    Working,
+    /// It waits for a lock that others may keep.
+    Waiting,
 }
 
 enum Lane {
@@ -63,7 +76,7 @@ impl Writer {
             options,
             lane: Mutex::new(Lane::Idle),
             closing: CancellationToken::new(),
-            working: watch::Sender::new(false),
+            state: watch::Sender::new(State::Ended),
             behind: watch::Sender::new(false),
             broken: watch::Sender::new(None),
         }
@@ -97,8 +110,17 @@ impl Writer {
         self.closing.cancel();
         // The thread ends when there is nobody left to send it anything.
         *self.lane.lock().unwrap_or_else(PoisonError::into_inner) = Lane::Closed;
-        // The sender is there as long as `self`, so that waiting for its value cannot fail.
-        let _ = self.working.subscribe().wait_for(|working| !working).await;
+        let (mut state, mut waits) = (self.state.subscribe(), self.state.subscribe());
+        loop {
+            // The sender is there as long as `self`, so that waiting for its value cannot fail.
+            let _ = state.wait_for(|state| *state != State::Working).await;
+            tokio::select! {
+                _ = state.wait_for(|state| *state == State::Ended) => break,
+                // It has got the lock.
+                _ = waits.wait_for(|state| *state == State::Working) => {}
+                () = tokio::time::sleep(LAST_LOCK) => break,
+            }
+        }
         !*self.behind.borrow()
     }
 
@@ -132,18 +154,18 @@ impl Writer {
             schedule: Schedule::new(self.options.checkpoint_after),
             last_checkpoint: self.options.last_checkpoint,
             incoming,
-            working: self.working.clone(),
+            state: self.state.clone(),
             behind: self.behind.clone(),
             broken: self.broken.clone(),
         };
-        let working = self.working.clone();
-        working.send_replace(true);
+        let state = self.state.clone();
+        state.send_replace(State::Working);
         let spawned = thread::Builder::new().name("ait-writer".to_owned()).spawn(move || {
             thread.run();
-            working.send_replace(false);
+            state.send_replace(State::Ended);
         });
         spawned.map(|_| requests).inspect_err(|_| {
-            self.working.send_replace(false);
+            self.state.send_replace(State::Ended);
         })
     }
 }
@@ -158,7 +180,7 @@ struct Thread {
     schedule: Schedule,
     last_checkpoint: Duration,
     incoming: Receiver<Request>,
-    working: watch::Sender<bool>,
+    state: watch::Sender<State>,
     behind: watch::Sender<bool>,
     broken: watch::Sender<Option<StoreError>>,
 }
@@ -192,10 +214,10 @@ impl Thread {
 
     fn commit(&mut self, first: Request) {
         // Nobody who closes the store has to wait for a lock that others keep.
-        self.working.send_replace(false);
+        self.state.send_replace(State::Waiting);
         // Gathered under the lock, so that all that arrived while it was waited for share this commit.
         let gather = || {
-            self.working.send_replace(true);
+            self.state.send_replace(State::Working);
             let waiting = std::iter::once(first).chain(self.incoming.try_iter());
             let waiting = waiting.take(MAX_BATCH);
             waiting.filter(|request| request.ticket.take()).collect::<Vec<_>>()
@@ -219,6 +241,7 @@ impl Thread {
             && let Some(unsaved) = self.committer.take_unsaved()
         {
             self.schedule.changed(unsaved, Instant::now());
+            self.behind.send_replace(true);
             if self.schedule.due().is_some_and(|due| due <= Instant::now()) {
                 self.checkpoint();
             }
@@ -228,12 +251,12 @@ impl Thread {
     fn checkpoint(&mut self) {
         let begun = Instant::now();
         self.schedule.begun(begun);
-        self.working.send_replace(false);
+        self.state.send_replace(State::Waiting);
         let locked = || {
-            self.working.send_replace(true);
+            self.state.send_replace(State::Working);
         };
         let saved = self.committer.checkpoint(locked);
-        self.working.send_replace(true);
+        self.state.send_replace(State::Working);
         let now = Instant::now();
         match saved {
             Ok(Saved::Now(took)) => self.schedule.saved(took, now),
@@ -245,6 +268,7 @@ impl Thread {
                 self.schedule.failed(begun.elapsed(), now);
             }
         }
+        self.behind.send_replace(self.schedule.is_behind());
         self.tell_whether_broken();
     }
 
@@ -254,11 +278,7 @@ impl Thread {
 
     /// Leaves `issues.json` up to date, unless that takes long or somebody else is writing.
     fn last_checkpoint(&mut self) {
-        if !self.schedule.is_behind() {
-            return;
-        }
-        self.behind.send_replace(true);
-        if self.schedule.is_worth(self.last_checkpoint) {
+        if self.schedule.is_behind() && self.schedule.is_worth(self.last_checkpoint) {
             match self.committer.last_checkpoint() {
                 Ok(_) => drop(self.behind.send_replace(false)),
                 Err(error) => tracing::warn!(
