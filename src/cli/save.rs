@@ -19,12 +19,11 @@ const QUIET: Duration = Duration::from_millis(300);
 /// The arguments of `ait save`.
 #[derive(Clone, Debug, Args)]
 #[command(
-    long_about = "Bring issues.json up to date now.\n\n\
-        Every change is in the journal beside it at once. Servers write it into issues.json within a \
-        moment, and so do the other commands; where that would take long, they leave it to a process \
-        that goes on after they have ended.",
-    after_help = "Example:\n  \
-        ait save && git commit issues.json -m 'Record the state of the queue'"
+    after_help = "Every change is in the journal beside it at once. Servers write it into issues.json \
+    within a moment, and so do the other commands; where that would take long, they leave it to a process \
+    that goes on for a moment after they have ended.\n\n\
+    Example:\n  \
+    ait save && git commit issues.json -m 'Record the state of the queue'"
 )]
 pub struct Arguments {
     /// Only if nothing changes for a moment: whoever changes something sees to it itself
