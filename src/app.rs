@@ -59,7 +59,11 @@ pub async fn run(config: Config) -> Result<()> {
 ///
 /// What kept the command from being done.
 pub async fn run_command(command: &QueueCommand, location: &Location) -> Result<cli::Ending> {
-    let tracker = Tracker::new(Arc::new(JsonStore::for_command(&location.path)));
+    let store = match command {
+        QueueCommand::Import(_) => JsonStore::for_many_changes(&location.path),
+        _ => JsonStore::for_command(&location.path),
+    };
+    let tracker = Tracker::new(Arc::new(store));
     let mut output = Output::stdout();
     let ended = cli::run(command, &tracker, &mut output).await;
     // Also after a failure: what was written before it is an answer.

@@ -1,12 +1,64 @@
-//! Changes of JSON texts that do not parse them.
+//! Changes of JSON texts that do not parse them, and what is wrong with those that cannot be parsed.
 //!
 //! Some texts are nearly valid, from programs that cut strings within a character: JavaScript strings are UTF-16. Half of a surrogate pair is a string there, and since ES2019
 //! `JSON.stringify` writes it as an escape such as `\ud83d`. RFC 8259, section 8.2, leaves open what a
 //! reader makes of it; Rust's strings cannot hold it.
 
+use crate::domain::text::shortened;
+
 /// The escape of U+FFFD, which stands for what cannot be represented.
 const REPLACEMENT: &[u8] = b"\\ufffd";
 const ESCAPE_BYTES: usize = 6;
+/// The mark that git leaves at the start of a line where a merge found a conflict.
+const CONFLICT_MARK: &[u8] = b"<<<<<<< ";
+/// A problem can quote what is in the text, which may be long.
+const SHOWN_CHARS: usize = 300;
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// What is wrong with the bytes of a file, and where.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("line {line}, column {column}: {problem}{hint}")]
+pub struct FormatError {
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The column in bytes, counted from 1.
+    pub column: usize,
+    /// What is wrong there.
+    pub problem: String,
+    /// What may have led to it; empty where nothing is known.
+    pub hint: &'static str,
+}
+
+impl FormatError {
+    /// What the parser says about these bytes.
+    pub(crate) fn of(bytes: &[u8], error: &serde_json::Error) -> Self {
+        let (line, column) = (error.line(), error.column());
+        Self { line, column, problem: problem(error), hint: hint(bytes) }
+    }
+}
+
+/// What a parser says, without where: in one line, and not too long.
+pub(crate) fn problem(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    let text = text.strip_suffix(&position).unwrap_or(&text);
+    shortened(&text.replace(char::is_control, " "), SHOWN_CHARS)
+}
+
+fn hint(bytes: &[u8]) -> &'static str {
+    if bytes.trim_ascii().is_empty() {
+        return " (the file is empty)";
+    }
+    if bytes.split(|&byte| byte == b'\n').any(|line| line.starts_with(CONFLICT_MARK)) {
+        return " (the file holds the conflict marks of an unfinished git merge)";
+    }
+    ""
+}
+
+/// The bytes behind the mark with which some editors begin a text in UTF-8.
+pub(crate) fn without_byte_order_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes)
+}
 
 /// The text with U+FFFD in the place of each escape of a lone surrogate; `None` when there is none.
 pub(crate) fn without_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {

@@ -11,6 +11,7 @@
 //! |---|---|
 //! | [`domain`] | the issue and its lifecycle: pure values and rules |
 //! | `json_text` | mending JSON that another program cut within a character |
+//! | [`interchange`] | issues in files of other programs: JSON, JSON Lines, CSV, beads |
 //! | [`store`] | keeping issues: the trait, the state in memory, the JSON file |
 //! | [`tracker`] | the use cases, one method for each operation; the clock and the ids |
 //! | [`metrics`] | what this process counts and measures, as Prometheus reads it |
@@ -36,6 +37,7 @@ pub mod cli;
 pub mod config;
 pub mod domain;
 pub mod http;
+pub mod interchange;
 mod json_text;
 pub mod log;
 pub mod mcp;

@@ -66,7 +66,7 @@ fn answered(command: impl FnOnce() -> Result<cli::Ending>) -> ExitCode {
     let log = Log::start(Voice::Command);
     let code = match command() {
         Ok(cli::Ending::Done) => ExitCode::SUCCESS,
-        Ok(cli::Ending::Nothing) => ExitCode::FAILURE,
+        Ok(cli::Ending::Nothing | cli::Ending::Partly) => ExitCode::FAILURE,
         // Whoever closed the pipe has read what it wanted.
         Err(error) if cli::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {

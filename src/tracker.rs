@@ -10,8 +10,8 @@ use chrono::Utc;
 use uuid::Uuid;
 
 use crate::domain::{
-    AgentName, Classification, Command, CommentText, Counts, Description, Issue, IssueId, IssueRef,
-    Page, Query, Resolution, Timestamp, Title,
+    AgentName, Classification, Command, CommentText, Counts, Description, Importable, Issue,
+    IssueId, IssueRef, Page, Query, Resolution, Timestamp, Title,
 };
 use crate::store::Store;
 pub use crate::store::backup::{
@@ -50,6 +50,22 @@ impl Tracker {
     ) -> Result<Arc<Issue>, StoreError> {
         let id = IssueId::from(Uuid::new_v4());
         self.change(Command::AddIssue { id, title, description, classification, agent }).await
+    }
+
+    /// Takes over an issue that was kept elsewhere, as it is, behind all others.
+    ///
+    /// Nothing is changed or overwritten by it: an id that is taken is a refusal. Calls that are begun one
+    /// after the other, without waiting in between, are filed in this order.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::apply`].
+    pub async fn import_issue(
+        &self,
+        issue: Importable,
+        agent: AgentName,
+    ) -> Result<Arc<Issue>, StoreError> {
+        self.change(Command::ImportIssue { issue, agent }).await
     }
 
     /// Finds the issues that match a query.

@@ -90,10 +90,10 @@ enum Sort {
     Title,
 }
 
-const OPEN: &str = "open";
-const ALL: &str = "all";
+pub(super) const OPEN: &str = "open";
+pub(super) const ALL: &str = "all";
 
-fn statuses() -> impl TypedValueParser<Value = String> {
+pub(super) fn statuses() -> impl TypedValueParser<Value = String> {
     let words = Status::ALL.iter().map(|status| status.as_str());
     PossibleValuesParser::new([OPEN, ALL].into_iter().chain(words))
 }
@@ -117,7 +117,7 @@ pub(super) async fn run(
     let usual = if output.is_terminal() { SCREENFUL } else { usize::MAX };
     let take = arguments.limit.map_or(usual, |limit| if limit == 0 { usize::MAX } else { limit });
     let query = Query {
-        statuses: arguments.statuses(),
+        statuses: statuses_of(&arguments.status),
         classification: arguments.classification,
         content: ContentFilter {
             holder: arguments.holder.clone(),
@@ -153,15 +153,14 @@ pub(super) async fn run(
     Ok(Ending::Done)
 }
 
-impl Arguments {
-    fn statuses(&self) -> Statuses {
-        let of_word = |word: &String| match word.as_str() {
-            ALL => Statuses::ALL,
-            OPEN => Statuses::open(),
-            word => Statuses::from(Status::from_word(word)),
-        };
-        self.status.iter().flat_map(|word| of_word(word).iter()).collect()
-    }
+/// The statuses that words stand for.
+pub(super) fn statuses_of(words: &[String]) -> Statuses {
+    let of_word = |word: &String| match word.as_str() {
+        ALL => Statuses::ALL,
+        OPEN => Statuses::open(),
+        word => Statuses::from(Status::from_word(word)),
+    };
+    words.iter().flat_map(|word| of_word(word).iter()).collect()
 }
 
 fn nothing(total: usize, take: usize) -> String {

@@ -14,6 +14,9 @@ mod claim;
 mod close;
 mod complete;
 mod edit;
+mod export;
+mod import;
+mod import_report;
 mod issue_view;
 mod line;
 mod list;
@@ -24,6 +27,7 @@ mod open;
 mod options;
 mod output;
 mod plain;
+mod progress;
 mod restore;
 mod return_issue;
 mod review;
@@ -68,6 +72,10 @@ pub enum QueueCommand {
     Board(board::Arguments),
     /// Tell what happened, and what happens
     Log(log::Arguments),
+    /// Write issues as JSON, JSON Lines or CSV
+    Export(export::Arguments),
+    /// Take over issues from a file, those of other trackers too; never overwrites one
+    Import(import::Arguments),
     /// Bring issues.json up to date now
     Save(save::Arguments),
     /// Save everything in one file
@@ -83,6 +91,8 @@ pub enum Ending {
     Done,
     /// There was nothing to do it to.
     Nothing,
+    /// It did all that it could, which is not all that it was asked; its answer says what is left.
+    Partly,
 }
 
 /// Runs a command.
@@ -102,6 +112,8 @@ pub async fn run(command: &QueueCommand, tracker: &Tracker, output: &mut Output)
         QueueCommand::Complete(arguments) => complete::run(arguments, tracker, output).await,
         QueueCommand::Review(arguments) => review::run(arguments, tracker, output).await,
         QueueCommand::Close(arguments) => close::run(arguments, tracker, output).await,
+        QueueCommand::Export(arguments) => export::run(arguments, tracker, output).await,
+        QueueCommand::Import(arguments) => import::run(arguments, tracker, output).await,
         QueueCommand::Save(arguments) => save::run(arguments, tracker, output).await,
         QueueCommand::Backup(arguments) => backup::run(arguments, tracker, output).await,
         QueueCommand::Restore(arguments) => restore::run(arguments, tracker, output).await,

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::issue::words;
 use super::{
-    AgentName, Classification, CommentText, Description, IssueId, IssueRef, Status, Title,
+    AgentName, Classification, CommentText, Description, Importable, IssueId, IssueRef, Status,
+    Title,
 };
 
 /// A caller's wish to change something.
@@ -23,6 +24,13 @@ pub enum Command {
         /// What kind of work it is.
         classification: Classification,
         /// Who files it.
+        agent: AgentName,
+    },
+    /// Take over an issue that was kept elsewhere, as it is, behind all others.
+    ImportIssue {
+        /// The issue; nobody has its id yet.
+        issue: Importable,
+        /// Who imports it.
         agent: AgentName,
     },
     /// Claim the oldest created issue, of one classification or of any.
@@ -94,6 +102,7 @@ impl Command {
     pub fn selection(&self) -> Selection<'_> {
         match self {
             Self::AddIssue { id, .. } => Selection::New(*id),
+            Self::ImportIssue { issue, .. } => Selection::New(issue.issue().id),
             Self::GetNextIssue { classification, .. } => {
                 Selection::Oldest(Status::Created, *classification)
             }
@@ -108,6 +117,7 @@ impl Command {
     pub fn operation(&self) -> &'static str {
         match self {
             Self::AddIssue { .. } => "add_issue",
+            Self::ImportIssue { .. } => "import_issue",
             Self::GetNextIssue { .. } => "get_next_issue",
             Self::GetNextReviewItem { .. } => "get_next_review_item",
             Self::ReturnIssue { .. } => "return_issue",

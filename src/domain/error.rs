@@ -27,6 +27,15 @@ pub enum DomainError {
     },
     /// A title has more than one line.
     LineBreakInTitle,
+    /// An issue from elsewhere takes more room than a store can give it.
+    IssueTooLarge {
+        /// How many bytes it has as JSON.
+        bytes: usize,
+        /// The most bytes that it may have.
+        limit: usize,
+    },
+    /// A time of an issue from elsewhere has no written form.
+    TimeOutOfRange,
     /// A text that is to name an issue does not have the form of an id.
     InvalidReference {
         /// The text, cut where it is long.
@@ -135,6 +144,15 @@ impl fmt::Display for InWords<'_> {
             DomainError::LineBreakInTitle => f.write_str(
                 "title contains a line break: give one line of 1 to 500 characters, details go into \
                  description",
+            ),
+            DomainError::IssueTooLarge { bytes, limit } => write!(
+                f,
+                "the issue has {bytes} bytes as JSON: at most {limit} are allowed, shorten its \
+                 comments or its history"
+            ),
+            DomainError::TimeOutOfRange => f.write_str(
+                "a time is outside of the years 0 to 9999 of UTC: correct it, such as \
+                 2026-01-31T09:30:00.000Z",
             ),
             DomainError::InvalidReference { given } => write!(
                 f,

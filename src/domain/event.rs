@@ -1,6 +1,8 @@
 //! What happened: the facts that a store keeps, and the only way in which an issue changes.
 
-use super::{Classification, Comment, Extra, HistoryEntry, Issue, IssueId, Status, Timestamp};
+use super::{
+    Classification, Comment, Extra, HistoryEntry, Importable, Issue, IssueId, Status, Timestamp,
+};
 
 /// One change of one issue, decided by [`rules`](super::rules).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,6 +28,11 @@ pub enum EventKind {
         description: String,
         /// What kind of work it is.
         classification: Classification,
+    },
+    /// The issue was taken over from elsewhere, with its history, in which this leaves nothing.
+    Imported {
+        /// The issue as it came.
+        issue: Importable,
     },
     /// An agent took it to work on it.
     Claimed,
@@ -75,6 +82,7 @@ impl EventKind {
     pub fn status(&self) -> Status {
         match self {
             Self::Filed { .. } | Self::Returned { .. } => Status::Created,
+            Self::Imported { issue } => issue.issue().status,
             Self::Claimed => Status::InProgress,
             Self::Completed { .. } => Status::Completed,
             Self::ReviewStarted => Status::InReview,
@@ -83,10 +91,11 @@ impl EventKind {
         }
     }
 
-    /// The phrase that it leaves in the history.
+    /// The phrase that says what happened, which all but an import leave in the history.
     pub fn action(&self) -> &'static str {
         match self {
             Self::Filed { .. } => FILE_ACTION,
+            Self::Imported { .. } => "Issue imported",
             Self::Claimed => CLAIM_ACTION,
             Self::ReviewStarted => REVIEW_ACTION,
             Self::Returned { .. } => RETURN_ACTION,
@@ -99,7 +108,9 @@ impl EventKind {
     /// The comment that it leaves.
     pub fn comment(&self) -> Option<&str> {
         match self {
-            Self::Filed { .. } | Self::Claimed | Self::ReviewStarted => None,
+            Self::Filed { .. } | Self::Imported { .. } | Self::Claimed | Self::ReviewStarted => {
+                None
+            }
             Self::Returned { comment }
             | Self::Completed { comment }
             | Self::Closed { comment }
@@ -109,8 +120,11 @@ impl EventKind {
 }
 
 impl Event {
-    /// The issue that a `Filed` event brings into being; `None` for every other event.
+    /// The issue that a `Filed` or `Imported` event brings into being; `None` for every other event.
     pub fn filed(&self) -> Option<Issue> {
+        if let EventKind::Imported { issue } = &self.kind {
+            return Some(Issue::clone(issue.issue()));
+        }
         let EventKind::Filed { title, description, classification } = &self.kind else {
             return None;
         };
@@ -132,6 +146,10 @@ impl Event {
 
     /// Changes the issue as the event says: status, time, one history entry, perhaps a comment.
     pub fn apply(&self, issue: &mut Issue) {
+        if let EventKind::Imported { issue: imported } = &self.kind {
+            issue.clone_from(imported.issue());
+            return;
+        }
         issue.status = self.kind.status();
         issue.modified_at = self.at;
         issue.history.push(HistoryEntry {

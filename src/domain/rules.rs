@@ -13,19 +13,25 @@
 
 use super::{Command, DomainError, Event, EventKind, Issue, Resolution, Status, Timestamp};
 
-/// Decides what filing an issue means, which has no issue to look at yet.
+/// Decides what filing or importing an issue means, which has no issue to look at yet.
 ///
-/// `None` for every command but [`Command::AddIssue`].
+/// `None` for every other command.
 pub fn file(command: &Command, now: Timestamp) -> Option<Event> {
-    let Command::AddIssue { id, title, description, classification, agent } = command else {
-        return None;
+    let (id, agent, kind) = match command {
+        Command::AddIssue { id, title, description, classification, agent } => {
+            let kind = EventKind::Filed {
+                title: title.as_str().to_owned(),
+                description: description.as_str().to_owned(),
+                classification: *classification,
+            };
+            (*id, agent, kind)
+        }
+        Command::ImportIssue { issue, agent } => {
+            (issue.issue().id, agent, EventKind::Imported { issue: issue.clone() })
+        }
+        _ => return None,
     };
-    let kind = EventKind::Filed {
-        title: title.as_str().to_owned(),
-        description: description.as_str().to_owned(),
-        classification: *classification,
-    };
-    Some(Event { issue: *id, at: now, agent: agent.as_str().to_owned(), kind })
+    Some(Event { issue: id, at: now, agent: agent.as_str().to_owned(), kind })
 }
 
 /// Decides what a command does to an issue, looking only at the issue and the time.
@@ -39,7 +45,9 @@ pub fn file(command: &Command, now: Timestamp) -> Option<Event> {
 /// and a new issue in the place of an existing one.
 pub fn decide(command: &Command, issue: &Issue, now: Timestamp) -> Result<Event, DomainError> {
     let (agent, kind) = match command {
-        Command::AddIssue { .. } => return Err(DomainError::IdTaken { id: issue.id }),
+        Command::AddIssue { .. } | Command::ImportIssue { .. } => {
+            return Err(DomainError::IdTaken { id: issue.id });
+        }
         Command::GetNextIssue { agent, .. } => {
             claimable(issue, Status::Created)?;
             (agent, EventKind::Claimed)
@@ -119,6 +127,11 @@ mod tests {
         }
     }
 
+    fn import() -> Command {
+        let issue = file(&add(), at(1)).unwrap().filed().unwrap();
+        Command::ImportIssue { issue: issue.try_into().unwrap(), agent: agent() }
+    }
+
     fn close(resolution: Resolution) -> Command {
         Command::CloseIssue { issue: id().into(), resolution, comment: comment(), agent: agent() }
     }
@@ -144,6 +157,7 @@ mod tests {
             Command::CompleteIssue { issue: id().into(), comment: comment(), agent: agent() };
         for (command, outcomes, action) in [
             (add(), [None; 6], ""),
+            (import(), [None; 6], ""),
             (claim, [Some(InProgress), None, None, None, None, None], "Issue claimed for work"),
             (review, [None, None, Some(InReview), None, None, None], "Issue claimed for review"),
             (give_back, any_open(Created), "Issue returned to created status"),

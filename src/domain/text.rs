@@ -92,6 +92,14 @@ checked_text! {
 impl Title {
     /// The most characters (Unicode scalar values) in a title.
     pub const MAX_CHARS: usize = 500;
+
+    /// Tells what keeps a text from being a title as it stands, untrimmed.
+    pub(super) fn check(text: &str) -> Result<(), DomainError> {
+        if text.contains(is_line_break) && !text.trim().is_empty() {
+            return Err(DomainError::LineBreakInTitle);
+        }
+        trimmed("title", text, Self::MAX_CHARS).map(drop)
+    }
 }
 
 impl Description {

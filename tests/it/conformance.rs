@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use tokio::runtime::Runtime;
 
 use crate::support::commands::{
-    add, all, any_command, at, claim, close, complete, give_back, ids, number, review,
+    add, all, any_command, at, claim, close, complete, give_back, ids, import, number, review,
 };
 use crate::support::directory;
 
@@ -69,8 +69,37 @@ async fn exercise(store: &dyn Store) {
         Query { classification: Some(Bug), statuses: Some(Status::Completed).into(), ..all() };
     assert_eq!(ids(&store.list(bugs).await.unwrap().issues), [number(3)]);
 
+    import_issues(store).await;
     follow_changes(store).await;
     store.close().await;
+}
+
+/// What comes from elsewhere is filed as it came, behind all others, and then lives like the others.
+async fn import_issues(store: &dyn Store) {
+    let begin = store.changes(None).await.unwrap();
+    let command = import(40, Classification::Improvement, Status::Created);
+    let Command::ImportIssue { issue, .. } = &command else { panic!("{command:?}") };
+    let imported = store.apply(command.clone(), at(30)).await.unwrap().unwrap();
+    assert_eq!(imported, *issue.issue());
+    let page = store.list(all()).await.unwrap();
+    assert_eq!(page.issues.last().unwrap(), issue.issue());
+    for taken in [40, 1] {
+        let command = import(taken, Classification::Bug, Status::Closed);
+        let again = store.apply(command, at(31)).await;
+        assert!(
+            matches!(again, Err(StoreError::Refused(DomainError::IdTaken { .. }))),
+            "{again:?}"
+        );
+    }
+    assert_eq!(store.get(number(40).into()).await.unwrap(), *issue.issue());
+    let claimed = store.apply(claim(Some(Classification::Improvement)), at(32)).await;
+    assert_eq!(claimed.unwrap().unwrap().id, number(4));
+    let claimed = store.apply(claim(Some(Classification::Improvement)), at(33)).await.unwrap();
+    let claimed = claimed.unwrap();
+    assert_eq!((claimed.id, claimed.history.len()), (number(40), 2));
+    assert_eq!(claimed.extra, issue.issue().extra);
+    let told = store.changes(Some(begin.cursor)).await.unwrap();
+    assert_eq!(told.events.iter().map(|it| it.at).collect::<Vec<_>>(), [at(30), at(32), at(33)]);
 }
 
 /// Whoever follows the changes is told each of them once, in order, and nothing else.
@@ -273,7 +302,7 @@ fn apply_to_list(
             rules::decide(command, &list[place], now)?.apply(&mut list[place]);
             Ok(Some(list[place].clone()))
         }
-        (None, Command::AddIssue { .. }) => {
+        (None, Command::AddIssue { .. } | Command::ImportIssue { .. }) => {
             list.extend(rules::file(command, now).and_then(|event| event.filed()));
             Ok(list.last().cloned())
         }

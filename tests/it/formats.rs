@@ -67,3 +67,26 @@ fn the_words_of_the_journal_are_those_of_the_fixture() {
     assert_eq!(keys(new[0]), of_old);
     assert_eq!(keys(new[1]), keys(old[1]));
 }
+
+/// A journal that was left with an import in it, and with what became of the issue afterwards.
+#[test]
+fn a_journal_with_an_import_loads_and_goes_on() {
+    let (directory, expected) = copied("store_v1_imported");
+    let journal = fs::read_to_string(directory.path().join("issues.json.journal")).unwrap();
+    assert!(journal.contains("\"event\":\"imported\""), "{journal}");
+    assert_eq!(stored_issues(directory.path()), expected);
+    let mut client = Client::start(directory.path());
+    client.add("goes on", "bug");
+    assert!(client.close().success());
+    assert_eq!(issues_in_file(directory.path())[..expected.len()], expected);
+}
+
+/// An edit by hand that contains what the journal tells, as a copy made meanwhile does: nothing is
+/// made twice.
+#[test]
+fn an_edit_that_contains_an_import_is_taken_over_as_it_is() {
+    let (directory, expected) = copied("store_v1_imported");
+    let edited = serde_json::json!({ "issues": expected }).to_string();
+    fs::write(directory.path().join("issues.json"), edited).unwrap();
+    assert_eq!(stored_issues(directory.path()), expected);
+}

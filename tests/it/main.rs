@@ -9,6 +9,7 @@ mod attacks;
 mod backup;
 mod bad_files;
 mod cli;
+mod cli_interchange;
 mod clients;
 mod command_line;
 mod commits;

@@ -21,9 +21,9 @@ use serde_json::value::RawValue;
 
 use super::written;
 use crate::domain::issue::read_keeping_unknown_keys;
-use crate::domain::text::shortened;
 use crate::domain::{Extra, Issue};
 use crate::json_text;
+pub use crate::json_text::FormatError;
 use crate::store::memory::IssueStore;
 
 /// What the file holds.
@@ -35,26 +35,6 @@ pub struct Document {
     pub extra: Extra,
 }
 
-/// What is wrong with the bytes, and where.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("line {line}, column {column}: {problem}{hint}")]
-pub struct FormatError {
-    /// The line, counted from 1.
-    pub line: usize,
-    /// The column in bytes, counted from 1.
-    pub column: usize,
-    /// What is wrong there.
-    pub problem: String,
-    /// What may have led to it; empty where nothing is known.
-    pub hint: &'static str,
-}
-
-/// The mark that git leaves at the start of a line where a merge found a conflict.
-const CONFLICT_MARK: &[u8] = b"<<<<<<< ";
-/// A problem can quote what is in the file, which may be long.
-const SHOWN_CHARS: usize = 300;
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
 /// Reads a document.
 ///
 /// # Errors
@@ -62,7 +42,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Anything that is not the format above: broken JSON, another shape, an unknown word, an id that
 /// occurs twice.
 pub fn parse(bytes: &[u8]) -> Result<Document, FormatError> {
-    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+    let bytes = json_text::without_byte_order_mark(bytes);
     // Checked as a whole, the text need not be checked string by string. What is not UTF-8 is left to
     // the parser, which tells where it is.
     let parsed = match str::from_utf8(bytes) {
@@ -74,12 +54,7 @@ pub fn parse(bytes: &[u8]) -> Result<Document, FormatError> {
         let mended = json_text::without_lone_surrogates(bytes);
         mended.map_or(Err(error), |mended| serde_json::from_slice(&mended))
     });
-    parsed.map_err(|error| FormatError {
-        line: error.line(),
-        column: error.column(),
-        problem: shortened(&without_position(&error).replace(char::is_control, " "), SHOWN_CHARS),
-        hint: hint(bytes),
-    })
+    parsed.map_err(|error| FormatError::of(bytes, &error))
 }
 
 /// Writes a document.
@@ -90,22 +65,6 @@ pub fn parse(bytes: &[u8]) -> Result<Document, FormatError> {
 pub fn write(document: &Document, out: &mut impl io::Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, document)?;
     out.write_all(b"\n")
-}
-
-fn without_position(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let position = format!(" at line {} column {}", error.line(), error.column());
-    text.strip_suffix(&position).unwrap_or(&text).to_owned()
-}
-
-fn hint(bytes: &[u8]) -> &'static str {
-    if bytes.trim_ascii().is_empty() {
-        return " (the file is empty)";
-    }
-    if bytes.split(|&byte| byte == b'\n').any(|line| line.starts_with(CONFLICT_MARK)) {
-        return " (the file holds the conflict marks of an unfinished git merge)";
-    }
-    ""
 }
 
 impl Serialize for Document {

@@ -18,8 +18,9 @@
 //!   else there is not what the journal follows. The time is part of the names under which copies of the
 //!   damaged files are kept. No changes follow such a header: another journal begins behind the rename.
 //! * `n`: the sequence number of the change, one more than that of the change before. `event` is
-//!   `filed` (with `title`, `description`, `classification`), `claimed`, `review_started`, or one of
-//!   `returned`, `completed`, `closed`, `rejected` (with `comment`).
+//!   `filed` (with `title`, `description`, `classification`), `imported` (with `content`, the whole issue
+//!   as it came), `claimed`, `review_started`, or one of `returned`, `completed`, `closed`, `rejected`
+//!   (with `comment`).
 //! * Changes are written in batches with one call; the last of a batch has `end`. A batch counts as a
 //!   whole or not at all.
 //! * `d`: how many bytes of the journal its writer knew to be durable, because it had synced them: what
@@ -225,7 +226,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::domain::{Classification, EventKind, IssueId, Timestamp};
+    use crate::domain::{Classification, EventKind, Importable, IssueId, Timestamp};
 
     const EPOCH: Hex128 = Hex128(42);
 
@@ -233,6 +234,18 @@ mod tests {
         let issue = IssueId::from(uuid::Uuid::from_u128(7));
         let at = Timestamp::parse("2026-01-31T09:30:00.000Z").unwrap();
         Arc::new(Event { issue, at, agent: "ü \"a\"\n".to_owned(), kind })
+    }
+
+    fn imported(text: &str) -> EventKind {
+        let time = "2025-01-31T09:30:00.000Z";
+        let issue = serde_json::json!({
+            "id": uuid::Uuid::from_u128(7).to_string(), "title": "T", "description": text,
+            "classification": "bug", "createdAt": time, "modifiedAt": time, "status": "in_review",
+            "history": [{"timestamp": time, "agent": "a", "action": "x", "unknown": text}],
+            "comments": [{"timestamp": time, "agent": "a", "text": text}], "labels": [text, 1.50],
+        });
+        let issue: Importable = serde_json::from_str(&issue.to_string()).unwrap();
+        EventKind::Imported { issue }
     }
 
     fn any_event() -> impl Strategy<Value = Arc<Event>> {
@@ -244,6 +257,7 @@ mod tests {
                     description: other,
                     classification: Classification::Feature,
                 },
+                imported(&one),
                 EventKind::Claimed,
                 EventKind::ReviewStarted,
                 EventKind::Returned { comment: one.clone() },

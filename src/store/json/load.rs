@@ -24,7 +24,7 @@ use super::format::{self, FormatError};
 use super::fs::{Contents, FileSystem, Stamp};
 use super::journal::{self, Content, Entry, Header, Scan};
 use super::view::{Journal, Place, Snapshot, Standing, View, explained};
-use crate::domain::{HistoryEntry, IssueId};
+use crate::domain::{EventKind, HistoryEntry, IssueId};
 use crate::store::StoreError;
 use crate::store::backup::format as backup;
 use crate::store::changes::Recent;
@@ -219,13 +219,22 @@ fn follow_what_fits(view: &mut View, scan: &Scan) -> Result<(), String> {
             (entry.timestamp, entry.agent.as_str(), entry.action.as_str())
                 == (event.at, event.agent.as_str(), event.kind.action())
         };
+        if let (EventKind::Imported { issue }, Ok(history)) = (&event.kind, &history) {
+            // An import leaves no entry: that the issue is there tells that it happened.
+            *told = issue.issue().history.len().min(history.len());
+            view.seq = *seq;
+            continue;
+        }
         let history = history.unwrap_or_default();
         if let Some(place) = history.iter().skip(*told).position(is_it) {
             *told += place + 1;
             view.seq = *seq;
             continue;
         }
-        *told = history.len() + 1;
+        *told = match &event.kind {
+            EventKind::Imported { issue } => issue.issue().history.len(),
+            _ => history.len() + 1,
+        };
         if let Err(error) = view.advance(*seq, event) {
             view.seq = *seq;
             tracing::warn!("an edit of issues.json leaves no place for change {seq}: {error}");

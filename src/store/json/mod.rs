@@ -110,9 +110,23 @@ impl JsonStore {
 
     /// The same for a process that does one thing, and that somebody waits for.
     pub fn for_command(path: impl Into<PathBuf>) -> Self {
+        Self::for_one(path, JsonStoreOptions::default().busy_after)
+    }
+
+    /// The same for a command that makes so many changes that they wait for each other, and all of them
+    /// for each new `issues.json`: one that was told to try again would lose its place among them.
+    pub fn for_many_changes(path: impl Into<PathBuf>) -> Self {
+        Self::for_one(path, Duration::from_secs(600))
+    }
+
+    fn for_one(path: impl Into<PathBuf>, busy_after: Duration) -> Self {
         let last_checkpoint = Duration::from_millis(10);
-        let usual = JsonStoreOptions::default();
-        let options = JsonStoreOptions { reads_in_place: true, last_checkpoint, ..usual };
+        let options = JsonStoreOptions {
+            busy_after,
+            last_checkpoint,
+            reads_in_place: true,
+            ..JsonStoreOptions::default()
+        };
         Self::with(path, Arc::new(RealFileSystem), options)
     }
 

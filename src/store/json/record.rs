@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3;
 
 use super::frame::Hex128;
-use crate::domain::{Classification, Event, EventKind, IssueId, Timestamp};
+use crate::domain::{Classification, Event, EventKind, Importable, IssueId, Timestamp};
 
 /// What the bytes of an `issues.json` are known by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,6 +88,8 @@ struct ChangeFields {
     classification: Option<Classification>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     comment: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    content: Option<Importable>,
     #[serde(default, skip_serializing_if = "is_false")]
     end: bool,
 }
@@ -96,6 +98,7 @@ struct ChangeFields {
 #[serde(rename_all = "snake_case")]
 enum Word {
     Filed,
+    Imported,
     Claimed,
     ReviewStarted,
     Returned,
@@ -134,6 +137,7 @@ impl ChangeFields {
             description: None,
             classification: None,
             comment: event.kind.comment().map(str::to_owned),
+            content: None,
             end,
         };
         fields.event = match &event.kind {
@@ -142,6 +146,10 @@ impl ChangeFields {
                 fields.description = Some(description.clone());
                 fields.classification = Some(*classification);
                 Word::Filed
+            }
+            EventKind::Imported { issue } => {
+                fields.content = Some(issue.clone());
+                Word::Imported
             }
             EventKind::Claimed => Word::Claimed,
             EventKind::ReviewStarted => Word::ReviewStarted,
@@ -155,22 +163,33 @@ impl ChangeFields {
 
     /// The event, if the fields are exactly those that its word needs.
     fn into_event(self) -> Option<Event> {
-        let Self { title, description, classification, comment, .. } = self;
+        let Self { title, description, classification, comment, content, .. } = self;
         let filing = (title, description, classification);
-        let kind = match (self.event, filing, comment) {
-            (Word::Filed, (Some(title), Some(description), Some(classification)), None) => {
+        let kind = match (self.event, filing, comment, content) {
+            (Word::Filed, (Some(title), Some(description), Some(classification)), None, None) => {
                 EventKind::Filed { title, description, classification }
             }
-            (Word::Claimed, (None, None, None), None) => EventKind::Claimed,
-            (Word::ReviewStarted, (None, None, None), None) => EventKind::ReviewStarted,
-            (Word::Returned, (None, None, None), Some(comment)) => EventKind::Returned { comment },
-            (Word::Completed, (None, None, None), Some(comment)) => {
-                EventKind::Completed { comment }
+            (Word::Imported, (None, None, None), None, Some(issue))
+                if issue.issue().id == self.issue =>
+            {
+                EventKind::Imported { issue }
             }
-            (Word::Closed, (None, None, None), Some(comment)) => EventKind::Closed { comment },
-            (Word::Rejected, (None, None, None), Some(comment)) => EventKind::Rejected { comment },
+            (word, (None, None, None), comment, None) => without_content(word, comment)?,
             _ => return None,
         };
         Some(Event { issue: self.issue, at: self.at, agent: self.agent, kind })
     }
+}
+
+/// What changed an issue that was there before.
+fn without_content(word: Word, comment: Option<String>) -> Option<EventKind> {
+    Some(match (word, comment) {
+        (Word::Claimed, None) => EventKind::Claimed,
+        (Word::ReviewStarted, None) => EventKind::ReviewStarted,
+        (Word::Returned, Some(comment)) => EventKind::Returned { comment },
+        (Word::Completed, Some(comment)) => EventKind::Completed { comment },
+        (Word::Closed, Some(comment)) => EventKind::Closed { comment },
+        (Word::Rejected, Some(comment)) => EventKind::Rejected { comment },
+        _ => return None,
+    })
 }

@@ -141,3 +141,17 @@ fn following_in_a_terminal_ends_with_ctrl_c() {
     terminal.press_ctrl_c();
     assert!(wait(&mut terminal.child.0).success());
 }
+
+#[test]
+fn an_import_tells_reasons_whole_and_no_more_than_a_screenful() {
+    let desk = Desk::new();
+    let line = |number| issue_json(&id(number), "", "created").to_string() + "\n";
+    std::fs::write(desk.path().join("many.jsonl"), (0..25).map(line).collect::<String>()).unwrap();
+    let Some(mut terminal) = Terminal::run(&desk, (40, 24), "import many.jsonl") else { return };
+    assert!(!wait(&mut terminal.child.0).success());
+    let screen = terminal.screen.whole().replace("\r\n", "\n");
+    assert_eq!(screen.matches("\n  title is blank: give 1 to 500 characters\n").count(), 20);
+    assert!(screen.contains("and 5 more: --json tells all"), "{screen}");
+    let rows = screen.lines().filter(|line| line.contains("refused") && line.contains("0000"));
+    assert!(rows.clone().count() == 20 && rows.clone().all(|row| columns(row) <= 40), "{screen}");
+}

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use agent_issue_tracker::domain::{
-    AgentName, Classification, Command, CommentText, Description, Issue, IssueId, IssueRef, Query,
-    Resolution, Timestamp, Title,
+    AgentName, Classification, Command, CommentText, Description, Importable, Issue, IssueId,
+    IssueRef, Query, Resolution, Status, Timestamp, Title,
 };
 use proptest::prelude::*;
 
@@ -28,6 +28,20 @@ pub fn add(n: u32, classification: Classification) -> Command {
     let title = Title::try_from(format!("issue {n}")).unwrap();
     let description = Description::try_from("").unwrap();
     Command::AddIssue { id: number(n), title, description, classification, agent: agent() }
+}
+
+/// An issue from elsewhere, with a history, a comment and keys that are not known.
+pub fn import(n: u32, classification: Classification, status: Status) -> Command {
+    let time = at(-1000).to_string();
+    let issue = serde_json::json!({
+        "id": number(n), "title": format!("imported {n}"), "description": "from elsewhere",
+        "classification": classification, "createdAt": time, "modifiedAt": time, "status": status,
+        "history": [{ "timestamp": time, "agent": "b", "action": "x", "unknown": [1] }],
+        "comments": [{ "timestamp": time, "agent": "b", "text": "y" }],
+        "labels": { "of": "others" },
+    });
+    let issue: Importable = serde_json::from_str(&issue.to_string()).unwrap();
+    Command::ImportIssue { issue, agent: agent() }
 }
 
 pub fn claim(classification: Option<Classification>) -> Command {
@@ -64,6 +78,8 @@ pub fn any_command() -> impl Strategy<Value = Command> {
     let issue = || (0..12_u32).prop_map(|n| IssueRef::from(number(n)));
     prop_oneof![
         4 => (0..12_u32, classification()).prop_map(|(n, kind)| add(n, kind)),
+        2 => (0..12_u32, classification(), prop::sample::select(Status::ALL))
+            .prop_map(|(n, kind, status)| import(n, kind, status)),
         4 => prop::option::of(classification()).prop_map(claim),
         2 => Just(review()),
         2 => issue().prop_map(give_back),
@@ -76,13 +92,14 @@ pub fn any_command() -> impl Strategy<Value = Command> {
 pub fn random_command(rng: &mut fastrand::Rng) -> Command {
     let kind = Classification::ALL[rng.usize(0..Classification::ALL.len())];
     let issue = IssueRef::from(number(rng.u32(0..12)));
-    match rng.u8(0..14) {
+    match rng.u8(0..15) {
         0..4 => add(rng.u32(0..12), kind),
         4..6 => claim(Some(kind)),
         6..8 => claim(None),
         8 => review(),
         9..11 => give_back(issue),
         11..13 => complete(issue),
+        13 => import(rng.u32(0..12), kind, Status::ALL[rng.usize(0..Status::ALL.len())]),
         _ => close(issue, Resolution::ALL[rng.usize(0..Resolution::ALL.len())]),
     }
 }

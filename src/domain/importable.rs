@@ -1,0 +1,135 @@
+//! An issue that was kept elsewhere and may be taken over as it is.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::{AgentName, CommentText, Description, DomainError, Issue, Timestamp, Title};
+
+/// An issue whose texts are within the limits of what is filed here, and which a store has room for.
+///
+/// Texts are not changed, not even trimmed: what is exported again is what came.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Importable {
+    issue: Arc<Issue>,
+    json_bytes: usize,
+}
+
+// Issues hold no value that differs from itself.
+impl Eq for Importable {}
+
+impl Importable {
+    /// The most bytes that the JSON of an issue may have: what a journal takes in one piece, and room
+    /// for what is said about the import.
+    pub const MAX_JSON_BYTES: usize = 15 * 1024 * 1024;
+
+    /// The issue.
+    pub fn issue(&self) -> &Arc<Issue> {
+        &self.issue
+    }
+
+    /// How many bytes its JSON has.
+    pub fn json_bytes(&self) -> usize {
+        self.json_bytes
+    }
+}
+
+impl TryFrom<Issue> for Importable {
+    type Error = DomainError;
+
+    fn try_from(issue: Issue) -> Result<Self, DomainError> {
+        Title::check(&issue.title)?;
+        at_most("description", &issue.description, Description::MAX_CHARS)?;
+        time(issue.created_at)?;
+        time(issue.modified_at)?;
+        for entry in &issue.history {
+            at_most("agent", &entry.agent, AgentName::MAX_CHARS)?;
+            time(entry.timestamp)?;
+        }
+        for comment in &issue.comments {
+            at_most("agent", &comment.agent, AgentName::MAX_CHARS)?;
+            at_most("comment", &comment.text, CommentText::MAX_CHARS)?;
+            time(comment.timestamp)?;
+        }
+        let json_bytes = serde_json::to_vec(&issue).map_or(usize::MAX, |json| json.len());
+        if json_bytes > Self::MAX_JSON_BYTES {
+            let limit = Self::MAX_JSON_BYTES;
+            return Err(DomainError::IssueTooLarge { bytes: json_bytes, limit });
+        }
+        Ok(Self { issue: Arc::new(issue), json_bytes })
+    }
+}
+
+fn at_most(field: &'static str, text: &str, limit: usize) -> Result<(), DomainError> {
+    // Most texts are so short that their characters need not be counted.
+    let length = if text.len() <= limit { 0 } else { text.chars().count() };
+    if length > limit { Err(DomainError::TooLong { field, length, limit }) } else { Ok(()) }
+}
+
+/// What cannot be read again must not be written: with its offset a time may lie in the year 10000.
+fn time(time: Timestamp) -> Result<(), DomainError> {
+    match Timestamp::parse(&time.to_string()) {
+        Some(same) if same == time => Ok(()),
+        _ => Err(DomainError::TimeOutOfRange),
+    }
+}
+
+impl Serialize for Importable {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.issue.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Importable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::try_from(Issue::deserialize(deserializer)?).map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn issue(title: &str, description: &str, created_at: &str, comment: &str) -> Issue {
+        let time = "2026-01-31T09:30:00.000Z";
+        let issue = serde_json::json!({
+            "id": "3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73", "title": title,
+            "description": description, "classification": "bug", "createdAt": created_at,
+            "modifiedAt": time, "status": "created", "history": [],
+            "comments": [{"timestamp": time, "agent": "a", "text": comment}],
+        });
+        serde_json::from_value(issue).unwrap()
+    }
+
+    #[test]
+    fn what_is_within_the_limits_is_taken_as_it_is() {
+        let time = "2026-01-31T09:30:00.000Z";
+        let given = issue(&format!(" {} ", "ü".repeat(498)), &"ü".repeat(100_000), time, "");
+        let taken = Importable::try_from(given.clone()).unwrap();
+        assert_eq!(**taken.issue(), given);
+        let json = serde_json::to_string(&taken).unwrap();
+        assert_eq!(json.len(), taken.json_bytes());
+        assert_eq!(serde_json::from_str::<Importable>(&json).unwrap(), taken);
+    }
+
+    #[test]
+    fn what_is_beyond_them_is_refused_with_its_name() {
+        let time = "2026-01-31T09:30:00.000Z";
+        for (issue, named) in [
+            (issue(" ", "", time, ""), "title is blank"),
+            (issue("a\nb", "", time, ""), "line break"),
+            (issue("a\n", "", time, ""), "line break"),
+            (issue(&"x".repeat(501), "", time, ""), "title has 501 characters"),
+            (issue("t", &"x".repeat(100_001), time, ""), "description has 100001"),
+            (issue("t", "", time, &"x".repeat(100_001)), "comment has 100001"),
+            (issue("t", "", "9999-12-31T23:59:59-01:00", ""), "years 0 to 9999"),
+        ] {
+            let error = Importable::try_from(issue).unwrap_err().to_string();
+            assert!(error.contains(named), "{error}");
+        }
+        let mut large = issue("t", "", time, &"\u{1}".repeat(100_000));
+        large.comments = vec![large.comments[0].clone(); 27];
+        let error = Importable::try_from(large).unwrap_err().to_string();
+        assert!(error.contains("at most 15728640"), "{error}");
+    }
+}

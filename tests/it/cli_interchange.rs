@@ -1,0 +1,302 @@
+//! `ait export` and `ait import`: what they write, and that nothing is lost or overwritten by them.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::support::files::{STORE_FILES, id, issue_json, names, stored_issues, write_issues};
+use crate::support::{Client, ait, directory, factor};
+
+const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/interchange");
+const ORIGINAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/original_tracker.json");
+
+fn run(directory: &Path, arguments: &[&str]) -> Output {
+    ait(directory).args(arguments).output().unwrap()
+}
+
+fn run_with_input(directory: &Path, arguments: &[&str], input: &[u8]) -> Output {
+    let mut child = ait(directory).args(arguments).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[track_caller]
+fn done(output: &Output) -> String {
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// What a command that cannot do what it was asked says.
+#[track_caller]
+fn refused(output: &Output, code: i32) -> String {
+    assert_eq!(output.status.code(), Some(code), "{}", text(&output.stdout));
+    text(&output.stderr)
+}
+
+#[track_caller]
+fn counts(output: &Output) -> String {
+    text(&output.stdout).lines().last().unwrap().to_owned()
+}
+
+fn sample(name: &str) -> String {
+    format!("{SAMPLES}/{name}")
+}
+
+/// Files that other programs write: what is told, and what the issues are then.
+#[test]
+fn files_of_other_programs_are_imported_and_a_second_time_nothing_is_new() {
+    for (name, file) in [
+        ("beads", sample("beads.jsonl")),
+        ("spreadsheet", sample("spreadsheet.csv")),
+        ("titles", sample("titles.csv")),
+        ("mixed", sample("mixed.json")),
+        ("original", ORIGINAL.to_owned()),
+    ] {
+        let directory = directory();
+        let plain = run(directory.path(), &["import", &file, "--dry-run"]);
+        let as_json = run(directory.path(), &["import", &file, "--dry-run", "--json"]);
+        assert!(names(directory.path()).is_empty(), "{name}");
+        insta::assert_snapshot!(format!("{name}_plain"), text(&plain.stdout));
+        let as_json: Value = serde_json::from_slice(&as_json.stdout).unwrap();
+        insta::assert_json_snapshot!(format!("{name}_json"), as_json);
+        let imported = run(directory.path(), &["import", &file]);
+        assert_eq!(imported.status.code(), plain.status.code(), "{name}");
+        assert_eq!(format!("nothing is written: {}", counts(&imported)), counts(&plain));
+        let issues = stored_issues(directory.path());
+        assert_eq!(issues.len() as u64, as_json["new"], "{name}");
+        let again = run(directory.path(), &["import", &file, "--json"]);
+        let again: Value = serde_json::from_slice(&again.stdout).unwrap();
+        assert_eq!((&again["new"], &again["different"]), (&json!(0), &json!(0)), "{name}");
+        assert_eq!(stored_issues(directory.path()), issues, "{name}");
+        if name == "original" {
+            let given: Value = serde_json::from_str(
+                &fs::read_to_string(ORIGINAL).unwrap().replace("\\ud83d", "�"),
+            )
+            .unwrap();
+            assert_eq!(json!(issues), given["issues"]);
+        } else if name != "titles" {
+            // The titles come without times, and have that of the import.
+            insta::assert_json_snapshot!(format!("{name}_issues"), issues);
+        }
+    }
+}
+
+#[test]
+fn what_was_exported_is_imported_as_it_was_in_every_form() {
+    let directory = directory();
+    for file in ["beads.jsonl", "mixed.json", "titles.csv"] {
+        run(directory.path(), &["import", &sample(file)]);
+    }
+    let odd = "=1+1\t\"quoted\", 'so'; \u{1}";
+    done(&run(
+        directory.path(),
+        &["add", odd, "-c", "bug", "--description=-\r\n'x'\n,;\u{2028}", "-a", "ü"],
+    ));
+    done(&run(directory.path(), &["next", "-c", "bug", "-a", "b"]));
+    let kept = stored_issues(directory.path());
+    for form in ["json", "jsonl", "csv"] {
+        let file = format!("export.{form}");
+        let told = done(&run(directory.path(), &["export", &file]));
+        assert_eq!(told, format!("{} issues exported to {file}\n", kept.len()));
+        let piped = run(directory.path(), &["export", "--format", form]);
+        assert_eq!(piped.stdout, fs::read(directory.path().join(&file)).unwrap());
+        let other = format!("other_{form}.json");
+        done(&run(directory.path(), &["--file", &other, "import", &file]));
+        let there = run(directory.path(), &["--file", &other, "export"]);
+        let here = run(directory.path(), &["export"]);
+        assert_eq!(done(&there), done(&here), "{form}");
+        let same = format!("0 new, {} same, 0 different, 0 refused", kept.len());
+        assert_eq!(counts(&run(directory.path(), &["import", &file])), same, "{form}");
+    }
+    let json = fs::read(directory.path().join("export.json")).unwrap();
+    assert_eq!(json, fs::read(directory.path().join("issues.json")).unwrap());
+    let csv = fs::read_to_string(directory.path().join("export.csv")).unwrap();
+    assert!(csv.contains(",'=HYPERLINK") || csv.contains(",\"'=HYPERLINK"), "{csv}");
+}
+
+#[test]
+fn only_what_is_asked_for_is_exported() {
+    let directory = directory();
+    let issues: Vec<Value> = ["created", "in_progress", "closed"]
+        .iter()
+        .enumerate()
+        .map(|(number, status)| issue_json(&id(number), "t", status))
+        .collect();
+    write_issues(directory.path(), &issues);
+    let exported = |arguments: &[&str]| {
+        let output = run(directory.path(), &[&["export", "-F", "jsonl"], arguments].concat());
+        done(&output).lines().count()
+    };
+    assert_eq!(exported(&[]), 3);
+    assert_eq!(exported(&["--status", "open"]), 2);
+    assert_eq!(exported(&["--status", "closed", "-c", "bug"]), 1);
+    assert_eq!(exported(&["-c", "feature"]), 0);
+}
+
+#[test]
+fn a_file_is_only_replaced_when_that_is_asked_for_and_the_store_never() {
+    let directory = directory();
+    write_issues(directory.path(), &[issue_json(&id(1), "t", "created")]);
+    let store = fs::read(directory.path().join("issues.json")).unwrap();
+    done(&run(directory.path(), &["export", "copy.json"]));
+    fs::write(directory.path().join("copy.json"), "mine").unwrap();
+    let error = refused(&run(directory.path(), &["export", "copy.json"]), 1);
+    assert!(error.contains("copy.json exists already") && error.contains("--force"), "{error}");
+    assert_eq!(fs::read(directory.path().join("copy.json")).unwrap(), b"mine");
+    let answer = done(&run(directory.path(), &["export", "copy.json", "--force", "--json"]));
+    assert_eq!(answer, "{\"exported\":1,\"format\":\"json\",\"file\":\"copy.json\"}\n");
+    assert_ne!(fs::read(directory.path().join("copy.json")).unwrap(), b"mine");
+    for file in ["issues.json", "./issues.json", "issues.json.journal", "issues.json.lock"] {
+        let error = refused(&run(directory.path(), &["export", file, "--force"]), 1);
+        assert!(error.contains("belongs to the store itself"), "{error}");
+    }
+    assert_eq!(fs::read(directory.path().join("issues.json")).unwrap(), store);
+    let error = refused(&run(directory.path(), &["export", "nowhere/x.json"]), 1);
+    assert!(error.contains("the directory nowhere does not exist: create it"), "{error}");
+    let error = refused(&run(directory.path(), &["export", "--json", "--format", "csv"]), 2);
+    assert!(error.contains("leave out one of"), "{error}");
+    assert_eq!(names(directory.path()), ["copy.json", "issues.json"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_of_a_disk_is_written_as_it_is() {
+    let directory = directory();
+    write_issues(directory.path(), &[issue_json(&id(1), "t", "created")]);
+    done(&run(directory.path(), &["export", "/dev/null", "--force"]));
+    assert!(!fs::metadata("/dev/null").unwrap().is_file());
+}
+
+#[test]
+fn an_issue_that_is_there_with_other_content_stays_as_it_is() {
+    let directory = directory();
+    write_issues(directory.path(), &[issue_json(&id(1), "here", "closed")]);
+    let there = issue_json(&id(1), "there", "created");
+    let more = issue_json(&id(2), "more", "created");
+    let input = json!({ "issues": [there, more] }).to_string();
+    let output = run_with_input(directory.path(), &["import", "-"], input.as_bytes());
+    assert_eq!(output.status.code(), Some(1));
+    insta::assert_snapshot!(text(&output.stdout), @r"
+    LINE  OUTCOME    ID        TITLE  WHY
+    1     different  00000001  there  other title, status; what the store has is kept
+    1 new, 0 same, 1 different, 0 refused
+    ");
+    let issues = stored_issues(directory.path());
+    assert_eq!(
+        issues,
+        [issue_json(&id(1), "here", "closed"), issue_json(&id(2), "more", "created")]
+    );
+}
+
+#[test]
+fn what_is_no_such_file_is_refused_with_what_to_do() {
+    let directory = directory();
+    for (input, arguments, expected) in [
+        (&b""[..], &["import", "-"][..], "stdin was not imported, read as csv: it is empty"),
+        (b"{\"a\":1}", &["import", "-"], "missing field `issues`"),
+        (b"{\"issues\":\n[}", &["import", "-"], "line 2, column 2"),
+        (b"id,status\n", &["import", "-"], "names no column \"title\""),
+        (b"title\n\xff\n", &["import", "-"], "line 2 is not UTF-8"),
+        (b"", &["import", "nowhere.csv"], "nowhere.csv cannot be read"),
+    ] {
+        let error = refused(&run_with_input(directory.path(), arguments, input), 1);
+        assert!(error.contains(expected), "{error}");
+    }
+    let error = refused(&run(directory.path(), &["import"]), 2);
+    assert!(error.contains("<FILE>"), "{error}");
+    let error = refused(&run(directory.path(), &["import", "-", "--format", "xml"]), 2);
+    assert!(error.contains("jsonl"), "{error}");
+    assert!(names(directory.path()).is_empty());
+}
+
+#[test]
+fn an_export_that_nobody_reads_to_its_end_ends_quietly() {
+    let directory = directory();
+    let issues: Vec<_> = (0..2000).map(|n| issue_json(&id(n), "t", "created")).collect();
+    write_issues(directory.path(), &issues);
+    for form in ["json", "jsonl", "csv"] {
+        let mut child = ait(directory.path()).args(["export", "-F", form]).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{form}: {}", text(&output.stderr));
+        assert!(output.stderr.is_empty(), "{form}: {}", text(&output.stderr));
+    }
+}
+
+/// Agents claim while two processes import the same file: nothing is lost, nothing is claimed twice,
+/// and each issue is there once, in the order of the file.
+#[test]
+fn agents_work_while_a_file_is_imported_twice() {
+    const ISSUES: usize = 600;
+    let directory = directory();
+    let line = |n: usize| issue_json(&id(n), &format!("issue {n}"), "created").to_string() + "\n";
+    let file = directory.path().join("many.jsonl");
+    fs::write(&file, (0..ISSUES).map(line).collect::<String>()).unwrap();
+    let importers: Vec<_> = (0..2)
+        .map(|_| {
+            let mut command: Command = ait(directory.path());
+            command.args(["import", "many.jsonl", "--json"]).stdin(Stdio::null()).spawn().unwrap()
+        })
+        .collect();
+    let agents: Vec<_> = (0..3)
+        .map(|agent| {
+            let path = directory.path().to_owned();
+            thread::spawn(move || {
+                let mut client = Client::start(&path);
+                let mut claimed = Vec::new();
+                while claimed.len() < ISSUES / 4 {
+                    let arguments = json!({ "agent": format!("agent {agent}") });
+                    let answer = client.call("get_next_issue", arguments).ok();
+                    if let Ok(issue) = serde_json::from_str::<Value>(&answer) {
+                        claimed.push(issue["id"].as_str().unwrap().to_owned());
+                    }
+                }
+                assert!(client.close().success());
+                claimed
+            })
+        })
+        .collect();
+    let mut new = 0;
+    for importer in importers {
+        let output = importer.wait_with_output().unwrap();
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(answer["refused"], 0, "{answer}");
+        new += answer["new"].as_u64().unwrap();
+    }
+    assert_eq!(new, ISSUES as u64);
+    let mut claimed: Vec<String> =
+        agents.into_iter().flat_map(|agent| agent.join().unwrap()).collect();
+    let stored = stored_issues(directory.path());
+    let ids: Vec<_> = stored.iter().map(|issue| issue["id"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(ids, (0..ISSUES).map(id).collect::<Vec<_>>());
+    claimed.sort();
+    // The first filed is claimed first.
+    assert_eq!(claimed, ids[..claimed.len()]);
+    let held = stored.iter().filter(|issue| issue["status"] == "in_progress").count();
+    assert_eq!(held, claimed.len());
+}
+
+#[test]
+fn many_issues_are_imported_and_exported_in_their_order() {
+    let issues = 10_000 * usize::try_from(factor()).unwrap().min(10);
+    let directory = directory();
+    let line = |n: usize| issue_json(&id(n), &format!("issue {n}"), "created").to_string() + "\n";
+    fs::write(directory.path().join("many.jsonl"), (0..issues).map(line).collect::<String>())
+        .unwrap();
+    let told = done(&run(directory.path(), &["import", "many.jsonl"]));
+    assert_eq!(told, format!("{issues} new, 0 same, 0 different, 0 refused\n"));
+    let exported = run(directory.path(), &["export", "-F", "jsonl"]);
+    assert!(exported.stdout == fs::read(directory.path().join("many.jsonl")).unwrap());
+    let told = done(&run(directory.path(), &["import", "many.jsonl"]));
+    assert_eq!(told, format!("0 new, {issues} same, 0 different, 0 refused\n"));
+    let files = names(directory.path());
+    assert!(STORE_FILES.iter().all(|name| files.contains(&(*name).to_owned())), "{files:?}");
+}
