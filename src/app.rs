@@ -73,7 +73,11 @@ pub async fn run_command(command: &QueueCommand, location: &Location) -> Result<
     }
     // The process ends: giving back what many issues occupy, one by one, would only take time.
     mem::forget(tracker);
-    ended.and_then(|ending| flushed.map(|()| ending))
+    match (ended, flushed) {
+        (Ok(ending), Err(error)) if cli::is_closed_pipe(&error) => Ok(ending),
+        (Ok(_), Err(error)) => Err(error.context("it is done, but the answer cannot be written")),
+        (ended, _) => ended,
+    }
 }
 
 /// Lets another process bring a large `issues.json` up to date, so that nobody has to wait for that.

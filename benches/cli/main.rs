@@ -22,7 +22,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 const SIZES: [usize; 4] = [0, 1_000, 10_000, 100_000];
-const ROUNDS: usize = 31;
+const ROUNDS: usize = 15;
 const COMMANDS: [(&str, &[&str]); 5] = [
     ("ait list -n 20", &["list", "-n", "20"]),
     ("ait list TEXT", &["list", "-n", "20", "nowhere to be found"]),

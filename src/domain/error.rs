@@ -34,8 +34,11 @@ pub enum DomainError {
         /// The most bytes that it may have.
         limit: usize,
     },
-    /// A time of an issue from elsewhere has no written form.
-    TimeOutOfRange,
+    /// An issue would not be the same when it is read again.
+    Unrepeatable {
+        /// What would be wrong with it.
+        problem: String,
+    },
     /// A text that is to name an issue does not have the form of an id.
     InvalidReference {
         /// The text, cut where it is long.
@@ -150,9 +153,10 @@ impl fmt::Display for InWords<'_> {
                 "the issue has {bytes} bytes as JSON: at most {limit} are allowed, shorten its \
                  comments or its history"
             ),
-            DomainError::TimeOutOfRange => f.write_str(
-                "a time is outside of the years 0 to 9999 of UTC: correct it, such as \
-                 2026-01-31T09:30:00.000Z",
+            DomainError::Unrepeatable { problem } => write!(
+                f,
+                "the issue could not be read again once it is written: {problem}; correct its \
+                 unknown keys"
             ),
             DomainError::InvalidReference { given } => write!(
                 f,

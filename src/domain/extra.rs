@@ -26,6 +26,16 @@ impl Extra {
         }
     }
 
+    /// Tells whether there is no such key.
+    pub fn is_empty(&self) -> bool {
+        self.0.as_ref().is_none_or(|entries| entries.is_empty())
+    }
+
+    /// The text of the value of a key.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.0.as_ref()?.get(key).map(|value| value.get())
+    }
+
     /// The keys with the text of their values.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &RawValue)> {
         self.0

@@ -135,6 +135,15 @@ impl Issue {
     }
 }
 
+impl Issue {
+    /// Tells whether there are keys in it that this version does not know.
+    pub fn has_unknown_keys(&self) -> bool {
+        let of_history = self.history.iter().map(|entry| &entry.extra);
+        let of_comments = self.comments.iter().map(|comment| &comment.extra);
+        of_history.chain(of_comments).chain([&self.extra]).any(|extra| !extra.is_empty())
+    }
+}
+
 /// One thing that was done to an issue.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct HistoryEntry {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use chrono::{DateTime, NaiveDate, SecondsFormat, SubsecRound, Utc};
+use chrono::{DateTime, Datelike, NaiveDate, SecondsFormat, SubsecRound, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// A point in time with a resolution of one millisecond.
@@ -19,13 +19,14 @@ impl Timestamp {
         (self.0 - earlier.0).num_milliseconds().try_into().unwrap_or(0)
     }
 
-    /// Parses an RFC 3339 time; anything finer than a millisecond is cut off.
+    /// Parses an RFC 3339 time; anything finer than a millisecond is cut off. `None` also for one that
+    /// is not in the years 0 to 9999 of UTC, for which there is no written form.
     pub fn parse(text: &str) -> Option<Self> {
         if let Some(time) = as_written(text) {
             return Some(Self(time));
         }
-        let time = DateTime::parse_from_rfc3339(text).ok()?;
-        Some(Self::from(time.with_timezone(&Utc)))
+        let time = DateTime::parse_from_rfc3339(text).ok()?.with_timezone(&Utc);
+        (0..=9999).contains(&time.year()).then(|| Self::from(time))
     }
 }
 
@@ -104,6 +105,15 @@ impl<'de> Deserialize<'de> for Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_that_cannot_be_written_cannot_be_read() {
+        for text in ["0000-01-01T00:00:00+01:00", "9999-12-31T23:59:59-00:01"] {
+            assert_eq!(Timestamp::parse(text), None);
+        }
+        let last = Timestamp::parse("9999-12-31T23:59:59+00:01").unwrap();
+        assert_eq!(Timestamp::parse(&last.to_string()), Some(last));
+    }
 
     #[test]
     fn is_written_in_utc_with_three_decimals_whatever_it_was_read_from() {

@@ -13,9 +13,9 @@
 //! What is no work to be done (messages, agents, gates, templates, pinned notes) and what beads has
 //! deleted is refused. Known from its sources: `internal/types/types.go`, versions 0.9 to 0.5x.
 
+use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value};
 
 use super::{Content, Draft, derived, object};
 use crate::domain::event::{CLAIM_ACTION, FILE_ACTION};
@@ -188,7 +188,10 @@ fn comments_of(bead: &Bead) -> Vec<Comment> {
 /// The object without what is carried over as it is.
 fn rest_of(text: &str) -> Extra {
     let mut extra = Extra::default();
-    let mut object: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
+    // To the letter, whatever the values are, but in one line.
+    let text = json_text::without_white_space(text);
+    let mut object: IndexMap<String, Box<RawValue>> =
+        serde_json::from_str(&text).unwrap_or_default();
     object.retain(|key, _| !CARRIED.contains(&key.as_str()));
     if let Ok(rest) = to_raw_value(&object) {
         let rest: Box<RawValue> = rest;

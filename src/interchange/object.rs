@@ -33,7 +33,7 @@ pub(super) fn refused(text: &str, reason: &str) -> Content {
 
 fn ours(mut issue: Issue, text: &str) -> Content {
     // The values of unknown keys are kept to the letter: without line breaks they fit into one line.
-    if has_unknown_keys(&issue)
+    if issue.has_unknown_keys()
         && text.contains(['\n', '\r'])
         && let Ok(compact) = serde_json::from_str(&json_text::without_white_space(text))
     {
@@ -43,13 +43,6 @@ fn ours(mut issue: Issue, text: &str) -> Content {
         Ok(issue) => Content::Issue(Draft { issue, unstated: Vec::new() }),
         Err(error) => refused(text, &error.to_string()),
     }
-}
-
-fn has_unknown_keys(issue: &Issue) -> bool {
-    let of_history = issue.history.iter().map(|entry| &entry.extra);
-    let of_comments = issue.comments.iter().map(|comment| &comment.extra);
-    let mut all = of_history.chain(of_comments).chain([&issue.extra]);
-    all.any(|extra| extra.iter().next().is_some())
 }
 
 /// What tells whose object it is, and which one.

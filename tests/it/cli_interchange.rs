@@ -217,6 +217,42 @@ fn what_is_no_such_file_is_refused_with_what_to_do() {
     assert!(names(directory.path()).is_empty());
 }
 
+/// A store must be able to read whatever it takes.
+#[test]
+fn what_could_not_be_read_again_is_refused_and_the_rest_is_kept_to_the_letter() {
+    let directory = directory();
+    let import = |input: &str| {
+        let output = run_with_input(directory.path(), &["import", "-"], input.as_bytes());
+        (output.status.code(), counts(&output), text(&output.stdout))
+    };
+    for extra in [r#"{""status"":""x""}"#, r#"{""title"":""z"",""id"":1}"#] {
+        let (code, last, told) = import(&format!("title,extra\na,\"{extra}\"\n"));
+        assert_eq!((code, &*last), (Some(1), "0 new, 0 same, 0 different, 1 refused"), "{told}");
+        assert!(told.contains("could not be read again"), "{told}");
+    }
+    let (code, last, told) = import("title,description\na,b\nc,\"open\nd,e\n");
+    assert_eq!((code, &*last), (Some(1), "1 new, 0 same, 0 different, 1 refused"), "{told}");
+    assert!(told.contains("never closed"), "{told}");
+    // A mark within a cell that does not begin with one means itself.
+    assert_eq!(
+        import("title;description\na 5\" disk,\"x;y\n").1,
+        "1 new, 0 same, 0 different, 0 refused"
+    );
+    let bead = r#"{"id":"b-1","title":"B","issue_type":"bug","created_at":"2026-01-31T09:30:00Z","n":1e400}"#;
+    assert_eq!(import(bead).0, Some(0));
+    let issues = done(&run(directory.path(), &["export"]));
+    assert!(issues.contains("\"n\":1e400"), "{issues}");
+}
+
+#[test]
+fn what_was_refused_is_a_failure_though_nobody_reads_the_answer() {
+    let directory = directory();
+    fs::write(directory.path().join("bad.csv"), "title,createdAt\nx,never\n").unwrap();
+    let mut child = ait(directory.path()).args(["import", "bad.csv"]).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+}
+
 #[test]
 fn an_export_that_nobody_reads_to_its_end_ends_quietly() {
     let directory = directory();

@@ -145,7 +145,7 @@ pub fn read(text: &str, now: Timestamp) -> Result<Vec<Entry>, Unreadable> {
         let Ok(names) = reader.headers() else { continue };
         let header = Header::of(names);
         if header.place_of("title").is_some() {
-            return Ok(entries(text, &mut reader, &header, now));
+            return Ok(entries((text, separator), &mut reader, &header, now));
         }
     }
     let first = text.lines().next().unwrap_or_default();
@@ -158,7 +158,12 @@ fn reader(text: &str, separator: u8) -> Reader<&[u8]> {
     ReaderBuilder::new().delimiter(separator).flexible(true).from_reader(text.as_bytes())
 }
 
-fn entries(text: &str, reader: &mut Reader<&[u8]>, header: &Header, now: Timestamp) -> Vec<Entry> {
+fn entries(
+    (text, separator): (&str, u8),
+    reader: &mut Reader<&[u8]>,
+    header: &Header,
+    now: Timestamp,
+) -> Vec<Entry> {
     let mut entries = Vec::new();
     let (mut line, mut counted_to) = (1, 0);
     for row in reader.records() {
@@ -185,7 +190,31 @@ fn entries(text: &str, reader: &mut Reader<&[u8]>, header: &Header, now: Timesta
         };
         entries.push(Entry { line, content });
     }
+    if let Some(last) = entries.last_mut().filter(|_| is_left_open(text, separator)) {
+        let reason = format!(
+            "a quotation mark from line {} on is never closed, so that this row and what follows it \
+             cannot be told apart: close it",
+            last.line
+        );
+        last.content = Content::Refused { id: None, title: None, reason };
+    }
     entries
+}
+
+/// Tells whether the last cell begins with a quotation mark that nothing closes (RFC 4180, 2.5 to 2.7).
+fn is_left_open(text: &str, separator: u8) -> bool {
+    let (mut is_open, mut begins) = (false, true);
+    let mut bytes = text.bytes().peekable();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' if is_open && bytes.peek() == Some(&b'"') => drop(bytes.next()),
+            b'"' if is_open => is_open = false,
+            b'"' if begins => is_open = true,
+            _ => {}
+        }
+        begins = !is_open && (byte == separator || matches!(byte, b'\n' | b'\r'));
+    }
+    is_open
 }
 
 /// What the columns of a file mean.

@@ -89,7 +89,8 @@ impl Row<'_> {
 
     fn json<T: DeserializeOwned>(&self, column: &str) -> Result<Option<T>, String> {
         let Some(text) = self.cell(column) else { return Ok(None) };
-        let value = serde_json::from_str(text);
+        // Values of unknown keys are kept to the letter: without line breaks they fit into one line.
+        let value = serde_json::from_str(&json_text::without_white_space(text));
         value.map(Some).map_err(|error| {
             format!("{column} is not the JSON of an export: {}", json_text::problem(&error))
         })

@@ -80,7 +80,10 @@ pub enum Flaw {
 
 /// Leaves out what a backup told about itself, in a document that was copied from one.
 pub fn forget(extra: &mut Extra) {
-    extra.remove(KEY);
+    // A key of that name that says something else is somebody's own.
+    if extra.get(KEY).is_some_and(|text| serde_json::from_str::<About>(text).is_ok()) {
+        extra.remove(KEY);
+    }
 }
 
 /// Writes a backup; gives what it tells about itself, with its checksum.
@@ -90,7 +93,8 @@ pub fn forget(extra: &mut Extra) {
 /// Those of `out`.
 pub fn write(document: &Document, about: About, out: &mut impl Write) -> io::Result<About> {
     let mut document = document.clone();
-    forget(&mut document.extra);
+    // Whatever has this name, there is room for one.
+    document.extra.remove(KEY);
     let mut sink = Sink { out, hasher: Xxh3::new(), held: Vec::with_capacity(CHUNK_BYTES) };
     format::write(&document, &mut sink)?;
     sink.open()?;
