@@ -95,7 +95,7 @@ fn counts_sqlite(bencher: Bencher, size: usize) {
 #[divan::bench(args = SIZES, max_time = 1)]
 fn choice_of_the_next(bencher: Bencher, size: usize) {
     let bytes = std::fs::read(fixture::issues_json(size)).expect("a file that can be read");
-    let issues = format::parse(&bytes).expect("a valid file").issues;
+    let issues = format::parse(bytes).expect("a valid file").issues;
     let command = Command::GetNextIssue { classification: None, agent: issues::agent() };
     let now = Timestamp::from(chrono::Utc::now());
     bencher.bench_local(|| issues.decide(black_box(&command), now));

@@ -127,7 +127,7 @@ fn reads(text: &mut String) {
     };
     let list = sorted((0..ROUNDS).map(|_| timed(list)));
     let bytes = std::fs::read(fixture::issues_json(LARGE)).expect("a file that can be read");
-    let issues = format::parse(&bytes).expect("a valid file").issues;
+    let issues = format::parse(bytes).expect("a valid file").issues;
     let command = Command::GetNextIssue { classification: None, agent: issues::agent() };
     let now = Timestamp::from(chrono::Utc::now());
     let choice = sorted((0..ROUNDS).map(|_| timed(|| issues.decide(&command, now))));

@@ -32,6 +32,13 @@ impl IssueId {
         is_whole.then(|| Self(Uuid::from_u128(reference.first)))
     }
 
+    /// Parses an id in exactly the form in which ids are written.
+    pub(crate) fn parse_written(text: &str) -> Option<Self> {
+        let is_written =
+            text.len() == WHOLE_CHARS && !text.bytes().any(|byte| byte.is_ascii_uppercase());
+        is_written.then(|| Uuid::try_parse(text).ok()).flatten().map(Self)
+    }
+
     /// The first 8 hex digits: what agents name branches and worktrees by.
     pub fn short(&self) -> String {
         self.to_string()[..IssueRef::MIN_DIGITS].to_owned()

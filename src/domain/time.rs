@@ -22,35 +22,35 @@ impl Timestamp {
     /// Parses an RFC 3339 time; anything finer than a millisecond is cut off. `None` also for one that
     /// is not in the years 0 to 9999 of UTC, for which there is no written form.
     pub fn parse(text: &str) -> Option<Self> {
-        if let Some(time) = as_written(text) {
-            return Some(Self(time));
+        if let Some(time) = Self::parse_written(text) {
+            return Some(time);
         }
         let time = DateTime::parse_from_rfc3339(text).ok()?.with_timezone(&Utc);
         (0..=9999).contains(&time.year()).then(|| Self::from(time))
     }
-}
 
-/// The time that a text of exactly the written form stands for.
-///
-/// Files hold ten times for each issue, nearly all in this form, which needs a tenth of the work of
-/// any other. `None` says nothing: leap seconds, too, are left to the reader of every form.
-fn as_written(text: &str) -> Option<DateTime<Utc>> {
-    let digits: &[u8; 24] = text.as_bytes().try_into().ok()?;
-    let is_separated =
-        [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':'), (19, b'.'), (23, b'Z')]
-            .iter()
-            .all(|&(place, separator)| digits[place] == separator);
-    if !is_separated {
-        return None;
+    /// Parses a time in exactly the form in which times are written.
+    ///
+    /// Files hold ten times for each issue, nearly all in this form, which needs a tenth of the work of
+    /// any other. `None` says nothing: leap seconds, too, are left to the reader of every form.
+    pub(crate) fn parse_written(text: &str) -> Option<Self> {
+        let digits: &[u8; 24] = text.as_bytes().try_into().ok()?;
+        let is_separated =
+            [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':'), (19, b'.'), (23, b'Z')]
+                .iter()
+                .all(|&(place, separator)| digits[place] == separator);
+        if !is_separated {
+            return None;
+        }
+        let number = |begin: usize, end: usize| {
+            digits[begin..end].iter().try_fold(0, |number: u32, digit| {
+                digit.is_ascii_digit().then(|| 10 * number + u32::from(digit - b'0'))
+            })
+        };
+        let date = NaiveDate::from_ymd_opt(number(0, 4)? as i32, number(5, 7)?, number(8, 10)?)?;
+        let time = (number(11, 13)?, number(14, 16)?, number(17, 19)?, number(20, 23)?);
+        Some(Self(date.and_hms_milli_opt(time.0, time.1, time.2, time.3)?.and_utc()))
     }
-    let number = |begin: usize, end: usize| {
-        digits[begin..end].iter().try_fold(0, |number: u32, digit| {
-            digit.is_ascii_digit().then(|| 10 * number + u32::from(digit - b'0'))
-        })
-    };
-    let date = NaiveDate::from_ymd_opt(number(0, 4)? as i32, number(5, 7)?, number(8, 10)?)?;
-    let time = (number(11, 13)?, number(14, 16)?, number(17, 19)?, number(20, 23)?);
-    Some(date.and_hms_milli_opt(time.0, time.1, time.2, time.3)?.and_utc())
 }
 
 impl From<DateTime<Utc>> for Timestamp {

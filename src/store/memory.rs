@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use imbl::{OrdMap, OrdSet, Vector};
 
+use super::kept::{Kept, Written};
 use crate::domain::{
     Classification, Command, Counts, DomainError, Event, Issue, IssueId, IssueRef, Order, Page,
     Query, Selection, Status, Statuses, Timestamp, rules,
@@ -20,7 +21,7 @@ use crate::domain::{
 /// and a change that fails is undone by dropping the clone that it was tried on.
 #[derive(Clone, Debug, Default)]
 pub struct IssueStore {
-    issues: Vector<Arc<Issue>>,
+    issues: Vector<Kept>,
     positions: OrdMap<IssueId, usize>,
     queues: [[Queue; Classification::ALL.len()]; Status::ALL.len()],
 }
@@ -34,8 +35,17 @@ struct Queue {
 
 impl IssueStore {
     /// The issues in the order in which they were filed.
-    pub fn issues(&self) -> impl Iterator<Item = &Arc<Issue>> {
+    pub fn issues(&self) -> impl Iterator<Item = Arc<Issue>> {
+        self.issues.iter().map(Kept::issue)
+    }
+
+    /// The same in the form in which they are kept.
+    pub(super) fn kept(&self) -> impl Iterator<Item = &Kept> {
         self.issues.iter()
+    }
+
+    fn at(&self, position: usize) -> Arc<Issue> {
+        self.issues[position].issue()
     }
 
     /// How many issues there are.
@@ -61,7 +71,7 @@ impl IssueStore {
         self.positions.insert(issue.id, position);
         self.enqueue(&issue, position);
         let issue = Arc::new(issue);
-        self.issues.push_back(Arc::clone(&issue));
+        self.issues.push_back(Kept::Whole(Arc::clone(&issue)));
         Ok(issue)
     }
 
@@ -70,14 +80,14 @@ impl IssueStore {
     /// # Errors
     ///
     /// [`DomainError::UnknownIssue`] and [`DomainError::AmbiguousReference`].
-    pub fn find(&self, reference: &IssueRef) -> Result<&Arc<Issue>, DomainError> {
+    pub fn find(&self, reference: &IssueRef) -> Result<Arc<Issue>, DomainError> {
         let mut matching = self.positions.range(reference.range());
         let Some((&first, &position)) = matching.next() else {
             return Err(DomainError::UnknownIssue { reference: reference.to_string() });
         };
         let others: Vec<IssueId> = matching.map(|(&id, _)| id).collect();
         if others.is_empty() {
-            return Ok(&self.issues[position]);
+            return Ok(self.at(position));
         }
         let count = 1 + others.len();
         let candidates =
@@ -96,18 +106,18 @@ impl IssueStore {
     pub fn decide(&self, command: &Command, now: Timestamp) -> Result<Option<Event>, DomainError> {
         let issue = match command.selection() {
             Selection::New(id) => match self.positions.get(&id) {
-                Some(&position) => &self.issues[position],
+                Some(&position) => self.at(position),
                 None => return Ok(rules::file(command, now)),
             },
             Selection::Named(reference) => self.find(reference)?,
             Selection::Oldest(status, classification) => {
                 match self.oldest(status, classification) {
-                    Some(position) => &self.issues[position],
+                    Some(position) => self.at(position),
                     None => return Ok(None),
                 }
             }
         };
-        rules::decide(command, issue, now).map(Some)
+        rules::decide(command, &issue, now).map(Some)
     }
 
     /// Applies an event that was decided on this state and gives the issue as it is afterwards.
@@ -123,12 +133,12 @@ impl IssueStore {
         let Some(&position) = self.positions.get(&event.issue) else {
             return Err(DomainError::UnknownIssue { reference: event.issue.to_string() });
         };
-        let mut issue = Issue::clone(&self.issues[position]);
+        let mut issue = Arc::unwrap_or_clone(self.at(position));
         self.dequeue(&issue, position);
         event.apply(&mut issue);
         self.enqueue(&issue, position);
         let issue = Arc::new(issue);
-        self.issues.set(position, Arc::clone(&issue));
+        self.issues.set(position, Kept::Whole(Arc::clone(&issue)));
         Ok(issue)
     }
 
@@ -148,23 +158,23 @@ impl IssueStore {
                 Box::new(latest.map(|Reverse((_, position))| position))
             }
         };
-        let issues = in_order.map(|position| &self.issues[position]);
-        if query.content.is_empty() && query.order != Order::Title && !query.reversed {
-            let issues = issues.skip(query.skip).take(query.take).cloned().collect();
-            return Page { total, issues };
+        let page = |total, positions: &mut dyn Iterator<Item = usize>| {
+            let positions = positions.skip(query.skip).take(query.take);
+            Page { total, issues: positions.map(|position| self.at(position)).collect() }
+        };
+        let looks_inside = !query.content.is_empty();
+        if !looks_inside && query.order != Order::Title && !query.reversed {
+            return page(total, &mut { in_order });
         }
-        let mut matching: Vec<_> = issues.filter(|issue| query.content.fits(issue)).collect();
+        let fits = |position: &usize| !looks_inside || query.content.fits(&self.at(*position));
+        let mut matching: Vec<_> = in_order.filter(fits).collect();
         if query.order == Order::Title {
-            matching.sort_by_cached_key(|issue| issue.title.to_lowercase());
+            matching.sort_by_cached_key(|&position| self.at(position).title.to_lowercase());
         }
         if query.reversed {
             matching.reverse();
         }
-        let total = matching.len();
-        Page {
-            total,
-            issues: matching.into_iter().skip(query.skip).take(query.take).cloned().collect(),
-        }
+        page(matching.len(), &mut matching.into_iter())
     }
 
     /// Counts the issues in each status.
@@ -217,36 +227,55 @@ impl IssueStore {
 /// What is in order when it gets into a tree goes in at the same place again and again, which takes a
 /// fraction of the time of places all over the tree.
 #[derive(Debug, Default)]
-pub(super) struct Gathering(Vector<Arc<Issue>>);
+pub(super) struct Gathering {
+    issues: Vector<Kept>,
+    ids: Vec<(IssueId, usize)>,
+    queues: [[Gathered; Classification::ALL.len()]; Status::ALL.len()],
+}
+
+/// What becomes a [`Queue`].
+#[derive(Debug, Default)]
+struct Gathered {
+    filed: Vec<usize>,
+    latest: Vec<Reverse<(Timestamp, usize)>>,
+}
 
 impl Gathering {
     /// Adds an issue behind all others.
     pub fn push(&mut self, issue: Issue) {
-        self.0.push_back(Arc::new(issue));
+        self.note(&issue);
+        self.issues.push_back(Kept::Whole(Arc::new(issue)));
+    }
+
+    /// The same for one that stays text. Nothing is asked of `issue` but what it is indexed by: id,
+    /// status, classification and the time of its last change.
+    pub fn push_written(&mut self, issue: &Issue, written: Written) {
+        self.note(issue);
+        self.issues.push_back(Kept::Written(written));
+    }
+
+    fn note(&mut self, issue: &Issue) {
+        let position = self.issues.len();
+        self.ids.push((issue.id, position));
+        let queue = &mut self.queues[issue.status as usize][issue.classification as usize];
+        queue.filed.push(position);
+        queue.latest.push(Reverse((issue.modified_at, position)));
     }
 
     /// All of them, indexed; `None` when two have the same id.
-    pub fn indexed(self) -> Option<IssueStore> {
-        let mut ids = Vec::with_capacity(self.0.len());
-        let mut queues: [[(Vec<_>, Vec<_>); Classification::ALL.len()]; Status::ALL.len()] =
-            Default::default();
-        for (position, issue) in self.0.iter().enumerate() {
-            ids.push((issue.id, position));
-            let (filed, latest) = &mut queues[issue.status as usize][issue.classification as usize];
-            filed.push(position);
-            latest.push(Reverse((issue.modified_at, position)));
-        }
-        ids.sort_unstable();
-        if ids.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+    pub fn indexed(mut self) -> Option<IssueStore> {
+        self.ids.sort_unstable();
+        if self.ids.windows(2).any(|pair| pair[0].0 == pair[1].0) {
             return None;
         }
-        let queues = queues.map(|of_status| {
-            of_status.map(|(filed, mut latest)| {
+        let queues = self.queues.map(|of_status| {
+            of_status.map(|Gathered { filed, mut latest }| {
                 latest.sort_unstable();
                 Queue { filed: filed.into_iter().collect(), latest: latest.into_iter().collect() }
             })
         });
-        Some(IssueStore { issues: self.0, positions: ids.into_iter().collect(), queues })
+        let positions = self.ids.into_iter().collect();
+        Some(IssueStore { issues: self.issues, positions, queues })
     }
 }
 

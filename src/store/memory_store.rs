@@ -94,7 +94,7 @@ impl Store for MemoryStore {
     }
 
     fn get(&self, reference: IssueRef) -> StoreFuture<'_, Arc<Issue>> {
-        ready(self.state().issues.find(&reference).cloned().map_err(StoreError::from)).boxed()
+        ready(self.state().issues.find(&reference).map_err(StoreError::from)).boxed()
     }
 
     fn list(&self, query: Query) -> StoreFuture<'_, Page> {

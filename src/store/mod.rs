@@ -8,6 +8,7 @@ pub mod backup;
 mod changes;
 mod identity;
 pub mod json;
+mod kept;
 pub mod memory;
 mod memory_store;
 mod vitals;

@@ -101,7 +101,7 @@ async fn check(
     old: &[Issue],
     must_be_new: bool,
 ) -> Result<bool, String> {
-    let new: Vec<_> = backup().await.issues.issues().map(|issue| Issue::clone(issue)).collect();
+    let new: Vec<_> = backup().await.issues.issues().map(Arc::unwrap_or_clone).collect();
     let disk = Disk::new(Neglect::Nothing);
     let mut store = open(directory, &disk);
     let holdings = store.holdings().await;
@@ -144,7 +144,7 @@ fn kept(directory: &Path, files: Files, old: &[Issue]) -> Result<(), String> {
     if files == Files::Sound {
         let kept = path(".before-restore-").ok_or("nothing was kept")?;
         let backup = file::load(&directory.join(kept)).map_err(|error| error.to_string())?;
-        let issues = backup.document.issues.issues().map(|issue| Issue::clone(issue));
+        let issues = backup.document.issues.issues().map(Arc::unwrap_or_clone);
         return if issues.eq(old.iter().cloned()) {
             Ok(())
         } else {

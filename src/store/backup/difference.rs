@@ -47,7 +47,7 @@ impl Difference {
             match backup.issues.find(&issue.id.into()) {
                 Err(_) => difference.missing.add(issue.id),
                 Ok(other) if issue == other => {}
-                Ok(other) if is_earlier(issue, other) => difference.older.add(issue.id),
+                Ok(other) if is_earlier(&issue, &other) => difference.older.add(issue.id),
                 Ok(_) => difference.newer.add(issue.id),
             }
         }
@@ -103,7 +103,7 @@ mod tests {
             )
         };
         let issues = issues.iter().map(issue).collect::<Vec<_>>().join(",");
-        format::parse(format!(r#"{{"issues":[{issues}]}}"#).as_bytes()).unwrap()
+        format::parse(format!(r#"{{"issues":[{issues}]}}"#)).unwrap()
     }
 
     #[test]

@@ -106,7 +106,7 @@ pub fn load(path: &Path) -> Result<Backup, BackupError> {
     let contents = contents
         .map_err(|source| BackupError::Io { path: path.to_owned(), cause: Arc::new(source) })?;
     let contents = contents.ok_or_else(|| BackupError::Missing(path.to_owned()))?;
-    read(contents.bytes, path)
+    read(contents.bytes.into(), path)
 }
 
 /// The same for bytes that came from elsewhere, called `name`.

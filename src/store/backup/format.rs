@@ -121,7 +121,7 @@ pub fn write(document: &Document, about: About, out: &mut impl Write) -> io::Res
 /// It is neither, or the checksum does not fit.
 pub fn read(mut bytes: Vec<u8>) -> Result<Backup, Flaw> {
     let Some((place, about)) = sealed(&bytes)? else {
-        let document = format::parse(&bytes).map_err(Flaw::Format)?;
+        let document = format::parse(bytes).map_err(Flaw::Format)?;
         // Written as a backup, and changed since then: perhaps only in its form, perhaps not.
         let is_about = |text: &str| serde_json::from_str::<About>(text).is_ok();
         let is_seal = |(key, value): (&str, &RawValue)| key == KEY || is_about(value.get());
@@ -133,7 +133,7 @@ pub fn read(mut bytes: Vec<u8>) -> Result<Backup, Flaw> {
     };
     bytes.truncate(place);
     bytes.extend_from_slice(CLOSE);
-    let document = format::parse(&bytes).map_err(Flaw::Format)?;
+    let document = format::parse(bytes).map_err(Flaw::Format)?;
     Ok(Backup { document, about: Some(about) })
 }
 
@@ -219,7 +219,7 @@ mod tests {
     }
 
     fn sample() -> Vec<u8> {
-        let document = format::parse(PLAIN.as_bytes()).unwrap();
+        let document = format::parse(PLAIN).unwrap();
         let mut bytes = Vec::new();
         write(&document, about(), &mut bytes).unwrap();
         bytes
@@ -245,7 +245,7 @@ mod tests {
             String::from_utf8(bytes).unwrap()
         };
         assert_eq!(plain(&first.document), PLAIN);
-        let copied = format::parse(&sample()).unwrap();
+        let copied = format::parse(sample()).unwrap();
         let mut again = Vec::new();
         assert_eq!(Some(write(&copied, about(), &mut again).unwrap()), first.about);
         assert_eq!(again, sample());

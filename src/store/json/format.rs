@@ -14,9 +14,12 @@
 
 use std::{fmt, io};
 
+use bytes::Bytes;
+use bytestring::ByteString;
 use serde::de::{self, MapAccess, SeqAccess};
-use serde::ser::SerializeMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Serializer;
+use serde_json::ser::{Formatter, PrettyFormatter};
 use serde_json::value::RawValue;
 
 use super::written;
@@ -24,6 +27,7 @@ use crate::domain::issue::read_keeping_unknown_keys;
 use crate::domain::{Extra, Issue};
 use crate::json_text;
 pub use crate::json_text::FormatError;
+use crate::store::kept::Kept;
 use crate::store::memory::IssueStore;
 
 /// What the file holds.
@@ -41,12 +45,13 @@ pub struct Document {
 ///
 /// Anything that is not the format above: broken JSON, another shape, an unknown word, an id that
 /// occurs twice.
-pub fn parse(bytes: &[u8]) -> Result<Document, FormatError> {
-    let bytes = json_text::without_byte_order_mark(bytes);
+pub fn parse(bytes: impl Into<Bytes>) -> Result<Document, FormatError> {
+    let bytes = bytes.into();
+    let bytes = &bytes.slice_ref(json_text::without_byte_order_mark(&bytes));
     // Checked as a whole, the text need not be checked string by string. What is not UTF-8 is left to
     // the parser, which tells where it is.
-    let parsed = match str::from_utf8(bytes) {
-        Ok(text) => written::read(text).map_or_else(|| serde_json::from_str(text), Ok),
+    let parsed = match ByteString::try_from(bytes.clone()) {
+        Ok(text) => written::read(&text).map_or_else(|| serde_json::from_str(&text), Ok),
         Err(_) => serde_json::from_slice(bytes),
     };
     let parsed = parsed.or_else(|error| {
@@ -63,25 +68,33 @@ pub fn parse(bytes: &[u8]) -> Result<Document, FormatError> {
 ///
 /// Those of `out`.
 pub fn write(document: &Document, out: &mut impl io::Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, document)?;
-    out.write_all(b"\n")
-}
-
-impl Serialize for Document {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("issues", &self.issues)?;
-        for (key, value) in self.extra.iter() {
-            map.serialize_entry(key, value)?;
+    out.write_all(b"{\n  \"issues\": [")?;
+    let mut separator: &[u8] = b"\n    ";
+    for issue in document.issues.kept() {
+        out.write_all(separator)?;
+        match issue {
+            Kept::Written(written) => out.write_all(written.text().as_bytes())?,
+            Kept::Whole(issue) => write_issue(issue, out)?,
         }
-        map.end()
+        separator = b",\n    ";
     }
+    out.write_all(if document.issues.is_empty() { b"]" } else { b"\n  ]" })?;
+    for (key, value) in document.extra.iter() {
+        out.write_all(b",\n  ")?;
+        serde_json::to_writer(&mut *out, key)?;
+        out.write_all(b": ")?;
+        out.write_all(value.get().as_bytes())?;
+    }
+    out.write_all(b"\n}\n")
 }
 
-impl Serialize for IssueStore {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.issues().map(|issue| &**issue))
-    }
+/// Writes an issue as it stands in the array of a document.
+fn write_issue(issue: &Issue, out: &mut impl io::Write) -> io::Result<()> {
+    let mut formatter = PrettyFormatter::new();
+    // As deep within an object and an array, which somebody else writes.
+    formatter.begin_object(&mut io::sink())?;
+    formatter.begin_array(&mut io::sink())?;
+    Ok(issue.serialize(&mut Serializer::with_formatter(out, formatter))?)
 }
 
 read_keeping_unknown_keys!(Document, "an object with the key \"issues\"", { issues = "issues" });

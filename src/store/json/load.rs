@@ -214,7 +214,8 @@ fn follow_what_fits(view: &mut View, scan: &Scan) -> Result<(), String> {
     for entry in &scan.entries {
         let Entry::Change { seq, event } = entry else { continue };
         let told = told.entry(event.issue).or_default();
-        let history = view.issues.find(&event.issue.into()).map(|issue| &issue.history[..]);
+        let issue = view.issues.find(&event.issue.into());
+        let history = issue.as_ref().map(|issue| &issue.history[..]);
         let is_it = |entry: &HistoryEntry| {
             (entry.timestamp, entry.agent.as_str(), entry.action.as_str())
                 == (event.at, event.agent.as_str(), event.kind.action())
@@ -261,7 +262,7 @@ fn state_of(
         (Some(known), _) => known,
         (None, None) => Default::default(),
         (None, Some(Contents { bytes, .. })) => {
-            let document = format::parse(&bytes)
+            let document = format::parse(bytes)
                 .map_err(|source| LoadError::Format { path: place.snapshot.clone(), source })?;
             let mut extra = document.extra;
             backup::forget(&mut extra);

@@ -213,7 +213,7 @@ impl Store for JsonStore {
     }
 
     fn get(&self, reference: IssueRef) -> StoreFuture<'_, Arc<Issue>> {
-        self.read(move |view| Ok(Arc::clone(view.issues.find(&reference)?)))
+        self.read(move |view| Ok(view.issues.find(&reference)?))
     }
 
     fn list(&self, query: Query) -> StoreFuture<'_, Page> {

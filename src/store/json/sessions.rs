@@ -134,7 +134,7 @@ fn has_line(known: &[u8], line: &str) -> bool {
 
 fn read(fs: &dyn FileSystem, path: &Path) -> Result<Vec<u8>, StoreError> {
     let contents = fs.read(path).map_err(|source| unreadable(path, source))?;
-    Ok(contents.map_or_else(Vec::new, |contents| contents.bytes))
+    Ok(contents.map_or_else(Vec::new, |contents| contents.bytes.into()))
 }
 
 /// Replaces the file by its newest half. The lock keeps others from doing the same, not from appending:

@@ -10,6 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
@@ -79,7 +80,7 @@ impl Stamp {
 #[derive(Debug)]
 pub struct Contents {
     /// All of its bytes.
-    pub bytes: Vec<u8>,
+    pub bytes: Bytes,
     /// What identified the file before the bytes were read.
     pub stamp: Stamp,
 }

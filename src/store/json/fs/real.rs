@@ -5,6 +5,8 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use bytes::Bytes;
+use memmap2::MmapMut;
 use tempfile::NamedTempFile;
 use uuid::Uuid;
 
@@ -21,6 +23,9 @@ const RANDOM_CHARS: usize = 6;
 /// How much is read at once: nearly always there is nothing new, and it is only to be found out.
 const FIRST_STEP_BYTES: usize = 4 * 1024;
 const LAST_STEP_BYTES: usize = 1024 * 1024;
+/// From here on a file is read into memory of its own, which is fetched in large pages where the system
+/// has some: fetching pages of 4 KiB one by one takes longer than reading what goes into them.
+const LARGE_BYTES: usize = 1024 * 1024;
 
 impl FileSystem for RealFileSystem {
     fn resolve(&self, path: &Path) -> Result<PathBuf, Unresolved> {
@@ -59,8 +64,7 @@ impl FileSystem for RealFileSystem {
             file => file?,
         };
         let stamp = self.stamp_open(&file)?;
-        let mut bytes = Vec::with_capacity(usize::try_from(stamp.length_bytes).unwrap_or(0));
-        file.read_to_end(&mut bytes)?;
+        let bytes = read_whole(&mut file, usize::try_from(stamp.length_bytes).unwrap_or(0))?;
         Ok(Some(Contents { bytes, stamp }))
     }
 
@@ -284,6 +288,33 @@ fn all_written(count: usize, bytes: &[u8]) -> io::Result<()> {
 fn refuses_writing(error: &io::Error) -> bool {
     use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
     matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem)
+}
+
+/// Reads a file to its end, which has `length` bytes unless it is being written.
+fn read_whole(file: &mut File, length: usize) -> io::Result<Bytes> {
+    if length < LARGE_BYTES {
+        let mut bytes = Vec::with_capacity(length);
+        file.read_to_end(&mut bytes)?;
+        return Ok(bytes.into());
+    }
+    let mut memory = MmapMut::map_anon(length)?;
+    // Small pages do, too.
+    #[cfg(target_os = "linux")]
+    let _ = memory.advise(memmap2::Advice::HugePage);
+    let mut filled = 0;
+    while filled < length {
+        match file.read(&mut memory[filled..]) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(0) => break,
+            count => filled += count?,
+        }
+    }
+    let mut rest = Vec::new();
+    file.read_to_end(&mut rest)?;
+    if rest.is_empty() {
+        return Ok(Bytes::from_owner(memory).slice(..filled));
+    }
+    Ok([&memory[..filled], &rest].concat().into())
 }
 
 #[cfg(unix)]
