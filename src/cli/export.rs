@@ -167,8 +167,10 @@ impl<'a> Target<'a> {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
-            // As any new file: what the user's umask leaves of it.
-            builder.permissions(fs::Permissions::from_mode(0o666));
+            // As any new file, what the user's umask leaves of it; and no more than what it replaces.
+            let mode =
+                fs::metadata(&place).map_or(0o666, |there| there.permissions().mode() & 0o666);
+            builder.permissions(fs::Permissions::from_mode(mode));
         }
         let builder = builder.prefix(".ait-export-").suffix(".tmp");
         let file = builder.tempfile_in(directory.unwrap_or(Path::new("."))).with_context(cannot)?;

@@ -107,10 +107,14 @@ pub(super) async fn run(
         Verdict::Done | Verdict::Unneeded => Ok(Ending::Done),
         Verdict::Looked if !would_refuse => Ok(Ending::Done),
         Verdict::Looked | Verdict::Refused => {
-            // Behind the answer.
-            output.flush()?;
+            // Behind the answer, and also when nobody reads that.
+            let flushed = output.flush();
             let is_readable = tracker.holdings().await.is_ok();
-            Err(refusal(&arguments.backup, &replacement, is_readable))
+            let refusal = refusal(&arguments.backup, &replacement, is_readable);
+            if let Err(unheard) = flushed {
+                tracing::debug!("the answer could not be written: {unheard}");
+            }
+            Err(refusal)
         }
     }
 }

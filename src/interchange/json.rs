@@ -42,17 +42,17 @@ fn parse(bytes: &[u8]) -> serde_json::Result<Vec<&RawValue>> {
     /// What tells a single issue from a document that lacks its issues.
     #[derive(Deserialize)]
     struct Single {
-        #[serde(rename = "id")]
-        _id: IgnoredAny,
+        id: Option<IgnoredAny>,
+        title: Option<IgnoredAny>,
     }
 
     if bytes.trim_ascii_start().first() == Some(&b'[') {
         return serde_json::from_slice(bytes);
     }
     let document = serde_json::from_slice(bytes).map(|document: Document<'_>| document.issues);
-    document.or_else(|error| {
-        serde_json::from_slice::<Single>(bytes).map_err(|_| error)?;
-        Ok(vec![serde_json::from_slice(bytes)?])
+    document.or_else(|error| match serde_json::from_slice(bytes) {
+        Ok(Single { id: None, title: None }) | Err(_) => Err(error),
+        Ok(_) => Ok(vec![serde_json::from_slice(bytes)?]),
     })
 }
 

@@ -17,6 +17,7 @@ pub mod difference;
 pub mod json;
 pub mod json_lines;
 mod object;
+mod sketch;
 
 use std::io;
 use std::sync::Arc;
@@ -154,7 +155,8 @@ pub enum Unreadable {
 /// What keeps all of it from being read; what is wrong with one entry is said in that entry.
 pub fn read(bytes: &[u8], form: Form, now: Timestamp) -> Result<Vec<Entry>, Unreadable> {
     let bytes = json_text::without_byte_order_mark(bytes);
-    if bytes.trim_ascii().is_empty() {
+    // No line is no issue: so is the export of an empty queue.
+    if bytes.trim_ascii().is_empty() && form != Form::JsonLines {
         return Err(Unreadable::Empty);
     }
     let text = str::from_utf8(bytes).map_err(|error| {

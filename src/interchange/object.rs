@@ -1,9 +1,9 @@
-//! One JSON object: an issue of this tracker, or one of beads.
+//! One JSON object: an issue of this tracker, all or some of it, or one of beads.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Content, Draft, beads};
+use super::{Content, Draft, beads, sketch};
 use crate::domain::{Issue, Timestamp};
 use crate::json_text;
 
@@ -17,7 +17,11 @@ pub(super) fn read(text: &str, now: Timestamp) -> Content {
     if look.is_of_beads() {
         return beads::read(text, now);
     }
-    refused(text, &json_text::problem(&error))
+    match sketch::read(text, now) {
+        Some(Ok(draft)) => Content::Issue(draft),
+        Some(Err(reason)) => refused(text, &reason),
+        None => refused(text, &json_text::problem(&error)),
+    }
 }
 
 /// Says of an object why it cannot be taken over, and which one it is.

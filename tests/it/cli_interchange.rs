@@ -154,6 +154,14 @@ fn a_file_is_only_replaced_when_that_is_asked_for_and_the_store_never() {
     let answer = done(&run(directory.path(), &["export", "copy.json", "--force", "--json"]));
     assert_eq!(answer, "{\"exported\":1,\"format\":\"json\",\"file\":\"copy.json\"}\n");
     assert_ne!(fs::read(directory.path().join("copy.json")).unwrap(), b"mine");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let copy = directory.path().join("copy.json");
+        fs::set_permissions(&copy, fs::Permissions::from_mode(0o600)).unwrap();
+        done(&run(directory.path(), &["export", "copy.json", "--force"]));
+        assert_eq!(fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
+    }
     for file in ["issues.json", "./issues.json", "issues.json.journal", "issues.json.lock"] {
         let error = refused(&run(directory.path(), &["export", file, "--force"]), 1);
         assert!(error.contains("belongs to the store itself"), "{error}");
@@ -215,6 +223,43 @@ fn what_is_no_such_file_is_refused_with_what_to_do() {
     let error = refused(&run(directory.path(), &["import", "-", "--format", "xml"]), 2);
     assert!(error.contains("jsonl"), "{error}");
     assert!(names(directory.path()).is_empty());
+}
+
+/// What a person or a script writes down to be done.
+#[test]
+fn objects_with_nothing_but_a_title_are_issues() {
+    let directory = directory();
+    let line = r#"{"title":"Reject empty input","classification":"bug","labels":["x"]}"#;
+    let other = r#"{"title":"Say why","description":"It is silent."}"#;
+    let lines = format!("{line}\n{other}\n");
+    let array = format!("[{line},\n{other}]");
+    for (input, expected) in [
+        (other, "1 new, 0 same, 0 different, 0 refused"),
+        (&*lines, "1 new, 1 same, 0 different, 0 refused"),
+        (&*array, "0 new, 2 same, 0 different, 0 refused"),
+    ] {
+        let output = run_with_input(directory.path(), &["import", "-"], input.as_bytes());
+        assert_eq!(counts(&output), expected, "{}", text(&output.stdout));
+        assert_eq!(output.status.code(), Some(0));
+    }
+    let claimed = done(&run(directory.path(), &["next", "-c", "bug", "--agent", "dev"]));
+    assert!(claimed.contains("Reject empty input"), "{claimed}");
+    let bad = "{\"title\":\"T\",\"status\":\"ended\"}\n{\"name\":\"T\"}\n";
+    let output = run_with_input(directory.path(), &["import", "-"], bad.as_bytes());
+    assert_eq!(output.status.code(), Some(1));
+    let told = text(&output.stdout);
+    assert!(told.contains("status: unknown variant") && told.contains("missing field"), "{told}");
+}
+
+#[test]
+fn the_export_of_an_empty_queue_is_imported_as_such() {
+    let directory = directory();
+    for file in ["none.json", "none.jsonl", "none.csv"] {
+        done(&run(directory.path(), &["export", file]));
+        let output = run(directory.path(), &["import", file]);
+        assert_eq!(counts(&output), "0 new, 0 same, 0 different, 0 refused", "{file}");
+        assert_eq!(output.status.code(), Some(0));
+    }
 }
 
 /// A store must be able to read whatever it takes.
