@@ -17,6 +17,7 @@
 //! | [`metrics`] | what this process counts and measures, as Prometheus reads it |
 //! | [`http`] | the HTTP server: connections, limits, who may ask |
 //! | `span` | spans of time in words |
+//! | [`processes`] | the live processes on one store |
 //! | `neighbour` | who has a port of this machine |
 //! | [`mcp`], [`web`], [`cli`] | the three faces: tools for agents, pages for people, commands for people and scripts |
 //! | [`config`] | what the user asked for |
@@ -43,6 +44,7 @@ pub mod log;
 pub mod mcp;
 pub mod metrics;
 mod neighbour;
+pub mod processes;
 mod span;
 pub mod store;
 pub mod tracker;

@@ -4,7 +4,7 @@ use std::env;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use agent_issue_tracker::config::{self, Arguments, Config, Location, Subcommands};
+use agent_issue_tracker::config::{Arguments, Config, ConfigError, Subcommands};
 use agent_issue_tracker::log::{Log, Voice};
 use agent_issue_tracker::{app, cli};
 use anyhow::{Context, Result};
@@ -20,6 +20,13 @@ fn main() -> ExitCode {
         None | Some(Subcommands::Serve(_)) => served(&arguments),
         Some(Subcommands::Queue(command)) => answered(|| run_command(&arguments, command)),
         Some(Subcommands::Open(command)) => answered(|| open_page(&arguments, command)),
+        Some(Subcommands::Status(command)) => {
+            answered(|| wait_for(app::status(command, &config(&arguments)?)))
+        }
+        Some(Subcommands::Config(command)) => answered(|| {
+            let settings = config(&arguments)?.rows();
+            cli::show_config(command, &settings, &mut cli::Output::stdout())
+        }),
         Some(Subcommands::About(command)) => {
             answered(|| cli::run_about(command, Arguments::command(), &mut cli::Output::stdout()))
         }
@@ -49,7 +56,7 @@ fn served(arguments: &Arguments) -> ExitCode {
 }
 
 fn serve(arguments: &Arguments) -> Result<()> {
-    let config = Config::new(arguments, |name| env::var_os(name), &working_directory()?)?;
+    let config = config(arguments)?;
     // Two threads serve one client and a few pages; a machine with many cores runs many of these.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -71,7 +78,8 @@ fn answered(command: impl FnOnce() -> Result<cli::Ending>) -> ExitCode {
         Err(error) if cli::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!("{}", cli::explained(&error));
-            if cli::is_usage(&error) { ExitCode::from(WRONG_USAGE) } else { ExitCode::FAILURE }
+            let is_usage = cli::is_usage(&error) || error.is::<ConfigError>();
+            if is_usage { ExitCode::from(WRONG_USAGE) } else { ExitCode::FAILURE }
         }
     };
     log.end();
@@ -79,19 +87,17 @@ fn answered(command: impl FnOnce() -> Result<cli::Ending>) -> ExitCode {
 }
 
 fn run_command(arguments: &Arguments, command: &cli::QueueCommand) -> Result<cli::Ending> {
-    let location = location(arguments)?;
-    wait_for(app::run_command(command, &location))
+    let config = config(arguments)?;
+    wait_for(app::run_command(command, &config))
 }
 
 fn open_page(arguments: &Arguments, command: &cli::OpenArguments) -> Result<cli::Ending> {
-    let location = location(arguments)?;
-    let port = config::port(command.port.or(arguments.http.port), |name| env::var_os(name))?;
-    let store = location.path.file_name().unwrap_or_default().to_string_lossy();
-    wait_for(cli::open_page(command, port, &store, &mut cli::Output::stdout()))
+    let config = config(arguments)?;
+    wait_for(app::open_page(command, &config))
 }
 
-fn location(arguments: &Arguments) -> Result<Location> {
-    Ok(Location::new(arguments, |name| env::var_os(name), &working_directory()?))
+fn config(arguments: &Arguments) -> Result<Config> {
+    Ok(Config::new(arguments, |name| env::var_os(name), &working_directory()?)?)
 }
 
 fn wait_for(command: impl Future<Output = Result<cli::Ending>>) -> Result<cli::Ending> {

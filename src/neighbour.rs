@@ -7,6 +7,8 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use crate::store::StoreId;
+
 /// How long a stranger may take to say who it is, when that is only good to know.
 const PROBE_TIMEOUT: Duration = Duration::from_millis(300);
 const MAX_ANSWER_BYTES: u64 = 4096;
@@ -21,6 +23,8 @@ pub(crate) struct Answer {
     pub server: Option<String>,
     /// What it calls its store.
     pub store: Option<String>,
+    /// Which store that is.
+    pub store_id: Option<StoreId>,
 }
 
 impl Answer {
@@ -88,6 +92,7 @@ fn read(answer: &str) -> Answer {
     Answer {
         server: server.map(|(_, server)| harmless(server)),
         store: report["store"].as_str().map(harmless),
+        store_id: report["storeId"].as_str().and_then(|id| id.parse().ok()),
     }
 }
 
@@ -110,7 +115,7 @@ mod tests {
         assert_eq!(ours.store.as_deref(), Some("issues.json"));
         let other = read("HTTP/1.0 404 Not Found\r\nServer: Simple\u{7}HTTP\r\n\r\nserver: x");
         let server = Some("SimpleHTTP".to_owned());
-        assert_eq!(other, Answer { server, store: None });
+        assert_eq!(other, Answer { server, ..Answer::default() });
         assert!(!other.is_tracker());
         assert_eq!(read("SSH-2.0-x"), Answer::default());
     }

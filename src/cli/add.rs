@@ -45,9 +45,10 @@ pub struct Arguments {
 pub(super) async fn run(
     arguments: &Arguments,
     tracker: &Tracker,
+    usual: Option<&AgentName>,
     output: &mut Output,
 ) -> Result<Ending> {
-    let agent = arguments.acting.agent()?;
+    let agent = arguments.acting.agent(usual)?;
     let mut draft = Draft {
         title: arguments.title.clone().unwrap_or_default(),
         description: match &arguments.description {

@@ -61,6 +61,11 @@ pub(super) async fn run(
 }
 
 impl Arguments {
+    /// Tells whether the board is shown until somebody ends it.
+    pub(super) fn watches(&self) -> bool {
+        self.watch
+    }
+
     /// The most cards of one column, where no terminal says that.
     fn most(&self) -> usize {
         board_view::most(self.limit)

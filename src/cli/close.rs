@@ -6,7 +6,7 @@ use clap::Args;
 use super::change::answer;
 use super::options::Handover;
 use super::{Ending, Output};
-use crate::domain::Resolution;
+use crate::domain::{AgentName, Resolution};
 use crate::tracker::Tracker;
 
 /// The arguments of `ait close`.
@@ -26,11 +26,12 @@ pub struct Arguments {
 pub(super) async fn run(
     arguments: &Arguments,
     tracker: &Tracker,
+    usual: Option<&AgentName>,
     output: &mut Output,
 ) -> Result<Ending> {
     let Handover { id, acting, format, .. } = &arguments.handover;
     let comment = arguments.handover.comment()?;
     let resolution = if arguments.reject { Resolution::Rejected } else { Resolution::Closed };
-    let issue = tracker.close_issue(id.clone(), resolution, comment, acting.agent()?).await?;
+    let issue = tracker.close_issue(id.clone(), resolution, comment, acting.agent(usual)?).await?;
     answer(&issue, format.json, output)
 }

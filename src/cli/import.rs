@@ -66,9 +66,10 @@ pub struct Arguments {
 pub(super) async fn run(
     arguments: &Arguments,
     tracker: &Tracker,
+    usual: Option<&AgentName>,
     output: &mut Output,
 ) -> Result<Ending> {
-    let agent = arguments.acting.agent()?;
+    let agent = arguments.acting.agent(usual)?;
     let (file, name) = (&arguments.source, shown(&arguments.source));
     let bytes = bytes_of(file)?;
     let form = arguments.form.unwrap_or_else(|| Form::of(&bytes, promised(file)));

@@ -62,6 +62,13 @@ pub struct Arguments {
     json: bool,
 }
 
+impl Arguments {
+    /// Tells whether it goes on until somebody ends it.
+    pub(super) fn follows(&self) -> bool {
+        self.follow
+    }
+}
+
 pub(super) async fn run(
     arguments: &Arguments,
     tracker: &Tracker,

@@ -13,6 +13,7 @@ mod change;
 mod claim;
 mod close;
 mod complete;
+mod config;
 mod edit;
 mod export;
 mod import;
@@ -35,19 +36,22 @@ mod save;
 mod screen;
 mod show;
 mod since;
+mod status;
 mod table;
 mod waiting;
 
 use anyhow::Result;
 use clap::Subcommand;
 
-use crate::domain::{DomainError, Vocabulary};
+use crate::domain::{AgentName, DomainError, Vocabulary};
 use crate::tracker::{StoreError, Tracker};
 
 pub use about::{AboutCommand, run as run_about};
+pub use config::{Arguments as ConfigArguments, SettingRow, run as show_config};
 pub use open::{Arguments as OpenArguments, run as open_page};
 pub use output::{Output, is_closed_pipe};
 pub use save::WHEN_QUIET as SAVE_WHEN_QUIET;
+pub use status::{Arguments as StatusArguments, run as show_status};
 
 /// The commands that work on the queue and end.
 #[derive(Clone, Debug, Subcommand)]
@@ -84,6 +88,17 @@ pub enum QueueCommand {
     Restore(restore::Arguments),
 }
 
+impl QueueCommand {
+    /// Tells whether it goes on until somebody ends it.
+    pub fn watches(&self) -> bool {
+        match self {
+            Self::Log(arguments) => arguments.follows(),
+            Self::Board(arguments) => arguments.watches(),
+            _ => false,
+        }
+    }
+}
+
 /// How a command that did not fail has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ending {
@@ -95,25 +110,32 @@ pub enum Ending {
     Partly,
 }
 
-/// Runs a command.
+/// Runs a command; `usual` acts where it does not name an agent.
 ///
 /// # Errors
 ///
 /// What kept it from being done; the text says what to do.
-pub async fn run(command: &QueueCommand, tracker: &Tracker, output: &mut Output) -> Result<Ending> {
+pub async fn run(
+    command: &QueueCommand,
+    tracker: &Tracker,
+    usual: Option<&AgentName>,
+    output: &mut Output,
+) -> Result<Ending> {
     match command {
-        QueueCommand::Add(arguments) => add::run(arguments, tracker, output).await,
+        QueueCommand::Add(arguments) => add::run(arguments, tracker, usual, output).await,
         QueueCommand::Board(arguments) => board::run(arguments, tracker, output).await,
         QueueCommand::Log(arguments) => log::run(arguments, tracker, output).await,
         QueueCommand::List(arguments) => list::run(arguments, tracker, output).await,
         QueueCommand::Show(arguments) => show::run(arguments, tracker, output).await,
-        QueueCommand::Next(arguments) => next::run(arguments, tracker, output).await,
-        QueueCommand::Return(arguments) => return_issue::run(arguments, tracker, output).await,
-        QueueCommand::Complete(arguments) => complete::run(arguments, tracker, output).await,
-        QueueCommand::Review(arguments) => review::run(arguments, tracker, output).await,
-        QueueCommand::Close(arguments) => close::run(arguments, tracker, output).await,
+        QueueCommand::Next(arguments) => next::run(arguments, tracker, usual, output).await,
+        QueueCommand::Return(arguments) => {
+            return_issue::run(arguments, tracker, usual, output).await
+        }
+        QueueCommand::Complete(arguments) => complete::run(arguments, tracker, usual, output).await,
+        QueueCommand::Review(arguments) => review::run(arguments, tracker, usual, output).await,
+        QueueCommand::Close(arguments) => close::run(arguments, tracker, usual, output).await,
         QueueCommand::Export(arguments) => export::run(arguments, tracker, output).await,
-        QueueCommand::Import(arguments) => import::run(arguments, tracker, output).await,
+        QueueCommand::Import(arguments) => import::run(arguments, tracker, usual, output).await,
         QueueCommand::Save(arguments) => save::run(arguments, tracker, output).await,
         QueueCommand::Backup(arguments) => backup::run(arguments, tracker, output).await,
         QueueCommand::Restore(arguments) => restore::run(arguments, tracker, output).await,

@@ -6,7 +6,7 @@ use clap::Args;
 use super::claim::answer;
 use super::options::{Acting, Format, classification};
 use super::{Ending, Output};
-use crate::domain::Classification;
+use crate::domain::{AgentName, Classification};
 use crate::tracker::Tracker;
 
 /// The arguments of `ait next`.
@@ -30,9 +30,10 @@ pub struct Arguments {
 pub(super) async fn run(
     arguments: &Arguments,
     tracker: &Tracker,
+    usual: Option<&AgentName>,
     output: &mut Output,
 ) -> Result<Ending> {
-    let agent = arguments.acting.agent()?;
+    let agent = arguments.acting.agent(usual)?;
     let claimed = tracker.get_next_issue(arguments.classification, agent).await?;
     let nothing = match arguments.classification {
         Some(kind) => format!("nothing to claim: no {kind} waits for work"),

@@ -1,6 +1,5 @@
 //! The options that several commands share, and how their values are read.
 
-use std::env;
 use std::io::{self, IsTerminal, Read};
 
 use anyhow::{Context, Result, bail};
@@ -26,24 +25,16 @@ pub(super) struct Format {
 /// Who acts.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Acting {
-    /// Who does it [default: AIT_AGENT, or else your user name]
+    /// Who does it [default: AIT_AGENT, agent in ait.toml, or else your user name]
     #[arg(short, long, value_name = "NAME", value_parser = agent_name)]
     agent: Option<AgentName>,
 }
 
-/// Names the agent that acts, unless that is empty.
-const AGENT_VARIABLE: &str = "AIT_AGENT";
-
 impl Acting {
-    /// The agent that was named, or else the user.
-    pub fn agent(&self) -> Result<AgentName> {
-        if let Some(agent) = &self.agent {
+    /// The agent that the command line names, or else the usual one, or else the user.
+    pub fn agent(&self, usual: Option<&AgentName>) -> Result<AgentName> {
+        if let Some(agent) = self.agent.as_ref().or(usual) {
             return Ok(agent.clone());
-        }
-        if let Ok(agent) = env::var(AGENT_VARIABLE)
-            && !agent.is_empty()
-        {
-            return AgentName::try_from(agent).context(AGENT_VARIABLE);
         }
         let user =
             whoami::username().context("your user name is not known; say who acts with --agent")?;

@@ -6,6 +6,7 @@ use clap::Args;
 use super::change::answer;
 use super::options::Handover;
 use super::{Ending, Output};
+use crate::domain::AgentName;
 use crate::tracker::Tracker;
 
 /// The arguments of `ait return`.
@@ -21,10 +22,11 @@ pub struct Arguments {
 pub(super) async fn run(
     arguments: &Arguments,
     tracker: &Tracker,
+    usual: Option<&AgentName>,
     output: &mut Output,
 ) -> Result<Ending> {
     let Handover { id, acting, format, .. } = &arguments.handover;
     let comment = arguments.handover.comment()?;
-    let issue = tracker.return_issue(id.clone(), comment, acting.agent()?).await?;
+    let issue = tracker.return_issue(id.clone(), comment, acting.agent(usual)?).await?;
     answer(&issue, format.json, output)
 }

@@ -6,6 +6,7 @@ use clap::Args;
 use super::claim::answer;
 use super::options::{Acting, Format};
 use super::{Ending, Output};
+use crate::domain::AgentName;
 use crate::tracker::Tracker;
 
 /// The arguments of `ait review`.
@@ -25,9 +26,10 @@ pub struct Arguments {
 pub(super) async fn run(
     arguments: &Arguments,
     tracker: &Tracker,
+    usual: Option<&AgentName>,
     output: &mut Output,
 ) -> Result<Ending> {
-    let claimed = tracker.get_next_review_item(arguments.acting.agent()?).await?;
+    let claimed = tracker.get_next_review_item(arguments.acting.agent(usual)?).await?;
     let nothing = "nothing to review: no issue is completed";
     answer(claimed, arguments.format.json, tracker.now(), nothing, output)
 }

@@ -16,7 +16,8 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Arguments, set};
+use super::Arguments;
+use super::sources::set;
 
 const FILE_NAME: &str = "issues.json";
 

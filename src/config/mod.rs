@@ -1,8 +1,11 @@
-//! What the user asked for: command line over environment over defaults.
+//! What the user asked for: command line over environment over `ait.toml` over defaults.
 //!
-//! Opens no sockets and no stores; [`location`] looks at the file system to find the store's file.
+//! Opens no sockets and no stores; [`location`] looks at the file system to find the store's file, and
+//! [`sources`] reads the `ait.toml` beside it.
 
 pub mod location;
+pub mod settings;
+pub mod sources;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -10,13 +13,20 @@ use std::str::FromStr;
 
 use clap::{Args, ColorChoice, Parser, Subcommand};
 
-use crate::cli::{AboutCommand, OpenArguments, QueueCommand};
-use crate::http::{Access, AllowedHost, AllowedOrigin, BadHost, BadOrigin};
+use crate::cli::{
+    AboutCommand, ConfigArguments, OpenArguments, QueueCommand, SettingRow, StatusArguments,
+};
+use crate::domain::AgentName;
+use crate::http::{Access, AllowedHost, AllowedOrigin};
+use settings::{AGENT, ALLOW_HOST, ALLOW_ORIGIN, FILE, PORT};
 
 pub use location::Location;
 
-/// The port of the web side when nobody names another.
+/// The port of the web side when nobody names another, and nobody else has it.
 pub const DEFAULT_PORT: u16 = 3000;
+/// The last of those that are tried where others have it.
+pub const LAST_PORT: u16 = 3019;
+pub use sources::{Chosen, ConfigError, FILE_NAME, Source};
 
 /// What options are called that every command has.
 const EVERYWHERE: &str = "Options of every command";
@@ -33,16 +43,13 @@ const EVERYWHERE: &str = "Options of every command";
         alone and says how to connect an agent.\n\n\
         The commands do what the agents' tools do, for people and scripts. They work beside whatever \
         else uses the store.",
-    after_help = "Exit codes of the commands:\n  \
+    after_help = format!("Exit codes of the commands:\n  \
         0  done\n  \
         1  refused, not found, or nothing to do\n  \
         2  wrong usage\n\n\
-        Environment:\n  \
-        ISSUES_FILE       the store, unless --file is given\n  \
-        AIT_AGENT         who acts, unless --agent is given\n  \
-        PORT              the port of the page, unless --port is given\n  \
-        AIT_ALLOW_HOST    more hosts, separated by commas\n  \
-        AIT_ALLOW_ORIGIN  more origins, separated by commas\n  \
+        Settings are also read from ait.toml beside the store (`ait config` tells what holds, and why) \
+        and from the environment, where lists have commas between:\n\
+        {variables}  \
         NO_COLOR          no colours\n  \
         RUST_LOG          what is logged on stderr [default: info]\n\n\
         Examples:\n  \
@@ -52,11 +59,12 @@ const EVERYWHERE: &str = "Options of every command";
         ait list                          what is open\n  \
         claude mcp add issues -- ait      connect Claude Code, which starts ait itself\n  \
         claude mcp add --transport http issues http://localhost:3000/mcp\n                                    \
-        connect Claude Code to the ait that runs"
+        connect Claude Code to the ait that runs",
+        variables = settings::help_of_variables())
 )]
 pub struct Arguments {
-    /// The store [default: issues.json of this repository, else of this directory]
-    #[arg(long, value_name = "PATH", global = true, help_heading = EVERYWHERE)]
+    /// The file of the store.
+    #[arg(long = FILE.name, value_name = "PATH", global = true, help = FILE.line(), help_heading = EVERYWHERE)]
     pub file: Option<PathBuf>,
 
     /// When to use colours
@@ -75,16 +83,16 @@ pub struct Arguments {
 /// How HTTP is served.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Args)]
 pub struct HttpArguments {
-    /// The port of the web page and of /mcp on 127.0.0.1; 0 takes a free one [default: 3000]
-    #[arg(long, value_name = "PORT")]
-    pub port: Option<u16>,
+    /// The port.
+    #[arg(long = PORT.name, value_name = "PORT", help = PORT.line())]
+    pub port: Option<Port>,
 
-    /// Answer under this name too, such as the one of a reverse proxy; may be repeated
-    #[arg(long, value_name = "HOST[:PORT]", value_delimiter = ',')]
+    /// More names of the server.
+    #[arg(long = ALLOW_HOST.name, value_name = "HOST[:PORT]", value_delimiter = ',', help = ALLOW_HOST.line())]
     pub allow_host: Vec<AllowedHost>,
 
-    /// Let pages of this origin use /mcp, such as http://localhost:6274; may be repeated
-    #[arg(long, value_name = "ORIGIN", value_delimiter = ',')]
+    /// More origins of pages.
+    #[arg(long = ALLOW_ORIGIN.name, value_name = "ORIGIN", value_delimiter = ',', help = ALLOW_ORIGIN.line())]
     pub allow_origin: Vec<AllowedOrigin>,
 }
 
@@ -98,86 +106,125 @@ pub enum Subcommands {
     Queue(QueueCommand),
     /// Open the web page in the browser
     Open(OpenArguments),
+    /// Show the store, old claims, and the processes that use it
+    Status(StatusArguments),
+    /// Show what is set, and where
+    Config(ConfigArguments),
     /// Something that the program tells of itself.
     #[command(flatten)]
     About(AboutCommand),
 }
 
-/// Everything that serving depends on.
+/// A port of this machine; 0 stands for any that is free.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Port(pub u16);
+
+/// A port that is none.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0:?} is not a port: give a number from 0 to 65535")]
+pub struct BadPort(String);
+
+impl FromStr for Port {
+    type Err = BadPort;
+
+    fn from_str(text: &str) -> Result<Self, BadPort> {
+        text.parse().map(Self).map_err(|_| BadPort(text.to_owned()))
+    }
+}
+
+/// Everything that was set, and by whom.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
     /// The store's file, and why this one.
     pub location: Location,
-    /// The port of the web side; 0 for one that the system picks.
-    pub port: u16,
+    /// Who acts where a command does not name somebody.
+    pub agent: Option<Chosen<AgentName>>,
+    /// The port of the web side, when somebody asked for one.
+    pub port: Option<Chosen<Port>>,
+    /// More names under which the web side answers.
+    pub hosts: Chosen<Vec<AllowedHost>>,
+    /// More origins whose pages may use it.
+    pub origins: Chosen<Vec<AllowedOrigin>>,
     /// Whether HTTP is to be served alone.
     pub serve_only: bool,
-    /// Who may use the web side.
-    pub access: Access,
-}
-
-/// A setting that cannot be used.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// The environment names a port that is none.
-    #[error(
-        "PORT is {given:?}, which is not a port: set it to a number from 0 to 65535, or unset it"
-    )]
-    BadPort {
-        /// What it is set to.
-        given: String,
-    },
-    /// The environment names a host that is none.
-    #[error("AIT_ALLOW_HOST: {0}")]
-    BadHost(#[from] BadHost),
-    /// The environment names an origin that is none.
-    #[error("AIT_ALLOW_ORIGIN: {0}")]
-    BadOrigin(#[from] BadOrigin),
 }
 
 impl Config {
-    /// Puts the settings together.
+    /// Puts the settings together, and reads the `ait.toml` beside the store for it.
     ///
     /// `environment` gives the value of a variable; one that is empty counts as not set.
     ///
     /// # Errors
     ///
-    /// A variable that cannot be understood.
+    /// A variable or a line of the file that cannot be understood, or a file that cannot be read.
     pub fn new(
         arguments: &Arguments,
         environment: impl Fn(&str) -> Option<OsString>,
         working_directory: &Path,
     ) -> Result<Self, ConfigError> {
         let location = Location::new(arguments, &environment, working_directory);
-        let variable = |name| set(environment(name));
+        let directory = location.path.parent().unwrap_or(working_directory);
+        let sources = sources::Sources::new(&environment, directory)?;
         let (http, serve_only) = match &arguments.command {
             Some(Subcommands::Serve(http)) => (http.or(&arguments.http), true),
             _ => (arguments.http.clone(), false),
         };
-        let port = port(http.port, &environment)?;
-        let hosts = listed(&http.allow_host, variable("AIT_ALLOW_HOST"))?;
-        let origins = listed(&http.allow_origin, variable("AIT_ALLOW_ORIGIN"))?;
-        Ok(Self { location, port, serve_only, access: Access::new(hosts, origins) })
+        Ok(Self {
+            agent: sources.choose(&AGENT, None)?,
+            port: sources.choose(&PORT, http.port)?,
+            hosts: sources.list(&ALLOW_HOST, http.allow_host)?,
+            origins: sources.list(&ALLOW_ORIGIN, http.allow_origin)?,
+            location,
+            serve_only,
+        })
+    }
+
+    /// Who may use the web side.
+    pub fn access(&self) -> Access {
+        Access::new(self.hosts.value.clone(), self.origins.value.clone())
+    }
+
+    /// What is set, for people.
+    pub fn rows(&self) -> Vec<SettingRow> {
+        let row = |setting: settings::Setting, value: Option<String>, source: &Source| SettingRow {
+            name: setting.name,
+            value: value.filter(|value| !value.is_empty()),
+            source: match source {
+                Source::Default => format!("default: {}", setting.default),
+                source => source.to_string(),
+            },
+        };
+        let source = |given: Option<&Source>| given.unwrap_or(&Source::Default).clone();
+        let (agent, port) = (self.agent.as_ref(), self.port.as_ref());
+        let hosts = self.hosts.value.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let origins = self.origins.value.iter().map(ToString::to_string).collect::<Vec<_>>();
+        vec![
+            SettingRow {
+                name: FILE.name,
+                value: Some(self.location.path.display().to_string()),
+                source: self.location.reason.clone(),
+            },
+            row(
+                AGENT,
+                agent.map(|it| it.value.to_string()).or_else(|| whoami::username().ok()),
+                &source(agent.map(|it| &it.source)),
+            ),
+            row(
+                PORT,
+                Some(port.map_or(DEFAULT_PORT, |it| it.value.0).to_string()),
+                &source(port.map(|it| &it.source)),
+            ),
+            row(ALLOW_HOST, Some(hosts.join(", ")), &self.hosts.source),
+            row(ALLOW_ORIGIN, Some(origins.join(", ")), &self.origins.source),
+        ]
     }
 }
 
-/// The port that the command line names, or else the environment, or else the usual one.
-///
-/// # Errors
-///
-/// The environment names one that is none.
-pub fn port(
-    given: Option<u16>,
-    environment: impl Fn(&str) -> Option<OsString>,
-) -> Result<u16, ConfigError> {
-    match (given, set(environment("PORT"))) {
-        (Some(port), _) => Ok(port),
-        (None, Some(given)) => given
-            .to_str()
-            .and_then(|given| given.trim().parse().ok())
-            .ok_or_else(|| ConfigError::BadPort { given: given.to_string_lossy().into() }),
-        (None, None) => Ok(DEFAULT_PORT),
-    }
+/// The port that the `ait.toml` of a directory pins, if there is such a file and it can be understood.
+pub fn pinned_port(directory: &Path) -> Option<u16> {
+    let sources = sources::Sources::new(&|_| None, directory).ok()?;
+    let Port(port) = sources.choose(&PORT, None).ok()??.value;
+    (port != 0).then_some(port)
 }
 
 impl HttpArguments {
@@ -190,25 +237,6 @@ impl HttpArguments {
             allow_host: hosts.allow_host.clone(),
             allow_origin: origins.allow_origin.clone(),
         }
-    }
-}
-
-/// The value of a variable, unless that is empty.
-fn set(value: Option<OsString>) -> Option<OsString> {
-    value.filter(|value| !value.is_empty())
-}
-
-/// What the command line lists, or else the environment, with commas between.
-fn listed<T: Clone + FromStr>(given: &[T], variable: Option<OsString>) -> Result<Vec<T>, T::Err> {
-    match variable {
-        Some(list) if given.is_empty() => list
-            .to_string_lossy()
-            .split(',')
-            .map(str::trim)
-            .filter(|item| !item.is_empty())
-            .map(str::parse)
-            .collect(),
-        _ => Ok(given.to_vec()),
     }
 }
 
@@ -229,13 +257,14 @@ mod tests {
         let variables = [("ISSUES_FILE", "env.json"), ("PORT", "4000")];
         let both = config(&["--file", "flag.json", "--port", "0"], &variables).unwrap();
         assert_eq!(both.location.path, Path::new("/nowhere/flag.json"));
-        assert_eq!(both.port, 0);
+        assert_eq!(both.port, Some(Chosen { value: Port(0), source: Source::Flag("port") }));
         let environment = config(&[], &variables).unwrap();
         assert_eq!(environment.location.path, Path::new("/nowhere/env.json"));
-        assert_eq!(environment.port, 4000);
+        let source = Source::Variable("PORT");
+        assert_eq!(environment.port, Some(Chosen { value: Port(4000), source }));
         let neither = config(&["serve"], &[("ISSUES_FILE", ""), ("PORT", "")]).unwrap();
         assert_eq!(neither.location.path, Path::new("/nowhere/issues.json"));
-        assert_eq!((neither.port, neither.serve_only), (DEFAULT_PORT, true));
+        assert_eq!((neither.port, neither.serve_only), (None, true));
     }
 
     #[test]
@@ -249,10 +278,10 @@ mod tests {
             ("AIT_ALLOW_ORIGIN", "https://a.example"),
         ];
         let expected = access(&["a.example", "b.example:8443"], &["https://a.example"]);
-        assert_eq!(config(&[], &variables).unwrap().access, expected);
+        assert_eq!(config(&[], &variables).unwrap().access(), expected);
         let line = ["serve", "--allow-host", "c.example", "--allow-host", "d.example,e.example"];
         let expected = access(&["c.example", "d.example", "e.example"], &["https://a.example"]);
-        assert_eq!(config(&line, &variables).unwrap().access, expected);
+        assert_eq!(config(&line, &variables).unwrap().access(), expected);
         for name in ["AIT_ALLOW_HOST", "AIT_ALLOW_ORIGIN"] {
             let text = config(&[], &[(name, "a b")]).unwrap_err().to_string();
             assert!(text.contains(name) && text.contains("\"a b\""), "{text}");

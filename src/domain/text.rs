@@ -4,6 +4,7 @@
 //! [`Issue`](super::Issue) itself holds plain strings.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::Deserialize;
 
@@ -43,6 +44,14 @@ macro_rules! checked_text {
 
             fn try_from(text: &str) -> Result<Self, DomainError> {
                 Self::try_from(text.to_owned())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = DomainError;
+
+            fn from_str(text: &str) -> Result<Self, DomainError> {
+                Self::try_from(text)
             }
         }
 

@@ -70,6 +70,13 @@ pub struct AllowedHost {
     port: Option<u16>,
 }
 
+impl fmt::Display for AllowedHost {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.name)?;
+        self.port.map_or(Ok(()), |port| write!(formatter, ":{port}"))
+    }
+}
+
 /// A name that is none.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0:?} is not a host: give a name such as tracker.example or tracker.example:8443")]

@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 
 use super::{Site, WebOptions};
 use crate::domain::Timestamp;
-use crate::tracker::{StoreError, Tracker, Vitals};
+use crate::tracker::{StoreError, StoreId, Tracker, Vitals};
 
 /// What the probe remembers between two requests.
 pub(super) struct Health {
@@ -31,6 +31,7 @@ struct Findings {
     issue_count: Option<usize>,
     reason: Option<String>,
     vitals: Vitals,
+    store_id: Option<StoreId>,
 }
 
 /// What the probe answers. Times and sizes that cannot be told are `null`.
@@ -47,6 +48,7 @@ struct Report {
     last_durable_write: Option<Timestamp>,
     snapshot_age_seconds: Option<u64>,
     store: Option<String>,
+    store_id: Option<String>,
 }
 
 impl Health {
@@ -71,8 +73,9 @@ impl Health {
             issue_count: None,
             reason: Some(reason),
             vitals: Vitals::default(),
+            store_id: None,
         });
-        let Findings { issue_count, reason, vitals } = found;
+        let Findings { issue_count, reason, vitals, store_id } = found;
         let age = |since: Timestamp| tracker.now().millis_since(since) / 1000;
         Report {
             status: if reason.is_none() { "ok" } else { "degraded" },
@@ -83,6 +86,7 @@ impl Health {
             last_durable_write: vitals.last_write,
             snapshot_age_seconds: vitals.snapshot_written.map(age),
             store: Some(vitals.name).filter(|name| !name.is_empty()),
+            store_id: store_id.map(|id| id.to_string()),
         }
     }
 }
@@ -104,7 +108,8 @@ async fn examine(tracker: &Tracker, last_trial: &mut LastTrial, trial_every: Dur
         outcome
     };
     let reason = healthy.await.err().map(|error| error.to_string());
-    Findings { issue_count, reason, vitals: tracker.vitals().await }
+    let (vitals, store_id) = (tracker.vitals().await, Some(tracker.store_id().await));
+    Findings { issue_count, reason, vitals, store_id }
 }
 
 /// Answers 200 and `"status":"ok"` while the store can be read and could be written to when that was

@@ -48,7 +48,7 @@ fn a_variable_that_cannot_be_used_is_named() {
     let output = ait(directory.path()).env("PORT", "web").output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let log = text(&output.stderr);
-    assert!(log.contains("PORT is \"web\"") && log.contains("65535"), "{log}");
+    assert!(log.contains("PORT: \"web\" is not a port") && log.contains("65535"), "{log}");
 }
 
 #[test]
@@ -93,8 +93,8 @@ fn serve_needs_no_input_and_ends_with_a_signal() {
 
 #[test]
 fn a_port_that_is_taken_stops_serve_but_not_the_agent_and_the_owner_is_named() {
-    let directory = directory();
-    let mut first = Client::start(directory.path());
+    let (elsewhere, directory) = (directory(), directory());
+    let mut first = Client::start(elsewhere.path());
     let port = first.port().to_string();
     let mut second = Client::spawn(ait(directory.path()).env("PORT", &port));
     second.initialize();

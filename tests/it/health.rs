@@ -62,6 +62,7 @@ fn the_report_tells_what_there_is_in_the_same_order_always() {
         "lastDurableWrite",
         "snapshotAgeSeconds",
         "store",
+        "storeId",
     ];
     assert_eq!(keys(&report), fields);
     assert_eq!((&report["status"], &report["issueCount"]), (&"ok".into(), &0.into()));
@@ -69,6 +70,7 @@ fn the_report_tells_what_there_is_in_the_same_order_always() {
     assert!(report["uptimeSeconds"].is_u64(), "{report}");
     assert!(report["lastDurableWrite"].is_null() && report["snapshotAgeSeconds"].is_null());
     assert_eq!(report["store"], "issues.json");
+    assert_eq!(report["storeId"].as_str().unwrap().len(), 32);
     assert!(names(directory.path()).is_empty());
 
     client.add("t", "bug");

@@ -19,15 +19,19 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 
 use super::format::{self, FormatError};
 use super::fs::{Contents, FileSystem, Stamp};
 use super::journal::{self, Content, Entry, Header, Scan};
 use super::view::{Journal, Place, Snapshot, Standing, View, explained};
-use crate::domain::{EventKind, HistoryEntry, IssueId};
-use crate::store::StoreError;
+use crate::domain::{EventKind, Extra, HistoryEntry, IssueId};
 use crate::store::backup::format as backup;
 use crate::store::changes::Recent;
+use crate::store::{IssueStore, StoreError};
+
+/// From here on a file takes longer to hash than a thread takes to start.
+const WORTH_A_THREAD_BYTES: usize = 1024 * 1024;
 
 /// Why the files describe no state.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -250,23 +254,14 @@ fn state_of(
     before: Option<&View>,
     contents: Option<Contents>,
 ) -> Result<View, LoadError> {
-    let snapshot = contents
-        .as_ref()
-        .map(|contents| Snapshot { stamp: contents.stamp, content: Content::of(&contents.bytes) });
-    let content = |snapshot: Option<Snapshot>| snapshot.map(|snapshot| snapshot.content);
-    // What was only touched, or put back, need not be read again.
-    let known = before
-        .filter(|view| view.unsaved == 0 && content(view.snapshot) == content(snapshot))
-        .map(|view| (view.issues.clone(), Arc::clone(&view.extra)));
-    let (issues, extra) = match (known, contents) {
-        (Some(known), _) => known,
-        (None, None) => Default::default(),
-        (None, Some(Contents { bytes, .. })) => {
-            let document = format::parse(bytes)
-                .map_err(|source| LoadError::Format { path: place.snapshot.clone(), source })?;
-            let mut extra = document.extra;
-            backup::forget(&mut extra);
-            (document.issues, Arc::new(extra))
+    let (snapshot, issues, extra) = match contents {
+        None => Default::default(),
+        Some(contents) => {
+            let (content, read) = read_unless_known(before, &contents);
+            let snapshot = Some(Snapshot { stamp: contents.stamp, content });
+            let at_snapshot = |source| LoadError::Format { path: place.snapshot.clone(), source };
+            let (issues, extra) = read.map_err(at_snapshot)?;
+            (snapshot, issues, extra)
         }
     };
     let mut recent = before.map_or_else(Recent::default, |view| view.recent.clone());
@@ -284,6 +279,32 @@ fn state_of(
         standing: Standing::Settled,
         recent,
     })
+}
+
+type Read = Result<(IssueStore, Arc<Extra>), FormatError>;
+
+/// What a file holds. What was only touched, or put back, need not be read again.
+fn read_unless_known(before: Option<&View>, Contents { bytes, .. }: &Contents) -> (Content, Read) {
+    let read = || {
+        let mut document = format::parse(bytes.clone())?;
+        backup::forget(&mut document.extra);
+        Ok((document.issues, Arc::new(document.extra)))
+    };
+    let known =
+        before.filter(|view| view.unsaved == 0).and_then(|view| view.snapshot.zip(Some(view)));
+    let Some((snapshot, view)) = known else {
+        if bytes.len() < WORTH_A_THREAD_BYTES {
+            return (Content::of(bytes), read());
+        }
+        return thread::scope(|scope| {
+            let content = scope.spawn(|| Content::of(bytes));
+            let read = read();
+            (content.join().unwrap_or_else(|_| Content::of(bytes)), read)
+        });
+    };
+    let content = Content::of(bytes);
+    let is_known = snapshot.content == content;
+    (content, if is_known { Ok((view.issues.clone(), Arc::clone(&view.extra))) } else { read() })
 }
 
 fn damaged(place: &Place, why: &str, journal: Option<Stamp>) -> Standing {

@@ -68,6 +68,13 @@ pub fn wait_for_new_journal(directory: &Path) {
 
 /// The names in a directory, sorted.
 pub fn names(directory: &Path) -> Vec<String> {
+    let mut names = all_names(directory);
+    names.retain(|name| !name.ends_with(".processes"));
+    names
+}
+
+/// The same with what tells of the processes on a store.
+pub fn all_names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).unwrap();
     let mut names: Vec<_> =
         entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();

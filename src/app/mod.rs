@@ -1,7 +1,10 @@
 //! Wiring: which store, which faces, and the order in which they end.
 
+mod http_side;
+mod pins;
+mod port;
+
 use std::io::IsTerminal;
-use std::net::Ipv4Addr;
 #[cfg(unix)]
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -12,26 +15,17 @@ use std::{env, io, mem};
 
 use anyhow::{Context, Result};
 use futures::FutureExt;
-use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::{self, Output, QueueCommand};
-use crate::config::{Config, Location};
-use crate::http::{self, Limits, guarded};
-use crate::mcp::http::{Ending, HttpOptions};
+use self::http_side::Presence;
+use crate::cli::{self, OpenArguments, Output, QueueCommand, StatusArguments};
+use crate::config::Config;
 use crate::mcp::{self, McpServer};
 use crate::metrics::Metrics;
-use crate::neighbour;
+use crate::processes::{Kind, Registry};
 use crate::store::JsonStore;
 use crate::tracker::Tracker;
-use crate::web;
 
-/// How many files are kept free for what is no connection: the store, the log, and connections that are
-/// told that there are too many.
-const OTHER_FILES: usize = 128;
-/// How long requests that are under way may go on by themselves.
-const GRACE: Duration = Duration::from_millis(400);
 /// How long the last answers and the last writing of the file may take after that.
 const LAST_WORK: Duration = Duration::from_millis(500);
 /// How long the store may take to say, in the end, whether it can be read.
@@ -58,18 +52,64 @@ pub async fn run(config: Config) -> Result<()> {
 /// # Errors
 ///
 /// What kept the command from being done.
-pub async fn run_command(command: &QueueCommand, location: &Location) -> Result<cli::Ending> {
+pub async fn run_command(command: &QueueCommand, config: &Config) -> Result<cli::Ending> {
+    let path = &config.location.path;
     let store = match command {
-        QueueCommand::Import(_) => JsonStore::for_many_changes(&location.path),
-        _ => JsonStore::for_command(&location.path),
+        QueueCommand::Import(_) => JsonStore::for_many_changes(path),
+        _ => JsonStore::for_command(path),
     };
     let tracker = Tracker::new(Arc::new(store));
+    let watches = command.watches();
+    let _presence =
+        if watches { Some(Presence::of(&tracker, config, Kind::Watch).await) } else { None };
+    let usual = config.agent.as_ref().map(|agent| &agent.value);
     let mut output = Output::stdout();
-    let ended = cli::run(command, &tracker, &mut output).await;
+    let ended = cli::run(command, &tracker, usual, &mut output).await;
+    leave(tracker, config, ended, &mut output).await
+}
+
+/// Tells how the store is doing, and who uses it.
+///
+/// # Errors
+///
+/// The store cannot be read.
+pub async fn status(command: &StatusArguments, config: &Config) -> Result<cli::Ending> {
+    let tracker = Tracker::new(Arc::new(JsonStore::for_command(&config.location.path)));
+    let registry = Registry::beside(&http_side::file_of(&tracker, config).await);
+    let mut output = Output::stdout();
+    let reason = &config.location.reason;
+    let ended = cli::show_status(command, &tracker, &registry, reason, &mut output).await;
+    leave(tracker, config, ended, &mut output).await
+}
+
+/// Opens the page of the store in the browser.
+///
+/// # Errors
+///
+/// Nobody serves it.
+pub async fn open_page(command: &OpenArguments, config: &Config) -> Result<cli::Ending> {
+    let tracker = Tracker::new(Arc::new(JsonStore::for_command(&config.location.path)));
+    let store = http_side::file_of(&tracker, config).await;
+    // Where the page is, those know best who serve it.
+    let living = Registry::beside(&store).living().unwrap_or_default();
+    let served = living.iter().find_map(|entry| entry.port);
+    let configured = config.port.as_ref().map(|port| port.value.0);
+    let port = command.port.or(served).or(configured).unwrap_or(*port::USUAL.start());
+    let name = store.file_name().unwrap_or_default().to_string_lossy();
+    cli::open_page(command, port, &name, &mut Output::stdout()).await
+}
+
+/// Ends a command.
+async fn leave(
+    tracker: Tracker,
+    config: &Config,
+    ended: Result<cli::Ending>,
+    output: &mut Output,
+) -> Result<cli::Ending> {
     // Also after a failure: what was written before it is an answer.
     let flushed = output.flush();
     if !tracker.close().await {
-        save_behind(&location.path);
+        save_behind(&config.location.path);
     }
     // The process ends: giving back what many issues occupy, one by one, would only take time.
     mem::forget(tracker);
@@ -114,7 +154,11 @@ impl App {
             () = shutdown.cancelled() => return Ok(()),
         }
         self.log_what_is_wrong().await;
-        let http = HttpSide::start(&self).await?;
+        let presence = Presence::of(&self.tracker, &self.config, Kind::Serve).await;
+        let http = tokio::select! {
+            http = presence.serve(&self) => http?,
+            () = shutdown.cancelled() => return Ok(()),
+        };
         if !self.config.serve_only {
             let program = env::current_exe().unwrap_or_else(|_| "ait".into());
             tracing::info!(
@@ -136,9 +180,9 @@ impl App {
             let app = self.clone();
             // A port that is taken is no reason to stop serving the agent.
             async move {
-                let started = HttpSide::start(&app).await;
+                let presence = Presence::of(&app.tracker, &app.config, Kind::Stdio).await;
                 let unserved = |error| tracing::warn!("no pages from this process: {error:#}");
-                started.map_err(unserved).ok()
+                presence.serve(&app).await.map_err(unserved).ok()
             }
         });
         // The file is read while the client introduces itself; what is wrong with it is logged early.
@@ -172,86 +216,10 @@ impl App {
     }
 }
 
-/// The web side while it runs.
-struct HttpSide {
-    port: u16,
-    ending: Ending,
-    connections: JoinHandle<()>,
-}
-
-impl HttpSide {
-    /// Takes the port and begins to serve pages, probes and agents on it.
-    async fn start(app: &App) -> Result<Self> {
-        let listener = listen(app.config.port).await?;
-        let port = listener.local_addr()?.port();
-        let ending = Ending::default();
-        let access = app.config.access.clone();
-        let options = HttpOptions { origins: access.origins().to_vec(), ..Default::default() };
-        let agents = mcp::http::routes(app.mcp_server(), options, ending.clone()).await;
-        let pages = web::router(app.tracker.clone(), app.metrics.clone());
-        let routes = guarded(pages.merge(agents), access);
-        let connections = http::serve(listener, routes, limits(), ending.streams.clone());
-        let connections = tokio::spawn(connections);
-        tracing::info!("pages: http://localhost:{port}");
-        Ok(Self { port, ending, connections })
-    }
-
-    /// The address for agents.
-    fn url(&self) -> String {
-        format!("http://localhost:{}{}", self.port, mcp::http::PATH)
-    }
-
-    /// Takes no more requests, and lets those that are under way end: first by themselves; then the
-    /// ones that wait for another process are withdrawn, and answered so.
-    async fn end(mut self, tracker: &Tracker) {
-        self.ending.streams.cancel();
-        let by_themselves = tokio::time::timeout(GRACE, &mut self.connections).await.is_ok();
-        last_work(async {
-            tracker.close().await;
-            if !by_themselves {
-                let _cut_off_if_too_slow = self.connections.await;
-            }
-        })
-        .await;
-        self.ending.all.cancel();
-    }
-}
-
-/// The usual limits, within what the system lets this process have open: a connection is a file, and the
-/// store needs some, too.
-fn limits() -> Limits {
-    let usual = Limits::default();
-    #[cfg(unix)]
-    {
-        let wanted = (usual.connections + OTHER_FILES) as u64;
-        let files = rlimit::increase_nofile_limit(wanted).unwrap_or(wanted);
-        let files = usize::try_from(files).unwrap_or(usize::MAX);
-        let connections = usual.connections.min(files.saturating_sub(OTHER_FILES)).max(1);
-        if connections < usual.connections {
-            tracing::warn!("{files} open files allow {connections} connections: raise `ulimit -n`");
-        }
-        Limits { connections, ..usual }
-    }
-    #[cfg(not(unix))]
-    usual
-}
-
 /// Gives the last work a moment; a change that does not end in it is not answered.
 async fn last_work<T>(work: impl Future<Output = T>) {
     if tokio::time::timeout(LAST_WORK, work).await.is_err() {
         tracing::debug!("ended before everything that was under way");
-    }
-}
-
-async fn listen(port: u16) -> Result<TcpListener> {
-    match TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await {
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-            let owner = neighbour::owner(port).await;
-            Err(error).with_context(|| {
-                format!("port {port} is taken by {owner}; choose another with --port or PORT")
-            })
-        }
-        bound => bound.with_context(|| format!("cannot listen on 127.0.0.1:{port}")),
     }
 }
 

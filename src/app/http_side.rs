@@ -1,0 +1,238 @@
+//! The web side of a process: how it comes to a port, and how it ends.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use tokio::net::TcpListener;
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use super::pins::Pins;
+use super::port::{Attempt, Ports, STANDBY, USUAL};
+use super::{App, last_work};
+use crate::config::{Config, Source};
+use crate::http::{self, Limits, guarded};
+use crate::mcp;
+use crate::mcp::http::{Ending, HttpOptions};
+use crate::processes::{Entry, Kind, Registration, Registry};
+use crate::tracker::Tracker;
+use crate::web;
+
+/// How many files are kept free for what is no connection: the store, the log, and connections that are
+/// told that there are too many.
+const OTHER_FILES: usize = 128;
+/// How long requests that are under way may go on by themselves.
+const GRACE: Duration = Duration::from_millis(400);
+/// After how many trials to take a port over it is found out anew who has it.
+const TRIALS: usize = 8;
+
+/// Where the page on a port is.
+fn page(port: u16) -> String {
+    format!("http://localhost:{port}")
+}
+
+/// The file of the store, where it really is.
+pub(super) async fn file_of(tracker: &Tracker, config: &Config) -> PathBuf {
+    tracker.files().await.into_iter().next().unwrap_or_else(|| config.location.path.clone())
+}
+
+/// This process among the others on its store.
+#[derive(Debug)]
+pub(super) struct Presence {
+    ports: Ports,
+    registration: Option<Registration>,
+    kind: Kind,
+}
+
+impl Presence {
+    /// Makes this process known to the others, as far as something can be written beside the store.
+    pub async fn of(tracker: &Tracker, config: &Config, kind: Kind) -> Self {
+        let store = file_of(tracker, config).await;
+        let (registry, pins) = (Registry::beside(&store), Pins::of_user());
+        let wanted = config.port.as_ref().map(|port| port.value.0);
+        let pinned = config.port.as_ref().filter(|port| matches!(port.source, Source::File(_)));
+        let pinned = pinned.map(|port| port.value.0).filter(|port| *port != 0);
+        let ports = Ports {
+            wanted,
+            usual: USUAL,
+            address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            store_id: Some(tracker.store_id().await),
+            registry: registry.clone(),
+            pins: pins.clone(),
+            store: store.clone(),
+        };
+        let entry = Entry::new(kind, tracker.now());
+        let registered = spawn_blocking(move || {
+            if let Some(port) = pinned
+                && let Err(error) = pins.note(port, &store)
+            {
+                tracing::debug!("other projects do not know that port {port} is pinned: {error}");
+            }
+            // What dead processes have left goes; what cannot be found out will be said to who asks.
+            let _ = registry.living();
+            registry.register(entry)
+        });
+        let registration = match registered.await {
+            Ok(Ok(registration)) => Some(registration),
+            Ok(Err(error)) => {
+                tracing::debug!("other processes do not know of this one: {error}");
+                None
+            }
+            Err(_) => None,
+        };
+        Self { ports, registration, kind }
+    }
+
+    /// Serves HTTP as soon as there is a port for it.
+    ///
+    /// # Errors
+    ///
+    /// There will be none, as far as anybody can tell.
+    pub async fn serve(self, app: &App) -> Result<HttpSide> {
+        let mut told = None;
+        loop {
+            let cannot = || format!("cannot listen on {}", self.ports.address);
+            let (port, line) = match self.ports.attempt().await.with_context(cannot)? {
+                Attempt::Bound { listener, instead_of } => {
+                    if let Some(who) = instead_of {
+                        let port = listener.local_addr()?.port();
+                        tracing::info!("{who}: this process takes port {port}");
+                    }
+                    return HttpSide::start(app, listener, self).await;
+                }
+                Attempt::Served { port, by } => (port, self.served(port, by.as_ref())?),
+                Attempt::Taken { port, why } => {
+                    let line = format!("port {port} {why}; choose another with --port or PORT");
+                    if self.kind == Kind::Serve {
+                        bail!(line);
+                    }
+                    (port, Line::Problem(line))
+                }
+            };
+            if told.as_ref() != Some(&line) {
+                line.tell();
+                told = Some(line);
+            }
+            for _ in 0..TRIALS {
+                tokio::time::sleep(STANDBY).await;
+                if let Some(listener) = self.ports.take(port).await.with_context(cannot)? {
+                    return HttpSide::start(app, listener, self).await;
+                }
+            }
+        }
+    }
+
+    /// What to say when another process on the store has the port.
+    fn served(&self, port: u16, by: Option<&Entry>) -> Result<Line> {
+        let who =
+            by.map_or_else(|| "another ait".to_owned(), |by| format!("process {} (ait)", by.pid));
+        if self.kind == Kind::Serve && self.ports.wanted.is_some() {
+            bail!(
+                "port {port} is taken by {who}, which serves this store already; choose another with \
+                 --port or PORT"
+            );
+        }
+        let page = page(port);
+        Ok(Line::Known(format!(
+            "pages: {page}, served by {who}; this process takes over when that ends"
+        )))
+    }
+
+    async fn serves(mut self, port: u16) -> Self {
+        let Some(mut registration) = self.registration.take() else { return self };
+        let noted = spawn_blocking(move || {
+            if let Err(error) = registration.serves(port, page(port)) {
+                tracing::debug!("other processes do not know which port this one has: {error}");
+            }
+            registration
+        });
+        self.registration = noted.await.ok();
+        self
+    }
+}
+
+/// A line about the port, said once.
+#[derive(PartialEq, Eq)]
+enum Line {
+    Known(String),
+    Problem(String),
+}
+
+impl Line {
+    fn tell(&self) {
+        match self {
+            Self::Known(line) => tracing::info!("{line}"),
+            Self::Problem(line) => tracing::error!(
+                "no pages from this process: {line}, or wait: it takes the port when that is free"
+            ),
+        }
+    }
+}
+
+/// The web side while it runs.
+pub(super) struct HttpSide {
+    port: u16,
+    ending: Ending,
+    connections: JoinHandle<()>,
+    presence: Presence,
+}
+
+impl HttpSide {
+    /// Begins to serve pages, probes and agents on a port.
+    async fn start(app: &App, listener: TcpListener, presence: Presence) -> Result<Self> {
+        let port = listener.local_addr()?.port();
+        let ending = Ending::default();
+        let access = app.config.access();
+        let options = HttpOptions { origins: access.origins().to_vec(), ..Default::default() };
+        let agents = mcp::http::routes(app.mcp_server(), options, ending.clone()).await;
+        let pages = web::router(app.tracker.clone(), app.metrics.clone());
+        let routes = guarded(pages.merge(agents), access);
+        let connections = http::serve(listener, routes, limits(), ending.streams.clone());
+        let connections = tokio::spawn(connections);
+        tracing::info!("pages: {}", page(port));
+        let presence = presence.serves(port).await;
+        Ok(Self { port, ending, connections, presence })
+    }
+
+    /// The address for agents.
+    pub fn url(&self) -> String {
+        page(self.port) + mcp::http::PATH
+    }
+
+    /// Takes no more requests, and lets those that are under way end: first by themselves; then the
+    /// ones that wait for another process are withdrawn, and answered so.
+    pub async fn end(mut self, tracker: &Tracker) {
+        self.ending.streams.cancel();
+        // Whoever looks from here on finds others.
+        drop(self.presence);
+        let by_themselves = tokio::time::timeout(GRACE, &mut self.connections).await.is_ok();
+        last_work(async {
+            tracker.close().await;
+            if !by_themselves {
+                let _cut_off_if_too_slow = self.connections.await;
+            }
+        })
+        .await;
+        self.ending.all.cancel();
+    }
+}
+
+/// The usual limits, within what the system lets this process have open: a connection is a file, and the
+/// store needs some, too.
+fn limits() -> Limits {
+    let usual = Limits::default();
+    #[cfg(unix)]
+    {
+        let wanted = (usual.connections + OTHER_FILES) as u64;
+        let files = rlimit::increase_nofile_limit(wanted).unwrap_or(wanted);
+        let files = usize::try_from(files).unwrap_or(usize::MAX);
+        let connections = usual.connections.min(files.saturating_sub(OTHER_FILES)).max(1);
+        if connections < usual.connections {
+            tracing::warn!("{files} open files allow {connections} connections: raise `ulimit -n`");
+        }
+        Limits { connections, ..usual }
+    }
+    #[cfg(not(unix))]
+    usual
+}

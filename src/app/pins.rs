@@ -1,0 +1,55 @@
+//! The ports that the projects of this user have pinned, so that none of them takes another's while that
+//! one does not run.
+//!
+//! A note for each port in a directory of the user names the `ait.toml` that pins it. A note is only a
+//! hint: what counts is whether that file says so still.
+
+use std::env;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::config::{self, FILE_NAME};
+
+/// The notes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Pins {
+    /// `None` where the user has no directory.
+    directory: Option<PathBuf>,
+}
+
+impl Pins {
+    /// Those of the user: `ait/ports` in `$XDG_STATE_HOME`, or else in `~/.local/state` (XDG Base Directory
+    /// Specification).
+    pub fn of_user() -> Self {
+        let state = env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|it| it.is_absolute());
+        let state = state.or_else(|| Some(env::home_dir()?.join(".local/state")));
+        Self { directory: state.map(|state| state.join("ait/ports")) }
+    }
+
+    /// Those in a directory.
+    #[cfg(test)]
+    pub fn in_directory(directory: PathBuf) -> Self {
+        Self { directory: Some(directory) }
+    }
+
+    /// Notes that the `ait.toml` beside a store pins a port.
+    pub fn note(&self, port: u16, store: &Path) -> io::Result<()> {
+        let Some(directory) = &self.directory else { return Ok(()) };
+        let file = store.with_file_name(FILE_NAME);
+        let (note, text) = (directory.join(port.to_string()), file.as_os_str().as_encoded_bytes());
+        if fs::read(&note).is_ok_and(|known| known == text) {
+            return Ok(());
+        }
+        fs::create_dir_all(directory)?;
+        fs::write(note, text)
+    }
+}
+
+/// The `ait.toml` of another store that pins a port.
+pub(super) fn pinned_by_another(pins: &Pins, port: u16, store: &Path) -> Option<PathBuf> {
+    let note = pins.directory.as_ref()?.join(port.to_string());
+    let file = PathBuf::from(String::from_utf8(fs::read(note).ok()?).ok()?);
+    let is_other = file != store.with_file_name(FILE_NAME);
+    (is_other && config::pinned_port(file.parent()?) == Some(port)).then_some(file)
+}

@@ -1,0 +1,183 @@
+//! `ait status`: which store this is, how it is doing, and who uses it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anstyle::Style;
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+
+use super::issue_view::words;
+use super::options::Format;
+use super::output::{FAINT, STRONG, of_status};
+use super::table::{Cell, Column, rows};
+use super::{Ending, Output, plain};
+use crate::domain::{Issue, IssueId, Query, Status, Timestamp};
+use crate::processes::{Entry, Registry};
+use crate::span;
+use crate::tracker::Tracker;
+
+/// The arguments of `ait status`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    ait status\n  \
+    ait status --old-after 2h\n  \
+    ait status --json | jq -r '.processes[].url // empty'")]
+pub struct Arguments {
+    /// How old a claim is when it is called old, such as 90m, 2h or 3d
+    #[arg(long, value_name = "SPAN", default_value = "1d", value_parser = humantime::parse_duration)]
+    old_after: Duration,
+
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report<'a> {
+    file: PathBuf,
+    reason: &'a str,
+    total: usize,
+    counts: Vec<Count>,
+    old_claims: Vec<Claim>,
+    processes: Vec<Entry>,
+}
+
+#[derive(Serialize)]
+struct Count {
+    status: Status,
+    count: usize,
+}
+
+/// An issue that somebody has held for long.
+#[derive(Serialize)]
+struct Claim {
+    id: IssueId,
+    title: String,
+    status: Status,
+    agent: String,
+    since: Timestamp,
+}
+
+/// Shows it all; `reason` tells why it is this store.
+///
+/// # Errors
+///
+/// The store cannot be read, or the processes on it cannot be found out.
+pub async fn run(
+    arguments: &Arguments,
+    tracker: &Tracker,
+    registry: &Registry,
+    reason: &str,
+    output: &mut Output,
+) -> Result<Ending> {
+    let now = tracker.now();
+    let counts = tracker.counts().await?;
+    let is_old = |claim: &Claim| {
+        u128::from(now.millis_since(claim.since)) >= arguments.old_after.as_millis()
+    };
+    let claimed = Query {
+        statuses: [Status::InProgress, Status::InReview].into_iter().collect(),
+        take: usize::MAX,
+        ..Query::default()
+    };
+    let claimed = tracker.list_issues(claimed).await?.issues;
+    let mut old_claims: Vec<_> = claimed.iter().filter_map(claim).filter(is_old).collect();
+    old_claims.sort_by_key(|claim| claim.since);
+    let count = |&status| Count { status, count: counts.in_status(status) };
+    let report = Report {
+        file: tracker.files().await.into_iter().next().unwrap_or_default(),
+        reason,
+        total: counts.total(),
+        counts: Status::ALL.iter().map(count).collect(),
+        old_claims,
+        processes: registry.living()?,
+    };
+    if arguments.format.json {
+        output.json(&report)?;
+    } else {
+        write(&report, now, output)?;
+    }
+    Ok(Ending::Done)
+}
+
+fn claim(issue: &Arc<Issue>) -> Option<Claim> {
+    let holder = issue.holder()?;
+    Some(Claim {
+        id: issue.id,
+        title: issue.title.clone(),
+        status: issue.status,
+        agent: holder.agent.to_owned(),
+        since: holder.since,
+    })
+}
+
+fn write(report: &Report<'_>, now: Timestamp, output: &mut Output) -> Result<()> {
+    let file = plain::line(&report.file.display().to_string());
+    let reason = output.styled(FAINT, format_args!("({})", report.reason));
+    output.line(format_args!("{} {reason}", output.styled(STRONG, file)))?;
+    let counts = report.counts.iter().filter(|count| count.count > 0).map(|count| {
+        output.styled(
+            of_status(count.status),
+            format_args!("{} {}", count.count, words(count.status)),
+        )
+    });
+    let counts: Vec<_> = counts.collect();
+    let counts = if counts.is_empty() { "no issues".to_owned() } else { counts.join(" · ") };
+    output.line(counts)?;
+    if !report.old_claims.is_empty() {
+        output.line("")?;
+        write_claims(&report.old_claims, now, output)?;
+    }
+    output.line("")?;
+    if report.processes.is_empty() {
+        return output.line("no process serves this store");
+    }
+    write_processes(&report.processes, now, output)
+}
+
+const fn column(name: &'static str, from_width: usize, at_most: usize) -> Column {
+    Column { name, from_width, at_most }
+}
+
+fn write_claims(claims: &[Claim], now: Timestamp, output: &mut Output) -> Result<()> {
+    const COLUMNS: [Column; 4] = [
+        column("OLD CLAIM", 0, 9),
+        column("SINCE", 0, 8),
+        column("AGENT", 40, 20),
+        column("TITLE", 60, usize::MAX),
+    ];
+    let cells = claims.iter().map(|claim| {
+        [
+            Cell::new(claim.id.short(), STRONG),
+            Cell::new(span::words(now.millis_since(claim.since)), of_status(claim.status)),
+            Cell::new(plain::line(&claim.agent), Style::new()),
+            Cell::new(plain::line(&claim.title), Style::new()),
+        ]
+    });
+    let cells: Vec<_> = cells.collect();
+    rows(output, COLUMNS, &cells).into_iter().try_for_each(|line| output.line(line))
+}
+
+fn write_processes(processes: &[Entry], now: Timestamp, output: &mut Output) -> Result<()> {
+    const COLUMNS: [Column; 5] = [
+        column("PROCESS", 0, 10),
+        column("KIND", 0, 5),
+        column("VERSION", 60, 12),
+        column("SINCE", 50, 8),
+        column("PAGE", 0, usize::MAX),
+    ];
+    let cells = processes.iter().map(|entry| {
+        [
+            Cell::new(entry.pid.to_string(), STRONG),
+            Cell::new(entry.kind.as_str(), Style::new()),
+            Cell::new(plain::line(&entry.version), Style::new()),
+            Cell::new(span::words(now.millis_since(entry.started_at)), Style::new()),
+            Cell::new(plain::line(entry.url.as_deref().unwrap_or("-")), Style::new()),
+        ]
+    });
+    let cells: Vec<_> = cells.collect();
+    rows(output, COLUMNS, &cells).into_iter().try_for_each(|line| output.line(line))
+}

@@ -1,0 +1,109 @@
+//! What can be set, and what each setting is called on the command line, in the environment and in
+//! `ait.toml`: the one place that the parser of the command line, `ait config` and the README take it from.
+
+use std::fmt::Write;
+
+/// One setting.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// What it is called: the flag without its hyphens, and the key in `ait.toml`.
+    pub name: &'static str,
+    /// The variable of the environment.
+    pub variable: &'static str,
+    /// Where it can be given.
+    pub places: Places,
+    /// What holds when nobody gives it.
+    pub default: &'static str,
+    /// What it is for; the sentence has no end.
+    pub help: &'static str,
+}
+
+/// Where a setting can be given, besides the environment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Places {
+    /// On the command line and in `ait.toml`.
+    All,
+    /// On the command line: it decides which `ait.toml` is read.
+    FlagOnly,
+}
+
+impl Setting {
+    /// What the help of the command line says.
+    pub fn line(&self) -> String {
+        format!("{} [default: {}]", self.help, self.default)
+    }
+
+    /// Tells whether `ait.toml` can give it.
+    pub fn is_in_file(&self) -> bool {
+        self.places == Places::All
+    }
+}
+
+/// The store.
+pub const FILE: Setting = Setting {
+    name: "file",
+    variable: "ISSUES_FILE",
+    places: Places::FlagOnly,
+    default: "issues.json of this repository, else of this directory",
+    help: "The store",
+};
+
+/// Who acts.
+pub const AGENT: Setting = Setting {
+    name: "agent",
+    variable: "AIT_AGENT",
+    places: Places::All,
+    default: "your user name",
+    help: "Who acts, in the commands that change an issue",
+};
+
+/// The port.
+pub const PORT: Setting = Setting {
+    name: "port",
+    variable: "PORT",
+    places: Places::All,
+    default: "3000, or the next free one up to 3019",
+    help: "The port of the web page and of /mcp; 0 takes any free one",
+};
+
+/// The names of the server.
+pub const ALLOW_HOST: Setting = Setting {
+    name: "allow-host",
+    variable: "AIT_ALLOW_HOST",
+    places: Places::All,
+    default: "localhost, 127.0.0.1, [::1]",
+    help: "Answer under this name too, such as the one of a reverse proxy; may be repeated",
+};
+
+/// The origins of other pages.
+pub const ALLOW_ORIGIN: Setting = Setting {
+    name: "allow-origin",
+    variable: "AIT_ALLOW_ORIGIN",
+    places: Places::All,
+    default: "none but its own",
+    help: "Let pages of this origin use /mcp, such as http://localhost:6274; may be repeated",
+};
+
+/// Every setting, in the order in which they are told.
+pub const SETTINGS: [Setting; 5] = [FILE, AGENT, PORT, ALLOW_HOST, ALLOW_ORIGIN];
+
+/// The variables of the environment, a line each, as the help shows them.
+pub fn help_of_variables() -> String {
+    let mut text = String::new();
+    for Setting { name, variable, .. } in SETTINGS {
+        let _ = writeln!(text, "  {variable:<17} --{name}");
+    }
+    text
+}
+
+/// The table of all settings in Markdown, as the README shows it.
+pub fn table() -> String {
+    let mut text =
+        String::from("| flag | environment | `ait.toml` | default | |\n|---|---|---|---|---|\n");
+    for setting in SETTINGS {
+        let Setting { name, variable, default, help, .. } = setting;
+        let key = if setting.is_in_file() { format!("`{name}`") } else { "-".to_owned() };
+        let _ = writeln!(text, "| `--{name}` | `{variable}` | {key} | {default} | {help} |");
+    }
+    text
+}

@@ -1,0 +1,294 @@
+//! Where the value of a setting comes from: flag over environment over `ait.toml` over default.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::{fs, io};
+
+use toml::de::{DeTable, DeValue};
+
+use super::settings::{SETTINGS, Setting};
+
+/// What the file with the settings of a project is called, beside its store.
+pub const FILE_NAME: &str = "ait.toml";
+
+/// Where a value comes from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// The command line.
+    Flag(&'static str),
+    /// A variable of the environment.
+    Variable(&'static str),
+    /// A line of `ait.toml`, counted from 1.
+    File(usize),
+    /// Nobody gave it.
+    Default,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(name) => write!(f, "--{name}"),
+            Self::Variable(name) => f.write_str(name),
+            Self::File(line) => write!(f, "{FILE_NAME}, line {line}"),
+            Self::Default => f.write_str("default"),
+        }
+    }
+}
+
+/// A value and where it comes from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Chosen<T> {
+    /// The value.
+    pub value: T,
+    /// Where it comes from.
+    pub source: Source,
+}
+
+/// A setting that cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// A value is none of its kind.
+    #[error("{place}: {problem}")]
+    BadValue {
+        /// The variable, or the file and the line.
+        place: String,
+        /// What is wrong, and what to do.
+        problem: String,
+    },
+    /// `ait.toml` has a key that means nothing.
+    #[error("{place}: there is no setting {key:?}; the settings are {known}")]
+    UnknownKey {
+        /// The file and the line.
+        place: String,
+        /// The key.
+        key: String,
+        /// Those that there are.
+        known: String,
+    },
+    /// `ait.toml` cannot be read.
+    #[error("{} cannot be read ({cause}): make it readable, or move it away", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: String,
+    },
+}
+
+/// What environment and `ait.toml` say.
+pub(super) struct Sources<'a> {
+    environment: &'a dyn Fn(&str) -> Option<OsString>,
+    file: Settings,
+}
+
+/// What an `ait.toml` says.
+#[derive(Default)]
+struct Settings {
+    path: PathBuf,
+    given: BTreeMap<&'static str, Given>,
+}
+
+/// The value of a key: one text, or several.
+struct Given {
+    texts: Vec<String>,
+    line: usize,
+}
+
+impl<'a> Sources<'a> {
+    /// The environment, and the `ait.toml` of a directory if there is one.
+    pub fn new(
+        environment: &'a dyn Fn(&str) -> Option<OsString>,
+        directory: &Path,
+    ) -> Result<Self, ConfigError> {
+        Ok(Self { environment, file: Settings::read(directory.join(FILE_NAME))? })
+    }
+
+    /// The value of a setting, if somebody gave one.
+    pub fn choose<T: FromStr<Err: fmt::Display>>(
+        &self,
+        setting: &Setting,
+        flag: Option<T>,
+    ) -> Result<Option<Chosen<T>>, ConfigError> {
+        let flag = flag.map(|value| vec![value]).unwrap_or_default();
+        let chosen = self.values(setting, flag, |variable| vec![variable])?;
+        Ok(chosen
+            .and_then(|Chosen { mut value, source }| Some(Chosen { value: value.pop()?, source })))
+    }
+
+    /// The values of a setting that lists some; in the environment they have commas between.
+    pub fn list<T: FromStr<Err: fmt::Display>>(
+        &self,
+        setting: &Setting,
+        flags: Vec<T>,
+    ) -> Result<Chosen<Vec<T>>, ConfigError> {
+        let parts = |variable: &'_ str| -> Vec<String> {
+            let items = variable.split(',').map(str::trim).filter(|item| !item.is_empty());
+            items.map(str::to_owned).collect()
+        };
+        let chosen = self.values(setting, flags, |variable| parts(&variable))?;
+        Ok(chosen.unwrap_or(Chosen { value: Vec::new(), source: Source::Default }))
+    }
+
+    fn values<T: FromStr<Err: fmt::Display>>(
+        &self,
+        setting: &Setting,
+        flags: Vec<T>,
+        split: impl Fn(String) -> Vec<String>,
+    ) -> Result<Option<Chosen<Vec<T>>>, ConfigError> {
+        // What is wrong in the file is an error also where the file does not decide.
+        let file = self.file.given.get(setting.name);
+        let of_file = file.map(|given| parsed(&given.texts, || self.file.place(given.line)));
+        let of_file = of_file.transpose()?;
+        if !flags.is_empty() {
+            return Ok(Some(Chosen { value: flags, source: Source::Flag(setting.name) }));
+        }
+        if let Some(text) = set((self.environment)(setting.variable)) {
+            let texts = split(text.to_string_lossy().into_owned());
+            let value = parsed(&texts, || setting.variable.to_owned())?;
+            return Ok(Some(Chosen { value, source: Source::Variable(setting.variable) }));
+        }
+        let line = file.map_or(0, |given| given.line);
+        Ok(of_file.map(|value| Chosen { value, source: Source::File(line) }))
+    }
+}
+
+/// The value of a variable, unless that is empty.
+pub(super) fn set(value: Option<OsString>) -> Option<OsString> {
+    value.filter(|value| !value.is_empty())
+}
+
+fn parsed<T: FromStr<Err: fmt::Display>>(
+    texts: &[String],
+    place: impl Fn() -> String,
+) -> Result<Vec<T>, ConfigError> {
+    let parse = |text: &String| {
+        let problem =
+            |error: T::Err| ConfigError::BadValue { place: place(), problem: error.to_string() };
+        text.trim().parse().map_err(problem)
+    };
+    texts.iter().map(parse).collect()
+}
+
+impl Settings {
+    fn read(path: PathBuf) -> Result<Self, ConfigError> {
+        match fs::read_to_string(&path) {
+            Ok(text) => Self::parse(path, &text),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(ConfigError::Unreadable { path, cause: error.to_string() }),
+        }
+    }
+
+    fn parse(path: PathBuf, text: &str) -> Result<Self, ConfigError> {
+        let mut settings = Self { path, given: BTreeMap::new() };
+        let line_of = |at: usize| 1 + text[..at.min(text.len())].matches('\n').count();
+        let table = DeTable::parse(text).map_err(|error| ConfigError::BadValue {
+            place: settings.place(line_of(error.span().map_or(0, |span| span.start))),
+            problem: error.message().to_owned(),
+        })?;
+        for (key, value) in table.get_ref() {
+            let line = line_of(key.span().start);
+            let known = SETTINGS.iter().filter(|setting| setting.is_in_file());
+            let Some(setting) = known.clone().find(|setting| setting.name == key.get_ref()) else {
+                let known: Vec<_> = known.map(|setting| setting.name).collect();
+                let (key, known) = (key.get_ref().to_string(), known.join(", "));
+                return Err(ConfigError::UnknownKey { place: settings.place(line), key, known });
+            };
+            let texts = texts(value.get_ref()).ok_or_else(|| ConfigError::BadValue {
+                place: settings.place(line),
+                problem: format!("{} must be a text, a number or a list of texts", setting.name),
+            })?;
+            settings.given.insert(setting.name, Given { texts, line });
+        }
+        Ok(settings)
+    }
+
+    fn place(&self, line: usize) -> String {
+        format!("{}, line {line}", self.path.display())
+    }
+}
+
+/// A value in the words that the command line would have for it.
+fn texts(value: &DeValue<'_>) -> Option<Vec<String>> {
+    let text = |value: &DeValue<'_>| match value {
+        DeValue::String(text) => Some(text.to_string()),
+        DeValue::Integer(number) => Some(number.to_string()),
+        _ => None,
+    };
+    match value {
+        DeValue::Array(values) => values.iter().map(|value| text(value.get_ref())).collect(),
+        value => Some(vec![text(value)?]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::settings::{AGENT, ALLOW_HOST, PORT};
+    use crate::config::{AllowedHost, Port};
+    use crate::domain::AgentName;
+
+    fn settings(text: &str) -> Result<Settings, ConfigError> {
+        Settings::parse("/p/ait.toml".into(), text)
+    }
+
+    fn sources<'a>(text: &str, environment: &'a dyn Fn(&str) -> Option<OsString>) -> Sources<'a> {
+        Sources { environment, file: settings(text).unwrap() }
+    }
+
+    #[test]
+    fn flag_over_environment_over_file_over_default() {
+        let text = "# of the project\nport = 4000\nagent = \"team\"\n";
+        let (none, some) = (|_: &str| None, |name: &str| (name == "PORT").then(|| "5000".into()));
+        let port = |sources: &Sources<'_>, flag| sources.choose(&PORT, flag).unwrap();
+        let chosen = |port, source| Some(Chosen { value: Port(port), source });
+        assert_eq!(port(&sources("", &none), None), None);
+        assert_eq!(port(&sources(text, &none), None), chosen(4000, Source::File(2)));
+        assert_eq!(port(&sources(text, &some), None), chosen(5000, Source::Variable("PORT")));
+        let flag = Some(Port(6000));
+        assert_eq!(port(&sources(text, &some), flag), chosen(6000, Source::Flag("port")));
+        let agent: Option<Chosen<AgentName>> = sources(text, &none).choose(&AGENT, None).unwrap();
+        assert_eq!(agent.unwrap().source.to_string(), "ait.toml, line 3");
+    }
+
+    #[test]
+    fn lists_are_lists_or_one_text_or_have_commas_between() {
+        let none = |_: &str| None;
+        let some =
+            |name: &str| (name == "AIT_ALLOW_HOST").then(|| "a.example, b.example:80,".into());
+        let hosts = |sources: &Sources<'_>| -> Vec<String> {
+            let hosts: Chosen<Vec<AllowedHost>> = sources.list(&ALLOW_HOST, Vec::new()).unwrap();
+            hosts.value.iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(hosts(&sources("allow-host = \"c.example\"", &none)), ["c.example"]);
+        let list = "allow-host = [\"c.example\", \"d.example\"]";
+        assert_eq!(hosts(&sources(list, &none)), ["c.example", "d.example"]);
+        assert_eq!(hosts(&sources(list, &some)), ["a.example", "b.example:80"]);
+        assert!(hosts(&sources("", &none)).is_empty());
+    }
+
+    #[test]
+    fn what_is_wrong_in_the_file_is_named_with_its_line_also_where_it_does_not_decide() {
+        let none = |_: &str| None;
+        let error = |text: &str| {
+            let read = settings(text).map(|file| Sources { environment: &none, file });
+            let chosen = read.and_then(|it| it.choose(&PORT, Some(Port(1))));
+            chosen.unwrap_err().to_string()
+        };
+        for (text, expected) in [
+            ("\n\nprot = 1", "/p/ait.toml, line 3: there is no setting \"prot\"; the settings are"),
+            ("file = \"x\"", "line 1: there is no setting \"file\""),
+            ("port = 1\nport = 2", "line 2: "),
+            ("a = 1\nport = [", "/p/ait.toml, line 2: "),
+            ("port = \"web\"", "line 1: \"web\" is not a port: give a number from 0 to 65535"),
+            ("# x\nport = 65536", "line 2: \"65536\" is not a port"),
+            ("port = true", "line 1: port must be a text, a number or a list of texts"),
+            ("[port]\nx = 1", "line 1: port must be"),
+        ] {
+            let error = error(text);
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Several processes on one store, and several stores on one machine: who serves the page, who takes it
+//! over, and what `ait status` tells of them.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::support::files::{all_names, id, issue_json, stored_issues, write_issues};
+use crate::support::http::Server;
+use crate::support::runs::run;
+use crate::support::{Client, ait, directory, get, until};
+
+fn on_port(directory: &Path, port: u16) -> Command {
+    let mut command = ait(directory);
+    command.env("PORT", port.to_string());
+    command
+}
+
+fn status(directory: &Path) -> Value {
+    serde_json::from_str(&run(directory, &["status", "--json"]).ok()).unwrap()
+}
+
+/// Kind and port of each process that `ait status` shows.
+fn processes(directory: &Path) -> Vec<(String, Option<u64>)> {
+    let report = status(directory);
+    let processes = report["processes"].as_array().unwrap().iter();
+    let about = |it: &Value| (it["kind"].as_str().unwrap().to_owned(), it["port"].as_u64());
+    processes.map(about).collect()
+}
+
+fn serves(port: u16) -> bool {
+    std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
+}
+
+#[test]
+fn one_process_serves_the_page_and_another_takes_over_when_it_is_killed() {
+    let directory = directory();
+    let mut first = Client::start(directory.path());
+    let port = first.port();
+    let mut others: Vec<_> =
+        (0..3).map(|_| Client::spawn(&mut on_port(directory.path(), port))).collect();
+    for other in &mut others {
+        other.initialize();
+        let log = other.log().wait_for("this process takes over when that ends");
+        let line =
+            format!("pages: http://localhost:{port}, served by process {} (ait)", first.pid());
+        assert!(log.contains(&line), "{log}");
+        other.add("filed beside it", "bug");
+    }
+    let port = u64::from(port);
+    let of = |port| ("stdio".to_owned(), port);
+    until("all are known", || processes(directory.path()).len() == 4);
+    let known = processes(directory.path());
+    assert_eq!(known.iter().filter(|it| **it == of(Some(port))).count(), 1, "{known:?}");
+    assert_eq!(known.iter().filter(|it| **it == of(None)).count(), 3, "{known:?}");
+    first.signal("KILL");
+    first.wait();
+    let port = u16::try_from(port).unwrap();
+    until("the port is taken over", || serves(port));
+    assert_eq!(get(port, "/health").json()["issueCount"], 3);
+    until("it is known who serves", || {
+        let known = processes(directory.path());
+        known.len() == 3 && known.iter().filter(|it| it.1.is_some()).count() == 1
+    });
+    for other in &mut others {
+        other.add("filed after it", "bug");
+        assert!(other.close().success());
+    }
+    assert_eq!(stored_issues(directory.path()).len(), 6);
+    // Nobody is left, and nothing of them.
+    assert!(!all_names(directory.path()).iter().any(|name| name.ends_with(".processes")));
+    assert_eq!(processes(directory.path()), []);
+}
+
+/// The agents of the processes that stand by notice nothing.
+#[test]
+fn no_request_over_stdio_is_lost_while_the_port_goes_from_one_to_the_other() {
+    const ROUNDS: usize = 3;
+    let directory = directory();
+    let mut server = Client::start(directory.path());
+    let port = server.port();
+    let (is_over, path) = (AtomicBool::new(false), directory.path());
+    let answered: usize = thread::scope(|scope| {
+        let agent = || {
+            let mut agent = Client::spawn(&mut on_port(path, port));
+            agent.initialize();
+            let mut answered = 0;
+            while !is_over.load(Ordering::Relaxed) && answered < 20_000 {
+                agent.add("under load", "bug");
+                answered += 1;
+            }
+            assert!(agent.close().success());
+            answered
+        };
+        let agents: Vec<_> = (0..3).map(|_| scope.spawn(agent)).collect();
+        for _ in 0..ROUNDS {
+            server.signal("KILL");
+            server.wait();
+            until("the port is taken over", || serves(port));
+            // The next one takes its turn among those that stand by.
+            server = Client::spawn(&mut on_port(path, port));
+            server.initialize();
+        }
+        is_over.store(true, Ordering::Relaxed);
+        agents.into_iter().map(|agent| agent.join().unwrap()).sum()
+    });
+    assert!(answered > 0);
+    assert!(server.close().success());
+    assert_eq!(stored_issues(directory.path()).len(), answered);
+}
+
+#[test]
+fn serve_does_not_wait_for_a_port_that_was_asked_for() {
+    let directory = directory();
+    let server = Server::start(directory.path());
+    let port = server.port.to_string();
+    let refused = run(directory.path(), &["serve", "--port", &port]).refusal();
+    let line = format!(
+        "port {port} is taken by process {} (ait), which serves this store already; choose another",
+        server.pid()
+    );
+    assert!(refused.contains(&line), "{refused}");
+    assert_eq!(processes(directory.path()), [("serve".to_owned(), Some(server.port.into()))]);
+}
+
+#[test]
+fn an_agent_is_served_beside_a_stranger_on_its_port_and_gets_that_when_it_is_free() {
+    let directory = directory();
+    let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = stranger.local_addr().unwrap().port();
+    let mut client = Client::spawn(&mut on_port(directory.path(), port));
+    client.initialize();
+    client.add("t", "bug");
+    let log = client.log().wait_for("or wait: it takes the port when that is free");
+    assert!(log.contains(&format!("port {port} is taken by ")), "{log}");
+    drop(stranger);
+    client.log().wait_for(&format!("pages: http://localhost:{port}"));
+    assert_eq!(get(port, "/health").json()["issueCount"], 1);
+    assert!(client.close().success());
+}
+
+#[test]
+fn status_tells_of_old_claims_and_of_commands_that_watch() {
+    let directory = directory();
+    let held = |number, title, status| issue_json(&id(number), title, status);
+    let issues = [
+        held(1, "waits", "created"),
+        held(2, "held for months", "in_progress"),
+        held(3, "in review for months", "in_review"),
+    ];
+    write_issues(directory.path(), &issues);
+    run(directory.path(), &["next", "--agent", "now"]).ok();
+    let report = status(directory.path());
+    let file = directory.path().canonicalize().unwrap().join("issues.json");
+    assert_eq!(report["file"], file.to_str().unwrap());
+    assert_eq!(report["reason"], "outside a repository: the working directory");
+    assert_eq!(report["counts"][1], json!({ "status": "in_progress", "count": 2 }));
+    let old = |report: &Value| -> Vec<_> {
+        let claims = report["oldClaims"].as_array().unwrap().iter();
+        claims.map(|claim| claim["title"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(old(&report), ["held for months", "in review for months"]);
+    let all = run(directory.path(), &["status", "--json", "--old-after", "0s"]).ok();
+    assert_eq!(old(&serde_json::from_str(&all).unwrap()).len(), 3);
+    let plain = run(directory.path(), &["status"]).ok();
+    for words in ["2 in progress · 1 in review", "OLD CLAIM", "held for months", "no process"] {
+        assert!(plain.contains(words), "no {words:?} in {plain}");
+    }
+    let mut watch = ait(directory.path()).args(["log", "-f"]).spawn().unwrap();
+    until("it is known", || processes(directory.path()) == [("watch".to_owned(), None)]);
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+    assert_eq!(processes(directory.path()), []);
+}

@@ -1,0 +1,76 @@
+//! Settings: the command line over the environment over `ait.toml` over defaults, and what is said of them.
+
+use std::fs;
+
+use agent_issue_tracker::config::settings;
+use serde_json::Value;
+
+use crate::support::files::{all_names, stored_issues};
+use crate::support::runs::{Run, run};
+use crate::support::{Client, ait, directory};
+
+/// Value and source of a setting, as `ait config` tells them.
+fn told(run: &Run, name: &str) -> (Value, String) {
+    let rows: Value = serde_json::from_str(&run.out).unwrap();
+    let row = rows.as_array().unwrap().iter().find(|row| row["name"] == name).unwrap();
+    (row["value"].clone(), row["source"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn config_tells_each_value_and_who_gave_it() {
+    let directory = directory();
+    fs::write(directory.path().join("ait.toml"), "# the team's\nagent = \"team\"\nport = 4000\n")
+        .unwrap();
+    let of = |name: &str| told(&run(directory.path(), &["config", "--json"]), name);
+    assert_eq!(of("agent"), ("team".into(), "ait.toml, line 2".to_owned()));
+    // The tests set it.
+    assert_eq!(of("port"), ("0".into(), "PORT".to_owned()));
+    assert_eq!(of("allow-origin"), (Value::Null, "default: none but its own".to_owned()));
+    let flag = run(directory.path(), &["--port", "5000", "config", "--json"]);
+    assert_eq!(told(&flag, "port"), ("5000".into(), "--port".to_owned()));
+    let output =
+        ait(directory.path()).args(["config", "--json"]).env_remove("PORT").output().unwrap();
+    assert!(
+        String::from_utf8(output.stdout)
+            .unwrap()
+            .contains(r#""value":"4000","source":"ait.toml, line 3""#)
+    );
+    let plain = run(directory.path(), &["config"]).ok();
+    assert!(plain.starts_with("SETTING ") && plain.contains("team"), "{plain}");
+    assert_eq!(all_names(directory.path()), ["ait.toml"]);
+}
+
+#[test]
+fn the_settings_of_a_project_hold_for_its_commands() {
+    let directory = directory();
+    fs::write(directory.path().join("ait.toml"), "agent = \"team\"\n").unwrap();
+    run(directory.path(), &["add", "t", "-c", "bug"]).ok();
+    let named = ait(directory.path()).args(["next"]).env("AIT_AGENT", "me").output().unwrap();
+    assert!(named.status.success());
+    let history = stored_issues(directory.path())[0]["history"].clone();
+    assert_eq!([&history[0]["agent"], &history[1]["agent"]], ["team", "me"]);
+}
+
+#[test]
+fn a_file_that_cannot_be_understood_stops_everything_with_its_line() {
+    let directory = directory();
+    fs::write(directory.path().join("ait.toml"), "agent = \"team\"\nprot = 4000\n").unwrap();
+    for (arguments, code) in [(&["list"][..], 2), (&["config"], 2), (&["serve"], 1), (&[], 1)] {
+        let refused = run(directory.path(), arguments);
+        assert_eq!(refused.code, code, "{arguments:?}");
+        assert!(
+            refused.log.contains("ait.toml, line 2: there is no setting \"prot\""),
+            "{}",
+            refused.log
+        );
+        assert!(refused.out.is_empty());
+    }
+    fs::write(directory.path().join("ait.toml"), "").unwrap();
+    assert!(Client::start(directory.path()).close().success());
+}
+
+#[test]
+fn the_readme_has_the_table_of_all_settings() {
+    let readme = include_str!("../../README.md");
+    assert!(readme.contains(&settings::table()), "put this into README.md:\n{}", settings::table());
+}
