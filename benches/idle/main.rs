@@ -1,0 +1,109 @@
+//! What processes cost that have nothing to do: one of each agent's client, all on one store.
+//!
+//! ```text
+//! cargo bench --bench idle
+//! ```
+//!
+//! See `benches/README.md` for what the table means and for results. Beside them run as many processes that
+//! wait for their stdin and do nothing else (`cat`). Reads `/proc`, as Linux has it.
+
+#[path = "../store/fixture.rs"]
+#[expect(dead_code, reason = "the other benchmarks need more of it")]
+mod fixture;
+#[path = "../store/issues.rs"]
+mod issues;
+
+use std::fs;
+use std::io::{self, Write};
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+const PROCESSES: usize = 20;
+const SIZES: [usize; 3] = [0, 1_000, 10_000];
+/// How long they begin: the file is read, and one of them takes the port.
+const BEGINNING: Duration = Duration::from_secs(5);
+const IDLE: Duration = Duration::from_secs(60);
+
+fn main() {
+    // `cargo test --benches` starts this, too, and wants no figures.
+    if std::env::args().any(|argument| argument == "--bench") {
+        let directory = fixture::make_directory();
+        report(&mut io::stdout()).expect("somebody who reads this, and a /proc");
+        directory.close().expect("the directory of the benchmarks can be removed");
+    }
+}
+
+fn report(out: &mut dyn Write) -> io::Result<()> {
+    let (count, seconds) = (PROCESSES, IDLE.as_secs());
+    writeln!(out, "{count} processes that wait for {seconds} s, each on the average\n")?;
+    writeln!(out, "| | issues | CPU, ms | of one core | memory of its own, MB |")?;
+    writeln!(out, "|---|---:|---:|---:|---:|")?;
+    for size in SIZES {
+        let store = fixture::directory_with(size);
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let trackers = Waiting::start(|| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_ait"));
+            command.current_dir(store.path()).env("ISSUES_FILE", "issues.json");
+            command.env("PORT", port.to_string());
+            command
+        })?;
+        trackers.write("ait", size, out)?;
+    }
+    Waiting::start(|| Command::new("cat"))?.write("cat", 0, out)
+}
+
+/// Processes that wait for their stdin. They end with it.
+struct Waiting(Vec<Child>);
+
+impl Waiting {
+    fn start(command: impl Fn() -> Command) -> io::Result<Self> {
+        let start = |_| {
+            let mut command = command();
+            command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+            command.spawn()
+        };
+        (0..PROCESSES).map(start).collect::<io::Result<_>>().map(Self)
+    }
+
+    fn write(&self, name: &str, size: usize, out: &mut dyn Write) -> io::Result<()> {
+        thread::sleep(BEGINNING);
+        let before = self.sum(cpu_ns)?;
+        thread::sleep(IDLE);
+        let cpu_ms = (self.sum(cpu_ns)? - before) as f64 / 1e6 / PROCESSES as f64;
+        let share = cpu_ms / 10.0 / IDLE.as_secs_f64();
+        let own_mb = self.sum(own_kb)? as f64 / 1e3 / PROCESSES as f64;
+        writeln!(out, "| `{name}` | {size} | {cpu_ms:.2} | {share:.4} % | {own_mb:.2} |")
+    }
+
+    fn sum(&self, of: fn(u32) -> io::Result<u64>) -> io::Result<u64> {
+        self.0.iter().map(|child| of(child.id())).sum()
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            drop(child.stdin.take());
+            let _ended = child.wait();
+        }
+    }
+}
+
+/// The time that the threads of a process have had a processor, in ns: the first number of their `schedstat`.
+fn cpu_ns(pid: u32) -> io::Result<u64> {
+    let mut sum = 0;
+    for task in fs::read_dir(format!("/proc/{pid}/task"))? {
+        let text = fs::read_to_string(task?.path().join("schedstat"))?;
+        sum += text.split(' ').next().and_then(|ns| ns.parse::<u64>().ok()).unwrap_or(0);
+    }
+    Ok(sum)
+}
+
+/// The memory that a process shares with no other, in kB.
+fn own_kb(pid: u32) -> io::Result<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
+    let own = text.lines().filter(|line| line.starts_with("Private_"));
+    Ok(own.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok()).sum())
+}
