@@ -24,6 +24,7 @@ mod http_sessions;
 mod lifecycle;
 mod limits;
 mod location;
+mod logs;
 mod mcp_http;
 mod mcp_stdio;
 mod metrics;
