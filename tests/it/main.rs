@@ -14,6 +14,7 @@ mod clients;
 mod command_line;
 mod commits;
 mod conformance;
+mod contrib;
 mod crash;
 mod endings;
 mod exclusion;
