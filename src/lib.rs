@@ -21,7 +21,7 @@
 //! | `neighbour` | who has a port of this machine |
 //! | [`mcp`], [`web`], [`cli`] | the three faces: tools for agents, pages for people, commands for people and scripts |
 //! | [`config`] | what the user asked for |
-//! | [`log`] | what goes to stderr |
+//! | [`log`] | what goes to stderr, or into a file |
 //! | [`app`] | wiring, and the order of shutting down; the only place that names concrete stores |
 //!
 //! # What always holds
@@ -31,7 +31,8 @@
 //!   and applies it. No other code changes an issue.
 //! * An operation is answered after its change is on disk, never before.
 //! * Nothing that could not be read is ever overwritten.
-//! * stdout belongs to the protocol, or to the answer of a command; everything else goes to stderr.
+//! * stdout belongs to the protocol, or to the answer of a command; everything else goes to stderr
+//!   or into the log file.
 
 pub mod app;
 pub mod cli;

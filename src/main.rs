@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use agent_issue_tracker::config::{Arguments, Config, ConfigError, Subcommands};
-use agent_issue_tracker::log::{Log, Voice};
+use agent_issue_tracker::log::{Log, LogFormat, LogOptions, Voice};
 use agent_issue_tracker::{app, cli};
 use anyhow::{Context, Result};
 use clap::{CommandFactory, Parser};
@@ -43,11 +43,20 @@ fn colours(wanted: clap::ColorChoice) -> anstream::ColorChoice {
 }
 
 fn served(arguments: &Arguments) -> ExitCode {
-    let log = Log::start(Voice::Server);
-    let code = match serve(arguments) {
+    let (log, trouble) = start_log();
+    let served = match trouble {
+        // A service manager is to see it at once; an agent has no other tracker.
+        Some(error) if matches!(arguments.command, Some(Subcommands::Serve(_))) => Err(error),
+        Some(error) => {
+            tracing::warn!("{error:#}");
+            serve(arguments, &log)
+        }
+        None => serve(arguments, &log),
+    };
+    let code = match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tracing::error!("{error:#}");
+            log.fail(&format!("{error:#}"));
             ExitCode::FAILURE
         }
     };
@@ -55,7 +64,40 @@ fn served(arguments: &Arguments) -> ExitCode {
     code
 }
 
-fn serve(arguments: &Arguments) -> Result<()> {
+/// Starts the log of a server: as it is wanted, or else on stderr, with the reason.
+fn start_log() -> (Log, Option<anyhow::Error>) {
+    let (wanted, bad_format) = log_options();
+    let on_stderr = LogOptions { file: None, ..wanted.clone() };
+    match Log::start(wanted) {
+        Ok(log) => (log, bad_format),
+        Err(error) => {
+            let log = Log::start(on_stderr).expect("stderr is no file that has to be opened");
+            (log, Some(error.into()))
+        }
+    }
+}
+
+// ---- THE SETTINGS OF THE LOG: this function alone reads them; to be replaced by the configuration. ----
+/// What the environment says of the log, and what of that cannot be used.
+fn log_options() -> (LogOptions, Option<anyhow::Error>) {
+    let set = |name| env::var_os(name).filter(|value| !value.is_empty());
+    let given = set("AIT_LOG_FORMAT").map(|word| word.to_string_lossy().into_owned());
+    let format = given.as_deref().map(LogFormat::from_word);
+    let bad = format == Some(None);
+    let options = LogOptions {
+        voice: Voice::Server,
+        filter: env::var("RUST_LOG").ok(),
+        file: set("AIT_LOG_FILE").map(PathBuf::from),
+        format: format.flatten().unwrap_or_default(),
+    };
+    let given = given.unwrap_or_default();
+    let error =
+        || anyhow::anyhow!("AIT_LOG_FORMAT is {given:?}: set it to text or json, or unset it");
+    (options, bad.then(error))
+}
+// ---- END OF THE SETTINGS OF THE LOG ----
+
+fn serve(arguments: &Arguments, log: &Log) -> Result<()> {
     let config = config(arguments)?;
     // Two threads serve one client and a few pages; a machine with many cores runs many of these.
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -63,14 +105,19 @@ fn serve(arguments: &Arguments) -> Result<()> {
         .max_blocking_threads(32)
         .enable_all()
         .build()?;
-    let outcome = runtime.block_on(app::run(config));
+    let outcome = runtime.block_on(async {
+        log.reopen_on_hangup()?;
+        app::run(config).await
+    });
     // A read of stdin cannot be interrupted and must not hold up the end.
     runtime.shutdown_background();
     outcome
 }
 
 fn answered(command: impl FnOnce() -> Result<cli::Ending>) -> ExitCode {
-    let log = Log::start(Voice::Command);
+    let filter = env::var("RUST_LOG").ok();
+    let log = Log::start(LogOptions { filter, ..LogOptions::new(Voice::Command) })
+        .expect("stderr is no file that has to be opened");
     let code = match command() {
         Ok(cli::Ending::Done) => ExitCode::SUCCESS,
         Ok(cli::Ending::Nothing | cli::Ending::Partly) => ExitCode::FAILURE,

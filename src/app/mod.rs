@@ -223,16 +223,23 @@ async fn last_work<T>(work: impl Future<Output = T>) {
     }
 }
 
+/// Cancels when the process is told to end. A hang-up is the end of one whose terminal has gone with it;
+/// to all others it says that the log was moved away.
 fn cancel_on_signal(shutdown: CancellationToken) -> io::Result<()> {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
         let (mut interrupt, mut terminate) =
             (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        let mut hangup = signal(SignalKind::hangup())?;
+        let had_terminal = io::stdin().is_terminal();
         tokio::spawn(async move {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
+            loop {
+                tokio::select! {
+                    _ = interrupt.recv() => break,
+                    _ = terminate.recv() => break,
+                    _ = hangup.recv() => if had_terminal && !io::stdin().is_terminal() { break },
+                }
             }
             shutdown.cancel();
         });

@@ -48,7 +48,9 @@ pub fn ait_through(program: &str, directory: &Path) -> Command {
     command.current_dir(directory).env("PORT", "0");
     let others =
         ["AIT_AGENT", "COLUMNS", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "VISUAL", "EDITOR"];
-    for variable in ["ISSUES_FILE", "RUST_LOG"].into_iter().chain(others) {
+    for variable in
+        ["ISSUES_FILE", "RUST_LOG", "AIT_LOG_FILE", "AIT_LOG_FORMAT"].into_iter().chain(others)
+    {
         command.env_remove(variable);
     }
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -236,7 +238,7 @@ impl Client {
     pub fn port(&self) -> u16 {
         let log = self.log.wait_for("pages: http://localhost:");
         let (_, rest) = log.split_once("pages: http://localhost:").unwrap();
-        rest.split_whitespace().next().unwrap().parse().unwrap()
+        rest.split(|it: char| !it.is_ascii_digit()).next().unwrap().parse().unwrap()
     }
 
     pub fn pid(&self) -> u32 {

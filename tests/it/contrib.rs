@@ -1,0 +1,192 @@
+//! The examples in `contrib`: they name what exists, and do what they are for as far as that can be
+//! tried without a service manager and without containers.
+
+#![cfg(target_os = "linux")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+
+use crate::support::{BINARY, Log, ait, ait_through, directory, healthy_count, signal, wait};
+
+const FILES: [&str; 4] =
+    ["README.md", "systemd/ait.service", "container/Containerfile", "logrotate/ait"];
+
+/// What the examples name already and `ait --help` does not know yet.
+const NOT_YET: [&str; 8] = [
+    "--log-file",
+    "--log-format",
+    "AIT_BIND",
+    "AIT_LOG_FILE",
+    "AIT_LOG_FORMAT",
+    "AIT_TOKEN_FILE",
+    "--bind",
+    "--token-file",
+];
+
+fn path_of(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib").join(file)
+}
+
+fn text_of(file: &str) -> String {
+    fs::read_to_string(path_of(file)).unwrap()
+}
+
+/// The words of a text of which names are made.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|it: char| !it.is_ascii_alphanumeric() && !"-_".contains(it))
+}
+
+fn is_variable(word: &str) -> bool {
+    word.starts_with("AIT_") || ["ISSUES_FILE", "PORT"].contains(&word)
+}
+
+/// The flags that a line gives to the program: those behind its name.
+fn flags(line: &str) -> impl Iterator<Item = &str> {
+    let mut line = words(line).skip_while(|word| !["ait", "ENTRYPOINT", "CMD"].contains(word));
+    line.next();
+    line.filter(|word| word.starts_with("--"))
+}
+
+/// The variables and flags of `ait` that a text names.
+fn names(text: &str) -> BTreeSet<&str> {
+    let variables = words(text).filter(|word| is_variable(word));
+    // What is given to `podman`, `useradd` and `cargo` is theirs.
+    let ours = text.lines().map(str::trim_start).filter(|line| {
+        ["ait ", "ExecStart=", "#ExecStart=", "CMD", "ENTRYPOINT"]
+            .iter()
+            .any(|start| line.starts_with(start))
+    });
+    let spans = text.split('`').skip(1).step_by(2).filter(|span| span.contains("ait "));
+    let spans = spans.filter(|span| !span.contains('\n'));
+    variables.chain(ours.flat_map(flags)).chain(spans.flat_map(flags)).collect()
+}
+
+#[test]
+fn every_flag_and_variable_that_the_examples_name_exists() {
+    let help = ["--help", "serve --help"].map(|line| {
+        let output = ait(&std::env::temp_dir()).args(line.split(' ')).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    });
+    let known: BTreeSet<_> = help.iter().flat_map(|help| words(help)).collect();
+    for file in FILES {
+        let text = text_of(file);
+        for name in names(&text) {
+            assert!(known.contains(name) || NOT_YET.contains(&name), "{file}: there is no {name}");
+        }
+    }
+    let known: Vec<_> = NOT_YET.iter().filter(|name| known.contains(*name)).collect();
+    assert!(known.is_empty(), "no longer missing: {known:?}");
+}
+
+#[test]
+fn the_names_in_the_examples_are_found() {
+    let text = "a `sudo -u x ait --file x list`, and\n`ait serve --port 1`; `podman --not-ours ait`\n\
+                podman run --not-ours \\\n    ait serve --bind x\n\
+                ExecStart=/bin/ait serve --log-file x\n#Environment=AIT_X=%d\nENV PORT=3 AIT_Y=\n\
+                CMD [\"serve\", \"--agent\"]\n";
+    let expected =
+        ["--agent", "--bind", "--file", "--log-file", "--port", "AIT_X", "AIT_Y", "PORT"];
+    assert_eq!(names(text).into_iter().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn the_unit_is_one_that_systemd_understands() {
+    let analyze = |arguments: &[&str], unit: &Path| {
+        Command::new("systemd-analyze").args(arguments).arg(unit).output()
+    };
+    let directory = directory();
+    let unit = directory.path().join("ait.service");
+    let text = text_of("systemd/ait.service");
+    let installed = "/usr/local/bin/ait";
+    assert!(text.contains(installed));
+    // Also what is only proposed there.
+    let text = text.replace(installed, BINARY).replace("\n#Environment", "\nEnvironment");
+    let text = text.replace("\n#LoadCredential", "\nLoadCredential");
+    fs::write(&unit, &text).unwrap();
+    let Ok(verified) = analyze(&["verify", "--man=no"], &unit) else {
+        assert!(std::env::var_os("CI").is_none(), "CI must have systemd-analyze(1), of systemd");
+        eprintln!("skipped: no systemd-analyze(1) here");
+        return;
+    };
+    let said = String::from_utf8_lossy(&verified.stderr);
+    assert!(verified.status.success() && !said.contains("ait.service"), "{said}");
+    let safe = analyze(&["security", "--offline=yes", "--threshold=20"], &unit).unwrap();
+    assert!(safe.status.success(), "{}", String::from_utf8_lossy(&safe.stdout));
+
+    fs::write(&unit, text.replace("ProtectSystem=strict", "ProtectSystem=wrong")).unwrap();
+    let verified = analyze(&["verify", "--man=no"], &unit).unwrap();
+    let said = String::from_utf8_lossy(&verified.stderr);
+    assert!(said.contains("ait.service"), "what is wrong is not noticed: {said}");
+}
+
+#[test]
+fn the_image_is_made_of_files_that_are_there_and_runs_as_nobody_special() {
+    let text = text_of("container/Containerfile");
+    let (build, image) = text.split_once("\nFROM scratch\n").unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let copied = build.lines().filter_map(|line| line.strip_prefix("COPY "));
+    let copied: Vec<_> =
+        copied.flat_map(|files| files.rsplit_once(' ').unwrap().0.split(' ')).collect();
+    let kept = text_of("container/Containerfile.dockerignore");
+    let kept: Vec<_> = kept.lines().filter_map(|line| line.strip_prefix('!')).collect();
+    assert_eq!(copied, kept);
+    for file in copied {
+        assert!(root.join(file).exists(), "{file}");
+    }
+    let user = image.lines().find_map(|line| line.strip_prefix("USER ")).unwrap();
+    assert!(user.split(':').all(|id| id.parse::<u32>().is_ok_and(|id| id > 0)), "{user}");
+    let arguments = image
+        .lines()
+        .filter_map(|line| line.strip_prefix("ENTRYPOINT ").or_else(|| line.strip_prefix("CMD ")));
+    let arguments: Vec<_> =
+        arguments.flat_map(|list| serde_json::from_str::<Vec<String>>(list).unwrap()).collect();
+    assert_eq!(arguments, ["/ait", "serve"]);
+}
+
+/// A process in a root of its own. Killed when it is dropped.
+struct Alone(Child);
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// With the binary that `AIT_STATIC_BINARY` names, which `.ci/run` builds.
+#[test]
+fn a_static_binary_serves_where_there_is_nothing_else() {
+    let Some(binary) = std::env::var_os("AIT_STATIC_BINARY") else {
+        eprintln!("skipped: AIT_STATIC_BINARY names no binary");
+        return;
+    };
+    let root = directory();
+    fs::copy(binary, root.path().join("ait")).unwrap();
+    fs::create_dir(root.path().join("data")).unwrap();
+    fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let start = |arguments: &[&str]| {
+        let mut command = ait_through("unshare", root.path());
+        command.args(["--map-root-user", "--root"]).arg(root.path()).arg("/ait").args(arguments);
+        command.env("ISSUES_FILE", "/data/issues.json").env("AIT_AGENT", "a");
+        command
+    };
+    let mut probe = Command::new("unshare");
+    if !probe.args(["--map-root-user", "true"]).output().is_ok_and(|it| it.status.success()) {
+        eprintln!("skipped: no root of its own can be had here");
+        return;
+    }
+    let mut server = Alone(start(&["serve"]).spawn().unwrap());
+    let log = Log::of(server.0.stderr.take().unwrap());
+    let text = log.wait_for("pages: http://localhost:");
+    let port = text.rsplit(':').next().unwrap().split_whitespace().next().unwrap();
+    let port = port.parse().unwrap();
+    let added = start(&["add", "t", "-c", "bug"]).output().unwrap();
+    assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
+    assert_eq!(healthy_count(port), 1);
+    assert_eq!(crate::support::get(port, "/").status, 200);
+    signal(&server.0, "TERM");
+    assert!(wait(&mut server.0).success(), "{}", log.whole());
+}
