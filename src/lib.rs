@@ -15,7 +15,8 @@
 //! | [`store`] | keeping issues: the trait, the state in memory, the JSON file |
 //! | [`tracker`] | the use cases, one method for each operation; the clock and the ids |
 //! | [`metrics`] | what this process counts and measures, as Prometheus reads it |
-//! | [`http`] | the HTTP server: connections, limits, who may ask |
+//! | [`http`] | the HTTP server: connections, limits, who may ask, with which token |
+//! | [`token_file`] | the file with the tokens |
 //! | `span` | spans of time in words |
 //! | `neighbour` | who has a port of this machine |
 //! | [`mcp`], [`web`], [`cli`] | the three faces: tools for agents, pages for people, commands for people and scripts |
@@ -45,5 +46,6 @@ pub mod metrics;
 mod neighbour;
 mod span;
 pub mod store;
+pub mod token_file;
 pub mod tracker;
 pub mod web;
