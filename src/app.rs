@@ -18,12 +18,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::{self, Output, QueueCommand};
 use crate::config::{Config, Location};
-use crate::http::{self, Limits, guarded};
+use crate::http::{self, Limits, Tokens, guarded};
 use crate::mcp::http::{Ending, HttpOptions};
 use crate::mcp::{self, McpServer};
 use crate::metrics::Metrics;
 use crate::neighbour;
 use crate::store::JsonStore;
+use crate::token_file::TokenFile;
 use crate::tracker::Tracker;
 use crate::web;
 
@@ -42,7 +43,8 @@ const LAST_LOOK: Duration = Duration::from_millis(200);
 /// # Errors
 ///
 /// What keeps it from running at all; and in the end, a store that cannot be read.
-pub async fn run(config: Config) -> Result<()> {
+pub async fn run(mut config: Config) -> Result<()> {
+    config.access = config.access.with_tokens(tokens()?);
     let path = config.location.path.display();
     tracing::info!("store: {path} ({})", config.location.reason);
     let tracker = Tracker::new(Arc::new(JsonStore::new(&config.location.path)));
@@ -51,6 +53,22 @@ pub async fn run(config: Config) -> Result<()> {
     let http_only = config.serve_only || io::stdin().is_terminal();
     let app = App { config, tracker, metrics };
     if http_only { app.serve_http(shutdown).await } else { app.serve_agent(shutdown).await }
+}
+
+/// The tokens that the environment gives, if any: THE PLACE where tokens come from.
+fn tokens() -> Result<Tokens> {
+    if let Some(path) = env::var_os("AIT_TOKEN_FILE").filter(|path| !path.is_empty()) {
+        let file = TokenFile::read(Path::new(&path))?;
+        if let Some(warning) = file.warning {
+            tracing::warn!("{warning}");
+        }
+        return Ok(file.tokens);
+    }
+    match env::var("AIT_TOKEN") {
+        Ok(secret) if !secret.is_empty() => Tokens::single(&secret).context("AIT_TOKEN"),
+        Err(env::VarError::NotUnicode(_)) => anyhow::bail!("AIT_TOKEN: it is not UTF-8"),
+        _ => Ok(Tokens::default()),
+    }
 }
 
 /// Runs one command on the store, and leaves that as tidy as the time allows.

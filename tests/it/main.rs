@@ -41,5 +41,6 @@ mod schemas;
 mod sessions;
 mod support;
 mod tidy;
+mod tokens;
 mod upkeep;
 mod web;

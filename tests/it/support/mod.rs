@@ -48,7 +48,9 @@ pub fn ait_through(program: &str, directory: &Path) -> Command {
     command.current_dir(directory).env("PORT", "0");
     let others =
         ["AIT_AGENT", "COLUMNS", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "VISUAL", "EDITOR"];
-    for variable in ["ISSUES_FILE", "RUST_LOG"].into_iter().chain(others) {
+    for variable in
+        ["ISSUES_FILE", "RUST_LOG", "AIT_TOKEN", "AIT_TOKEN_FILE"].into_iter().chain(others)
+    {
         command.env_remove(variable);
     }
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
