@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::support::files::stored_issues;
 use crate::support::http::{Agent, Raw, Reply, Server, asked, meta};
-use crate::support::{PATIENCE, Response, ait, directory, healthy_count, id_in, request};
+use crate::support::{Client, PATIENCE, Response, ait, directory, healthy_count, id_in, request};
 
 const READER: &str = "RRRRRRRRrrrrrrrr";
 const WRITER: &str = "WWWWWWWWwwww:wwww";
@@ -302,13 +302,13 @@ fn a_single_token_comes_from_the_environment_and_a_bad_one_keeps_the_server_from
     agent.begin();
     id_in(&agent.add("t"));
     let mut command = ait(directory.path());
-    let output = command.arg("serve").env("AIT_TOKEN", "tooshort").output().unwrap();
-    let log = String::from_utf8(output.stderr).unwrap();
+    let mut refused = Client::spawn(command.arg("serve").env("AIT_TOKEN", "tooshort"));
+    assert!(!refused.wait().success());
+    let log = refused.log().whole();
     assert!(
-        !output.status.success() && log.contains("AIT_TOKEN: the secret is too short"),
+        log.contains("AIT_TOKEN: the secret is too short") && !log.contains("tooshort"),
         "{log}"
     );
-    assert!(!log.contains("tooshort"), "{log}");
 }
 
 /// Nothing of any secret is in the log, plain or as it is sent.
