@@ -8,7 +8,7 @@ use std::fmt;
 use super::{DEFAULT_NAME, Mode, Token, Tokens};
 
 /// How many characters a secret has at least.
-pub const MIN_CHARS: usize = 16;
+const MIN_CHARS: usize = 16;
 /// How many characters the name of a token has at most.
 const MAX_NAME_CHARS: usize = 64;
 

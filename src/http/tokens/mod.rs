@@ -1,12 +1,12 @@
 //! Tokens: what callers over HTTP show, so that they are served.
 //!
-//! A token has a name and a mode; what is kept of its secret is a digest. [`format`] reads them from a
+//! A token has a name and a mode; what is kept of its secret is a digest. `format` reads them from a
 //! text, `credentials` finds the secret in a request, and `gate` stands before the routes, where
 //! `attempts` keeps those back who guess.
 
 mod attempts;
 mod credentials;
-pub mod format;
+mod format;
 pub(super) mod gate;
 
 use std::fmt;

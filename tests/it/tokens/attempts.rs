@@ -5,9 +5,12 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use agent_issue_tracker::http::{self, Access, AttemptLimits, Limits, Tokens, guarded_with};
-use axum::Router;
+use agent_issue_tracker::http::{
+    self, Access, AttemptLimits, Limits, Principal, Tokens, guarded_with,
+};
+use axum::http::HeaderMap;
 use axum::routing::get as on_get;
+use axum::{Extension, Router};
 use reqwest::Method;
 
 use super::{WAITING, WRITER, WRONG, ask, assert_log_tells_no_secret, basic, bearer, serve};
@@ -68,7 +71,10 @@ fn attempts_are_answered_late_and_few_at_a_time_and_each_answer_is_in_the_log() 
 async fn in_process(waiting: usize) -> u16 {
     let attempts = AttemptLimits { delay: PATIENCE * 100, waiting };
     let access = Access::default().with_tokens(Tokens::single(WRITER).unwrap());
-    let routes = Router::new().route("/", on_get(async || "fine"));
+    let shown = async |Extension(principal): Extension<Principal>, headers: HeaderMap| {
+        format!("{} {:?}", principal.name(), headers.get("authorization"))
+    };
+    let routes = Router::new().route("/", on_get(shown));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let routes = guarded_with(routes, access, attempts);
@@ -97,7 +103,8 @@ async fn attempts_that_wait_keep_nobody_waiting_who_has_a_token() {
         let refused = answers.recv_timeout(PATIENCE).unwrap();
         assert!(refused.starts_with("HTTP/1.1 429 "), "{refused}");
         for _ in 0..20 {
-            assert_eq!(ask(port, &Method::GET, "/", &bearer(WRITER)).status, 200);
+            // What is behind learns the name, and not the secret.
+            assert_eq!(ask(port, &Method::GET, "/", &bearer(WRITER)).body, "default None");
             assert_eq!(ask(port, &Method::GET, "/", "").status, 401);
             assert_eq!(ask(port, &Method::GET, "/", &bearer(WRONG)).status, 429);
         }
