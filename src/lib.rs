@@ -15,7 +15,8 @@
 //! | [`store`] | keeping issues: the trait, the state in memory, the JSON file |
 //! | [`tracker`] | the use cases, one method for each operation; the clock and the ids |
 //! | [`metrics`] | what this process counts and measures, as Prometheus reads it |
-//! | [`http`] | the HTTP server: connections, limits, who may ask |
+//! | [`http`] | the HTTP server: connections, limits, who may ask, with which token |
+//! | [`token_file`] | the file with the tokens |
 //! | `span` | spans of time in words |
 //! | [`processes`] | the live processes on one store |
 //! | `neighbour` | who has a port of this machine |
@@ -48,5 +49,6 @@ mod neighbour;
 pub mod processes;
 mod span;
 pub mod store;
+pub mod token_file;
 pub mod tracker;
 pub mod web;

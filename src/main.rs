@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use agent_issue_tracker::config::{Arguments, Config, ConfigError, Subcommands};
-use agent_issue_tracker::log::{Log, LogFormat, LogOptions, Voice};
+use agent_issue_tracker::log::{Log, LogFileError, LogOptions, Voice};
 use agent_issue_tracker::{app, cli};
 use anyhow::{Context, Result};
 use clap::{CommandFactory, Parser};
@@ -43,16 +43,20 @@ fn colours(wanted: clap::ColorChoice) -> anstream::ColorChoice {
 }
 
 fn served(arguments: &Arguments) -> ExitCode {
-    let (log, trouble) = start_log();
-    let served = match trouble {
+    let config = config(arguments);
+    // What is wrong with the settings is said where nothing was set.
+    let options =
+        config.as_ref().map_or_else(|_| LogOptions::new(Voice::Server), Config::log_options);
+    let (log, trouble) = start_log(options);
+    let served = config.and_then(|config| match trouble {
         // A service manager is to see it at once; an agent has no other tracker.
-        Some(error) if matches!(arguments.command, Some(Subcommands::Serve(_))) => Err(error),
+        Some(error) if config.serve_only => Err(error.into()),
         Some(error) => {
-            tracing::warn!("{error:#}");
-            serve(arguments, &log)
+            tracing::warn!("{error}");
+            serve(config, &log)
         }
-        None => serve(arguments, &log),
-    };
+        None => serve(config, &log),
+    });
     let code = match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -65,40 +69,18 @@ fn served(arguments: &Arguments) -> ExitCode {
 }
 
 /// Starts the log of a server: as it is wanted, or else on stderr, with the reason.
-fn start_log() -> (Log, Option<anyhow::Error>) {
-    let (wanted, bad_format) = log_options();
+fn start_log(wanted: LogOptions) -> (Log, Option<LogFileError>) {
     let on_stderr = LogOptions { file: None, ..wanted.clone() };
     match Log::start(wanted) {
-        Ok(log) => (log, bad_format),
+        Ok(log) => (log, None),
         Err(error) => {
             let log = Log::start(on_stderr).expect("stderr is no file that has to be opened");
-            (log, Some(error.into()))
+            (log, Some(error))
         }
     }
 }
 
-// ---- THE SETTINGS OF THE LOG: this function alone reads them; to be replaced by the configuration. ----
-/// What the environment says of the log, and what of that cannot be used.
-fn log_options() -> (LogOptions, Option<anyhow::Error>) {
-    let set = |name| env::var_os(name).filter(|value| !value.is_empty());
-    let given = set("AIT_LOG_FORMAT").map(|word| word.to_string_lossy().into_owned());
-    let format = given.as_deref().map(LogFormat::from_word);
-    let bad = format == Some(None);
-    let options = LogOptions {
-        voice: Voice::Server,
-        filter: env::var("RUST_LOG").ok(),
-        file: set("AIT_LOG_FILE").map(PathBuf::from),
-        format: format.flatten().unwrap_or_default(),
-    };
-    let given = given.unwrap_or_default();
-    let error =
-        || anyhow::anyhow!("AIT_LOG_FORMAT is {given:?}: set it to text or json, or unset it");
-    (options, bad.then(error))
-}
-// ---- END OF THE SETTINGS OF THE LOG ----
-
-fn serve(arguments: &Arguments, log: &Log) -> Result<()> {
-    let config = config(arguments)?;
+fn serve(config: Config, log: &Log) -> Result<()> {
     // Two threads serve one client and a few pages; a machine with many cores runs many of these.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

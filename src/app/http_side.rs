@@ -1,6 +1,6 @@
 //! The web side of a process: how it comes to a port, and how it ends.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -27,9 +27,14 @@ const GRACE: Duration = Duration::from_millis(400);
 /// After how many trials to take a port over it is found out anew who has it.
 const TRIALS: usize = 8;
 
-/// Where the page on a port is.
-fn page(port: u16) -> String {
-    format!("http://localhost:{port}")
+/// Where the page on a port is, for who sits at this machine or, where it listens on one address alone, for
+/// who reaches that.
+fn page(address: IpAddr, port: u16) -> String {
+    if address.is_loopback() || address.is_unspecified() {
+        format!("http://localhost:{port}")
+    } else {
+        format!("http://{}", SocketAddr::new(address, port))
+    }
 }
 
 /// The file of the store, where it really is.
@@ -56,7 +61,7 @@ impl Presence {
         let ports = Ports {
             wanted,
             usual: USUAL,
-            address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            address: config.bind.value.0,
             store_id: Some(tracker.store_id().await),
             registry: registry.clone(),
             pins: pins.clone(),
@@ -133,7 +138,7 @@ impl Presence {
                  --port or PORT"
             );
         }
-        let page = page(port);
+        let page = page(self.ports.address, port);
         Ok(Line::Known(format!(
             "pages: {page}, served by {who}; this process takes over when that ends"
         )))
@@ -141,8 +146,9 @@ impl Presence {
 
     async fn serves(mut self, port: u16) -> Self {
         let Some(mut registration) = self.registration.take() else { return self };
+        let page = page(self.ports.address, port);
         let noted = spawn_blocking(move || {
-            if let Err(error) = registration.serves(port, page(port)) {
+            if let Err(error) = registration.serves(port, page) {
                 tracing::debug!("other processes do not know which port this one has: {error}");
             }
             registration
@@ -172,7 +178,7 @@ impl Line {
 
 /// The web side while it runs.
 pub(super) struct HttpSide {
-    port: u16,
+    page: String,
     ending: Ending,
     connections: JoinHandle<()>,
     presence: Presence,
@@ -183,21 +189,22 @@ impl HttpSide {
     async fn start(app: &App, listener: TcpListener, presence: Presence) -> Result<Self> {
         let port = listener.local_addr()?.port();
         let ending = Ending::default();
-        let access = app.config.access();
+        let access = app.access.clone();
         let options = HttpOptions { origins: access.origins().to_vec(), ..Default::default() };
         let agents = mcp::http::routes(app.mcp_server(), options, ending.clone()).await;
         let pages = web::router(app.tracker.clone(), app.metrics.clone());
         let routes = guarded(pages.merge(agents), access);
         let connections = http::serve(listener, routes, limits(), ending.streams.clone());
         let connections = tokio::spawn(connections);
-        tracing::info!("pages: {}", page(port));
+        let page = page(app.config.bind.value.0, port);
+        tracing::info!("pages: {page}");
         let presence = presence.serves(port).await;
-        Ok(Self { port, ending, connections, presence })
+        Ok(Self { page, ending, connections, presence })
     }
 
     /// The address for agents.
     pub fn url(&self) -> String {
-        page(self.port) + mcp::http::PATH
+        format!("{}{}", self.page, mcp::http::PATH)
     }
 
     /// Takes no more requests, and lets those that are under way end: first by themselves; then the

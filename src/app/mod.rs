@@ -13,17 +13,19 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{env, io, mem};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
 
 use self::http_side::Presence;
 use crate::cli::{self, OpenArguments, Output, QueueCommand, StatusArguments};
-use crate::config::Config;
+use crate::config::{Address, Chosen, Config};
+use crate::http::{Access, Tokens};
 use crate::mcp::{self, McpServer};
 use crate::metrics::Metrics;
 use crate::processes::{Kind, Registry};
 use crate::store::JsonStore;
+use crate::token_file::TokenFile;
 use crate::tracker::Tracker;
 
 /// How long the last answers and the last writing of the file may take after that.
@@ -37,14 +39,42 @@ const LAST_LOOK: Duration = Duration::from_millis(200);
 ///
 /// What keeps it from running at all; and in the end, a store that cannot be read.
 pub async fn run(config: Config) -> Result<()> {
+    let access = access(&config)?;
     let path = config.location.path.display();
     tracing::info!("store: {path} ({})", config.location.reason);
     let tracker = Tracker::new(Arc::new(JsonStore::new(&config.location.path)));
     let (metrics, shutdown) = (Metrics::new(), CancellationToken::new());
     cancel_on_signal(shutdown.clone())?;
     let http_only = config.serve_only || io::stdin().is_terminal();
-    let app = App { config, tracker, metrics };
+    let app = App { config, access, tracker, metrics };
     if http_only { app.serve_http(shutdown).await } else { app.serve_agent(shutdown).await }
+}
+
+/// Who may use the web side: on this machine everybody, unless there are tokens; from others nobody
+/// without one.
+fn access(config: &Config) -> Result<Access> {
+    let tokens = match (&config.token_file, &config.token) {
+        (Some(file), _) => {
+            let file = TokenFile::read(&file.value.0)?;
+            if let Some(warning) = file.warning {
+                tracing::warn!("{warning}");
+            }
+            file.tokens
+        }
+        (None, Some(token)) => {
+            Tokens::single(&token.value.0).with_context(|| token.source.to_string())?
+        }
+        (None, None) => Tokens::default(),
+    };
+    let Chosen { value: Address(address), source } = &config.bind;
+    if !address.is_loopback() && tokens.is_empty() {
+        bail!(
+            "{source}: {address} lets other machines in, and there is no token: name a file with \
+             --token-file FILE (such as `openssl rand -hex 32 > FILE` makes), set AIT_TOKEN, or bind \
+             127.0.0.1"
+        );
+    }
+    Ok(config.access().with_tokens(tokens))
 }
 
 /// Runs one command on the store, and leaves that as tidy as the time allows.
@@ -140,6 +170,7 @@ fn save_behind(store: &Path) {
 #[derive(Clone)]
 struct App {
     config: Config,
+    access: Access,
     tracker: Tracker,
     metrics: Metrics,
 }

@@ -6,10 +6,10 @@
 pub mod location;
 pub mod settings;
 pub mod sources;
+mod values;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use clap::{Args, ColorChoice, Parser, Subcommand};
 
@@ -18,7 +18,10 @@ use crate::cli::{
 };
 use crate::domain::AgentName;
 use crate::http::{Access, AllowedHost, AllowedOrigin};
-use settings::{AGENT, ALLOW_HOST, ALLOW_ORIGIN, FILE, PORT};
+use crate::log::{LogFormat, LogOptions, Voice};
+use settings::{
+    AGENT, ALLOW_HOST, ALLOW_ORIGIN, BIND, FILE, LOG, LOG_FILE, LOG_FORMAT, PORT, TOKEN, TOKEN_FILE,
+};
 
 pub use location::Location;
 
@@ -27,6 +30,7 @@ pub const DEFAULT_PORT: u16 = 3000;
 /// The last of those that are tried where others have it.
 pub const LAST_PORT: u16 = 3019;
 pub use sources::{Chosen, ConfigError, FILE_NAME, Source};
+pub use values::{Address, BadAddress, BadPort, FilePath, LogFilter, Port, Secret};
 
 /// What options are called that every command has.
 const EVERYWHERE: &str = "Options of every command";
@@ -71,21 +75,25 @@ pub struct Arguments {
     #[arg(long, value_name = "WHEN", global = true, help_heading = EVERYWHERE, value_enum, default_value_t)]
     pub color: ColorChoice,
 
-    /// How HTTP is served when there is no command.
+    /// How to serve when there is no command.
     #[command(flatten)]
-    pub http: HttpArguments,
+    pub serve: ServeArguments,
 
     /// What to do instead of serving an agent on stdin and stdout
     #[command(subcommand)]
     pub command: Option<Subcommands>,
 }
 
-/// How HTTP is served.
+/// How a server serves.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Args)]
-pub struct HttpArguments {
+pub struct ServeArguments {
     /// The port.
     #[arg(long = PORT.name, value_name = "PORT", help = PORT.line())]
     pub port: Option<Port>,
+
+    /// The address.
+    #[arg(long = BIND.name, value_name = "ADDRESS", help = BIND.line())]
+    pub bind: Option<Address>,
 
     /// More names of the server.
     #[arg(long = ALLOW_HOST.name, value_name = "HOST[:PORT]", value_delimiter = ',', help = ALLOW_HOST.line())]
@@ -94,13 +102,29 @@ pub struct HttpArguments {
     /// More origins of pages.
     #[arg(long = ALLOW_ORIGIN.name, value_name = "ORIGIN", value_delimiter = ',', help = ALLOW_ORIGIN.line())]
     pub allow_origin: Vec<AllowedOrigin>,
+
+    /// The file with the tokens.
+    #[arg(long = TOKEN_FILE.name, value_name = "FILE", help = TOKEN_FILE.line())]
+    pub token_file: Option<FilePath>,
+
+    /// What is logged.
+    #[arg(long = LOG.name, value_name = "FILTER", help = LOG.line())]
+    pub log: Option<LogFilter>,
+
+    /// Where the log goes.
+    #[arg(long = LOG_FILE.name, value_name = "FILE", help = LOG_FILE.line())]
+    pub log_file: Option<FilePath>,
+
+    /// What the log looks like.
+    #[arg(long = LOG_FORMAT.name, value_name = "FORMAT", help = LOG_FORMAT.line())]
+    pub log_format: Option<LogFormat>,
 }
 
 /// The commands.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Subcommands {
     /// Serve HTTP alone - the web page, the probes and /mcp - until a signal comes
-    Serve(HttpArguments),
+    Serve(ServeArguments),
     /// Something that is done to the queue, and ends.
     #[command(flatten)]
     Queue(QueueCommand),
@@ -115,23 +139,6 @@ pub enum Subcommands {
     About(AboutCommand),
 }
 
-/// A port of this machine; 0 stands for any that is free.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Port(pub u16);
-
-/// A port that is none.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0:?} is not a port: give a number from 0 to 65535")]
-pub struct BadPort(String);
-
-impl FromStr for Port {
-    type Err = BadPort;
-
-    fn from_str(text: &str) -> Result<Self, BadPort> {
-        text.parse().map(Self).map_err(|_| BadPort(text.to_owned()))
-    }
-}
-
 /// Everything that was set, and by whom.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
@@ -141,10 +148,22 @@ pub struct Config {
     pub agent: Option<Chosen<AgentName>>,
     /// The port of the web side, when somebody asked for one.
     pub port: Option<Chosen<Port>>,
+    /// The address that it listens on.
+    pub bind: Chosen<Address>,
     /// More names under which the web side answers.
     pub hosts: Chosen<Vec<AllowedHost>>,
     /// More origins whose pages may use it.
     pub origins: Chosen<Vec<AllowedOrigin>>,
+    /// The file with the tokens that callers need.
+    pub token_file: Option<Chosen<FilePath>>,
+    /// The token that they need where there is no file.
+    pub token: Option<Chosen<Secret>>,
+    /// What is logged.
+    pub log: Option<Chosen<LogFilter>>,
+    /// The file of the log.
+    pub log_file: Option<Chosen<FilePath>>,
+    /// What its lines look like.
+    pub log_format: Chosen<LogFormat>,
     /// Whether HTTP is to be served alone.
     pub serve_only: bool,
 }
@@ -165,58 +184,93 @@ impl Config {
         let location = Location::new(arguments, &environment, working_directory);
         let directory = location.path.parent().unwrap_or(working_directory);
         let sources = sources::Sources::new(&environment, directory)?;
-        let (http, serve_only) = match &arguments.command {
-            Some(Subcommands::Serve(http)) => (http.or(&arguments.http), true),
-            _ => (arguments.http.clone(), false),
+        let (serve, serve_only) = match &arguments.command {
+            Some(Subcommands::Serve(serve)) => (serve.or(&arguments.serve), true),
+            _ => (arguments.serve.clone(), false),
+        };
+        // What is named in the file of a project lies beside it.
+        let file = |setting, flag| -> Result<Option<Chosen<FilePath>>, ConfigError> {
+            let chosen = sources.choose(setting, flag)?;
+            Ok(chosen.map(|Chosen { value: FilePath(path), source }| {
+                let is_of_project = matches!(source, Source::File(_));
+                let beside = if is_of_project { directory } else { working_directory };
+                Chosen { value: FilePath(beside.join(path)), source }
+            }))
         };
         Ok(Self {
             agent: sources.choose(&AGENT, None)?,
-            port: sources.choose(&PORT, http.port)?,
-            hosts: sources.list(&ALLOW_HOST, http.allow_host)?,
-            origins: sources.list(&ALLOW_ORIGIN, http.allow_origin)?,
+            port: sources.choose(&PORT, serve.port)?,
+            bind: sources.choose(&BIND, serve.bind)?.unwrap_or_default(),
+            hosts: sources.list(&ALLOW_HOST, serve.allow_host)?,
+            origins: sources.list(&ALLOW_ORIGIN, serve.allow_origin)?,
+            token_file: file(&TOKEN_FILE, serve.token_file)?,
+            token: sources.choose(&TOKEN, None)?,
+            log: sources.choose(&LOG, serve.log)?,
+            log_file: file(&LOG_FILE, serve.log_file)?,
+            log_format: sources.choose(&LOG_FORMAT, serve.log_format)?.unwrap_or_default(),
             location,
             serve_only,
         })
     }
 
-    /// Who may use the web side.
+    /// Who may use the web side, the tokens apart.
     pub fn access(&self) -> Access {
         Access::new(self.hosts.value.clone(), self.origins.value.clone())
     }
 
-    /// What is set, for people.
+    /// What a server logs, how, and where.
+    pub fn log_options(&self) -> LogOptions {
+        LogOptions {
+            voice: Voice::Server,
+            filter: self.log.as_ref().map(|log| log.value.0.clone()),
+            file: self.log_file.as_ref().map(|file| file.value.0.clone()),
+            format: self.log_format.value,
+        }
+    }
+
+    /// What is set, for people; of a secret only that there is one.
     pub fn rows(&self) -> Vec<SettingRow> {
-        let row = |setting: settings::Setting, value: Option<String>, source: &Source| SettingRow {
-            name: setting.name,
-            value: value.filter(|value| !value.is_empty()),
-            source: match source {
+        let of = values::row::<String>;
+        let listed = |hosts: Vec<String>, source: &Source| {
+            let value = (!hosts.is_empty()).then(|| hosts.join(", "));
+            values::row(value.as_ref(), source)
+        };
+        let hosts = self.hosts.value.iter().map(ToString::to_string).collect();
+        let origins = self.origins.value.iter().map(ToString::to_string).collect();
+        let user = whoami::username().ok();
+        let port = DEFAULT_PORT.to_string();
+        let rows = [
+            (
+                AGENT,
+                values::chosen(self.agent.as_ref()).or_else(|| of(user.as_ref(), &Source::Default)),
+            ),
+            (
+                PORT,
+                values::chosen(self.port.as_ref()).or_else(|| of(Some(&port), &Source::Default)),
+            ),
+            (BIND, values::chosen(Some(&self.bind))),
+            (ALLOW_HOST, listed(hosts, &self.hosts.source)),
+            (ALLOW_ORIGIN, listed(origins, &self.origins.source)),
+            (TOKEN_FILE, values::chosen(self.token_file.as_ref())),
+            (TOKEN, values::chosen(self.token.as_ref())),
+            (LOG, values::chosen(self.log.as_ref())),
+            (LOG_FILE, values::chosen(self.log_file.as_ref())),
+            (LOG_FORMAT, values::chosen(Some(&self.log_format))),
+        ];
+        let row = |(setting, chosen): (settings::Setting, Option<(String, Source)>)| {
+            let (value, source) = chosen.unzip();
+            let source = match source.unwrap_or(Source::Default) {
                 Source::Default => format!("default: {}", setting.default),
                 source => source.to_string(),
-            },
+            };
+            SettingRow { name: setting.name, value, source }
         };
-        let source = |given: Option<&Source>| given.unwrap_or(&Source::Default).clone();
-        let (agent, port) = (self.agent.as_ref(), self.port.as_ref());
-        let hosts = self.hosts.value.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let origins = self.origins.value.iter().map(ToString::to_string).collect::<Vec<_>>();
-        vec![
-            SettingRow {
-                name: FILE.name,
-                value: Some(self.location.path.display().to_string()),
-                source: self.location.reason.clone(),
-            },
-            row(
-                AGENT,
-                agent.map(|it| it.value.to_string()).or_else(|| whoami::username().ok()),
-                &source(agent.map(|it| &it.source)),
-            ),
-            row(
-                PORT,
-                Some(port.map_or(DEFAULT_PORT, |it| it.value.0).to_string()),
-                &source(port.map(|it| &it.source)),
-            ),
-            row(ALLOW_HOST, Some(hosts.join(", ")), &self.hosts.source),
-            row(ALLOW_ORIGIN, Some(origins.join(", ")), &self.origins.source),
-        ]
+        let file = SettingRow {
+            name: FILE.name,
+            value: Some(self.location.path.display().to_string()),
+            source: self.location.reason.clone(),
+        };
+        std::iter::once(file).chain(rows.map(row)).collect()
     }
 }
 
@@ -227,15 +281,22 @@ pub fn pinned_port(directory: &Path) -> Option<u16> {
     (port != 0).then_some(port)
 }
 
-impl HttpArguments {
+impl ServeArguments {
     /// These, and where they say nothing, the others.
     fn or(&self, others: &Self) -> Self {
         let hosts = if self.allow_host.is_empty() { others } else { self };
         let origins = if self.allow_origin.is_empty() { others } else { self };
+        let file =
+            |of: fn(&Self) -> &Option<FilePath>| of(self).clone().or_else(|| of(others).clone());
         Self {
             port: self.port.or(others.port),
+            bind: self.bind.or(others.bind),
             allow_host: hosts.allow_host.clone(),
             allow_origin: origins.allow_origin.clone(),
+            token_file: file(|it| &it.token_file),
+            log: self.log.clone().or_else(|| others.log.clone()),
+            log_file: file(|it| &it.log_file),
+            log_format: self.log_format.or(others.log_format),
         }
     }
 }

@@ -25,6 +25,8 @@ pub enum Places {
     All,
     /// On the command line: it decides which `ait.toml` is read.
     FlagOnly,
+    /// Nowhere: a secret is seen in the list of processes, and does not belong into version control.
+    Nowhere,
 }
 
 impl Setting {
@@ -84,14 +86,83 @@ pub const ALLOW_ORIGIN: Setting = Setting {
     help: "Let pages of this origin use /mcp, such as http://localhost:6274; may be repeated",
 };
 
+/// The address.
+pub const BIND: Setting = Setting {
+    name: "bind",
+    variable: "AIT_BIND",
+    places: Places::All,
+    default: "127.0.0.1",
+    help: "The address to listen on; one that other machines reach needs a token",
+};
+
+/// The file with the tokens.
+pub const TOKEN_FILE: Setting = Setting {
+    name: "token-file",
+    variable: "AIT_TOKEN_FILE",
+    places: Places::All,
+    default: "none",
+    help: "A file with the tokens that callers over HTTP need",
+};
+
+/// The token.
+pub const TOKEN: Setting = Setting {
+    name: "token",
+    variable: "AIT_TOKEN",
+    places: Places::Nowhere,
+    default: "none",
+    help: "The token that callers over HTTP need, where there is no file",
+};
+
+/// What is logged.
+pub const LOG: Setting = Setting {
+    name: "log",
+    variable: "RUST_LOG",
+    places: Places::All,
+    default: "info,rmcp=off",
+    help: "What a server logs: error, warn, info, debug, or a filter as tracing-subscriber has it",
+};
+
+/// Where the log goes.
+pub const LOG_FILE: Setting = Setting {
+    name: "log-file",
+    variable: "AIT_LOG_FILE",
+    places: Places::All,
+    default: "stderr",
+    help: "The file that a server's log is appended to; opened anew after SIGHUP",
+};
+
+/// What the log looks like.
+pub const LOG_FORMAT: Setting = Setting {
+    name: "log-format",
+    variable: "AIT_LOG_FORMAT",
+    places: Places::All,
+    default: "text",
+    help: "What the lines of a server's log are: text, or json for JSON objects",
+};
+
 /// Every setting, in the order in which they are told.
-pub const SETTINGS: [Setting; 5] = [FILE, AGENT, PORT, ALLOW_HOST, ALLOW_ORIGIN];
+pub const SETTINGS: [Setting; 11] = [
+    FILE,
+    AGENT,
+    PORT,
+    BIND,
+    ALLOW_HOST,
+    ALLOW_ORIGIN,
+    TOKEN_FILE,
+    TOKEN,
+    LOG,
+    LOG_FILE,
+    LOG_FORMAT,
+];
 
 /// The variables of the environment, a line each, as the help shows them.
 pub fn help_of_variables() -> String {
     let mut text = String::new();
-    for Setting { name, variable, .. } in SETTINGS {
-        let _ = writeln!(text, "  {variable:<17} --{name}");
+    for Setting { name, variable, places, help, .. } in SETTINGS {
+        let _ = match places {
+            Places::Nowhere => writeln!(text, "  {variable:<17} {help}"),
+            _ => writeln!(text, "  {variable:<17} --{name}"),
+        };
     }
     text
 }
@@ -101,9 +172,11 @@ pub fn table() -> String {
     let mut text =
         String::from("| flag | environment | `ait.toml` | default | |\n|---|---|---|---|---|\n");
     for setting in SETTINGS {
-        let Setting { name, variable, default, help, .. } = setting;
-        let key = if setting.is_in_file() { format!("`{name}`") } else { "-".to_owned() };
-        let _ = writeln!(text, "| `--{name}` | `{variable}` | {key} | {default} | {help} |");
+        let Setting { name, variable, places, default, help } = setting;
+        let shown = |is_there: bool, text: String| if is_there { text } else { "-".to_owned() };
+        let flag = shown(places != Places::Nowhere, format!("`--{name}`"));
+        let key = shown(setting.is_in_file(), format!("`{name}`"));
+        let _ = writeln!(text, "| {flag} | `{variable}` | {key} | {default} | {help} |");
     }
     text
 }

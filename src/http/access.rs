@@ -3,7 +3,8 @@
 //! A browser sends requests to this machine on behalf of any page that it shows. A page that a foreign
 //! name serves can have that name lead to 127.0.0.1 (DNS rebinding); its requests carry the foreign name in
 //! `Host`. Requests of a page to another origin carry its own in `Origin` (RFC 6454). Both are checked
-//! on every route, as the MCP specification demands of servers on the local machine.
+//! on every route, as the MCP specification demands of servers on the local machine. Where callers need
+//! a token, a name that leads here gains them nothing, so all are answered to.
 
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -12,27 +13,36 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+
+use super::tokens::Tokens;
 
 /// The names of this machine for itself.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 /// How much of a refused value is repeated.
 const SHOWN_BYTES: usize = 100;
 
-/// The names and origins to which the server answers.
+/// The names and origins to which the server answers, and the tokens that callers need.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Access {
     hosts: Vec<AllowedHost>,
     origins: Vec<AllowedOrigin>,
+    tokens: Tokens,
 }
 
 impl Access {
     /// Answers under `localhost`, `127.0.0.1` and `[::1]` and the names given, to programs, to its own
     /// pages, and to pages of the origins given.
     pub fn new(hosts: Vec<AllowedHost>, origins: Vec<AllowedOrigin>) -> Self {
-        Self { hosts, origins }
+        Self { hosts, origins, tokens: Tokens::default() }
+    }
+
+    /// The same for those alone who show one of these tokens, and then under any name.
+    #[must_use]
+    pub fn with_tokens(self, tokens: Tokens) -> Self {
+        Self { tokens, ..self }
     }
 
     /// The origins, besides its own, whose pages may read what the server answers.
@@ -40,9 +50,21 @@ impl Access {
         &self.origins
     }
 
+    /// The tokens of which callers need one; if there are none, they need none.
+    pub fn tokens(&self) -> &Tokens {
+        &self.tokens
+    }
+
+    /// Tells whether pages of an origin, as a request gives it, may read what the server answers.
+    pub(super) fn lists(&self, origin: &HeaderValue) -> bool {
+        let origin = origin.to_str().ok().and_then(|origin| origin.parse().ok());
+        origin.is_some_and(|origin| self.origins.contains(&origin))
+    }
+
     fn allows_host(&self, authority: &Authority) -> bool {
         let host = authority.host();
-        LOOPBACK.iter().any(|name| name.eq_ignore_ascii_case(host))
+        !self.tokens.is_empty()
+            || LOOPBACK.iter().any(|name| name.eq_ignore_ascii_case(host))
             || self.hosts.iter().any(|allowed| {
                 // Browsers and others leave the usual ports out.
                 let port = allowed.port.is_none_or(|port| match authority.port_u16() {
@@ -214,7 +236,7 @@ impl Access {
 }
 
 /// The beginning of a value, fit to be printed.
-fn shown(value: &[u8]) -> String {
+pub(super) fn shown(value: &[u8]) -> String {
     let end = value.len().min(SHOWN_BYTES);
     format!("{:?}", String::from_utf8_lossy(&value[..end]))
 }
@@ -296,6 +318,27 @@ mod tests {
         assert_eq!(refused(&own, "/", &twice), Some(403));
         assert_eq!(refused(&own, "http://evil.example/", &[("host", "localhost")]), Some(403));
         assert_eq!(refused(&own, "http://localhost/", &[("host", "localhost")]), None);
+    }
+
+    #[test]
+    fn with_tokens_every_name_is_answered_to_and_foreign_pages_still_are_not() {
+        let access = Access::new(Vec::new(), vec!["https://app.example".parse().unwrap()]);
+        let access = access.with_tokens(Tokens::single("0123456789abcdef").unwrap());
+        for (headers, status) in [
+            (vec![("host", "tracker.example")], None),
+            (vec![("host", "192.0.2.1:3000")], None),
+            (vec![("host", "tracker.example:port")], Some(403)),
+            (vec![("host", "")], Some(403)),
+            (vec![], Some(400)),
+            (vec![("host", "x.example"), ("origin", "https://x.example")], None),
+            (vec![("host", "x.example"), ("origin", "https://app.example")], None),
+            (vec![("host", "x.example"), ("origin", "https://evil.example")], Some(403)),
+            (vec![("host", "x.example"), ("origin", "null")], Some(403)),
+        ] {
+            assert_eq!(refused(&access, "/", &headers), status, "{headers:?}");
+        }
+        let proxied = refused(&access, "http://y.example/", &[("host", "x.example")]);
+        assert_eq!(proxied, None);
     }
 
     #[test]

@@ -4,12 +4,17 @@
 
 use std::future::poll_fn;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::ConnectInfo;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -55,6 +60,8 @@ impl Default for Limits {
 type Io = Pin<Box<TimeoutStream<TcpStream>>>;
 
 /// Serves connections until `shutdown`; returns when the requests that are under way then have ended.
+///
+/// Each request has the address of its caller in its extensions, as [`ConnectInfo`].
 pub async fn serve(
     listener: TcpListener,
     routes: Router,
@@ -70,8 +77,8 @@ pub async fn serve(
             accepted = listener.accept() => accepted,
             () = shutdown.cancelled() => break,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, caller) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 if !is_of_one_connection(&error) {
                     // Once is enough, for as long as it lasts.
@@ -89,7 +96,7 @@ pub async fn serve(
         if let Ok(slot) = Arc::clone(&slots).try_acquire_owned() {
             let (routes, shutdown) = (routes.clone(), shutdown.clone());
             connections.spawn(async move {
-                connection(stream, routes, limits, shutdown).await;
+                connection(stream, caller, routes, limits, shutdown).await;
                 drop(slot);
             });
         } else if let Ok(refusal) = Arc::clone(&refusals).try_acquire_owned() {
@@ -125,13 +132,24 @@ fn prepared(stream: TcpStream, limits: Limits) -> Io {
     Box::pin(stream)
 }
 
-async fn connection(stream: Io, routes: Router, limits: Limits, shutdown: CancellationToken) {
+async fn connection(
+    stream: Io,
+    caller: SocketAddr,
+    routes: Router,
+    limits: Limits,
+    shutdown: CancellationToken,
+) {
+    let routes = TowerToHyperService::new(routes);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(ConnectInfo(caller));
+        routes.call(request)
+    });
     let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.headers)
         .max_header_size(MAX_HEAD_BYTES)
         .max_buf_size(MAX_HEAD_BYTES)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes));
+        .serve_connection(TokioIo::new(stream), service);
     let mut is_ending = false;
     let outcome = loop {
         tokio::select! {

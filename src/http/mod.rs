@@ -5,6 +5,7 @@
 
 pub mod access;
 pub mod connections;
+pub mod tokens;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -19,6 +20,9 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 pub use access::{Access, AllowedHost, AllowedOrigin, BadHost, BadOrigin};
 pub use connections::{Limits, serve};
+pub use tokens::{AttemptLimits, BadToken, Mode, Principal, Tokens};
+
+use self::tokens::gate::{self, Gate};
 
 /// The largest body of a request, in bytes.
 pub const MAX_BODY_BYTES: usize = 1 << 20;
@@ -46,12 +50,22 @@ const HEADERS: [(HeaderName, HeaderValue); 5] = [
 
 /// Puts around routes what holds for every one of them, whatever it is.
 ///
-/// Requests under a foreign name or from a foreign page are refused, and so are bodies of more than
-/// [`MAX_BODY_BYTES`]; a panic is answered with 500 and logged; every response has the security headers.
+/// Requests under a foreign name or from a foreign page are refused, those without a token where one is
+/// needed, and bodies of more than [`MAX_BODY_BYTES`]; a panic is answered with 500 and logged; every
+/// response has the security headers. Behind it, a [`Principal`] in the extensions of a request tells
+/// whose token it came with.
 pub fn guarded(routes: Router, access: Access) -> Router {
+    guarded_with(routes, access, AttemptLimits::default())
+}
+
+/// The same, with other limits for those who show a wrong token.
+pub fn guarded_with(routes: Router, access: Access, attempts: AttemptLimits) -> Router {
+    let access = Arc::new(access);
+    let gate = Arc::new(Gate::new(Arc::clone(&access), attempts));
     routes
         .layer(from_fn(refuse_large_bodies))
-        .layer(from_fn_with_state(Arc::new(access), access::check))
+        .layer(from_fn_with_state(gate, gate::check))
+        .layer(from_fn_with_state(access, access::check))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn(add_headers))
 }

@@ -8,6 +8,7 @@ mod writer;
 
 use std::io;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 #[cfg(unix)]
@@ -73,6 +74,21 @@ impl LogFormat {
     /// The format that a word stands for.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.as_str() == word)
+    }
+}
+
+impl FromStr for LogFormat {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        Self::from_word(word)
+            .ok_or_else(|| format!("{word:?} is no format of a log: give text or json"))
+    }
+}
+
+impl fmt::Display for LogFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 

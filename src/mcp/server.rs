@@ -17,7 +17,7 @@ use rmcp::service::{RequestContext, RoleServer};
 
 use serde_json::Value;
 
-use super::http::is_gone;
+use super::http::{is_gone, read_only_token};
 use super::result::{Failure, Success, call_tool_result, outcome_of};
 use super::tools::{Answer, Toolbox};
 use crate::domain::text::shortened;
@@ -76,6 +76,15 @@ impl McpServer {
         self.metrics.refused(self.toolbox.label(tool));
     }
 
+    /// Why a tool that changes something cannot be called with a token to read with.
+    fn why_not_with(&self, token: &str) -> String {
+        format!(
+            "the token {token:?} is read-only: it is good for {} and the pages; nothing was changed, \
+             and whoever runs the tracker can give you a read-write token",
+            self.toolbox.reading_names()
+        )
+    }
+
     pub(super) fn tracker(&self) -> &Tracker {
         &self.tracker
     }
@@ -116,6 +125,13 @@ impl ServerHandler for McpServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        if self.toolbox.changes(&request.name)
+            && let Some(token) = read_only_token(&context)
+        {
+            self.refused(&request.name);
+            let failure = Failure::refused(self.why_not_with(token));
+            return Ok(call_tool_result(&request.name, Err(failure)).into());
+        }
         let arguments = request.arguments.unwrap_or_default();
         let Some(answer) = self.toolbox.call(&request.name, self.tracker.clone(), arguments) else {
             self.refused(&request.name);

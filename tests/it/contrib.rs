@@ -14,18 +14,6 @@ use crate::support::{BINARY, Log, ait, ait_through, directory, healthy_count, si
 const FILES: [&str; 4] =
     ["README.md", "systemd/ait.service", "container/Containerfile", "logrotate/ait"];
 
-/// What the examples name already and `ait --help` does not know yet.
-const NOT_YET: [&str; 8] = [
-    "--log-file",
-    "--log-format",
-    "AIT_BIND",
-    "AIT_LOG_FILE",
-    "AIT_LOG_FORMAT",
-    "AIT_TOKEN_FILE",
-    "--bind",
-    "--token-file",
-];
-
 fn path_of(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib").join(file)
 }
@@ -74,11 +62,9 @@ fn every_flag_and_variable_that_the_examples_name_exists() {
     for file in FILES {
         let text = text_of(file);
         for name in names(&text) {
-            assert!(known.contains(name) || NOT_YET.contains(&name), "{file}: there is no {name}");
+            assert!(known.contains(name), "{file}: there is no {name}");
         }
     }
-    let known: Vec<_> = NOT_YET.iter().filter(|name| known.contains(*name)).collect();
-    assert!(known.is_empty(), "no longer missing: {known:?}");
 }
 
 #[test]

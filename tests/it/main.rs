@@ -45,5 +45,6 @@ mod sessions;
 mod settings;
 mod support;
 mod tidy;
+mod tokens;
 mod upkeep;
 mod web;

@@ -1,4 +1,4 @@
-//! Whether anybody still waits for an answer.
+//! Who asks, and whether anybody still waits for the answer.
 //!
 //! An answer over HTTP goes to the connection that asked, and nowhere else. When that is closed, or the
 //! session ends, a call that is not decided yet is withdrawn: a claim would belong to nobody.
@@ -11,6 +11,7 @@ use rmcp::service::{RequestContext, RoleServer};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::under_way::Entry;
+use crate::http::{Mode, Principal};
 
 /// Goes along with a request to where it is worked on.
 #[derive(Clone)]
@@ -37,9 +38,19 @@ impl Caller {
 
 /// Waits until nobody waits for the answer to a request any more; over stdio, for ever.
 pub(in crate::mcp) async fn is_gone(context: &RequestContext<RoleServer>) {
-    let parts = context.extensions.get::<Parts>();
-    match parts.and_then(|parts| parts.extensions.get::<Caller>()) {
+    match of_request::<Caller>(context) {
         Some(caller) => caller.gone.cancelled().await,
         None => future::pending().await,
     }
+}
+
+/// The name of the token that a request came with, if that is one to read with only.
+pub(in crate::mcp) fn read_only_token(context: &RequestContext<RoleServer>) -> Option<&str> {
+    let principal = of_request::<Principal>(context)?;
+    (principal.mode() == Mode::ReadOnly).then(|| principal.name())
+}
+
+/// What goes along with the HTTP request that a message came in; each has its own, also within a session.
+fn of_request<T: Send + Sync + 'static>(context: &RequestContext<RoleServer>) -> Option<&T> {
+    context.extensions.get::<Parts>()?.extensions.get()
 }

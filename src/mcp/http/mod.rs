@@ -4,7 +4,7 @@
 //! and names it in every request; from 2026-07-28 on every request stands alone. Around it are
 //! `messages`, which reads bodies and refuses what is no message; `sessions`, which keeps sessions
 //! within bounds and takes those up again that this process does not know; `caller`, which tells a call
-//! that nobody waits for it any more; and `answers`, which answers with plain JSON where there is nothing
+//! whose token it came with, and that nobody waits for it any more; and `answers`, which answers with plain JSON where there is nothing
 //! to stream.
 
 mod answers;
@@ -30,7 +30,7 @@ use self::sessions::Sessions;
 use super::McpServer;
 use crate::http::{AllowedOrigin, MAX_BODY_BYTES};
 
-pub(in crate::mcp) use caller::is_gone;
+pub(in crate::mcp) use caller::{is_gone, read_only_token};
 
 /// Where the endpoint is.
 pub const PATH: &str = "/mcp";

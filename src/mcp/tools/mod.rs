@@ -92,6 +92,18 @@ impl Toolbox {
         self.find(name).map_or("unknown", |registered| registered.name)
     }
 
+    /// Tells whether there is a tool of that name that may change something.
+    pub fn changes(&self, name: &str) -> bool {
+        self.find(name).is_some_and(|registered| !registered.only_reads())
+    }
+
+    /// The names of the tools that change nothing, in one line.
+    pub fn reading_names(&self) -> String {
+        let reading = self.0.iter().filter(|registered| registered.only_reads());
+        let names: Vec<&str> = reading.map(|registered| registered.name).collect();
+        names.join(", ")
+    }
+
     /// Calls a tool; `None` when there is none of that name.
     pub fn call(&self, name: &str, tracker: Tracker, arguments: JsonObject) -> Option<Answer> {
         self.find(name).map(|registered| (registered.call)(tracker, arguments))
@@ -99,6 +111,14 @@ impl Toolbox {
 
     fn find(&self, name: &str) -> Option<&Registered> {
         self.0.iter().find(|registered| registered.name == name)
+    }
+}
+
+impl Registered {
+    /// Tells what clients are told, too.
+    fn only_reads(&self) -> bool {
+        let annotations = self.tool.annotations.as_ref();
+        annotations.and_then(|annotations| annotations.read_only_hint) == Some(true)
     }
 }
 

@@ -1,10 +1,11 @@
 //! The tracker as a server of its own, and clients that reach it by URL.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,6 +29,11 @@ impl Server {
     pub fn start_with(directory: &Path, port: u16, arguments: &[&str]) -> Self {
         let mut command = ait(directory);
         command.arg("serve").args(arguments).env("PORT", port.to_string());
+        Self::spawn(command, directory)
+    }
+
+    /// Starts a prepared command in its directory.
+    pub fn spawn(mut command: Command, directory: &Path) -> Self {
         let mut child = command.spawn().unwrap();
         let log = Log::of(child.stderr.take().unwrap());
         let text = log.wait_for("pages: http://localhost:");
@@ -105,6 +111,20 @@ impl Agent {
         Self { http: connections(), port, session: None, last_id: 0 }
     }
 
+    /// An agent that shows a token with everything.
+    pub fn authorized(port: u16, authorization: &str) -> Self {
+        let mut agent = Self::new(port);
+        agent.authorize(authorization);
+        agent
+    }
+
+    /// Shows another token from now on, on connections that are new.
+    pub fn authorize(&mut self, authorization: &str) {
+        let headers = [("authorization".to_owned(), authorization.to_owned())];
+        let headers = (&HashMap::from(headers)).try_into().unwrap();
+        self.http = builder().default_headers(headers).build().unwrap();
+    }
+
     /// Goes on with connections that are new.
     pub fn reconnect(&mut self) {
         self.http = connections();
@@ -113,12 +133,17 @@ impl Agent {
     /// An agent that has begun a session.
     pub fn connect(port: u16) -> Self {
         let mut agent = Self::new(port);
-        let reply = agent.request("initialize", introduction());
-        assert_eq!(reply.status, 200, "{}", reply.body);
-        agent.session = reply.session;
-        let begun = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-        assert_eq!(agent.post(&begun).unwrap().status, 202);
+        agent.begin();
         agent
+    }
+
+    /// Begins a session.
+    pub fn begin(&mut self) {
+        let reply = self.request("initialize", introduction());
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        self.session = reply.session;
+        let begun = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        assert_eq!(self.post(&begun).unwrap().status, 202);
     }
 
     fn url(&self) -> String {
@@ -192,7 +217,11 @@ impl Agent {
 
 /// Connections that are kept between requests; there are none yet.
 fn connections() -> reqwest::blocking::Client {
-    reqwest::blocking::Client::builder().timeout(PATIENCE).no_proxy().build().unwrap()
+    builder().build().unwrap()
+}
+
+fn builder() -> reqwest::blocking::ClientBuilder {
+    reqwest::blocking::Client::builder().timeout(PATIENCE).no_proxy()
 }
 
 fn received(response: reqwest::blocking::Response) -> reqwest::Result<Reply> {

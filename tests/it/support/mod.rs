@@ -48,9 +48,8 @@ pub fn ait_through(program: &str, directory: &Path) -> Command {
     command.current_dir(directory).env("PORT", "0");
     let others =
         ["AIT_AGENT", "COLUMNS", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "VISUAL", "EDITOR"];
-    for variable in
-        ["ISSUES_FILE", "RUST_LOG", "AIT_LOG_FILE", "AIT_LOG_FORMAT"].into_iter().chain(others)
-    {
+    let of_servers = ["AIT_LOG_FILE", "AIT_LOG_FORMAT", "AIT_BIND", "AIT_TOKEN", "AIT_TOKEN_FILE"];
+    for variable in ["ISSUES_FILE", "RUST_LOG"].into_iter().chain(of_servers).chain(others) {
         command.env_remove(variable);
     }
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -1,0 +1,81 @@
+//! The secret in a request: RFC 6750 (`Bearer`) for programs, RFC 7617 (`Basic`) for browsers.
+
+use axum::http::{HeaderMap, header};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+/// What a request shows of whom it comes from.
+#[derive(PartialEq, Eq)]
+pub(super) enum Credentials {
+    /// Nothing.
+    Nothing,
+    /// Something that holds no secret, or more than one.
+    Malformed,
+    /// A secret, which need not be a good one.
+    Secret(Vec<u8>),
+}
+
+/// What a request with these headers shows.
+pub(super) fn credentials_in(headers: &HeaderMap) -> Credentials {
+    let mut given = headers.get_all(header::AUTHORIZATION).iter();
+    match (given.next(), given.next()) {
+        (None, _) => Credentials::Nothing,
+        (Some(value), None) => {
+            secret_in(value.as_bytes()).map_or(Credentials::Malformed, Credentials::Secret)
+        }
+        _ => Credentials::Malformed,
+    }
+}
+
+/// The token of `Bearer`, or the password of `Basic`; the name of the user is anybody's.
+fn secret_in(value: &[u8]) -> Option<Vec<u8>> {
+    let end = value.iter().position(|byte| *byte == b' ')?;
+    let (scheme, rest) = value.split_at(end);
+    let rest = rest.trim_ascii();
+    if scheme.eq_ignore_ascii_case(b"bearer") {
+        return Some(rest.to_vec());
+    }
+    if !scheme.eq_ignore_ascii_case(b"basic") {
+        return None;
+    }
+    let pair = STANDARD.decode(rest).ok()?;
+    let colon = pair.iter().position(|byte| *byte == b':')?;
+    Some(pair[colon + 1..].to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_secret_is_found_under_both_schemes_and_nowhere_else() {
+        let basic = |pair: &str| format!("Basic {}", STANDARD.encode(pair));
+        for (values, expected) in [
+            (vec![], Credentials::Nothing),
+            (vec!["Bearer s3cret".to_owned()], Credentials::Secret(b"s3cret".into())),
+            (vec!["bEARER  s3cret ".to_owned()], Credentials::Secret(b"s3cret".into())),
+            (vec![basic("anybody:s3cret")], Credentials::Secret(b"s3cret".into())),
+            (
+                vec![basic(":s3cret").replace("Basic", "bAsIc")],
+                Credentials::Secret(b"s3cret".into()),
+            ),
+            (vec![basic("a:s3:cret:")], Credentials::Secret(b"s3:cret:".into())),
+            (vec![basic("s3cret")], Credentials::Malformed),
+            (vec![basic("ä:ö")], Credentials::Secret("ö".into())),
+            (vec!["Basic".to_owned()], Credentials::Malformed),
+            (vec!["Basic %%%".to_owned()], Credentials::Malformed),
+            (vec!["Bearer".to_owned()], Credentials::Malformed),
+            (vec!["Bearer ".to_owned()], Credentials::Secret(Vec::new())),
+            (vec!["s3cret".to_owned()], Credentials::Malformed),
+            (vec!["Digest username=\"a\"".to_owned()], Credentials::Malformed),
+            (vec!["".to_owned()], Credentials::Malformed),
+            (vec!["Bearer s3cret".to_owned(); 2], Credentials::Malformed),
+        ] {
+            let mut headers = HeaderMap::new();
+            for value in &values {
+                headers.append(header::AUTHORIZATION, value.parse().unwrap());
+            }
+            assert!(credentials_in(&headers) == expected, "{values:?}");
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! Access for teams: who is answered what, with a token and without.
+
+mod attempts;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::files::stored_issues;
+use crate::support::http::{Agent, Raw, Reply, Server, asked, meta};
+use crate::support::{Client, PATIENCE, Response, ait, directory, healthy_count, id_in, request};
+
+const READER: &str = "RRRRRRRRrrrrrrrr";
+const WRITER: &str = "WWWWWWWWwwww:wwww";
+const WRONG: &str = "XXXXXXXXxxxxxxxx";
+/// How many attempts with a wrong token may wait at a time.
+const WAITING: usize = 8;
+
+/// A server that needs one of two tokens: the reader's or the writer's.
+fn serve(directory: &Path, arguments: &[&str]) -> Server {
+    let tokens = directory.join("tokens");
+    std::fs::write(&tokens, format!("eve read-only {READER}\nadam read-write {WRITER}\n")).unwrap();
+    let mut command = ait(directory);
+    command.arg("serve").args(arguments);
+    // Everything is logged that ever could be.
+    command.env("AIT_TOKEN_FILE", tokens).env("RUST_LOG", "trace");
+    Server::spawn(command, directory)
+}
+
+fn bearer(secret: &str) -> String {
+    format!("Bearer {secret}")
+}
+
+fn basic(secret: &str) -> String {
+    format!("Basic {}", STANDARD.encode(format!("anybody:{secret}")))
+}
+
+/// What a server answers to a request that shows what is given.
+fn ask(port: u16, method: &Method, path: &str, authorization: &str) -> Response {
+    let client = reqwest::blocking::Client::builder().timeout(PATIENCE).no_proxy().build().unwrap();
+    let mut request = client.request(method.clone(), format!("http://127.0.0.1:{port}{path}"));
+    if !authorization.is_empty() {
+        request = request.header("authorization", authorization);
+    }
+    let response = request.send().unwrap();
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    Response { status, headers, body: response.text().unwrap() }
+}
+
+/// An agent of the era of sessions, or of the one without.
+fn agent(port: u16, session: Option<&str>, authorization: &str) -> Agent {
+    let mut agent = Agent::new(port);
+    if !authorization.is_empty() {
+        agent.authorize(authorization);
+    }
+    agent.session = session.map(ToOwned::to_owned);
+    agent
+}
+
+/// A request of an agent to a server that shows what is given.
+fn post(
+    port: u16,
+    session: Option<&str>,
+    authorization: &str,
+    method: &str,
+    mut params: Value,
+) -> Reply {
+    if session.is_none() {
+        params["_meta"] = meta();
+    }
+    // Those of one session must not have the id of another that is under way.
+    static LAST_ID: AtomicU64 = AtomicU64::new(1000);
+    let id = LAST_ID.fetch_add(1, Ordering::Relaxed);
+    agent(port, session, authorization).post(&request(id, method, params)).unwrap()
+}
+
+fn filing() -> Value {
+    let arguments =
+        json!({ "title": "t", "description": "", "classification": "bug", "agent": "a" });
+    json!({ "name": "add_issue", "arguments": arguments })
+}
+
+/// Does something with every item, several at a time, but not so many that attempts find no place.
+fn at_once<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {
+    for some in items.chunks(WAITING) {
+        thread::scope(|scope| {
+            for item in some {
+                scope.spawn(|| work(item));
+            }
+        });
+    }
+}
+
+/// The address of the style sheet.
+fn asset(port: u16) -> String {
+    let page = ask(port, &Method::GET, "/", &bearer(READER)).body;
+    let (_, rest) = page.split_once("rel=\"stylesheet\" href=\"").unwrap();
+    rest.split('"').next().unwrap().to_owned()
+}
+
+#[test]
+fn every_route_but_the_probe_needs_a_token() {
+    let directory = directory();
+    let server = serve(directory.path(), &[]);
+    let port = server.port;
+    let asset = asset(port);
+    // A method and a path, and what they get without a token and with one.
+    let cases = [
+        (Method::GET, "/health", 200, 200),
+        (Method::HEAD, "/health", 200, 200),
+        (Method::POST, "/health", 401, 405),
+        (Method::GET, "/health/", 401, 404),
+        (Method::GET, "/%68ealth", 401, 404),
+        (Method::GET, "/?path=/health", 401, 200),
+        (Method::HEAD, "/", 401, 200),
+        (Method::GET, "/metrics", 401, 200),
+        (Method::GET, &asset, 401, 200),
+        (Method::GET, "/nothing", 401, 404),
+        (Method::GET, "/mcp", 401, 406),
+        (Method::OPTIONS, "/mcp", 401, 200),
+        (Method::OPTIONS, "/nothing", 401, 405),
+        (Method::PUT, "/", 401, 405),
+    ];
+    at_once(&cases, |(method, path, without, with)| {
+        let status = |authorization: &str| {
+            let response = ask(port, method, path, authorization);
+            let challenge = response.headers.get("www-authenticate");
+            assert_eq!(challenge.is_some(), response.status == 401, "{method} {path}");
+            response.status
+        };
+        for (authorization, expected) in [
+            ("", without),
+            (&bearer(WRONG), without),
+            (&bearer(READER), with),
+            (&bearer(WRITER), with),
+            (&basic(READER), with),
+            (&basic(WRITER), with),
+            (&format!("bEARER  {READER}"), with),
+            (&basic(WRITER).replace("Basic", "bASIC"), with),
+        ] {
+            assert_eq!(status(authorization), *expected, "{method} {path} with {authorization:?}");
+        }
+    });
+    assert_log_tells_no_secret(&server);
+}
+
+#[test]
+fn tools_that_change_something_need_a_token_that_may() {
+    let directory = directory();
+    let server = serve(directory.path(), &[]);
+    let port = server.port;
+    let mut begun = Agent::authorized(port, &bearer(WRITER));
+    begun.begin();
+    let id = begun.add("there already");
+    let session = begun.session.as_deref();
+    let change = json!({ "issue_id": id, "agent": "a", "comment": "c", "resolution": "closed" });
+    let tool = |name: &str, arguments| json!({ "name": name, "arguments": arguments });
+    // A method and its parameters, and whether a reader may.
+    let mut cases = vec![
+        ("tools/list", json!({}), true),
+        ("tools/call", tool("list_issues", json!({})), true),
+        ("tools/call", tool("list_issues", json!({ "issue_id": id })), true),
+        ("tools/call", filing(), false),
+        ("tools/call", tool("get_next_issue", json!({ "agent": "a" })), false),
+    ];
+    for name in ["return_issue", "complete_issue", "close_issue"] {
+        cases.push(("tools/call", tool(name, change.clone()), false));
+    }
+    cases.push(("tools/call", tool("get_next_review_item", json!({ "agent": "a" })), false));
+    let both: Vec<_> =
+        [None, session].iter().flat_map(|era| cases.iter().map(move |it| (*era, it))).collect();
+    at_once(&both, |(session, (method, params, may_read))| {
+        let ask = |authorization: &str| post(port, *session, authorization, method, params.clone());
+        for authorization in [String::new(), bearer(WRONG), basic(WRONG)] {
+            let reply = ask(&authorization);
+            assert_eq!((reply.status, reply.session), (401, None), "{method} {params}");
+        }
+        for authorization in [bearer(READER), basic(READER), format!("bearer {READER}")] {
+            let reply = ask(&authorization);
+            assert_eq!(reply.status, 200, "{method} {params}: {}", reply.body);
+            if !may_read {
+                let text = reply.answer().refusal();
+                assert!(text.contains("the token \"eve\" is read-only: "), "{text}");
+                assert!(text.contains("list_issues") && text.contains("read-write"), "{text}");
+            } else if *method == "tools/call" {
+                assert!(reply.answer().ok().contains(&id));
+            }
+        }
+    });
+    let stored = stored_issues(directory.path());
+    assert_eq!((stored.len(), &stored[0]["status"]), (1, &json!("created")));
+    for session in [None, session] {
+        for authorization in [bearer(WRITER), basic(WRITER), format!("BEARER {WRITER}")] {
+            post(port, session, &authorization, "tools/call", filing()).answer().ok();
+        }
+    }
+    assert_eq!(stored_issues(directory.path()).len(), 7);
+    assert_log_tells_no_secret(&server);
+}
+
+#[test]
+fn a_session_may_do_what_the_token_of_each_request_may() {
+    let directory = directory();
+    let server = serve(directory.path(), &[]);
+    let mut agent = Agent::authorized(server.port, &bearer(READER));
+    agent.begin();
+    assert_eq!(agent.request("ping", json!({})).status, 200);
+    agent.call("add_issue", filing()["arguments"].clone()).refusal();
+    agent.authorize(&basic(WRITER));
+    agent.add("by the writer");
+    agent.authorize(&basic(READER));
+    agent.call("add_issue", filing()["arguments"].clone()).refusal();
+    // Nobody who only knows its name can use it, or end it.
+    let stranger = self::agent(server.port, agent.session.as_deref(), "");
+    assert_eq!((stranger.delete().status, stranger.listen().status().as_u16()), (401, 401));
+    assert_eq!(agent.listen().status(), 200);
+    assert_eq!(agent.delete().status, 204);
+    assert_eq!(agent.request("ping", json!({})).status, 404);
+    assert_eq!(stored_issues(directory.path()).len(), 1);
+}
+
+#[test]
+fn what_is_no_single_good_token_is_refused_with_what_to_do() {
+    let directory = directory();
+    let server = serve(directory.path(), &[]);
+    let good = format!("Authorization: Bearer {WRITER}\r\n");
+    let cases = [
+        (String::new(), "this server needs a token"),
+        (format!("Cookie: {WRITER}\r\nX-Authorization: Bearer {WRITER}\r\n"), "needs a token"),
+        (good.repeat(2), "none of the tokens"),
+        (format!("{good}Authorization: Bearer {WRONG}\r\n"), "none of the tokens"),
+        (format!("Authorization: {WRITER}\r\n"), "none of the tokens"),
+        (format!("Authorization: Digest {WRITER}\r\n"), "none of the tokens"),
+        (format!("Authorization: Basic {WRITER}\r\n"), "none of the tokens"),
+        (format!("Authorization: Bearer {WRITER}x\r\n"), "none of the tokens"),
+        (format!("Authorization: Bearer {}\r\n", &WRITER[..16]), "none of the tokens"),
+        (format!("Authorization: Bearer {WRITER} {READER}\r\n"), "none of the tokens"),
+    ];
+    at_once(&cases, |(headers, said)| {
+        // A foreign name: with tokens it does not matter.
+        let headers = format!("Host: tracker.example:8443\r\n{headers}");
+        let answer = Raw::connect(server.port).send(asked("GET /", &headers)).rest();
+        assert!(answer.starts_with("HTTP/1.1 401 "), "{headers}: {answer}");
+        assert!(answer.contains("www-authenticate: Basic realm=\"ait\", charset=\"UTF-8\"\r\n"));
+        assert!(
+            answer.contains(said) && answer.contains("Authorization: Bearer TOKEN"),
+            "{answer}"
+        );
+    });
+    let path = format!("Host: x.example\r\n{good}");
+    let answer = Raw::connect(server.port).send(asked("GET /", &path)).rest();
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    let foreign = format!("{path}Origin: https://evil.example\r\n");
+    let answer = Raw::connect(server.port).send(asked("GET /", &foreign)).rest();
+    assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
+    assert_log_tells_no_secret(&server);
+}
+
+#[test]
+fn a_page_of_an_allowed_origin_may_ask_with_a_token_and_learns_that_it_needs_one() {
+    let directory = directory();
+    let server = serve(directory.path(), &["--allow-origin", "http://localhost:6274"]);
+    let asks = |line: &str, origin: &str, more: &str| {
+        let headers = format!("Host: localhost\r\nOrigin: {origin}\r\n{more}");
+        Raw::connect(server.port).send(asked(line, &headers)).rest()
+    };
+    let preflight =
+        "Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: authorization\r\n";
+    let (own, allowed) = ("http://localhost", "http://localhost:6274");
+    let answer = asks("OPTIONS /mcp", allowed, preflight);
+    let said = "access-control-allow-origin: http://localhost:6274\r\n";
+    assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains(said), "{answer}");
+    let headers = answer.lines().find(|it| it.starts_with("access-control-allow-headers: "));
+    assert!(headers.unwrap().contains("authorization"), "{answer}");
+    assert!(asks("OPTIONS /mcp", "http://localhost:1", preflight).starts_with("HTTP/1.1 403 "));
+    assert!(asks("OPTIONS /mcp", allowed, "").starts_with("HTTP/1.1 401 "));
+    assert!(asks("POST /mcp", allowed, preflight).starts_with("HTTP/1.1 401 "));
+    // Where there is nothing is not told this way.
+    for path in ["/", "/nothing"] {
+        assert!(asks(&format!("OPTIONS {path}"), own, preflight).starts_with("HTTP/1.1 405 "));
+    }
+    let answer = asks("POST /mcp", allowed, "");
+    assert!(answer.starts_with("HTTP/1.1 401 ") && answer.contains(said), "{answer}");
+    let answer = asks("POST /mcp", own, "");
+    assert!(answer.starts_with("HTTP/1.1 401 ") && !answer.contains("allow-origin"), "{answer}");
+}
+
+#[test]
+fn a_single_token_comes_from_the_environment_and_a_bad_one_keeps_the_server_from_starting() {
+    let directory = directory();
+    let mut command = ait(directory.path());
+    command.arg("serve").env("AIT_TOKEN", WRITER);
+    let server = Server::spawn(command, directory.path());
+    assert_eq!(ask(server.port, &Method::GET, "/", "").status, 401);
+    assert_eq!(healthy_count(server.port), 0);
+    let mut agent = Agent::authorized(server.port, &bearer(WRITER));
+    agent.begin();
+    id_in(&agent.add("t"));
+    let mut command = ait(directory.path());
+    let mut refused = Client::spawn(command.arg("serve").env("AIT_TOKEN", "tooshort"));
+    assert!(!refused.wait().success());
+    let log = refused.log().whole();
+    assert!(
+        log.contains("AIT_TOKEN: the secret is too short") && !log.contains("tooshort"),
+        "{log}"
+    );
+}
+
+/// Nothing of any secret is in the log, plain or as it is sent.
+#[track_caller]
+fn assert_log_tells_no_secret(server: &Server) {
+    let log = server.log().text();
+    for secret in [READER, WRITER, WRONG] {
+        let encoded = STANDARD.encode(format!("anybody:{secret}"));
+        for text in [&secret[..6], &secret[10..], &encoded[..], &encoded[10..16]] {
+            assert!(!log.contains(text), "{text:?} is in the log: {log}");
+        }
+    }
+}
