@@ -4,6 +4,7 @@ use std::env;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use agent_issue_tracker::config::settings::LOG;
 use agent_issue_tracker::config::{Arguments, Config, ConfigError, Subcommands};
 use agent_issue_tracker::log::{Log, LogFileError, LogOptions, Voice};
 use agent_issue_tracker::{app, cli};
@@ -47,7 +48,9 @@ fn served(arguments: &Arguments) -> ExitCode {
     // What is wrong with the settings is said where nothing was set.
     let options =
         config.as_ref().map_or_else(|_| LogOptions::new(Voice::Server), Config::log_options);
-    let (log, trouble) = start_log(options);
+    // Also one that cannot be used, which the log tells.
+    let filter = options.filter.clone().or_else(|| env::var(LOG.variable).ok());
+    let (log, trouble) = start_log(LogOptions { filter, ..options });
     let served = config.and_then(|config| match trouble {
         // A service manager is to see it at once; an agent has no other tracker.
         Some(error) if config.serve_only => Err(error.into()),
@@ -97,7 +100,7 @@ fn serve(config: Config, log: &Log) -> Result<()> {
 }
 
 fn answered(command: impl FnOnce() -> Result<cli::Ending>) -> ExitCode {
-    let filter = env::var("RUST_LOG").ok();
+    let filter = env::var(LOG.variable).ok();
     let log = Log::start(LogOptions { filter, ..LogOptions::new(Voice::Command) })
         .expect("stderr is no file that has to be opened");
     let code = match command() {

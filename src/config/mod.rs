@@ -205,7 +205,7 @@ impl Config {
             origins: sources.list(&ALLOW_ORIGIN, serve.allow_origin)?,
             token_file: file(&TOKEN_FILE, serve.token_file)?,
             token: sources.choose(&TOKEN, None)?,
-            log: sources.choose(&LOG, serve.log)?,
+            log: sources.choose(&LOG, serve.log).or_else(left_to_the_log)?,
             log_file: file(&LOG_FILE, serve.log_file)?,
             log_format: sources.choose(&LOG_FORMAT, serve.log_format)?.unwrap_or_default(),
             location,
@@ -271,6 +271,15 @@ impl Config {
             source: self.location.reason.clone(),
         };
         std::iter::once(file).chain(rows.map(row)).collect()
+    }
+}
+
+/// `RUST_LOG` is meant for every program that is started with it: what is wrong in it is said by the log,
+/// which goes on with the usual filter.
+fn left_to_the_log(error: ConfigError) -> Result<Option<Chosen<LogFilter>>, ConfigError> {
+    match error {
+        ConfigError::BadValue { place, .. } if place == LOG.variable => Ok(None),
+        error => Err(error),
     }
 }
 

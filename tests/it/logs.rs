@@ -3,7 +3,7 @@
 #![cfg(unix)]
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -13,9 +13,9 @@ use std::thread;
 use chrono::DateTime;
 use serde_json::{Value, json};
 
-use crate::support::http::{Agent, Raw, Server, asked};
+use crate::support::http::{Raw, Server, asked};
 use crate::support::runs::run;
-use crate::support::{Client, Log, ait, directory, get, healthy_count, signal, until, wait};
+use crate::support::{Client, Log, ait, directory, get, signal, until, wait};
 
 /// A running `ait serve` whose log is a file. Killed when it is dropped.
 struct Logged {
@@ -326,12 +326,11 @@ fn a_full_disk_under_the_log_disturbs_nothing() {
 }
 
 #[test]
-#[cfg(target_os = "linux")]
 fn a_pipe_that_nobody_empties_holds_up_nothing() {
     let directory = directory();
     let pipe = directory.path().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let _reader = File::options().read(true).write(true).open(&pipe).unwrap();
+    let _reader = fs::File::options().read(true).write(true).open(&pipe).unwrap();
     let mut command = logging(directory.path(), &pipe);
     let mut client = Client::spawn(command.env("RUST_LOG", "trace"));
     work_with(&mut client);
@@ -357,52 +356,6 @@ fn a_log_whose_directory_has_gone_stays_where_it_is() {
     let text = text_of(&file);
     assert!(text.contains(said), "{text}");
     assert_eq!(marks(&text), once_each(["later".to_owned()].into_iter()));
-}
-
-#[test]
-fn a_hang_up_ends_no_server() {
-    let directory = directory();
-    let mut server = Server::start(directory.path());
-    let mut client = Client::start(directory.path());
-    let mut agent = Agent::connect(server.port);
-    for number in 0..3 {
-        server.signal("HUP");
-        client.signal("HUP");
-        agent.add("t");
-        client.add("t", "bug");
-        assert_eq!(healthy_count(server.port), 2 * number + 2);
-    }
-    assert!(client.close().success());
-    server.signal("TERM");
-    assert!(server.wait().success());
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-fn a_server_in_a_terminal_takes_a_hang_up_for_its_end_only_when_the_terminal_has_gone() {
-    if Command::new("script").arg("--version").output().is_err() {
-        assert!(std::env::var_os("CI").is_none(), "CI must have script(1), of bsdutils");
-        eprintln!("skipped: no script(1) here");
-        return;
-    }
-    let directory = directory();
-    let line = format!("echo $$ > pid; exec '{}' serve", crate::support::BINARY);
-    let mut command = crate::support::ait_through("script", directory.path());
-    let mut script = command.args(["-qefc", &line, "/dev/null"]).spawn().unwrap();
-    let screen = Log::of(script.stdout.take().unwrap());
-    let port = screen.wait_for("pages: http://localhost:");
-    let port = port.rsplit(':').next().unwrap().split_whitespace().next().unwrap();
-    let pid = text_of(&directory.path().join("pid")).trim().to_owned();
-    let hang_up = format!("kill -HUP {pid}");
-    assert!(Command::new("sh").args(["-c", &hang_up]).status().unwrap().success());
-    // It is noticed before the next request, or after it.
-    for _ in 0..20 {
-        healthy_count(port.parse().unwrap());
-    }
-    script.kill().unwrap();
-    script.wait().unwrap();
-    let process = PathBuf::from(format!("/proc/{pid}"));
-    until("it ends with its terminal", || !process.exists());
 }
 
 #[test]

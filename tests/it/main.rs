@@ -20,6 +20,7 @@ mod endings;
 mod exclusion;
 mod faults;
 mod formats;
+mod hang_ups;
 mod health;
 mod http_sessions;
 mod lifecycle;

@@ -74,3 +74,53 @@ fn the_readme_has_the_table_of_all_settings() {
     let readme = include_str!("../../README.md");
     assert!(readme.contains(&settings::table()), "put this into README.md:\n{}", settings::table());
 }
+
+#[test]
+fn other_machines_are_let_in_with_a_token_only() {
+    const SECRET: &str = "a secret of the team";
+    let directory = directory();
+    let path = directory.path();
+    for arguments in [&["serve", "--bind", "0.0.0.0"][..], &["--bind", "::"]] {
+        let refused = run(path, arguments).refusal();
+        assert!(refused.contains("--bind: ") && refused.contains("--token-file FILE"), "{refused}");
+    }
+    fs::write(path.join("token"), "0123456789abcde\n").unwrap();
+    let short = run(path, &["serve", "--token-file", "token"]).refusal();
+    assert!(short.contains("token: line 1: the secret is too short"), "{short}");
+    let missing = run(path, &["serve", "--token-file", "nowhere"]).refusal();
+    assert!(missing.contains("nowhere does not exist: make it"), "{missing}");
+    fs::create_dir(path.join("below")).unwrap();
+    // What ait.toml names lies beside it, wherever the program is started.
+    fs::write(path.join("ait.toml"), "bind = \"0.0.0.0\"\ntoken-file = \"token\"\n").unwrap();
+    fs::write(path.join("token"), SECRET.replace(' ', "-")).unwrap();
+    let mut command = ait(&path.join("below"));
+    command.env("ISSUES_FILE", path.join("issues.json"));
+    let mut client = Client::spawn(&mut command);
+    let port = client.port();
+    assert_eq!(crate::support::get(port, "/").status, 401);
+    assert_eq!(crate::support::get(port, "/health").status, 200);
+    assert!(client.close().success());
+    let output = ait(path).args(["config"]).env("AIT_TOKEN", SECRET).output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(told.contains("(set)") && !told.contains("secret"), "{told}");
+}
+
+#[test]
+fn the_log_of_a_project_is_set_in_its_file() {
+    let directory = directory();
+    let path = directory.path();
+    fs::write(path.join("ait.toml"), "log-file = \"ait.log\"\nlog-format = \"json\"\n").unwrap();
+    assert!(Client::start(path).close().success());
+    let log = fs::read_to_string(path.join("ait.log")).unwrap();
+    assert!(log.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{log}");
+    assert!(log.contains("\"message\":\"store: "), "{log}");
+    for (line, expected) in [
+        ("log = \"a=b=c\"", "is no filter of a log"),
+        ("log-format = \"xml\"", "is no format of a log: give text or json"),
+        ("bind = \"tracker\"", "\"tracker\" is not an IP address"),
+    ] {
+        fs::write(path.join("ait.toml"), line).unwrap();
+        let refused = run(path, &["serve"]).refusal();
+        assert!(refused.contains("ait.toml, line 1: ") && refused.contains(expected), "{refused}");
+    }
+}

@@ -37,7 +37,8 @@ impl Server {
         let mut child = command.spawn().unwrap();
         let log = Log::of(child.stderr.take().unwrap());
         let text = log.wait_for("pages: http://localhost:");
-        let port = text.rsplit(':').next().unwrap().split_whitespace().next().unwrap();
+        let (_, rest) = text.split_once("pages: http://localhost:").unwrap();
+        let port = rest.split_whitespace().next().unwrap();
         Self { child, log, port: port.parse().unwrap(), directory: directory.to_owned() }
     }
 

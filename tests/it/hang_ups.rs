@@ -1,0 +1,55 @@
+//! The hang-up of a terminal, which is also how a server is told that its log was moved away.
+
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::support::http::{Agent, Server};
+use crate::support::{BINARY, Client, Log, ait_through, directory, healthy_count, until};
+
+#[test]
+fn a_hang_up_ends_no_server() {
+    let directory = directory();
+    let mut server = Server::start(directory.path());
+    let mut client = Client::start(directory.path());
+    let mut agent = Agent::connect(server.port);
+    for number in 0..3 {
+        server.signal("HUP");
+        client.signal("HUP");
+        agent.add("t");
+        client.add("t", "bug");
+        assert_eq!(healthy_count(server.port), 2 * number + 2);
+    }
+    assert!(client.close().success());
+    server.signal("TERM");
+    assert!(server.wait().success());
+}
+
+#[test]
+fn a_server_in_a_terminal_takes_a_hang_up_for_its_end_only_when_the_terminal_has_gone() {
+    if Command::new("script").arg("--version").output().is_err() {
+        assert!(std::env::var_os("CI").is_none(), "CI must have script(1), of bsdutils");
+        eprintln!("skipped: no script(1) here");
+        return;
+    }
+    let directory = directory();
+    let line = format!("echo $$ > pid; exec '{BINARY}' serve");
+    let mut command = ait_through("script", directory.path());
+    let mut script = command.args(["-qefc", &line, "/dev/null"]).spawn().unwrap();
+    let screen = Log::of(script.stdout.take().unwrap());
+    let port = screen.wait_for("pages: http://localhost:");
+    let port = port.rsplit(':').next().unwrap().split_whitespace().next().unwrap();
+    let pid = fs::read_to_string(directory.path().join("pid")).unwrap().trim().to_owned();
+    let hang_up = format!("kill -HUP {pid}");
+    assert!(Command::new("sh").args(["-c", &hang_up]).status().unwrap().success());
+    // It is noticed before the next request, or after it.
+    for _ in 0..20 {
+        healthy_count(port.parse().unwrap());
+    }
+    script.kill().unwrap();
+    script.wait().unwrap();
+    let process = PathBuf::from(format!("/proc/{pid}"));
+    until("it ends with its terminal", || !process.exists());
+}
