@@ -14,7 +14,6 @@ use std::time::Duration;
 use std::{env, io, mem};
 
 use anyhow::{Context, Result, bail};
-use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
 
 use self::http_side::Presence;
@@ -192,8 +191,10 @@ impl App {
         };
         if !self.config.serve_only {
             let program = env::current_exe().unwrap_or_else(|_| "ait".into());
+            let needs_token = !self.access.tokens().is_empty();
+            let header = if needs_token { " --header \"Authorization: Bearer TOKEN\"" } else { "" };
             tracing::info!(
-                "connect an agent: claude mcp add --transport http issues {url}, or any MCP client, \
+                "connect an agent: claude mcp add --transport http issues {url}{header}, or any MCP client, \
                  by that URL; or let the client start the tracker itself: claude mcp add issues -- \
                  {program} (no arguments); press Ctrl-C to end",
                 url = http.url(),
@@ -223,9 +224,10 @@ impl App {
         });
         let (input, output) = rmcp::transport::io::stdio_pipes();
         let served = mcp::stdio::serve(self.mcp_server(), input, output, shutdown).await;
-        // One that has not found out by now whether it has a port has nothing under way.
-        match http.now_or_never() {
-            Some(Ok(Some(http))) => http.end(&self.tracker).await,
+        // One that stands by, or has not found out by now whether it has a port, has nothing under way.
+        http.abort();
+        match http.await {
+            Ok(Some(http)) => http.end(&self.tracker).await,
             _ => last_work(self.tracker.close()).await,
         }
         served?;

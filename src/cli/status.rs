@@ -14,17 +14,20 @@ use super::options::Format;
 use super::output::{FAINT, STRONG, of_status};
 use super::table::{Cell, Column, rows};
 use super::{Ending, Output, plain};
-use crate::domain::{Issue, IssueId, Query, Status, Timestamp};
+use crate::domain::{Counts, Issue, IssueId, Query, Status, Timestamp};
 use crate::processes::{Entry, Registry};
 use crate::span;
-use crate::tracker::Tracker;
+use crate::tracker::{StoreError, Tracker};
 
 /// The arguments of `ait status`.
 #[derive(Clone, Debug, Args)]
-#[command(after_help = "Examples:\n  \
+#[command(
+    after_help = "Ends with 1 when the store cannot be read; the processes are shown all the same.\n\n\
+    Examples:\n  \
     ait status\n  \
     ait status --old-after 2h\n  \
-    ait status --json | jq -r '.processes[].url // empty'")]
+    ait status --json | jq -r '.processes[].url // empty'"
+)]
 pub struct Arguments {
     /// How old a claim is when it is called old, such as 90m, 2h or 3d
     #[arg(long, value_name = "SPAN", default_value = "1d", value_parser = humantime::parse_duration)]
@@ -39,6 +42,9 @@ pub struct Arguments {
 struct Report<'a> {
     file: PathBuf,
     reason: &'a str,
+    /// Why the store cannot be read; then there are no counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
     total: usize,
     counts: Vec<Count>,
     old_claims: Vec<Claim>,
@@ -63,9 +69,11 @@ struct Claim {
 
 /// Shows it all; `reason` tells why it is this store.
 ///
+/// A store that cannot be read is shown so, with the processes on it.
+///
 /// # Errors
 ///
-/// The store cannot be read, or the processes on it cannot be found out.
+/// The processes on it cannot be found out.
 pub async fn run(
     arguments: &Arguments,
     tracker: &Tracker,
@@ -74,22 +82,20 @@ pub async fn run(
     output: &mut Output,
 ) -> Result<Ending> {
     let now = tracker.now();
-    let counts = tracker.counts().await?;
+    let (counts, claimed, problem) = match look(tracker).await {
+        Ok((counts, claimed)) => (counts, claimed, None),
+        Err(error) => (Counts::default(), Vec::new(), Some(error.to_string())),
+    };
     let is_old = |claim: &Claim| {
         u128::from(now.millis_since(claim.since)) >= arguments.old_after.as_millis()
     };
-    let claimed = Query {
-        statuses: [Status::InProgress, Status::InReview].into_iter().collect(),
-        take: usize::MAX,
-        ..Query::default()
-    };
-    let claimed = tracker.list_issues(claimed).await?.issues;
     let mut old_claims: Vec<_> = claimed.iter().filter_map(claim).filter(is_old).collect();
     old_claims.sort_by_key(|claim| claim.since);
     let count = |&status| Count { status, count: counts.in_status(status) };
     let report = Report {
         file: tracker.files().await.into_iter().next().unwrap_or_default(),
         reason,
+        problem,
         total: counts.total(),
         counts: Status::ALL.iter().map(count).collect(),
         old_claims,
@@ -100,7 +106,17 @@ pub async fn run(
     } else {
         write(&report, now, output)?;
     }
-    Ok(Ending::Done)
+    Ok(if report.problem.is_some() { Ending::Partly } else { Ending::Done })
+}
+
+/// The counts, and what is claimed.
+async fn look(tracker: &Tracker) -> Result<(Counts, Vec<Arc<Issue>>), StoreError> {
+    let claimed = Query {
+        statuses: [Status::InProgress, Status::InReview].into_iter().collect(),
+        take: usize::MAX,
+        ..Query::default()
+    };
+    Ok((tracker.counts().await?, tracker.list_issues(claimed).await?.issues))
 }
 
 fn claim(issue: &Arc<Issue>) -> Option<Claim> {
@@ -125,8 +141,13 @@ fn write(report: &Report<'_>, now: Timestamp, output: &mut Output) -> Result<()>
         )
     });
     let counts: Vec<_> = counts.collect();
-    let counts = if counts.is_empty() { "no issues".to_owned() } else { counts.join(" · ") };
-    output.line(counts)?;
+    match &report.problem {
+        Some(problem) => {
+            output.line(output.styled(of_status(Status::Rejected), plain::line(problem)))?;
+        }
+        None if counts.is_empty() => output.line("no issues")?,
+        None => output.line(counts.join(" · "))?,
+    }
     if !report.old_claims.is_empty() {
         output.line("")?;
         write_claims(&report.old_claims, now, output)?;

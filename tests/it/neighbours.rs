@@ -170,6 +170,13 @@ fn status_tells_of_old_claims_and_of_commands_that_watch() {
     for words in ["2 in progress · 1 in review", "OLD CLAIM", "held for months", "no process"] {
         assert!(plain.contains(words), "no {words:?} in {plain}");
     }
+    // People look here when something is wrong.
+    let good = std::fs::read(directory.path().join("issues.json")).unwrap();
+    std::fs::write(directory.path().join("issues.json"), "{").unwrap();
+    let bad = run(directory.path(), &["status"]);
+    assert!(bad.code == 1 && bad.out.contains("cannot be read"), "{bad:?}");
+    assert!(bad.out.contains("no process serves this store"), "{bad:?}");
+    std::fs::write(directory.path().join("issues.json"), good).unwrap();
     let mut watch = ait(directory.path()).args(["log", "-f"]).spawn().unwrap();
     until("it is known", || processes(directory.path()) == [("watch".to_owned(), None)]);
     watch.kill().unwrap();
