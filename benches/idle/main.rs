@@ -69,12 +69,12 @@ impl Waiting {
 
     fn write(&self, name: &str, size: usize, out: &mut dyn Write) -> io::Result<()> {
         thread::sleep(BEGINNING);
-        let before = self.sum(cpu_ns)?;
+        let before = self.sum(cpu_ms)?;
         thread::sleep(IDLE);
-        let cpu_ms = (self.sum(cpu_ns)? - before) as f64 / 1e6 / PROCESSES as f64;
+        let cpu_ms = (self.sum(cpu_ms)? - before) as f64 / PROCESSES as f64;
         let share = cpu_ms / 10.0 / IDLE.as_secs_f64();
         let own_mb = self.sum(own_kb)? as f64 / 1e3 / PROCESSES as f64;
-        writeln!(out, "| `{name}` | {size} | {cpu_ms:.2} | {share:.4} % | {own_mb:.2} |")
+        writeln!(out, "| `{name}` | {size} | {cpu_ms:.1} | {share:.4} % | {own_mb:.2} |")
     }
 
     fn sum(&self, of: fn(u32) -> io::Result<u64>) -> io::Result<u64> {
@@ -91,14 +91,16 @@ impl Drop for Waiting {
     }
 }
 
-/// The time that the threads of a process have had a processor, in ns: the first number of their `schedstat`.
-fn cpu_ns(pid: u32) -> io::Result<u64> {
-    let mut sum = 0;
-    for task in fs::read_dir(format!("/proc/{pid}/task"))? {
-        let text = fs::read_to_string(task?.path().join("schedstat"))?;
-        sum += text.split(' ').next().and_then(|ns| ns.parse::<u64>().ok()).unwrap_or(0);
-    }
-    Ok(sum)
+/// The time that a process has had a processor, with its threads that have ended, in ms: user and system of
+/// its `stat` (proc_pid_stat(5)), which counts 100 ticks a second.
+fn cpu_ms(pid: u32) -> io::Result<u64> {
+    const MS_PER_TICK: u64 = 10;
+    const USER: usize = 11;
+    let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    // The name in parentheses may have anything in it.
+    let fields = text.rsplit_once(") ").map_or("", |(_, fields)| fields).split(' ');
+    let ticks = fields.skip(USER).take(2).filter_map(|ticks| ticks.parse::<u64>().ok());
+    Ok(ticks.sum::<u64>() * MS_PER_TICK)
 }
 
 /// The memory that a process shares with no other, in kB.

@@ -262,6 +262,21 @@ impl Gathering {
         queue.latest.push(Reverse((issue.modified_at, position)));
     }
 
+    /// Adds the others behind all others.
+    pub fn append(&mut self, others: Self) {
+        let before = self.issues.len();
+        self.issues.append(others.issues);
+        self.ids.extend(others.ids.into_iter().map(|(id, position)| (id, before + position)));
+        let queues = self.queues.iter_mut().flatten();
+        for (queue, other) in queues.zip(others.queues.into_iter().flatten()) {
+            queue.filed.extend(other.filed.into_iter().map(|position| before + position));
+            let latest = other.latest.into_iter();
+            queue
+                .latest
+                .extend(latest.map(|Reverse((time, position))| Reverse((time, before + position))));
+        }
+    }
+
     /// All of them, indexed; `None` when two have the same id.
     pub fn indexed(mut self) -> Option<IssueStore> {
         self.ids.sort_unstable();

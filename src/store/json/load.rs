@@ -25,13 +25,11 @@ use super::format::{self, FormatError};
 use super::fs::{Contents, FileSystem, Stamp};
 use super::journal::{self, Content, Entry, Header, Scan};
 use super::view::{Journal, Place, Snapshot, Standing, View, explained};
+use super::written::WORTH_A_THREAD_BYTES;
 use crate::domain::{EventKind, Extra, HistoryEntry, IssueId};
 use crate::store::backup::format as backup;
 use crate::store::changes::Recent;
 use crate::store::{IssueStore, StoreError};
-
-/// From here on a file takes longer to hash than a thread takes to start.
-const WORTH_A_THREAD_BYTES: usize = 1024 * 1024;
 
 /// Why the files describe no state.
 #[derive(Clone, Debug, thiserror::Error)]
