@@ -7,6 +7,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process;
 
@@ -57,6 +58,10 @@ pub struct Entry {
     pub version: String,
     /// When it began.
     pub started_at: Timestamp,
+    /// The address that it listens on, or would.
+    pub address: Option<IpAddr>,
+    /// Whether callers over HTTP need a token.
+    pub is_guarded: bool,
     /// The port on which it serves the page and /mcp.
     pub port: Option<u16>,
     /// Where its page is.
@@ -71,6 +76,8 @@ impl Entry {
             kind,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             started_at: now,
+            address: None,
+            is_guarded: false,
             port: None,
             url: None,
         }
@@ -114,7 +121,8 @@ impl Registry {
         Err(last)
     }
 
-    /// The processes that live, the oldest first. Removes what dead ones have left, where that is possible.
+    /// The processes that live, the oldest first, as far as this user may see them. Removes what dead ones
+    /// have left, where that is possible.
     ///
     /// # Errors
     ///
@@ -128,7 +136,11 @@ impl Registry {
         for name in names {
             let path = name?.path();
             if path.extension().is_some_and(|extension| extension == LOCK) {
-                living.extend(look(&path)?);
+                // What another user keeps to itself hides nothing else.
+                living.extend(look(&path).ok().flatten());
+            } else if !path.with_extension(LOCK).exists() {
+                // A process makes its lock first, and removes it last.
+                let _ = fs::remove_file(path);
             }
         }
         living.sort_by_key(|entry| (entry.started_at, entry.pid));
@@ -214,8 +226,9 @@ impl Drop for Registration {
     fn drop(&mut self) {
         // What cannot be removed is left to the next one who looks; only the last one finds the directory
         // empty.
-        let _ = fs::remove_file(self.path(ENTRY));
-        let _ = fs::remove_file(self.path(LOCK));
+        for extension in [ENTRY, BEGUN, LOCK] {
+            let _ = fs::remove_file(self.path(extension));
+        }
         let _ = fs::remove_dir(&self.registry.directory);
     }
 }

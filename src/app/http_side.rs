@@ -11,8 +11,9 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use super::pins::Pins;
 use super::port::{Attempt, Ports, STANDBY, USUAL};
 use super::{App, last_work};
-use crate::config::{Config, Source};
-use crate::http::{self, Limits, guarded};
+use crate::config::settings::TOKEN_FILE;
+use crate::config::{Config, FILE_NAME, Source};
+use crate::http::{self, Access, Limits, guarded};
 use crate::mcp;
 use crate::mcp::http::{Ending, HttpOptions};
 use crate::processes::{Entry, Kind, Registration, Registry};
@@ -52,25 +53,27 @@ pub(super) struct Presence {
 
 impl Presence {
     /// Makes this process known to the others, as far as something can be written beside the store.
-    pub async fn of(tracker: &Tracker, config: &Config, kind: Kind) -> Self {
+    pub async fn of(tracker: &Tracker, config: &Config, kind: Kind, is_guarded: bool) -> Self {
         let store = file_of(tracker, config).await;
+        let (address, project) = (config.bind.value.0, config.project());
         let (registry, pins) = (Registry::beside(&store), Pins::of_user());
         let wanted = config.port.as_ref().map(|port| port.value.0);
         let pinned = config.port.as_ref().filter(|port| matches!(port.source, Source::File(_)));
         let pinned = pinned.map(|port| port.value.0).filter(|port| *port != 0);
         let ports = Ports {
             wanted,
+            is_guarded,
             usual: USUAL,
-            address: config.bind.value.0,
+            address,
             store_id: Some(tracker.store_id().await),
             registry: registry.clone(),
             pins: pins.clone(),
-            store: store.clone(),
+            project: project.clone(),
         };
-        let entry = Entry::new(kind, tracker.now());
+        let entry = Entry { address: Some(address), is_guarded, ..Entry::new(kind, tracker.now()) };
         let registered = spawn_blocking(move || {
             if let Some(port) = pinned
-                && let Err(error) = pins.note(port, &store)
+                && let Err(error) = pins.note(port, &project)
             {
                 tracing::debug!("other projects do not know that port {port} is pinned: {error}");
             }
@@ -94,7 +97,7 @@ impl Presence {
     /// # Errors
     ///
     /// There will be none, as far as anybody can tell.
-    pub async fn serve(self, app: &App) -> Result<HttpSide> {
+    pub async fn serve(self, app: &App, access: Access) -> Result<HttpSide> {
         let mut told = None;
         loop {
             let cannot = || format!("cannot listen on {}", self.ports.address);
@@ -104,9 +107,15 @@ impl Presence {
                         let port = listener.local_addr()?.port();
                         tracing::info!("{who}: this process takes port {port}");
                     }
-                    return HttpSide::start(app, listener, self).await;
+                    return HttpSide::start(app, access, listener, self).await;
                 }
                 Attempt::Served { port, by } => (port, self.served(port, by.as_ref())?),
+                Attempt::Guarded { port, by } => bail!(
+                    "port {port} is taken by process {} (ait), which serves this store and asks for a \
+                     token, as this process would not: name the same file with {} in {FILE_NAME}",
+                    by.pid,
+                    TOKEN_FILE.name
+                ),
                 Attempt::Taken { port, why } => {
                     let line = format!("port {port} {why}; choose another with --port or PORT");
                     if self.kind == Kind::Serve {
@@ -122,7 +131,7 @@ impl Presence {
             for _ in 0..TRIALS {
                 tokio::time::sleep(STANDBY).await;
                 if let Some(listener) = self.ports.take(port).await.with_context(cannot)? {
-                    return HttpSide::start(app, listener, self).await;
+                    return HttpSide::start(app, access, listener, self).await;
                 }
             }
         }
@@ -138,7 +147,8 @@ impl Presence {
                  --port or PORT"
             );
         }
-        let page = page(self.ports.address, port);
+        let page = by.and_then(|by| by.url.clone());
+        let page = page.unwrap_or_else(|| self::page(self.ports.address, port));
         Ok(Line::Known(format!(
             "pages: {page}, served by {who}; this process takes over when that ends"
         )))
@@ -186,10 +196,16 @@ pub(super) struct HttpSide {
 
 impl HttpSide {
     /// Begins to serve pages, probes and agents on a port.
-    async fn start(app: &App, listener: TcpListener, presence: Presence) -> Result<Self> {
+    async fn start(
+        app: &App,
+        access: Access,
+        listener: TcpListener,
+        presence: Presence,
+    ) -> Result<Self> {
         let port = listener.local_addr()?.port();
+        // Before anything that takes time: others on this store find the port taken, and ask by whom.
+        let presence = presence.serves(port).await;
         let ending = Ending::default();
-        let access = app.access.clone();
         let options = HttpOptions { origins: access.origins().to_vec(), ..Default::default() };
         let agents = mcp::http::routes(app.mcp_server(), options, ending.clone()).await;
         let pages = web::router(app.tracker.clone(), app.metrics.clone());
@@ -198,7 +214,6 @@ impl HttpSide {
         let connections = tokio::spawn(connections);
         let page = page(app.config.bind.value.0, port);
         tracing::info!("pages: {page}");
-        let presence = presence.serves(port).await;
         Ok(Self { page, ending, connections, presence })
     }
 
@@ -211,10 +226,11 @@ impl HttpSide {
     /// ones that wait for another process are withdrawn, and answered so.
     pub async fn end(mut self, tracker: &Tracker) {
         self.ending.streams.cancel();
-        // Whoever looks from here on finds others.
-        drop(self.presence);
+        // Whoever looks from here on finds others. A disk that hangs holds up nothing.
+        let left = spawn_blocking(move || drop(self.presence));
         let by_themselves = tokio::time::timeout(GRACE, &mut self.connections).await.is_ok();
         last_work(async {
+            let _gone = left.await;
             tracker.close().await;
             if !by_themselves {
                 let _cut_off_if_too_slow = self.connections.await;

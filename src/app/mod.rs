@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::http_side::Presence;
 use crate::cli::{self, OpenArguments, Output, QueueCommand, StatusArguments};
-use crate::config::{Address, Chosen, Config};
+use crate::config::{Address, Chosen, Config, FilePath, Secret};
 use crate::http::{Access, Tokens};
 use crate::mcp::{self, McpServer};
 use crate::metrics::Metrics;
@@ -39,41 +39,57 @@ const LAST_LOOK: Duration = Duration::from_millis(200);
 /// What keeps it from running at all; and in the end, a store that cannot be read.
 pub async fn run(config: Config) -> Result<()> {
     let access = access(&config)?;
+    if let (Err(error), true) = (&access, is_http_only(&config)) {
+        bail!("{error:#}");
+    }
     let path = config.location.path.display();
     tracing::info!("store: {path} ({})", config.location.reason);
     let tracker = Tracker::new(Arc::new(JsonStore::new(&config.location.path)));
     let (metrics, shutdown) = (Metrics::new(), CancellationToken::new());
     cancel_on_signal(shutdown.clone())?;
-    let http_only = config.serve_only || io::stdin().is_terminal();
-    let app = App { config, access, tracker, metrics };
-    if http_only { app.serve_http(shutdown).await } else { app.serve_agent(shutdown).await }
+    let is_http_only = is_http_only(&config);
+    let app = App { config, tracker, metrics };
+    match access {
+        Ok(access) if is_http_only => app.serve_http(access, shutdown).await,
+        access => app.serve_agent(access, shutdown).await,
+    }
+}
+
+/// Tells whether HTTP is served alone: to who asked for that, or sits at a terminal.
+fn is_http_only(config: &Config) -> bool {
+    config.serve_only || io::stdin().is_terminal()
 }
 
 /// Who may use the web side: on this machine everybody, unless there are tokens; from others nobody
-/// without one.
-fn access(config: &Config) -> Result<Access> {
-    let tokens = match (&config.token_file, &config.token) {
-        (Some(file), _) => {
-            let file = TokenFile::read(&file.value.0)?;
-            if let Some(warning) = file.warning {
-                tracing::warn!("{warning}");
-            }
-            file.tokens
-        }
-        (None, Some(token)) => {
-            Tokens::single(&token.value.0).with_context(|| token.source.to_string())?
-        }
-        (None, None) => Tokens::default(),
-    };
+/// without one. An agent has no other tracker, and needs no token: without those that were named it is
+/// served all the same, and nobody else.
+fn access(config: &Config) -> Result<Result<Access>> {
+    let (file, token) = (config.token_file.as_ref(), config.token.as_ref());
     let Chosen { value: Address(address), source } = &config.bind;
-    if !address.is_loopback() && tokens.is_empty() {
+    if !address.is_loopback() && file.is_none() && token.is_none() {
         bail!(
             "{source}: {address} lets other machines in, and there is no token: name a file with \
              --token-file FILE (such as `openssl rand -hex 32 > FILE` makes), set AIT_TOKEN, or bind \
              127.0.0.1"
         );
     }
-    Ok(config.access().with_tokens(tokens))
+    Ok(tokens(file, token).map(|tokens| config.access().with_tokens(tokens)))
+}
+
+fn tokens(file: Option<&Chosen<FilePath>>, token: Option<&Chosen<Secret>>) -> Result<Tokens> {
+    match (file, token) {
+        (Some(file), _) => {
+            let file = TokenFile::read(&file.value.0)?;
+            if let Some(warning) = file.warning {
+                tracing::warn!("{warning}");
+            }
+            Ok(file.tokens)
+        }
+        (None, Some(token)) => {
+            Tokens::single(&token.value.0).with_context(|| token.source.to_string())
+        }
+        (None, None) => Ok(Tokens::default()),
+    }
 }
 
 /// Runs one command on the store, and leaves that as tidy as the time allows.
@@ -89,8 +105,10 @@ pub async fn run_command(command: &QueueCommand, config: &Config) -> Result<cli:
     };
     let tracker = Tracker::new(Arc::new(store));
     let watches = command.watches();
-    let _presence =
-        if watches { Some(Presence::of(&tracker, config, Kind::Watch).await) } else { None };
+    let _presence = match watches {
+        true => Some(Presence::of(&tracker, config, Kind::Watch, false).await),
+        false => None,
+    };
     let usual = config.agent.as_ref().map(|agent| &agent.value);
     let mut output = Output::stdout();
     let ended = cli::run(command, &tracker, usual, &mut output).await;
@@ -121,11 +139,11 @@ pub async fn open_page(command: &OpenArguments, config: &Config) -> Result<cli::
     let store = http_side::file_of(&tracker, config).await;
     // Where the page is, those know best who serve it.
     let living = Registry::beside(&store).living().unwrap_or_default();
-    let served = living.iter().find_map(|entry| entry.port);
+    let served = living.into_iter().find_map(|entry| entry.url).filter(|_| command.port.is_none());
     let configured = config.port.as_ref().map(|port| port.value.0);
-    let port = command.port.or(served).or(configured).unwrap_or(*port::USUAL.start());
+    let port = command.port.or(configured).unwrap_or(*port::USUAL.start());
     let name = store.file_name().unwrap_or_default().to_string_lossy();
-    cli::open_page(command, port, &name, &mut Output::stdout()).await
+    cli::open_page(command, served, port, &name, &mut Output::stdout()).await
 }
 
 /// Ends a command.
@@ -169,7 +187,6 @@ fn save_behind(store: &Path) {
 #[derive(Clone)]
 struct App {
     config: Config,
-    access: Access,
     tracker: Tracker,
     metrics: Metrics,
 }
@@ -177,21 +194,21 @@ struct App {
 impl App {
     /// Serves HTTP alone, for people, service managers and agents that connect by URL. What is wrong
     /// is wrong at once.
-    async fn serve_http(self, shutdown: CancellationToken) -> Result<()> {
+    async fn serve_http(self, access: Access, shutdown: CancellationToken) -> Result<()> {
         tokio::select! {
             counts = self.tracker.counts() => drop(counts?),
             // A large store takes a moment to read.
             () = shutdown.cancelled() => return Ok(()),
         }
         self.log_what_is_wrong().await;
-        let presence = Presence::of(&self.tracker, &self.config, Kind::Serve).await;
+        let needs_token = !access.tokens().is_empty();
+        let presence = Presence::of(&self.tracker, &self.config, Kind::Serve, needs_token).await;
         let http = tokio::select! {
-            http = presence.serve(&self) => http?,
+            http = presence.serve(&self, access) => http?,
             () = shutdown.cancelled() => return Ok(()),
         };
         if !self.config.serve_only {
             let program = env::current_exe().unwrap_or_else(|_| "ait".into());
-            let needs_token = !self.access.tokens().is_empty();
             let header = if needs_token { " --header \"Authorization: Bearer TOKEN\"" } else { "" };
             tracing::info!(
                 "connect an agent: claude mcp add --transport http issues {url}{header}, or any MCP client, \
@@ -207,14 +224,26 @@ impl App {
     }
 
     /// Serves an agent on stdin and stdout, and HTTP beside it as far as that is possible.
-    async fn serve_agent(self, shutdown: CancellationToken) -> Result<()> {
+    async fn serve_agent(self, access: Result<Access>, shutdown: CancellationToken) -> Result<()> {
+        let ending = CancellationToken::new();
         let http = tokio::spawn({
-            let app = self.clone();
-            // A port that is taken is no reason to stop serving the agent.
+            let (app, ending) = (self.clone(), ending.clone());
+            // A port that is taken, or tokens that are not there, are no reason to stop serving the agent.
             async move {
-                let presence = Presence::of(&app.tracker, &app.config, Kind::Stdio).await;
-                let unserved = |error| tracing::warn!("no pages from this process: {error:#}");
-                presence.serve(&app).await.map_err(unserved).ok()
+                let unserved = |error| tracing::error!("no pages from this process: {error:#}");
+                let needs_token = access.as_ref().is_ok_and(|access| !access.tokens().is_empty());
+                let (tracker, config) = (&app.tracker, &app.config);
+                let presence = Presence::of(tracker, config, Kind::Stdio, needs_token).await;
+                match access {
+                    Err(error) => unserved(error),
+                    Ok(access) => tokio::select! {
+                        http = presence.serve(&app, access) => return http.map_err(unserved).ok(),
+                        () = ending.cancelled() => return None,
+                    },
+                }
+                ending.cancelled().await;
+                drop(presence);
+                None
             }
         });
         // The file is read while the client introduces itself; what is wrong with it is logged early.
@@ -225,9 +254,9 @@ impl App {
         let (input, output) = rmcp::transport::io::stdio_pipes();
         let served = mcp::stdio::serve(self.mcp_server(), input, output, shutdown).await;
         // One that stands by, or has not found out by now whether it has a port, has nothing under way.
-        http.abort();
-        match http.await {
-            Ok(Some(http)) => http.end(&self.tracker).await,
+        ending.cancel();
+        match tokio::time::timeout(LAST_LOOK, http).await {
+            Ok(Ok(Some(http))) => http.end(&self.tracker).await,
             _ => last_work(self.tracker.close()).await,
         }
         served?;

@@ -33,10 +33,10 @@ impl Pins {
         Self { directory: Some(directory) }
     }
 
-    /// Notes that the `ait.toml` beside a store pins a port.
-    pub fn note(&self, port: u16, store: &Path) -> io::Result<()> {
+    /// Notes that the `ait.toml` of a project pins a port.
+    pub fn note(&self, port: u16, project: &Path) -> io::Result<()> {
         let Some(directory) = &self.directory else { return Ok(()) };
-        let file = store.with_file_name(FILE_NAME);
+        let file = project.join(FILE_NAME);
         let (note, text) = (directory.join(port.to_string()), file.as_os_str().as_encoded_bytes());
         if fs::read(&note).is_ok_and(|known| known == text) {
             return Ok(());
@@ -46,10 +46,11 @@ impl Pins {
     }
 }
 
-/// The `ait.toml` of another store that pins a port.
-pub(super) fn pinned_by_another(pins: &Pins, port: u16, store: &Path) -> Option<PathBuf> {
+/// The `ait.toml` of another project that pins a port which that of this one does not pin. Of two that do,
+/// such as two clones, the first to start has it.
+pub(super) fn pinned_by_another(pins: &Pins, port: u16, project: &Path) -> Option<PathBuf> {
     let note = pins.directory.as_ref()?.join(port.to_string());
     let file = PathBuf::from(String::from_utf8(fs::read(note).ok()?).ok()?);
-    let is_other = file != store.with_file_name(FILE_NAME);
+    let is_other = file != project.join(FILE_NAME) && config::pinned_port(project) != Some(port);
     (is_other && config::pinned_port(file.parent()?) == Some(port)).then_some(file)
 }

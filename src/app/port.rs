@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
+use tokio::task::spawn_blocking;
 
 use super::pins::{Pins, pinned_by_another};
 use crate::config::{DEFAULT_PORT, LAST_PORT};
@@ -30,10 +31,13 @@ const PROBE_TIMEOUT: Duration = Duration::from_millis(500);
 pub(super) struct Ports {
     /// The port that was asked for.
     pub wanted: Option<u16>,
+    /// Whether callers need a token.
+    pub is_guarded: bool,
     /// Those to choose from where none was.
     pub usual: RangeInclusive<u16>,
     pub address: IpAddr,
-    pub store: PathBuf,
+    /// The directory of the project's settings.
+    pub project: PathBuf,
     pub store_id: Option<StoreId>,
     pub registry: Registry,
     pub pins: Pins,
@@ -48,6 +52,8 @@ pub(super) enum Attempt {
     Served { port: u16, by: Option<Entry> },
     /// Somebody else has the port that was asked for, or every usual one.
     Taken { port: u16, why: String },
+    /// A process on the same store has the port that asks callers for a token, which this one does not.
+    Guarded { port: u16, by: Entry },
 }
 
 impl Ports {
@@ -64,12 +70,15 @@ impl Ports {
     }
 
     async fn attempt_wanted(&self, port: u16) -> io::Result<Attempt> {
-        if let Some(project) = self.pinned_elsewhere(port) {
+        if let Some(project) = self.pinned_elsewhere(port).await {
             let why = format!("is pinned by {}", project.display());
             return Ok(Attempt::Taken { port, why });
         }
         if let Some(listener) = self.bind(port).await? {
             return Ok(Attempt::Bound { listener, instead_of: None });
+        }
+        if let Some(by) = self.stricter(port).await {
+            return Ok(Attempt::Guarded { port, by });
         }
         Ok(match self.sibling(port).await {
             Some(by) => Attempt::Served { port, by },
@@ -82,18 +91,16 @@ impl Ports {
 
     async fn attempt_usual(&self) -> io::Result<Attempt> {
         // Clients were told the port that the page of this store has, whichever is free by now.
-        let known = self
-            .living()
-            .into_iter()
-            .find(|entry| entry.port.is_some_and(|port| self.usual.contains(&port)));
-        if let Some(entry) = known
+        let living = self.living().await;
+        let of_usual = |entry: &Entry| entry.port.is_some_and(|port| self.usual.contains(&port));
+        if let Some(entry) = living.into_iter().find(|it| of_usual(it) && self.is_alike(it))
             && let Some(port) = entry.port
         {
             return Ok(Attempt::Served { port, by: Some(entry) });
         }
         let mut instead_of = None;
         for port in self.usual.clone() {
-            if let Some(project) = self.pinned_elsewhere(port) {
+            if let Some(project) = self.pinned_elsewhere(port).await {
                 let why = || format!("port {port} is pinned by {}", project.display());
                 instead_of.get_or_insert_with(why);
                 continue;
@@ -119,7 +126,7 @@ impl Ports {
     ///
     /// Those of [`attempt`](Self::attempt).
     pub async fn take(&self, port: u16) -> io::Result<Option<TcpListener>> {
-        if self.pinned_elsewhere(port).is_some() { Ok(None) } else { self.bind(port).await }
+        if self.pinned_elsewhere(port).await.is_some() { Ok(None) } else { self.bind(port).await }
     }
 
     async fn bind(&self, port: u16) -> io::Result<Option<TcpListener>> {
@@ -129,28 +136,50 @@ impl Ports {
         }
     }
 
-    /// Tells whether a living process on this store has a port; who, if it is known.
+    /// Tells whether a living process on this store has a port that would answer as this one; who, if it is
+    /// known.
     async fn sibling(&self, port: u16) -> Option<Option<Entry>> {
-        if let Some(entry) = self.registered(port) {
-            return Some(Some(entry));
+        if let Some(entry) = self.registered(port).await {
+            return self.is_alike(&entry).then_some(Some(entry));
         }
         // One that cannot write beside the store, or has only just begun.
-        let answer = neighbour::answer(port, PROBE_TIMEOUT).await?;
-        let is_ours = answer.store_id.is_some() && answer.store_id == self.store_id;
-        is_ours.then(|| self.registered(port))
+        let answer = neighbour::answer(port, PROBE_TIMEOUT).await;
+        match self.registered(port).await {
+            Some(entry) => self.is_alike(&entry).then_some(Some(entry)),
+            None => {
+                let store = answer.and_then(|answer| answer.store_id);
+                (store.is_some() && store == self.store_id).then_some(None)
+            }
+        }
+    }
+
+    /// The process on this store that has a port and asks for tokens, where this one would let everybody in.
+    async fn stricter(&self, port: u16) -> Option<Entry> {
+        let entry = self.registered(port).await?;
+        (entry.is_guarded && !self.is_guarded).then_some(entry)
+    }
+
+    /// Tells whether a process listens where this one would, and asks for tokens as this one does: only then
+    /// may one stand in for the other.
+    fn is_alike(&self, entry: &Entry) -> bool {
+        (entry.address, entry.is_guarded) == (Some(self.address), self.is_guarded)
     }
 
     /// The living process on this store that serves a port.
-    fn registered(&self, port: u16) -> Option<Entry> {
-        self.living().into_iter().find(|entry| entry.port == Some(port))
+    async fn registered(&self, port: u16) -> Option<Entry> {
+        self.living().await.into_iter().find(|entry| entry.port == Some(port))
     }
 
-    fn living(&self) -> Vec<Entry> {
-        self.registry.living().unwrap_or_default()
+    async fn living(&self) -> Vec<Entry> {
+        let registry = self.registry.clone();
+        // Nobody who waits for an answer waits for a disk.
+        let living = spawn_blocking(move || registry.living().unwrap_or_default());
+        living.await.unwrap_or_default()
     }
 
-    fn pinned_elsewhere(&self, port: u16) -> Option<PathBuf> {
-        pinned_by_another(&self.pins, port, &self.store)
+    async fn pinned_elsewhere(&self, port: u16) -> Option<PathBuf> {
+        let (pins, project) = (self.pins.clone(), self.project.clone());
+        spawn_blocking(move || pinned_by_another(&pins, port, &project)).await.ok().flatten()
     }
 }
 
@@ -186,18 +215,24 @@ mod tests {
         fs::create_dir_all(store.parent().unwrap()).unwrap();
         Ports {
             wanted: None,
+            is_guarded: false,
             usual: usual.clone(),
             address: Ipv4Addr::LOCALHOST.into(),
             store_id: None,
             registry: Registry::beside(&store),
             pins: Pins::in_directory(directory.path().join("pins")),
-            store,
+            project: store.parent().unwrap().to_owned(),
         }
     }
 
     fn serving(ports: &Ports, port: u16) -> Registration {
         let now = Timestamp::parse("2026-01-31T09:30:00.000Z").unwrap();
-        let mut registration = ports.registry.register(Entry::new(Kind::Stdio, now)).unwrap();
+        let entry = Entry {
+            address: Some(ports.address),
+            is_guarded: ports.is_guarded,
+            ..Entry::new(Kind::Stdio, now)
+        };
+        let mut registration = ports.registry.register(entry).unwrap();
         registration.serves(port, String::new()).unwrap();
         registration
     }
@@ -250,9 +285,9 @@ mod tests {
     async fn a_port_that_another_project_pins_is_left_alone_as_long_as_it_does() {
         let (directory, (usual, first)) = (TempDir::new().unwrap(), usual());
         let [one, other] = ["one", "other"].map(|name| ports(&directory, name, &usual));
-        let file = one.store.with_file_name("ait.toml");
+        let file = one.project.join("ait.toml");
         fs::write(&file, format!("port = {first}\n")).unwrap();
-        one.pins.note(first, &one.store).unwrap();
+        one.pins.note(first, &one.project).unwrap();
         let Attempt::Bound { listener, instead_of } = other.attempt().await.unwrap() else {
             panic!()
         };
@@ -263,7 +298,32 @@ mod tests {
         let Attempt::Taken { why, .. } = wanting.attempt().await.unwrap() else { panic!() };
         assert!(why.starts_with("is pinned by"), "{why}");
         assert!(one.take(first).await.unwrap().is_some());
+        // A clone of the project, whose file says the same, was started later.
+        fs::write(other.project.join("ait.toml"), format!("port = {first}\n")).unwrap();
+        assert!(other.take(first).await.unwrap().is_some());
+        fs::remove_file(other.project.join("ait.toml")).unwrap();
         fs::write(&file, "").unwrap();
         assert!(matches!(wanting.attempt().await.unwrap(), Attempt::Bound { .. }));
+    }
+
+    /// Whoever asks for tokens is not followed by one who lets everybody in, and who listens elsewhere is
+    /// no stand-in.
+    #[tokio::test]
+    async fn only_one_that_would_answer_alike_takes_over() {
+        let (directory, (usual, first)) = (TempDir::new().unwrap(), usual());
+        let open = Ports { wanted: Some(first), ..ports(&directory, "one", &usual) };
+        let guarded = Ports { is_guarded: true, ..open.clone() };
+        let listener = foreign(first).unwrap();
+        let registration = serving(&guarded, first);
+        assert!(matches!(open.attempt().await.unwrap(), Attempt::Guarded { .. }));
+        assert!(matches!(guarded.attempt().await.unwrap(), Attempt::Served { .. }));
+        let elsewhere = Ports { address: Ipv4Addr::UNSPECIFIED.into(), ..guarded.clone() };
+        assert!(matches!(elsewhere.attempt().await.unwrap(), Attempt::Taken { .. }));
+        let usual_open = Ports { wanted: None, ..open };
+        let Attempt::Bound { listener: next, .. } = usual_open.attempt().await.unwrap() else {
+            panic!()
+        };
+        assert_eq!(next.local_addr().unwrap().port(), first + 1);
+        drop((listener, registration));
     }
 }

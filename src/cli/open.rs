@@ -41,31 +41,23 @@ struct Opened<'a> {
     opened: bool,
 }
 
-/// Opens the page of the tracker on a port, which is expected to show the store of this name.
+/// Opens the page at an address where it is known to be served; without one, that of the tracker on a port,
+/// which is expected to show the store of this name.
 ///
 /// # Errors
 ///
 /// No tracker answers there.
 pub async fn run(
     arguments: &Arguments,
+    served: Option<String>,
     port: u16,
     store: &str,
     output: &mut Output,
 ) -> Result<Ending> {
-    let answer = neighbour::answer(port, PATIENCE).await;
-    let Some(tracker) = answer.as_ref().filter(|answer| answer.is_tracker()) else {
-        match neighbour::stranger(port, answer.as_ref()).await {
-            Some(stranger) => bail!(
-                "no ait serves the page on port {port}, which {stranger} has; start one on another \
-                 port with `ait serve --port PORT`"
-            ),
-            None => bail!("nobody serves the page on port {port}; start one with `ait serve`"),
-        }
+    let url = match served {
+        Some(url) => url,
+        None => url_on(port, store).await?,
     };
-    if let Some(served) = tracker.store.as_deref().filter(|served| *served != store) {
-        tracing::warn!("the page on port {port} shows {served}, and not {store}");
-    }
-    let url = format!("http://localhost:{port}");
     if !arguments.format.json {
         output.line(&url)?;
         // A browser may write to the terminal, too.
@@ -82,4 +74,22 @@ pub async fn run(
         output.json(&Opened { url: &url, opened })?;
     }
     Ok(Ending::Done)
+}
+
+/// The address of the page on a port, if a tracker answers there.
+async fn url_on(port: u16, store: &str) -> Result<String> {
+    let answer = neighbour::answer(port, PATIENCE).await;
+    let Some(tracker) = answer.as_ref().filter(|answer| answer.is_tracker()) else {
+        match neighbour::stranger(port, answer.as_ref()).await {
+            Some(stranger) => bail!(
+                "no ait serves the page on port {port}, which {stranger} has; start one on another \
+                 port with `ait serve --port PORT`"
+            ),
+            None => bail!("nobody serves the page on port {port}; start one with `ait serve`"),
+        }
+    };
+    if let Some(served) = tracker.store.as_deref().filter(|served| *served != store) {
+        tracing::warn!("the page on port {port} shows {served}, and not {store}");
+    }
+    Ok(format!("http://localhost:{port}"))
 }

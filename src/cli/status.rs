@@ -73,7 +73,7 @@ struct Claim {
 ///
 /// # Errors
 ///
-/// The processes on it cannot be found out.
+/// stdout takes no more.
 pub async fn run(
     arguments: &Arguments,
     tracker: &Tracker,
@@ -99,7 +99,10 @@ pub async fn run(
         total: counts.total(),
         counts: Status::ALL.iter().map(count).collect(),
         old_claims,
-        processes: registry.living()?,
+        processes: registry.living().unwrap_or_else(|error| {
+            tracing::warn!("the processes on the store cannot be told: {error}");
+            Vec::new()
+        }),
     };
     if arguments.format.json {
         output.json(&report)?;

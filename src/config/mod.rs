@@ -213,6 +213,12 @@ impl Config {
         })
     }
 
+    /// The directory of the project: that of its `ait.toml`, by its one name.
+    pub fn project(&self) -> PathBuf {
+        let directory = self.location.path.parent().unwrap_or(Path::new(""));
+        std::fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned())
+    }
+
     /// Who may use the web side, the tokens apart.
     pub fn access(&self) -> Access {
         Access::new(self.hosts.value.clone(), self.origins.value.clone())

@@ -94,6 +94,7 @@ struct Settings {
 /// The value of a key: one text, or several.
 struct Given {
     texts: Vec<String>,
+    is_list: bool,
     line: usize,
 }
 
@@ -112,6 +113,12 @@ impl<'a> Sources<'a> {
         setting: &Setting,
         flag: Option<T>,
     ) -> Result<Option<Chosen<T>>, ConfigError> {
+        if let Some(given) = self.file.given.get(setting.name).filter(|given| given.is_list) {
+            return Err(ConfigError::BadValue {
+                place: self.file.place(given.line),
+                problem: format!("{} takes one value, not a list", setting.name),
+            });
+        }
         let flag = flag.map(|value| vec![value]).unwrap_or_default();
         let chosen = self.values(setting, flag, |variable| vec![variable])?;
         Ok(chosen
@@ -200,7 +207,8 @@ impl Settings {
                 place: settings.place(line),
                 problem: format!("{} must be a text, a number or a list of texts", setting.name),
             })?;
-            settings.given.insert(setting.name, Given { texts, line });
+            let is_list = value.get_ref().is_array();
+            settings.given.insert(setting.name, Given { texts, is_list, line });
         }
         Ok(settings)
     }
@@ -214,7 +222,9 @@ impl Settings {
 fn texts(value: &DeValue<'_>) -> Option<Vec<String>> {
     let text = |value: &DeValue<'_>| match value {
         DeValue::String(text) => Some(text.to_string()),
-        DeValue::Integer(number) => Some(number.to_string()),
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
+            .ok()
+            .map(|number| number.to_string()),
         _ => None,
     };
     match value {
@@ -247,6 +257,7 @@ mod tests {
         assert_eq!(port(&sources("", &none), None), None);
         assert_eq!(port(&sources(text, &none), None), chosen(4000, Source::File(2)));
         assert_eq!(port(&sources(text, &some), None), chosen(5000, Source::Variable("PORT")));
+        assert_eq!(port(&sources("port = 0x1F90", &none), None), chosen(8080, Source::File(1)));
         let flag = Some(Port(6000));
         assert_eq!(port(&sources(text, &some), flag), chosen(6000, Source::Flag("port")));
         let agent: Option<Chosen<AgentName>> = sources(text, &none).choose(&AGENT, None).unwrap();
@@ -284,6 +295,8 @@ mod tests {
             ("a = 1\nport = [", "/p/ait.toml, line 2: "),
             ("port = \"web\"", "line 1: \"web\" is not a port: give a number from 0 to 65535"),
             ("# x\nport = 65536", "line 2: \"65536\" is not a port"),
+            ("port = [1, 2]", "line 1: port takes one value, not a list"),
+            ("port = []", "line 1: port takes one value"),
             ("port = true", "line 1: port must be a text, a number or a list of texts"),
             ("[port]\nx = 1", "line 1: port must be"),
         ] {

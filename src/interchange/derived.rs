@@ -1,9 +1,9 @@
-//! Ids of issues that come without one of ours.
+//! What is made of issues that come without an id of ours, or with half of their story.
 
 use uuid::Builder;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::domain::IssueId;
+use crate::domain::{HistoryEntry, IssueId, Status};
 
 /// The id of what is known elsewhere by these texts: always the same one, so that it is known again.
 ///
@@ -16,6 +16,15 @@ pub(super) fn id(kind: &str, texts: &[&str]) -> IssueId {
         hash.update(&[0]);
     }
     IssueId::from(Builder::from_custom_bytes(hash.digest128().to_be_bytes()).into_uuid())
+}
+
+/// The status of an issue that comes with some history: what nobody is known to hold waits for somebody.
+pub(super) fn status(status: Status, history: &[HistoryEntry]) -> Status {
+    match status {
+        Status::InProgress if history.is_empty() => Status::Created,
+        Status::InReview if history.is_empty() => Status::Completed,
+        status => status,
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::{Draft, derived};
-use crate::domain::{Classification, DomainError, Extra, Issue, Status, Timestamp};
+use crate::domain::{Classification, DomainError, Extra, HistoryEntry, Issue, Status, Timestamp};
 use crate::json_text;
 
 type Values = IndexMap<String, Box<RawValue>>;
@@ -44,10 +44,11 @@ fn draft(mut values: Values, now: Timestamp) -> Result<Draft, String> {
         created_at,
         modified_at: modified_at.unwrap_or(created_at),
         status: taken(&mut values, "status")?.unwrap_or(Status::Created),
-        history: taken(&mut values, "history")?.unwrap_or_default(),
+        history: taken::<Vec<HistoryEntry>>(&mut values, "history")?.unwrap_or_default(),
         comments: taken(&mut values, "comments")?.unwrap_or_default(),
         extra: Extra::default(),
     };
+    issue.status = derived::status(issue.status, &issue.history);
     for (key, value) in values {
         issue.extra.insert(key, value);
     }
@@ -83,6 +84,9 @@ mod tests {
         );
         assert_eq!((issue.created_at, issue.modified_at), (now(), now()));
         assert_eq!(issue.extra.get("labels"), Some("[\"a\",\"b\"]"));
+        let claimed = r#"{"title": "T", "status": "in_progress"}"#;
+        let claimed = read(claimed, now()).unwrap().unwrap();
+        assert_eq!(claimed.issue.issue().status, Status::Created);
         let again = read(text, now()).unwrap().unwrap();
         assert_eq!(again.issue.issue().id, issue.id);
         let text = r#"{"title":"T","modifiedAt":"2026-01-31T09:30:00Z","classification":"bug"}"#;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::support::files::{all_names, id, issue_json, stored_issues, write_issues};
 use crate::support::http::Server;
 use crate::support::runs::run;
-use crate::support::{Client, ait, directory, get, until};
+use crate::support::{Client, Log, ait, directory, get, until, wait};
 
 fn on_port(directory: &Path, port: u16) -> Command {
     let mut command = ait(directory);
@@ -182,4 +182,43 @@ fn status_tells_of_old_claims_and_of_commands_that_watch() {
     watch.kill().unwrap();
     watch.wait().unwrap();
     assert_eq!(processes(directory.path()), []);
+}
+
+/// Whoever knows no tokens does not let everybody in, in the place of a server that asks for them.
+#[test]
+fn a_server_with_tokens_is_not_replaced_by_one_without() {
+    let directory = directory();
+    let mut command = ait(directory.path());
+    command.arg("serve").env("AIT_TOKEN", "0123456789abcdef");
+    let mut guarded = command.spawn().unwrap();
+    let log = Log::of(guarded.stderr.take().unwrap());
+    let start = log.wait_for("pages: http://localhost:");
+    let port: u16 = start.rsplit(':').next().unwrap().trim().parse().unwrap();
+    assert_eq!(get(port, "/").status, 401);
+    let mut open = Client::spawn(&mut on_port(directory.path(), port));
+    open.initialize();
+    open.log().wait_for("asks for a token, as this process would not");
+    let mut knowing =
+        Client::spawn(on_port(directory.path(), port).env("AIT_TOKEN", "0123456789abcdef"));
+    knowing.initialize();
+    knowing.log().wait_for("this process takes over when that ends");
+    guarded.kill().unwrap();
+    guarded.wait().unwrap();
+    until("the port is taken over", || serves(port));
+    assert_eq!(get(port, "/").status, 401);
+    open.add("t", "bug");
+    assert!(open.close().success() && knowing.close().success());
+    assert!(!serves(port));
+}
+
+/// However short they live.
+#[test]
+fn nothing_is_left_of_processes_that_end_at_once() {
+    let directory = directory();
+    for _ in 0..20 {
+        let mut child = ait(directory.path()).spawn().unwrap();
+        drop(child.stdin.take());
+        assert!(wait(&mut child).success());
+        assert!(all_names(directory.path()).is_empty(), "{:?}", all_names(directory.path()));
+    }
 }

@@ -89,6 +89,12 @@ fn other_machines_are_let_in_with_a_token_only() {
     assert!(short.contains("token: line 1: the secret is too short"), "{short}");
     let missing = run(path, &["serve", "--token-file", "nowhere"]).refusal();
     assert!(missing.contains("nowhere does not exist: make it"), "{missing}");
+    // An agent needs none, and is served; nobody else is.
+    let mut alone = Client::spawn(ait(path).args(["--token-file", "nowhere"]));
+    alone.initialize();
+    alone.log().wait_for("no pages from this process: ");
+    alone.add("t", "bug");
+    assert!(alone.close().success());
     fs::create_dir(path.join("below")).unwrap();
     // What ait.toml names lies beside it, wherever the program is started.
     fs::write(path.join("ait.toml"), "bind = \"0.0.0.0\"\ntoken-file = \"token\"\n").unwrap();

@@ -10,7 +10,9 @@ use serde_json::{Map, Value};
 use super::super::{Draft, derived};
 use super::{EXTRA, Header, KEY, SHOWN_CHARS, unguarded};
 use crate::domain::text::shortened;
-use crate::domain::{Classification, DomainError, Extra, Issue, IssueId, Status, Timestamp};
+use crate::domain::{
+    Classification, DomainError, Extra, HistoryEntry, Issue, IssueId, Status, Timestamp,
+};
 use crate::json_text;
 
 pub(super) struct Row<'a> {
@@ -53,6 +55,7 @@ impl Row<'_> {
         ];
         let unstated = unstated.into_iter().filter(|(_, is_unstated)| *is_unstated);
         let created_at = created_at.or(modified_at).unwrap_or(now);
+        let history: Vec<HistoryEntry> = history.unwrap_or_default();
         let issue = Issue {
             id: self.id(title, &description),
             title: title.to_owned(),
@@ -61,8 +64,8 @@ impl Row<'_> {
             classification: classification.unwrap_or(Classification::Improvement),
             created_at,
             modified_at: modified_at.unwrap_or(created_at),
-            status: status.unwrap_or(Status::Created),
-            history: history.unwrap_or_default(),
+            status: derived::status(status.unwrap_or(Status::Created), &history),
+            history,
             comments: comments.unwrap_or_default(),
         };
         let issue = issue.try_into().map_err(|error: DomainError| error.to_string())?;
