@@ -222,3 +222,69 @@ fn nothing_is_left_of_processes_that_end_at_once() {
         assert!(all_names(directory.path()).is_empty(), "{:?}", all_names(directory.path()));
     }
 }
+
+/// The usual ports are everybody's: so this happens in a network of its own.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_usual_ports_are_shared_among_projects_and_strangers() {
+    let up = "ip link set lo up && exec \"$@\"";
+    let alone = |command: &[&str]| {
+        let mut shell = Command::new("unshare");
+        shell.args(["-rn", "sh", "-c", up, "sh"]).args(command).env_remove("PORT");
+        shell.output()
+    };
+    if !alone(&["true"]).is_ok_and(|output| output.status.success()) {
+        println!("skipped: no network of its own can be made here (unshare, ip)");
+        return;
+    }
+    let test = std::env::current_exe().unwrap();
+    let arguments = ["--ignored", "--exact", "neighbours::on_the_usual_ports"];
+    let output = alone(&[&[test.to_str().unwrap()], &arguments[..]].concat()).unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+#[ignore = "another test runs it in a network of its own"]
+fn on_the_usual_ports() {
+    let usual = |directory: &Path| {
+        let mut command = ait(directory);
+        command.env_remove("PORT");
+        let mut client = Client::spawn(&mut command);
+        client.initialize();
+        client
+    };
+    let [one, other, third] = [(); 3].map(|()| directory());
+    let stranger = TcpListener::bind("127.0.0.1:3000").unwrap();
+    let mut first = usual(one.path());
+    let log = first.log().wait_for("pages: http://localhost:3001");
+    assert!(log.contains("port 3000 is taken by ") && log.contains("takes port 3001"), "{log}");
+    drop(stranger);
+    // Another project takes what is free; another process of the first stays with its page.
+    let mut of_other = usual(other.path());
+    of_other.log().wait_for("pages: http://localhost:3000");
+    let mut second = usual(one.path());
+    second.log().wait_for("pages: http://localhost:3001, served by process");
+    // The service of the first one, which nobody told a port, waits for its turn.
+    let mut command = ait(one.path());
+    let mut service = command.arg("serve").env_remove("PORT").spawn().unwrap();
+    let log = Log::of(service.stderr.take().unwrap());
+    log.wait_for("pages: http://localhost:3001, served by process");
+    assert!(second.close().success());
+    first.signal("KILL");
+    first.wait();
+    until("the service takes over", || serves(3001));
+    // A server of another store never answers where a project has pinned its port.
+    std::fs::write(third.path().join("ait.toml"), "port = 3002\n").unwrap();
+    assert!(usual(third.path()).close().success());
+    let stranger = directory();
+    let mut last = usual(stranger.path());
+    let log = last.log().wait_for("pages: http://localhost:3003");
+    assert!(log.contains("port 3000 is taken by "), "{log}");
+    for client in [&mut of_other, &mut last] {
+        assert!(client.close().success());
+    }
+    service.kill().unwrap();
+    service.wait().unwrap();
+}
