@@ -234,7 +234,7 @@ fn the_usual_ports_are_shared_among_projects_and_strangers() {
         shell.output()
     };
     if !alone(&["true"]).is_ok_and(|output| output.status.success()) {
-        println!("skipped: no network of its own can be made here (unshare, ip)");
+        eprintln!("skipped: no network of its own can be made here (unshare, ip)");
         return;
     }
     let test = std::env::current_exe().unwrap();
