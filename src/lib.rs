@@ -21,8 +21,8 @@
 //! | [`processes`] | the live processes on one store |
 //! | `neighbour` | who has a port of this machine |
 //! | [`mcp`], [`web`], [`cli`] | the three faces: tools for agents, pages for people, commands for people and scripts |
-//! | [`config`] | what the user asked for |
 //! | [`log`] | what goes to stderr, or into a file |
+//! | [`config`] | what the user asked for |
 //! | [`app`] | wiring, and the order of shutting down; the only place that names concrete stores |
 //!
 //! # What always holds

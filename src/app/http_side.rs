@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, spawn_blocking};
+use tokio_util::sync::CancellationToken;
 
 use super::pins::Pins;
 use super::port::{Attempt, Ports, STANDBY, USUAL};
@@ -92,12 +93,27 @@ impl Presence {
         Self { ports, registration, kind }
     }
 
-    /// Serves HTTP as soon as there is a port for it.
+    /// Serves HTTP as soon as there is a port for it; `None` when the process ends before that.
     ///
     /// # Errors
     ///
     /// There will be none, as far as anybody can tell.
-    pub async fn serve(self, app: &App, access: Access) -> Result<HttpSide> {
+    pub async fn serve(
+        self,
+        app: &App,
+        access: Access,
+        ending: &CancellationToken,
+    ) -> Result<Option<HttpSide>> {
+        let listener = tokio::select! {
+            listener = self.listener() => listener?,
+            () = ending.cancelled() => return Ok(None),
+        };
+        // From here on not broken off: what the others are told is in good hands all the time.
+        HttpSide::start(app, access, listener, self).await.map(Some)
+    }
+
+    /// The port, as soon as it can be had.
+    async fn listener(&self) -> Result<TcpListener> {
         let mut told = None;
         loop {
             let cannot = || format!("cannot listen on {}", self.ports.address);
@@ -107,15 +123,23 @@ impl Presence {
                         let port = listener.local_addr()?.port();
                         tracing::info!("{who}: this process takes port {port}");
                     }
-                    return HttpSide::start(app, access, listener, self).await;
+                    return Ok(listener);
                 }
                 Attempt::Served { port, by } => (port, self.served(port, by.as_ref())?),
-                Attempt::Guarded { port, by } => bail!(
-                    "port {port} is taken by process {} (ait), which serves this store and asks for a \
-                     token, as this process would not: name the same file with {} in {FILE_NAME}",
-                    by.pid,
-                    TOKEN_FILE.name
-                ),
+                Attempt::Guarded { port, by } => {
+                    let line = format!(
+                        "port {port} is taken by process {} (ait), which serves this store and asks \
+                         for a token, as this process would not: name the same file with {} in \
+                         {FILE_NAME}",
+                        by.pid, TOKEN_FILE.name
+                    );
+                    if self.kind == Kind::Serve {
+                        bail!(line);
+                    }
+                    tracing::error!("no pages from this process: {line}");
+                    // Not when the port becomes free either, so that it does not stand open.
+                    return std::future::pending().await;
+                }
                 Attempt::Taken { port, why } => {
                     let line = format!("port {port} {why}; choose another with --port or PORT");
                     if self.kind == Kind::Serve {
@@ -131,7 +155,7 @@ impl Presence {
             for _ in 0..TRIALS {
                 tokio::time::sleep(STANDBY).await;
                 if let Some(listener) = self.ports.take(port).await.with_context(cannot)? {
-                    return HttpSide::start(app, access, listener, self).await;
+                    return Ok(listener);
                 }
             }
         }

@@ -203,10 +203,7 @@ impl App {
         self.log_what_is_wrong().await;
         let needs_token = !access.tokens().is_empty();
         let presence = Presence::of(&self.tracker, &self.config, Kind::Serve, needs_token).await;
-        let http = tokio::select! {
-            http = presence.serve(&self, access) => http?,
-            () = shutdown.cancelled() => return Ok(()),
-        };
+        let Some(http) = presence.serve(&self, access, &shutdown).await? else { return Ok(()) };
         if !self.config.serve_only {
             let program = env::current_exe().unwrap_or_else(|_| "ait".into());
             let header = if needs_token { " --header \"Authorization: Bearer TOKEN\"" } else { "" };
@@ -235,11 +232,11 @@ impl App {
                 let (tracker, config) = (&app.tracker, &app.config);
                 let presence = Presence::of(tracker, config, Kind::Stdio, needs_token).await;
                 match access {
+                    Ok(access) => {
+                        let http = presence.serve(&app, access, &ending).await;
+                        return http.map_err(unserved).ok().flatten();
+                    }
                     Err(error) => unserved(error),
-                    Ok(access) => tokio::select! {
-                        http = presence.serve(&app, access) => return http.map_err(unserved).ok(),
-                        () = ending.cancelled() => return None,
-                    },
                 }
                 ending.cancelled().await;
                 drop(presence);
@@ -255,7 +252,7 @@ impl App {
         let served = mcp::stdio::serve(self.mcp_server(), input, output, shutdown).await;
         // One that stands by, or has not found out by now whether it has a port, has nothing under way.
         ending.cancel();
-        match tokio::time::timeout(LAST_LOOK, http).await {
+        match tokio::time::timeout(LAST_WORK, http).await {
             Ok(Ok(Some(http))) => http.end(&self.tracker).await,
             _ => last_work(self.tracker.close()).await,
         }
