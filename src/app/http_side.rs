@@ -178,9 +178,9 @@ impl Presence {
         )))
     }
 
-    async fn serves(mut self, port: u16) -> Self {
+    /// Tells the others on which port this process serves which page.
+    async fn serves(mut self, port: u16, page: String) -> Self {
         let Some(mut registration) = self.registration.take() else { return self };
-        let page = page(self.ports.address, port);
         let noted = spawn_blocking(move || {
             if let Err(error) = registration.serves(port, page) {
                 tracing::debug!("other processes do not know which port this one has: {error}");
@@ -227,8 +227,9 @@ impl HttpSide {
         presence: Presence,
     ) -> Result<Self> {
         let port = listener.local_addr()?.port();
+        let page = page(presence.ports.address, port);
         // Before anything that takes time: others on this store find the port taken, and ask by whom.
-        let presence = presence.serves(port).await;
+        let presence = presence.serves(port, page.clone()).await;
         let ending = Ending::default();
         let options = HttpOptions { origins: access.origins().to_vec(), ..Default::default() };
         let agents = mcp::http::routes(app.mcp_server(), options, ending.clone()).await;
@@ -236,7 +237,6 @@ impl HttpSide {
         let routes = guarded(pages.merge(agents), access);
         let connections = http::serve(listener, routes, limits(), ending.streams.clone());
         let connections = tokio::spawn(connections);
-        let page = page(app.config.bind.value.0, port);
         tracing::info!("pages: {page}");
         Ok(Self { page, ending, connections, presence })
     }

@@ -38,26 +38,22 @@ const LAST_LOOK: Duration = Duration::from_millis(200);
 ///
 /// What keeps it from running at all; and in the end, a store that cannot be read.
 pub async fn run(config: Config) -> Result<()> {
-    let access = access(&config)?;
-    if let (Err(error), true) = (&access, is_http_only(&config)) {
-        bail!("{error:#}");
-    }
+    // HTTP is served alone to who asked for that, or sits at a terminal.
+    let is_http_only = config.serve_only || io::stdin().is_terminal();
+    let access = match access(&config)? {
+        Err(error) if is_http_only => return Err(error),
+        access => access,
+    };
     let path = config.location.path.display();
     tracing::info!("store: {path} ({})", config.location.reason);
     let tracker = Tracker::new(Arc::new(JsonStore::new(&config.location.path)));
     let (metrics, shutdown) = (Metrics::new(), CancellationToken::new());
     cancel_on_signal(shutdown.clone())?;
-    let is_http_only = is_http_only(&config);
     let app = App { config, tracker, metrics };
     match access {
         Ok(access) if is_http_only => app.serve_http(access, shutdown).await,
         access => app.serve_agent(access, shutdown).await,
     }
-}
-
-/// Tells whether HTTP is served alone: to who asked for that, or sits at a terminal.
-fn is_http_only(config: &Config) -> bool {
-    config.serve_only || io::stdin().is_terminal()
 }
 
 /// Who may use the web side: on this machine everybody, unless there are tokens; from others nobody

@@ -31,34 +31,39 @@ pub(super) const WORTH_A_THREAD_BYTES: usize = 1024 * 1024;
 
 /// Reads a document; `None` when the parser has to.
 pub(super) fn read(text: &ByteString) -> Option<Document> {
-    let in_halves = (text.len() >= WORTH_A_THREAD_BYTES).then(|| read_in_halves(text)).flatten();
-    in_halves.or_else(|| {
-        let rest = text.strip_prefix(BEGIN)?;
-        let (issues, rest) = match rest.strip_prefix(']') {
-            Some(rest) => (Gathering::default(), rest),
-            None => {
-                let (issues, rest) = issues(rest, text)?;
-                (issues, rest.strip_prefix("\n  ]")?)
-            }
-        };
-        document(issues, rest)
-    })
+    read_as(text, text.len() >= WORTH_A_THREAD_BYTES)
 }
 
-/// Reads the two halves of a document at once; `None` when it does not look as if it had two.
-fn read_in_halves(text: &ByteString) -> Option<Document> {
-    let middle = text.len() / 2;
+fn read_as(text: &ByteString, is_large: bool) -> Option<Document> {
+    let rest = text.strip_prefix(BEGIN)?;
+    let (issues, rest) = match rest.strip_prefix(']') {
+        Some(rest) => (Gathering::default(), rest),
+        None => {
+            let halves = if is_large { issues_of_halves(rest, text) } else { None };
+            let (issues, rest) = halves.or_else(|| issues(rest, text))?;
+            (issues, rest.strip_prefix("\n  ]")?)
+        }
+    };
+    let rest = rest.strip_prefix("\n}")?;
+    // A single line feed is written; people and editors add and remove some.
+    let is_end = rest.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
+    is_end.then(|| issues.indexed())?.map(|issues| Document { issues, extra: Extra::default() })
+}
+
+/// The same as [`issues`], with the two halves read at once; `None` when they cannot be told apart.
+fn issues_of_halves<'a>(rest: &'a str, text: &ByteString) -> Option<(Gathering, &'a str)> {
+    let middle = rest.len() / 2;
     // Where an issue may begin. Whether one does is known when the first half has been read up to there.
-    let begin = memmem::find(&text.as_bytes()[middle..], SEPARATOR)? + middle;
-    let (first, second) = (text[..begin].strip_prefix(BEGIN)?, &text[begin + 1..]);
+    let begin = memmem::find(&rest.as_bytes()[middle..], SEPARATOR)? + middle;
+    let (first, second) = (&rest[..begin], &rest[begin + 1..]);
     let (mut all, last, rest) = thread::scope(|scope| {
         let second = scope.spawn(|| issues(second, text));
-        let (first, rest) = issues(first, text)?;
-        let (second, end) = second.join().ok()??;
-        rest.is_empty().then_some((first, second, end))
+        let (first, between) = issues(first, text)?;
+        let (second, rest) = second.join().ok()??;
+        between.is_empty().then_some((first, second, rest))
     })?;
     all.append(last);
-    document(all, rest.strip_prefix("\n  ]")?)
+    Some((all, rest))
 }
 
 /// Reads issues up to one that none follows; gives what stands behind that. They are parts of `text`.
@@ -80,14 +85,6 @@ fn issues<'a>(rest: &'a str, text: &ByteString) -> Option<(Gathering, &'a str)> 
             return Some((issues, cursor.rest));
         }
     }
-}
-
-/// The document with these issues, when nothing else follows.
-fn document(issues: Gathering, rest: &str) -> Option<Document> {
-    let rest = rest.strip_prefix("\n}")?;
-    // A single line feed is written; people and editors add and remove some.
-    let is_end = rest.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
-    is_end.then(|| issues.indexed())?.map(|issues| Document { issues, extra: Extra::default() })
 }
 
 #[cfg(test)]
@@ -161,9 +158,8 @@ mod tests {
         let document = super::read(&text.into())?;
         // What stayed text stands for the values.
         assert_eq!(written(&document), rewritten(&document));
-        if let Some(same) = read_in_halves(&text.into()) {
-            assert_eq!(written(&same), written(&document));
-        }
+        let halved = read_as(&text.into(), true).unwrap();
+        assert_eq!(written(&halved), written(&document));
         Some(document)
     }
 
@@ -219,7 +215,9 @@ mod tests {
         }
         let whole = Document { issues: issues.indexed().unwrap(), extra: Extra::default() };
         let text = written(&whole);
-        let halves = read_in_halves(&text.as_str().into()).unwrap();
+        let halved: ByteString = text.as_str().into();
+        assert!(issues_of_halves(halved.strip_prefix(BEGIN).unwrap(), &halved).is_some());
+        let halves = read_as(&halved, true).unwrap();
         assert_eq!(written(&halves), text);
         assert!(halves.issues.kept().all(|issue| matches!(issue, Kept::Written(_))));
         for document in [&halves, &super::read(&text.as_str().into()).unwrap()] {
@@ -230,7 +228,7 @@ mod tests {
         }
         // The same id in both.
         let twice = text.replacen("000000c7-", "00000000-", 1);
-        assert!(read_in_halves(&twice.as_str().into()).is_none());
+        assert!(read_as(&twice.as_str().into(), true).is_none());
     }
 
     /// Nothing is accepted that the parser refuses, and nothing is read as something else.
