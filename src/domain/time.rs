@@ -19,6 +19,20 @@ impl Timestamp {
         (self.0 - earlier.0).num_milliseconds().try_into().unwrap_or(0)
     }
 
+    /// Milliseconds since the beginning of 1970, negative before it.
+    pub fn unix_millis(self) -> i64 {
+        self.0.timestamp_millis()
+    }
+
+    /// The time that is so many milliseconds after the beginning of 1970; outside of the years 0 to 9999,
+    /// for which there is no written form, the nearest that has one.
+    pub fn from_unix_millis(unix_ms: i64) -> Self {
+        const FIRST_MS: i64 = -62_167_219_200_000;
+        const LAST_MS: i64 = 253_402_300_799_999;
+        let time = DateTime::from_timestamp_millis(unix_ms.clamp(FIRST_MS, LAST_MS));
+        Self(time.expect("these years are within what chrono counts"))
+    }
+
     /// Parses an RFC 3339 time; anything finer than a millisecond is cut off. `None` also for one that
     /// is not in the years 0 to 9999 of UTC, for which there is no written form.
     pub fn parse(text: &str) -> Option<Self> {
@@ -154,6 +168,19 @@ mod tests {
         ] {
             assert_eq!(Timestamp::parse(given), None, "{given}");
         }
+    }
+
+    #[test]
+    fn milliseconds_lead_there_and_back_and_never_beyond_what_can_be_written() {
+        for text in
+            ["0000-01-01T00:00:00.000Z", "1969-12-31T23:59:59.999Z", "9999-12-31T23:59:59.999Z"]
+        {
+            let time = Timestamp::parse(text).unwrap();
+            assert_eq!(Timestamp::from_unix_millis(time.unix_millis()), time);
+        }
+        assert_eq!(Timestamp::from_unix_millis(-1).to_string(), "1969-12-31T23:59:59.999Z");
+        assert_eq!(Timestamp::from_unix_millis(i64::MIN).to_string(), "0000-01-01T00:00:00.000Z");
+        assert_eq!(Timestamp::from_unix_millis(i64::MAX).to_string(), "9999-12-31T23:59:59.999Z");
     }
 
     #[test]

@@ -1,0 +1,225 @@
+//! How the time that statistics look at is divided.
+
+use super::range::{DAY_MS, HOUR_MS, Range};
+
+const MINUTE_MS: i64 = 60_000;
+const WEEK_MS: i64 = 7 * DAY_MS;
+/// The first Monday of 1970: weeks begin on Mondays.
+const MONDAY_MS: i64 = 4 * DAY_MS;
+/// A store that is younger is divided into hours.
+const YOUNG_MS: i64 = 2 * DAY_MS;
+/// The most bars that a narrow screen can show.
+const MAX_BUCKETS: i64 = 60;
+/// The most spans between two points of the flow.
+const MAX_INTERVALS: i64 = 112;
+/// What people divide the time into. Beyond a week, each is twice the one before.
+const STEPS_MS: [i64; 12] = [
+    5 * MINUTE_MS,
+    10 * MINUTE_MS,
+    15 * MINUTE_MS,
+    30 * MINUTE_MS,
+    HOUR_MS,
+    2 * HOUR_MS,
+    3 * HOUR_MS,
+    6 * HOUR_MS,
+    12 * HOUR_MS,
+    DAY_MS,
+    WEEK_MS,
+    2 * WEEK_MS,
+];
+
+/// The division of a span of time into buckets, and of each bucket into equal spans between points.
+///
+/// Buckets are whole hours, days or weeks of UTC, so that they stay what they are when the time goes on:
+/// the first begins at or before the begin of the range, the last holds `now`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Grid {
+    /// Where the first bucket and the first point are.
+    pub begin_ms: i64,
+    /// Where the last point is, and nothing is later.
+    pub now_ms: i64,
+    /// The length of a bucket.
+    pub bucket_ms: i64,
+    /// The distance of two points, of which a bucket is a multiple.
+    pub point_ms: i64,
+}
+
+impl Grid {
+    /// The grid for a range, no earlier than the oldest issue makes necessary.
+    pub fn new(range: Range, oldest_ms: Option<i64>, now_ms: i64) -> Self {
+        let oldest_ms = oldest_ms.map(|oldest_ms| oldest_ms.min(now_ms));
+        let asked_ms = range.length_ms().map(|length_ms| now_ms - length_ms);
+        let begin_ms = match (asked_ms, oldest_ms) {
+            (Some(asked_ms), Some(oldest_ms)) => asked_ms.max(oldest_ms),
+            (Some(begin_ms), None) | (None, Some(begin_ms)) => begin_ms,
+            (None, None) => now_ms - DAY_MS,
+        };
+        let is_young = oldest_ms.is_some_and(|oldest_ms| now_ms - oldest_ms < YOUNG_MS);
+        let shortest_ms = if range == Range::Day || is_young { HOUR_MS } else { DAY_MS };
+        let bucket_ms = shortest_from(shortest_ms, |step_ms| {
+            // A week may begin before the first day.
+            (step_ms == shortest_ms || step_ms >= WEEK_MS)
+                && (now_ms - floor(begin_ms, step_ms)) / step_ms < MAX_BUCKETS
+        });
+        let begin_ms = floor(begin_ms, bucket_ms);
+        let point_ms = shortest_from(STEPS_MS[0], |step_ms| {
+            bucket_ms % step_ms == 0 && (now_ms - begin_ms) / step_ms < MAX_INTERVALS
+        });
+        Self { begin_ms, now_ms, bucket_ms, point_ms }
+    }
+
+    /// How many buckets there are, at least one.
+    pub fn buckets(&self) -> usize {
+        ((self.now_ms - self.begin_ms) / self.bucket_ms) as usize + 1
+    }
+
+    /// When each point is; the last is `now`.
+    pub fn points(&self) -> impl Iterator<Item = i64> + use<> {
+        let Self { begin_ms, now_ms, point_ms, .. } = *self;
+        (begin_ms..now_ms).step_by(point_ms as usize).chain([now_ms])
+    }
+}
+
+/// The shortest step, beginning with one of the list, that fits; the longer ones are fewer and always do.
+fn shortest_from(first_ms: i64, fits: impl Fn(i64) -> bool) -> i64 {
+    let listed = STEPS_MS.into_iter().filter(|&step_ms| step_ms >= first_ms);
+    let doubled = std::iter::successors(STEPS_MS.last().copied(), |step_ms| Some(step_ms * 2));
+    listed.chain(doubled).find(|&step_ms| fits(step_ms)).unwrap_or(i64::MAX)
+}
+
+/// The whole hour, day or week of UTC in which a time is.
+fn floor(time_ms: i64, step_ms: i64) -> i64 {
+    let origin_ms = if step_ms >= WEEK_MS { MONDAY_MS } else { 0 };
+    (time_ms - origin_ms).div_euclid(step_ms) * step_ms + origin_ms
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Timestamp;
+
+    fn ms(text: &str) -> i64 {
+        Timestamp::parse(text).unwrap().unix_millis()
+    }
+
+    #[test]
+    fn the_division_suits_the_range_and_the_age_of_the_store() {
+        let now = "2026-03-18T10:20:00Z";
+        for (range, oldest, begin, bucket_ms, buckets, point_ms, points) in [
+            (
+                Range::Day,
+                "2025-01-01T00:00:00Z",
+                "2026-03-17T10:00:00Z",
+                HOUR_MS,
+                25,
+                15 * MINUTE_MS,
+                99,
+            ),
+            (
+                Range::Week,
+                "2025-01-01T00:00:00Z",
+                "2026-03-11T00:00:00Z",
+                DAY_MS,
+                8,
+                2 * HOUR_MS,
+                91,
+            ),
+            (
+                Range::Month,
+                "2025-01-01T00:00:00Z",
+                "2026-02-16T00:00:00Z",
+                DAY_MS,
+                31,
+                12 * HOUR_MS,
+                62,
+            ),
+            (
+                Range::All,
+                "2026-02-20T05:00:00Z",
+                "2026-02-20T00:00:00Z",
+                DAY_MS,
+                27,
+                6 * HOUR_MS,
+                107,
+            ),
+            (Range::All, "2025-12-31T05:00:00Z", "2025-12-29T00:00:00Z", WEEK_MS, 12, DAY_MS, 81),
+            (
+                Range::All,
+                "2025-01-01T00:00:00Z",
+                "2024-12-23T00:00:00Z",
+                2 * WEEK_MS,
+                33,
+                WEEK_MS,
+                66,
+            ),
+            (
+                Range::Week,
+                "2026-03-17T22:10:00Z",
+                "2026-03-17T22:00:00Z",
+                HOUR_MS,
+                13,
+                10 * MINUTE_MS,
+                75,
+            ),
+            (
+                Range::Month,
+                "2026-03-16T10:20:01Z",
+                "2026-03-16T10:00:00Z",
+                HOUR_MS,
+                49,
+                30 * MINUTE_MS,
+                98,
+            ),
+            (
+                Range::Month,
+                "2026-03-18T10:19:59Z",
+                "2026-03-18T10:00:00Z",
+                HOUR_MS,
+                1,
+                5 * MINUTE_MS,
+                5,
+            ),
+            (
+                Range::All,
+                "2030-01-01T00:00:00Z",
+                "2026-03-18T10:00:00Z",
+                HOUR_MS,
+                1,
+                5 * MINUTE_MS,
+                5,
+            ),
+        ] {
+            let grid = Grid::new(range, Some(ms(oldest)), ms(now));
+            let begin_text = Timestamp::from_unix_millis(grid.begin_ms).to_string();
+            let found = (
+                grid.begin_ms,
+                grid.bucket_ms,
+                grid.buckets(),
+                grid.point_ms,
+                grid.points().count(),
+            );
+            let expected = (ms(begin), bucket_ms, buckets, point_ms, points);
+            assert_eq!(found, expected, "{range} {oldest} {begin_text}");
+        }
+    }
+
+    #[test]
+    fn neither_bars_nor_points_become_many_however_long_the_time_is() {
+        let times = ["0000-01-01T00:00:00Z", "0001-01-01T00:00:00Z", "1900-05-05T05:05:05Z"];
+        let later = ["2026-03-18T10:20:00Z", "2026-03-18T00:00:00Z", "9999-12-31T23:59:59.999Z"];
+        let all: Vec<_> = times.into_iter().chain(later).map(ms).collect();
+        for (&range, &oldest, &now) in Range::ALL
+            .iter()
+            .flat_map(|range| all.iter().map(move |oldest| (range, oldest)))
+            .flat_map(|(range, oldest)| all.iter().map(move |now| (range, oldest, now)))
+        {
+            for oldest in [Some(oldest), None] {
+                let grid = Grid::new(range, oldest, now);
+                assert!((1..=MAX_BUCKETS as usize).contains(&grid.buckets()), "{grid:?}");
+                assert!(grid.points().count() <= 120, "{grid:?}");
+                assert_eq!(grid.points().last(), Some(now));
+                assert!(grid.begin_ms <= now && grid.bucket_ms % grid.point_ms == 0, "{grid:?}");
+            }
+        }
+    }
+}

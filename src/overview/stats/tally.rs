@@ -1,0 +1,161 @@
+//! The one pass over all issues that statistics are counted in.
+
+use super::grid::Grid;
+use super::parts::STATUSES;
+use crate::domain::{Classification, Status};
+use crate::overview::life::Life;
+
+/// The ages at which one band of open issues ends and the next one begins.
+pub(super) const AGES_MS: [u64; 6] = [
+    3_600_000,
+    4 * 3_600_000,
+    24 * 3_600_000,
+    3 * 24 * 3_600_000,
+    7 * 24 * 3_600_000,
+    30 * 24 * 3_600_000,
+];
+
+/// What has been counted so far.
+///
+/// Clocks differ, so times are not taken as they stand: nothing is later than now, nothing of an issue is
+/// before its filing, and no step is later than the one after it. A step that seems to be before the
+/// filing is taken to have been together with the one after it. So the order of the history holds, one
+/// wrong clock moves no other step of an issue far, and every step is counted by the time that it is now.
+pub(super) struct Tally {
+    grid: Grid,
+    point_ms: u64,
+    /// The bucket of each span between two points.
+    bucket_of: Vec<u32>,
+    /// By how much each number changes at each point.
+    pub changes: Vec<[i32; STATUSES]>,
+    /// How often a status was entered in each bucket, but by filing.
+    pub entered: Vec<[u32; STATUSES]>,
+    /// How many issues were filed in each bucket.
+    pub filed: Vec<u32>,
+    /// How many issues are in each status now.
+    pub present: [u32; STATUSES],
+    /// The same for each age.
+    pub ages: [[u32; STATUSES]; AGES_MS.len() + 1],
+    /// From the filing to the end of those that were closed, for each classification.
+    pub lead_ms: [Vec<u64>; Classification::ALL.len()],
+    /// From the first claim for work to the last completion of the same.
+    pub cycle_ms: [Vec<u64>; Classification::ALL.len()],
+    /// When each step of the issue at hand was; kept to be used again.
+    pub times_ms: Vec<i64>,
+}
+
+impl Tally {
+    pub fn new(grid: Grid) -> Self {
+        let points = grid.points().count();
+        let per_bucket = (grid.bucket_ms / grid.point_ms) as usize;
+        Self {
+            grid,
+            point_ms: grid.point_ms as u64,
+            bucket_of: (0..=points).map(|span| (span / per_bucket) as u32).collect(),
+            changes: vec![[0; STATUSES]; points],
+            entered: vec![[0; STATUSES]; grid.buckets()],
+            filed: vec![0; grid.buckets()],
+            present: [0; STATUSES],
+            ages: Default::default(),
+            lead_ms: Default::default(),
+            cycle_ms: Default::default(),
+            times_ms: Vec::new(),
+        }
+    }
+
+    /// Counts one issue.
+    pub fn add(&mut self, life: &Life<'_>) {
+        let now_ms = self.grid.now_ms;
+        let filed_ms = life.created_at.unix_millis().min(now_ms);
+        self.present[life.status as usize] += 1;
+        if !life.status.is_terminal() {
+            let age_ms = now_ms.abs_diff(filed_ms);
+            let band = AGES_MS.iter().take_while(|&&end_ms| age_ms >= end_ms).count();
+            self.ages[band][life.status as usize] += 1;
+        }
+        self.order(life, filed_ms);
+        let last = life.steps.last().map_or(Status::Created, |step| step.status);
+        if last != life.status {
+            // Nothing tells when, so that the counts of now are all that it changes.
+            self.enter(now_ms, last, life.status);
+        }
+        self.follow(life, filed_ms, last);
+        if life.status == Status::Closed {
+            self.time(life, filed_ms);
+        }
+    }
+
+    /// Finds when each step is taken to have been, from the last to the first.
+    fn order(&mut self, life: &Life<'_>, filed_ms: i64) {
+        let mut bound_ms = self.grid.now_ms;
+        self.times_ms.clear();
+        self.times_ms.resize(life.steps.len(), filed_ms);
+        for (time_ms, step) in self.times_ms.iter_mut().zip(life.steps).skip(1).rev() {
+            let at_ms = step.at.unix_millis();
+            if at_ms >= filed_ms {
+                bound_ms = bound_ms.min(at_ms);
+            }
+            *time_ms = bound_ms;
+        }
+    }
+
+    /// Counts the steps of an issue, the last first, as far as the grid goes back.
+    fn follow(&mut self, life: &Life<'_>, filed_ms: i64, last: Status) {
+        let mut status = last;
+        for place in (1..life.steps.len()).rev() {
+            let time_ms = self.times_ms[place];
+            if time_ms < self.grid.begin_ms {
+                // Nor is any step before it within the grid.
+                self.changes[0][status as usize] += 1;
+                return;
+            }
+            let before = life.steps[place - 1].status;
+            self.enter(time_ms, before, status);
+            status = before;
+        }
+        if filed_ms < self.grid.begin_ms {
+            self.changes[0][status as usize] += 1;
+            return;
+        }
+        let (point, bucket) = self.place(filed_ms);
+        self.changes[point][status as usize] += 1;
+        self.filed[bucket] += 1;
+    }
+
+    fn enter(&mut self, time_ms: i64, before: Status, status: Status) {
+        let (point, bucket) = self.place(time_ms);
+        let change = &mut self.changes[point];
+        change[before as usize] -= 1;
+        change[status as usize] += 1;
+        self.entered[bucket][status as usize] += 1;
+    }
+
+    /// The first point that a time is not after, and its bucket; the time is within the grid.
+    fn place(&self, time_ms: i64) -> (usize, usize) {
+        let offset_ms = time_ms.abs_diff(self.grid.begin_ms);
+        let span = offset_ms / self.point_ms;
+        let is_between = span * self.point_ms != offset_ms;
+        let point = (span as usize + usize::from(is_between)).min(self.changes.len() - 1);
+        (point, self.bucket_of[span as usize] as usize)
+    }
+
+    /// Takes the times of an issue that is closed, if it was within the grid.
+    fn time(&mut self, life: &Life<'_>, filed_ms: i64) {
+        let ends_closed = life.steps.last().is_some_and(|step| step.status == Status::Closed);
+        let closed_ms = self.times_ms.last().filter(|_| ends_closed).copied();
+        let closed_ms = closed_ms.unwrap_or(self.grid.now_ms);
+        if closed_ms < self.grid.begin_ms {
+            return;
+        }
+        let kind = life.classification as usize;
+        self.lead_ms[kind].push(closed_ms.abs_diff(filed_ms));
+        let first = life.steps.iter().position(|step| step.status == Status::InProgress);
+        let last = life.steps.iter().rposition(|step| step.status == Status::Completed);
+        if let (Some(first), Some(last)) = (first, last)
+            && first < last
+        {
+            let cycle_ms = self.times_ms[last].abs_diff(self.times_ms[first]);
+            self.cycle_ms[kind].push(cycle_ms);
+        }
+    }
+}
