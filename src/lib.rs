@@ -14,7 +14,7 @@
 //! | [`interchange`] | issues in files of other programs: JSON, JSON Lines, CSV, beads |
 //! | [`store`] | keeping issues: the trait, the state in memory, the JSON file |
 //! | [`tracker`] | the use cases, one method for each operation; the clock and the ids |
-//! | [`overview`] | what can be told about all issues together: how they move, and how fast |
+//! | [`overview`] | what is told of all issues at once: found, sorted, counted, how they move and how fast |
 //! | [`metrics`] | what this process counts and measures, as Prometheus reads it |
 //! | [`http`] | the HTTP server: connections, limits, who may ask, with which token |
 //! | [`token_file`] | the file with the tokens |

@@ -17,7 +17,9 @@ use crate::store::Store;
 pub use crate::store::backup::{
     self, About, Backup, Consent, Differing, Holdings, Replacement, Saved, Saving, Verdict,
 };
-pub use crate::store::{Changes, Cursor, DURATION_BUCKETS_S, StoreError, StoreId, Vitals};
+pub use crate::store::{
+    Changes, Cursor, DURATION_BUCKETS_S, IssueStore, StoreError, StoreId, Version, Vitals,
+};
 
 /// The issue queue as its users see it.
 #[derive(Clone)]

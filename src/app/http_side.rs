@@ -19,7 +19,7 @@ use crate::mcp;
 use crate::mcp::http::{Ending, HttpOptions};
 use crate::processes::{Entry, Kind, Registration, Registry};
 use crate::tracker::Tracker;
-use crate::web;
+use crate::web::{self, WebOptions};
 
 /// How many files are kept free for what is no connection: the store, the log, and connections that are
 /// told that there are too many.
@@ -233,7 +233,8 @@ impl HttpSide {
         let ending = Ending::default();
         let options = HttpOptions { origins: access.origins().to_vec(), ..Default::default() };
         let agents = mcp::http::routes(app.mcp_server(), options, ending.clone()).await;
-        let pages = web::router(app.tracker.clone(), app.metrics.clone());
+        let options = WebOptions { streams: ending.streams.clone(), ..WebOptions::default() };
+        let pages = web::router_with(app.tracker.clone(), app.metrics.clone(), options);
         let routes = guarded(pages.merge(agents), access);
         let connections = http::serve(listener, routes, limits(), ending.streams.clone());
         let connections = tokio::spawn(connections);

@@ -98,13 +98,18 @@ impl ContentFilter {
     }
 
     fn says_all(&self, issue: &Issue) -> bool {
-        let comments = issue.comments.iter().map(|comment| comment.text.as_str());
-        let texts = [issue.title.as_str(), issue.description.as_str()].into_iter().chain(comments);
-        let texts: Vec<String> = texts.map(str::to_lowercase).collect();
+        let texts: Vec<String> = Self::searched(issue).collect();
         let id = issue.id.to_string();
         self.texts
             .iter()
             .all(|wanted| id.starts_with(wanted) || texts.iter().any(|text| text.contains(wanted)))
+    }
+
+    /// The texts of an issue in which is searched, in lower case.
+    pub(crate) fn searched(issue: &Issue) -> impl Iterator<Item = String> {
+        let comments = issue.comments.iter().map(|comment| comment.text.as_str());
+        let texts = [issue.title.as_str(), issue.description.as_str()].into_iter().chain(comments);
+        texts.map(str::to_lowercase)
     }
 }
 

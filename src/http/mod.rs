@@ -40,7 +40,7 @@ const HEADERS: [(HeaderName, HeaderValue); 5] = [
         header::CONTENT_SECURITY_POLICY,
         HeaderValue::from_static(
             "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; \
-             base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+             connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
         ),
     ),
     (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),

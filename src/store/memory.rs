@@ -4,7 +4,9 @@
 //! and classification. It waits for nothing and touches no disk.
 
 use std::cmp::Reverse;
+use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use imbl::{OrdMap, OrdSet, Vector};
 
@@ -22,8 +24,32 @@ use crate::domain::{
 #[derive(Clone, Debug, Default)]
 pub struct IssueStore {
     issues: Vector<Kept>,
+    /// What tells whether the issue at a position is still the same one.
+    versions: Vector<Version>,
+    /// The version of the whole.
+    revision: Version,
     positions: OrdMap<IssueId, usize>,
     queues: [[Queue; Classification::ALL.len()]; Status::ALL.len()],
+}
+
+/// What an issue, or a whole state, has in common with nothing else that this process has known, except
+/// with its clones. Means nothing in another process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Version(u64);
+
+impl Version {
+    fn new() -> Self {
+        Self(Self::many(1).start)
+    }
+
+    /// As many in a row.
+    fn many(count: usize) -> Range<u64> {
+        /// The next one. That of a state without issues is 0.
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let count = count as u64;
+        let first = NEXT.fetch_add(count, Ordering::Relaxed);
+        first..first + count
+    }
 }
 
 /// The issues in one status and of one classification, in the two orders of [`Order`].
@@ -44,8 +70,35 @@ impl IssueStore {
         self.issues.iter()
     }
 
-    fn at(&self, position: usize) -> Arc<Issue> {
+    /// The issue that was filed as the `position`-th, beginning with 0.
+    ///
+    /// # Panics
+    ///
+    /// When there are not so many.
+    pub fn at(&self, position: usize) -> Arc<Issue> {
         self.issues[position].issue()
+    }
+
+    /// The same as it stands in a file, if it is kept so: JSON, in which texts are escaped.
+    ///
+    /// # Panics
+    ///
+    /// When there are not so many.
+    pub fn written_at(&self, position: usize) -> Option<&str> {
+        match &self.issues[position] {
+            Kept::Whole(_) => None,
+            Kept::Written(written) => Some(written.text()),
+        }
+    }
+
+    /// What tells of each issue whether it is still the same, in the order in which they were filed.
+    pub fn versions(&self) -> impl Iterator<Item = Version> {
+        self.versions.iter().copied()
+    }
+
+    /// What tells whether this is still the same state.
+    pub fn revision(&self) -> Version {
+        self.revision
     }
 
     /// How many issues there are.
@@ -72,6 +125,8 @@ impl IssueStore {
         self.enqueue(&issue, position);
         let issue = Arc::new(issue);
         self.issues.push_back(Kept::Whole(Arc::clone(&issue)));
+        self.revision = Version::new();
+        self.versions.push_back(self.revision);
         Ok(issue)
     }
 
@@ -81,13 +136,22 @@ impl IssueStore {
     ///
     /// [`DomainError::UnknownIssue`] and [`DomainError::AmbiguousReference`].
     pub fn find(&self, reference: &IssueRef) -> Result<Arc<Issue>, DomainError> {
+        self.position(reference).map(|position| self.at(position))
+    }
+
+    /// The position of the issue that a caller names.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`find`](Self::find).
+    pub fn position(&self, reference: &IssueRef) -> Result<usize, DomainError> {
         let mut matching = self.positions.range(reference.range());
         let Some((&first, &position)) = matching.next() else {
             return Err(DomainError::UnknownIssue { reference: reference.to_string() });
         };
         let others: Vec<IssueId> = matching.map(|(&id, _)| id).collect();
         if others.is_empty() {
-            return Ok(self.at(position));
+            return Ok(position);
         }
         let count = 1 + others.len();
         let candidates =
@@ -139,6 +203,8 @@ impl IssueStore {
         self.enqueue(&issue, position);
         let issue = Arc::new(issue);
         self.issues.set(position, Kept::Whole(Arc::clone(&issue)));
+        self.revision = Version::new();
+        self.versions.set(position, self.revision);
         Ok(issue)
     }
 
@@ -290,7 +356,9 @@ impl Gathering {
             })
         });
         let positions = self.ids.into_iter().collect();
-        Some(IssueStore { issues: self.issues, positions, queues })
+        let versions: Vector<_> = Version::many(self.issues.len()).map(Version).collect();
+        let revision = versions.last().copied().unwrap_or_default();
+        Some(IssueStore { issues: self.issues, versions, revision, positions, queues })
     }
 }
 

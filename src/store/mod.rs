@@ -25,7 +25,7 @@ pub use changes::{Changes, Cursor};
 pub use identity::{NotAStoreId, StoreId};
 pub use json::JsonStore;
 pub use json::format::Document;
-pub use memory::IssueStore;
+pub use memory::{IssueStore, Version};
 pub use memory_store::MemoryStore;
 pub use vitals::{DURATION_BUCKETS_S, Vitals};
 

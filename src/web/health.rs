@@ -10,7 +10,8 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use tokio::sync::Mutex;
 
-use super::{Site, WebOptions};
+use super::WebOptions;
+use super::site::Site;
 use crate::domain::Timestamp;
 use crate::tracker::{StoreError, StoreId, Tracker, Vitals};
 
@@ -59,7 +60,7 @@ impl Health {
 
     /// Tells how the store is, within the time that probes have.
     async fn report(&self, tracker: &Tracker) -> Report {
-        let WebOptions { trial_every, probe_within } = self.options;
+        let WebOptions { trial_every, probe_within, .. } = self.options;
         let (last_trial, examined) = (Arc::clone(&self.last_trial), tracker.clone());
         let found = tokio::time::timeout(probe_within, async {
             let mut last_trial = last_trial.lock_owned().await;

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-use super::Site;
+use super::site::Site;
 use crate::metrics::CONTENT_TYPE;
 
 /// Answers 200 with all that is known, also while the store cannot be read.

@@ -1,72 +1,109 @@
-//! The pages: data in, markup out; one file each. Here is what they share.
+//! The pages: data in, markup out; one file each. Here are their handlers.
 
-pub(super) mod issues;
-pub(super) mod not_found;
+pub(super) mod agents;
+pub(super) mod board;
+pub(super) mod frame;
+pub(super) mod icons;
+pub(super) mod list;
+pub(super) mod parts;
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::LazyLock;
+use axum::extract::{RawQuery, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use maud::{Markup, html};
 
-use axum::http::header;
-use axum::response::IntoResponse;
-use maud::{DOCTYPE, Markup, html};
+use self::frame::{Frame, Tab};
+use self::list::ListView;
+use super::address::{BadAddress, ListAddress, Parameters};
+use super::live::Standing;
+use super::site::Site;
+use super::words::Words;
+use crate::domain::{Counts, Statuses, Timestamp};
+use crate::overview::Survey;
+use crate::tracker::StoreError;
 
-const STYLE: &str = include_str!("../assets/style.css");
-const ICON: &str = include_str!("../assets/icon.svg");
-
-/// Where the style sheet is. The address changes with the content, so that it can be cached for good.
-pub(super) static STYLE_PATH: LazyLock<String> = LazyLock::new(|| address_of("style.css", STYLE));
-/// Where the icon is.
-pub(super) static ICON_PATH: LazyLock<String> = LazyLock::new(|| address_of("icon.svg", ICON));
-
-/// How often a page loads itself anew.
-const REFRESH_S: u32 = 30;
-
-/// The style sheet.
-pub(super) async fn style() -> impl IntoResponse {
-    asset("text/css; charset=utf-8", STYLE)
+/// Shows the list of issues.
+pub(super) async fn issues(State(site): State<Site>, RawQuery(query): RawQuery) -> Response {
+    let address = match ListAddress::parse(query.as_deref()) {
+        Ok(address) => address,
+        Err(bad) => return bad_address(&site, &bad),
+    };
+    let json = format!("/api/issues{}", address.query());
+    let show = move |survey: &mut Survey, now, words: &Words| {
+        list::content(&ListView::new(survey, &address, now), words)
+    };
+    page(&site, Tab::Issues, site.words.terms.issues, Some(&json), show).await
 }
 
-/// The icon.
-pub(super) async fn icon() -> impl IntoResponse {
-    asset("image/svg+xml", ICON)
-}
-
-fn asset(kind: &'static str, body: &'static str) -> impl IntoResponse {
-    let headers =
-        [(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "max-age=31536000, immutable")];
-    (headers, body)
-}
-
-fn address_of(name: &str, content: &str) -> String {
-    let mut hasher = DefaultHasher::new();
-    content.hash(&mut hasher);
-    format!("/assets/{:016x}/{name}", hasher.finish())
-}
-
-/// A page around its content.
-fn layout(title: &str, content: &Markup) -> Markup {
-    html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta http-equiv="refresh" content=(REFRESH_S);
-                title { (title) }
-                link rel="icon" href=(*ICON_PATH) type="image/svg+xml";
-                link rel="stylesheet" href=(*STYLE_PATH);
-            }
-            body {
-                header.top {
-                    a.brand href="/" {
-                        img src=(*ICON_PATH) alt="" width="28" height="28";
-                        "Issue tracker"
-                    }
-                    span.quiet { "reloads every " (REFRESH_S) " s" }
-                }
-                main { (content) }
-            }
-        }
+/// Shows the board.
+pub(super) async fn board(State(site): State<Site>, RawQuery(query): RawQuery) -> Response {
+    if let Err(bad) = Parameters::of(query.as_deref(), &[]) {
+        return bad_address(&site, &bad);
     }
+    let show = |survey: &mut Survey, now, words: &Words| board::content(survey, now, words);
+    page(&site, Tab::Board, site.words.frame.board, None, show).await
+}
+
+/// Shows the agents.
+pub(super) async fn agents(State(site): State<Site>, RawQuery(query): RawQuery) -> Response {
+    if let Err(bad) = Parameters::of(query.as_deref(), &[]) {
+        return bad_address(&site, &bad);
+    }
+    let show = |survey: &mut Survey, now, words: &Words| agents::content(survey, now, words);
+    page(&site, Tab::Agents, site.words.frame.agents, None, show).await
+}
+
+/// Shows a page of all issues, or why they cannot be read.
+async fn page(
+    site: &Site,
+    tab: Tab,
+    title: &str,
+    json: Option<&str>,
+    show: impl FnOnce(&mut Survey, Timestamp, &Words) -> Markup + Send + 'static,
+) -> Response {
+    let Standing { place, trouble } = site.live.standing().await;
+    let (now, words) = (site.tracker.now(), site.words);
+    let looked =
+        site.overview.look(move |survey| (show(survey, now, words), survey.counts())).await;
+    let (content, counts) = match looked {
+        Ok(looked) => looked,
+        Err(error) => return unreadable(site, &error),
+    };
+    let (tab, open, trouble) = (Some(tab), Some(open(&counts)), trouble.as_deref());
+    let place = Some(&*place);
+    let frame = Frame { words, title, tab, open, now, place, trouble, json };
+    uncached(StatusCode::OK, &frame.around(&content))
+}
+
+fn open(counts: &Counts) -> usize {
+    Statuses::open().iter().map(|status| counts.in_status(status)).sum()
+}
+
+/// A page that is asked for anew each time.
+fn uncached(status: StatusCode, page: &Markup) -> Response {
+    (status, [(header::CACHE_CONTROL, "no-cache")], page.clone()).into_response()
+}
+
+/// Says that an address leads nowhere.
+pub(super) async fn not_found(State(site): State<Site>) -> Response {
+    let content =
+        html! { section.notice { h1 { "Nothing here" } p { a href="/" { "See all issues" } } } };
+    plain(&site, StatusCode::NOT_FOUND, "Nothing here", &content)
+}
+
+fn bad_address(site: &Site, bad: &BadAddress) -> Response {
+    let content = html! { section.notice.bad { h1 { "?" } p { (bad.parameter) " " (bad.given) " " (bad.expected) } } };
+    plain(site, StatusCode::BAD_REQUEST, "?", &content)
+}
+
+fn unreadable(site: &Site, error: &StoreError) -> Response {
+    let content = html! { section.notice.bad { h1 { "?" } p { (error) } } };
+    plain(site, StatusCode::SERVICE_UNAVAILABLE, "?", &content)
+}
+
+fn plain(site: &Site, status: StatusCode, title: &str, content: &Markup) -> Response {
+    let (words, now) = (site.words, site.tracker.now());
+    let (tab, open, place, trouble, json) = (None, None, None, None, None);
+    let frame = Frame { words, title, tab, open, now, place, trouble, json };
+    uncached(status, &frame.around(content))
 }

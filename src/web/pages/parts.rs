@@ -1,0 +1,41 @@
+//! What several pages show in the same way.
+
+use maud::{Markup, html};
+
+use super::icons;
+use crate::domain::{Classification, IssueId, Status, Timestamp};
+use crate::web::words::Words;
+
+/// A status, by its colour, its shape and its name.
+pub(in crate::web) fn status(status: Status, words: &Words) -> Markup {
+    html! {
+        span class={ "badge status-" (status) } { (icons::status(status)) ((words.terms.status)(status)) }
+    }
+}
+
+/// A classification, likewise.
+pub(in crate::web) fn kind(kind: Classification, words: &Words) -> Markup {
+    html! {
+        span class={ "badge kind-" (kind) } { (icons::kind(kind)) ((words.terms.classification)(kind)) }
+    }
+}
+
+/// A time, in words beside which the exact time shows on hover.
+pub(in crate::web) fn time(time: Timestamp, in_words: &str) -> Markup {
+    html! { time datetime=(time) title=(time) { (in_words) } }
+}
+
+/// How long ago something was.
+pub(in crate::web) fn ago(then: Timestamp, now: Timestamp, words: &Words) -> Markup {
+    time(then, &(words.terms.ago)(now.millis_since(then)))
+}
+
+/// The name of an agent, which cannot turn round what stands beside it.
+pub(in crate::web) fn agent(name: &str) -> Markup {
+    html! { bdi.agent { (name) } }
+}
+
+/// Where the page of an issue is.
+pub(in crate::web) fn address(id: IssueId) -> String {
+    format!("/issues/{id}")
+}

@@ -1,0 +1,23 @@
+//! English.
+
+mod agents;
+mod board;
+mod frame;
+mod list;
+mod terms;
+
+use super::Words;
+
+/// The texts in English.
+pub static ENGLISH: Words = Words {
+    terms: terms::TERMS,
+    frame: frame::FRAME,
+    list: list::LIST,
+    board: board::BOARD,
+    agents: agents::AGENTS,
+};
+
+/// A number of things, of which one has another name than several.
+fn counted(count: usize, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { several })
+}

@@ -1,0 +1,28 @@
+//! Every text that the pages show beside what the issues hold: one value for each language.
+//!
+//! A text without a place for anything is a string, one with places a function. Pages hold no text of
+//! their own.
+
+pub mod agents;
+pub mod board;
+pub mod english;
+pub mod frame;
+pub mod list;
+pub mod terms;
+
+pub use english::ENGLISH;
+
+/// The texts of one language.
+#[derive(Clone, Copy, Debug)]
+pub struct Words {
+    /// What every page calls things.
+    pub terms: terms::Terms,
+    /// Around every page.
+    pub frame: frame::Frame,
+    /// On the list of issues.
+    pub list: list::List,
+    /// On the board.
+    pub board: board::Board,
+    /// On the page of the agents.
+    pub agents: agents::Agents,
+}
