@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! cargo bench --bench http                  everything
-//! cargo bench --bench http -- sessions      the parts whose name is given: operations, page, sessions
+//! cargo bench --bench http -- sessions      the parts whose name is given: operations, page, pages, sessions
 //! ```
 //!
 //! See `benches/README.md` for what the tables mean and for results. The server is the real program on
@@ -22,6 +22,7 @@ mod issues;
 mod load;
 mod operations;
 mod page;
+mod pages;
 mod server;
 mod sessions;
 mod stdio;
@@ -31,8 +32,12 @@ use std::io::{self, Write};
 /// A part of the report, which prints its tables.
 type Part = fn(&mut dyn Write) -> io::Result<()>;
 
-const PARTS: [(&str, Part); 3] =
-    [("operations", operations::report), ("page", page::report), ("sessions", sessions::report)];
+const PARTS: [(&str, Part); 4] = [
+    ("operations", operations::report),
+    ("page", page::report),
+    ("pages", pages::report),
+    ("sessions", sessions::report),
+];
 
 fn main() {
     if floor::run() {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -35,7 +35,18 @@ pub struct Server {
 impl Server {
     /// `ait serve` on a store with so many issues.
     pub fn with(size: usize) -> Self {
-        let directory = fixture::directory_with(size);
+        Self::serving(fixture::directory_with(size))
+    }
+
+    /// The same on a store that begins as this file.
+    pub fn on(issues_json: &Path) -> Self {
+        let directory = fixture::new_directory();
+        let path = directory.path().join("issues.json");
+        fs::hard_link(issues_json, path).expect("a second name");
+        Self::serving(directory)
+    }
+
+    fn serving(directory: TempDir) -> Self {
         let mut command = ait(&directory);
         command.arg("serve").stdin(Stdio::null()).stdout(Stdio::null());
         Self::start(command, directory)

@@ -52,7 +52,9 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 512, headers: Duration::from_secs(30), write: Duration::from_secs(30) }
+        let patience = Duration::from_secs(30);
+        // An open page has one as long as it is open.
+        Self { connections: 2_048, headers: patience, write: patience }
     }
 }
 

@@ -16,6 +16,8 @@ mod orders;
 mod signatures;
 pub mod stats;
 mod survey;
+#[cfg(test)]
+mod tests;
 
 use std::mem;
 use std::sync::Arc;

@@ -326,6 +326,13 @@ impl Raw {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
+    /// What comes next; nothing when the server has ended the connection.
+    pub fn some(&mut self) -> String {
+        let mut some = [0; 1024];
+        let count = self.0.read(&mut some).unwrap();
+        String::from_utf8_lossy(&some[..count]).into_owned()
+    }
+
     /// Everything until the server ends the connection.
     pub fn rest(&mut self) -> String {
         let mut bytes = Vec::new();

@@ -1,0 +1,247 @@
+//! What each page costs, at two sizes of the store, and what many who keep one open cost.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use agent_issue_tracker::domain::{Classification, Event, EventKind, IssueId};
+use agent_issue_tracker::store::json::format::{self, Document};
+use chrono::{TimeDelta, Utc};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::runtime::Runtime;
+use tokio::time::{sleep, timeout};
+use uuid::Uuid;
+
+use crate::client::Connection;
+use crate::client::Operation::Add;
+use crate::figures::{ns, percentile, us};
+use crate::fixture::template;
+use crate::issues::{Filing, comment};
+use crate::load::{COLUMNS, Lane, head, runtime};
+use crate::server::{Server, processor_time};
+
+const SIZES: [usize; 2] = [10_000, 100_000];
+const LOADS: usize = 40;
+/// Longer than the rest that the server takes after each page.
+const BETWEEN_LOADS: Duration = Duration::from_millis(60);
+/// The pages. The texts of the searches stand in many issues, in few, and in none.
+const PAGES: [(&str, &str); 15] = [
+    ("list", "/"),
+    ("list, one status", "/?status=closed"),
+    ("list, three filters", "/?status=open&classification=bug&agent=agent-1"),
+    ("list by title", "/?sort=title"),
+    ("list by title, last page", "/?sort=title&page=1000000"),
+    ("search, many", "/?q=importer"),
+    ("search, few", "/?q=%2877"),
+    ("search, none", "/?q=xyzzy"),
+    ("search, short", "/?q=qz"),
+    ("board", "/board"),
+    ("agents", "/agents"),
+    ("statistics, 7 d", "/stats?range=7d"),
+    ("statistics, all", "/stats?range=all"),
+    ("JSON, list", "/api/issues"),
+    ("JSON, statistics", "/api/stats?range=all"),
+];
+
+/// How long the oldest issue is there.
+const AGE_DAYS: i64 = 60;
+/// How many agents there are.
+const AGENTS: usize = 10;
+
+const STREAMS: usize = 1_000;
+const CLIENTS: usize = 8;
+const EACH: usize = 100;
+/// Connections that are opened one after the other, so that none is refused.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub fn report(out: &mut dyn Write) -> io::Result<()> {
+    let (runtime, floor) = (runtime(), Server::floor());
+    for size in SIZES {
+        writeln!(out, "Pages at {size} issues; one reader who waits between two\n")?;
+        head(
+            out,
+            "page | bytes | compressed | p50 ms | p99 ms | the floor, p50 ms | to the floor",
+        )?;
+        let server = lived_in(size);
+        let issue = first_issue(server.port);
+        let pages = PAGES.map(|(name, path)| (name, path.to_owned()));
+        for (name, path) in pages.into_iter().chain([("issue", issue)]) {
+            page(out, &runtime, &server, &floor, name, &path)?;
+        }
+        writeln!(out, "\nresident: {:.0} MB\n", server.resident_bytes() as f64 / 1e6)?;
+    }
+    streams(out, &runtime)
+}
+
+/// A server on a store in which issues have come and gone for two months: all but the last fiftieth have
+/// ended, and those stand everywhere.
+fn lived_in(size: usize) -> Server {
+    let path = template(&format!("lived-in-{size}.json"), |path| {
+        let mut file = BufWriter::new(File::create(path).expect("a new file"));
+        format::write(&document(size), &mut file).expect("space on the disk");
+        file.flush().expect("space on the disk");
+    });
+    Server::on(&path)
+}
+
+fn document(size: usize) -> Document {
+    let mut document = Document::default();
+    let begin = Utc::now() - TimeDelta::days(AGE_DAYS);
+    for number in 0..size {
+        let issue = IssueId::from(Uuid::new_v4());
+        let Filing { title, description } = Filing::new(number);
+        let comment = || comment(number).into_string();
+        let kinds = [
+            EventKind::Filed {
+                title: title.into_string(),
+                description: description.into_string(),
+                classification: Classification::ALL[number % Classification::ALL.len()],
+            },
+            EventKind::Claimed,
+            EventKind::Completed { comment: comment() },
+            EventKind::ReviewStarted,
+            match number % 20 {
+                0 => EventKind::Rejected { comment: comment() },
+                _ => EventKind::Closed { comment: comment() },
+            },
+        ];
+        let is_open = number >= size - size / 50;
+        let count = if is_open { 1 + number % 4 } else { kinds.len() };
+        let filed = TimeDelta::days(AGE_DAYS) * i32::try_from(number).expect("a small store")
+            / i32::try_from(size).expect("a small store");
+        for (step, kind) in kinds.into_iter().take(count).enumerate() {
+            let at = begin + filed + TimeDelta::minutes((number % 50 * step) as i64);
+            let agent = format!("agent-{}", (number + step) % AGENTS);
+            let event = Event { issue, at: at.min(Utc::now()).into(), agent, kind };
+            document.issues.apply(&event).expect("an event that fits");
+        }
+    }
+    document
+}
+
+/// The path of an issue's page.
+fn first_issue(port: u16) -> String {
+    let list = body(port, "/", "identity");
+    let list = String::from_utf8_lossy(&list);
+    let path = list.split("href=\"").find(|rest| rest.starts_with("/issues/"));
+    let path = path.and_then(|rest| rest.split('"').next()).expect("a link to an issue");
+    path.to_owned()
+}
+
+fn body(port: u16, path: &str, encoding: &str) -> Vec<u8> {
+    let client = reqwest::blocking::Client::new();
+    let request = client.get(format!("http://localhost:{port}{path}"));
+    let answer = request.header("accept-encoding", encoding).send().expect("an answer");
+    assert!(answer.status().is_success(), "{path}: {}", answer.status());
+    answer.bytes().expect("a body").to_vec()
+}
+
+fn page(
+    out: &mut dyn Write,
+    runtime: &Runtime,
+    server: &Server,
+    floor: &Server,
+    name: &str,
+    path: &str,
+) -> io::Result<()> {
+    let plain = body(server.port, path, "identity").len();
+    let compressed = body(server.port, path, "gzip").len();
+    let mut times = [Vec::new(), Vec::new()];
+    let paths = [(server.port, path.to_owned()), (floor.port, format!("/{plain}"))];
+    runtime.block_on(async {
+        for _ in 0..LOADS {
+            for (times, (port, path)) in times.iter_mut().zip(&paths) {
+                let mut connection = Connection::open(*port).await;
+                sleep(BETWEEN_LOADS).await;
+                let begun = Instant::now();
+                connection.get(path).await;
+                times.push(ns(begun.elapsed()));
+            }
+        }
+    });
+    let [page, floor] = times.each_mut().map(|times| {
+        times.sort_unstable();
+        [50, 99].map(|percent| us(percentile(times, percent)) / 1e3)
+    });
+    let ratio = page[0] / floor[0];
+    writeln!(
+        out,
+        "| {name} | {plain} | {compressed} | {:.2} | {:.2} | {:.2} | {ratio:.0} |",
+        page[0], page[1], floor[0]
+    )
+}
+
+/// Lets a thousand pages be open, and agents change issues meanwhile.
+fn streams(out: &mut dyn Write, runtime: &Runtime) -> io::Result<()> {
+    #[cfg(unix)]
+    rlimit::increase_nofile_limit(2 * STREAMS as u64).expect("files enough");
+    let server = lived_in(SIZES[0]);
+    body(server.port, "/", "identity");
+    writeln!(out, "Changes by {CLIENTS} clients while {STREAMS} pages are open\n")?;
+    head(
+        out,
+        &format!("open pages | resident MB | core, of one, while nothing changes | {COLUMNS}"),
+    )?;
+    let idle = |server: &Server| {
+        let before = processor_time(server.id());
+        thread::sleep(Duration::from_secs(10));
+        (processor_time(server.id()) - before).as_secs_f64() / 10.0
+    };
+    for count in [0, STREAMS] {
+        let port = server.port;
+        let listeners: Vec<_> =
+            (0..count).map(|_| runtime.block_on(Listener::open(port))).collect();
+        let resident = server.resident_bytes() as f64 / 1e6;
+        let share = 100.0 * idle(&server);
+        let mut lane = runtime.block_on(Lane::of_sessions("", &server, CLIENTS));
+        server.settle();
+        runtime.block_on(async {
+            let told = listeners.into_iter().map(|listener| tokio::spawn(listener.is_told()));
+            let told: Vec<_> = told.collect();
+            lane.run(Add, EACH).await;
+            for listener in told {
+                listener.await.expect("a listener that is told");
+            }
+        });
+        writeln!(out, "| {count} | {resident:.1} | {share:.1} % | {} |", lane.times.columns())?;
+    }
+    writeln!(out, "\nEvery call succeeded, and every open page was told.\n")
+}
+
+/// An open page, as far as the server knows.
+struct Listener {
+    stream: TcpStream,
+    heard: Vec<u8>,
+}
+
+impl Listener {
+    async fn open(port: u16) -> Self {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).await.expect("a server");
+        let request = b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        stream.write_all(request).await.expect("a server that listens");
+        let mut listener = Self { stream, heard: Vec::new() };
+        listener.hears("event: hello").await;
+        listener
+    }
+
+    /// Waits until it is told of a change.
+    async fn is_told(mut self) {
+        self.hears("event: change").await;
+    }
+
+    async fn hears(&mut self, wanted: &str) {
+        let hearing = async {
+            while !String::from_utf8_lossy(&self.heard).contains(wanted) {
+                let count = self.stream.read_buf(&mut self.heard).await.expect("a stream");
+                assert!(
+                    count > 0,
+                    "the stream has ended: {:?}",
+                    String::from_utf8_lossy(&self.heard)
+                );
+            }
+        };
+        timeout(PATIENCE, hearing).await.expect("a server that tells");
+    }
+}

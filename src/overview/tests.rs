@@ -1,0 +1,293 @@
+//! What the overview tells, against what reading every issue tells.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::domain::{
+    Classification, Command, ContentFilter, Counts, Issue, IssueId, Resolution, Status, Statuses,
+    Timestamp,
+};
+use crate::tracker::IssueStore;
+
+const AGENTS: [&str; 3] = ["ann", "Bob", "cy"];
+const WORDS: [&str; 6] = ["Alpha", "beta", "GÄMMA", "de\"lta", "\\eps\n", "zeta ß"];
+const TEXTS: [&str; 11] = [
+    "alpha",
+    "ta",
+    "gämma",
+    "\"l",
+    "\\",
+    "ß",
+    "alpha beta",
+    "q",
+    "00000000-0000-4000",
+    "a",
+    "0001",
+];
+
+/// Something that happens to a store.
+#[derive(Clone, Copy, Debug)]
+enum Happening {
+    Filed(usize, usize),
+    Claimed(usize),
+    Reviewed(usize),
+    Returned(usize, usize),
+    Completed(usize, usize),
+    Closed(usize, usize),
+    /// Everything is another object, as after a file was read anew; without the last issue if so.
+    ReadAnew(bool),
+}
+
+fn happening() -> impl Strategy<Value = Happening> {
+    let index = 0..64_usize;
+    prop_oneof![
+        4 => (index.clone(), index.clone()).prop_map(|(a, b)| Happening::Filed(a, b)),
+        2 => index.clone().prop_map(Happening::Claimed),
+        1 => index.clone().prop_map(Happening::Reviewed),
+        2 => (index.clone(), index.clone()).prop_map(|(a, b)| Happening::Returned(a, b)),
+        2 => (index.clone(), index.clone()).prop_map(|(a, b)| Happening::Completed(a, b)),
+        1 => (index.clone(), index).prop_map(|(a, b)| Happening::Closed(a, b)),
+        1 => any::<bool>().prop_map(Happening::ReadAnew),
+    ]
+}
+
+fn time(second: usize) -> Timestamp {
+    Timestamp::from_unix_millis(1_800_000_000_000 + 1000 * second as i64)
+}
+
+/// Makes it happen, where the rules allow it; several things have the same time.
+fn happen(store: &mut IssueStore, happening: Happening, number: usize) {
+    let agent = |index: usize| AGENTS[index % AGENTS.len()].try_into().unwrap();
+    let comment = |index: usize| WORDS[index % WORDS.len()].try_into().unwrap();
+    let named = |index: usize| {
+        let issues: Vec<_> = store.issues().collect();
+        issues.get(index % issues.len().max(1)).map(|issue| issue.id.into())
+    };
+    let command = match happening {
+        Happening::Filed(word, other) => Command::AddIssue {
+            id: IssueId::from(uuid::Uuid::from_u128(number as u128 | 0x4000 << 64)),
+            title: WORDS[word % WORDS.len()].trim().replace('\n', " ").as_str().try_into().unwrap(),
+            description: format!("{} {}", WORDS[other % 6], WORDS[word / 2 % 6])
+                .try_into()
+                .unwrap(),
+            classification: Classification::ALL[other % 3],
+            agent: agent(word),
+        },
+        Happening::Claimed(index) => {
+            Command::GetNextIssue { classification: None, agent: agent(index) }
+        }
+        Happening::Reviewed(index) => Command::GetNextReviewItem { agent: agent(index) },
+        Happening::Returned(index, word) => {
+            let Some(issue) = named(index) else { return };
+            Command::ReturnIssue { issue, comment: comment(word), agent: agent(word) }
+        }
+        Happening::Completed(index, word) => {
+            let Some(issue) = named(index) else { return };
+            Command::CompleteIssue { issue, comment: comment(word), agent: agent(word) }
+        }
+        Happening::Closed(index, word) => {
+            let Some(issue) = named(index) else { return };
+            let resolution = Resolution::Closed;
+            Command::CloseIssue { issue, resolution, comment: comment(word), agent: agent(word) }
+        }
+        Happening::ReadAnew(is_shorter) => {
+            let mut anew = IssueStore::default();
+            let kept = store.len() - usize::from(is_shorter && store.len() > 0);
+            for issue in store.issues().take(kept) {
+                anew.push(Issue::clone(&issue)).unwrap();
+            }
+            *store = anew;
+            return;
+        }
+    };
+    if let Ok(Some(event)) = store.decide(&command, time(number / 3)) {
+        store.apply(&event).unwrap();
+    }
+}
+
+fn filter() -> impl Strategy<Value = Filter> {
+    let statuses = prop_oneof![
+        Just(Statuses::ALL),
+        Just(Statuses::open()),
+        (0..Status::ALL.len()).prop_map(|at| Statuses::from_iter([Status::ALL[at]])),
+    ];
+    let kind = prop::option::of((0..3_usize).prop_map(|at| Classification::ALL[at]));
+    let agent = prop::option::of(
+        (0..4_usize).prop_map(|at| AGENTS.get(at).copied().unwrap_or("nobody").to_owned()),
+    );
+    let texts = prop::collection::vec(0..TEXTS.len(), 0..3);
+    let texts = texts.prop_map(|all| all.into_iter().map(|at| TEXTS[at].to_owned()).collect());
+    (statuses, kind, agent, texts).prop_map(|(statuses, classification, agent, texts)| Filter {
+        statuses,
+        classification,
+        agent,
+        texts,
+    })
+}
+
+/// What reading every issue gives.
+fn read(store: &IssueStore, filter: &Filter, order: Sorting) -> (Counts, Vec<usize>) {
+    let content = ContentFilter {
+        agent: filter.agent.as_deref().map(|agent| agent.try_into().unwrap()),
+        texts: filter.texts.clone(),
+        ..ContentFilter::default()
+    };
+    let fits = |issue: &Issue| {
+        filter.classification.is_none_or(|kind| issue.classification == kind) && content.fits(issue)
+    };
+    let fitting: Vec<(usize, Arc<Issue>)> =
+        store.issues().enumerate().filter(|(_, issue)| fits(issue)).collect();
+    let counts = Counts::of(|status| fitting.iter().filter(|(_, it)| it.status == status).count());
+    let mut found: Vec<_> =
+        fitting.into_iter().filter(|(_, it)| filter.statuses.contains(it.status)).collect();
+    let last = |issue: &Issue| issue.history.last().map(|entry| entry.agent.clone());
+    found.sort_by_key(|(at, issue)| {
+        let issue = &**issue;
+        let rest = (issue.modified_at, *at);
+        match order.key {
+            SortKey::Title => (issue.title.to_lowercase(), 0, None, None, rest),
+            SortKey::Classification => {
+                (String::new(), issue.classification as usize, None, None, rest)
+            }
+            SortKey::Status => (String::new(), issue.status as usize, None, None, rest),
+            SortKey::Agent => (String::new(), 0, last(issue), None, rest),
+            SortKey::Created => (String::new(), 0, None, Some(issue.created_at), rest),
+            SortKey::Activity => (String::new(), 0, None, None, rest),
+        }
+    });
+    if order.direction == Direction::Descending {
+        found.reverse();
+    }
+    (counts, found.into_iter().map(|(at, _)| at).collect())
+}
+
+proptest! {
+    #[test]
+    fn whatever_happens_what_is_found_is_what_is_there(
+        steps in prop::collection::vec(
+            (prop::collection::vec(happening(), 0..12), filter(), 0..6_usize, any::<bool>(), 1..4_usize),
+            1..8,
+        ),
+    ) {
+        let (mut store, mut index, mut number) = (IssueStore::default(), Index::default(), 0);
+        for (happenings, filter, key, is_descending, page) in steps {
+            for happening in happenings {
+                number += 1;
+                happen(&mut store, happening, number);
+            }
+            let direction = if is_descending { Direction::Descending } else { Direction::Ascending };
+            let order = Sorting { key: SortKey::ALL[key], direction };
+            let mut survey = index.follow(store.clone());
+            let listing = survey.find(&filter, order, page, 3);
+            let (counts, found) = read(&store, &filter, order);
+            prop_assert_eq!(listing.counts, counts);
+            prop_assert_eq!(listing.total, found.len());
+            prop_assert!(listing.is_exact);
+            prop_assert_eq!(listing.page, page.min(listing.pages(3)));
+            let expected: Vec<_> = found.into_iter().skip(3 * (listing.page - 1)).take(3).collect();
+            prop_assert_eq!(&listing.positions, &expected);
+        }
+    }
+
+    #[test]
+    fn the_board_and_the_agents_tell_what_the_histories_tell(
+        happenings in prop::collection::vec(happening(), 0..60),
+        most in 0..5_usize,
+    ) {
+        let mut store = IssueStore::default();
+        for (number, happening) in happenings.into_iter().enumerate() {
+            happen(&mut store, happening, number);
+        }
+        let mut index = Index::default();
+        let survey = index.follow(store.clone());
+        for column in survey.board(|_| most) {
+            let mut expected: Vec<_> =
+                store.issues().enumerate().filter(|(_, it)| it.status == column.status).collect();
+            prop_assert_eq!(column.total, expected.len());
+            if column.status.is_terminal() {
+                expected.sort_by_key(|(at, issue)| Reverse((issue.modified_at, *at)));
+            } else if column.status.is_claimed() {
+                expected.sort_by_key(|(at, issue)| (issue.holder().map(|it| it.since), *at));
+            }
+            let expected: Vec<_> = expected.into_iter().take(most).map(|(at, _)| at).collect();
+            prop_assert_eq!(column.cards, expected);
+        }
+        let agents = survey.agents();
+        for name in AGENTS {
+            let acts = || store.issues().flat_map(|it| it.history.clone()).filter(|it| it.agent == name);
+            let agent = agents.iter().find(|agent| survey.names().text(agent.name) == name);
+            prop_assert_eq!(agent.is_some(), acts().next().is_some());
+            let Some(agent) = agent else { continue };
+            for &deed in Deed::ALL {
+                let expected = acts().filter(|entry| Deed::of(&entry.action) == deed).count();
+                prop_assert_eq!(agent.count(deed), expected);
+            }
+            prop_assert_eq!(Some(agent.last.0.at), acts().map(|entry| entry.timestamp).max());
+            let held = store.issues().enumerate().filter(|(_, it)| it.holder().is_some_and(|it| it.agent == name));
+            let mut held: Vec<_> = held.map(|(at, _)| at).collect();
+            let mut holds = agent.holds.clone();
+            held.sort_unstable();
+            holds.sort_unstable();
+            prop_assert_eq!(holds, held);
+        }
+    }
+}
+
+fn issue(number: usize, title: &str) -> Issue {
+    serde_json::from_value(serde_json::json!({
+        "id": format!("{number:08x}-0000-4000-8000-000000000000"), "title": title, "description": "",
+        "classification": "bug", "createdAt": time(number), "modifiedAt": time(number),
+        "status": Status::ALL[number % 2], "history": [], "comments": [],
+    }))
+    .unwrap()
+}
+
+#[test]
+fn more_issues_than_are_counted_are_found_page_by_page_up_to_the_limit() {
+    let mut store = IssueStore::default();
+    for number in 0..3 * MAX_FOUND {
+        store.push(issue(number, "the same")).unwrap();
+    }
+    let mut index = Index::default();
+    let mut survey = index.follow(store);
+    let mut filter = Filter { texts: vec!["same".to_owned()], ..Filter::default() };
+    let order = Sorting::default();
+    let listing = survey.find(&filter, order, usize::MAX, 50);
+    assert!(!listing.is_exact);
+    assert_eq!((listing.total, listing.page), (MAX_FOUND, MAX_FOUND / 50));
+    assert_eq!(listing.positions.len(), 50);
+    assert_eq!(listing.positions.last(), Some(&(2 * MAX_FOUND)));
+    // In one status there are more than were seen when all were looked at.
+    filter.statuses = Statuses::from_iter([Status::Created]);
+    let listing = survey.find(&filter, order, 1, 50);
+    assert_eq!((listing.total, listing.is_exact), (MAX_FOUND, false));
+    assert!(listing.positions.iter().all(|position| position % 2 == 0));
+}
+
+#[test]
+fn a_panic_leaves_the_next_look_with_all_that_is_there() {
+    let store = Arc::new(crate::store::MemoryStore::default());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let tracker = crate::tracker::Tracker::new(store);
+        let agent = || "a".try_into().unwrap();
+        let filed = tracker
+            .add_issue(
+                "t".try_into().unwrap(),
+                "".try_into().unwrap(),
+                Classification::Bug,
+                agent(),
+            )
+            .await;
+        assert!(filed.is_ok());
+        let overview = Overview::new(tracker);
+        let broken = overview.clone();
+        let broken = tokio::spawn(async move { broken.look(|_| panic!("on purpose")).await });
+        assert!(broken.await.unwrap_err().is_panic());
+        let count = overview.look(|survey| survey.digests().len()).await;
+        assert_eq!(count.unwrap(), 1);
+    });
+}

@@ -1,0 +1,239 @@
+//! The list of issues.
+
+use serde_json::json;
+
+use super::{STATUSES, one_of_each, serve};
+use crate::support::files::{id, issue_json, stored_issues};
+use crate::support::get;
+
+#[test]
+fn a_row_shows_what_an_issue_is_and_who_does_what() {
+    let (directory, mut client, port) = serve(&[]);
+    let issue = json!({ "title": "A title", "description": "", "classification": "feature", "agent": "filer" });
+    let id = crate::support::id_in(&client.call("add_issue", issue).ok());
+    client.call("get_next_issue", json!({ "agent": "holder-agent" })).issue();
+    let page = get(port, "/");
+    assert_eq!(page.status, 200);
+    assert_eq!(page.headers["content-type"], "text/html; charset=utf-8");
+    assert_eq!(page.headers["cache-control"], "no-cache");
+    for expected in [
+        format!("href=\"/issues/{id}\""),
+        format!("id=\"i-{}\"", &id[..8]),
+        "A title".to_owned(),
+        "badge kind-feature".to_owned(),
+        "badge status-in_progress".to_owned(),
+        ">holder-agent</bdi>".to_owned(),
+        ">claimed</span>".to_owned(),
+        "name=\"viewport\"".to_owned(),
+    ] {
+        assert!(page.body.contains(&expected), "no {expected:?} in {}", page.body);
+    }
+    assert!(!page.body.contains("comment</span>") && !page.body.contains("returned 1"));
+    let comment = json!({ "issue_id": id, "comment": "not yet", "agent": "holder-agent" });
+    client.call("return_issue", comment).ok();
+    let body = get(port, "/").body;
+    assert!(body.contains("1 comment<") && body.contains("returned 1 time<"), "{body}");
+    let stored = &stored_issues(directory.path())[0];
+    for time in [&stored["createdAt"], &stored["history"][2]["timestamp"]] {
+        let exact = format!("datetime=\"{0}\" title=\"{0}\"", time.as_str().unwrap());
+        assert!(body.contains(&exact), "no {exact} in {body}");
+    }
+}
+
+/// The numbers of the issues whose titles are `[number]`, in the order of a page.
+fn shown(body: &str) -> Vec<usize> {
+    let titles = body.split("<a class=\"title\"").skip(1);
+    titles
+        .map(|rest| {
+            let title = rest.split_once('[').unwrap().1;
+            title.split(']').next().unwrap().parse().unwrap()
+        })
+        .collect()
+}
+
+#[test]
+fn filters_combine_and_the_counts_follow_the_others() {
+    let mut issues = Vec::new();
+    for (n, status) in STATUSES.iter().cycle().take(24).enumerate() {
+        let mut issue = issue_json(&id(n), &format!("[{n}] Ärger"), status);
+        issue["classification"] = json!(["bug", "feature"][n / 6 % 2]);
+        issue["description"] = json!(if n < 12 { "first dozen" } else { "second dozen" });
+        let agent = if n % 3 == 0 { "ann" } else { "bob & co" };
+        let at = issue["createdAt"].clone();
+        issue["history"] = json!([{ "timestamp": at, "agent": agent, "action": "Issue filed" }]);
+        issues.push(issue);
+    }
+    let (_directory, _client, port) = serve(&issues);
+    let all: Vec<usize> = (0..24).rev().collect();
+    for (query, fits) in [
+        ("", Box::new(|_: usize| true) as Box<dyn Fn(usize) -> bool>),
+        ("status=&q=&agent=&classification=", Box::new(|_| true)),
+        ("status=created", Box::new(|n| n % 6 == 0)),
+        ("status=open", Box::new(|n| n % 6 < 4)),
+        ("status=closed&status=rejected", Box::new(|n| n % 6 > 3)),
+        ("classification=feature", Box::new(|n| n / 6 % 2 == 1)),
+        ("agent=ann", Box::new(|n| n % 3 == 0)),
+        ("agent=bob+%26+co&status=closed", Box::new(|n| n % 6 == 4)),
+        ("q=FIRST", Box::new(|n| n < 12)),
+        ("q=%C3%A4rger+second", Box::new(|n| n >= 12)),
+        ("q=%22first+dozen%22&agent=ann", Box::new(|n| n < 12 && n % 3 == 0)),
+        ("q=dozen+first&classification=bug&status=open", Box::new(|n| n < 6 && n % 6 < 4)),
+        ("agent=nobody", Box::new(|_| false)),
+        ("q=first+second", Box::new(|_| false)),
+    ] {
+        let page = get(port, &format!("/?{query}"));
+        assert_eq!(page.status, 200, "{query}");
+        let expected: Vec<_> = all.iter().copied().filter(|&n| fits(n)).collect();
+        assert_eq!(shown(&page.body), expected, "{query}");
+        assert_eq!(page.body.contains("No issue fits"), expected.is_empty(), "{query}");
+    }
+    let body = get(port, "/?q=first&status=closed").body;
+    for (status, count) in [("rejected", 2), ("created", 2)] {
+        let link = format!("href=\"/?status={status}&amp;q=first\"");
+        let (_, rest) = body.split_once(&link).unwrap_or_else(|| panic!("no {link} in {body}"));
+        assert!(rest.contains(&format!("<span class=\"count\">{count}</span>")), "{rest}");
+    }
+    assert!(
+        body.contains("name=\"status\" value=\"closed\""),
+        "the form forgets the status: {body}"
+    );
+    assert!(body.contains("value=\"first\""), "the search is not in its field: {body}");
+}
+
+#[test]
+fn every_column_sorts_both_ways() {
+    let titles = ["b", "C", "a", "Ä"];
+    let issues = titles.iter().enumerate().map(|(n, title)| {
+        let mut issue = issue_json(&id(n), &format!("{title} [{n}]"), STATUSES[3 - n]);
+        issue["classification"] = json!(["feature", "bug", "improvement", "bug"][n]);
+        issue["createdAt"] = json!(format!("2026-01-0{}T00:00:00.000Z", 4 - n));
+        issue["modifiedAt"] = json!(format!("2026-02-0{}T00:00:00.000Z", n + 1));
+        let agent = ["z", "y", "x", "y"][n];
+        let at = "2026-01-01T00:00:00.000Z";
+        issue["history"] = json!([{ "timestamp": at, "agent": agent, "action": "Issue filed" }]);
+        issue
+    });
+    let (_directory, _client, port) = serve(&issues.collect::<Vec<_>>());
+    for (query, expected) in [
+        ("", [3, 2, 1, 0]),
+        ("sort=activity&dir=asc", [0, 1, 2, 3]),
+        ("sort=title", [2, 0, 1, 3]),
+        ("sort=title&dir=desc", [3, 1, 0, 2]),
+        ("sort=kind", [1, 3, 2, 0]),
+        ("sort=status", [3, 2, 1, 0]),
+        ("sort=agent", [2, 1, 3, 0]),
+        ("sort=created", [0, 1, 2, 3]),
+        ("sort=created&dir=asc", [3, 2, 1, 0]),
+    ] {
+        let body = get(port, &format!("/?{query}")).body;
+        assert_eq!(shown(&body), expected, "{query}");
+        let direction = match query {
+            "" | "sort=title&dir=desc" | "sort=created" => "descending",
+            _ => "ascending",
+        };
+        let marks = body.matches("aria-sort=").count();
+        assert_eq!(marks, 1, "{query}");
+        assert!(body.contains(&format!("aria-sort=\"{direction}\"")), "{query}: {body}");
+    }
+}
+
+#[test]
+fn there_are_50_issues_a_page_the_last_changed_first() {
+    let mut issues: Vec<_> =
+        (0..120).map(|n| issue_json(&id(n), &format!("[{n}]"), "created")).collect();
+    for (n, issue) in issues.iter_mut().enumerate() {
+        issue["modifiedAt"] = json!(format!("2026-02-01T{:02}:{:02}:00.000Z", n / 60, n % 60));
+    }
+    let (_directory, _client, port) = serve(&issues);
+    for (path, expected, links) in [
+        ("/", 70..120, vec!["rel=\"next\" href=\"/?page=2\""]),
+        ("/?page=2", 20..70, vec!["rel=\"prev\" href=\"/\"", "rel=\"next\" href=\"/?page=3\""]),
+        ("/?page=3", 0..20, vec!["rel=\"prev\" href=\"/?page=2\""]),
+        ("/?page=4", 0..20, vec!["rel=\"prev\" href=\"/?page=2\""]),
+        (
+            "/?status=created&page=2",
+            20..70,
+            vec!["rel=\"next\" href=\"/?status=created&amp;page=3\""],
+        ),
+    ] {
+        let body = get(port, path).body;
+        assert_eq!(shown(&body), expected.rev().collect::<Vec<_>>(), "{path}");
+        assert_eq!(
+            body.matches(" rel=\"prev\"").count() + body.matches(" rel=\"next\"").count(),
+            links.len()
+        );
+        assert!(links.iter().all(|link| body.contains(link)), "{path}: {body}");
+    }
+    assert!(get(port, "/").body.contains("1 to 50 of 120"));
+}
+
+#[test]
+fn what_an_address_cannot_ask_for_is_an_error_that_names_what_it_can() {
+    let (_directory, _client, port) = serve(&one_of_each());
+    for (query, expected) in [
+        ("status=done", "in_progress"),
+        ("classification=task", "improvement"),
+        ("sort=size", "activity"),
+        ("dir=up", "desc"),
+        ("page=0", "1, 2, 3"),
+        ("page=zzz", "1, 2, 3"),
+        ("statsu=open", "status"),
+        ("q=a+b+c+d+e+f+g+h+i+j+k", "10 words"),
+    ] {
+        for path in ["/", "/api/issues"] {
+            let page = get(port, &format!("{path}?{query}"));
+            assert_eq!(page.status, 400, "{path}?{query}");
+            assert!(page.body.contains(expected), "{path}?{query}: {}", page.body);
+        }
+    }
+    for (path, expected) in
+        [("/stats?range=1y", "30d"), ("/api/stats?range=1y", "30d"), ("/board?x=1", "x")]
+    {
+        let page = get(port, path);
+        assert_eq!(page.status, 400, "{path}");
+        assert!(page.body.contains(expected), "{path}: {}", page.body);
+    }
+    // What is no text at all finds nothing, and harms nobody.
+    assert_eq!(get(port, "/?q=%ff%00").status, 200);
+}
+
+#[test]
+fn an_empty_store_and_an_empty_filter_say_what_to_do() {
+    let (_directory, mut client, port) = serve(&[]);
+    let empty = get(port, "/").body;
+    assert!(empty.contains("No issues yet") && empty.contains("add_issue"), "{empty}");
+    client.add("t", "bug");
+    let filtered = get(port, "/?status=in_review").body;
+    assert!(filtered.contains("No issue fits") && filtered.contains("href=\"/\""), "{filtered}");
+}
+
+#[test]
+fn the_json_of_a_list_holds_what_the_list_shows() {
+    let mut issues: Vec<_> =
+        (0..60).map(|n| issue_json(&id(n), &format!("[{n}]"), STATUSES[n % 6])).collect();
+    issues[7]["comments"] =
+        json!([{ "timestamp": "2026-01-01T00:00:00.000Z", "agent": "a", "text": "Needle" }]);
+    let (directory, mut client, port) = serve(&issues);
+    let list = get(port, "/api/issues");
+    assert_eq!(list.headers["content-type"], "application/json");
+    let value = list.json();
+    assert_eq!(
+        (&value["total"], &value["page"], &value["pages"]),
+        (&json!(60), &json!(1), &json!(2))
+    );
+    assert_eq!(value["counts"]["in_progress"], 10);
+    assert_eq!(value["issues"].as_array().unwrap().len(), 50);
+    let found = get(port, "/api/issues?q=needle").json();
+    assert_eq!(found["issues"], json!([stored_issues(directory.path())[7]]));
+    let second = get(port, "/api/issues?sort=created&dir=asc&page=2").json();
+    assert_eq!(second["issues"].as_array().unwrap().len(), 10);
+    let tag = list.headers["etag"].to_str().unwrap();
+    let http = reqwest::blocking::Client::builder().no_proxy().build().unwrap();
+    let again = || {
+        let ask = http.get(format!("http://localhost:{port}/api/issues"));
+        ask.header("if-none-match", tag).send().unwrap().status().as_u16()
+    };
+    assert_eq!(again(), 304);
+    client.add("another", "bug");
+    assert_eq!(again(), 200);
+}
