@@ -6,6 +6,7 @@
 
 mod address;
 mod assets;
+mod chart;
 pub mod health;
 mod live;
 mod metrics;
@@ -73,6 +74,8 @@ pub fn router_with(tracker: Tracker, metrics: Metrics, options: WebOptions) -> R
         .route("/", get(pages::issues))
         .route("/board", get(pages::board))
         .route("/agents", get(pages::agents))
+        .route("/stats", get(pages::stats::page))
+        .route("/api/stats", get(pages::stats::json))
         .route("/events", get(live::events))
         .route("/health", get(health::probe))
         .route("/metrics", get(self::metrics::scrape))

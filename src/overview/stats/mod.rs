@@ -103,7 +103,10 @@ fn throughput(grid: &Grid, tally: &Tally) -> Throughput {
 }
 
 fn ages(tally: &Tally) -> Vec<AgeBand> {
+    let begins_ms = [0].into_iter().chain(AGES_MS);
     let ends_ms = AGES_MS.into_iter().map(Some).chain([None]);
-    let bands = ends_ms.zip(tally.ages);
-    bands.map(|(under_ms, counts)| AgeBand { under_ms, counts: PerStatus(counts) }).collect()
+    let bands = begins_ms.zip(ends_ms).zip(tally.ages);
+    let band =
+        |((from_ms, under_ms), counts)| AgeBand { from_ms, under_ms, counts: PerStatus(counts) };
+    bands.map(band).collect()
 }

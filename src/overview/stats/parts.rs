@@ -184,7 +184,9 @@ impl Spreads {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgeBand {
-    /// They are younger than this, and not in the band before; `None` for all that are older.
+    /// They are at least as old as this.
+    pub from_ms: u64,
+    /// They are younger than this; `None` where nothing is too old.
     pub under_ms: Option<u64>,
     /// How many.
     #[serde(flatten)]

@@ -6,6 +6,7 @@ pub(super) mod frame;
 pub(super) mod icons;
 pub(super) mod list;
 pub(super) mod parts;
+pub(super) mod stats;
 
 use axum::extract::{RawQuery, State};
 use axum::http::{StatusCode, header};

@@ -8,6 +8,7 @@ pub mod board;
 pub mod english;
 pub mod frame;
 pub mod list;
+pub mod stats;
 pub mod terms;
 
 pub use english::ENGLISH;
@@ -25,4 +26,6 @@ pub struct Words {
     pub board: board::Board,
     /// On the page of the agents.
     pub agents: agents::Agents,
+    /// On the page of the statistics.
+    pub stats: stats::Stats,
 }

@@ -3,6 +3,7 @@
 mod lists;
 mod live;
 mod overviews;
+mod stats;
 
 use reqwest::Method;
 use serde_json::{Value, json};

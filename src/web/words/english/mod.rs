@@ -4,6 +4,7 @@ mod agents;
 mod board;
 mod frame;
 mod list;
+mod stats;
 mod terms;
 
 use super::Words;
@@ -15,6 +16,7 @@ pub static ENGLISH: Words = Words {
     list: list::LIST,
     board: board::BOARD,
     agents: agents::AGENTS,
+    stats: stats::STATS,
 };
 
 /// A number of things, of which one has another name than several.
