@@ -148,7 +148,7 @@ fn a_disk_that_hangs_is_told_to_all_probes_and_keeps_one_thread_only() {
     let (directory, disk) = (directory(), Disk::new(Neglect::Nothing));
     let runtime = Runtime::new().unwrap();
     let probe_within = Duration::from_millis(200);
-    let options = WebOptions { trial_every: Duration::ZERO, probe_within };
+    let options = WebOptions { trial_every: Duration::ZERO, probe_within, ..WebOptions::default() };
     let port = serve_on(&runtime, directory.path(), &disk, options);
     let pause = disk.pause_at(&["try_write"]);
     let probes: Vec<_> = (0..3).map(|_| thread::spawn(move || get(port, "/health"))).collect();
