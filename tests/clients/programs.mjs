@@ -62,18 +62,33 @@ export class Server {
     return server;
   }
 
-  get url() {
-    return `http://127.0.0.1:${this.port}/mcp`;
+  /** Where the pages are. */
+  get origin() {
+    return `http://127.0.0.1:${this.port}`;
   }
 
-  /** Kills the server, as a crash does, and starts it anew on the same port. */
-  async restart() {
+  get url() {
+    return `${this.origin}/mcp`;
+  }
+
+  /** Kills the server, as a crash does. */
+  async crash() {
     const gone = this.once('exit');
     kill(this.child.pid);
     await gone;
+  }
+
+  /** Starts the server that has crashed on the same port. */
+  async revive() {
     const { port } = this;
     await this.listen(port);
     check.equal(this.port, port);
+  }
+
+  /** Kills the server and starts it anew on the same port. */
+  async restart() {
+    await this.crash();
+    await this.revive();
   }
 
   async listen(port) {

@@ -8,6 +8,7 @@ mod arguments;
 mod attacks;
 mod backup;
 mod bad_files;
+mod browser;
 mod cli;
 mod cli_interchange;
 mod clients;

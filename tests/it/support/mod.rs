@@ -7,6 +7,7 @@ pub mod http;
 pub mod pause;
 pub mod power;
 pub mod runs;
+pub mod scripts;
 pub mod stores;
 
 use std::collections::HashMap;

@@ -1,0 +1,72 @@
+// Stores to look at, and servers over them.
+
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { RETURN } from '../expected.mjs';
+import { Server } from '../programs.mjs';
+import { temporaryDirectory } from '../scenario.mjs';
+
+export const STATUSES = ['created', 'in_progress', 'completed', 'in_review', 'closed', 'rejected'];
+export const KINDS = ['bug', 'improvement', 'feature'];
+export const OPEN = STATUSES.slice(0, 4);
+
+const MINUTE_MS = 60_000;
+
+/** What leads to each status: who did what. */
+const CLAIM = ['developer', 'Issue claimed for work'];
+const COMPLETE = ['developer', 'Issue completed', 'On a branch of its own; the tests pass.'];
+const REVIEW = ['code-reviewer', 'Issue claimed for review'];
+const STEPS = {
+  created: [CLAIM, ['developer', RETURN, 'Needs somebody with a Mac.']],
+  in_progress: [CLAIM],
+  completed: [CLAIM, COMPLETE],
+  in_review: [CLAIM, COMPLETE, REVIEW],
+  closed: [CLAIM, COMPLETE, REVIEW, ['code-reviewer', 'Issue closed', 'Merged.']],
+  rejected: [['team-lead', 'Issue rejected', 'The library does that by itself.']],
+};
+
+/** The id of an issue: no two numbers share the first 8 digits, by which issues are called. */
+export function idOf(number) {
+  const first = (Math.imul(number + 1, 0x9e3779b1) >>> 0).toString(16).padStart(8, '0');
+  return `${first}-0000-4000-8000-${number.toString(16).padStart(12, '0')}`;
+}
+
+/** An issue with a story that has led to its status, a minute for each step, the last one `minutes` ago. */
+export function issue(number, { status = 'created', minutes = 1, ...given } = {}) {
+  const steps = [['team-lead', 'Issue filed'], ...STEPS[status]];
+  const now = Date.now();
+  const at = (step) => {
+    const ago_ms = (minutes + steps.length - 1 - step) * MINUTE_MS;
+    return new Date(now - ago_ms).toISOString();
+  };
+  const history = steps.map(([agent, action], step) => ({ timestamp: at(step), agent, action }));
+  const comments = steps.flatMap(([agent, , text], step) =>
+    text ? [{ timestamp: at(step), agent, text }] : [],
+  );
+  return {
+    id: idOf(number),
+    title: `Issue number ${number}`,
+    description: `What is wrong in place ${number}.\n\n* \`code\`\n* **strong**\n`,
+    classification: KINDS[number % KINDS.length],
+    createdAt: at(0),
+    modifiedAt: at(steps.length - 1),
+    status,
+    history,
+    comments,
+    ...given,
+  };
+}
+
+/** This many issues in all statuses and of all kinds; a higher number changed longer ago. */
+export function issues(count) {
+  return Array.from({ length: count }, (_, number) =>
+    issue(number, { status: STATUSES[number % STATUSES.length], minutes: number * 7 + 2 }),
+  );
+}
+
+/** Starts a server over a store of its own with these issues. */
+export async function site(binary, stored) {
+  const directory = temporaryDirectory();
+  writeFileSync(join(directory, 'issues.json'), `${JSON.stringify({ issues: stored }, null, 2)}\n`);
+  return Server.start(binary, directory);
+}

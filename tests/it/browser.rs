@@ -1,0 +1,29 @@
+//! The pages in a real browser: the scenarios of `tests/clients/browser/`, in headless Chromium.
+
+use std::path::PathBuf;
+
+use crate::support::scripts::{node, run};
+
+/// Node, where there is a Chromium for it to drive.
+fn node_with_browser() -> Result<PathBuf, &'static str> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let has_browser = std::env::split_paths(&path).any(|folder| folder.join("chromium").is_file());
+    if has_browser { node() } else { Err("there is no chromium") }
+}
+
+/// One test for each scenario.
+macro_rules! scenarios {
+    ($($test:ident: $script:literal;)*) => {
+        $(
+            #[test]
+            fn $test() {
+                run(node_with_browser(), concat!("browser/", $script), &[]);
+            }
+        )*
+    };
+}
+
+scenarios! {
+    the_watch_notices_what_is_wrong: "watch_test.mjs";
+    accessibility: "accessibility.mjs";
+}
