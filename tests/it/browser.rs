@@ -26,4 +26,5 @@ macro_rules! scenarios {
 scenarios! {
     the_watch_notices_what_is_wrong: "watch_test.mjs";
     accessibility: "accessibility.mjs";
+    every_width: "widths.mjs";
 }

@@ -33,3 +33,88 @@ export function beyondTheEdge() {
   }
   return found;
 }
+
+/** What has the focus, if anything of the page has, and whether people can see that. */
+export function focused() {
+  const element = document.activeElement;
+  if (!element || element === document.body || element === document.documentElement) return null;
+  // Elements are told apart by the order in which they were first asked for.
+  window.focusNumbers ??= new Map();
+  if (!window.focusNumbers.has(element)) window.focusNumbers.set(element, window.focusNumbers.size);
+  const { outlineStyle, outlineWidth } = getComputedStyle(element);
+  // Of a link over several lines the whole box may be mostly beside it.
+  const box = element.getClientRects()[0] ?? element.getBoundingClientRect();
+  const x = (Math.max(box.left, 0) + Math.min(box.right, innerWidth)) / 2;
+  const y = (Math.max(box.top, 0) + Math.min(box.bottom, innerHeight)) / 2;
+  const top = document.elementFromPoint(x, y);
+  return {
+    number: window.focusNumbers.get(element),
+    what: element.outerHTML.slice(0, 120),
+    href: element.getAttribute('href') ?? '',
+    isOutlined: outlineStyle !== 'none' && parseFloat(outlineWidth) >= 1,
+    isInView: top !== null && (element.contains(top) || top.contains(element) && top.closest('main, header') !== top),
+    isInMain: element.closest('main') !== null,
+  };
+}
+
+/** What can be clicked but has not had the focus, given the numbers of what has. */
+export function focusStops(reached) {
+  const selector = 'a[href], button, input, select, textarea, summary, [tabindex="0"]';
+  const numbers = window.focusNumbers ?? new Map();
+  return [...document.querySelectorAll(selector)]
+    .filter((element) => element.checkVisibility({ visibilityProperty: true }) && !element.disabled)
+    .filter((element) => element.type !== 'hidden' && !reached.includes(numbers.get(element)))
+    .map((element) => element.outerHTML.slice(0, 120));
+}
+
+/** Signs that a text of an issue has become a part of the page, and not its text. */
+export function intrusions() {
+  const found = [];
+  if (window.pwned !== undefined) found.push('a script has run');
+  const signs = {
+    'script:not([src])': 'an inline script',
+    style: 'an inline style sheet',
+    'body meta, body base, body link': 'what belongs into the head',
+    'iframe, object, embed, form:not(#filters)': 'a foreign part',
+    'img:not([src^="/assets/"])': 'a foreign picture',
+    '[style]': 'an inline style',
+  };
+  for (const [selector, name] of Object.entries(signs)) {
+    // Without scripts, the page reloads by itself; that is within the head.
+    const element = document.querySelector(selector);
+    if (element) found.push(`${name}: ${element.outerHTML.slice(0, 120)}`);
+  }
+  for (const element of document.querySelectorAll('*')) {
+    for (const { name, value } of element.attributes) {
+      const runs = ['href', 'src', 'action'].includes(name) && /^\s*(javascript|data|vbscript):/i.test(value);
+      if (runs || name.startsWith('on')) found.push(`${name}=${value.slice(0, 80)}`);
+    }
+  }
+  return found.slice(0, 10);
+}
+
+/**
+ * Texts that turn the direction of reading round, and with it what stands beside them in a line; `given`
+ * are the texts that the page was given to show.
+ */
+export function turnedRound(given) {
+  const plain = (text) => text.replace(/…$/, '').replaceAll(/\s+/g, ' ').trim();
+  const wholes = given.map(plain);
+  const found = [];
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const { data, parentElement } = texts.currentNode;
+    if (!/[\u202a-\u202e\u2066-\u2068]/.test(data)) continue;
+    if (!parentElement.checkVisibility()) continue;
+    let box = parentElement;
+    let style = getComputedStyle(box);
+    while (style.display === 'inline' && style.unicodeBidi === 'normal') {
+      box = box.parentElement;
+      style = getComputedStyle(box);
+    }
+    // Alone in its box it has nothing beside it.
+    const isAlone = plain(box.textContent) === plain(data);
+    if (!isAlone || !wholes.some((text) => text.includes(plain(data)))) found.push(box.outerHTML.slice(0, 160));
+  }
+  return found.slice(0, 10);
+}

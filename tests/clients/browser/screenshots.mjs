@@ -25,6 +25,7 @@ const DENSITIES = [2, 1.5, 1.25, 1];
 /** The pictures: what they are called, where they are taken, and in which scheme. */
 const PICTURES = [
   ['list-light.png', '/', 'light'],
+  ['board-dark.png', '/board', 'dark'],
 ];
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { RETURN } from '../expected.mjs';
 import { Server } from '../programs.mjs';
 import { temporaryDirectory } from '../scenario.mjs';
+import { TRANSPORTS } from '../sdks.mjs';
 
 export const STATUSES = ['created', 'in_progress', 'completed', 'in_review', 'closed', 'rejected'];
 export const KINDS = ['bug', 'improvement', 'feature'];
@@ -31,6 +32,11 @@ export function idOf(number) {
   return `${first}-0000-4000-8000-${number.toString(16).padStart(12, '0')}`;
 }
 
+/** The id of the element that shows an issue. */
+export function elementOf(id) {
+  return `i-${id.slice(0, 8)}`;
+}
+
 /** An issue with a story that has led to its status, a minute for each step, the last one `minutes` ago. */
 export function issue(number, { status = 'created', minutes = 1, ...given } = {}) {
   const steps = [['team-lead', 'Issue filed'], ...STEPS[status]];
@@ -47,7 +53,8 @@ export function issue(number, { status = 'created', minutes = 1, ...given } = {}
     id: idOf(number),
     title: `Issue number ${number}`,
     description: `What is wrong in place ${number}.\n\n* \`code\`\n* **strong**\n`,
-    classification: KINDS[number % KINDS.length],
+    // Each kind in each status.
+    classification: KINDS[Math.floor(number / STATUSES.length) % KINDS.length],
     createdAt: at(0),
     modifiedAt: at(steps.length - 1),
     status,
@@ -69,4 +76,9 @@ export async function site(binary, stored) {
   const directory = temporaryDirectory();
   writeFileSync(join(directory, 'issues.json'), `${JSON.stringify({ issues: stored }, null, 2)}\n`);
   return Server.start(binary, directory);
+}
+
+/** Starts another process on the store of a server, as an agent's client does. */
+export function agent(binary, server) {
+  return new TRANSPORTS.stdio('v2-auto', binary, server.directory).connect('agent');
 }

@@ -19,7 +19,7 @@ export class Visit {
   static async begin(page, origin, options = {}) {
     const { size = DESKTOP, scheme = 'light', motion = 'no-preference', scripts = true } = options;
     const visit = new Visit();
-    Object.assign(visit, { page, origin, oddities: [], excuses: [] });
+    Object.assign(visit, { page, origin, oddities: [], excuses: [], refusals: [] });
     visit.watch();
     atEnd((failure) => {
       if (!failure || page.isClosed()) return;
@@ -80,7 +80,9 @@ export class Visit {
 
   /** Sees that nothing went wrong since the last look, and forgets the excuses. */
   calm(where = this.page.url()) {
-    const excused = (oddity) => this.excuses.some((pattern) => pattern.test(oddity));
+    const excused = (oddity) =>
+      this.excuses.some((pattern) => pattern.test(oddity)) ||
+      this.refusals.some((words) => words.every((word) => oddity.includes(word)));
     const odd = this.oddities.filter((oddity) => !excused(oddity));
     check.deepEqual(odd, [], where);
     this.oddities.length = 0;
@@ -89,9 +91,9 @@ export class Visit {
 
   /** Goes to a page, which must answer with this status. */
   async open(path, status = 200) {
-    // The browser tells of a page that is an error page.
-    if (status >= 400) this.excuse(new RegExp(`^refused: ${status} |of ${status} `));
     const url = new URL(path, this.origin).href;
+    // The browser tells of a page that is an error page, and does so whenever it is asked for.
+    if (status >= 400) this.refusals.push([` ${status} `, url]);
     const response = await this.page.goto(url, { timeout: LOAD_MS, waitUntil: 'load' });
     check.equal(response.status(), status, url);
     return response;
@@ -129,7 +131,7 @@ export class Visit {
   /** Sees that the page is no wider than the window, and nothing on it is cut off. */
   async fits(where = this.page.url()) {
     const { width } = this.page.viewport();
-    const beyond = await this.page.evaluate(beyondTheEdge);
+    const beyond = await this.inPage(beyondTheEdge);
     check.deepEqual(beyond, [], `wider than ${width} px: ${where}`);
   }
 

@@ -11,7 +11,7 @@ import { once } from 'node:events';
 import { atEnd, check, run } from '../scenario.mjs';
 import { violations } from './axe.mjs';
 import { Chromium } from './chromium.mjs';
-import { beyondTheEdge } from './in_page.mjs';
+import { beyondTheEdge, intrusions, turnedRound } from './in_page.mjs';
 import { PHONE } from './visit.mjs';
 
 const RUN_MS = 120_000;
@@ -46,6 +46,24 @@ const WIDE = {
   '/cut': [`<style>html, body { overflow: clip }</style><p>${'long'.repeat(99)}</p>`, /^p to /],
 };
 
+/** Contents that let in what a text had in it, and what is told of them. */
+const INTRUDED = {
+  '/run': ['<script>window.pwned = 1</script>', /^a script has run/],
+  '/inline': ['<script type="text/plain"></script>', /^an inline script: <script/],
+  '/sheet': ['<style></style>', /^an inline style sheet/],
+  '/base': ['<base href="/">', /^what belongs into the head/],
+  '/framed': ['<iframe></iframe>', /^a foreign part/],
+  '/form': ['<form></form>', /^a foreign part/],
+  '/pixel': ['<img alt="" src="/pixel">', /^a foreign picture/],
+  '/styled': ['<p style="color: red">a</p>', /^an inline style: <p/],
+  '/on': ['<p onclick="">a</p>', /^onclick=/],
+  '/link': ['<a href=" JavaScript:1">a</a>', /^href= JavaScript/],
+};
+/** Names that turn round what stands beside them, and names that do not. */
+const NAME = '\u202eagent';
+const TURNED = `<p>by ${NAME}, today</p><p>by <b>${NAME}</b></p>`;
+const KEPT = `<p>by <bdi>${NAME}</bdi>, today</p><p>${NAME}</p><p>by <b dir="auto">${NAME}</b>.</p>`;
+
 function page([policy, content]) {
   const head = '<meta name="viewport" content="width=device-width"><link rel="icon" href="/icon">';
   const top = `<!doctype html><html lang="en"><head><title>A page</title>${head}</head>`;
@@ -53,15 +71,16 @@ function page([policy, content]) {
 }
 
 async function serve() {
-  const lax = Object.entries({ ...INACCESSIBLE, ...WIDE }).map(([at, [html]]) => [at, [LAX, html]]);
-  const good = { '/good': [STRICT, '<p>Nothing is wrong here.</p>'] };
-  const pages = { ...BAD, ...Object.fromEntries(lax), ...good };
+  const lax = Object.entries({ ...INACCESSIBLE, ...WIDE, ...INTRUDED, '/turned': [TURNED] });
+  const made = lax.map(([at, [html]]) => [at, [LAX, html]]);
+  const good = { '/good': [STRICT, KEPT] };
+  const pages = { ...BAD, ...Object.fromEntries(made), ...good };
   const server = createServer(({ url }, response) => {
     if (url === '/icon') return response.writeHead(204).end();
     if (!pages[url]) return response.writeHead(404).end();
     const { policy, html } = page(pages[url]);
     response.setHeader('content-security-policy', policy);
-    return response.setHeader('content-type', 'text/html').end(html);
+    return response.setHeader('content-type', 'text/html; charset=utf-8').end(html);
   });
   atEnd(() => server.close());
   await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -93,8 +112,20 @@ await run('watch', RUN_MS, async () => {
     await visit.open(path);
     check.match((await visit.inPage(beyondTheEdge))[0], told, path);
   }
+  for (const [path, [, told]] of Object.entries(INTRUDED)) {
+    await visit.open(path);
+    check.match((await visit.inPage(intrusions))[0], told, path);
+  }
+  await visit.open('/turned');
+  check.equal((await visit.inPage(turnedRound, [NAME])).length, 2);
   await visit.open('/good');
   check.deepEqual(await violations(visit), []);
+  check.deepEqual(await visit.inPage(intrusions), []);
+  check.deepEqual(await visit.inPage(turnedRound, [NAME]), []);
   await visit.fits();
-  await visit.end();
+  await visit.close();
+  // What is good is not complained of.
+  const calm = await chromium.visit(origin);
+  await calm.open('/good');
+  await calm.end();
 });

