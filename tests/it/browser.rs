@@ -25,6 +25,9 @@ macro_rules! scenarios {
 
 scenarios! {
     the_watch_notices_what_is_wrong: "watch_test.mjs";
+    browsing_the_list: "browsing.mjs";
+    the_keyboard_alone: "keyboard.mjs";
+    no_scripts: "without_scripts.mjs";
     accessibility: "accessibility.mjs";
     every_width: "widths.mjs";
 }

