@@ -26,6 +26,8 @@ macro_rules! scenarios {
 scenarios! {
     the_watch_notices_what_is_wrong: "watch_test.mjs";
     browsing_the_list: "browsing.mjs";
+    live_changes: "live.mjs";
+    a_server_that_goes_away: "outage.mjs";
     the_keyboard_alone: "keyboard.mjs";
     no_scripts: "without_scripts.mjs";
     accessibility: "accessibility.mjs";

