@@ -32,4 +32,5 @@ scenarios! {
     no_scripts: "without_scripts.mjs";
     accessibility: "accessibility.mjs";
     every_width: "widths.mjs";
+    hostile_texts: "hostile.mjs";
 }

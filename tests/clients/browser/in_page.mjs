@@ -17,7 +17,10 @@ export function beyondTheEdge() {
   const edge = (element) => {
     const { right, width } = element.getBoundingClientRect();
     const hasText = [...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE);
-    if (width === 0 || !hasText || getComputedStyle(element).overflowX !== 'visible') return right;
+    const { overflowX, whiteSpaceCollapse } = getComputedStyle(element);
+    // Spaces that are kept hang beyond the end of a line, and nobody sees them.
+    const isSpilling = overflowX === 'visible' && whiteSpaceCollapse === 'collapse';
+    if (width === 0 || !hasText || !isSpilling) return right;
     text.selectNodeContents(element);
     return Math.max(right, text.getBoundingClientRect().right);
   };
@@ -108,6 +111,8 @@ export function turnedRound(given) {
     if (!parentElement.checkVisibility()) continue;
     let box = parentElement;
     let style = getComputedStyle(box);
+    // Where lines are kept, a direction ends with its line, on which there is nothing else.
+    if (style.whiteSpaceCollapse !== 'collapse') continue;
     while (style.display === 'inline' && style.unicodeBidi === 'normal') {
       box = box.parentElement;
       style = getComputedStyle(box);

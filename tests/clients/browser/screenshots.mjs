@@ -63,6 +63,8 @@ await run('screenshots', RUN_MS, async () => {
   for (const [name, path, scheme] of PICTURES) {
     const visit = await chromium.visit(server.origin, { size: SIZE, scheme, motion: 'reduce' });
     await visit.open(path);
+    const isLive = () => document.querySelector('#live').dataset.state === 'connected';
+    await visit.until('connected', isLive);
     const { bytes, deviceScaleFactor } = await picture(visit);
     await visit.end();
     const file = resolve(folder, name);
