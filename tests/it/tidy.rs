@@ -238,3 +238,39 @@ fn every_module_says_what_it_is_for() {
         assert!(text.starts_with("//! "), "{name} begins without a line of //!");
     }
 }
+
+/// The literals in code that somebody could read as a text: with a letter and a space in it, or with a
+/// capital at the beginning. What is no text: the values of attributes, and what only a defect shows.
+fn readable_literals(code: &str) -> Vec<&str> {
+    let code = code.split("#[cfg(test)]").next().unwrap_or_default();
+    let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let mut found = Vec::new();
+    for line in lines.filter(|line| !line.contains("expect(") && !line.contains("r#\"")) {
+        for (number, part) in line.split('"').enumerate() {
+            let before = line.split('"').nth(number.wrapping_sub(1)).unwrap_or_default();
+            let is_value = before.trim_end().ends_with('=') || before.ends_with("={ ");
+            let has_letter = part.contains(|it: char| it.is_alphabetic());
+            let is_text = part.trim().contains(' ') || part.starts_with(|it: char| it.is_uppercase());
+            if number % 2 == 1 && has_letter && is_text && !is_value {
+                found.push(part);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_visible_text_comes_from_one_place() {
+    let mut pages = 0;
+    for (name, text) in sources("src/web") {
+        if !(name.starts_with("src/web/pages/") || name.starts_with("src/web/chart/")) {
+            continue;
+        }
+        pages += 1;
+        let found: Vec<_> = readable_literals(&text);
+        assert!(found.is_empty(), "{name}: put {found:?} into src/web/words");
+    }
+    assert!(pages > 5, "the pages are elsewhere");
+    let code = "html! { p.a-b class=\"x y\" { \"Two words\" } h1 { \"Word\" } b { \"lower\" } }";
+    assert_eq!(readable_literals(code), ["Two words", "Word"]);
+}

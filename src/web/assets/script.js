@@ -4,7 +4,7 @@
 
 (() => {
   /** How soon a page may load itself anew after it has done so. */
-  const REST_MS = 800;
+  const REST_MS = 500;
   /** After how long without a word the stream counts as broken; the server speaks every 10 s. */
   const SILENCE_MS = 25_000;
   /** How soon a broken stream is opened again, at first and at the most. */

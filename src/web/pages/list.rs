@@ -239,7 +239,7 @@ fn nothing(view: &ListView, words: &Words) -> Markup {
             @if view.total == 0 {
                 h2 { (list.empty) }
                 p { (list.empty_before) }
-                pre tabindex="0" { code { "claude mcp add issues -- ait" } }
+                pre tabindex="0" { code { (list.connect) } }
                 p { (list.empty_after) }
             } @else {
                 h2 { (list.nothing_fits) }

@@ -61,6 +61,8 @@ pub struct List {
     pub empty: &'static str,
     /// What to do then, before the command.
     pub empty_before: &'static str,
+    /// The command.
+    pub connect: &'static str,
     /// The same behind it.
     pub empty_after: &'static str,
     /// When no issue fits.

@@ -41,6 +41,7 @@ pub(super) const LIST: List = List {
     },
     empty: "No issues yet",
     empty_before: "Connect a coding agent and ask it to file the first one:",
+    connect: "claude mcp add issues -- ait",
     empty_after: "It calls the tool add_issue with a title, a description, a classification (bug, \
                   improvement or feature) and its name. What it files shows up here at once.",
     nothing_fits: "No issue fits",
