@@ -11,7 +11,7 @@ use crate::tracker::IssueStore;
 
 /// The most issues with a text that are looked for: what says more than that is to be asked for more
 /// closely, and whoever asks waits for the same time at any size of the store.
-pub const MAX_FOUND: usize = 1_000;
+pub const MAX_FOUND: usize = 500;
 
 /// Which issues somebody wants to see.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

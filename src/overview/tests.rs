@@ -95,7 +95,7 @@ fn happen(store: &mut IssueStore, happening: Happening, number: usize) {
         }
         Happening::ReadAnew(is_shorter) => {
             let mut anew = IssueStore::default();
-            let kept = store.len() - usize::from(is_shorter && store.len() > 0);
+            let kept = store.len() - usize::from(is_shorter && !store.is_empty());
             for issue in store.issues().take(kept) {
                 anew.push(Issue::clone(&issue)).unwrap();
             }
@@ -265,29 +265,4 @@ fn more_issues_than_are_counted_are_found_page_by_page_up_to_the_limit() {
     let listing = survey.find(&filter, order, 1, 50);
     assert_eq!((listing.total, listing.is_exact), (MAX_FOUND, false));
     assert!(listing.positions.iter().all(|position| position % 2 == 0));
-}
-
-#[test]
-fn a_panic_leaves_the_next_look_with_all_that_is_there() {
-    let store = Arc::new(crate::store::MemoryStore::default());
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        let tracker = crate::tracker::Tracker::new(store);
-        let agent = || "a".try_into().unwrap();
-        let filed = tracker
-            .add_issue(
-                "t".try_into().unwrap(),
-                "".try_into().unwrap(),
-                Classification::Bug,
-                agent(),
-            )
-            .await;
-        assert!(filed.is_ok());
-        let overview = Overview::new(tracker);
-        let broken = overview.clone();
-        let broken = tokio::spawn(async move { broken.look(|_| panic!("on purpose")).await });
-        assert!(broken.await.unwrap_err().is_panic());
-        let count = overview.look(|survey| survey.digests().len()).await;
-        assert_eq!(count.unwrap(), 1);
-    });
 }

@@ -34,6 +34,7 @@ mod metrics;
 mod mix;
 mod mounts;
 mod neighbours;
+mod overview;
 mod power_cuts;
 mod processes;
 mod prompts;

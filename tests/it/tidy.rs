@@ -250,7 +250,8 @@ fn readable_literals(code: &str) -> Vec<&str> {
             let before = line.split('"').nth(number.wrapping_sub(1)).unwrap_or_default();
             let is_value = before.trim_end().ends_with('=') || before.ends_with("={ ");
             let has_letter = part.contains(|it: char| it.is_alphabetic());
-            let is_text = part.trim().contains(' ') || part.starts_with(|it: char| it.is_uppercase());
+            let is_text =
+                part.trim().contains(' ') || part.starts_with(|it: char| it.is_uppercase());
             if number % 2 == 1 && has_letter && is_text && !is_value {
                 found.push(part);
             }

@@ -210,11 +210,14 @@
     stream.addEventListener("error", broken);
   };
 
-  // A browser has six connections to a server for all its pages together: hidden ones need none.
-  document.addEventListener("visibilitychange", () => { if (document.hidden) close(); else open(); });
-  addEventListener("pagehide", close);
-  addEventListener("pageshow", (event) => { if (event.persisted) open(); });
-  setInterval(() => refresh(false), AGE_MS);
+  const follow = () => {
+    // A browser has six connections to a server for all its pages together: hidden ones need none.
+    document.addEventListener("visibilitychange", () => { if (document.hidden) close(); else open(); });
+    addEventListener("pagehide", close);
+    addEventListener("pageshow", (event) => { if (event.persisted) open(); });
+    setInterval(() => refresh(false), AGE_MS);
+    open();
+  };
 
   // --- Comforts --------------------------------------------------------------------------------
 
@@ -251,5 +254,6 @@
   });
 
   dress();
-  open();
+  // A page that says what went wrong stays as it is.
+  if (main.dataset.place) follow();
 })();

@@ -30,7 +30,7 @@ pub(in crate::web) struct Frame<'a> {
     pub open: Option<usize>,
     /// Which moment the page shows.
     pub now: Timestamp,
-    /// Where the store stood then.
+    /// Where the store stood then, for a page that changes with it.
     pub place: Option<&'a str>,
     /// Why nothing can be changed.
     pub trouble: Option<&'a str>,
@@ -49,7 +49,7 @@ impl Frame<'_> {
                     meta charset="utf-8";
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     meta name="color-scheme" content="light dark";
-                    noscript { meta http-equiv="refresh" content=(REFRESH_S); }
+                    @if self.place.is_some() { noscript { meta http-equiv="refresh" content=(REFRESH_S); } }
                     title { ((words.tab)(self.open, self.title)) }
                     link rel="icon" href=(ICON.path) type="image/svg+xml";
                     link rel="stylesheet" href=(STYLE.path);
@@ -101,7 +101,7 @@ impl Frame<'_> {
                         }
                     }
                 }
-                p #live.live role="status" data-state="off" data-connecting=(live.connecting)
+                p #live.live role="status" hidden[self.place.is_none()] data-state="off" data-connecting=(live.connecting)
                     data-connected=(live.connected) data-disconnected=(live.disconnected)
                 {
                     ((live.reloads)(REFRESH_S))
