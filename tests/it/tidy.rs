@@ -239,7 +239,7 @@ fn every_module_says_what_it_is_for() {
     }
 }
 
-/// The literals in code that somebody could read as a text: with a letter and a space in it, or with a
+/// The literals in code that somebody could read as a text: with a word and a space in it, or with a
 /// capital at the beginning. What is no text: the values of attributes, and what only a defect shows.
 fn readable_literals(code: &str) -> Vec<&str> {
     let code = code.split("#[cfg(test)]").next().unwrap_or_default();
@@ -249,10 +249,14 @@ fn readable_literals(code: &str) -> Vec<&str> {
         for (number, part) in line.split('"').enumerate() {
             let before = line.split('"').nth(number.wrapping_sub(1)).unwrap_or_default();
             let is_value = before.trim_end().ends_with('=') || before.ends_with("={ ");
-            let has_letter = part.contains(|it: char| it.is_alphabetic());
+            // Not what is filled in, and not the one-letter commands of a path.
+            let plain: String =
+                part.split('{').map(|it| it.split('}').next_back().unwrap_or(it)).collect();
+            let letters: Vec<bool> = plain.chars().map(|it| it.is_lowercase()).collect();
+            let has_word = letters.windows(2).any(|pair| pair == [true, true]);
             let is_text =
                 part.trim().contains(' ') || part.starts_with(|it: char| it.is_uppercase());
-            if number % 2 == 1 && has_letter && is_text && !is_value {
+            if number % 2 == 1 && has_word && is_text && !is_value {
                 found.push(part);
             }
         }

@@ -12,7 +12,7 @@ use crate::web::words::Words;
 /// How many agents the page shows.
 const MAX_AGENTS: usize = 200;
 /// How many of the issues that an agent holds are named.
-const MAX_HELD: usize = 5;
+const MAX_HELD: usize = 3;
 
 /// The page.
 pub(in crate::web) fn content(survey: &Survey, now: Timestamp, words: &Words) -> Markup {

@@ -153,7 +153,10 @@ fn there_are_50_issues_a_page_the_last_changed_first() {
         (
             "/?status=created&page=2",
             20..70,
-            vec!["rel=\"next\" href=\"/?status=created&amp;page=3\""],
+            vec![
+                "rel=\"prev\" href=\"/?status=created\"",
+                "rel=\"next\" href=\"/?status=created&amp;page=3\"",
+            ],
         ),
     ] {
         let body = get(port, path).body;
