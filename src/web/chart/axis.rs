@@ -62,9 +62,7 @@ pub(in crate::web) fn time_ticks(
     let length_ms = (end_ms - begin_ms).max(1);
     let step_ms = STEPS_MS.into_iter().find(|step_ms| length_ms / step_ms < MAX_TICKS);
     let times: Vec<_> = match step_ms {
-        Some(step_ms) => {
-            even(begin_ms, end_ms, step_ms).map(|(at_ms, unit)| (at_ms, unit)).collect()
-        }
+        Some(step_ms) => even(begin_ms, end_ms, step_ms).collect(),
         None => months(begin, end),
     };
     let tick = |(at_ms, unit)| Tick {
@@ -111,11 +109,16 @@ pub(super) fn time_axis(ticks: &[Tick], height: u32) -> Markup {
             @for (number, tick) in ticks.iter().enumerate() {
                 g class=[class_of(number, ticks.len())] {
                     line x1=(percent(tick.share)) x2=(percent(tick.share)) y1=(height) y2=(height + 5) {}
-                    text x=(percent(tick.share)) y=(height + 20) text-anchor=(anchor(tick.share)) { (tick.label) }
+                    text x=(percent(tick.share)) y=(height + 20) text-anchor=(time_anchor(tick.share)) { (tick.label) }
                 }
             }
         }
     }
+}
+
+/// Left of the first time there is room, below the values.
+fn time_anchor(share: f64) -> &'static str {
+    if share > 0.96 { "end" } else { "middle" }
 }
 
 /// The class of every other mark where there are many, so that it can be left out.

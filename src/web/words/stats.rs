@@ -101,6 +101,9 @@ pub struct Flow {
     pub description: fn(&str, &str, &str) -> String,
 }
 
+/// What is counted: what it is called, and where the number is.
+pub type Lane = (&'static str, fn(&Work) -> u32);
+
 /// The texts of what was done.
 #[derive(Clone, Copy, Debug)]
 pub struct Throughput {
@@ -111,7 +114,7 @@ pub struct Throughput {
     /// In place of the chart, when nothing was done.
     pub nothing: &'static str,
     /// What each lane counts, and the number.
-    pub lanes: [(&'static str, fn(&Work) -> u32); 5],
+    pub lanes: [Lane; 5],
     /// What the picture shows, with the sums.
     pub description: fn(&str) -> String,
 }
