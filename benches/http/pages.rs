@@ -198,7 +198,7 @@ fn streams(out: &mut dyn Write, runtime: &Runtime) -> io::Result<()> {
         let mut lane = runtime.block_on(Lane::of_sessions("", &server, CLIENTS));
         server.settle();
         runtime.block_on(async {
-            let told = listeners.into_iter().map(|listener| tokio::spawn(listener.is_told()));
+            let told = listeners.into_iter().map(|listener| tokio::spawn(listener.wait_for_change()));
             let told: Vec<_> = told.collect();
             lane.run(Add, EACH).await;
             for listener in told {
@@ -227,7 +227,7 @@ impl Listener {
     }
 
     /// Waits until it is told of a change.
-    async fn is_told(mut self) {
+    async fn wait_for_change(mut self) {
         self.hears("event: change").await;
     }
 

@@ -3,6 +3,7 @@
 use form_urlencoded::Serializer;
 
 use crate::domain::{Classification, Status, Statuses};
+use crate::overview::stats::Range;
 use crate::overview::{Direction, Filter, SortKey, Sorting};
 
 /// The word for the statuses that issues can leave.
@@ -184,6 +185,13 @@ impl ListAddress {
         };
         Self { order: Sorting { key, direction }, page: 0, ..self.clone() }
     }
+}
+
+/// The range that an address of statistics asks for; a week, unless it says otherwise.
+pub(super) fn stats_range(query: Option<&str>) -> Result<Range, BadAddress> {
+    let known = || joined(Range::ALL.iter().map(|range| range.as_str()));
+    let parameters = Parameters::of(query, &["range"])?;
+    Ok(parameters.parsed("range", known, Range::from_word)?.unwrap_or(Range::Week))
 }
 
 fn statuses(parameters: &Parameters) -> Result<Statuses, BadAddress> {

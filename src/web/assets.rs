@@ -26,6 +26,8 @@ pub(super) static STYLE: LazyLock<Asset> = LazyLock::new(|| {
             include_str!("assets/style/board.css"),
             include_str!("assets/style/agents.css"),
             include_str!("assets/style/stats.css"),
+            include_str!("assets/style/issue.css"),
+            include_str!("assets/style/errors.css"),
             include_str!("assets/style/print.css"),
         ),
     )

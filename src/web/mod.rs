@@ -5,11 +5,16 @@
 //! is refused, on every path.
 
 mod address;
+mod api;
 mod assets;
 mod chart;
+mod etag;
 pub mod health;
 mod live;
+mod lookup;
+mod markdown;
 mod metrics;
+mod nearest;
 mod pages;
 mod site;
 mod words;
@@ -72,15 +77,18 @@ pub fn router_with(tracker: Tracker, metrics: Metrics, options: WebOptions) -> R
     };
     Router::new()
         .route("/", get(pages::issues))
+        .route("/issues/{id}", get(pages::issue))
+        .route("/api/issues", get(api::issues))
+        .route("/api/issues/{id}", get(api::issue))
         .route("/board", get(pages::board))
         .route("/agents", get(pages::agents))
-        .route("/stats", get(pages::stats::page))
-        .route("/api/stats", get(pages::stats::json))
+        .route("/stats", get(pages::stats))
+        .route("/api/stats", get(api::stats))
         .route("/events", get(live::events))
         .route("/health", get(health::probe))
         .route("/metrics", get(self::metrics::scrape))
         .merge(assets::routes())
-        .fallback(pages::not_found)
+        .fallback(pages::error::nothing_here)
         .with_state(site)
         // Pages shrink to a fifth; the quickest way does as well as any.
         .layer(CompressionLayer::new().quality(CompressionLevel::Fastest))

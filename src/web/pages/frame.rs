@@ -34,6 +34,8 @@ pub(in crate::web) struct Frame<'a> {
     pub place: Option<&'a str>,
     /// Why nothing can be changed.
     pub trouble: Option<&'a str>,
+    /// What else its head says.
+    pub head: Option<&'a Markup>,
     /// Where the same data is as JSON.
     pub json: Option<&'a str>,
 }
@@ -53,6 +55,7 @@ impl Frame<'_> {
                     title { ((words.tab)(self.open, self.title)) }
                     link rel="icon" href=(ICON.path) type="image/svg+xml";
                     link rel="stylesheet" href=(STYLE.path);
+                    @if let Some(head) = self.head { (head) }
                     script src=(SCRIPT.path) defer {}
                 }
                 body data-changed=(words.live.changed) {

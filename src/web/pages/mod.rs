@@ -2,26 +2,49 @@
 
 pub(super) mod agents;
 pub(super) mod board;
+pub(super) mod error;
 pub(super) mod frame;
 pub(super) mod icons;
+pub(super) mod issue;
 pub(super) mod list;
 pub(super) mod parts;
 pub(super) mod stats;
 
-use axum::extract::{RawQuery, State};
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, RawQuery, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use maud::{Markup, html};
+use maud::Markup;
 
+use self::error::{ErrorPage, Form};
 use self::frame::{Frame, Tab};
+use self::issue::IssueView;
 use self::list::ListView;
-use super::address::{BadAddress, ListAddress, Parameters};
+use super::address::{BadAddress, ListAddress, Parameters, stats_range};
 use super::live::Standing;
+use super::lookup::{Found, find};
 use super::site::Site;
 use super::words::Words;
 use crate::domain::{Counts, Statuses, Timestamp};
 use crate::overview::Survey;
-use crate::tracker::StoreError;
+use crate::overview::stats::Stats;
+
+/// A page without what stands around it.
+pub(super) struct Shown {
+    /// What it is called.
+    title: String,
+    /// What else its head says.
+    head: Option<Markup>,
+    /// Where the same data is as JSON.
+    json: Option<String>,
+    content: Markup,
+}
+
+impl Shown {
+    fn new(title: &str, content: Markup) -> Self {
+        Self { title: title.to_owned(), head: None, json: None, content }
+    }
+}
 
 /// Shows the list of issues.
 pub(super) async fn issues(State(site): State<Site>, RawQuery(query): RawQuery) -> Response {
@@ -29,11 +52,12 @@ pub(super) async fn issues(State(site): State<Site>, RawQuery(query): RawQuery) 
         Ok(address) => address,
         Err(bad) => return bad_address(&site, &bad),
     };
-    let json = format!("/api/issues{}", address.query());
-    let show = move |survey: &mut Survey, now, words: &Words| {
-        list::content(&ListView::new(survey, &address, now), words)
-    };
-    page(&site, Tab::Issues, site.words.terms.issues, Some(&json), show).await
+    page(&site, Tab::Issues, move |survey, now, words| {
+        let json = format!("/api/issues{}", address.query());
+        let content = list::content(&ListView::new(survey, &address, now), words);
+        Ok(Shown { json: Some(json), ..Shown::new(words.terms.issues, content) })
+    })
+    .await
 }
 
 /// Shows the board.
@@ -41,8 +65,10 @@ pub(super) async fn board(State(site): State<Site>, RawQuery(query): RawQuery) -
     if let Err(bad) = Parameters::of(query.as_deref(), &[]) {
         return bad_address(&site, &bad);
     }
-    let show = |survey: &mut Survey, now, words: &Words| board::content(survey, now, words);
-    page(&site, Tab::Board, site.words.frame.board, None, show).await
+    page(&site, Tab::Board, |survey, now, words| {
+        Ok(Shown::new(words.frame.board, board::content(survey, now, words)))
+    })
+    .await
 }
 
 /// Shows the agents.
@@ -50,30 +76,84 @@ pub(super) async fn agents(State(site): State<Site>, RawQuery(query): RawQuery) 
     if let Err(bad) = Parameters::of(query.as_deref(), &[]) {
         return bad_address(&site, &bad);
     }
-    let show = |survey: &mut Survey, now, words: &Words| agents::content(survey, now, words);
-    page(&site, Tab::Agents, site.words.frame.agents, None, show).await
+    page(&site, Tab::Agents, |survey, now, words| {
+        Ok(Shown::new(words.frame.agents, agents::content(survey, now, words)))
+    })
+    .await
 }
 
-/// Shows a page of all issues, or why they cannot be read.
+/// Shows the statistics.
+pub(super) async fn stats(State(site): State<Site>, RawQuery(query): RawQuery) -> Response {
+    let range = match stats_range(query.as_deref()) {
+        Ok(range) => range,
+        Err(bad) => return bad_address(&site, &bad),
+    };
+    page(&site, Tab::Statistics, move |survey, now, words| {
+        let content = stats::content(&Stats::of(survey.lives(), range, now), words);
+        let json = Some(format!("/api/stats?range={range}"));
+        Ok(Shown { json, ..Shown::new(words.stats.title, content) })
+    })
+    .await
+}
+
+/// Shows one issue, or what may have been meant.
+pub(super) async fn issue(
+    State(site): State<Site>,
+    asked: Result<Path<String>, PathRejection>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let Ok(Path(asked)) = asked else {
+        return ErrorPage::nothing_here(site.words).into_response(Form::Page, &site);
+    };
+    let all = Parameters::of(query.as_deref(), &["all"]).and_then(|parameters| {
+        parameters.parsed("all", || "all=1".to_owned(), |word| (word == "1").then_some(()))
+    });
+    let is_whole = match all {
+        Ok(all) => all.is_some(),
+        Err(bad) => return bad_address(&site, &bad),
+    };
+    page(&site, Tab::Issues, move |survey, now, words| {
+        let Found { issue, previous, next } = find(&asked, survey, words)?;
+        let view = IssueView { issue: &issue, previous, next, now, is_whole };
+        Ok(Shown {
+            title: issue::title(&view, words),
+            head: Some(issue::head(&view)),
+            json: Some(issue::json_path(issue.id)),
+            content: issue::content(&view, words),
+        })
+    })
+    .await
+}
+
+/// Shows a page of what there is now, or why it cannot be read.
 async fn page(
     site: &Site,
     tab: Tab,
-    title: &str,
-    json: Option<&str>,
-    show: impl FnOnce(&mut Survey, Timestamp, &Words) -> Markup + Send + 'static,
+    show: impl FnOnce(&mut Survey, Timestamp, &Words) -> Result<Shown, ErrorPage> + Send + 'static,
 ) -> Response {
     let Standing { place, trouble } = site.live.standing().await;
     let (now, words) = (site.tracker.now(), site.words);
-    let looked =
-        site.overview.look(move |survey| (show(survey, now, words), survey.counts())).await;
-    let (content, counts) = match looked {
-        Ok(looked) => looked,
-        Err(error) => return unreadable(site, &error),
-    };
-    let (tab, open, trouble) = (Some(tab), Some(open(&counts)), trouble.as_deref());
-    let place = Some(&*place);
-    let frame = Frame { words, title, tab, open, now, place, trouble, json };
-    uncached(StatusCode::OK, &frame.around(&content))
+    let looked = site.overview.look(move |survey| {
+        show(survey, now, words).map(|shown| {
+            let frame = Frame {
+                words,
+                title: &shown.title,
+                tab: Some(tab),
+                open: Some(open(&survey.counts())),
+                now,
+                place: Some(&*place),
+                trouble: trouble.as_deref(),
+                head: shown.head.as_ref(),
+                json: shown.json.as_deref(),
+            };
+            frame.around(&shown.content)
+        })
+    });
+    match looked.await {
+        Ok(Ok(page)) => uncached(StatusCode::OK, &page),
+        Ok(Err(error)) => error.into_response(Form::Page, site),
+        Err(error) => ErrorPage::unreadable(&error, words).into_response(Form::Page, site),
+    }
 }
 
 fn open(counts: &Counts) -> usize {
@@ -85,26 +165,22 @@ fn uncached(status: StatusCode, page: &Markup) -> Response {
     (status, [(header::CACHE_CONTROL, "no-cache")], page.clone()).into_response()
 }
 
-/// Says that an address leads nowhere.
-pub(super) async fn not_found(State(site): State<Site>) -> Response {
-    let content =
-        html! { section.notice { h1 { "Nothing here" } p { a href="/" { "See all issues" } } } };
-    plain(&site, StatusCode::NOT_FOUND, "Nothing here", &content)
-}
-
 fn bad_address(site: &Site, bad: &BadAddress) -> Response {
-    let content = html! { section.notice.bad { h1 { "?" } p { (bad.parameter) " " (bad.given) " " (bad.expected) } } };
-    plain(site, StatusCode::BAD_REQUEST, "?", &content)
+    ErrorPage::bad_address(bad, site.words).into_response(Form::Page, site)
 }
 
-fn unreadable(site: &Site, error: &StoreError) -> Response {
-    let content = html! { section.notice.bad { h1 { "?" } p { (error) } } };
-    plain(site, StatusCode::SERVICE_UNAVAILABLE, "?", &content)
-}
-
-fn plain(site: &Site, status: StatusCode, title: &str, content: &Markup) -> Response {
-    let (words, now) = (site.words, site.tracker.now());
-    let (tab, open, place, trouble, json) = (None, None, None, None, None);
-    let frame = Frame { words, title, tab, open, now, place, trouble, json };
-    uncached(status, &frame.around(content))
+/// A page that stays as it is, or that looks whether it is still true when `place` says where it was.
+fn plain(site: &Site, error: &ErrorPage, place: Option<&str>) -> Response {
+    let frame = Frame {
+        words: site.words,
+        title: error.title,
+        tab: None,
+        open: None,
+        now: site.tracker.now(),
+        place,
+        trouble: None,
+        head: None,
+        json: None,
+    };
+    uncached(error.status, &frame.around(&error::content(error, site.words)))
 }

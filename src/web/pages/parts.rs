@@ -35,6 +35,12 @@ pub(in crate::web) fn agent(name: &str) -> Markup {
     html! { bdi.agent { (name) } }
 }
 
+/// A text for places that take no markup: without the characters that would turn round what follows.
+pub(in crate::web) fn undirected(text: &str) -> String {
+    let turns = |it: char| matches!(it, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.replace(turns, "")
+}
+
 /// Where the page of an issue is.
 pub(in crate::web) fn address(id: IssueId) -> String {
     format!("/issues/{id}")

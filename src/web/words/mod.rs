@@ -6,8 +6,11 @@
 pub mod agents;
 pub mod board;
 pub mod english;
+pub mod errors;
 pub mod frame;
+pub mod issue;
 pub mod list;
+pub mod markdown;
 pub mod stats;
 pub mod terms;
 
@@ -28,4 +31,10 @@ pub struct Words {
     pub agents: agents::Agents,
     /// On the page of the statistics.
     pub stats: stats::Stats,
+    /// Around the texts of agents.
+    pub markdown: markdown::Markdown,
+    /// On the page of one issue.
+    pub issue: issue::Issue,
+    /// On pages that say what went wrong.
+    pub errors: errors::Errors,
 }

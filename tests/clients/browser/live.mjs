@@ -105,6 +105,24 @@ async function onTheBoard(visit, session) {
   check.equal((await visit.page.$$(`#${elementOf(claimed.id)}`)).length, 1);
 }
 
+async function onTheIssue(visit, session) {
+  const claimed = await read(session, 'get_next_issue', { agent: 'reader' });
+  await begin(visit, `/issues/${claimed.id}`);
+  const count = () => visit.page.$$eval('#timeline > li', (all) => all.length);
+  const before = await count();
+  await visit.inPage(() => document.querySelector('main a[rel=next]').focus());
+  const text = await visit.inPage(() => {
+    getSelection().selectAllChildren(document.querySelector('h1'));
+    return getSelection().toString();
+  });
+  const handover = { issue_id: claimed.id, comment: 'Needs **another** pair of eyes.', agent: 'reader' };
+  await change(session, 'return_issue', handover, 'created');
+  await shown(visit, 'a comment on its issue', says, '#timeline', 'another pair of eyes');
+  check.equal(await count(), before + 1);
+  check.equal(await visit.inPage(() => document.activeElement.rel), 'next');
+  check.equal(await visit.inPage(() => getSelection().toString()), text);
+}
+
 /** Whoever wants no motion sees the change all the same, but no flash of it. */
 async function withoutMotion(visit, session) {
   await begin(visit, '/');
@@ -124,6 +142,7 @@ await run('live', RUN_MS, async () => {
   const parts = [
     [onTheList, 'no-preference'],
     [onTheBoard, 'no-preference'],
+    [onTheIssue, 'no-preference'],
     [withoutMotion, 'reduce'],
   ];
   for (const [part, motion] of parts) {

@@ -1,15 +1,26 @@
 // The pages that are looked at in every way, over `issues(120)` and over nothing.
 
+import { idOf } from './stores.mjs';
+
 /** The pages of a store with issues, and the status of each. */
 export const PAGES = {
   '/': 200,
   '/?status=in_progress&sort=title&dir=asc': 200,
   '/?page=2': 200,
   '/?q=nothing-is-called-so': 200,
+  // One in each status.
+  ...Object.fromEntries([0, 1, 2, 3, 4, 5].map((number) => [`/issues/${idOf(number)}`, 200])),
   '/board': 200,
   '/agents': 200,
+  '/stats': 200,
+  '/stats?range=24h': 200,
+  '/stats?range=all': 200,
   '/nowhere': 404,
+  // Nearly one that there is: the page offers those.
+  [`/issues/${idOf(0).slice(0, 7)}`]: 404,
+  '/issues/00000000-0000-4000-8000-00000000ffff': 404,
   '/?status=nonsense': 400,
+  '/stats?range=nonsense': 400,
 };
 
 /** The pages that are others where there are no issues. */
@@ -17,4 +28,6 @@ export const EMPTY = {
   '/': 200,
   '/board': 200,
   '/agents': 200,
+  '/stats': 200,
+  '/issues/00000000': 404,
 };

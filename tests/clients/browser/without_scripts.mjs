@@ -15,7 +15,7 @@ const REFRESH_S = '30';
 
 const [binary] = process.argv.slice(2);
 const stored = [...issues(70), issue(70, { title: 'A zebra', status: 'closed', minutes: 9_000 })];
-const PATHS = ['/', '/board', '/agents'];
+const PATHS = ['/', `/issues/${idOf(4)}`, '/board', '/agents', '/stats', '/stats?range=7d'];
 
 /** All text of the page that can be seen. */
 const visible = (visit) => visit.inPage(() => document.body.innerText);
@@ -59,13 +59,29 @@ async function theList(visit) {
   check.deepEqual([q, classification], ['zebra', 'feature']);
 }
 
+async function anIssue(visit) {
+  const shown = stored[4];
+  await visit.open(`/?q=${shown.id.slice(0, 8)}`);
+  await visit.open(`/issues/${shown.id}`);
+  const text = await visible(visit);
+  for (const part of [shown.title, shown.id, 'What is wrong in place 4.', 'Merged.']) {
+    check.ok(text.includes(part), part);
+  }
+  await visit.follow(() => visit.page.click('main a[rel=next]'));
+  check.equal(new URL(visit.page.url()).pathname, `/issues/${idOf(5)}`);
+  await visit.follow(() => visit.page.click('header nav a[href="/stats"]'));
+  // The numbers of each picture are there without it.
+  check.ok((await visit.page.$$('figure svg[role=img]')).length > 0);
+  check.ok((await visit.page.$$('details table')).length > 0);
+}
+
 await run('without scripts', RUN_MS, async () => {
   check.ok(binary, 'usage: node browser/without_scripts.mjs /path/to/ait');
   const server = await site(binary, stored);
   const chromium = await Chromium.start();
   for (const size of [undefined, PHONE]) {
     const visit = await chromium.visit(server.origin, { size, scripts: false });
-    for (const part of [everyPage, theList]) {
+    for (const part of [everyPage, theList, anIssue]) {
       await part(visit);
       visit.calm();
     }

@@ -1,5 +1,6 @@
 //! The pages, their data and the probe, over real HTTP.
 
+mod issue;
 mod lists;
 mod live;
 mod overviews;

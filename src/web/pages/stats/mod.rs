@@ -5,19 +5,11 @@ mod flow;
 mod throughput;
 mod times;
 
-use axum::Json;
-use axum::extract::{RawQuery, State};
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 
-use super::frame::Tab;
 use crate::domain::Status;
-use crate::overview::Survey;
 use crate::overview::stats::{Range, Stats};
-use crate::web::address::{BadAddress, Parameters};
 use crate::web::chart;
-use crate::web::site::Site;
 use crate::web::words::{self, Words};
 
 /// The statuses that areas and bars are divided by, the uppermost first: what their colours go by.
@@ -29,47 +21,6 @@ const CLASSES: [&str; 6] = [
     "status-closed",
     "status-rejected",
 ];
-
-/// Shows the statistics.
-pub(in crate::web) async fn page(State(site): State<Site>, RawQuery(query): RawQuery) -> Response {
-    let range = match range(query.as_deref()) {
-        Ok(range) => range,
-        Err(bad) => return super::bad_address(&site, &bad),
-    };
-    let json = format!("/api/stats?range={range}");
-    let show = move |survey: &mut Survey, now, words: &Words| {
-        content(&Stats::of(survey.lives(), range, now), words)
-    };
-    super::page(&site, Tab::Statistics, site.words.stats.title, Some(&json), show).await
-}
-
-/// Gives the statistics as JSON.
-pub(in crate::web) async fn json(State(site): State<Site>, RawQuery(query): RawQuery) -> Response {
-    let uncached = || [(header::CACHE_CONTROL, "no-cache")];
-    let failed = |status: StatusCode, error: String| {
-        (status, uncached(), Json(serde_json::json!({ "error": error }))).into_response()
-    };
-    let range = match range(query.as_deref()) {
-        Ok(range) => range,
-        Err(BadAddress { parameter, given, expected }) => {
-            let error = (site.words.stats.unusable)(&parameter, &given, &expected);
-            return failed(StatusCode::BAD_REQUEST, error);
-        }
-    };
-    let now = site.tracker.now();
-    let looked = site.overview.look(move |survey| Stats::of(survey.lives(), range, now)).await;
-    match looked {
-        Ok(stats) => (uncached(), Json(stats)).into_response(),
-        Err(error) => failed(StatusCode::SERVICE_UNAVAILABLE, error.to_string()),
-    }
-}
-
-/// The range that an address asks for; a week, unless it says otherwise.
-fn range(query: Option<&str>) -> Result<Range, BadAddress> {
-    let known = || Range::ALL.iter().map(|range| range.as_str()).collect::<Vec<_>>().join(", ");
-    let parameters = Parameters::of(query, &["range"])?;
-    Ok(parameters.parsed("range", known, Range::from_word)?.unwrap_or(Range::Week))
-}
 
 /// The page below its header.
 pub(in crate::web) fn content(stats: &Stats, words: &Words) -> Markup {

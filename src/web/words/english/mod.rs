@@ -2,8 +2,11 @@
 
 mod agents;
 mod board;
+mod errors;
 mod frame;
+mod issue;
 mod list;
+mod markdown;
 mod stats;
 mod terms;
 
@@ -17,6 +20,9 @@ pub static ENGLISH: Words = Words {
     board: board::BOARD,
     agents: agents::AGENTS,
     stats: stats::STATS,
+    markdown: markdown::MARKDOWN,
+    issue: issue::ISSUE,
+    errors: errors::ERRORS,
 };
 
 /// A number of things, of which one has another name than several.

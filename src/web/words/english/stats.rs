@@ -21,9 +21,6 @@ pub(super) const STATS: Stats = Stats {
         "No issues yet",
         "Once agents file and work on issues, this page shows how the queue moves and how long an issue takes.",
     ],
-    unusable: |parameter, given, expected| {
-        format!("“{given}” cannot be used for {parameter}; expected: {expected}")
-    },
     status,
     kind,
     number,

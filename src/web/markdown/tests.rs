@@ -1,0 +1,205 @@
+//! Whatever the text is, what comes of it is harmless and bounded.
+
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+
+use super::bombs::bombs;
+use super::clean::{ATTRIBUTES, ELEMENTS};
+use super::{FREE_BYTES, MAX_CHARS, MAX_GROWTH, render};
+use crate::web::words::ENGLISH;
+
+fn rendered(text: &str) -> String {
+    render(text, &ENGLISH).into_string()
+}
+
+/// Panics unless HTML is well-formed and holds nothing that is not on the list. Only for what is written
+/// by a serialiser: `<` and `"` stand for themselves nowhere.
+fn check(html: &str) {
+    let mut open: Vec<&str> = Vec::new();
+    for piece in html.split('<').skip(1) {
+        let (tag, text) = piece.split_once('>').expect("a tag ends");
+        assert!(!text.contains('>'), "{piece}");
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(name), "{html}");
+            continue;
+        }
+        let (name, mut attributes) = tag.split_once(' ').unwrap_or((tag, ""));
+        assert!(ELEMENTS.contains(&name), "<{tag}>");
+        let known = ATTRIBUTES.iter().find(|(element, _)| *element == name);
+        while let Some((attribute, rest)) = attributes.split_once("=\"") {
+            let (value, rest) = rest.split_once('"').expect("a value ends");
+            let attribute = attribute.trim();
+            let is_ours = match (name, attribute) {
+                ("a", "rel") => value == "nofollow noopener noreferrer",
+                // The note above what is shown as it is written, which no text can write.
+                ("p", "class") => value == "note",
+                _ => known.is_some_and(|(_, names)| names.contains(&attribute)),
+            };
+            assert!(is_ours, "{attribute}={value:?} in <{tag}>");
+            let schemes = ["http:", "https:", "mailto:"];
+            let leads = |it: &&str| value.to_ascii_lowercase().starts_with(it);
+            assert!(attribute != "href" || schemes.iter().any(leads), "<{tag}>");
+            attributes = rest;
+        }
+        assert!(attributes.trim().is_empty(), "<{tag}>");
+        if !matches!(name, "br" | "hr") {
+            open.push(name);
+        }
+    }
+    assert!(open.is_empty(), "{open:?} is not closed");
+}
+
+#[test]
+fn what_github_makes_of_it_is_made_of_it() {
+    for (text, expected) in [
+        (
+            "a **b** _c_ ~~d~~ `e`",
+            "<p>a <strong>b</strong> <em>c</em> <del>d</del> <code>e</code></p>",
+        ),
+        ("one\ntwo", "<p>one<br>\ntwo</p>"),
+        ("```rust\nlet x = 1 < 2;\n```", "<pre><code>let x = 1 &lt; 2;\n</code></pre>"),
+        ("3. three\n4. four", "<ol start=\"3\">\n<li>three</li>\n<li>four</li>\n</ol>"),
+        (
+            "- [x] a\n- [ ] b",
+            "<ul>\n<li><span role=\"img\" aria-label=\"done\">☑</span> a</li>\n<li><span role=\"img\" aria-label=\"to do\">☐</span> b</li>\n</ul>",
+        ),
+        (
+            "|a|b|\n|-|-:|\n|1|2|",
+            "<div role=\"group\" tabindex=\"0\" aria-label=\"Table\">\n<table>\n<thead>\n<tr>\n<th scope=\"col\">a</th>\n<th align=\"right\" scope=\"col\">b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>1</td>\n<td align=\"right\">2</td>\n</tr>\n</tbody>\n</table>\n</div>",
+        ),
+        (
+            "see www.example.com",
+            "<p>see <a href=\"http://www.example.com\" rel=\"nofollow noopener noreferrer\">www.example.com</a></p>",
+        ),
+        ("> q", "<blockquote>\n<p>q</p>\n</blockquote>"),
+        ("", ""),
+    ] {
+        assert_eq!(rendered(text).trim(), expected, "{text}");
+        check(&rendered(text));
+    }
+}
+
+#[test]
+fn headings_stand_below_those_of_the_page_and_skip_no_level() {
+    for (text, expected) in [
+        ("# a", "h3"),
+        ("## a", "h3"),
+        ("# a\n## b\n### c\n#### d\n##### e", "h3 h4 h5 h6 h6"),
+        ("### a\n# b\n#### c\n## d\n### e", "h3 h3 h4 h4 h5"),
+        ("#\n\n# a", "h3"),
+    ] {
+        let html = rendered(text);
+        let tags: Vec<_> = html.split("<h").skip(1).map(|it| format!("h{}", &it[..1])).collect();
+        assert_eq!(tags.join(" "), expected, "{text}: {html}");
+        check(&html);
+    }
+}
+
+#[test]
+fn html_is_shown_to_its_letters() {
+    for text in [
+        "<script>alert(1)</script>",
+        "a <b onclick=\"x()\">b</b> <!-- c --> d",
+        "<div style=\"position:fixed\">\n\n<iframe src=//x></iframe>",
+        "<svg><style><img src=x onerror=alert(1)></style></svg>",
+        "<details>\n<summary>s</summary>\n\ntext\n</details>",
+    ] {
+        let html = rendered(text);
+        check(&html);
+        let shown = html.replace("&lt;", "<").replace("&gt;", ">");
+        for word in text.split(['\n', '<', '>']) {
+            assert!(shown.contains(word), "{word:?} of {text:?} in {html}");
+        }
+    }
+}
+
+#[test]
+fn links_lead_to_the_web_or_are_text() {
+    for (text, expected) in [
+        (
+            "[a](https://x.example/?q=1&r)",
+            "<a href=\"https://x.example/?q=1&amp;r\" rel=\"nofollow noopener noreferrer\">a</a>",
+        ),
+        ("[a](javascript:alert(1))", "a (<code>javascript:alert(1)</code>)"),
+        ("[a](JaVaScript:x)", "a (<code>JaVaScript:x</code>)"),
+        ("[a](data:text/html,x)", "a (<code>data:text/html,x</code>)"),
+        ("[a](src/main.rs)", "a (<code>src/main.rs</code>)"),
+        (
+            "[](http://x.y)",
+            "<a href=\"http://x.y\" rel=\"nofollow noopener noreferrer\">http://x.y</a>",
+        ),
+        (
+            "![a *b*](https://x.y/z.png)",
+            "<a href=\"https://x.y/z.png\" rel=\"nofollow noopener noreferrer\">a b</a>",
+        ),
+        (
+            "![](https://x.y/z.png)",
+            "<a href=\"https://x.y/z.png\" rel=\"nofollow noopener noreferrer\">https://x.y/z.png</a>",
+        ),
+        ("![a](z.png)", "a (<code>z.png</code>)"),
+        (
+            "[![a](http://x/1)](http://x/2)",
+            "<a href=\"http://x/2\" rel=\"nofollow noopener noreferrer\">a (<code>http://x/1</code>)</a>",
+        ),
+        (
+            "![[b](http://x/1)](http://x/2)",
+            "<a href=\"http://x/2\" rel=\"nofollow noopener noreferrer\">b</a>",
+        ),
+    ] {
+        let html = rendered(text);
+        assert_eq!(html.trim(), format!("<p>{expected}</p>"), "{text}");
+        check(&html);
+    }
+}
+
+#[test]
+fn characters_that_html_cannot_hold_are_shown_as_one_that_it_can() {
+    assert_eq!(rendered("a\0b\u{1b}[31mc").trim(), "<p>a\u{fffd}b\u{fffd}[31mc</p>");
+    assert!(rendered(&"\0".repeat(MAX_CHARS + 1)).contains("\u{fffd}\u{fffd}"));
+}
+
+#[test]
+fn a_bomb_is_shown_in_bounded_time_and_size_with_a_small_stack() {
+    let body = || {
+        for bomb in bombs() {
+            for text in [bomb.clone(), bomb.chars().cycle().take(100_000).collect()] {
+                let started = Instant::now();
+                let html = rendered(&text);
+                let took = started.elapsed();
+                let beginning: String = text.chars().take(40).collect();
+                // What is shown as it is written grows too: `"` is written with six characters.
+                let most = FREE_BYTES + text.len() * MAX_GROWTH.max(6);
+                assert!(html.len() <= most, "{beginning:?}: {} bytes", html.len());
+                // In a build that is not optimised, on a machine that does other things as well.
+                assert!(took < Duration::from_secs(5), "{beginning:?}: {took:?}");
+                check(&html);
+            }
+        }
+    };
+    let thread = std::thread::Builder::new().stack_size(512 * 1024).spawn(body).unwrap();
+    thread.join().unwrap();
+}
+
+#[test]
+fn an_ordinary_long_text_is_rendered() {
+    let part = "## A heading\n\nSome text with **bold** words, `code`, and [a link](https://x.example/).\n\n\
+                * one\n* two\n  * three\n\n| a | b | c |\n|---|---|---|\n| 1 | 2 | 3 |\n| 4 | 5 | 6 |\n\n\
+                ```\nfn main() {}\n```\n\n--------------------------------------------------\n\n> quoted\n\n";
+    let text = part.repeat(MAX_CHARS / part.len());
+    let html = rendered(&text);
+    assert!(html.contains("<table>") && !html.contains("class=\"note\""), "{}", &html[..500]);
+    check(&html);
+    assert!(rendered(&part.repeat(1 + MAX_CHARS / part.len())).contains("it is long"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn nothing_gets_through_that_is_not_on_the_list(
+        text in "([-*_>#+=~`|:\\[\\]()!<>/\"'&;\\\\ \t\n.0-9a-c]|\n\n|<a href='|<img src=x onerror=y>|javascript:|http://x|\\]\\(|\n- |\n> |\\|\n\\|-|&#x|\u{202e}|é|😀|<!--|\n```|- \\[ \\] ){0,200}"
+    ) {
+        check(&rendered(&text));
+    }
+}
