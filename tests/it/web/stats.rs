@@ -114,7 +114,7 @@ fn an_unknown_range_is_told_the_four() {
         assert_eq!(get(port, &format!("{path}?range=")).status, 200);
     }
     let error: Value = serde_json::from_str(&get(port, "/api/stats?range=1y").body).unwrap();
-    assert!(error["error"].as_str().unwrap().contains("“1y”"), "{error}");
+    assert!(error["error"].as_str().unwrap().contains("“range=1y”"), "{error}");
 }
 
 #[test]
