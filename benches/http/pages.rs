@@ -198,7 +198,8 @@ fn streams(out: &mut dyn Write, runtime: &Runtime) -> io::Result<()> {
         let mut lane = runtime.block_on(Lane::of_sessions("", &server, CLIENTS));
         server.settle();
         runtime.block_on(async {
-            let told = listeners.into_iter().map(|listener| tokio::spawn(listener.wait_for_change()));
+            let told =
+                listeners.into_iter().map(|listener| tokio::spawn(listener.wait_for_change()));
             let told: Vec<_> = told.collect();
             lane.run(Add, EACH).await;
             for listener in told {

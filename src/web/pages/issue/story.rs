@@ -34,7 +34,7 @@ pub(super) fn story(view: &IssueView<'_>, texts: &mut Texts<'_>, words: &Words) 
             @if story.is_empty() {
                 p.quiet { (words.issue.no_story) }
             } @else {
-                ol.story {
+                ol #timeline.story {
                     @for (place, entry) in entries.iter().enumerate() {
                         (entry)
                         @if place == 0 && left_out > 0 {
