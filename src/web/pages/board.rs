@@ -67,7 +67,7 @@ fn card(digest: &Digest, survey: &Survey, now: Timestamp, words: &Words) -> Mark
                 (parts::kind(digest.classification, words))
                 code { (digest.id.short()) }
                 @if returns > 0 {
-                    span.returns { (icons::other("return")) ((words.list.returns)(returns)) }
+                    span.returns { (icons::other("return")) ((words.terms.returned)(returns)) }
                 }
             }
             p.standing {

@@ -187,7 +187,7 @@ fn row(digest: &Digest, view: &ListView, words: &Words) -> Markup {
                         span { (icons::other("comment")) ((list.comments)(digest.comments)) }
                     }
                     @if returns > 0 {
-                        span.returns { (icons::other("return")) ((list.returns)(returns)) }
+                        span.returns { (icons::other("return")) ((words.terms.returned)(returns)) }
                     }
                 }
             }

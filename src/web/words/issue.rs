@@ -13,8 +13,6 @@ pub struct Issue {
     pub held_by: &'static str,
     /// How long it has been held, after who holds it.
     pub held_for: fn(&str) -> String,
-    /// How often it was returned.
-    pub returned: fn(usize) -> String,
     /// On the button that copies the id.
     pub copy: &'static str,
     /// What the button copies, for those who do not see the id beside it.

@@ -39,8 +39,6 @@ pub struct List {
     pub created: &'static str,
     /// The number of comments of an issue.
     pub comments: fn(usize) -> String,
-    /// How often an issue came back.
-    pub returns: fn(usize) -> String,
     /// Before the name of who holds an issue.
     pub held_by: &'static str,
     /// Before the time since when.

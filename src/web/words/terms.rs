@@ -13,6 +13,8 @@ pub struct Terms {
     pub span: fn(u64) -> String,
     /// When something was that is so many milliseconds past.
     pub ago: fn(u64) -> String,
+    /// How often an issue went back into the queue.
+    pub returned: fn(usize) -> String,
     /// The name of the list of all issues.
     pub issues: &'static str,
     /// The name of the whole site.

@@ -51,7 +51,7 @@ fn the_page_shows_the_issue_by_its_id_and_by_the_beginning_of_it_in_any_case() {
             "it <code>fails</code>".to_owned(),
             "<bdi class=\"agent\">filer</bdi> filed it".to_owned(),
             "<bdi class=\"agent\">holder</bdi> returned it to the queue".to_owned(),
-            "returned 1 time<".to_owned(),
+            "returned once<".to_owned(),
             format!("<code>{whole}</code>"),
             format!("data-copy=\"{whole}\""),
             format!("href=\"/api/issues/{whole}\""),

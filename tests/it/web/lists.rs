@@ -28,11 +28,11 @@ fn a_row_shows_what_an_issue_is_and_who_does_what() {
     ] {
         assert!(page.body.contains(&expected), "no {expected:?} in {}", page.body);
     }
-    assert!(!page.body.contains("comment</span>") && !page.body.contains("returned 1"));
+    assert!(!page.body.contains("comment</span>") && !page.body.contains("returned once"));
     let comment = json!({ "issue_id": id, "comment": "not yet", "agent": "holder-agent" });
     client.call("return_issue", comment).ok();
     let body = get(port, "/").body;
-    assert!(body.contains("1 comment<") && body.contains("returned 1 time<"), "{body}");
+    assert!(body.contains("1 comment<") && body.contains("returned once<"), "{body}");
     let stored = &stored_issues(directory.path())[0];
     for time in [&stored["createdAt"], &stored["history"][2]["timestamp"]] {
         let exact = format!("datetime=\"{0}\" title=\"{0}\"", time.as_str().unwrap());

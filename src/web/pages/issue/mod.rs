@@ -115,7 +115,7 @@ fn heading(view: &IssueView<'_>, words: &Words) -> Markup {
                 }
                 @if returns > 0 {
                     span.issue-returns {
-                        (icons::other("return")) ((words.issue.returned)(returns))
+                        (icons::other("return")) ((words.terms.returned)(returns))
                     }
                 }
             }

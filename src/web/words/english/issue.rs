@@ -9,7 +9,6 @@ pub(super) const ISSUE: Issue = Issue {
     breadcrumb: "Breadcrumb",
     held_by: "held by ",
     held_for: |span| format!("for {span}"),
-    returned: |count| format!("returned {}", counted(count, "time", "times")),
     copy: "Copy",
     copy_id: "Copy the id",
     copied: "The id is copied.",

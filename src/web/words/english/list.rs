@@ -25,7 +25,6 @@ pub(super) const LIST: List = List {
     activity: "Last activity",
     created: "Created",
     comments: |count| counted(count, "comment", "comments"),
-    returns: |count| format!("returned {}", counted(count, "time", "times")),
     held_by: "held by",
     since: |span| format!("for {span}"),
     no_activity: "none",

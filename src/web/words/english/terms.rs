@@ -20,6 +20,10 @@ pub(super) const TERMS: Terms = Terms {
     },
     span: span::words,
     ago: |span_ms| format!("{} ago", span::words(span_ms)),
+    returned: |count| match count {
+        1 => "returned once".to_owned(),
+        _ => format!("returned {count} times"),
+    },
     issues: "Issues",
     site: "Issue tracker",
 };
