@@ -54,9 +54,10 @@ pub struct Listing {
     pub total: usize,
     /// How many fit in each status, whichever statuses were asked for.
     pub counts: Counts,
-    /// Whether that is how many there are. When not, there are at least so many, of which
-    /// [`MAX_FOUND`] were looked at.
+    /// Whether `total` is how many fit; when not, more than that do, and so many can be shown.
     pub is_exact: bool,
+    /// Whether the same is true of `counts`.
+    pub has_exact_counts: bool,
 }
 
 impl Listing {
@@ -73,7 +74,7 @@ impl Survey<'_> {
     /// texts, which takes some microseconds for each issue.
     pub fn find(&mut self, filter: &Filter, order: Sorting, page: usize, size: usize) -> Listing {
         let agent = match filter.agent.as_deref().map(|agent| self.names().find(agent)) {
-            Some(None) => return paged(&[], Counts::default(), true, (page, size)),
+            Some(None) => return paged(&[], Counts::default(), (true, true), (page, size)),
             found => found.flatten(),
         };
         let search = (!filter.texts.is_empty()).then(|| Search::new(&filter.texts, self));
@@ -102,15 +103,17 @@ impl Survey<'_> {
         };
         let finds = |at: &usize| fits(&digests[*at]) && search.finds(*at, &digests[*at], issues);
         let mut found: Vec<_> = in_order().filter(finds).take(MAX_FOUND + 1).collect();
-        let is_exact = found.len() <= MAX_FOUND;
+        let has_exact_counts = found.len() <= MAX_FOUND;
         let counts = counted(found.iter().map(|&at| &digests[at]));
-        if is_exact {
+        if has_exact_counts {
             found.retain(is_asked_for);
         } else {
             let all = in_order().filter(|at| is_asked_for(at) && finds(at));
-            found = all.take(MAX_FOUND).collect();
+            found = all.take(MAX_FOUND + 1).collect();
         }
-        paged(&found, counts, is_exact, (page, size))
+        let is_exact = found.len() <= MAX_FOUND;
+        found.truncate(MAX_FOUND);
+        paged(&found, counts, (is_exact, has_exact_counts), (page, size))
     }
 }
 
@@ -131,14 +134,19 @@ fn page_of(
     let total: usize = statuses.iter().map(|status| counts.in_status(status)).sum();
     let page = page.clamp(1, total.div_ceil(size).max(1));
     let positions = found.skip((page - 1) * size).take(size).collect();
-    Listing { positions, page, total, counts, is_exact: true }
+    Listing { positions, page, total, counts, is_exact: true, has_exact_counts: true }
 }
 
-fn paged(found: &[usize], counts: Counts, is_exact: bool, (page, size): (usize, usize)) -> Listing {
+fn paged(
+    found: &[usize],
+    counts: Counts,
+    (is_exact, has_exact_counts): (bool, bool),
+    (page, size): (usize, usize),
+) -> Listing {
     let pages = found.chunks(size);
     let page = page.clamp(1, pages.len().max(1));
     let positions = found.chunks(size).nth(page - 1).unwrap_or_default().to_vec();
-    Listing { positions, page, total: found.len(), counts, is_exact }
+    Listing { positions, page, total: found.len(), counts, is_exact, has_exact_counts }
 }
 
 /// A search for texts, from what is quickly told to what is true.
@@ -178,8 +186,13 @@ impl Search {
     }
 }
 
-/// What finds a text in JSON, in whichever case; `None` when it is too long to be worth it.
+/// What finds a text in JSON, in whichever case; `None` when that is not sure to find all that contains
+/// it in lower case: beyond ASCII, letters change in ways that a pattern does not know.
 fn written(text: &str) -> Option<Regex> {
+    if !text.is_ascii() || text.ends_with('i') {
+        // The lower case of İ is an i with a dot on it.
+        return None;
+    }
     let json = serde_json::to_string(text).ok()?;
     let escaped = json.strip_prefix('"')?.strip_suffix('"')?;
     RegexBuilder::new(&regex::escape(escaped)).case_insensitive(true).build().ok()

@@ -51,6 +51,11 @@ impl Index {
                 }
             }
         }
+        if changed.len() == issues.len() && !self.digests.is_empty() {
+            // Another store, as it were: names that were in it need not be in this one.
+            *self = Self::default();
+            return self.read(issues);
+        }
         for &position in &changed {
             let issue = issues.at(position);
             let digest = Digest::of(&issue, &mut self.names);

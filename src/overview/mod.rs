@@ -23,7 +23,7 @@ use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, oneshot};
 use tokio::task::spawn_blocking;
 
 pub use agents::Agent;
@@ -71,24 +71,40 @@ impl Overview {
         &self,
         look: impl FnOnce(&mut Survey) -> T + Send + 'static,
     ) -> Result<T, StoreError> {
-        let mut turn = Arc::clone(&self.index).lock_owned().await;
-        let issues = self.tracker.holdings().await?.document.issues;
-        let looked = spawn_blocking(move || {
-            let begun = Instant::now();
-            // What a panic leaves half done is dropped.
-            let mut index = mem::take(&mut *turn);
-            let seen = look(&mut index.follow(issues));
-            *turn = index;
-            (seen, begun.elapsed(), turn)
-        });
-        let (seen, took, turn) = match looked.await {
-            Ok(looked) => looked,
-            Err(error) => std::panic::resume_unwind(error.into_panic()),
-        };
+        let (tracker, index) = (self.tracker.clone(), Arc::clone(&self.index));
+        let (sender, seen) = oneshot::channel();
+        // A task of its own: the rest is due also when whoever has asked is gone.
         tokio::spawn(async move {
-            tokio::time::sleep(took.min(MAX_REST)).await;
-            drop(turn);
+            let mut turn = index.lock_owned().await;
+            if sender.is_closed() {
+                return;
+            }
+            let issues = match tracker.holdings().await {
+                Ok(holdings) => holdings.document.issues,
+                Err(error) => return drop(sender.send(Ok(Err(error)))),
+            };
+            let looked = spawn_blocking(move || {
+                let begun = Instant::now();
+                // What a panic leaves half done is dropped.
+                let mut index = mem::take(&mut *turn);
+                let seen = look(&mut index.follow(issues));
+                *turn = index;
+                (seen, begun.elapsed(), turn)
+            });
+            let (answer, rest) = match looked.await {
+                Ok((seen, took, turn)) => (Ok(Ok(seen)), Some((took, turn))),
+                Err(error) => (Err(error), None),
+            };
+            // Whoever is gone needs no answer.
+            drop(sender.send(answer));
+            if let Some((took, turn)) = rest {
+                tokio::time::sleep(took.min(MAX_REST)).await;
+                drop(turn);
+            }
         });
-        Ok(seen)
+        match seen.await.expect("every look is answered") {
+            Ok(seen) => seen,
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        }
     }
 }

@@ -13,8 +13,8 @@ use crate::domain::{
 use crate::tracker::IssueStore;
 
 const AGENTS: [&str; 3] = ["ann", "Bob", "cy"];
-const WORDS: [&str; 6] = ["Alpha", "beta", "GÄMMA", "de\"lta", "\\eps\n", "zeta ß"];
-const TEXTS: [&str; 11] = [
+const WORDS: [&str; 6] = ["Alpha", "beta", "GÄMMA", "de\"lta", "\\eps\n", "zeta ß İzmir"];
+const TEXTS: [&str; 13] = [
     "alpha",
     "ta",
     "gämma",
@@ -26,6 +26,8 @@ const TEXTS: [&str; 11] = [
     "00000000-0000-4000",
     "a",
     "0001",
+    "i",
+    "i\u{307}z",
 ];
 
 /// Something that happens to a store.
@@ -185,7 +187,7 @@ proptest! {
             let (counts, found) = read(&store, &filter, order);
             prop_assert_eq!(listing.counts, counts);
             prop_assert_eq!(listing.total, found.len());
-            prop_assert!(listing.is_exact);
+            prop_assert!(listing.is_exact && listing.has_exact_counts);
             prop_assert_eq!(listing.page, page.min(listing.pages(3)));
             let expected: Vec<_> = found.into_iter().skip(3 * (listing.page - 1)).take(3).collect();
             prop_assert_eq!(&listing.positions, &expected);
@@ -249,6 +251,11 @@ fn issue(number: usize, title: &str) -> Issue {
 fn more_issues_than_are_counted_are_found_page_by_page_up_to_the_limit() {
     let mut store = IssueStore::default();
     for number in 0..3 * MAX_FOUND {
+        if number < 3 {
+            let other =
+                Issue { status: Status::Rejected, ..issue(1_000_000 + number, "same here") };
+            store.push(Issue { modified_at: time(0), ..other }).unwrap();
+        }
         store.push(issue(number, "the same")).unwrap();
     }
     let mut index = Index::default();
@@ -260,6 +267,10 @@ fn more_issues_than_are_counted_are_found_page_by_page_up_to_the_limit() {
     assert_eq!((listing.total, listing.page), (MAX_FOUND, MAX_FOUND / 50));
     assert_eq!(listing.positions.len(), 50);
     assert_eq!(listing.positions.last(), Some(&(2 * MAX_FOUND)));
+    // Of those that are looked at there are none in this status, and yet all of them are found.
+    filter.statuses = Statuses::from_iter([Status::Rejected]);
+    let listing = survey.find(&filter, order, 1, 50);
+    assert_eq!((listing.total, listing.is_exact, listing.has_exact_counts), (3, true, false));
     // In one status there are more than were seen when all were looked at.
     filter.statuses = Statuses::from_iter([Status::Created]);
     let listing = survey.find(&filter, order, 1, 50);

@@ -30,8 +30,10 @@ struct List<'a> {
     is_exact: bool,
     page: usize,
     pages: usize,
-    /// How many fit in each status, whichever statuses were asked for.
+    /// How many fit in each status, whichever statuses were asked for; at least so many, where
+    /// `hasExactCounts` is false.
     counts: IndexMap<&'static str, usize>,
+    has_exact_counts: bool,
     /// Those on the page, in the form that files and tools share.
     issues: Vec<&'a Issue>,
 }
@@ -65,6 +67,7 @@ fn list(address: &ListAddress, survey: &mut Survey) -> Vec<u8> {
         page: listing.page,
         pages: listing.pages(PAGE_SIZE),
         counts: Status::ALL.iter().map(count).collect(),
+        has_exact_counts: listing.has_exact_counts,
         issues: issues.iter().map(|issue| &**issue).collect(),
     };
     serde_json::to_vec(&list).expect("issues can always be written")

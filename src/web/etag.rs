@@ -23,7 +23,11 @@ pub fn answer_as(
 ) -> Response {
     let is_known = fits(request, tag.trim_start_matches("W/"));
     let tag = HeaderValue::from_str(tag).expect("hexadecimal digits in quotes make a header value");
-    let kept = [(header::ETAG, tag), (header::CACHE_CONTROL, HeaderValue::from_static("no-cache"))];
+    let kept = [
+        (header::ETAG, tag),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
+        (header::VARY, HeaderValue::from_static("accept-encoding")),
+    ];
     if is_known {
         return (StatusCode::NOT_MODIFIED, kept).into_response();
     }

@@ -131,7 +131,9 @@ pub(super) async fn events(State(site): State<Site>) -> Response {
         let _slot = &slot;
         event
     });
-    let beat = KeepAlive::new().interval(BEAT_EVERY).event(Event::default().event("beat").data(""));
+    // One without data is none for a browser.
+    let beat =
+        KeepAlive::new().interval(BEAT_EVERY).event(Event::default().event("beat").data("-"));
     let headers = [(header::CACHE_CONTROL, "no-store"), (X_ACCEL_BUFFERING, "no")];
     (headers, Sse::new(stream).keep_alive(beat)).into_response()
 }

@@ -9,6 +9,10 @@
   const SILENCE_MS = 25_000;
   /** How soon a broken stream is opened again, at first and at the most. */
   const RETRY_MS = [1_000, 15_000];
+  /** How long a page may take to load. */
+  const PATIENCE_MS = 15_000;
+  /** How soon a page that could not be loaded is loaded again. */
+  const SECOND_TRY_MS = 2_000;
   /** How often the ages on a page are brought up to date. */
   const AGE_MS = 30_000;
   /** How long what has changed stays marked. */
@@ -30,6 +34,9 @@
     return holds(document.activeElement) ||
       (!selection.isCollapsed && (holds(selection.anchorNode) || holds(selection.focusNode)));
   };
+
+  const follows = (one, other) =>
+    Boolean(other.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING);
 
   const isSame = (one, other) =>
     one.nodeType === other.nodeType && one.nodeName === other.nodeName &&
@@ -63,7 +70,9 @@
   };
 
   const morphChildren = (old, young) => {
-    const known = new Map([...old.children].filter((it) => it.id).map((it) => [it.id, it]));
+    const named = (parent) => [...parent.children].filter((it) => it.id).map((it) => [it.id, it]);
+    const known = new Map(named(old));
+    const stays = new Map(named(young));
     let place = old.firstChild;
     for (const wanted of [...young.childNodes]) {
       let match = wanted.id ? known.get(wanted.id) : undefined;
@@ -72,24 +81,29 @@
         // Of those without a name, the next of the same kind.
         for (let next = place; next && !match; next = next.nextSibling) {
           if (isSame(next, wanted)) match = next;
-          else if (next.id) break;
+          else if (next.id && stays.has(next.id)) break;
         }
       }
       if (!match) {
         old.insertBefore(document.importNode(wanted, true), place);
         continue;
       }
-      if (match !== place) {
-        if (isPinned(match)) {
-          // The others go round it.
-          while (place !== match) {
-            const next = place.nextSibling;
-            old.append(place);
-            place = next;
-          }
-        } else {
-          old.insertBefore(match, place);
+      if (match !== place && !isPinned(match)) {
+        old.insertBefore(match, place);
+      } else if (match !== place && place && follows(match, place)) {
+        // What stands between goes round it, but for what must not be moved either.
+        let after = match;
+        for (let next = place; next !== match;) {
+          const one = next;
+          next = next.nextSibling;
+          if (isPinned(one)) continue;
+          after.after(one);
+          after = one;
         }
+      } else if (match !== place) {
+        // It has been passed, and stays there.
+        morph(match, wanted);
+        continue;
       }
       morph(match, wanted);
       place = match.nextSibling;
@@ -103,53 +117,107 @@
 
   // --- Following -------------------------------------------------------------------------------
 
-  const mark = (since) => {
-    const changed = [...main.querySelectorAll("[data-changed]")]
-      .filter((element) => Number(element.dataset.changed) >= since);
-    if (!changed.length || isCalm.matches) return;
-    for (const element of changed) {
+  /** What stands on the page, and when each of it changed. */
+  const changes = () => new Map([...main.querySelectorAll("[id][data-changed]")]
+    .map((element) => [element.id, Number(element.dataset.changed)]));
+
+  /** Marks what changed while somebody was looking; whether anything did. */
+  const mark = (before, since) => {
+    // What moved here from another page of a list was not here before, and has not changed.
+    const isNew = (id, at) => before.has(id) ? before.get(id) !== at : at >= since;
+    const changed = [...changes()].filter(([id, at]) => isNew(id, at));
+    for (const [id] of isCalm.matches ? [] : changed) {
+      const element = document.getElementById(id);
       element.classList.add("changed");
       setTimeout(() => element.classList.remove("changed"), MARK_MS);
     }
+    return changed.length > 0;
+  };
+
+  /** Remembers what has the focus; what is given back puts it where that, or the next like it, is now. */
+  const keepFocus = () => {
+    const focus = document.activeElement;
+    const entries = [...main.querySelectorAll("[id][data-changed]")];
+    const at = entries.findIndex((entry) => entry.contains(focus));
+    if (at < 0) return () => {};
+    const order = [...entries.slice(at), ...entries.slice(0, at).reverse()].map(({ id }) => id);
+    return () => {
+      if (focus.isConnected) return;
+      const links = order.map((id) => document.getElementById(id)?.querySelector("a[href]"));
+      links.find((link) => link)?.focus({ preventScroll: true });
+    };
   };
 
   let lastSaid = -Infinity;
-  const say = () => {
+  const say = (text, isSeldom) => {
     const now = performance.now();
-    if (now - lastSaid < SAY_MS) return;
+    if (isSeldom && now - lastSaid < SAY_MS) return;
     lastSaid = now;
     said.textContent = "";
     // An empty region that fills is read out even when the words are the same as before.
-    setTimeout(() => { said.textContent = document.body.dataset.changed; }, 100);
+    setTimeout(() => { said.textContent = text; }, 100);
+  };
+
+  /** Says above the page what is wrong, and leaves the rest of it as it was. */
+  const showTrouble = (young) => {
+    const text = young.querySelector(".error-text")?.textContent ?? "";
+    let trouble = document.getElementById("trouble");
+    if (!trouble) {
+      trouble = document.createElement("p");
+      Object.assign(trouble, { id: "trouble", className: "notice bad" });
+      trouble.setAttribute("role", "alert");
+      main.prepend(trouble);
+    }
+    if (trouble.textContent !== text) trouble.textContent = text;
+    delete main.dataset.place;
+  };
+
+  const takeOver = (young) => {
+    const content = young.getElementById("main");
+    const [before, since] = [changes(), Number(main.dataset.now)];
+    const putFocusBack = keepFocus();
+    document.title = young.title;
+    morph(main, content);
+    putFocusBack();
+    dress();
+    return mark(before, since);
+  };
+
+  const load = async () => {
+    const signal = AbortSignal.timeout(PATIENCE_MS);
+    const answer = await fetch(location.href, { headers: { Accept: "text/html" }, signal });
+    const young = new DOMParser().parseFromString(await answer.text(), "text/html");
+    if (!young.getElementById("main")) throw new Error(`no page but ${answer.status}`);
+    return [young, answer.status];
   };
 
   let isLoading = false;
   let isStale = false;
   let lastLoad = -Infinity;
+  let secondTry;
 
   /** Loads the page anew and takes over what is different. */
   const refresh = async (isNews) => {
     if (isLoading) { isStale ||= isNews; return; }
     isLoading = true;
+    clearTimeout(secondTry);
     try {
       const wait = REST_MS - (performance.now() - lastLoad);
       if (wait > 0) await new Promise((done) => setTimeout(done, wait));
       isStale = false;
       lastLoad = performance.now();
-      const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
-      if (!answer.headers.get("Content-Type")?.startsWith("text/html")) return;
-      const young = new DOMParser().parseFromString(await answer.text(), "text/html");
-      const content = young.getElementById("main");
-      if (!content) return;
-      const since = Number(main.dataset.now);
-      const before = main.textContent;
-      document.title = young.title;
-      morph(main, content);
-      dress();
-      mark(since);
-      if (isNews && main.textContent !== before) say();
+      const [young, status] = await load();
+      if (document.hidden) {
+        // What changed is to be seen when somebody looks.
+        document.title = young.title;
+      } else if (status >= 500) {
+        showTrouble(young);
+      } else if (takeOver(young) && isNews) {
+        say(document.body.dataset.changed, true);
+      }
     } catch {
-      // The server is away; the stream finds out, too, and tells when it is back.
+      // If the server is away the stream finds out, too, and tells when it is back.
+      if (isNews) secondTry = setTimeout(() => refresh(true), SECOND_TRY_MS);
     } finally {
       isLoading = false;
       if (isStale) refresh(true);
@@ -162,9 +230,12 @@
   let failures = 0;
 
   const show = (state) => {
-    if (live.dataset.state === state) return;
+    const before = live.dataset.state;
+    if (before === state) return;
     live.dataset.state = state;
     live.textContent = live.dataset[state];
+    // Whoever cannot see it is told when it is lost, and when it is back.
+    if (state === "disconnected" || before === "disconnected") say(live.textContent);
   };
 
   const heard = () => {
@@ -184,9 +255,9 @@
     show("disconnected");
     const [first, most] = RETRY_MS;
     // Many pages that lose one server do not come back all at once.
-    const wait = Math.min(first * 1.6 ** failures, most) * (0.75 + Math.random() / 2);
+    const wait_ms = Math.min(first * 1.6 ** failures, most) * (0.75 + Math.random() / 2);
     failures += 1;
-    retry = setTimeout(open, wait);
+    retry = setTimeout(open, wait_ms);
   };
 
   const open = () => {
@@ -223,6 +294,8 @@
 
   /** Shows what only works with a script. */
   const dress = () => {
+    // Only pages of this machine, and secure ones, may write into the clipboard.
+    if (!navigator.clipboard) return;
     for (const button of main.querySelectorAll("button.copy[hidden]")) button.hidden = false;
   };
 
@@ -235,22 +308,26 @@
       return;
     }
     button.classList.add("done");
-    if (button.dataset.copied) said.textContent = button.dataset.copied;
+    if (button.dataset.copied) say(button.dataset.copied);
     setTimeout(() => button.classList.remove("done"), MARK_MS);
   });
 
-  main.addEventListener("change", (event) => {
-    if (event.target.matches("#filters select")) event.target.form.requestSubmit();
+  // Whoever chooses with the mouse is done; with the keyboard, each key would choose.
+  let pointed;
+  main.addEventListener("pointerdown", ({ target }) => { pointed = target.closest?.("select"); });
+  main.addEventListener("keydown", () => { pointed = undefined; });
+  main.addEventListener("change", ({ target }) => {
+    if (target === pointed && target.form) target.form.requestSubmit();
   });
 
   // Empty fields need not be in the address.
-  main.addEventListener("submit", (event) => {
-    for (const field of event.target.querySelectorAll("input, select")) {
-      if (!field.value) field.disabled = true;
-    }
+  main.addEventListener("formdata", ({ formData }) => {
+    for (const [name, value] of [...formData]) if (!value) formData.delete(name);
   });
-  addEventListener("pageshow", () => {
-    for (const field of main.querySelectorAll(":disabled[name]")) field.disabled = false;
+
+  // What was chosen for the next page is not what this one shows.
+  addEventListener("pageshow", (event) => {
+    if (event.persisted) main.querySelector("#filters")?.reset();
   });
 
   dress();

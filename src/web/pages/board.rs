@@ -42,7 +42,9 @@ fn column(column: &Column, survey: &Survey, now: Timestamp, words: &Words) -> Ma
             } @else {
                 ol.cards {
                     @for &position in cards {
-                        li { (card(&survey.digests()[position], survey, now, words)) }
+                        li id={ "card-" (survey.digests()[position].id.short()) } {
+                            (card(&survey.digests()[position], survey, now, words))
+                        }
                     }
                 }
             }

@@ -138,7 +138,7 @@ pub fn content(error: &ErrorPage, words: &Words) -> Markup {
         section.error {
             p.error-code aria-hidden="true" { (error.status.as_u16()) }
             h1 { (error.title) }
-            p dir="auto" { (error.text) }
+            p.error-text dir="auto" { (error.text) }
             @if is_server { p { (words.errors.unreadable_advice) } }
             @if !error.offered.is_empty() {
                 h2 { (error.offer) }

@@ -64,7 +64,7 @@ impl Frame<'_> {
                     (self.header())
                     main #main tabindex="-1" data-now=(self.now.unix_millis()) data-place=[self.place] {
                         @if let Some(trouble) = self.trouble {
-                            p.notice.bad role="alert" { (trouble) }
+                            p #trouble.notice.bad role="alert" { (trouble) }
                         }
                         (content)
                     }
@@ -104,7 +104,7 @@ impl Frame<'_> {
                         }
                     }
                 }
-                p #live.live role="status" hidden[self.place.is_none()] data-state="off" data-connecting=(live.connecting)
+                p #live.live hidden[self.place.is_none()] data-state="off" data-connecting=(live.connecting)
                     data-connected=(live.connected) data-disconnected=(live.disconnected)
                 {
                     ((live.reloads)(REFRESH_S))

@@ -78,7 +78,7 @@ fn statuses(view: &ListView, words: &Words) -> Markup {
                 a href={ "/" (address.in_statuses(statuses).query()) }
                     aria-current=[is_current.then_some("true")]
                 {
-                    (label) " " span.count { (sum(counts, statuses, view.listing.is_exact)) }
+                    (label) " " span.count { (sum(counts, statuses, view.listing.has_exact_counts)) }
                 }
             }
         }
@@ -111,7 +111,7 @@ fn filters(view: &ListView, words: &Words) -> Markup {
     let (address, list) = (view.address, &words.list);
     let chosen = ["classification", "agent", "q", "page"];
     html! {
-        form #filters.filters method="get" action="/" role="search" aria-label=(list.filters) {
+        form #filters.filters method="get" action="/" autocomplete="off" role="search" aria-label=(list.filters) {
             @for (name, value) in address.parameters() {
                 @if !chosen.contains(&name) { input type="hidden" name=(name) value=(value); }
             }

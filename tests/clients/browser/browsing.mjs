@@ -42,9 +42,10 @@ function click(visit, selector) {
   return visit.follow(() => visit.page.click(selector));
 }
 
-/** Chooses in a filter, which needs no click after that. */
-function choose(visit, name, value) {
-  return visit.follow(() => visit.page.select(`#filters select[name=${name}]`, value));
+/** Chooses in a filter without the mouse, which changes nothing before that is asked for. */
+async function choose(visit, name, value) {
+  await visit.page.select(`#filters select[name=${name}]`, value);
+  return click(visit, '#filters button[type=submit]');
 }
 
 async function paging(visit) {

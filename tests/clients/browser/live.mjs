@@ -99,10 +99,29 @@ async function onTheBoard(visit, session) {
   await shown(visit, 'a new card', isThere, `#c-created #${elementOf(id)}`);
   const before = await visit.page.$eval('#c-in_progress', (column) => column.textContent);
   check.ok(!before.includes('board-claimer'));
+  // The first card is about to go: the focus is on the next, and a part of the one behind is selected.
+  const place = await visit.inPage(() => {
+    const [, second, third] = document.querySelectorAll('#c-created a.title');
+    second.focus();
+    getSelection().selectAllChildren(third);
+    return { focus: second.href, selected: getSelection().toString() };
+  });
   const claimed = await read(session, 'get_next_issue', { agent: 'board-claimer' });
   const there = `#c-in_progress #${elementOf(claimed.id)}`;
   await shown(visit, 'a card that moves', says, there, 'board-claimer');
   check.equal((await visit.page.$$(`#${elementOf(claimed.id)}`)).length, 1);
+  const now = () =>
+    visit.inPage(() => ({ focus: document.activeElement.href, selected: getSelection().toString() }));
+  check.deepEqual(await now(), place);
+
+  // A card that moves takes the focus with it.
+  await visit.inPage(() => {
+    getSelection().removeAllRanges();
+    document.querySelector('#c-created a.title').focus();
+  });
+  const next = await read(session, 'get_next_issue', { agent: 'second-claimer' });
+  await shown(visit, 'another card', says, `#c-in_progress #${elementOf(next.id)}`, 'second-claimer');
+  check.ok((await now()).focus?.endsWith(`/issues/${next.id}`), 'the focus is lost');
 }
 
 async function onTheIssue(visit, session) {

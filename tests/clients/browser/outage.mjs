@@ -5,6 +5,8 @@
 //
 //     node browser/outage.mjs /path/to/ait
 
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { check, run } from '../scenario.mjs';
 import { change } from '../session.mjs';
 import { Chromium } from './chromium.mjs';
@@ -19,15 +21,19 @@ const SHOWN_MS = 5_000;
 
 const [binary] = process.argv.slice(2);
 
+/** Longer than a page waits for a word of its server. */
+const IDLE_MS = 28_000;
+
 /** What the browser says of a server that is not there. */
 const GONE = /ERR_(CONNECTION_REFUSED|CONNECTION_RESET|EMPTY_RESPONSE|INCOMPLETE_CHUNKED_ENCODING)\b/;
 
 const isInState = (state) => document.querySelector('#live').dataset.state === state;
-/** Once for those who see it, once for those who hear it. */
+/** What those who see it are told, and those who hear it. */
 const indicator = () => {
-  const { role, textContent } = document.querySelector('#live');
-  return { role: role ?? document.querySelector('#live').getAttribute('role'), text: textContent.trim() };
+  const [shown, said] = ['live', 'said'].map((id) => document.getElementById(id));
+  return { role: said.getAttribute('role'), text: shown.textContent.trim(), said: said.textContent };
 };
+const isSaid = (text) => document.getElementById('said').textContent === text;
 
 async function outage(visit, server, session, title) {
   await visit.until('connected', isInState, ['connected']);
@@ -41,17 +47,72 @@ async function outage(visit, server, session, title) {
   const lost_ms = await visit.until('disconnected', isInState, ['disconnected'], LOST_MS);
   const disconnected = await visit.inPage(indicator);
   check.ok(disconnected.text && disconnected.text !== connected.text, disconnected.text);
+  await visit.until('said, too', isSaid, [disconnected.text]);
   // The issues are still to be read.
   check.ok((await visit.page.$$('[id^="i-"]')).length > 0);
   const given = { title, description: '', classification: 'bug', agent: 'filer' };
   const id = await change(session, 'add_issue', given, 'created');
   await server.revive();
   const found_ms = await visit.until('connected again', isInState, ['connected'], FOUND_MS);
+  await visit.until('said as well', isSaid, [connected.text]);
   const isThere = (element) => document.getElementById(element) !== null;
   const shown_ms = await visit.until('what was missed', isThere, [elementOf(id)], SHOWN_MS);
   check.equal(await visit.inPage(() => window.marked), true, 'no reload');
   const told = [lost_ms, found_ms, shown_ms].map(Math.round);
   console.log(`lost after ${told[0]} ms, found after ${told[1]} ms, up to date ${told[2]} ms later`);
+}
+
+/** A file that is being written, as some editors do it, is a moment's trouble and costs nobody anything. */
+async function halfSaved(visit, server) {
+  await visit.open('/');
+  await visit.until('connected', isInState, ['connected']);
+  await visit.page.type('#filters input[name=q]', 'half a tho');
+  const file = join(server.directory, 'issues.json');
+  const whole = readFileSync(file);
+  visit.excuse(/\b503\b/);
+  writeFileSync(file, whole.subarray(0, whole.length / 2));
+  const isTold = () => document.getElementById('trouble')?.textContent.includes('issues.json');
+  await visit.until('what is wrong', isTold);
+  check.ok((await visit.page.$$('[id^="i-"]')).length > 0, 'the issues are still to be read');
+  writeFileSync(file, whole);
+  await visit.until('all is well', () => document.getElementById('trouble') === null);
+  const { name, value } = await visit.inPage(() => {
+    const { name, value } = document.activeElement;
+    return { name, value };
+  });
+  check.deepEqual([name, value], ['q', 'half a tho']);
+  visit.calm();
+}
+
+/** A load that fails while the stream goes on is tried again. */
+async function oneFailure(visit, session) {
+  await visit.open('/');
+  await visit.until('connected', isInState, ['connected']);
+  await visit.inPage(() => {
+    const fetched = window.fetch;
+    window.fetch = () => {
+      window.fetch = fetched;
+      return Promise.reject(new TypeError('on purpose'));
+    };
+  });
+  const given = { title: 'Not seen at first', description: '', classification: 'bug', agent: 'filer' };
+  const id = await change(session, 'add_issue', given, 'created');
+  await visit.until('it all the same', (it) => document.getElementById(it) !== null, [elementOf(id)]);
+  visit.calm();
+}
+
+/** A page on which nothing happens hears that the server is there, and says nothing. */
+async function idle(visit) {
+  await visit.open('/agents');
+  await visit.until('connected', isInState, ['connected']);
+  await visit.inPage(() => {
+    window.states = [];
+    const live = document.getElementById('live');
+    const note = () => window.states.push(live.dataset.state);
+    new MutationObserver(note).observe(live, { attributeFilter: ['data-state'] });
+  });
+  await new Promise((done) => setTimeout(done, IDLE_MS));
+  check.deepEqual(await visit.inPage(() => window.states), []);
 }
 
 await run('outage', RUN_MS, async () => {
@@ -60,6 +121,8 @@ await run('outage', RUN_MS, async () => {
   const session = await agent(binary, server);
   const chromium = await Chromium.start();
   const visit = await chromium.visit(server.origin);
+  // First, while nothing is on its way to the file.
+  await halfSaved(visit, server);
   for (const path of ['/', '/board']) {
     await visit.open(path);
     // Twice: a page that has caught up once must be able to do so again.
@@ -68,5 +131,7 @@ await run('outage', RUN_MS, async () => {
     await outage(visit, server, session, `Filed while ${path} has no server again`);
     visit.calm();
   }
+  await oneFailure(visit, session);
+  await idle(visit);
   await visit.end();
 });

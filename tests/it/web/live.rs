@@ -81,6 +81,15 @@ fn a_stream_tells_of_every_change_by_any_process() {
 }
 
 #[test]
+fn a_stream_on_which_nothing_happens_says_that_it_is_there() {
+    let (_directory, _client, port) = serve(&[]);
+    let mut stream = Stream::open(port);
+    stream.next("hello");
+    // What has no data is no event for a browser.
+    assert!(!stream.next("beat").is_empty());
+}
+
+#[test]
 fn a_stream_ends_with_its_server_and_says_where_the_next_one_stands() {
     let (_directory, mut client, port) = serve(&[]);
     let mut stream = Stream::open(port);
