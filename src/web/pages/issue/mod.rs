@@ -239,7 +239,7 @@ mod tests {
             "</bdi> returned it to the queue",
             "</bdi> · <bdi>Labelled &lt;b&gt;</bdi>",
             "<bdi class=\"agent\">c</bdi> commented",
-            "</svg>returned 1 time<",
+            "</svg>returned once<",
             "held by <b><bdi class=\"agent\">\u{202e}b</bdi></b> <time",
             "1 more key that this version does not know",
             "&quot;priority&quot;: {&quot;level&quot;:100.0}",
