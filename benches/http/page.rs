@@ -43,6 +43,7 @@ pub fn report(out: &mut dyn Write) -> io::Result<()> {
     for (name, reading) in [
         ("nobody", Reading::Nothing),
         ("`/`", Reading::Own("/")),
+        ("statistics", Reading::Own("/stats?range=all")),
         ("`/health`", Reading::Own("/health")),
         ("the floor", Reading::Floor),
     ] {
