@@ -21,6 +21,7 @@
 //! | `span` | spans of time in words |
 //! | [`processes`] | the live processes on one store |
 //! | `neighbour` | who has a port of this machine |
+//! | [`setup`] | what a project gets for the clients of its agents: planned first, then written |
 //! | [`mcp`], [`web`], [`cli`] | the three faces: tools for agents, pages for people, commands for people and scripts |
 //! | [`log`] | what goes to stderr, or into a file |
 //! | [`config`] | what the user asked for |
@@ -49,6 +50,7 @@ pub mod metrics;
 mod neighbour;
 pub mod overview;
 pub mod processes;
+pub mod setup;
 mod span;
 pub mod store;
 pub mod token_file;

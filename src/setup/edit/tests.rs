@@ -1,0 +1,258 @@
+//! Texts as people write them, edited, edited again, and taken back.
+
+use serde_json::{Value, json};
+
+use super::marked::{MARKDOWN, NUMBER_SIGN};
+use super::{EditError, Entry, ignored, is_same_way, json, toml};
+
+const JSON: [&str; 2] = ["mcpServers", "issues"];
+const TOML: [&str; 2] = ["mcp_servers", "issues"];
+
+fn entry(value: Value) -> Entry {
+    value.as_object().unwrap().clone()
+}
+
+fn command() -> Entry {
+    entry(json!({ "type": "stdio", "command": "ait", "args": ["--file", "/p/x \"y\".json"] }))
+}
+
+/// What a text says, read by somebody else.
+fn said(text: &str) -> Value {
+    let mut text = text.trim_start_matches('\u{feff}').to_owned();
+    json_strip_comments::strip(&mut text).unwrap();
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// Texts in JSON as people write them.
+const JSON_TEXTS: [&str; 14] = [
+    "",
+    "\n",
+    "// nothing yet\n",
+    "{}",
+    "{}\n",
+    "\u{feff}{\r\n  \"a\": 1\r\n}\r\n",
+    "{\"a\":1}",
+    "{ \"mcpServers\": {} }\n",
+    "{\n\t\"mcpServers\": {\n\t\t\"b\": { \"command\": \"x\" }, // keep\n\t},\n}\n",
+    "{\n    \"z\": [1, 2,], /* first */\n    \"mcpServers\": { \"b\": {} },\n    // last\n    \"a\": null\n}",
+    "{\r\n  // why\r\n  \"mcpServers\": {\r\n    \"b\": {}\r\n  }\r\n}\r\n",
+    "/* head */ {\"a\": {\"mcpServers\": 1}} // tail",
+    "{\n  \"mcpServers\": {\n    // none\n  }\n}\n",
+    "{\n\n  \"a\": 1,\n\n\n  \"b\": 2\n\n}\n\n",
+];
+
+#[test]
+fn an_entry_comes_into_json_with_everything_else_as_it_was_and_goes_without_a_trace() {
+    for text in JSON_TEXTS {
+        let edited = json::set(text, &JSON, &command()).unwrap();
+        assert_eq!(json::get(&edited, &JSON).unwrap(), Some(Value::Object(command())), "{text:?}");
+        let mut expected =
+            if json::is_empty(text) || !text.contains('{') { json!({}) } else { said(text) };
+        expected["mcpServers"]["issues"] = Value::Object(command());
+        assert_eq!(said(&edited), expected, "{text:?}");
+        let (mut at, mut lost) = (0, String::new());
+        // Each line that had something on it is still there, in the same order, but for commas and braces.
+        for line in text.lines().flat_map(|line| line.split(['{', '}', ','])) {
+            match edited[at..].find(line.trim()) {
+                Some(found) => at += found,
+                None => lost.push_str(line),
+            }
+        }
+        assert_eq!(lost, "", "{text:?} became {edited:?}");
+        assert_eq!(edited.contains('\r'), text.contains('\r'), "{edited:?}");
+        assert!(!edited.contains('\r') || !edited.replace("\r\n", "").contains('\n'), "{edited:?}");
+        assert_eq!(json::set(&edited, &JSON, &command()).unwrap(), edited);
+        assert_eq!(json::unset(&edited, &JSON, Some(text)).unwrap(), text);
+        assert_eq!(json::unset(text, &JSON, None).unwrap(), text);
+        // Without knowing what it was, the meaning is the same, and so are the comments.
+        let back = json::unset(&edited, &JSON, None).unwrap();
+        assert_eq!(json::get(&back, &JSON).unwrap(), None);
+        for comment in ["// nothing yet", "// keep", "/* first */", "// last", "// why", "// none"]
+        {
+            assert_eq!(back.contains(comment), text.contains(comment), "{text:?} to {back:?}");
+        }
+    }
+}
+
+#[test]
+fn an_entry_that_changes_keeps_what_is_not_ours_and_goes_all_the_same() {
+    let text = "{\n  \"mcpServers\": {\n    \"issues\": {\n      \"command\": \"/old/ait\",\n      \
+                \"args\": [],\n      \"env\": { \"A\": \"b\" } // mine\n    }\n  }\n}\n";
+    let url = entry(json!({ "type": "http", "url": "http://localhost:3000/mcp" }));
+    let edited = json::set(text, &JSON, &url).unwrap();
+    let expected =
+        json!({ "env": { "A": "b" }, "type": "http", "url": "http://localhost:3000/mcp" });
+    assert_eq!(said(&edited)["mcpServers"]["issues"], expected);
+    assert!(edited.contains("// mine"), "{edited}");
+    assert!(is_same_way(&expected, &url) && !is_same_way(&expected, &command()));
+    assert!(!is_same_way(
+        &json!({ "command": "ait", "args": ["x"] }),
+        &entry(json!({ "command": "ait" }))
+    ));
+    // What somebody did to the file since is not undone.
+    let original = "{\"a\":1}";
+    let later = json::set(original, &JSON, &url).unwrap().replace("\"a\":1", "\"a\":2");
+    assert_eq!(said(&json::unset(&later, &JSON, Some(original)).unwrap()), json!({ "a": 2 }));
+    // An object that was there before stays.
+    let original = "{ \"mcpServers\": {} }";
+    let later = json::set(original, &JSON, &url).unwrap().replace("3000", "3001") + " ";
+    let back = json::unset(&later, &JSON, Some(&format!("{original}\n"))).unwrap();
+    assert_eq!(said(&back), json!({ "mcpServers": {} }));
+}
+
+#[test]
+fn json_that_cannot_be_edited_is_named_with_its_place() {
+    for (text, line, column) in [
+        ("{\n  \"a\": 1,\n  b: 2\n}", 3, 3),
+        ("{\n  \"a\": 'x'\n}", 2, 8),
+        ("{\"a\" 1}", 1, 6),
+        ("{\n\"a\": 1\n\"b\": 2\n}", 2, 7),
+        ("\u{feff}{ \"é\": , }", 1, 8),
+    ] {
+        let error = json::set(text, &JSON, &command()).unwrap_err();
+        let EditError::Syntax { line: at, column: column_at, .. } = &error else {
+            panic!("{error}")
+        };
+        assert_eq!((*at, *column_at), (line, column), "{text:?}: {error}");
+    }
+    assert!(matches!(json::get("{ \"a\": 1", &JSON), Err(EditError::Syntax { .. })));
+    for (text, expected) in [
+        ("[]", "an object is expected, in braces"),
+        ("1", "an object is expected, in braces"),
+        ("{ \"mcpServers\": [] }", "\"mcpServers\" is expected to be an object, in braces"),
+        ("{ \"mcpServers\": null }", "\"mcpServers\" is expected to be an object, in braces"),
+    ] {
+        assert_eq!(json::set(text, &JSON, &command()).unwrap_err().to_string(), expected);
+    }
+}
+
+#[test]
+fn an_entry_comes_into_toml_with_everything_else_as_it_was_and_goes_without_a_trace() {
+    let command = entry(json!({ "command": "ait", "args": ["--file", "/p/x \"y\".json"] }));
+    for text in [
+        "",
+        "\n",
+        "# nothing yet\n",
+        "model = \"x\" # fast\n# the end\n",
+        "model = 'x'",
+        "\u{feff}model = \"x\"\r\n\r\n# the end\r\n",
+        "[mcp_servers.b]\ncommand = \"x\" # keep\n\n[profiles.c]\na = 1\n",
+        "mcp_servers = { b = { command = \"x\" } }\n",
+        "[mcp_servers]\n# none\n",
+        "[b]\nc = [\n  1, # one\n]\n\n\n[[d]]\ne = 1979-05-27\n\n",
+    ] {
+        let edited = toml::set(text, &TOML, &command).unwrap();
+        let read =
+            |text: &str| text.trim_start_matches('\u{feff}').parse::<::toml::Table>().unwrap();
+        let mut expected = read(text);
+        let servers = expected.entry("mcp_servers").or_insert(::toml::Table::new().into());
+        let value = ::toml::Value::try_from(&command).unwrap();
+        servers.as_table_mut().unwrap().insert("issues".to_owned(), value);
+        assert_eq!(read(&edited), expected, "{text:?} became {edited:?}");
+        let mut at = 0;
+        for line in text.lines().filter(|line| !line.contains('{')) {
+            let found = edited[at..].find(line).unwrap_or_else(|| panic!("{line} in {edited:?}"));
+            at += found;
+        }
+        assert_eq!(
+            edited.matches("\r\n").count() == edited.matches('\n').count(),
+            text.contains('\r')
+        );
+        assert_eq!(toml::set(&edited, &TOML, &command).unwrap(), edited);
+        assert_eq!(toml::unset(&edited, &TOML, Some(text)).unwrap(), text);
+        let back = toml::unset(&edited, &TOML, None).unwrap();
+        assert_eq!(read(&back), read(text), "{edited:?} became {back:?}");
+        for comment in ["# nothing yet", "# the end", "# keep", "# none", "# one"] {
+            assert_eq!(back.contains(comment), text.contains(comment), "{text:?} to {back:?}");
+        }
+    }
+    let error = toml::set("a = 1\nb = [1,\n", &TOML, &command).unwrap_err();
+    assert!(matches!(error, EditError::Syntax { line: 2 | 3, .. }), "{error}");
+    let error = toml::set("mcp_servers = 1", &TOML, &command).unwrap_err();
+    assert_eq!(error.to_string(), "\"mcp_servers\" is expected to be a table");
+}
+
+#[test]
+fn an_entry_of_toml_that_changes_keeps_what_is_not_ours() {
+    let text = "[mcp_servers.issues]\ncommand = \"/old/ait\" # here\nstartup_timeout_sec = 20\n";
+    let same = toml::set(text, &TOML, &entry(json!({ "command": "ait" }))).unwrap();
+    assert_eq!(same, text.replace("/old/ait", "ait"));
+    let url = entry(json!({ "url": "http://localhost:3000/mcp" }));
+    let expected = json!({ "startup_timeout_sec": 20, "url": "http://localhost:3000/mcp" });
+    assert_eq!(toml::get(&toml::set(text, &TOML, &url).unwrap(), &TOML).unwrap(), Some(expected));
+}
+
+#[test]
+fn settings_of_ours_are_known_and_those_of_others_stay() {
+    for text in ["", "# of the team\n", "agent = \"team\" # us\n", "agent = 'team'\r\n# end\r\n"] {
+        let edited = toml::set_setting(text, "port", &json!(3005), true).unwrap();
+        assert_eq!(toml::get(&edited, &["port"]).unwrap(), Some(json!(3005)));
+        assert!(toml::has_settings(&edited).unwrap() && !toml::has_settings(text).unwrap());
+        assert_eq!(toml::set_setting(&edited, "port", &json!(3005), true).unwrap(), edited);
+        assert_eq!(toml::unset_settings(&edited).unwrap(), text, "{edited:?}");
+        let kept = toml::set_setting(&edited, "port", &json!(3006), false).unwrap();
+        assert_eq!(kept, edited);
+    }
+    let mine = "port = 3005\n";
+    assert_eq!(toml::unset_settings(mine).unwrap(), mine);
+    let over = toml::set_setting(mine, "port", &json!(3006), true).unwrap();
+    assert_eq!(over, "port = 3006  # by ait init\n");
+}
+
+#[test]
+fn a_section_comes_between_its_marks_and_goes_to_the_byte() {
+    for text in [
+        "",
+        "\n",
+        "# Team\n",
+        "# Team",
+        "# Team\n\n",
+        "# Team\n\n\n",
+        "\u{feff}",
+        "\u{feff}# Team\r\n\r\nText\r\n",
+        "# Team\r\n\r\nno end",
+        "a <!-- ait init: begin --> b\n",
+    ] {
+        let edited = MARKDOWN.set(text, "one\n\ntwo\n").unwrap();
+        assert!(edited.starts_with(text), "{edited:?}");
+        assert_eq!(MARKDOWN.section(&edited).unwrap().as_deref(), Some("one\n\ntwo"), "{edited:?}");
+        assert_eq!(MARKDOWN.set(&edited, "one\n\ntwo").unwrap(), edited);
+        assert_eq!(MARKDOWN.unset(&edited).unwrap(), text, "{edited:?}");
+        assert_eq!(MARKDOWN.unset(text).unwrap(), text);
+        assert_eq!(
+            edited.matches("\r\n").count() == edited.matches('\n').count(),
+            text.contains('\r')
+        );
+        let other = MARKDOWN.set(&edited, "three").unwrap();
+        assert_eq!(MARKDOWN.section(&other).unwrap().as_deref(), Some("three"));
+        assert_eq!(MARKDOWN.unset(&other).unwrap(), text);
+        // What somebody wrote behind it stays where it is.
+        let behind = format!("{edited}\nMore\n");
+        assert!(MARKDOWN.unset(&behind).unwrap().ends_with("\nMore\n"));
+    }
+    for text in [
+        "<!-- ait init: begin -->\n",
+        "<!-- ait init: end -->\n<!-- ait init: begin -->\n",
+        "<!-- ait init: begin -->\n<!-- ait init: begin -->\n<!-- ait init: end -->\n",
+    ] {
+        assert!(matches!(MARKDOWN.set(text, "x"), Err(EditError::Shape(_))), "{text:?}");
+        assert!(matches!(MARKDOWN.unset(text), Err(EditError::Shape(_))), "{text:?}");
+    }
+}
+
+#[test]
+fn patterns_are_added_only_where_they_are_missing() {
+    let patterns = ["/issues.json".to_owned(), "/issues.json.*".to_owned()];
+    for text in ["", "/target\n", "/target", "/target\r\nissues.json\r\n"] {
+        let edited = ignored::set(text, &patterns).unwrap();
+        assert_eq!(ignored::set(&edited, &patterns).unwrap(), edited);
+        assert_eq!(ignored::unset(&edited).unwrap(), text);
+        let section = NUMBER_SIGN.section(&edited).unwrap().unwrap();
+        let expected = if text.contains("issues.json") { &patterns[1..] } else { &patterns };
+        assert_eq!(section.lines().collect::<Vec<_>>(), expected, "{text:?}");
+    }
+    let whole = "issues.json\n/issues.json.*\n";
+    assert_eq!(ignored::set(whole, &patterns).unwrap(), whole);
+    let edited = ignored::set("x\n", &patterns).unwrap();
+    assert_eq!(ignored::set(&edited, &[]).unwrap(), "x\n");
+}

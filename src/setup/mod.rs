@@ -1,0 +1,3 @@
+//! Setting a project up for the clients of its agents.
+
+pub mod edit;
