@@ -19,6 +19,9 @@ fn main() -> ExitCode {
     colours(arguments.color).write_global();
     match &arguments.command {
         None | Some(Subcommands::Serve(_)) => served(&arguments),
+        Some(Subcommands::Init(command)) => {
+            answered(|| wait_for(app::init(command, &config(&arguments)?, &working_directory()?)))
+        }
         Some(Subcommands::Queue(command)) => answered(|| run_command(&arguments, command)),
         Some(Subcommands::Open(command)) => answered(|| open_page(&arguments, command)),
         Some(Subcommands::Status(command)) => {

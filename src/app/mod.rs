@@ -1,6 +1,7 @@
 //! Wiring: which store, which faces, and the order in which they end.
 
 mod http_side;
+mod init;
 mod pins;
 mod port;
 
@@ -17,6 +18,7 @@ use anyhow::{Context, Result, bail};
 use tokio_util::sync::CancellationToken;
 
 use self::http_side::Presence;
+pub use self::init::init;
 use crate::cli::{self, OpenArguments, Output, QueueCommand, StatusArguments};
 use crate::config::{Address, Chosen, Config, FilePath, Secret};
 use crate::http::{Access, Tokens};

@@ -18,6 +18,8 @@ mod edit;
 mod export;
 mod import;
 mod import_report;
+mod init;
+mod init_view;
 mod issue_view;
 mod line;
 mod list;
@@ -48,6 +50,7 @@ use crate::tracker::{StoreError, Tracker};
 
 pub use about::{AboutCommand, run as run_about};
 pub use config::{Arguments as ConfigArguments, SettingRow, run as show_config};
+pub use init::{Arguments as InitArguments, Project, run as set_up};
 pub use open::{Arguments as OpenArguments, run as open_page};
 pub use output::{Output, is_closed_pipe};
 pub use save::WHEN_QUIET as SAVE_WHEN_QUIET;

@@ -28,6 +28,8 @@ pub struct Location {
     pub path: PathBuf,
     /// Why this one, in words that follow the path.
     pub reason: String,
+    /// Whether somebody named it; else it was found from the working directory.
+    pub is_named: bool,
 }
 
 impl Location {
@@ -47,8 +49,18 @@ impl Location {
         }
     }
 
+    /// The directory that people open as the project, when they work in this one: that of the store, unless
+    /// the store lies elsewhere; then the root of the worktree, or outside of one the directory itself.
+    pub fn project(&self, working_directory: &Path) -> PathBuf {
+        let beside =
+            self.path.parent().filter(|it| !self.is_named && working_directory.starts_with(it));
+        let root = || working_directory.ancestors().find(|root| root.join(".git").exists());
+        beside.or_else(root).unwrap_or(working_directory).to_owned()
+    }
+
     fn named(working_directory: &Path, file: &Path, by: &str) -> Self {
-        Self { path: working_directory.join(file), reason: format!("named by {by}") }
+        let path = working_directory.join(file);
+        Self { path, reason: format!("named by {by}"), is_named: true }
     }
 
     fn found_from(working_directory: &Path) -> Self {
@@ -75,7 +87,7 @@ impl Location {
     }
 
     fn inside(directory: &Path, reason: &str) -> Self {
-        Self { path: directory.join(FILE_NAME), reason: reason.to_owned() }
+        Self { path: directory.join(FILE_NAME), reason: reason.to_owned(), is_named: false }
     }
 }
 

@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ColorChoice, Parser, Subcommand};
 
 use crate::cli::{
-    AboutCommand, ConfigArguments, OpenArguments, QueueCommand, SettingRow, StatusArguments,
+    AboutCommand, ConfigArguments, InitArguments, OpenArguments, QueueCommand, SettingRow,
+    StatusArguments,
 };
 use crate::domain::AgentName;
 use crate::http::{Access, AllowedHost, AllowedOrigin};
@@ -58,6 +59,7 @@ const EVERYWHERE: &str = "Options of every command";
         RUST_LOG          what is logged on stderr [default: info]\n\n\
         Examples:\n  \
         ait                               in a terminal: the page on http://localhost:3000\n  \
+        ait init                          set this project up for your agents' clients\n  \
         ait serve --port 8080             HTTP alone, for a service manager or a container\n  \
         ait add 'Login fails' -c bug      file an issue\n  \
         ait list                          what is open\n  \
@@ -125,6 +127,8 @@ pub struct ServeArguments {
 pub enum Subcommands {
     /// Serve HTTP alone - the web page, the probes and /mcp - until a signal comes
     Serve(ServeArguments),
+    /// Set this project up for the clients of your agents: Claude Code, Cursor, VS Code, Codex and others
+    Init(InitArguments),
     /// Something that is done to the queue, and ends.
     #[command(flatten)]
     Queue(QueueCommand),

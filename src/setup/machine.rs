@@ -1,0 +1,54 @@
+//! What is to know of the user's machine: where the home is, and which programs there are.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// The user's machine.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Machine {
+    /// The user's home.
+    pub home: Option<PathBuf>,
+    /// Where programs keep their settings below it: `$XDG_CONFIG_HOME`, else `~/.config`.
+    pub settings: Option<PathBuf>,
+    /// `$APPDATA`, on Windows.
+    pub app_data: Option<PathBuf>,
+    /// `$PATH`.
+    pub path: Option<OsString>,
+}
+
+impl Machine {
+    /// The one that this program runs on.
+    pub fn new(environment: impl Fn(&str) -> Option<OsString>, home: Option<PathBuf>) -> Self {
+        let directory =
+            |name| environment(name).map(PathBuf::from).filter(|directory| directory.is_absolute());
+        let settings =
+            directory("XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
+        Self { settings, app_data: directory("APPDATA"), path: environment("PATH"), home }
+    }
+
+    /// Where a program is that can be called by its name.
+    pub fn program(&self, name: &str) -> Option<PathBuf> {
+        which::which_in(name, self.path.as_ref(), Path::new("/")).ok()
+    }
+
+    /// A path, with the home in its short form.
+    pub fn short(&self, path: &Path) -> String {
+        let inside = self.home.as_ref().and_then(|home| path.strip_prefix(home).ok());
+        match inside {
+            Some(inside) if inside.as_os_str().is_empty() => "~".to_owned(),
+            Some(inside) => format!("~/{}", inside.display()),
+            None => path.display().to_string(),
+        }
+    }
+
+    /// What to call this program by, so that a client starts this very one: its name where that leads to
+    /// it, else its whole path.
+    pub fn command(&self, program: &Path) -> String {
+        let real = |path: &Path| path.canonicalize().ok();
+        let called = self.program(super::PROGRAM);
+        match called.is_some_and(|called| real(&called) == real(program)) {
+            true => super::PROGRAM.to_owned(),
+            false => program.display().to_string(),
+        }
+    }
+}
