@@ -24,6 +24,7 @@ mod formats;
 mod hang_ups;
 mod health;
 mod http_sessions;
+mod init;
 mod lifecycle;
 mod limits;
 mod location;

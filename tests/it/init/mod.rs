@@ -1,0 +1,125 @@
+//! `ait init` in scratch projects, with a home of its own: what each client gets, and that all of it goes
+//! again.
+
+mod by_url;
+mod clients;
+mod files;
+mod refusals;
+mod terminal;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::runs::Run;
+use crate::support::{BINARY, ait, directory};
+
+/// A project, a home and programs, with nothing else of the machine.
+struct Desk {
+    _place: tempfile::TempDir,
+    root: PathBuf,
+}
+
+impl Desk {
+    /// An empty repository, and `ait` on the `PATH`.
+    fn new() -> Self {
+        let place = directory();
+        let root = place.path().canonicalize().unwrap();
+        for directory in ["home", "bin", "project/.git"] {
+            fs::create_dir_all(root.join(directory)).unwrap();
+        }
+        std::os::unix::fs::symlink(BINARY, root.join("bin/ait")).unwrap();
+        Self { _place: place, root }
+    }
+
+    fn project(&self) -> PathBuf {
+        self.root.join("project")
+    }
+
+    /// A second project in the same home.
+    fn other(&self) -> PathBuf {
+        let other = self.root.join("other");
+        fs::create_dir_all(other.join(".git")).unwrap();
+        other
+    }
+
+    fn command(&self, directory: &Path, arguments: &[&str]) -> Command {
+        let mut command = ait(directory);
+        command.args(arguments).env("HOME", self.root.join("home"));
+        command.env("PATH", self.root.join("bin")).env("XDG_STATE_HOME", self.root.join("state"));
+        command.env_remove("XDG_CONFIG_HOME").env_remove("APPDATA").env_remove("PORT");
+        command
+    }
+
+    fn run_in(&self, directory: &Path, arguments: &[&str]) -> Run {
+        let mut command = self.command(directory, arguments);
+        let output = command.stdin(std::process::Stdio::null()).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        Run {
+            code: output.status.code().unwrap(),
+            out: text(output.stdout),
+            log: text(output.stderr),
+        }
+    }
+
+    /// `ait init` with these arguments, in the project.
+    fn init(&self, arguments: &[&str]) -> Run {
+        self.run_in(&self.project(), &[&["init"], arguments].concat())
+    }
+
+    /// The same without asking.
+    fn init_now(&self, arguments: &[&str]) -> String {
+        self.init(&[&["--yes"], arguments].concat()).ok()
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.project().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        let path = self.project().join(name);
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.project().join(name).exists()
+    }
+
+    /// Everything in the project and the home, to the byte.
+    fn tree(&self) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
+        let mut tree = BTreeMap::new();
+        let mut directories = vec![self.project(), self.root.join("home")];
+        while let Some(directory) = directories.pop() {
+            for entry in fs::read_dir(&directory).unwrap() {
+                let path = entry.unwrap().path();
+                let is_directory = path.is_dir() && !path.is_symlink();
+                tree.insert(
+                    path.clone(),
+                    (!is_directory).then(|| fs::read(&path).unwrap_or_default()),
+                );
+                if is_directory {
+                    directories.push(path);
+                }
+            }
+        }
+        tree
+    }
+}
+
+/// JSON as a client reads it, by a parser that `ait` does not edit with.
+fn read_json(text: &str) -> Value {
+    let mut text = text.to_owned();
+    json_strip_comments::strip(&mut text).unwrap();
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// TOML, as JSON.
+fn read_toml(text: &str) -> Value {
+    let table: toml::Table = toml::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    serde_json::to_value(table).unwrap()
+}

@@ -1,0 +1,130 @@
+//! What is refused, and that nothing is written then.
+
+use std::process::Stdio;
+
+use serde_json::json;
+
+use super::{Desk, read_json};
+
+#[test]
+fn one_file_that_cannot_be_read_keeps_all_others_from_being_written() {
+    for (name, text, expected) in [
+        (
+            ".vscode/mcp.json",
+            "{\n  \"servers\": {\n    \"a\": oops\n  }\n}\n",
+            ".vscode/mcp.json, line 3, column 10: ",
+        ),
+        (".vscode/mcp.json", "[]", ".vscode/mcp.json, an object is expected, in braces: mend it"),
+        (".codex/config.toml", "a = 1\nb = = 2\n", ".codex/config.toml, line 2, column 5: "),
+        (
+            "AGENTS.md",
+            "<!-- ait init: begin -->\n",
+            "AGENTS.md, the lines \"<!-- ait init: begin -->\" and",
+        ),
+        (".gitignore/x", "", ".gitignore cannot be read"),
+    ] {
+        let desk = Desk::new();
+        desk.write(name, text);
+        let before = desk.tree();
+        let clients =
+            ["--yes", "--client", "claude-code", "--client", "vscode", "--client", "codex"];
+        let refused = desk.init(&clients).refusal();
+        assert!(refused.contains(expected), "{refused}");
+        assert!(refused.contains("nothing was written"), "{refused}");
+        assert!(desk.tree() == before, "{name}");
+    }
+    let desk = Desk::new();
+    desk.write("CLAUDE.md", &"x".repeat(5 * 1024 * 1024));
+    let refused = desk.init(&["--yes", "--client", "claude-code"]).refusal();
+    assert!(
+        refused.contains("CLAUDE.md cannot be read (it is longer than 4194304 bytes)"),
+        "{refused}"
+    );
+    std::fs::write(desk.project().join(".mcp.json"), b"{ \"\xff\": 1 }").unwrap();
+    let refused = desk.init(&["--yes", "--client", "claude-code"]).refusal();
+    assert!(refused.contains(".mcp.json cannot be read (it is not UTF-8)"), "{refused}");
+}
+
+#[test]
+fn a_foreign_server_of_the_same_name_is_replaced_with_force_only() {
+    for entry in [
+        "{ \"command\": \"npx\", \"args\": [\"issues\"] }",
+        "{ \"type\": \"http\", \"url\": \"https://tracker.example/mcp\" }",
+        "\"text\"",
+    ] {
+        let desk = Desk::new();
+        desk.write(".mcp.json", &format!("{{ \"mcpServers\": {{ \"issues\": {entry} }} }}\n"));
+        let before = desk.tree();
+        let refused = desk.init(&["--yes", "--client", "claude-code"]).refusal();
+        for words in [".mcp.json has a server called \"issues\"", "rename", "--client", "--force"] {
+            assert!(refused.contains(words), "{refused}");
+        }
+        assert!(desk.init_now(&["--remove"]).ends_with("nothing to do\n"));
+        assert!(desk.tree() == before);
+        desk.init_now(&["--client", "claude-code", "--force"]);
+        let written = read_json(&desk.read(".mcp.json"));
+        assert_eq!(written["mcpServers"]["issues"], json!({ "command": "ait" }));
+        assert!(desk.has(".mcp.json.before-ait-init"));
+        desk.init_now(&["--remove"]);
+        assert!(desk.tree() == before, "the other one is there again");
+    }
+}
+
+#[test]
+fn our_own_server_is_brought_up_to_date_and_kept_as_it_was() {
+    let desk = Desk::new();
+    let old = "{ \"mcpServers\": { \"issues\": { \"command\": \"/old/ait\", \"timeout\": 5 }, \"b\": {} } }\n";
+    desk.write(".mcp.json", old);
+    let shown = desk.init_now(&["--client", "claude-code"]);
+    assert!(shown.contains("/old/ait") && shown.contains(".mcp.json (changed, kept as"), "{shown}");
+    assert_eq!(desk.read(".mcp.json.before-ait-init"), old);
+    let entry = json!({ "command": "ait", "timeout": 5 });
+    assert_eq!(read_json(&desk.read(".mcp.json"))["mcpServers"]["issues"], entry);
+    desk.init_now(&["--remove"]);
+    assert_eq!(read_json(&desk.read(".mcp.json")), json!({ "mcpServers": { "b": {} } }));
+}
+
+#[test]
+fn without_a_terminal_somebody_has_to_say_yes() {
+    let desk = Desk::new();
+    let before = desk.tree();
+    let run = desk.init(&["--client", "codex"]);
+    assert!(run.out.contains(".codex/config.toml (new)"), "{}", run.out);
+    let refused = run.refusal();
+    assert!(refused.contains("--yes") && refused.contains("nothing was written"), "{refused}");
+    let dry = desk.init(&["--client", "codex", "--dry-run"]).ok();
+    assert!(dry.ends_with("nothing was written: this was a dry run\n"), "{dry}");
+    assert!(desk.init(&["--client", "codex", "--json"]).refusal().contains("--yes"));
+    assert!(desk.tree() == before);
+    for wrong in
+        [&["--remove", "--http"][..], &["--client", "emacs"], &["--remove", "--preset", "solo"]]
+    {
+        assert_eq!(desk.init(wrong).code, 2, "{wrong:?}");
+    }
+}
+
+/// A limit on the size of files stands for a full disk.
+#[test]
+fn when_a_file_cannot_be_written_it_is_said_what_was() {
+    let desk = Desk::new();
+    let mut shell = std::process::Command::new("/bin/sh");
+    let ait = desk.command(&desk.project(), &[]);
+    for (name, value) in ait.get_envs() {
+        match value {
+            Some(value) => drop(shell.env(name, value)),
+            None => drop(shell.env_remove(name)),
+        }
+    }
+    let line = "trap '' XFSZ; ulimit -f 2; exec \"$0\" init --yes --client codex";
+    shell.args(["-c", line]).arg(crate::support::BINARY).current_dir(desk.project());
+    let output = shell.stdin(Stdio::null()).output().unwrap();
+    let log = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{log}");
+    assert!(log.contains(".codex/agents/team-lead.toml cannot be written"), "{log}");
+    assert!(log.contains("written before that, 1 of 7: .codex/config.toml"), "{log}");
+    assert!(desk.has(".codex/config.toml"));
+    let left = std::fs::read_dir(desk.project().join(".codex/agents")).unwrap().count();
+    assert_eq!(left, 0, "no half of a file is left");
+    desk.init_now(&["--client", "codex"]);
+    assert!(desk.has(".codex/agents/team-lead.toml"));
+}
