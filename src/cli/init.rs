@@ -48,9 +48,9 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", value_parser = client())]
     client: Vec<&'static Client>,
 
-    /// Which prompts, settings and workflow the project gets
-    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Preset::names()), default_value = "team")]
-    preset: String,
+    /// Which prompts, settings and workflow the project gets [default: those that it has, or else team]
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Preset::names()))]
+    preset: Option<String>,
 
     /// Let clients ask the ait that runs, by URL, rather than start their own; pins a port
     #[arg(long)]
@@ -189,7 +189,10 @@ fn planned(
         let unwish = Unwish { root, machine, clients, command, store, settings, force };
         return Ok(setup::removal(&unwish)?);
     }
-    let preset = Preset::named(&arguments.preset).expect("only names of presets are possible");
+    let preset = match &arguments.preset {
+        Some(name) => Preset::named(name).expect("only names of presets are possible"),
+        None => Preset::of_project(root),
+    };
     let url = project.port.map(|port| format!("http://localhost:{port}/mcp"));
     let mut plan = setup::plan(&Wish {
         root,

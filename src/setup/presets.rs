@@ -1,8 +1,13 @@
 //! The presets: which prompts, which settings and which workflow a project gets. They are data, in
 //! `presets/`.
 
+use std::fs;
+use std::path::Path;
+
 use serde::Deserialize;
 use serde_json::Value;
+
+use super::clients::CLIENTS;
 
 /// The files, each by the name of its preset; the first is the usual one.
 const FILES: [(&str, &str); 3] = [
@@ -43,6 +48,19 @@ impl Preset {
         Self::all().find(|preset| preset.name == name)
     }
 
+    /// The one that a project got before, as its sections tell; else the usual one.
+    pub fn of_project(root: &Path) -> Self {
+        let guides = CLIENTS.iter().filter_map(|client| client.guide);
+        let texts: Vec<_> =
+            guides.filter_map(|guide| fs::read_to_string(root.join(guide)).ok()).collect();
+        let is_told = |preset: &Self| {
+            let workflow = preset.workflow.trim_end();
+            texts.iter().any(|text| text.replace("\r\n", "\n").contains(workflow))
+        };
+        let usual = || Self::all().next().expect("there are presets");
+        Self::all().find(is_told).unwrap_or_else(usual)
+    }
+
     /// What they are called.
     pub fn names() -> impl Iterator<Item = &'static str> {
         FILES.into_iter().map(|(name, _)| name)
@@ -51,9 +69,6 @@ impl Preset {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::path::Path;
-
     use super::*;
     use crate::setup::prompts::PROMPTS;
 

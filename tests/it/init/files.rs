@@ -203,6 +203,11 @@ fn presets_choose_prompts_settings_and_workflow() {
             && !team.contains("Every change")
     );
     assert_eq!(desk.read("CLAUDE.md").matches("## Issues").count(), 1);
+    // Without a name it stays what it is.
+    init("solo");
+    let before = desk.tree();
+    desk.init_now(&["--client", "claude-code"]);
+    assert!(desk.tree() == before);
     assert!(desk.init(&["--preset", "huge"]).code == 2);
     desk.init_now(&["--remove"]);
     assert!(desk.tree() == empty, "{:?}", desk.tree().keys());
