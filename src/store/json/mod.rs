@@ -7,7 +7,8 @@
 //! everything that waits at once ([`commit`]): under the lock it catches up with what others appended
 //! ([`replica`]), gets the files in order ([`session`]), decides and appends; then it gives up the lock,
 //! syncs, publishes, and answers. From time to time it writes `issues.json` and begins the journal anew
-//! ([`schedule`], [`checkpoint`]). Opening and recovery are one thing ([`load`]).
+//! ([`schedule`], [`checkpoint`]). Opening and recovery are one thing ([`load`]). What is wrong with files is
+//! told by [`look`]; [`mend`] repairs the little that is safe to repair, and [`salvage`] reads what can be read.
 //!
 //! Readers take no lock and wait for no sync: a look at the files tells whether what is in memory is
 //! still the newest state, and what others appended is read from where the last look ended. A read that
@@ -32,10 +33,14 @@ pub mod frame;
 pub mod fs;
 pub mod journal;
 pub mod load;
+pub mod look;
+pub mod mend;
+mod pieces;
 mod probe;
 mod record;
 pub mod replica;
 pub mod restore;
+pub mod salvage;
 pub mod schedule;
 pub mod session;
 pub mod sessions;
