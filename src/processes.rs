@@ -128,6 +128,19 @@ impl Registry {
     ///
     /// The directory cannot be read.
     pub fn living(&self) -> io::Result<Vec<Entry>> {
+        self.entries(true)
+    }
+
+    /// The same, and removes nothing.
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be read.
+    pub fn look(&self) -> io::Result<Vec<Entry>> {
+        self.entries(false)
+    }
+
+    fn entries(&self, removes: bool) -> io::Result<Vec<Entry>> {
         let names = match fs::read_dir(&self.directory) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             names => names?,
@@ -137,8 +150,8 @@ impl Registry {
             let path = name?.path();
             if path.extension().is_some_and(|extension| extension == LOCK) {
                 // What another user keeps to itself hides nothing else.
-                living.extend(look(&path).ok().flatten());
-            } else if !path.with_extension(LOCK).exists() {
+                living.extend(look(&path, removes).ok().flatten());
+            } else if removes && !path.with_extension(LOCK).exists() {
                 // A process makes its lock first, and removes it last.
                 let _ = fs::remove_file(path);
             }
@@ -146,10 +159,26 @@ impl Registry {
         living.sort_by_key(|entry| (entry.started_at, entry.pid));
         Ok(living)
     }
+
+    /// The files of processes that have died, as far as this user may see them. Removes nothing.
+    pub fn left_behind(&self) -> Vec<PathBuf> {
+        let is_free =
+            |lock: &Path| File::open(lock).is_ok_and(|file| matches!(file.try_lock(), Ok(())));
+        let names = fs::read_dir(&self.directory).into_iter().flatten().flatten();
+        let mut left: Vec<_> = names
+            .map(|name| name.path())
+            .filter(|path| {
+                let lock = path.with_extension(LOCK);
+                if lock.exists() { is_free(&lock) } else { path.exists() }
+            })
+            .collect();
+        left.sort();
+        left
+    }
 }
 
-/// What the process behind a lock file tells, if it lives.
-fn look(lock: &Path) -> io::Result<Option<Entry>> {
+/// What the process behind a lock file tells, if it lives; `removes` what a dead one has left.
+fn look(lock: &Path, removes: bool) -> io::Result<Option<Entry>> {
     let about = lock.with_extension(ENTRY);
     let file = match File::open(lock) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -162,6 +191,7 @@ fn look(lock: &Path) -> io::Result<Option<Entry>> {
             Ok(serde_json::from_slice(&text).ok())
         }
         Err(TryLockError::Error(error)) => Err(error),
+        Ok(()) if !removes => Ok(None),
         Ok(()) => {
             // Nobody else can remove or take over what is locked here. Somebody else's process may be
             // left where it cannot be removed.
@@ -263,6 +293,23 @@ mod tests {
         drop(one);
         assert!(!registry.directory.exists());
         assert_eq!(registry.living().unwrap(), []);
+    }
+
+    #[test]
+    fn a_look_tells_what_dead_processes_have_left_and_leaves_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let registry = Registry::beside(&directory.path().join("issues.json"));
+        let one = registry.register(entry(Kind::Stdio)).unwrap();
+        let left = ["1-left.lock", "1-left.json"].map(|name| registry.directory.join(name));
+        for path in &left {
+            fs::write(path, "").unwrap();
+        }
+        assert_eq!(registry.look().unwrap().len(), 1);
+        let mut told = registry.left_behind();
+        told.reverse();
+        assert_eq!(told, left);
+        assert!(left.iter().all(|path| path.exists()));
+        drop(one);
     }
 
     #[test]
