@@ -21,6 +21,7 @@
 //! | `span` | spans of time in words |
 //! | [`processes`] | the live processes on one store |
 //! | `neighbour` | who has a port of this machine |
+//! | [`doctor`] | what is wrong with a store and around it, and what to do |
 //! | [`setup`] | what a project gets for the clients of its agents: planned first, then written |
 //! | [`mcp`], [`web`], [`cli`] | the three faces: tools for agents, pages for people, commands for people and scripts |
 //! | [`log`] | what goes to stderr, or into a file |
@@ -40,6 +41,7 @@
 pub mod app;
 pub mod cli;
 pub mod config;
+pub mod doctor;
 pub mod domain;
 pub mod http;
 pub mod interchange;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use agent_issue_tracker::config::settings::LOG;
-use agent_issue_tracker::config::{Arguments, Config, ConfigError, Subcommands};
+use agent_issue_tracker::config::{Arguments, Config, ConfigError, Location, Subcommands};
 use agent_issue_tracker::log::{Log, LogFileError, LogOptions, Voice};
 use agent_issue_tracker::{app, cli};
 use anyhow::{Context, Result};
@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         Some(Subcommands::Status(command)) => {
             answered(|| wait_for(app::status(command, &config(&arguments)?)))
         }
+        Some(Subcommands::Doctor(command)) => answered(|| examine(&arguments, command)),
         Some(Subcommands::Config(command)) => answered(|| {
             let settings = config(&arguments)?.rows();
             cli::show_config(command, &settings, &mut cli::Output::stdout())
@@ -129,6 +130,14 @@ fn run_command(arguments: &Arguments, command: &cli::QueueCommand) -> Result<cli
 fn open_page(arguments: &Arguments, command: &cli::OpenArguments) -> Result<cli::Ending> {
     let config = config(arguments)?;
     wait_for(app::open_page(command, &config))
+}
+
+fn examine(arguments: &Arguments, command: &cli::DoctorArguments) -> Result<cli::Ending> {
+    let location = Location::new(arguments, |name| env::var_os(name), &working_directory()?);
+    let arguments = arguments.clone();
+    // Settings that are wrong are one of the things that it tells.
+    let settings = move || config(&arguments).map_err(|error| format!("{error:#}"));
+    wait_for(app::doctor(command, location, settings))
 }
 
 fn config(arguments: &Arguments) -> Result<Config> {

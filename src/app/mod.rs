@@ -1,5 +1,6 @@
 //! Wiring: which store, which faces, and the order in which they end.
 
+mod examination;
 mod http_side;
 mod init;
 mod pins;
@@ -17,6 +18,7 @@ use std::{env, io, mem};
 use anyhow::{Context, Result, bail};
 use tokio_util::sync::CancellationToken;
 
+pub use self::examination::doctor;
 use self::http_side::Presence;
 pub use self::init::init;
 use crate::cli::{self, OpenArguments, Output, QueueCommand, StatusArguments};

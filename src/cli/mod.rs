@@ -14,6 +14,7 @@ mod claim;
 mod close;
 mod complete;
 mod config;
+mod doctor;
 mod edit;
 mod export;
 mod import;
@@ -50,6 +51,7 @@ use crate::tracker::{StoreError, Tracker};
 
 pub use about::{AboutCommand, run as run_about};
 pub use config::{Arguments as ConfigArguments, SettingRow, run as show_config};
+pub use doctor::{Arguments as DoctorArguments, run as run_doctor};
 pub use init::{Arguments as InitArguments, Project, run as set_up};
 pub use open::{Arguments as OpenArguments, run as open_page};
 pub use output::{Output, is_closed_pipe};

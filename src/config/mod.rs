@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ColorChoice, Parser, Subcommand};
 
 use crate::cli::{
-    AboutCommand, ConfigArguments, InitArguments, OpenArguments, QueueCommand, SettingRow,
-    StatusArguments,
+    AboutCommand, ConfigArguments, DoctorArguments, InitArguments, OpenArguments, QueueCommand,
+    SettingRow, StatusArguments,
 };
 use crate::domain::AgentName;
 use crate::http::{Access, AllowedHost, AllowedOrigin};
@@ -136,6 +136,8 @@ pub enum Subcommands {
     Open(OpenArguments),
     /// Show the store, old claims, and the processes that use it
     Status(StatusArguments),
+    /// Find out what is wrong with the store and around it, and what to do
+    Doctor(DoctorArguments),
     /// Show what is set, and where
     Config(ConfigArguments),
     /// Something that the program tells of itself.

@@ -1,0 +1,95 @@
+//! What is set: whether it can be understood, and whom it lets in.
+
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use super::report::quoted;
+use super::{Check, Finding, Repair, Subject};
+use crate::http::Tokens;
+use crate::token_file::{TokenFile, TokenFileError};
+
+/// What is set, as far as it is examined.
+#[derive(Clone)]
+pub struct Settings {
+    /// The file with the settings of the project, if there is one.
+    pub file: Option<PathBuf>,
+    /// The port that was asked for, and by whom.
+    pub port: Option<(u16, String)>,
+    /// Those that are tried where none was.
+    pub usual: RangeInclusive<u16>,
+    /// The address to listen on.
+    pub address: IpAddr,
+    /// Who gave it.
+    pub address_by: String,
+    /// The file with the tokens.
+    pub token_file: Option<PathBuf>,
+    /// The token where there is no file, and who gave it.
+    pub token: Option<(String, String)>,
+}
+
+pub(super) fn examine(subject: &Subject) -> Vec<Finding> {
+    match &subject.settings {
+        Ok(settings) => vec![valid(settings), access(settings)],
+        Err(why) => vec![
+            Finding::problem(Check::Settings, why.clone()).fix(
+                "correct it there; no server starts until then (`ait config` shows what holds)",
+            ),
+            Finding::skipped(Check::Access, "the settings cannot be read"),
+        ],
+    }
+}
+
+fn valid(settings: &Settings) -> Finding {
+    let reason = match &settings.file {
+        Some(file) => format!("{} is valid", file.display()),
+        None => "there is no ait.toml: the defaults hold".to_owned(),
+    };
+    Finding::ok(Check::Settings, reason)
+}
+
+fn access(settings: &Settings) -> Finding {
+    let check = Check::Access;
+    let address = settings.address;
+    if let Some(path) = &settings.token_file {
+        return of_file(path.clone());
+    }
+    if let Some((token, by)) = &settings.token {
+        return match Tokens::single(token) {
+            Ok(_) => Finding::ok(check, format!("callers over HTTP need the token in {by}")),
+            Err(bad) => Finding::problem(check, format!("{by}: {bad}"))
+                .fix("`export AIT_TOKEN=$(openssl rand -hex 32)`"),
+        };
+    }
+    if address.is_loopback() {
+        return Finding::ok(
+            check,
+            format!("only this machine reaches {address}; it needs no token"),
+        );
+    }
+    Finding::problem(
+        check,
+        format!("{address} ({}) lets other machines in, and there is no token: no server starts so", settings.address_by),
+    )
+    .fix("`openssl rand -hex 32 > .ait-tokens; chmod 600 .ait-tokens`, and name it with --token-file; or bind 127.0.0.1")
+}
+
+fn of_file(path: PathBuf) -> Finding {
+    let check = Check::Access;
+    let make = format!("`openssl rand -hex 32 > {0}; chmod 600 {0}`", quoted(&path));
+    match TokenFile::read(&path) {
+        Ok(TokenFile { warning: None, .. }) => {
+            Finding::ok(check, format!("callers over HTTP need a token of {}", path.display()))
+        }
+        Ok(TokenFile { warning: Some(_), .. }) => {
+            Finding::warning(check, format!("others can read the tokens in {}", path.display()))
+                .fix(format!("`chmod 600 {}`, or `ait doctor --fix`", quoted(&path)))
+                .repaired_by(Repair::ProtectTokens)
+        }
+        Err(error @ TokenFileError::Unreadable { .. }) => {
+            Finding::problem(check, error.to_string())
+                .fix(format!("let this user read it: `ls -l {}`", quoted(&path)))
+        }
+        Err(error) => Finding::problem(check, error.to_string()).fix(make),
+    }
+}

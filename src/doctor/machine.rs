@@ -1,0 +1,199 @@
+//! The processes on the store, their versions, and the ports on which they serve.
+
+use std::cmp::Ordering;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::time::Duration;
+
+use futures::future::join_all;
+use semver::Version;
+use tokio::task::spawn_blocking;
+
+use super::{Check, Finding, Settings, Subject};
+use crate::neighbour::{self, Answer};
+use crate::processes::{Entry, Registry};
+use crate::store::StoreId;
+use crate::store::json::look::files;
+
+/// How long somebody on a port may take to answer.
+const PROBE_TIMEOUT: Duration = Duration::from_millis(800);
+
+pub(super) async fn examine(subject: &Subject) -> Vec<Finding> {
+    let path = subject.path.clone();
+    let living = spawn_blocking(move || {
+        let store = files(&path).map_or(path, |files| files.snapshot);
+        Registry::beside(&store).look()
+    });
+    let living = match living.await {
+        Ok(Ok(living)) => living,
+        Ok(Err(error)) => {
+            let reason = format!("who uses the store cannot be told: {error}");
+            let skipped = |check| Finding::skipped(check, reason.clone());
+            return [Check::Ports, Check::Processes].map(skipped).into();
+        }
+        Err(_) => Vec::new(),
+    };
+    let (ports, processes) =
+        (ports(subject, &living).await, processes(&living, env!("CARGO_PKG_VERSION")));
+    vec![ports, processes]
+}
+
+/// Who serves a port that a process on the store says it has.
+struct Served<'a> {
+    entry: &'a Entry,
+    port: u16,
+    answer: Option<Answer>,
+}
+
+async fn ports(subject: &Subject, living: &[Entry]) -> Finding {
+    let id = subject.store.id().await;
+    let served = living.iter().filter_map(|entry| Some((entry, entry.port?)));
+    let served = join_all(served.map(async |(entry, port)| Served {
+        entry,
+        port,
+        answer: match reaches_loopback(entry.address) {
+            true => neighbour::answer(port, PROBE_TIMEOUT).await,
+            false => None,
+        },
+    }))
+    .await;
+    if let Some(finding) = silent(&served, id) {
+        return finding;
+    }
+    let wanted = subject.settings.as_ref().ok().and_then(|it| Some((it, it.port.as_ref()?)));
+    if let Some((settings, (port, by))) = wanted
+        && *port != 0
+        && !served.iter().any(|it| it.port == *port)
+        && !is_free(settings, *port)
+    {
+        return taken(*port, by, id).await;
+    }
+    told(&served, subject)
+}
+
+/// A port that does not answer as the store, though a process that lives says it serves it there.
+fn silent(served: &[Served<'_>], id: StoreId) -> Option<Finding> {
+    let strange = served.iter().find(|it| {
+        let is_ours = it.answer.as_ref().is_some_and(|answer| answer.store_id == Some(id));
+        reaches_loopback(it.entry.address) && !it.entry.is_guarded && !is_ours
+    })?;
+    let (pid, port) = (strange.entry.pid, strange.port);
+    let reason = match &strange.answer {
+        None => format!("process {pid} serves port {port}, and nobody answers there"),
+        Some(_) => format!("process {pid} serves port {port}, and somebody else answers there"),
+    };
+    let fix = format!(
+        "it is stopped or hangs, or runs in another container: look at `ps -o pid,stat,cmd -p {pid}`; `kill \
+         {pid}` lets another process take the port over"
+    );
+    Some(Finding::problem(Check::Ports, reason).fix(fix))
+}
+
+async fn taken(port: u16, by: &str, id: StoreId) -> Finding {
+    let check = Check::Ports;
+    let answer = neighbour::answer(port, PROBE_TIMEOUT).await;
+    if answer.as_ref().is_some_and(|answer| answer.store_id == Some(id)) {
+        return Finding::ok(check, format!("port {port} serves this store"));
+    }
+    let who = match answer.as_ref().filter(|answer| answer.is_tracker()) {
+        Some(_) => "the tracker of another store".to_owned(),
+        None => neighbour::owner(port).await,
+    };
+    Finding::problem(check, format!("port {port}, which {by} asks for, is taken by {who}")).fix(
+        format!(
+            "end that, or ask for another port in {by}; agents connect where `ait status` says"
+        ),
+    )
+}
+
+fn told(served: &[Served<'_>], subject: &Subject) -> Finding {
+    let check = Check::Ports;
+    let listed = served.iter().map(|it| format!("port {} by process {}", it.port, it.entry.pid));
+    let listed: Vec<_> = listed.collect();
+    if !listed.is_empty() {
+        return Finding::ok(check, format!("served: {}", listed.join(", ")));
+    }
+    match &subject.settings {
+        Ok(Settings { port: Some((0, _)), .. }) => {
+            Finding::ok(check, "nobody serves it; any port that is free will do")
+        }
+        Ok(Settings { port: Some((port, by)), .. }) => Finding::ok(
+            check,
+            format!("nobody serves it; port {port}, which {by} asks for, is free"),
+        ),
+        Ok(settings) => match settings.usual.clone().find(|port| is_free(settings, *port)) {
+            Some(port) => Finding::ok(check, format!("nobody serves it; port {port} is free")),
+            None => {
+                let (first, last) = (settings.usual.start(), settings.usual.end());
+                Finding::problem(check, format!("all ports from {first} to {last} are taken"))
+                    .fix("end what has one of them, or choose another with --port")
+            }
+        },
+        Err(_) => Finding::skipped(check, "nobody serves it, and the settings cannot be read"),
+    }
+}
+
+/// Tells whether somebody could listen on a port. Listens for a moment, and takes no connection.
+fn is_free(settings: &Settings, port: u16) -> bool {
+    TcpListener::bind(SocketAddr::new(settings.address, port)).is_ok()
+}
+
+fn reaches_loopback(address: Option<IpAddr>) -> bool {
+    address.is_none_or(|it| it.is_unspecified() || it == IpAddr::from([127, 0, 0, 1]))
+}
+
+fn processes(living: &[Entry], own: &str) -> Finding {
+    let check = Check::Processes;
+    let (own_version, mut about, mut is_older) = (Version::parse(own).ok(), Vec::new(), false);
+    for entry in living {
+        let other = Version::parse(&entry.version).ok();
+        let how = match other.as_ref().zip(own_version.as_ref()).map(|(it, own)| it.cmp(own)) {
+            Some(Ordering::Equal) => continue,
+            Some(Ordering::Less) => "older",
+            Some(Ordering::Greater) => "newer",
+            None => "another version",
+        };
+        is_older |= how == "newer";
+        let (pid, kind, version) = (entry.pid, entry.kind.as_str(), &entry.version);
+        about.push(format!("process {pid} ({kind}) runs {version}, {how} than this {own}"));
+    }
+    if about.is_empty() {
+        return Finding::ok(
+            check,
+            match living.len() {
+                0 => "no other process uses the store".to_owned(),
+                1 => format!("one other process, of this version ({own})"),
+                count => format!("{count} other processes, of this version ({own})"),
+            },
+        );
+    }
+    let what_to_do = if is_older {
+        "update this ait; then restart the others, so that all are of one version"
+    } else {
+        "restart them, such as by restarting their agents (`ait status` lists them)"
+    };
+    Finding::warning(check, "not all processes on the store are of this version")
+        .about(about)
+        .fix(what_to_do)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Verdict;
+    use super::*;
+    use crate::domain::Timestamp;
+    use crate::processes::Kind;
+
+    #[test]
+    fn other_versions_are_told_with_which_is_older() {
+        let now = Timestamp::parse("2026-01-31T09:30:00.000Z").unwrap();
+        let of =
+            |version: &str| Entry { version: version.to_owned(), ..Entry::new(Kind::Stdio, now) };
+        for (version, said) in [("0.9.10", "older"), ("1.10.0", "newer"), ("x", "another version")]
+        {
+            let finding = processes(&[of("1.2.0"), of(version)], "1.2.0");
+            assert_eq!((finding.verdict, finding.details.len()), (Verdict::Warning, 1));
+            assert!(finding.details[0].contains(said), "{finding:?}");
+        }
+        assert_eq!(processes(&[of("1.2.0")], "1.2.0").verdict, Verdict::Ok);
+    }
+}
