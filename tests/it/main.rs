@@ -17,6 +17,7 @@ mod commits;
 mod conformance;
 mod contrib;
 mod crash;
+mod doctor;
 mod endings;
 mod exclusion;
 mod faults;

@@ -1,0 +1,254 @@
+//! What is around the store: the disk, the lock, the machine, the repository and the settings.
+
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::time::{Duration, SystemTime};
+
+use serde_json::json;
+
+use super::{everything, examine, examine_by, fix, git, healthy};
+use crate::support::files::{id, issue_json, write_issues};
+use crate::support::runs::run;
+use crate::support::{Client, ait, directory};
+
+/// A repository with a store, and nothing wrong in it.
+fn repository() -> tempfile::TempDir {
+    let directory = directory();
+    git(directory.path(), &["init", "-q"]);
+    fs::write(directory.path().join(".gitignore"), "issues.json.*\n.issues.json.*.tmp\n").unwrap();
+    run(directory.path(), &["add", "one", "-c", "bug", "-a", "a"]).ok();
+    examine(directory.path()).only(&[]).is("git", "ok").is("other_stores", "ok").ends_with(0);
+    directory
+}
+
+#[test]
+fn a_lock_that_is_held_is_told_with_who_holds_it() {
+    let directory = healthy();
+    let lock = File::open(directory.path().join("issues.json.lock")).unwrap();
+    lock.lock().unwrap();
+    let begun = std::time::Instant::now();
+    let examined = examine(directory.path());
+    examined.is("lock", "problem").is("writable", "skipped").ends_with(1);
+    assert!(begun.elapsed() < Duration::from_secs(10));
+    if cfg!(target_os = "linux") {
+        examined.says("lock", &[&format!("process {}", std::process::id())]);
+    }
+    drop(lock);
+    examine(directory.path()).is("lock", "ok");
+}
+
+/// The superuser may write everywhere but on a disk that is mounted for reading.
+#[cfg(target_os = "linux")]
+#[test]
+fn disks_that_take_no_change_or_have_little_room_are_told() {
+    use crate::support::{BINARY, ait_through};
+
+    let small =
+        r#"mount -t tmpfs -o size=8m tmpfs "$1"; cd "$1"; printf '{"issues": []}' > issues.json"#;
+    let full = format!(
+        "{small}; printf '{{\"issues\": [], \"x\": \"' > issues.json; \
+         head -c 3000000 /dev/zero | tr '\\0' x >> issues.json; printf '\"}}' >> issues.json"
+    );
+    let closed = format!("{small}; mount -o remount,ro \"$1\"");
+    for (script, check, verdict, words) in [
+        (small, "space", "warning", "only 7."),
+        (&full, "space", "problem", "less than 4 times"),
+        (&closed, "writable", "problem", "read-only"),
+    ] {
+        let directory = directory();
+        let mut probe = std::process::Command::new("unshare");
+        probe.args(["-rm", "mount", "-t", "tmpfs", "tmpfs"]).arg(directory.path());
+        if !probe.output().is_ok_and(|output| output.status.success()) {
+            eprintln!("skipped: nothing can be mounted here");
+            return;
+        }
+        let mut command = ait_through("unshare", directory.path());
+        let script = format!("{script}\nexec \"$2\" doctor --json");
+        command.args(["-rm", "sh", "-ec", &script, "sh"]).arg(directory.path()).arg(BINARY);
+        let examined = examine_by(&mut command);
+        examined.is(check, verdict).says(check, &[words]);
+        assert_eq!(examined.code, i32::from(verdict == "problem"), "{}", examined.report);
+    }
+}
+
+#[test]
+fn a_check_that_hangs_is_told_and_holds_nothing_up() {
+    let directory = healthy();
+    let pipe = directory.path().join("tokens");
+    if !std::process::Command::new("mkfifo").arg(&pipe).status().is_ok_and(|it| it.success()) {
+        eprintln!("skipped: no mkfifo here");
+        return;
+    }
+    let mut command = ait(directory.path());
+    command.args(["doctor", "--json"]).env("AIT_TOKEN_FILE", &pipe);
+    let begun = std::time::Instant::now();
+    let examined = examine_by(&mut command);
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    examined
+        .is("settings", "problem")
+        .says("settings", &["hangs"])
+        .is("readable", "ok")
+        .ends_with(1);
+    assert!(examined.report["tookMs"].as_u64().unwrap() < 5_000, "{}", examined.report);
+    fs::rename(&pipe, directory.path().join("ait.toml")).unwrap();
+    examine(directory.path()).only(&["settings"]).says("settings", &["hangs"]).ends_with(1);
+}
+
+#[test]
+fn a_pinned_port_is_told_when_a_stranger_has_it_and_who_serves_when_one_of_ours_does() {
+    let directory = healthy();
+    let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = stranger.local_addr().unwrap().port();
+    fs::write(directory.path().join("ait.toml"), format!("port = {port}\n")).unwrap();
+    let examined = examine_by(ait(directory.path()).args(["doctor", "--json"]).env_remove("PORT"));
+    examined.is("ports", "problem").ends_with(1);
+    examined.says("ports", &[&format!("port {port}"), "ait.toml, line 1", "is taken by"]);
+    drop(stranger);
+    let examined = examine_by(ait(directory.path()).args(["doctor", "--json"]).env_remove("PORT"));
+    examined.is("ports", "ok").says("ports", &["is free"]).ends_with(0);
+    let client = Client::start(directory.path());
+    let (port, pid) = (client.port(), client.pid());
+    let examined = examine(directory.path());
+    examined.is("ports", "ok").says("ports", &[&format!("port {port} by process {pid}")]);
+    examined.is("processes", "ok").says("processes", &["one other process"]).ends_with(0);
+}
+
+#[test]
+fn a_process_that_serves_and_does_not_answer_is_told() {
+    let directory = healthy();
+    let client = Client::start(directory.path());
+    client.port();
+    client.signal("STOP");
+    let examined = examine(directory.path());
+    examined
+        .is("ports", "problem")
+        .says("ports", &[&format!("kill {}", client.pid())])
+        .ends_with(1);
+}
+
+#[test]
+fn processes_of_other_versions_and_those_that_died_are_told() {
+    let directory = healthy();
+    let beside = directory.path().join("issues.json.processes");
+    fs::create_dir(&beside).unwrap();
+    let entry = json!({
+        "pid": 4711, "kind": "stdio", "version": "0.1.0", "startedAt": "2026-01-31T09:30:00.000Z",
+        "address": null, "isGuarded": false, "port": null, "url": null,
+    });
+    fs::write(beside.join("4711-x.json"), entry.to_string()).unwrap();
+    let lock = File::create(beside.join("4711-x.lock")).unwrap();
+    lock.lock().unwrap();
+    let before = everything(directory.path());
+    let examined = examine(directory.path());
+    examined.only(&["processes"]).says("processes", &["4711", "0.1.0", "older"]).ends_with(0);
+    lock.unlock().unwrap();
+    drop(lock);
+    examine(directory.path()).only(&["leftovers"]).says("leftovers", &["4711-x.lock", "--fix"]);
+    assert_eq!(everything(directory.path()), before);
+    fix(directory.path()).only(&[]).ends_with(0);
+    assert!(!beside.join("4711-x.json").exists() && !beside.join("4711-x.lock").exists());
+}
+
+#[test]
+fn other_stores_of_the_repository_are_told() {
+    let directory = repository();
+    let path = directory.path();
+    fs::create_dir_all(path.join("web/app")).unwrap();
+    write_issues(&path.join("web/app"), &[issue_json(&id(1), "lost", "created")]);
+    fs::create_dir_all(path.join("data")).unwrap();
+    fs::write(path.join("data/issues.json"), "[]").unwrap();
+    let examined = examine(path);
+    examined.only(&["other_stores"]).says("other_stores", &["web/app/issues.json", "ait import"]);
+    assert!(!examined.finding("other_stores").to_string().contains("data/issues"));
+    fs::remove_dir_all(path.join("web")).unwrap();
+    // A copy that git put into another worktree is none, until somebody uses it.
+    git(path, &["add", "issues.json", ".gitignore"]);
+    git(path, &["commit", "-qm", "x"]);
+    let elsewhere = crate::support::directory();
+    let tree = elsewhere.path().join("tree");
+    git(path, &["worktree", "add", "-q", tree.to_str().unwrap()]);
+    examine(path).only(&[]);
+    run(&tree, &["--file", "issues.json", "add", "two", "-c", "bug", "-a", "a"]).ok();
+    examine(path).only(&["other_stores"]).says("other_stores", &["tree/issues.json"]).ends_with(0);
+}
+
+#[test]
+fn what_git_does_not_ignore_or_has_committed_is_told_and_ignored() {
+    let directory = repository();
+    let path = directory.path();
+    fs::write(path.join(".gitignore"), "*.log\nissues.json.lock").unwrap();
+    let before = everything(path);
+    let examined = examine(path);
+    examined.only(&["git"]).says("git", &["issues.json.journal", ".gitignore"]).ends_with(0);
+    assert!(!examined.finding("git")["details"].to_string().contains(".lock"));
+    assert_eq!(everything(path), before);
+    fix(path).only(&[]).ends_with(0);
+    let list = fs::read_to_string(path.join(".gitignore")).unwrap();
+    assert_eq!(list, "*.log\nissues.json.lock\nissues.json.*\n.issues.json.*.tmp\n");
+    fs::write(path.join("issues.json.example"), "{}").unwrap();
+    git(path, &["add", "-f", "issues.json.example"]);
+    examine(path).only(&[]);
+    git(path, &["add", "-f", "issues.json.lock"]);
+    examine(path).only(&["git"]).says("git", &["git rm --cached issues.json.lock"]);
+}
+
+#[test]
+fn settings_that_cannot_be_understood_are_told_and_nothing_else_is_hindered() {
+    let directory = healthy();
+    fs::write(directory.path().join("ait.toml"), "prot = 1\n").unwrap();
+    let examined = examine(directory.path());
+    examined.only(&["settings"]).says("settings", &["ait.toml, line 1", "prot"]).ends_with(1);
+    examined.is("access", "skipped").is("readable", "ok");
+    fs::write(directory.path().join("ait.toml"), "port = 0\n").unwrap();
+    examine(directory.path()).only(&[]).says("settings", &["ait.toml is valid"]);
+}
+
+#[test]
+fn whom_the_settings_let_in_is_told_and_tokens_are_protected() {
+    let directory = healthy();
+    let path = directory.path();
+    let with = |variables: &[(&str, &str)]| {
+        let mut command = ait(path);
+        command.args(["doctor", "--json"]).envs(variables.iter().copied());
+        examine_by(&mut command)
+    };
+    let open = with(&[("AIT_BIND", "0.0.0.0")]);
+    open.is("access", "problem").says("access", &["AIT_BIND", "openssl rand"]).ends_with(1);
+    with(&[("AIT_BIND", "0.0.0.0"), ("AIT_TOKEN", "0123456789abcdef")]).is("access", "ok");
+    with(&[("AIT_TOKEN", "short")]).is("access", "problem").says("access", &["too short"]);
+    with(&[("AIT_TOKEN_FILE", "none")]).is("access", "problem").says("access", &["does not exist"]);
+    fs::write(path.join("tokens"), "short\n").unwrap();
+    with(&[("AIT_TOKEN_FILE", "tokens")]).is("access", "problem").says("access", &["too short"]);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+
+        fs::write(path.join("tokens"), "0123456789abcdef\n").unwrap();
+        fs::set_permissions(path.join("tokens"), fs::Permissions::from_mode(0o644)).unwrap();
+        let shared = with(&[("AIT_TOKEN_FILE", "tokens")]);
+        shared.only(&["access"]).says("access", &["chmod 600"]).ends_with(0);
+        let mut command = ait(path);
+        command.args(["doctor", "--fix", "--json"]).env("AIT_TOKEN_FILE", "tokens");
+        examine_by(&mut command).only(&[]).ends_with(0);
+        let mode = fs::metadata(path.join("tokens")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+}
+
+#[test]
+fn what_was_left_behind_is_listed_and_only_what_nobody_needs_is_removed() {
+    let directory = healthy();
+    let path = directory.path();
+    let (kept, temp) =
+        (path.join("issues.json.before-restore-x"), path.join(".issues.json.abcdef.tmp"));
+    for file in [&kept, &temp] {
+        fs::write(file, "").unwrap();
+    }
+    // One that may be in use is none.
+    examine(path).only(&["leftovers"]).says("leftovers", &["before-restore-x", "1 file"]);
+    let old = SystemTime::now() - Duration::from_secs(3_600);
+    File::options().write(true).open(&temp).unwrap().set_modified(old).unwrap();
+    examine(path).says("leftovers", &["abcdef.tmp", "2 files"]);
+    fix(path).only(&["leftovers"]).ends_with(0);
+    assert!(kept.exists() && !temp.exists());
+}

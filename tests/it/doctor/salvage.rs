@@ -1,0 +1,107 @@
+//! Saving what can be read of a store that is damaged.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::everything;
+use crate::support::files::{id, issue_json, stored_issues, write_issues};
+use crate::support::runs::run;
+use crate::support::{Client, directory};
+
+fn salvage(directory: &Path) -> (i32, Value) {
+    let run = run(directory, &["doctor", "--salvage", "new.json", "--json"]);
+    (
+        run.code,
+        serde_json::from_str(&run.out).unwrap_or_else(|error| panic!("{error}: {}", run.log)),
+    )
+}
+
+fn titles(directory: &Path) -> Vec<String> {
+    let of = |issue: &Value| issue["title"].as_str().unwrap().to_owned();
+    stored_issues(directory).iter().map(of).collect()
+}
+
+fn lost(report: &Value) -> String {
+    report["lost"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it.as_str().unwrap().to_owned() + "\n")
+        .collect()
+}
+
+/// A store with three changes in its journal, the last of which claims the first issue.
+fn with_journal() -> tempfile::TempDir {
+    let directory = directory();
+    write_issues(directory.path(), &[issue_json(&id(1), "one", "created")]);
+    let mut client = Client::start(directory.path());
+    client.add("two", "bug");
+    client.add("three", "bug");
+    client.call("get_next_issue", json!({ "agent": "worker" })).ok();
+    client.signal("KILL");
+    client.wait();
+    directory
+}
+
+#[test]
+fn every_issue_that_can_be_read_by_itself_is_saved_and_the_rest_is_named() {
+    let directory = directory();
+    let path = directory.path();
+    let issues: Vec<_> =
+        (1..=3).map(|it| issue_json(&id(it), &format!("t{it}"), "created")).collect();
+    write_issues(path, &issues);
+    let text = fs::read_to_string(path.join("issues.json")).unwrap();
+    let broken = text.replace("\"t2\"", "\"t2\" <<<<").replace("]\n}", "");
+    fs::write(path.join("issues.json"), broken).unwrap();
+    let before = everything(path);
+    let (code, report) = salvage(path);
+    assert_eq!((code, &report["issues"]), (1, &json!(2)));
+    assert!(lost(&report).contains(&id(2)), "{report}");
+    let mut after = everything(path);
+    after.retain(|name, _| !name.ends_with("new.json"));
+    assert_eq!(after, before);
+    // Never over a file that is there.
+    let again = run(path, &["doctor", "--salvage", "new.json"]).refusal();
+    assert!(again.contains("exists already"), "{again}");
+    run(path, &["restore", "new.json", "--force"]).ok();
+    assert_eq!(titles(path), ["t1", "t3"]);
+}
+
+#[test]
+fn changes_before_and_behind_the_damage_of_a_journal_are_made() {
+    let directory = with_journal();
+    let path = directory.path();
+    let mut bytes = fs::read(path.join("issues.json.journal")).unwrap();
+    let lines: Vec<_> =
+        bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at).collect();
+    // Within the second change.
+    bytes[lines[1] + 40] ^= 1;
+    fs::write(path.join("issues.json.journal"), &bytes).unwrap();
+    let (code, report) = salvage(path);
+    assert_eq!((code, &report["changesMade"]), (1, &json!(2)), "{report}");
+    let told = lost(&report);
+    assert!(told.contains("change 2 of the journal"), "{told}");
+    assert!(told.contains(&format!("at byte {}", lines[1] + 1)), "{told}");
+    run(path, &["restore", "new.json", "--force"]).ok();
+    assert_eq!(titles(path), ["one", "two"]);
+    assert_eq!(stored_issues(path)[0]["status"], "in_progress");
+}
+
+#[test]
+fn a_journal_without_its_beginning_is_taken_as_it_stands_and_a_sound_store_as_it_is() {
+    let directory = with_journal();
+    let path = directory.path();
+    let sound = run(path, &["doctor", "--salvage", "sound.json"]).ok();
+    assert!(sound.contains("saved 3 issues"), "{sound}");
+    let mut bytes = fs::read(path.join("issues.json.journal")).unwrap();
+    bytes[30] ^= 1;
+    fs::write(path.join("issues.json.journal"), &bytes).unwrap();
+    let (code, report) = salvage(path);
+    assert_eq!((code, &report["changesMade"]), (1, &json!(3)), "{report}");
+    assert!(lost(&report).contains("no checksum"), "{report}");
+    let nothing = crate::support::directory();
+    run(nothing.path(), &["doctor", "--salvage", "new.json"]).refusal();
+    assert!(everything(nothing.path()).is_empty());
+}
