@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::domain::event::{FILE_ACTION, RETURN_ACTION};
-use crate::domain::{Issue, Moment, Status, Timestamp};
+use crate::domain::{Issue, Moment, OLD_CLAIM_MS, Status, Timestamp};
 use crate::span;
 use crate::store::json::look::Look;
 
@@ -14,8 +14,6 @@ use super::{Check, Finding};
 
 /// How far the clocks of machines may be apart.
 const FUTURE_MS: u64 = 60_000;
-/// From when on a claim is old.
-const OLD_CLAIM_MS: u64 = 24 * 60 * 60 * 1_000;
 /// How often an issue may come back.
 const MANY_RETURNS: usize = 3;
 

@@ -127,6 +127,9 @@ pub struct Holder<'a> {
     pub since: Timestamp,
 }
 
+/// How long a claim is held until people are told that it is old: a day.
+pub const OLD_CLAIM_MS: u64 = 24 * 60 * 60 * 1_000;
+
 impl Issue {
     /// Who holds the issue: the agent of the latest history entry while the status is a claimed one.
     pub fn holder(&self) -> Option<Holder<'_>> {

@@ -23,7 +23,7 @@ pub use event::{Event, EventKind};
 pub use extra::Extra;
 pub use id::{IssueId, IssueRef};
 pub use importable::Importable;
-pub use issue::{Classification, Comment, HistoryEntry, Holder, Issue, Status};
+pub use issue::{Classification, Comment, HistoryEntry, Holder, Issue, OLD_CLAIM_MS, Status};
 pub use query::{ContentFilter, Counts, Order, Page, Query, Statuses};
 pub use story::Moment;
 pub use text::{AgentName, CommentText, Description, Title};

@@ -74,7 +74,7 @@ impl Survey<'_> {
     /// texts, which takes some microseconds for each issue.
     pub fn find(&mut self, filter: &Filter, order: Sorting, page: usize, size: usize) -> Listing {
         let agent = match filter.agent.as_deref().map(|agent| self.names().find(agent)) {
-            Some(None) => return paged(&[], Counts::default(), (true, true), (page, size)),
+            Some(None) => return page_of([].into_iter(), 0, Counts::default(), (page, size)),
             found => found.flatten(),
         };
         let search = (!filter.texts.is_empty()).then(|| Search::new(&filter.texts, self));
@@ -99,7 +99,8 @@ impl Survey<'_> {
                 counted(digests.iter().filter(|digest| fits(digest)))
             };
             let found = in_order().filter(|at| is_asked_for(at) && fits(&digests[*at]));
-            return page_of(found, filter.statuses, counts, (page, size));
+            let total = filter.statuses.iter().map(|status| counts.in_status(status)).sum();
+            return page_of(found, total, counts, (page, size));
         };
         let finds = |at: &usize| fits(&digests[*at]) && search.finds(*at, &digests[*at], issues);
         let mut found: Vec<_> = in_order().filter(finds).take(MAX_FOUND + 1).collect();
@@ -113,7 +114,8 @@ impl Survey<'_> {
         }
         let is_exact = found.len() <= MAX_FOUND;
         found.truncate(MAX_FOUND);
-        paged(&found, counts, (is_exact, has_exact_counts), (page, size))
+        let listing = page_of(found.iter().copied(), found.len(), counts, (page, size));
+        Listing { is_exact, has_exact_counts, ..listing }
     }
 }
 
@@ -124,29 +126,23 @@ fn counted<'a>(digests: impl Iterator<Item = &'a Digest>) -> Counts {
     Counts::of(|status| counts[status as usize])
 }
 
-/// A page of issues of which is known how many there are.
+/// A page of the issues that were found, of which is known how many there are.
 fn page_of(
     found: impl Iterator<Item = usize>,
-    statuses: Statuses,
+    total: usize,
     counts: Counts,
     (page, size): (usize, usize),
 ) -> Listing {
-    let total: usize = statuses.iter().map(|status| counts.in_status(status)).sum();
-    let page = page.clamp(1, total.div_ceil(size).max(1));
-    let positions = found.skip((page - 1) * size).take(size).collect();
-    Listing { positions, page, total, counts, is_exact: true, has_exact_counts: true }
-}
-
-fn paged(
-    found: &[usize],
-    counts: Counts,
-    (is_exact, has_exact_counts): (bool, bool),
-    (page, size): (usize, usize),
-) -> Listing {
-    let pages = found.chunks(size);
-    let page = page.clamp(1, pages.len().max(1));
-    let positions = found.chunks(size).nth(page - 1).unwrap_or_default().to_vec();
-    Listing { positions, page, total: found.len(), counts, is_exact, has_exact_counts }
+    let all = Listing {
+        positions: Vec::new(),
+        page: 1,
+        total,
+        counts,
+        is_exact: true,
+        has_exact_counts: true,
+    };
+    let page = page.clamp(1, all.pages(size));
+    Listing { positions: found.skip((page - 1) * size).take(size).collect(), page, ..all }
 }
 
 /// A search for texts, from what is quickly told to what is true.

@@ -10,7 +10,7 @@ mod board;
 mod digest;
 mod find;
 mod index;
-pub mod life;
+mod life;
 mod names;
 mod orders;
 mod signatures;

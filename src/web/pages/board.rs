@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::{icons, parts};
-use crate::domain::{Status, Statuses, Timestamp};
+use crate::domain::{OLD_CLAIM_MS, Status, Statuses, Timestamp};
 use crate::overview::{Column, Digest, Survey};
 use crate::web::address::ListAddress;
 use crate::web::words::Words;
@@ -12,8 +12,6 @@ use crate::web::words::Words;
 const MAX_ENDED: usize = 20;
 /// How many cards the other columns show.
 const MAX_CARDS: usize = 40;
-/// From when on a claim is old: a day.
-const OLD_CLAIM_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// The page.
 pub(in crate::web) fn content(survey: &Survey, now: Timestamp, words: &Words) -> Markup {
