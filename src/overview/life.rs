@@ -21,7 +21,7 @@ pub struct Life<'a> {
     pub created_at: Timestamp,
     /// Where it stands now.
     pub status: Status,
-    /// Every change of status; the first is the filing. As [`steps_of`] gives them.
+    /// Every change of status; the first is the filing. In the order of the history.
     pub steps: &'a [Step],
 }
 
