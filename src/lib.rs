@@ -15,12 +15,14 @@
 //! | [`store`] | keeping issues: the trait, the state in memory, the JSON file |
 //! | [`tracker`] | the use cases, one method for each operation; the clock and the ids |
 //! | [`overview`] | what is told of all issues at once: found, sorted, counted, how they move and how fast |
+//! | [`lookout`] | looking whether the store has changed, for all who wait for that |
 //! | [`metrics`] | what this process counts and measures, as Prometheus reads it |
 //! | [`http`] | the HTTP server: connections, limits, who may ask, with which token |
 //! | [`token_file`] | the file with the tokens |
 //! | `span` | spans of time in words |
 //! | [`processes`] | the live processes on one store |
 //! | `neighbour` | who has a port of this machine |
+//! | [`setting`] | a setting as it is shown |
 //! | [`doctor`] | what is wrong with a store and around it, and what to do |
 //! | [`setup`] | what a project gets for the clients of its agents: planned first, then written |
 //! | [`mcp`], [`web`], [`cli`] | the three faces: tools for agents, pages for people, commands for people and scripts |
@@ -47,11 +49,13 @@ pub mod http;
 pub mod interchange;
 mod json_text;
 pub mod log;
+pub mod lookout;
 pub mod mcp;
 pub mod metrics;
 mod neighbour;
 pub mod overview;
 pub mod processes;
+pub mod setting;
 pub mod setup;
 mod span;
 pub mod store;

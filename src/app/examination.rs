@@ -10,7 +10,8 @@ use super::port::USUAL;
 use crate::cli::{self, DoctorArguments, Output};
 use crate::config::{Config, FILE_NAME, Location};
 use crate::doctor::{Settings, Subject};
-use crate::store::JsonStore;
+use crate::domain::Timestamp;
+use crate::store::{JsonStore, Store};
 use crate::tracker::Tracker;
 
 /// How long the settings may take to be read, before everything else.
@@ -43,6 +44,12 @@ pub async fn doctor(
     let ended = ended.await;
     output.flush()?;
     ended
+}
+
+/// The subject of an examination where the settings are understood.
+pub(super) fn subject(config: &Config, store: Arc<dyn Store>, now: Timestamp) -> Subject {
+    let Location { path, reason, .. } = config.location.clone();
+    Subject { path, reason, store, settings: Ok(settings(config)), now }
 }
 
 fn settings(config: &Config) -> Settings {

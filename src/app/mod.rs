@@ -24,10 +24,11 @@ pub use self::init::init;
 use crate::cli::{self, OpenArguments, Output, QueueCommand, StatusArguments};
 use crate::config::{Address, Chosen, Config, FilePath, Secret};
 use crate::http::{Access, Tokens};
-use crate::mcp::{self, McpServer};
+use crate::mcp::{self, McpServer, Surroundings};
 use crate::metrics::Metrics;
 use crate::processes::{Kind, Registry};
-use crate::store::JsonStore;
+use crate::setup::Machine;
+use crate::store::{JsonStore, Store};
 use crate::token_file::TokenFile;
 use crate::tracker::Tracker;
 
@@ -50,10 +51,11 @@ pub async fn run(config: Config) -> Result<()> {
     };
     let path = config.location.path.display();
     tracing::info!("store: {path} ({})", config.location.reason);
-    let tracker = Tracker::new(Arc::new(JsonStore::new(&config.location.path)));
+    let store: Arc<dyn Store> = Arc::new(JsonStore::new(&config.location.path));
+    let tracker = Tracker::new(Arc::clone(&store));
     let (metrics, shutdown) = (Metrics::new(), CancellationToken::new());
     cancel_on_signal(shutdown.clone())?;
-    let app = App { config, tracker, metrics };
+    let app = App { config, store, tracker, metrics };
     match access {
         Ok(access) if is_http_only => app.serve_http(access, shutdown).await,
         access => app.serve_agent(access, shutdown).await,
@@ -187,6 +189,7 @@ fn save_behind(store: &Path) {
 #[derive(Clone)]
 struct App {
     config: Config,
+    store: Arc<dyn Store>,
     tracker: Tracker,
     metrics: Metrics,
 }
@@ -264,6 +267,18 @@ impl App {
         Ok(())
     }
 
+    /// What agents can be told of beside the issues.
+    fn surroundings(&self) -> Surroundings {
+        let (config, now) = (&self.config, self.tracker.now());
+        let directory = env::current_dir().unwrap_or_default();
+        Surroundings {
+            settings: config.rows(),
+            subject: examination::subject(config, Arc::clone(&self.store), now),
+            project: config.location.project(&directory),
+            machine: Machine::new(|name| env::var_os(name), env::home_dir()),
+        }
+    }
+
     async fn log_what_is_wrong(&self) {
         if let Err(error) = self.tracker.check().await {
             tracing::error!("{error}");
@@ -271,7 +286,7 @@ impl App {
     }
 
     fn mcp_server(&self) -> McpServer {
-        McpServer::new(self.tracker.clone(), self.metrics.clone())
+        McpServer::new(self.tracker.clone(), self.metrics.clone(), self.surroundings())
     }
 }
 

@@ -3,12 +3,12 @@
 use anstyle::Style;
 use anyhow::Result;
 use clap::Args;
-use serde::Serialize;
 
 use super::options::Format;
 use super::output::{FAINT, STRONG};
 use super::table::{Cell, Column, rows};
 use super::{Ending, Output, plain};
+use crate::setting::SettingRow;
 
 /// The arguments of `ait config`.
 #[derive(Clone, Debug, Args)]
@@ -24,17 +24,6 @@ use super::{Ending, Output, plain};
 pub struct Arguments {
     #[command(flatten)]
     format: Format,
-}
-
-/// A setting as it holds now.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct SettingRow {
-    /// Its name.
-    pub name: &'static str,
-    /// Its value, when somebody gave one.
-    pub value: Option<String>,
-    /// Who gave it.
-    pub source: String,
 }
 
 /// Shows settings.

@@ -50,7 +50,7 @@ use crate::domain::{AgentName, DomainError, Vocabulary};
 use crate::tracker::{StoreError, Tracker};
 
 pub use about::{AboutCommand, run as run_about};
-pub use config::{Arguments as ConfigArguments, SettingRow, run as show_config};
+pub use config::{Arguments as ConfigArguments, run as show_config};
 pub use doctor::{Arguments as DoctorArguments, run as run_doctor};
 pub use init::{Arguments as InitArguments, Project, run as set_up};
 pub use open::{Arguments as OpenArguments, run as open_page};

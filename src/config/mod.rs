@@ -15,11 +15,12 @@ use clap::{Args, ColorChoice, Parser, Subcommand};
 
 use crate::cli::{
     AboutCommand, ConfigArguments, DoctorArguments, InitArguments, OpenArguments, QueueCommand,
-    SettingRow, StatusArguments,
+    StatusArguments,
 };
 use crate::domain::AgentName;
 use crate::http::{Access, AllowedHost, AllowedOrigin};
 use crate::log::{LogFormat, LogOptions, Voice};
+use crate::setting::SettingRow;
 use settings::{
     AGENT, ALLOW_HOST, ALLOW_ORIGIN, BIND, FILE, LOG, LOG_FILE, LOG_FORMAT, PORT, TOKEN, TOKEN_FILE,
 };

@@ -70,7 +70,9 @@ pub async fn examine(subject: &Subject) -> Report {
     });
     let mut findings = join_all(groups).await.concat();
     findings.sort_by_key(|finding| finding.check);
-    let verdict = findings.iter().map(|finding| finding.verdict).max();
+    // What does not apply makes nothing worse.
+    let verdicts = findings.iter().map(|finding| finding.verdict);
+    let verdict = verdicts.filter(|verdict| *verdict != Verdict::Skipped).max();
     Report {
         version: env!("CARGO_PKG_VERSION"),
         examined_at: subject.now,

@@ -111,6 +111,32 @@ impl IssueRef {
         let last = self.first | u128::MAX.checked_shr(128 - open_bits).unwrap_or(0);
         IssueId(Uuid::from_u128(self.first))..=IssueId(Uuid::from_u128(last))
     }
+
+    /// The ids that begin with what somebody has typed of one so far, which may be nothing; `None` when no id
+    /// does.
+    pub fn begun(text: &str) -> Option<RangeInclusive<IssueId>> {
+        Self::read(text).map(|begun| begun.range())
+    }
+
+    /// Reads the digits of an id, however few.
+    fn read(given: &str) -> Option<Self> {
+        let text = given.trim().to_ascii_lowercase();
+        let hyphenated = text.contains('-');
+        let (mut digits, mut first) = (0usize, 0u128);
+        for (position, character) in text.chars().enumerate() {
+            let hyphen_place = hyphenated && matches!(position, 8 | 13 | 18 | 23);
+            match character.to_digit(16) {
+                Some(digit) if !hyphen_place && digits < WHOLE_DIGITS => {
+                    first = first << 4 | u128::from(digit);
+                    digits += 1;
+                }
+                None if hyphen_place && character == '-' => {}
+                _ => return None,
+            }
+        }
+        first = first.checked_shl(4 * (WHOLE_DIGITS - digits) as u32).unwrap_or(0);
+        Some(Self { text, digits, first })
+    }
 }
 
 impl From<IssueId> for IssueRef {
@@ -137,26 +163,8 @@ impl FromStr for IssueRef {
     type Err = DomainError;
 
     fn from_str(given: &str) -> Result<Self, DomainError> {
-        let text = given.trim().to_ascii_lowercase();
-        let invalid = || DomainError::invalid_reference(given);
-        let hyphenated = text.contains('-');
-        let (mut digits, mut first) = (0usize, 0u128);
-        for (position, character) in text.chars().enumerate() {
-            let hyphen_place = hyphenated && matches!(position, 8 | 13 | 18 | 23);
-            match character.to_digit(16) {
-                Some(digit) if !hyphen_place && digits < WHOLE_DIGITS => {
-                    first = first << 4 | u128::from(digit);
-                    digits += 1;
-                }
-                None if hyphen_place && character == '-' => {}
-                _ => return Err(invalid()),
-            }
-        }
-        if digits < Self::MIN_DIGITS {
-            return Err(invalid());
-        }
-        first <<= 4 * (WHOLE_DIGITS - digits);
-        Ok(Self { text, digits, first })
+        let read = Self::read(given).filter(|read| read.digits >= Self::MIN_DIGITS);
+        read.ok_or_else(|| DomainError::invalid_reference(given))
     }
 }
 

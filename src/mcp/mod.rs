@@ -1,13 +1,29 @@
-//! The face for agents: an MCP server with the lifecycle tools.
+//! The face for agents: an MCP server with the lifecycle tools, and with prompts and resources beside them.
 //!
-//! Knows the tracker and the domain; no HTML, and nothing of how issues are kept.
+//! Knows the tracker, the domain, and what is around a store; no HTML, and nothing of how issues are kept.
 
 mod arguments;
+mod completion;
 pub mod http;
+mod misshapen;
+mod news;
+mod prompts;
+mod resources;
 mod result;
+mod row;
 mod schema;
 pub mod server;
 pub mod stdio;
+mod surroundings;
 mod tools;
 
 pub use server::McpServer;
+pub use surroundings::Surroundings;
+
+use crate::domain::text::shortened;
+
+/// As much of a wrong value as an error repeats.
+fn shown(given: &str) -> String {
+    const SHOWN_CHARS: usize = 60;
+    shortened(given, SHOWN_CHARS)
+}

@@ -1,35 +1,34 @@
 //! The MCP server itself: who it is, what it teaches, and how a call reaches its tool.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Instant;
 
 use futures::future::FutureExt;
 use rmcp::ServerHandler;
 use rmcp::model::{
-    CacheScope, CallToolRequestMethod, CallToolRequestParams, CallToolResponse,
-    CompleteRequestMethod, CompleteRequestParams, CompleteResult, ConstString, CustomRequest,
-    CustomResult, ErrorCode, ErrorData, Implementation, ListPromptsRequestMethod,
-    ListPromptsResult, ListResourceTemplatesRequestMethod, ListResourceTemplatesResult,
-    ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ProtocolVersion, ServerCapabilities, ServerConfig, Tool,
+    CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
+    CustomRequest, CustomResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse,
+    Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
+    ReadResourceResponse, ServerCapabilities, ServerConfig, SubscribeRequestParams,
+    SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
-use rmcp::service::{RequestContext, RoleServer};
-
-use serde_json::Value;
+use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
+use tokio_util::sync::CancellationToken;
 
 use super::http::{is_gone, read_only_token};
+use super::news::{self, MAX_WATCHED, Newsroom, Watched};
+use super::resources::{self, Diagnostics, Resource};
 use super::result::{Failure, Success, call_tool_result, outcome_of};
 use super::tools::{Answer, Toolbox};
-use crate::domain::text::shortened;
-use crate::metrics::Metrics;
+use super::{Surroundings, completion, misshapen, prompts, shown};
+use crate::metrics::{Metrics, Outcome};
 use crate::tracker::Tracker;
 
-/// How long clients may keep the list of tools, which is the same for everybody and changes only
-/// with the version of the server.
-const TOOLS_TTL_MS: u64 = 3_600_000;
-
-/// How much of a wrong value an error repeats.
-const SHOWN_CHARS: usize = 60;
+/// How long clients may keep the lists of tools, prompts and resources, which are the same for everybody and
+/// change only with the version of the server.
+const LISTS_TTL_MS: u64 = 3_600_000;
 
 /// What the server tells every agent that connects: the workflow across the tools.
 const INSTRUCTIONS: &str = "\
@@ -57,22 +56,49 @@ whose worker is gone.
 Pass the same `agent` name in every call. An issue may be named by its full id or by its first 8 or \
 more hex digits. Errors say what to do next.";
 
-/// The tracker as an MCP server. Clones share the tracker and the meters.
+/// The tracker as an MCP server. Clones share everything, also what their client watches.
 #[derive(Clone)]
 pub struct McpServer {
     tracker: Tracker,
     metrics: Metrics,
     toolbox: Toolbox,
+    surroundings: Arc<Surroundings>,
+    diagnostics: Arc<Diagnostics>,
+    newsroom: Newsroom,
+    watched: Arc<Watched>,
+    /// Ends what only waits for news.
+    ending: CancellationToken,
 }
 
 impl McpServer {
-    /// A server with the seven lifecycle tools.
-    pub fn new(tracker: Tracker, metrics: Metrics) -> Self {
-        Self { tracker, metrics, toolbox: Toolbox::lifecycle() }
+    /// A server with the seven lifecycle tools, the prompts and the resources.
+    pub fn new(tracker: Tracker, metrics: Metrics, surroundings: Surroundings) -> Self {
+        let diagnostics = Diagnostics::new(tracker.clone(), surroundings.subject.clone());
+        let diagnostics = Arc::new(diagnostics);
+        Self {
+            newsroom: Newsroom::new(tracker.clone(), Arc::clone(&diagnostics)),
+            toolbox: Toolbox::lifecycle(),
+            surroundings: Arc::new(surroundings),
+            watched: Arc::default(),
+            ending: CancellationToken::new(),
+            tracker,
+            metrics,
+            diagnostics,
+        }
+    }
+
+    /// The same for another client.
+    pub(super) fn for_client(&self) -> Self {
+        Self { watched: Arc::default(), ..self.clone() }
+    }
+
+    /// The same, of which everything that only waits for news ends with `ending`.
+    pub(super) fn until(self, ending: CancellationToken) -> Self {
+        Self { ending, ..self }
     }
 
     /// Takes note of a call that reached no tool.
-    fn refused(&self, tool: &str) {
+    pub(super) fn refused(&self, tool: &str) {
         self.metrics.refused(self.toolbox.label(tool));
     }
 
@@ -92,15 +118,62 @@ impl McpServer {
     pub(super) fn metrics(&self) -> &Metrics {
         &self.metrics
     }
+
+    pub(super) fn toolbox(&self) -> &Toolbox {
+        &self.toolbox
+    }
+
+    pub(super) fn surroundings(&self) -> &Surroundings {
+        &self.surroundings
+    }
+
+    pub(super) fn diagnostics(&self) -> &Diagnostics {
+        &self.diagnostics
+    }
+
+    /// Does what was asked for beside the tools, as long as somebody waits for it, and counts it.
+    async fn served<T>(
+        &self,
+        method: &'static str,
+        context: &RequestContext<RoleServer>,
+        work: impl Future<Output = Result<T, ErrorData>>,
+    ) -> Result<T, ErrorData> {
+        let _in_progress = self.metrics.begin();
+        let begun = Instant::now();
+        let (outcome, answer) = tokio::select! {
+            answer = AssertUnwindSafe(work).catch_unwind() => match answer {
+                Ok(Ok(answer)) => (Outcome::Ok, Ok(answer)),
+                Ok(Err(error)) if error.code == ErrorCode::INTERNAL_ERROR => {
+                    (Outcome::Failed, Err(error))
+                }
+                Ok(Err(error)) => (Outcome::Refused, Err(error)),
+                Err(_) => (Outcome::Panicked, Err(ErrorData::internal_error(DEFECT, None))),
+            },
+            () = cancelled(context) => {
+                let error = ErrorData::internal_error("the request was cancelled", None);
+                (Outcome::Cancelled, Err(error))
+            }
+        };
+        self.metrics.operation(method, outcome, begun.elapsed());
+        answer
+    }
 }
+
+/// What is said of a panic; nothing has changed by it.
+const DEFECT: &str = "this is a defect of the tracker (details are in its log)";
 
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         let identity = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
             .with_title("Agent issue tracker");
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-            .with_server_info(identity)
-            .with_instructions(INSTRUCTIONS)
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_prompts()
+            .enable_resources()
+            .enable_resources_subscribe()
+            .enable_completions()
+            .build();
+        ServerConfig::new(capabilities).with_server_info(identity).with_instructions(INSTRUCTIONS)
     }
 
     async fn list_tools(
@@ -109,11 +182,10 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let tools = ListToolsResult::with_all_items(self.toolbox.tools());
-        // Clients of older revisions do not know these fields.
-        if context.protocol_version() < Some(ProtocolVersion::V_2026_07_28) {
+        if !is_modern(&context) {
             return Ok(tools);
         }
-        Ok(tools.with_ttl_ms(TOOLS_TTL_MS).with_cache_scope(CacheScope::Public))
+        Ok(tools.with_ttl_ms(LISTS_TTL_MS).with_cache_scope(CacheScope::Public))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
@@ -135,7 +207,7 @@ impl ServerHandler for McpServer {
         let arguments = request.arguments.unwrap_or_default();
         let Some(answer) = self.toolbox.call(&request.name, self.tracker.clone(), arguments) else {
             self.refused(&request.name);
-            let name = shortened(&request.name, SHOWN_CHARS);
+            let name = shown(&request.name);
             let message = format!("no tool {name:?}: there are {}", self.toolbox.names());
             return Err(ErrorData::invalid_params(message, None));
         };
@@ -158,69 +230,133 @@ impl ServerHandler for McpServer {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        if request.method != CallToolRequestMethod::VALUE {
-            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None));
-        }
-        // A call whose parameters have another shape than the protocol says.
-        let params = request.params.unwrap_or_default();
-        let name = params["name"].as_str().unwrap_or_default();
-        self.refused(name);
-        let Some(tool) = self.toolbox.tool(name) else {
-            let names = self.toolbox.names();
-            let message = format!("params must be an object whose `name` is one of {names}");
-            return Err(ErrorData::invalid_params(message, None));
-        };
-        let reason = match &params["arguments"] {
-            Value::Object(_) | Value::Null => {
-                "params holds a member that is not of the form that the protocol gives".to_owned()
-            }
-            other => {
-                let given = shortened(&other.to_string(), SHOWN_CHARS);
-                format!("`arguments` must be an object with its parameters, not {given}")
-            }
-        };
-        let mut result = call_tool_result(&tool.name, Err(Failure::refused(reason)));
-        if context.protocol_version() < Some(ProtocolVersion::V_2026_07_28) {
-            result.result_type = None;
-        }
-        let result = serde_json::to_value(result);
-        let result = result.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-        Ok(CustomResult::new(result))
+        misshapen::answer(self, &request, is_modern(&context))
     }
-
-    // What is not offered is refused: the defaults would answer with empty lists.
 
     async fn list_prompts(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+        let prompts = ListPromptsResult::with_all_items(prompts::list());
+        if !is_modern(&context) {
+            return Ok(prompts);
+        }
+        Ok(prompts.with_ttl_ms(LISTS_TTL_MS).with_cache_scope(CacheScope::Public))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let arguments = request.arguments.unwrap_or_default();
+        let prompt = prompts::get(self, &request.name, &arguments);
+        Ok(self.served("prompts/get", &context, prompt).await?.into())
     }
 
     async fn list_resources(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
+        let resources = ListResourcesResult::with_all_items(resources::list());
+        if !is_modern(&context) {
+            return Ok(resources);
+        }
+        Ok(resources.with_ttl_ms(LISTS_TTL_MS).with_cache_scope(CacheScope::Public))
     }
 
     async fn list_resource_templates(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
+        let templates = ListResourceTemplatesResult::with_all_items(resources::templates());
+        if !is_modern(&context) {
+            return Ok(templates);
+        }
+        Ok(templates.with_ttl_ms(LISTS_TTL_MS).with_cache_scope(CacheScope::Public))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let uri = request.uri;
+        let reading = async {
+            let resource = resource_at(&uri)?;
+            Ok(resources::read(self, &resource).await?)
+        };
+        let read = self.served("resources/read", &context, reading).await?;
+        Ok(read.answer(uri, is_modern(&context)).into())
     }
 
     async fn complete(
         &self,
-        _request: CompleteRequestParams,
-        _context: RequestContext<RoleServer>,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+        let completing = completion::complete(self, &request);
+        self.served("completion/complete", &context, completing).await
     }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let (uri, peer) = (request.uri, context.peer.clone());
+        let subscribing = async {
+            let resource = resource_at(&uri)?;
+            if let Resource::Issue(_) = resource {
+                resources::read(self, &resource).await?;
+            }
+            let watching = self.watched.add(uri, resource, peer, &self.newsroom).await;
+            watching.map_err(|reason| ErrorData::invalid_params(reason, None))
+        };
+        self.served("resources/subscribe", &context, subscribing).await
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.watched.remove(&request.uri);
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        let requested = requested.resource_subscriptions.iter().flatten();
+        let known = requested.filter(|uri| Resource::at(uri).is_ok()).take(MAX_WATCHED);
+        Some(SubscriptionFilter::builder().resource_subscriptions(known).build())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let ended = async {
+            tokio::select! {
+                () = self.ending.cancelled() => {}
+                () = is_gone(context.request_context()) => {}
+            }
+        };
+        news::listen(&context, &self.newsroom, ended).await;
+        Ok(())
+    }
+}
+
+/// The resource that a request names.
+fn resource_at(uri: &str) -> Result<Resource, ErrorData> {
+    Resource::at(uri).map_err(|reason| ErrorData::resource_not_found(reason, None))
+}
+
+/// Tells whether a client knows what came with revision 2026-07-28.
+fn is_modern(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version() >= Some(ProtocolVersion::V_2026_07_28)
 }
 
 /// Waits until a call is cancelled, or nobody waits for its answer any more.

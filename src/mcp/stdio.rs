@@ -46,6 +46,8 @@ where
     let tracker = server.tracker().clone();
     let (lines, input_lines) = tokio::io::duplex(PIPE_BYTES);
     let ended = shutdown.child_token();
+    // rmcp waits for listeners before it ends, and they would for it.
+    let server = server.until(ended.clone());
     tokio::spawn(forward(input, lines, ended.clone()));
     let inner = AsyncRwTransport::new_server(input_lines, output);
     let grace_is_over = async {

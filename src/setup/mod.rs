@@ -15,7 +15,8 @@ mod error;
 mod machine;
 mod plan;
 mod presets;
-mod prompts;
+pub mod prompts;
+mod proposal;
 mod removal;
 mod server_file;
 
@@ -27,6 +28,7 @@ pub use error::SetupError;
 pub use machine::Machine;
 pub use plan::{Wish, plan};
 pub use presets::Preset;
+pub use proposal::{Proposal, propose};
 pub use removal::{Unwish, removal};
 
 /// What the tracker is called in the configuration of each client. The prompts expect this name.

@@ -48,8 +48,14 @@ impl Preset {
         Self::all().find(|preset| preset.name == name)
     }
 
-    /// The one that a project got before, as its sections tell; else the usual one.
+    /// The one that a project got before, or else the usual one.
     pub fn of_project(root: &Path) -> Self {
+        let usual = || Self::all().next().expect("there are presets");
+        Self::told_in(root).unwrap_or_else(usual)
+    }
+
+    /// The one that a project got before, as its sections tell.
+    pub fn told_in(root: &Path) -> Option<Self> {
         let guides = CLIENTS.iter().filter_map(|client| client.guide);
         let texts: Vec<_> =
             guides.filter_map(|guide| fs::read_to_string(root.join(guide)).ok()).collect();
@@ -57,8 +63,7 @@ impl Preset {
             let workflow = preset.workflow.trim_end();
             texts.iter().any(|text| text.replace("\r\n", "\n").contains(workflow))
         };
-        let usual = || Self::all().next().expect("there are presets");
-        Self::all().find(is_told).unwrap_or_else(usual)
+        Self::all().find(is_told)
     }
 
     /// What they are called.

@@ -63,6 +63,16 @@ impl Form {
     }
 }
 
+/// When to use an agent, as its prompt says.
+pub fn description(prompt: &str) -> &str {
+    value(split(prompt).0, "description")
+}
+
+/// What an agent is told, without what is meant for its client.
+pub fn body(prompt: &str) -> &str {
+    split(prompt).1
+}
+
 /// The lines between the first two rules of a prompt, and the text below them.
 fn split(prompt: &str) -> (&str, &str) {
     let matter = prompt.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));

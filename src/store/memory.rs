@@ -4,7 +4,7 @@
 //! and classification. It waits for nothing and touches no disk.
 
 use std::cmp::Reverse;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -137,6 +137,11 @@ impl IssueStore {
     /// [`DomainError::UnknownIssue`] and [`DomainError::AmbiguousReference`].
     pub fn find(&self, reference: &IssueRef) -> Result<Arc<Issue>, DomainError> {
         self.position(reference).map(|position| self.at(position))
+    }
+
+    /// The ids within a range, in their order.
+    pub fn ids(&self, range: RangeInclusive<IssueId>) -> impl Iterator<Item = IssueId> {
+        self.positions.range(range).map(|(id, _)| *id)
     }
 
     /// The position of the issue that a caller names.

@@ -1,18 +1,17 @@
 //! The stream that tells open pages that something has changed: server-sent events, as the HTML standard
 //! defines them.
 //!
-//! A page that is told so loads itself anew and keeps what is still true, so nothing but "now" is told. One
-//! look at the store in [`LOOK_EVERY`] serves all streams, and there is none while nobody listens.
+//! A page that is told so loads itself anew and keeps what is still true, so nothing but "now" is told.
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
+use futures::future::FutureExt;
 use futures::stream::{self, Stream, StreamExt};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
@@ -20,10 +19,9 @@ use uuid::Uuid;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::site::Site;
+use crate::lookout::Lookout;
 use crate::tracker::Tracker;
 
-/// How often is looked whether something has changed: by whichever process, so nobody can tell.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// How often a stream says that it is still there.
 const BEAT_EVERY: Duration = Duration::from_secs(10);
 /// How soon a browser tries again after its stream has ended.
@@ -33,12 +31,16 @@ pub(super) const MAX_STREAMS: usize = 1_500;
 
 /// What the streams share.
 pub(super) struct Live {
-    tracker: Tracker,
-    /// Where the store was last seen to stand; `None` while nobody looks.
-    seen: watch::Sender<Option<Place>>,
-    is_looking: AtomicBool,
+    eye: Eye,
+    lookout: Arc<Lookout<Place>>,
     slots: Arc<Semaphore>,
     ending: CancellationToken,
+}
+
+/// What sees how the store stands. Clones see the same.
+#[derive(Clone)]
+struct Eye {
+    tracker: Tracker,
     /// Tells places that this process names from those that another one does.
     process: Uuid,
 }
@@ -56,19 +58,24 @@ pub(super) struct Standing {
 
 impl Live {
     /// Streams that end with `ending`.
-    pub fn new(tracker: Tracker, ending: CancellationToken) -> Arc<Self> {
-        Arc::new(Self {
-            tracker,
-            seen: watch::Sender::new(None),
-            is_looking: AtomicBool::new(false),
-            slots: Arc::new(Semaphore::new(MAX_STREAMS)),
-            ending,
-            process: Uuid::new_v4(),
-        })
+    pub fn new(tracker: Tracker, ending: CancellationToken) -> Self {
+        let eye = Eye { tracker, process: Uuid::new_v4() };
+        let looking = eye.clone();
+        let lookout = Lookout::new(move || {
+            let eye = looking.clone();
+            async move { eye.standing().await.place }.boxed()
+        });
+        Self { eye, lookout, slots: Arc::new(Semaphore::new(MAX_STREAMS)), ending }
     }
 
     /// How the store stands now.
     pub async fn standing(&self) -> Standing {
+        self.eye.standing().await
+    }
+}
+
+impl Eye {
+    async fn standing(&self) -> Standing {
         let changes = self.tracker.changes(None).await;
         let (cursor, trouble) = match changes {
             Ok(changes) => (Some(changes.cursor), self.tracker.check().await.err()),
@@ -78,40 +85,6 @@ impl Live {
         let name = format!("{} {cursor:?} {trouble:?}", self.process);
         // Hashed, because what is wrong with the store has no place in it.
         Standing { place: format!("{:032x}", xxh3_128(name.as_bytes())).into(), trouble }
-    }
-
-    /// Begins to listen, and to look if nobody does.
-    fn listen(self: &Arc<Self>) -> watch::Receiver<Option<Place>> {
-        let listener = self.seen.subscribe();
-        if !self.is_looking.swap(true, Ordering::SeqCst) {
-            tokio::spawn(Arc::clone(self).look());
-        }
-        listener
-    }
-
-    /// Looks for changes as long as anybody listens.
-    async fn look(self: Arc<Self>) {
-        loop {
-            let place = Some(self.standing().await.place);
-            self.seen.send_if_modified(|seen| {
-                let is_other = *seen != place;
-                *seen = place;
-                is_other
-            });
-            tokio::select! {
-                () = tokio::time::sleep(LOOK_EVERY) => {}
-                () = self.ending.cancelled() => return,
-            }
-            if self.seen.receiver_count() == 0 {
-                self.seen.send_replace(None);
-                self.is_looking.store(false, Ordering::SeqCst);
-                // Somebody may have begun to listen just then, and found that it is looked.
-                let is_needed = self.seen.receiver_count() > 0;
-                if !is_needed || self.is_looking.swap(true, Ordering::SeqCst) {
-                    return;
-                }
-            }
-        }
     }
 }
 
@@ -124,7 +97,7 @@ pub(super) async fn events(State(site): State<Site>) -> Response {
         return (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "30")], text)
             .into_response();
     };
-    let listener = site.live.listen();
+    let listener = site.live.lookout.listen();
     let ending = site.live.ending.clone().cancelled_owned();
     let stream = stream_of(listener).take_until(ending).map(move |event| {
         // The slot is taken for as long as the stream is there.

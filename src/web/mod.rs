@@ -69,7 +69,7 @@ pub fn router(tracker: Tracker, metrics: Metrics) -> Router {
 pub fn router_with(tracker: Tracker, metrics: Metrics, options: WebOptions) -> Router {
     let site = Site {
         overview: Overview::new(tracker.clone()),
-        live: Live::new(tracker.clone(), options.streams.clone()),
+        live: Arc::new(Live::new(tracker.clone(), options.streams.clone())),
         health: Arc::new(Health::new(options)),
         tracker,
         metrics,

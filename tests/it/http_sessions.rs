@@ -18,7 +18,7 @@ use crate::support::http::{
     Agent, CANCELLED, IN_PROGRESS, Raw, SESSIONS, Server, figure, filing, lock_of, posted,
     session_header, wait_for_figure,
 };
-use crate::support::stores::{add, now};
+use crate::support::stores::{add, now, surroundings};
 use crate::support::{directory, introduction, request};
 
 /// Serves within this process with room for a few sessions; gives the port.
@@ -28,8 +28,9 @@ async fn in_process(sessions: usize, ending: Ending) -> u16 {
 }
 
 async fn serve(store: Arc<dyn Store>, options: HttpOptions, ending: Ending) -> u16 {
+    let around = surroundings(&store);
     let (tracker, metrics) = (Tracker::new(store), Metrics::new());
-    let server = McpServer::new(tracker.clone(), metrics.clone());
+    let server = McpServer::new(tracker.clone(), metrics.clone(), around);
     let agents = routes(server, options, ending.clone()).await;
     let routes = guarded(web::router(tracker, metrics).merge(agents), Access::default());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

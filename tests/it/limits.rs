@@ -8,13 +8,14 @@ use agent_issue_tracker::http::{self, Access, Limits, guarded};
 use agent_issue_tracker::mcp::McpServer;
 use agent_issue_tracker::mcp::http::{Ending, HttpOptions, routes};
 use agent_issue_tracker::metrics::Metrics;
-use agent_issue_tracker::store::MemoryStore;
+use agent_issue_tracker::store::{MemoryStore, Store};
 use agent_issue_tracker::tracker::Tracker;
 use axum::Router;
 use axum::routing::get as on_get;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::http::{Raw, asked, message};
+use crate::support::stores::surroundings;
 use crate::support::{PATIENCE, get, until};
 
 /// Serves some routes within this process, in the given limits; gives the port.
@@ -76,9 +77,10 @@ async fn a_head_that_takes_too_long_is_answered_and_makes_room() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_that_takes_too_long_is_answered() {
-    let tracker = Tracker::new(Arc::new(MemoryStore::default()));
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let options = HttpOptions { body: Duration::from_millis(300), ..HttpOptions::default() };
-    let server = McpServer::new(tracker, Metrics::new());
+    let around = surroundings(&store);
+    let server = McpServer::new(Tracker::new(store), Metrics::new(), around);
     let routes = routes(server, options, Ending::default()).await;
     let (port, _shutdown) = serve(routes, Limits::default()).await;
     tokio::task::spawn_blocking(move || {

@@ -52,7 +52,9 @@ fn both_protocol_eras_go_through_the_lifecycle_with_plain_json_answers() {
     let mut agent = Agent::new(server.port);
     let discovered = agent.request("server/discover", json!({ "_meta": meta() }));
     assert_eq!(discovered.kind, "application/json");
-    assert_eq!(discovered.json()["result"]["capabilities"], json!({ "tools": {} }));
+    let capabilities = &discovered.json()["result"]["capabilities"];
+    assert_eq!(capabilities["resources"], json!({ "subscribe": true }));
+    assert_eq!(capabilities.as_object().unwrap().len(), 4, "{capabilities}");
     lifecycle(&mut agent, &json!({ "_meta": meta() }));
     // There are no sessions in this era; what claims to be one means nothing.
     agent.session = Some("of another era".to_owned());

@@ -88,9 +88,9 @@ fn every_version_with_initialize_is_spoken_and_the_newest_is_offered_for_an_unkn
 fn what_is_not_offered_is_refused() {
     let directory = directory();
     let mut client = Client::start(directory.path());
-    for method in ["prompts/list", "resources/list", "resources/templates/list", "logging/setLevel"]
-    {
-        let error = client.request(method, json!({ "level": "info" }));
+    for method in ["logging/setLevel", "tasks/get", "skills/list", "subscriptions/listen"] {
+        let params = json!({ "level": "info", "taskId": "1", "notifications": {} });
+        let error = client.request(method, params);
         assert_eq!(error["code"], -32601, "{method}: {error}");
     }
 }

@@ -91,6 +91,7 @@ type Service = StreamableHttpService<McpServer, Sessions>;
 
 /// The endpoint, until its ending.
 pub async fn routes(server: McpServer, options: HttpOptions, ending: Ending) -> Router {
+    let server = server.until(ending.streams.clone());
     let sessions = Sessions::new(&server, options.sessions, ending.streams).await;
     let sessions = Arc::new(sessions);
     let mut config = StreamableHttpServerConfig::default()
@@ -104,7 +105,7 @@ pub async fn routes(server: McpServer, options: HttpOptions, ending: Ending) -> 
         .disable_allowed_origins()
         .with_cancellation_token(ending.all);
     config.session_store = Some(Arc::<Sessions>::clone(&sessions));
-    let service = Service::new(move || Ok(server.clone()), Arc::clone(&sessions), config);
+    let service = Service::new(move || Ok(server.for_client()), Arc::clone(&sessions), config);
     let allowed: Vec<_> =
         options.origins.iter().filter_map(|it| it.to_string().parse().ok()).collect();
     let cors = CorsLayer::new()

@@ -4,8 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Operation;
-use crate::domain::{Classification, IssueId, IssueRef, Order, Page, Query, Status, Timestamp};
+use crate::domain::{Classification, IssueRef, Order, Page, Query, Status};
 use crate::mcp::result::{Failure, Success, json};
+use crate::mcp::row::Row;
 use crate::tracker::Tracker;
 
 pub(super) struct ListIssues;
@@ -35,16 +36,6 @@ struct Listing<'a> {
     issues: Vec<Row<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     more: Option<String>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Row<'a> {
-    id: IssueId,
-    title: &'a str,
-    classification: Classification,
-    status: Status,
-    created_at: Timestamp,
 }
 
 impl Operation for ListIssues {
@@ -77,16 +68,6 @@ fn listing(page: &Page, skip: usize) -> Listing<'_> {
     let next = skip.saturating_add(page.issues.len());
     let more = (next < page.total && !page.issues.is_empty())
         .then(|| format!("{} more: call again with skip: {next}", page.total - next));
-    let issues = page
-        .issues
-        .iter()
-        .map(|issue| Row {
-            id: issue.id,
-            title: &issue.title,
-            classification: issue.classification,
-            status: issue.status,
-            created_at: issue.created_at,
-        })
-        .collect();
+    let issues = page.issues.iter().map(|issue| Row::from(&**issue)).collect();
     Listing { count: page.total, issues, more }
 }

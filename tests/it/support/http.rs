@@ -153,6 +153,15 @@ impl Agent {
 
     /// Sends a message; fails when the server is gone.
     pub fn post(&self, message: &Value) -> reqwest::Result<Reply> {
+        received(self.try_stream(message)?)
+    }
+
+    /// Sends a message, of which the answer is read as it comes.
+    pub fn stream(&self, message: &Value) -> reqwest::blocking::Response {
+        self.try_stream(message).unwrap()
+    }
+
+    fn try_stream(&self, message: &Value) -> reqwest::Result<reqwest::blocking::Response> {
         let mut post = self.http.post(self.url()).body(message.to_string());
         post = post.header("content-type", "application/json");
         post = post.header("accept", "application/json, text/event-stream");
@@ -166,7 +175,7 @@ impl Agent {
                 post = post.header("mcp-name", name);
             }
         }
-        received(post.send()?)
+        post.send()
     }
 
     pub fn request(&mut self, method: &str, params: Value) -> Reply {

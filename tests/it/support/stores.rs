@@ -1,12 +1,15 @@
 //! Stores on a test's disk, and the plainest changes.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use agent_issue_tracker::doctor::Subject;
 use agent_issue_tracker::domain::{
     AgentName, Classification, Command, Description, IssueId, Query, Timestamp, Title,
 };
+use agent_issue_tracker::mcp::Surroundings;
+use agent_issue_tracker::setup::Machine;
 use agent_issue_tracker::store::json::JsonStoreOptions;
 use agent_issue_tracker::store::{JsonStore, Store};
 
@@ -20,6 +23,14 @@ pub fn add() -> Command {
         classification: Classification::Bug,
         agent: AgentName::try_from("a").unwrap(),
     }
+}
+
+/// What is around a store that has nothing around it.
+pub fn surroundings(store: &Arc<dyn Store>) -> Surroundings {
+    let (path, project) = (PathBuf::from("/nowhere/issues.json"), PathBuf::from("/nowhere"));
+    let (reason, settings) = ("named".to_owned(), Err("there are none".to_owned()));
+    let subject = Subject { path, reason, store: Arc::clone(store), settings, now: now() };
+    Surroundings { settings: Vec::new(), subject, project, machine: Machine::default() }
 }
 
 pub fn now() -> Timestamp {

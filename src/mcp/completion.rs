@@ -1,0 +1,81 @@
+//! What can be completed while somebody types: ids of issues, classifications, presets.
+
+use rmcp::model::{CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData, Reference};
+
+use super::prompts::{self, Hint};
+use super::resources::ISSUE_TEMPLATE;
+use super::{McpServer, shown};
+use crate::domain::{Classification, IssueRef, Order, Query};
+use crate::setup::Preset;
+
+/// Completes an argument of a prompt, or the id of the template of issues.
+///
+/// # Errors
+///
+/// There is no such prompt, template or argument; the issues cannot be read.
+pub(super) async fn complete(
+    server: &McpServer,
+    request: &CompleteRequestParams,
+) -> Result<CompleteResult, ErrorData> {
+    let (name, typed) = (&request.argument.name, request.argument.value.trim());
+    let unknown = |known: &str| {
+        let name = shown(name);
+        ErrorData::invalid_params(format!("no argument {name:?}: there is {known}"), None)
+    };
+    let hint = match &request.r#ref {
+        Reference::Prompt(prompt) => {
+            let arguments = prompts::find(&prompt.name)?.arguments;
+            let names: Vec<_> = arguments.iter().map(|argument| argument.name).collect();
+            let argument = arguments.iter().find(|argument| argument.name == name);
+            let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            argument.ok_or_else(|| unknown(&known))?.hint
+        }
+        Reference::Resource(resource) if resource.uri == ISSUE_TEMPLATE => match name.as_str() {
+            "id" => Hint::Issue,
+            _ => return Err(unknown("id")),
+        },
+        Reference::Resource(resource) => {
+            let uri = shown(&resource.uri);
+            let message = format!("no template {uri:?}: there is {ISSUE_TEMPLATE}");
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        _ => {
+            let message = "`ref` must name a prompt or the template of a resource";
+            return Err(ErrorData::invalid_params(message, None));
+        }
+    };
+    let words = |words: &mut dyn Iterator<Item = &'static str>| {
+        let fitting: Vec<_> =
+            words.filter(|word| word.starts_with(typed)).map(str::to_owned).collect();
+        (fitting.len(), fitting)
+    };
+    let (total, values) = match hint {
+        Hint::Text => (0, Vec::new()),
+        Hint::Classification => words(&mut Classification::ALL.iter().map(|it| it.as_str())),
+        Hint::Preset => words(&mut Preset::names()),
+        Hint::Issue => ids(server, typed).await?,
+    };
+    let has_more = values.len() < total;
+    let total = u32::try_from(total).ok();
+    let info = CompletionInfo::with_pagination(values, total, has_more);
+    info.map(CompleteResult::new).map_err(|error| ErrorData::internal_error(error, None))
+}
+
+/// How many ids begin so, and the first of them; while nothing was typed, those of the issues that were
+/// changed last.
+async fn ids(server: &McpServer, typed: &str) -> Result<(usize, Vec<String>), ErrorData> {
+    const MOST: usize = CompletionInfo::MAX_VALUES;
+    let issues = server.tracker().holdings().await;
+    let issues = issues.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+    let issues = issues.document.issues;
+    if typed.is_empty() {
+        let latest =
+            issues.list(&Query { order: Order::LatestActivity, take: MOST, ..Query::default() });
+        let values = latest.issues.iter().map(|issue| issue.id.to_string()).collect();
+        return Ok((latest.total, values));
+    }
+    let Some(range) = IssueRef::begun(typed) else { return Ok((0, Vec::new())) };
+    let mut ids = issues.ids(range);
+    let values: Vec<_> = ids.by_ref().take(MOST).map(|id| id.to_string()).collect();
+    Ok((values.len() + ids.count(), values))
+}

@@ -1,0 +1,240 @@
+//! Telling clients that a resource has changed which they watch: up to revision 2025-11-25 by
+//! `resources/subscribe` within a session, from 2026-07-28 on by `subscriptions/listen`, a request that is
+//! answered for as long as the client likes.
+//!
+//! What is told is the address alone; whoever wants to know more reads it anew.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use futures::future::FutureExt;
+use rmcp::model::ResourceUpdatedNotificationParam;
+use rmcp::service::{Peer, RoleServer, SubscriptionContext};
+use tokio::sync::watch;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::resources::{Diagnostics, Resource};
+use crate::domain::IssueId;
+use crate::lookout::Lookout;
+use crate::tracker::{Changes, Cursor, Tracker};
+
+/// How many addresses one client can watch.
+pub(super) const MAX_WATCHED: usize = 1_000;
+
+/// Where news come from. Clones share it.
+#[derive(Clone)]
+pub(super) struct Newsroom {
+    tracker: Tracker,
+    diagnostics: Arc<Diagnostics>,
+    /// Sees where the store stands; `None` while it cannot be read.
+    lookout: Arc<Lookout<Option<Cursor>>>,
+}
+
+impl Newsroom {
+    pub fn new(tracker: Tracker, diagnostics: Arc<Diagnostics>) -> Self {
+        let looked = tracker.clone();
+        let lookout = Lookout::new(move || {
+            let tracker = looked.clone();
+            async move { tracker.changes(None).await.ok().map(|changes| changes.cursor) }.boxed()
+        });
+        Self { tracker, diagnostics, lookout }
+    }
+
+    /// Begins to follow what happens from now on.
+    pub async fn follow(&self) -> Follower {
+        let begun = self.tracker.changes(None).await.ok();
+        Follower {
+            tracker: self.tracker.clone(),
+            cursor: begun.map(|changes| changes.cursor),
+            store: self.lookout.listen(),
+            diagnostics: self.diagnostics.news(),
+        }
+    }
+}
+
+/// Follows what happens.
+pub(super) struct Follower {
+    tracker: Tracker,
+    /// Up to where it is known; `None` while nothing is.
+    cursor: Option<Cursor>,
+    store: watch::Receiver<Option<Option<Cursor>>>,
+    diagnostics: watch::Receiver<u64>,
+}
+
+/// What has happened.
+pub(super) enum News {
+    /// These issues have changed.
+    Issues(HashSet<IssueId>),
+    /// So much that it is not known which, or it could not be followed.
+    Anything,
+    /// An examination has found something else.
+    Diagnostics,
+}
+
+impl Follower {
+    /// Waits for what happens next.
+    pub async fn next(&mut self) -> News {
+        loop {
+            tokio::select! {
+                changed = self.store.changed() => if changed.is_err() {
+                    // There is nobody left who looks, which is the end of the process.
+                    std::future::pending::<()>().await;
+                },
+                changed = self.diagnostics.changed() => match changed {
+                    Ok(()) => return News::Diagnostics,
+                    Err(_) => std::future::pending().await,
+                },
+            }
+            self.store.borrow_and_update();
+            let Ok(changes) = self.tracker.changes(self.cursor).await else { continue };
+            let Changes { events, cursor, complete } = changes;
+            let was_lost = self.cursor.replace(cursor).is_none();
+            if was_lost || !complete {
+                return News::Anything;
+            }
+            if !events.is_empty() {
+                return News::Issues(events.iter().map(|event| event.issue).collect());
+            }
+        }
+    }
+}
+
+impl News {
+    /// Tells whether a resource may be another one now.
+    pub fn concern(&self, resource: &Resource) -> bool {
+        match (self, resource) {
+            (Self::Diagnostics, resource) => *resource == Resource::Diagnostics,
+            // They are read when the process begins.
+            (_, Resource::Config | Resource::Presets | Resource::Diagnostics) => false,
+            (Self::Anything, _) | (_, Resource::Queue) => true,
+            (Self::Issues(changed), Resource::Issue(reference)) => {
+                let meant = reference.range();
+                changed.iter().any(|id| meant.contains(id))
+            }
+        }
+    }
+}
+
+/// What a client of an older revision watches. Ends with the session.
+pub(super) struct Watched {
+    addresses: Mutex<Addresses>,
+    ended: CancellationToken,
+    _ends: DropGuard,
+}
+
+#[derive(Default)]
+struct Addresses {
+    by_uri: BTreeMap<String, Resource>,
+    /// Whether there is a task that tells of them.
+    is_told: bool,
+}
+
+impl Default for Watched {
+    fn default() -> Self {
+        let ended = CancellationToken::new();
+        let ends = ended.clone().drop_guard();
+        Self { addresses: Mutex::default(), ended, _ends: ends }
+    }
+}
+
+impl Watched {
+    /// Begins to watch an address, of which the client is told by its own words.
+    ///
+    /// # Errors
+    ///
+    /// The client watches as many as it can.
+    pub async fn add(
+        self: &Arc<Self>,
+        uri: String,
+        resource: Resource,
+        peer: Peer<RoleServer>,
+        newsroom: &Newsroom,
+    ) -> Result<(), String> {
+        // Before it is answered, so that nothing after the answer is missed.
+        let follower = newsroom.follow().await;
+        let mut addresses = self.addresses();
+        if addresses.by_uri.len() >= MAX_WATCHED && !addresses.by_uri.contains_key(&uri) {
+            return Err(format!(
+                "{MAX_WATCHED} resources are watched already: end one with resources/unsubscribe"
+            ));
+        }
+        addresses.by_uri.insert(uri, resource);
+        if !addresses.is_told {
+            addresses.is_told = true;
+            tokio::spawn(tell(Arc::downgrade(self), self.ended.clone(), peer, follower));
+        }
+        Ok(())
+    }
+
+    /// Watches an address no more; one that was not watched is none.
+    pub fn remove(&self, uri: &str) {
+        self.addresses().by_uri.remove(uri);
+    }
+
+    fn addresses(&self) -> MutexGuard<'_, Addresses> {
+        self.addresses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The addresses that news concern; `None` when nothing is watched any more, and nobody tells of it from
+    /// now on.
+    fn concerned(&self, news: &News) -> Option<Vec<String>> {
+        let mut addresses = self.addresses();
+        if addresses.by_uri.is_empty() {
+            addresses.is_told = false;
+            return None;
+        }
+        let concerned = addresses.by_uri.iter().filter(|(_, resource)| news.concern(resource));
+        Some(concerned.map(|(uri, _)| uri.clone()).collect())
+    }
+}
+
+/// Tells a client of what it watches until it watches nothing, or is gone.
+async fn tell(
+    watched: Weak<Watched>,
+    ended: CancellationToken,
+    peer: Peer<RoleServer>,
+    mut follower: Follower,
+) {
+    loop {
+        let news = tokio::select! {
+            news = follower.next() => news,
+            () = ended.cancelled() => return,
+        };
+        let Some(concerned) = watched.upgrade().and_then(|watched| watched.concerned(&news)) else {
+            return;
+        };
+        for uri in concerned {
+            let updated = ResourceUpdatedNotificationParam::new(uri);
+            if peer.notify_resource_updated(updated).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Tells a client of what it listens for until it has heard enough, or there is no more to hear.
+pub(super) async fn listen(
+    context: &SubscriptionContext,
+    newsroom: &Newsroom,
+    ended: impl Future<Output = ()>,
+) {
+    let uris = context.accepted().resource_subscriptions.clone().unwrap_or_default();
+    let watched: Vec<_> =
+        uris.into_iter().filter_map(|uri| Some((Resource::at(&uri).ok()?, uri))).collect();
+    let telling = async {
+        let mut follower = newsroom.follow().await;
+        loop {
+            let news = follower.next().await;
+            for (_, uri) in watched.iter().filter(|(resource, _)| news.concern(resource)) {
+                if context.sink().notify_resource_updated(uri).await.is_err() {
+                    return;
+                }
+            }
+        }
+    };
+    tokio::select! {
+        () = telling => {}
+        () = context.cancelled() => {}
+        () = ended => {}
+    }
+}

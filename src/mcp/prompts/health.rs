@@ -1,0 +1,54 @@
+//! `health_check`: a report of the diagnostics for an agent to explain.
+
+use std::fmt::Write;
+
+use crate::doctor::{Finding, Report, Verdict};
+
+/// What the agent is told.
+pub(super) fn text(report: &Report) -> String {
+    let mut text = format!(
+        "Report to the person how the issue tracker is doing, from the diagnostics below, which `ait doctor` \
+         makes (ait {}, {}, in {} ms).\n\n\
+         Say first whether something is wrong. Then, worst first, for each problem and warning: what it is, \
+         what it means for the agents that work now, and what to do, in your own words and no longer than it \
+         has to be. Leave out what is fine. Change nothing by yourself: `ait doctor --fix` repairs what is \
+         marked so, after a copy, once the person agrees.\n\n\
+         Store: {} ({})\nVerdict: {}\n",
+        report.version,
+        report.examined_at,
+        report.took_ms,
+        report.file.display(),
+        report.reason,
+        report.verdict,
+    );
+    for verdict in [Verdict::Problem, Verdict::Warning] {
+        let findings = report.findings.iter().filter(|finding| finding.verdict == verdict);
+        findings.for_each(|finding| write_finding(finding, &mut text));
+    }
+    for verdict in [Verdict::Skipped, Verdict::Ok] {
+        let findings = report.findings.iter().filter(|finding| finding.verdict == verdict);
+        let checks: Vec<_> = findings.map(|finding| finding.check.as_str()).collect();
+        if !checks.is_empty() {
+            write_line(&mut text, format_args!("\n{verdict}: {}", checks.join(", ")));
+        }
+    }
+    text
+}
+
+fn write_finding(finding: &Finding, text: &mut String) {
+    let Finding { check, verdict, reason, details, fix, repair } = finding;
+    write_line(text, format_args!("\n{verdict}: {check}: {reason}"));
+    for detail in details {
+        write_line(text, format_args!("- {detail}"));
+    }
+    if let Some(fix) = fix {
+        write_line(text, format_args!("fix: {fix}"));
+    }
+    if repair.is_some() {
+        write_line(text, format_args!("`ait doctor --fix` repairs it"));
+    }
+}
+
+fn write_line(text: &mut String, line: std::fmt::Arguments<'_>) {
+    writeln!(text, "{line}").expect("a string takes everything");
+}

@@ -1,0 +1,20 @@
+//! What the server can tell of beside the issues.
+
+use std::path::PathBuf;
+
+use crate::doctor::Subject;
+use crate::setting::SettingRow;
+use crate::setup::Machine;
+
+/// What is around the store of a server.
+#[derive(Clone)]
+pub struct Surroundings {
+    /// What is set, without secrets.
+    pub settings: Vec<SettingRow>,
+    /// What an examination looks at.
+    pub subject: Subject,
+    /// The directory of the project.
+    pub project: PathBuf,
+    /// The user's machine.
+    pub machine: Machine,
+}

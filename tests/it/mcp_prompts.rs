@@ -1,0 +1,200 @@
+//! The prompts that a person picks in a client.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, ait, directory};
+
+const ALL: [&str; 6] =
+    ["team-lead", "developer", "bug-fixer", "code-reviewer", "setup_wizard", "health_check"];
+
+fn get(client: &mut Client, name: &str, arguments: &Value) -> Value {
+    client.request("prompts/get", json!({ "name": name, "arguments": arguments }))
+}
+
+/// The text of the first message, which the person says.
+fn text(client: &mut Client, name: &str, arguments: &Value) -> String {
+    let result = get(client, name, arguments);
+    let message = &result["messages"][0];
+    assert_eq!(message["role"], "user", "{result}");
+    message["content"]["text"].as_str().unwrap_or_else(|| panic!("{result}")).to_owned()
+}
+
+/// What a prompt says beyond what it always does.
+fn orders(client: &mut Client, name: &str, arguments: &Value) -> String {
+    let (usual, this_time) = (text(client, name, &json!({})), text(client, name, arguments));
+    let rest = this_time.strip_prefix(&usual).unwrap_or_else(|| panic!("{this_time}"));
+    assert!(rest.starts_with("\n## This time\n\n- "), "{rest}");
+    rest.to_owned()
+}
+
+#[test]
+fn the_prompts_are_those_of_the_agents_and_two_more() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    let listed = client.request("prompts/list", json!({}));
+    let listed = listed["prompts"].as_array().unwrap();
+    assert_eq!(listed.iter().map(|it| it["name"].as_str().unwrap()).collect::<Vec<_>>(), ALL);
+    for prompt in listed {
+        assert!(prompt["title"].is_string() && prompt["description"].is_string(), "{prompt}");
+        for argument in prompt["arguments"].as_array().unwrap_or(&Vec::new()) {
+            assert_eq!(argument["required"], false, "{argument}");
+            assert!(argument["description"].is_string(), "{argument}");
+        }
+    }
+    for name in &ALL[..4] {
+        let file = format!("{}/agents/{name}.md", env!("CARGO_MANIFEST_DIR"));
+        let file = fs::read_to_string(file).unwrap();
+        let said = text(&mut client, name, &json!({}));
+        assert!(file.ends_with(&said) && said.starts_with("# "), "{said}");
+        // An empty argument is what a form gives that was not filled in.
+        for empty in [json!({ "classification": "" }), json!({ "issue_id": " " })] {
+            let result = get(&mut client, name, &empty);
+            let is_taken = result["messages"][0]["content"]["text"] == json!(said);
+            assert!(is_taken || result["code"] == -32602, "{result}");
+        }
+    }
+}
+
+#[test]
+fn a_name_and_a_classification_become_orders_that_can_be_called_as_they_stand() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    let told = json!({ "agent": "developer-2", "classification": "improvement" });
+    let told = orders(&mut client, "developer", &told);
+    assert!(told.contains("Your agent name is `developer-2`"), "{told}");
+    let call = r#"`get_next_issue {"agent":"developer-2","classification":"improvement"}`"#;
+    assert!(told.contains(call), "{told}");
+    let id = client.add("t", "improvement");
+    let (tool, arguments) = call.trim_matches('`').split_once(' ').unwrap();
+    assert!(client.call(tool, serde_json::from_str(arguments).unwrap()).ok().contains(&id));
+    let told = orders(&mut client, "team-lead", &json!({ "classification": "bug" }));
+    assert!(told.contains(r#""classification":"bug""#), "{told}");
+    // The name that the prompt has anyway needs no order.
+    let usual = text(&mut client, "bug-fixer", &json!({ "agent": "bug-fixer" }));
+    assert!(!usual.contains("This time"), "{usual}");
+}
+
+#[test]
+fn what_is_ordered_about_an_issue_follows_where_it_stands() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    let (first, second) = (client.add("first", "bug"), client.add("second", "bug"));
+    let told = |client: &mut Client, name: &str, id: &str| {
+        let told = orders(client, name, &json!({ "issue_id": &id[..8] }));
+        assert!(told.contains(&id[..8]), "{told}");
+        told
+    };
+    let call = r#"`get_next_issue {"agent":"developer","classification":"bug"}`"#;
+    assert!(told(&mut client, "developer", &first).contains(call));
+    let waits = told(&mut client, "developer", &second);
+    assert!(
+        waits.contains("Older issues wait before it") && !waits.contains("`get_next"),
+        "{waits}"
+    );
+    assert!(told(&mut client, "code-reviewer", &first).contains("nothing to review"));
+    client.call("get_next_issue", json!({ "agent": "bug-fixer" })).ok();
+    assert!(told(&mut client, "bug-fixer", &first).contains("You hold it already"));
+    let held = told(&mut client, "developer", &first);
+    assert!(held.contains("`bug-fixer` holds it since") && held.contains("Leave it alone"));
+    let done = json!({ "issue_id": first, "comment": "c", "agent": "bug-fixer" });
+    client.call("complete_issue", done).ok();
+    assert!(told(&mut client, "developer", &first).contains("waits for review"));
+    let review = told(&mut client, "code-reviewer", &first);
+    assert!(review.contains(r#"`get_next_review_item {"agent":"code-reviewer"}`"#), "{review}");
+    client.call("get_next_review_item", json!({ "agent": "code-reviewer" })).ok();
+    assert!(told(&mut client, "code-reviewer", &first).contains("go on with section 2"));
+    assert!(told(&mut client, "developer", &first).contains("not yours to take"));
+    let end = json!({ "issue_id": first, "resolution": "closed", "comment": "c", "agent": "code-reviewer" });
+    client.call("close_issue", end).ok();
+    assert!(told(&mut client, "developer", &first).contains("closed, which is final"));
+    let feature = client.add("feature", "feature");
+    assert!(told(&mut client, "bug-fixer", &feature).contains("a developer takes it"));
+    let result = get(&mut client, "developer", &json!({ "issue_id": feature }));
+    let shown = &result["messages"][1]["content"]["resource"];
+    assert_eq!(shown["uri"], format!("tracker://issues/{feature}"));
+    let shown: Value = serde_json::from_str(shown["text"].as_str().unwrap()).unwrap();
+    assert_eq!(shown, client.call("list_issues", json!({ "issue_id": feature })).issue());
+}
+
+#[test]
+fn what_a_prompt_cannot_be_told_is_refused_with_what_it_can() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    for (name, arguments, told) in [
+        ("developr", json!({}), "team-lead, developer"),
+        ("developer", json!({ "issue": "x" }), "it takes classification, issue_id, agent"),
+        ("health_check", json!({ "issue_id": "x" }), "it takes none"),
+        ("developer", json!({ "classification": "bugs" }), "bug, improvement or feature"),
+        ("developer", json!({ "issue_id": "3f2a" }), "8 hex digits"),
+        ("developer", json!({ "issue_id": "3f2a9c1e" }), "there is no issue"),
+        ("developer", json!({ "agent": "x".repeat(1000) }), "agent"),
+        ("developer", json!({ "agent": 5 }), "must be a string"),
+        ("setup_wizard", json!({ "preset": "duo" }), "team, solo, review-heavy"),
+    ] {
+        let error = get(&mut client, name, &arguments);
+        assert_eq!(error["code"], -32602, "{name} {arguments}: {error}");
+        assert!(error["message"].as_str().unwrap().contains(told), "{told}: {error}");
+    }
+    let shapeless = client.request("prompts/get", json!({ "prompt": "developer" }));
+    assert_eq!(shapeless["code"], -32602);
+    assert!(shapeless["message"].as_str().unwrap().contains("\"name\": \"developer\""));
+}
+
+#[test]
+fn the_wizard_proposes_a_command_that_works_as_it_stands() {
+    let directory = directory();
+    let git = Command::new("git").args(["init", "-q"]).current_dir(directory.path()).status();
+    assert!(git.unwrap().success());
+    fs::create_dir(directory.path().join(".zed")).unwrap();
+    fs::create_dir(directory.path().join(".cursor")).unwrap();
+    let home = crate::support::directory();
+    let mut command = ait(directory.path());
+    let mut client = Client::spawn(command.env("HOME", home.path()).env_remove("XDG_CONFIG_HOME"));
+    client.initialize();
+    let said = text(&mut client, "setup_wizard", &json!({}));
+    for part in ["It is in git", "Zed (`zed`)", "Cursor (`cursor`)", "ait init --preset team"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let solo = text(&mut client, "setup_wizard", &json!({ "preset": "solo" }));
+    let (_, after) = solo.split_once("When the person agrees: `ait ").unwrap();
+    let (arguments, _) = after.split_once('`').unwrap();
+    assert_eq!(arguments, "init --preset solo --yes");
+    let mut init = ait(directory.path());
+    let init =
+        init.env("HOME", home.path()).env_remove("XDG_CONFIG_HOME").args(arguments.split(' '));
+    let done = init.output().unwrap();
+    assert!(done.status.success(), "{done:?}");
+    let again = text(&mut client, "setup_wizard", &json!({}));
+    assert!(again.contains("It was set up before") && again.contains("--preset solo"), "{again}");
+}
+
+#[test]
+fn the_health_check_tells_what_is_wrong_with_its_fix() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    client.add("t", "bug");
+    let fine = text(&mut client, "health_check", &json!({}));
+    assert!(fine.contains("\nVerdict: ok\n") && fine.contains("ok: readable"), "{fine}");
+    assert!(!fine.contains("problem: ") && !fine.contains("fix: "), "{fine}");
+    drop(client);
+    let other = crate::support::directory();
+    fs::write(other.path().join("ait.toml"), "bind = \"127.0.0.1\"\n").unwrap();
+    let old = json!({ "issues": [{
+        "id": "3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73", "title": "Old", "description": "",
+        "classification": "bug", "status": "in_progress",
+        "createdAt": "2020-01-31T09:30:00.000Z", "modifiedAt": "2020-01-31T09:31:00.000Z",
+        "history": [
+            { "timestamp": "2020-01-31T09:30:00.000Z", "agent": "a", "action": "Issue filed" },
+            { "timestamp": "2020-01-31T09:31:00.000Z", "agent": "gone", "action": "Issue claimed and moved to in_progress status" },
+        ],
+        "comments": [],
+    }] });
+    fs::write(other.path().join("issues.json"), old.to_string()).unwrap();
+    let mut client = Client::start(other.path());
+    let told = text(&mut client, "health_check", &json!({}));
+    assert!(told.contains("warning: claims: ") && told.contains("3f2a9c1e"), "{told}");
+    assert!(told.contains("fix: "), "{told}");
+}

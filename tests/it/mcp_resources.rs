@@ -1,0 +1,298 @@
+//! What there is to read beside the tools, and what can be completed.
+
+use std::fs;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use crate::support::http::{Server, meta};
+use crate::support::{Client, ait, directory, until};
+
+const FIXED: [&str; 4] =
+    ["tracker://queue", "tracker://diagnostics", "tracker://config", "tracker://presets"];
+
+/// The contents of a resource, which is alone at its address, with its type.
+fn read(client: &mut Client, uri: &str) -> (String, String) {
+    let result = client.request("resources/read", json!({ "uri": uri }));
+    let [contents] = &result["contents"].as_array().unwrap_or_else(|| panic!("{result}"))[..]
+    else {
+        panic!("{result}");
+    };
+    assert_eq!(contents["uri"], uri);
+    let text = |key: &str| contents[key].as_str().unwrap().to_owned();
+    (text("mimeType"), text("text"))
+}
+
+fn read_json(client: &mut Client, uri: &str) -> Value {
+    let (kind, text) = read(client, uri);
+    assert_eq!(kind, "application/json");
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn every_resource_that_is_listed_can_be_read_as_what_it_is_said_to_be() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    let listed = client.request("resources/list", json!({}));
+    let listed = listed["resources"].as_array().unwrap();
+    assert_eq!(listed.iter().map(|it| it["uri"].as_str().unwrap()).collect::<Vec<_>>(), FIXED);
+    for resource in listed {
+        let (kind, text) = read(&mut client, resource["uri"].as_str().unwrap());
+        assert_eq!(resource["mimeType"], kind);
+        assert!(!text.is_empty() && resource["description"].is_string());
+    }
+    let templates = client.request("resources/templates/list", json!({}));
+    assert_eq!(templates["resourceTemplates"][0]["uriTemplate"], "tracker://issues/{id}");
+    assert_eq!(templates["resourceTemplates"].as_array().unwrap().len(), 1);
+    let tools = client.request("tools/list", json!({}));
+    assert_eq!(tools["tools"].as_array().unwrap().len(), 7);
+}
+
+#[test]
+fn the_queue_shows_the_heads_in_the_order_in_which_they_are_claimed() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    let empty = read_json(&mut client, "tracker://queue");
+    assert_eq!(empty["waiting"]["bug"], json!({ "count": 0, "head": [] }));
+    let bugs: Vec<_> = (0..7).map(|number| client.add(&format!("bug {number}"), "bug")).collect();
+    let feature = client.add("feature", "feature");
+    client.call("get_next_issue", json!({ "agent": "one", "classification": "feature" })).ok();
+    let done = json!({ "issue_id": bugs[3], "comment": "done", "agent": "two" });
+    client.call("complete_issue", done).ok();
+    let queue = read_json(&mut client, "tracker://queue");
+    assert_eq!(queue["counts"]["created"], 6);
+    assert_eq!(queue["waiting"]["bug"]["count"], 6);
+    let head = queue["waiting"]["bug"]["head"].as_array().unwrap();
+    let ids: Vec<_> = head.iter().map(|row| row["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, [&bugs[0], &bugs[1], &bugs[2], &bugs[4], &bugs[5]]);
+    assert_eq!(queue["review"]["count"], 1);
+    assert_eq!(queue["review"]["head"][0]["id"], bugs[3]);
+    let claim = &queue["claimed"]["head"][0];
+    assert_eq!((&claim["id"], &claim["agent"]), (&json!(feature), &json!("one")));
+    assert!(claim["since"].is_string());
+}
+
+#[test]
+fn the_settings_are_yaml_with_their_sources_and_without_secrets() {
+    let directory = directory();
+    fs::write(directory.path().join("ait.toml"), "agent = \"yes\"\n").unwrap();
+    let secret = "not-to-be-seen-0123456789abcdef0123456789";
+    let mut command = ait(directory.path());
+    let mut client = Client::spawn(command.env("AIT_TOKEN", secret).env("PORT", "0"));
+    client.initialize();
+    let (kind, text) = read(&mut client, "tracker://config");
+    assert_eq!(kind, "application/yaml");
+    assert!(!text.contains("not-to-be-seen"), "{text}");
+    // What YAML would take for something else is a text all the same.
+    let rows: Vec<_> = text.lines().map(str::trim).collect();
+    for (name, value, source) in [
+        ("agent:", "value: \"yes\"", "ait.toml"),
+        ("port:", "value: \"0\"", "PORT"),
+        ("file:", "issues.json", ""),
+        ("token:", "value:", "AIT_TOKEN"),
+    ] {
+        let at = rows.iter().position(|row| *row == name).unwrap_or_else(|| panic!("{text}"));
+        assert!(rows[at + 1].contains(value) && rows[at + 2].contains(source), "{name} {text}");
+    }
+}
+
+#[test]
+fn the_diagnostics_are_those_of_the_doctor_and_are_kept() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    client.add("t", "bug");
+    let report = read_json(&mut client, "tracker://diagnostics");
+    let checks: Vec<_> =
+        report["findings"].as_array().unwrap().iter().map(|it| it["check"].clone()).collect();
+    let doctor = ait(directory.path()).args(["doctor", "--json"]).output().unwrap();
+    let doctor: Value = serde_json::from_slice(&doctor.stdout).unwrap();
+    let expected = doctor["findings"].as_array().unwrap();
+    assert_eq!(checks, expected.iter().map(|it| it["check"].clone()).collect::<Vec<_>>());
+    assert!(checks.len() >= 15);
+    assert_eq!(report["file"], doctor["file"]);
+    // Another one asks within five minutes, and nothing is examined anew.
+    fs::write(directory.path().join("issues.json.stray.tmp"), "x").unwrap();
+    assert_eq!(read_json(&mut client, "tracker://diagnostics"), report);
+}
+
+#[test]
+fn a_store_that_cannot_be_read_is_told_of_by_what_can() {
+    let directory = directory();
+    fs::write(directory.path().join("issues.json"), "{ no json").unwrap();
+    let mut client = Client::start(directory.path());
+    for uri in ["tracker://queue", "tracker://issues/3f2a9c1e"] {
+        let error = client.request("resources/read", json!({ "uri": uri }));
+        assert_eq!(error["code"], -32603, "{error}");
+        assert!(error["message"].as_str().unwrap().contains("issues.json"), "{error}");
+    }
+    let report = read_json(&mut client, "tracker://diagnostics");
+    assert_eq!(report["verdict"], "problem");
+    assert!(read(&mut client, "tracker://config").1.contains("issues.json"));
+    let told = client.request("prompts/get", json!({ "name": "health_check" }));
+    let told = told["messages"][0]["content"]["text"].as_str().unwrap();
+    assert!(told.contains("problem: readable") || told.contains("problem: valid"), "{told}");
+}
+
+#[test]
+fn an_issue_is_read_by_its_id_or_the_beginning_of_it() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    let id = client.add("title", "bug");
+    let whole = client.call("list_issues", json!({ "issue_id": id })).issue();
+    for name in [&id[..], &id[..8], &id[..13]] {
+        assert_eq!(read_json(&mut client, &format!("tracker://issues/{name}")), whole);
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_with_what_can() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    for (params, code, told) in [
+        (json!({ "uri": "tracker://issues/00000000" }), -32002, "list_issues"),
+        (json!({ "uri": "tracker://issues/3f2a" }), -32002, "8 hex digits"),
+        (json!({ "uri": "tracker://issues/" }), -32002, "8 hex digits"),
+        (json!({ "uri": "tracker://nothing" }), -32002, "tracker://queue"),
+        (json!({ "uri": "file:///etc/passwd" }), -32002, "tracker://queue"),
+        (json!({ "uri": 5 }), -32602, "{\"uri\": \"tracker://queue\"}"),
+        (json!({}), -32602, "{\"uri\": \"tracker://queue\"}"),
+    ] {
+        let error = client.request("resources/read", params.clone());
+        assert_eq!(error["code"], code, "{params}: {error}");
+        assert!(error["message"].as_str().unwrap().contains(told), "{params}: {error}");
+        let error = client.request("resources/subscribe", params.clone());
+        assert_eq!(error["code"], code, "{params}: {error}");
+    }
+}
+
+#[test]
+fn ids_are_completed_from_their_beginning_and_from_nothing_to_the_latest() {
+    let directory = directory();
+    let issues: Vec<Value> = (0..250)
+        .map(|number| {
+            json!({
+                "id": format!("{:08x}-7d54-4b0a-9e6f-2c8b1d5a4e73", 0xab00_0000_u32 + number),
+                "title": "t", "description": "", "classification": "bug", "status": "created",
+                "createdAt": "2026-01-31T09:30:00.000Z", "history": [], "comments": [],
+                "modifiedAt": format!("2026-01-31T09:{:02}:{:02}.000Z", number / 60, number % 60),
+            })
+        })
+        .collect();
+    fs::write(directory.path().join("issues.json"), json!({ "issues": issues }).to_string())
+        .unwrap();
+    let mut client = Client::start(directory.path());
+    let mut complete = |of: Value, name: &str, value: &str| {
+        let argument = json!({ "name": name, "value": value });
+        let params = json!({ "ref": of, "argument": argument });
+        client.request("completion/complete", params)
+    };
+    let template = || json!({ "type": "ref/resource", "uri": "tracker://issues/{id}" });
+    let developer = || json!({ "type": "ref/prompt", "name": "developer" });
+    for (value, total, shown, first) in [
+        ("", 250, 100, "ab0000f9"),
+        ("ab", 250, 100, "ab000000"),
+        ("AB00000", 16, 16, "ab000000"),
+        ("ab0000f9-7d54-", 1, 1, "ab0000f9"),
+        ("ac", 0, 0, ""),
+        ("no id", 0, 0, ""),
+        ("ab-", 0, 0, ""),
+    ] {
+        for (of, name) in [(template(), "id"), (developer(), "issue_id")] {
+            let completion = &complete(of, name, value)["completion"];
+            let values = completion["values"].as_array().unwrap();
+            assert_eq!((values.len(), &completion["total"]), (shown, &json!(total)), "{value}");
+            assert_eq!(completion["hasMore"], shown < total, "{value}");
+            let begin = values.first().map_or("", |it| it.as_str().unwrap());
+            assert!(begin.starts_with(first), "{value}: {begin}");
+        }
+    }
+    let kinds = complete(developer(), "classification", "")["completion"]["values"].clone();
+    assert_eq!(kinds, json!(["bug", "improvement", "feature"]));
+    let wizard = json!({ "type": "ref/prompt", "name": "setup_wizard" });
+    assert_eq!(complete(wizard, "preset", "re")["completion"]["values"], json!(["review-heavy"]));
+    let names = complete(developer(), "agent", "d");
+    assert_eq!(names["completion"]["values"], json!([]));
+    for (of, name, told) in [
+        (template(), "status", "there is id"),
+        (developer(), "id", "issue_id"),
+        (json!({ "type": "ref/prompt", "name": "nobody" }), "x", "team-lead"),
+        (json!({ "type": "ref/resource", "uri": "tracker://queue" }), "id", "{id}"),
+        (json!({ "type": "ref/tool", "name": "add_issue" }), "id", "ref/prompt"),
+    ] {
+        let error = complete(of, name, "");
+        assert_eq!(error["code"], -32602, "{error}");
+        assert!(error["message"].as_str().unwrap().contains(told), "{told}: {error}");
+    }
+}
+
+#[test]
+fn newer_clients_are_told_for_how_long_they_may_keep_it_and_older_ones_are_not() {
+    let directory = directory();
+    let mut older = Client::start(directory.path());
+    for method in ["resources/list", "resources/templates/list", "prompts/list"] {
+        let result = older.request(method, json!({}));
+        assert_eq!((&result["ttlMs"], &result["resultType"]), (&Value::Null, &Value::Null));
+    }
+    let read = older.request("resources/read", json!({ "uri": "tracker://presets" }));
+    assert_eq!(read["ttlMs"], Value::Null, "{read}");
+    let mut newer = Client::spawn(&mut ait(directory.path()));
+    for method in ["resources/list", "resources/templates/list", "prompts/list"] {
+        let result = newer.request(method, json!({ "_meta": meta() }));
+        assert_eq!(
+            (&result["ttlMs"], &result["cacheScope"]),
+            (&json!(3_600_000), &json!("public"))
+        );
+    }
+    for (uri, least, most, scope) in [
+        ("tracker://presets", 3_600_000, 3_600_000, "public"),
+        ("tracker://queue", 0, 0, "private"),
+        ("tracker://diagnostics", 200_000, 300_000, "private"),
+    ] {
+        let read = newer.request("resources/read", json!({ "uri": uri, "_meta": meta() }));
+        let ttl = read["ttlMs"].as_i64().unwrap();
+        assert!((least..=most).contains(&ttl) && read["cacheScope"] == scope, "{read}");
+    }
+    let unknown = json!({ "uri": "tracker://nothing", "_meta": meta() });
+    assert_eq!(newer.request("resources/read", unknown)["code"], -32602);
+}
+
+#[test]
+fn a_token_to_read_with_is_enough_to_read_and_none_is_not() {
+    let directory = directory();
+    let (read_write, read_only) = ("w".repeat(40), "r".repeat(40));
+    let tokens = directory.path().join("tokens");
+    fs::write(&tokens, format!("lead read-write {read_write}\npage read-only {read_only}\n")).unwrap();
+    let Some(tokens) = tokens.to_str() else { panic!("the path is no text") };
+    let mut file = fs::metadata(tokens).unwrap().permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut file, 0o600);
+    fs::set_permissions(tokens, file).unwrap();
+    let server = Server::start_with(directory.path(), 0, &["--token-file", tokens]);
+    let mut agent =
+        crate::support::http::Agent::authorized(server.port, &format!("Bearer {read_only}"));
+    agent.begin();
+    for uri in FIXED {
+        let reply = agent.request("resources/read", json!({ "uri": uri }));
+        assert!(reply.json()["result"]["contents"][0]["text"].is_string(), "{}", reply.body);
+        assert!(!reply.body.contains(&read_only) && !reply.body.contains(&read_write));
+    }
+    let mut stranger = crate::support::http::Agent::new(server.port);
+    assert_eq!(stranger.request("resources/list", json!({})).status, 401);
+}
+
+#[test]
+fn what_is_read_is_counted_by_method_and_outcome() {
+    let directory = directory();
+    let server = Server::start(directory.path());
+    let mut agent = crate::support::http::Agent::connect(server.port);
+    agent.request("resources/read", json!({ "uri": "tracker://queue" }));
+    agent.request("resources/read", json!({ "uri": "tracker://nothing" }));
+    agent.request("prompts/get", json!({ "name": "developer" }));
+    let start = Instant::now();
+    for (method, outcome) in
+        [("resources/read", "ok"), ("resources/read", "refused"), ("prompts/get", "ok")]
+    {
+        let name = format!("ait_operations_total{{tool=\"{method}\",outcome=\"{outcome}\"}} 1");
+        until(&name, || crate::support::get(server.port, "/metrics").body.contains(&name));
+    }
+    assert!(start.elapsed().as_secs() < 60);
+}
