@@ -3,13 +3,15 @@
 //!
 //! ```text
 //! cargo bench --bench http                  everything
-//! cargo bench --bench http -- sessions      the parts whose name is given: operations, page, pages, sessions
+//! cargo bench --bench http -- sessions      the parts whose name is given: beside, operations, page,
+//!                                           pages, sessions
 //! ```
 //!
 //! See `benches/README.md` for what the tables mean and for results. The server is the real program on
 //! a store on the disk that holds the target directory; the clients share one thread of this process.
 //! Beside each figure is one of the same run: what it is compared with is measured alternately.
 
+mod beside;
 mod client;
 #[path = "../store/figures.rs"]
 mod figures;
@@ -32,7 +34,8 @@ use std::io::{self, Write};
 /// A part of the report, which prints its tables.
 type Part = fn(&mut dyn Write) -> io::Result<()>;
 
-const PARTS: [(&str, Part); 4] = [
+const PARTS: [(&str, Part); 5] = [
+    ("beside", beside::report),
     ("operations", operations::report),
     ("page", page::report),
     ("pages", pages::report),

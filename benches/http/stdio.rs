@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::Instant;
 
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::client::{self, Operation};
@@ -20,19 +21,27 @@ pub struct Client {
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     last_id: u64,
-    _directory: TempDir,
+    /// Where the store is, if it goes with the client.
+    _directory: Option<TempDir>,
 }
 
 impl Client {
     /// An agent that has introduced itself to a server of so many issues.
     pub fn with(size: usize) -> Self {
         let directory = fixture::directory_with(size);
-        let mut command = ait(&directory);
+        let mut client = Self::start(&directory);
+        client._directory = Some(directory);
+        client
+    }
+
+    /// The same, on a store that others use, too.
+    pub fn start(directory: &TempDir) -> Self {
+        let mut command = ait(directory);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = command.spawn().expect("a process");
         let input = process.stdin.take().expect("a pipe");
         let output = BufReader::new(process.stdout.take().expect("a pipe"));
-        let mut client = Self { process, input, output, last_id: 0, _directory: directory };
+        let mut client = Self { process, input, output, last_id: 0, _directory: None };
         client.exchange(
             r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#,
         );
@@ -61,6 +70,14 @@ impl Client {
             })
             .collect();
         Burst { times, took: begun.elapsed() }
+    }
+
+    /// The answer to a request, as it comes.
+    pub fn request(&mut self, method: &str, params: &Value) -> String {
+        self.last_id += 1;
+        let id = self.last_id;
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        self.exchange(&request.to_string())
     }
 
     fn send(&mut self, message: &str) {

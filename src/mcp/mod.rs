@@ -5,6 +5,7 @@
 mod arguments;
 mod completion;
 pub mod http;
+mod instructions;
 mod misshapen;
 mod news;
 mod prompts;

@@ -18,6 +18,7 @@ use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
 use tokio_util::sync::CancellationToken;
 
 use super::http::{is_gone, read_only_token};
+use super::instructions::INSTRUCTIONS;
 use super::news::{self, MAX_WATCHED, Newsroom, Watched};
 use super::resources::{self, Diagnostics, Resource};
 use super::result::{Failure, Success, call_tool_result, outcome_of};
@@ -29,32 +30,6 @@ use crate::tracker::Tracker;
 /// How long clients may keep the lists of tools, prompts and resources, which are the same for everybody and
 /// change only with the version of the server.
 const LISTS_TTL_MS: u64 = 3_600_000;
-
-/// What the server tells every agent that connects: the workflow across the tools.
-const INSTRUCTIONS: &str = "\
-One issue queue shared by several coding agents: claim an issue before you work on it, and never let \
-go of a claim without complete_issue, return_issue or close_issue.
-
-Lifecycle: add_issue -> created -get_next_issue-> in_progress -complete_issue-> completed \
--get_next_review_item-> in_review -close_issue-> closed or rejected (both final). return_issue puts \
-an open issue back to created, in its old place in the queue.
-
-Working: call get_next_issue (classification narrows it); it answers with the whole issue, which is \
-then yours alone. Read its comments: they say what was tried before. Work in a git worktree of your \
-own on a branch named by the first 8 digits of the id. Verify, then complete_issue with the branch \
-and what you checked. If you cannot finish, return_issue with what the next one needs to know. When \
-the history holds three or more `Issue returned to created status`, do not try again: close_issue as \
-rejected and say why.
-
-Reviewing: get_next_review_item, read the branch, build and test it; then merge it and close_issue \
-as closed, or return_issue with exactly what must change, or close_issue as rejected. File what you \
-find beside the point with add_issue.
-
-Leading: list_issues with take: 1 gives queue sizes in `count` and claims nothing. Return claims \
-whose worker is gone.
-
-Pass the same `agent` name in every call. An issue may be named by its full id or by its first 8 or \
-more hex digits. Errors say what to do next.";
 
 /// The tracker as an MCP server. Clones share everything, also what their client watches.
 #[derive(Clone)]
@@ -286,8 +261,8 @@ impl ServerHandler for McpServer {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = request.uri;
         let reading = async {
-            let resource = resource_at(&uri)?;
-            Ok(resources::read(self, &resource).await?)
+            let read = async { resources::read(self, &Resource::at(&uri)?).await };
+            read.await.map_err(|reason| reason.answer(&uri))
         };
         let read = self.served("resources/read", &context, reading).await?;
         Ok(read.answer(uri, is_modern(&context)).into())
@@ -309,9 +284,10 @@ impl ServerHandler for McpServer {
     ) -> Result<(), ErrorData> {
         let (uri, peer) = (request.uri, context.peer.clone());
         let subscribing = async {
-            let resource = resource_at(&uri)?;
+            let resource = Resource::at(&uri).map_err(|reason| reason.answer(&uri))?;
             if let Resource::Issue(_) = resource {
-                resources::read(self, &resource).await?;
+                let read = resources::read(self, &resource).await;
+                read.map_err(|reason| reason.answer(&uri))?;
             }
             let watching = self.watched.add(uri, resource, peer, &self.newsroom).await;
             watching.map_err(|reason| ErrorData::invalid_params(reason, None))
@@ -349,11 +325,6 @@ impl ServerHandler for McpServer {
     }
 }
 
-/// The resource that a request names.
-fn resource_at(uri: &str) -> Result<Resource, ErrorData> {
-    Resource::at(uri).map_err(|reason| ErrorData::resource_not_found(reason, None))
-}
-
 /// Tells whether a client knows what came with revision 2026-07-28.
 fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version() >= Some(ProtocolVersion::V_2026_07_28)
@@ -381,12 +352,6 @@ async fn answered(answer: Answer) -> Result<Success, Failure> {
 mod tests {
     use super::*;
     use crate::metrics::Outcome;
-
-    #[test]
-    fn instructions_begin_with_the_key_sentence_and_keep_within_2000_characters() {
-        assert!(INSTRUCTIONS.chars().count() <= 2000, "{}", INSTRUCTIONS.chars().count());
-        assert!(INSTRUCTIONS.lines().next().unwrap().contains("claim an issue before you work"));
-    }
 
     #[tokio::test]
     async fn a_panic_in_a_tool_is_answered() {

@@ -261,7 +261,8 @@ fn a_token_to_read_with_is_enough_to_read_and_none_is_not() {
     let directory = directory();
     let (read_write, read_only) = ("w".repeat(40), "r".repeat(40));
     let tokens = directory.path().join("tokens");
-    fs::write(&tokens, format!("lead read-write {read_write}\npage read-only {read_only}\n")).unwrap();
+    fs::write(&tokens, format!("lead read-write {read_write}\npage read-only {read_only}\n"))
+        .unwrap();
     let Some(tokens) = tokens.to_str() else { panic!("the path is no text") };
     let mut file = fs::metadata(tokens).unwrap().permissions();
     std::os::unix::fs::PermissionsExt::set_mode(&mut file, 0o600);

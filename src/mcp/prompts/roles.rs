@@ -100,8 +100,10 @@ pub(super) async fn messages(
         let issue = issues.find(&reference).map_err(|bad| refused(bad.to_string()))?;
         orders.push(this_one(&role, &issue, &issues, &agent));
         let resource = Resource::Issue(issue.id.into());
-        let read = resources::read(server, &resource).await?;
-        shown = Some(ContentBlock::resource(read.contents(resource.to_string())));
+        let uri = resource.to_string();
+        let read = resources::read(server, &resource).await;
+        let read = read.map_err(|reason| reason.answer(&uri))?;
+        shown = Some(ContentBlock::resource(read.contents(uri)));
     }
     let mut text = prompts::body(role.file()).to_owned();
     if !orders.is_empty() {

@@ -16,8 +16,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 pub(super) use self::diagnostics::Diagnostics;
-use super::McpServer;
 use super::result::{self, Failure};
+use super::{McpServer, shown};
 use crate::domain::{DomainError, IssueRef};
 use crate::setting::SettingRow;
 use crate::setup::Preset;
@@ -58,8 +58,8 @@ impl Resource {
     ///
     /// # Errors
     ///
-    /// What there is instead.
-    pub fn at(uri: &str) -> Result<Self, String> {
+    /// There is none; it says what there is instead.
+    pub fn at(uri: &str) -> Result<Self, NotRead> {
         Ok(match uri {
             CONFIG => Self::Config,
             DIAGNOSTICS => Self::Diagnostics,
@@ -67,13 +67,14 @@ impl Resource {
             QUEUE => Self::Queue,
             _ => {
                 let id = uri.strip_prefix(ISSUES).ok_or_else(|| {
-                    format!(
+                    NotRead::Absent(format!(
                         "no resource {:?}: there are {CONFIG}, {DIAGNOSTICS}, {PRESETS}, {QUEUE} and \
                          {ISSUE_TEMPLATE}",
-                        super::shown(uri)
-                    )
+                        shown(uri)
+                    ))
                 })?;
-                Self::Issue(id.parse().map_err(|bad: DomainError| bad.to_string())?)
+                let id = id.parse().map_err(|bad: DomainError| NotRead::Absent(bad.to_string()));
+                Self::Issue(id?)
             }
         })
     }
@@ -165,11 +166,12 @@ impl From<Failure> for NotRead {
     }
 }
 
-impl From<NotRead> for ErrorData {
-    fn from(reason: NotRead) -> Self {
-        match reason {
-            NotRead::Absent(text) => Self::resource_not_found(text, None),
-            NotRead::Failed(text) => Self::internal_error(text, None),
+impl NotRead {
+    /// As the answer to a request for an address.
+    pub fn answer(self, uri: &str) -> ErrorData {
+        match self {
+            Self::Absent(text) => ErrorData::resource_not_found(text, Some(json!({ "uri": uri }))),
+            Self::Failed(text) => ErrorData::internal_error(text, None),
         }
     }
 }
