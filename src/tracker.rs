@@ -156,6 +156,20 @@ impl Tracker {
         self.change(Command::CloseIssue { issue, resolution, comment, agent }).await
     }
 
+    /// Says something about an issue, wherever it stands; that moves nothing.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::apply`].
+    pub async fn comment_issue(
+        &self,
+        issue: IssueRef,
+        comment: CommentText,
+        agent: AgentName,
+    ) -> Result<Arc<Issue>, StoreError> {
+        self.change(Command::CommentIssue { issue, comment, agent }).await
+    }
+
     /// Counts the issues in each status.
     ///
     /// # Errors

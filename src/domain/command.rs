@@ -74,6 +74,15 @@ pub enum Command {
         /// Who ends it.
         agent: AgentName,
     },
+    /// Say something about an issue, which stays where it stands.
+    CommentIssue {
+        /// Which one.
+        issue: IssueRef,
+        /// What is said.
+        comment: CommentText,
+        /// Who says it.
+        agent: AgentName,
+    },
 }
 
 words! {
@@ -109,11 +118,12 @@ impl Command {
             Self::GetNextReviewItem { .. } => Selection::Oldest(Status::Completed, None),
             Self::ReturnIssue { issue, .. }
             | Self::CompleteIssue { issue, .. }
-            | Self::CloseIssue { issue, .. } => Selection::Named(issue),
+            | Self::CloseIssue { issue, .. }
+            | Self::CommentIssue { issue, .. } => Selection::Named(issue),
         }
     }
 
-    /// The name of the operation, which is also the name of its tool.
+    /// The name of the operation, which is also the name of its tool where it has one.
     pub fn operation(&self) -> &'static str {
         match self {
             Self::AddIssue { .. } => "add_issue",
@@ -123,6 +133,7 @@ impl Command {
             Self::ReturnIssue { .. } => "return_issue",
             Self::CompleteIssue { .. } => "complete_issue",
             Self::CloseIssue { .. } => "close_issue",
+            Self::CommentIssue { .. } => "comment_issue",
         }
     }
 }

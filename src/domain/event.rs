@@ -17,6 +17,15 @@ pub struct Event {
     pub kind: EventKind,
 }
 
+/// What an event has left in an issue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Trace {
+    /// The history entry in this place.
+    Entry(usize),
+    /// The comment.
+    Comment,
+}
+
 /// What changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum EventKind {
@@ -58,6 +67,11 @@ pub enum EventKind {
         /// Why.
         comment: String,
     },
+    /// Something was said about it. That leaves nothing in the history, which tells who holds the issue.
+    Commented {
+        /// What was said.
+        comment: String,
+    },
 }
 
 /// The action that a return leaves in the history.
@@ -78,9 +92,9 @@ pub const CLOSE_ACTION: &str = "Issue closed";
 pub const REJECT_ACTION: &str = "Issue rejected";
 
 impl EventKind {
-    /// The status that the issue has afterwards.
-    pub fn status(&self) -> Status {
-        match self {
+    /// The status that the issue has afterwards; `None` where it stays what it was.
+    pub fn status(&self) -> Option<Status> {
+        Some(match self {
             Self::Filed { .. } | Self::Returned { .. } => Status::Created,
             Self::Imported { issue } => issue.issue().status,
             Self::Claimed => Status::InProgress,
@@ -88,12 +102,14 @@ impl EventKind {
             Self::ReviewStarted => Status::InReview,
             Self::Closed { .. } => Status::Closed,
             Self::Rejected { .. } => Status::Rejected,
-        }
+            Self::Commented { .. } => return None,
+        })
     }
 
-    /// The phrase that says what happened, which all but an import leave in the history.
-    pub fn action(&self) -> &'static str {
-        match self {
+    /// The phrase that says what happened, which all but an import leave in the history; `None` for a
+    /// comment alone.
+    pub fn action(&self) -> Option<&'static str> {
+        Some(match self {
             Self::Filed { .. } => FILE_ACTION,
             Self::Imported { .. } => "Issue imported",
             Self::Claimed => CLAIM_ACTION,
@@ -102,7 +118,8 @@ impl EventKind {
             Self::Completed { .. } => COMPLETE_ACTION,
             Self::Closed { .. } => CLOSE_ACTION,
             Self::Rejected { .. } => REJECT_ACTION,
-        }
+            Self::Commented { .. } => return None,
+        })
     }
 
     /// The comment that it leaves.
@@ -114,7 +131,8 @@ impl EventKind {
             Self::Returned { comment }
             | Self::Completed { comment }
             | Self::Closed { comment }
-            | Self::Rejected { comment } => Some(comment),
+            | Self::Rejected { comment }
+            | Self::Commented { comment } => Some(comment),
         }
     }
 }
@@ -144,20 +162,44 @@ impl Event {
         Some(issue)
     }
 
-    /// Changes the issue as the event says: status, time, one history entry, perhaps a comment.
+    /// Tells whether an issue has what the event leaves: a history entry from a place on, which is given
+    /// then, or the comment where it is one alone.
+    ///
+    /// `None` where it has not; an import, which leaves neither, is for who asks to tell.
+    pub fn trace_in(&self, issue: &Issue, from: usize) -> Option<Trace> {
+        let is_it = |at: Timestamp, agent: &str| (at, agent) == (self.at, self.agent.as_str());
+        let Some(action) = self.kind.action() else {
+            let said = self.kind.comment();
+            let is_there = issue
+                .comments
+                .iter()
+                .any(|it| is_it(it.timestamp, &it.agent) && Some(it.text.as_str()) == said);
+            return is_there.then_some(Trace::Comment);
+        };
+        let entries = issue.history.iter().enumerate().skip(from);
+        let mut found = entries
+            .filter(|(_, it)| is_it(it.timestamp, &it.agent) && it.action == action)
+            .map(|(place, _)| Trace::Entry(place));
+        found.next()
+    }
+
+    /// Changes the issue as the event says: status, time, one history entry, perhaps a comment. A comment
+    /// alone changes neither status nor history.
     pub fn apply(&self, issue: &mut Issue) {
         if let EventKind::Imported { issue: imported } = &self.kind {
             issue.clone_from(imported.issue());
             return;
         }
-        issue.status = self.kind.status();
+        issue.status = self.kind.status().unwrap_or(issue.status);
         issue.modified_at = self.at;
-        issue.history.push(HistoryEntry {
-            timestamp: self.at,
-            agent: self.agent.clone(),
-            action: self.kind.action().to_owned(),
-            extra: Extra::default(),
-        });
+        if let Some(action) = self.kind.action() {
+            issue.history.push(HistoryEntry {
+                timestamp: self.at,
+                agent: self.agent.clone(),
+                action: action.to_owned(),
+                extra: Extra::default(),
+            });
+        }
         if let Some(text) = self.kind.comment() {
             issue.comments.push(Comment {
                 timestamp: self.at,

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! `complete_issue`, `return_issue` and `close_issue` work from every open status: an issue whose
-//! agent is gone must be able to move on. Nothing leaves `closed` and `rejected`.
+//! agent is gone must be able to move on. Nothing leaves `closed` and `rejected`. `comment_issue` says
+//! something about an issue wherever it stands, moves nothing, and leaves nothing in the history.
 
 use super::{Command, DomainError, Event, EventKind, Issue, Resolution, Status, Timestamp};
 
@@ -41,7 +42,7 @@ pub fn file(command: &Command, now: Timestamp) -> Option<Event> {
 ///
 /// # Errors
 ///
-/// Refuses every change of an issue that has ended, claims of an issue that does not wait for one,
+/// Refuses every change of an issue that has ended but a comment, claims of an issue that does not wait for one,
 /// and a new issue in the place of an existing one.
 pub fn decide(command: &Command, issue: &Issue, now: Timestamp) -> Result<Event, DomainError> {
     let (agent, kind) = match command {
@@ -72,6 +73,10 @@ pub fn decide(command: &Command, issue: &Issue, now: Timestamp) -> Result<Event,
                 Resolution::Rejected => EventKind::Rejected { comment },
             };
             (agent, kind)
+        }
+        // Also of one that has ended: it stays where it is.
+        Command::CommentIssue { comment, agent, .. } => {
+            (agent, EventKind::Commented { comment: comment.as_str().to_owned() })
         }
     };
     let at = now.max(issue.modified_at);
@@ -188,6 +193,26 @@ mod tests {
                     assert_eq!((said.agent.as_str(), said.text.as_str()), ("agent", "because"));
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_comment_alone_changes_neither_status_nor_history_nor_holder() {
+        let command =
+            Command::CommentIssue { issue: id().into(), comment: comment(), agent: agent() };
+        for status in Status::ALL {
+            let before = issue_in(*status);
+            let event = decide(&command, &before, at(5)).unwrap();
+            let mut after = before.clone();
+            event.apply(&mut after);
+            assert_eq!((after.status, &after.history), (*status, &before.history));
+            assert_eq!((after.holder(), after.modified_at), (before.holder(), at(5)));
+            assert_eq!(after.comments.last().unwrap().text, "because");
+            let moment = event.moment();
+            assert_eq!((moment.action, moment.comment), (None, Some("because")));
+            assert_eq!(after.story().last(), Some(&moment));
+            assert_eq!(event.trace_in(&before, 0), None);
+            assert_eq!(event.trace_in(&after, 0), Some(crate::domain::Trace::Comment));
         }
     }
 

@@ -40,7 +40,7 @@ impl Event {
         Moment {
             at: self.at,
             agent: &self.agent,
-            action: Some(self.kind.action()),
+            action: self.kind.action(),
             comment: self.kind.comment(),
         }
     }

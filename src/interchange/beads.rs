@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::{Content, Draft, derived, object};
-use crate::domain::event::{CLAIM_ACTION, FILE_ACTION};
+use crate::domain::event::{CLAIM_ACTION, CLOSE_ACTION, FILE_ACTION};
 use crate::domain::{
     Classification, Comment, EventKind, Extra, HistoryEntry, Issue, Status, Timestamp,
 };
@@ -123,7 +123,7 @@ fn draft(bead: Bead, text: &str, now: Timestamp) -> Result<Draft, String> {
             let comment = bead.close_reason.clone().unwrap_or_default();
             let closed_at = bead.closed_at.unwrap_or(changed_at);
             let closed = EventKind::Closed { comment };
-            issue.history.push(entry(closed_at, assignee, closed.action()));
+            issue.history.push(entry(closed_at, assignee, CLOSE_ACTION));
             let comment = closed.comment().filter(|text| !text.trim().is_empty());
             issue.comments.extend(comment.map(|text| said(closed_at, assignee, text)));
         }

@@ -112,7 +112,10 @@ async fn follow_changes(store: &dyn Store) {
     let two = store.changes(Some(begin.cursor)).await.unwrap();
     assert!(two.complete);
     let told: Vec<_> = two.events.iter().map(|it| (it.issue, it.at, it.kind.status())).collect();
-    let expected = [(number(50), at(50), Status::Created), (number(50), at(52), Status::Completed)];
+    let expected = [
+        (number(50), at(50), Some(Status::Created)),
+        (number(50), at(52), Some(Status::Completed)),
+    ];
     assert_eq!(told, expected);
     let none = store.changes(Some(two.cursor)).await.unwrap();
     assert!(none.complete && none.events.is_empty());

@@ -90,3 +90,21 @@ fn an_edit_that_contains_an_import_is_taken_over_as_it_is() {
     fs::write(directory.path().join("issues.json"), edited).unwrap();
     assert_eq!(stored_issues(directory.path()), expected);
 }
+
+/// A journal that was left with comments alone in it, one of them behind the end of its issue; and the
+/// same behind an edit by hand that contains what it tells.
+#[test]
+fn a_journal_with_comments_loads_and_goes_on() {
+    let (directory, expected) = copied("store_v1_commented");
+    let journal = fs::read_to_string(directory.path().join("issues.json.journal")).unwrap();
+    assert_eq!(journal.matches("\"event\":\"commented\"").count(), 2, "{journal}");
+    assert_eq!(stored_issues(directory.path()), expected);
+    let mut client = Client::start(directory.path());
+    client.add("goes on", "bug");
+    assert!(client.close().success());
+    assert_eq!(issues_in_file(directory.path())[..expected.len()], expected);
+    let (directory, expected) = copied("store_v1_commented");
+    let edited = serde_json::json!({ "issues": expected }).to_string();
+    fs::write(directory.path().join("issues.json"), edited).unwrap();
+    assert_eq!(stored_issues(directory.path()), expected);
+}

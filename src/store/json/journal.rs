@@ -19,7 +19,7 @@
 //!   damaged files are kept. No changes follow such a header: another journal begins behind the rename.
 //! * `n`: the sequence number of the change, one more than that of the change before. `event` is
 //!   `filed` (with `title`, `description`, `classification`), `imported` (with `content`, the whole issue
-//!   as it came), `claimed`, `review_started`, or one of `returned`, `completed`, `closed`, `rejected`
+//!   as it came), `claimed`, `review_started`, or one of `returned`, `completed`, `closed`, `rejected`, `commented`
 //!   (with `comment`).
 //! * Changes are written in batches with one call; the last of a batch has `end`. A batch counts as a
 //!   whole or not at all.
@@ -263,7 +263,8 @@ mod tests {
                 EventKind::Returned { comment: one.clone() },
                 EventKind::Completed { comment: one.clone() },
                 EventKind::Closed { comment: one.clone() },
-                EventKind::Rejected { comment: one },
+                EventKind::Rejected { comment: one.clone() },
+                EventKind::Commented { comment: one },
             ];
             which.get(&kinds).clone()
         });

@@ -26,7 +26,7 @@ use super::fs::{Contents, FileSystem, Stamp};
 use super::journal::{self, Content, Entry, Header, Scan};
 use super::view::{Journal, Place, Snapshot, Standing, View, explained};
 use super::written::WORTH_A_THREAD_BYTES;
-use crate::domain::{EventKind, Extra, HistoryEntry, IssueId};
+use crate::domain::{EventKind, Extra, IssueId, Trace};
 use crate::store::backup::format as backup;
 use crate::store::changes::Recent;
 use crate::store::{IssueStore, StoreError};
@@ -217,26 +217,25 @@ fn follow_what_fits(view: &mut View, scan: &Scan) -> Result<(), String> {
         let Entry::Change { seq, event } = entry else { continue };
         let told = told.entry(event.issue).or_default();
         let issue = view.issues.find(&event.issue.into());
-        let history = issue.as_ref().map(|issue| &issue.history[..]);
-        let is_it = |entry: &HistoryEntry| {
-            (entry.timestamp, entry.agent.as_str(), entry.action.as_str())
-                == (event.at, event.agent.as_str(), event.kind.action())
-        };
-        if let (EventKind::Imported { issue }, Ok(history)) = (&event.kind, &history) {
+        if let (EventKind::Imported { issue: imported }, Ok(issue)) = (&event.kind, &issue) {
             // An import leaves no entry: that the issue is there tells that it happened.
-            *told = issue.issue().history.len().min(history.len());
+            *told = imported.issue().history.len().min(issue.history.len());
             view.seq = *seq;
             continue;
         }
-        let history = history.unwrap_or_default();
-        if let Some(place) = history.iter().skip(*told).position(is_it) {
-            *told += place + 1;
+        if let Some(trace) = issue.as_ref().ok().and_then(|issue| event.trace_in(issue, *told)) {
+            if let Trace::Entry(place) = trace {
+                *told = place + 1;
+            }
             view.seq = *seq;
             continue;
         }
-        *told = match &event.kind {
-            EventKind::Imported { issue } => issue.issue().history.len(),
-            _ => history.len() + 1,
+        *told = match (&event.kind, &issue) {
+            (EventKind::Imported { issue }, _) => issue.issue().history.len(),
+            // A comment alone adds nothing to the history.
+            (EventKind::Commented { .. }, _) => *told,
+            (_, Ok(issue)) => issue.history.len() + 1,
+            (_, Err(_)) => 1,
         };
         if let Err(error) = view.advance(*seq, event) {
             view.seq = *seq;

@@ -105,6 +105,7 @@ enum Word {
     Completed,
     Closed,
     Rejected,
+    Commented,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -157,6 +158,7 @@ impl ChangeFields {
             EventKind::Completed { .. } => Word::Completed,
             EventKind::Closed { .. } => Word::Closed,
             EventKind::Rejected { .. } => Word::Rejected,
+            EventKind::Commented { .. } => Word::Commented,
         };
         fields
     }
@@ -190,6 +192,7 @@ fn without_content(word: Word, comment: Option<String>) -> Option<EventKind> {
         (Word::Completed, Some(comment)) => EventKind::Completed { comment },
         (Word::Closed, Some(comment)) => EventKind::Closed { comment },
         (Word::Rejected, Some(comment)) => EventKind::Rejected { comment },
+        (Word::Commented, Some(comment)) => EventKind::Commented { comment },
         _ => return None,
     })
 }

@@ -15,7 +15,7 @@ use super::journal::{Content, Entry, Header};
 use super::look::{Unsound, files};
 use super::pieces::{self, Piece};
 use super::record;
-use crate::domain::{DomainError, Event, EventKind, Issue, IssueId};
+use crate::domain::{DomainError, Event, EventKind, Issue, IssueId, Trace};
 use crate::store::IssueStore;
 use crate::store::backup::format as backup;
 
@@ -152,7 +152,7 @@ impl Salvage {
             Err(DomainError::IdTaken { .. }) => {}
             Err(_) => self.lose(format!(
                 "change {seq} of the journal: {} by {} at {}, of the lost issue {}",
-                event.kind.action(),
+                event.kind.action().unwrap_or("a comment"),
                 event.agent,
                 event.at,
                 event.issue,
@@ -232,12 +232,9 @@ fn contains(issues: &IssueStore, told: &mut HashMap<IssueId, usize>, event: &Eve
         return true;
     }
     let told = told.entry(event.issue).or_default();
-    let found = issue.history.iter().skip(*told).position(|entry| {
-        (entry.timestamp, entry.agent.as_str(), entry.action.as_str())
-            == (event.at, event.agent.as_str(), event.kind.action())
-    });
-    if let Some(place) = found {
-        *told += place + 1;
+    let trace = event.trace_in(&issue, *told);
+    if let Some(Trace::Entry(place)) = trace {
+        *told = place + 1;
     }
-    found.is_some()
+    trace.is_some()
 }
