@@ -25,6 +25,7 @@
 //! | [`setting`] | a setting as it is shown |
 //! | [`doctor`] | what is wrong with a store and around it, and what to do |
 //! | [`setup`] | what a project gets for the clients of its agents: planned first, then written |
+//! | [`hooks`] | the git hooks of a repository: planned first, then written; and what they do |
 //! | [`mcp`], [`web`], [`cli`] | the three faces: tools for agents, pages for people, commands for people and scripts |
 //! | [`log`] | what goes to stderr, or into a file |
 //! | [`config`] | what the user asked for |
@@ -45,6 +46,7 @@ pub mod cli;
 pub mod config;
 pub mod doctor;
 pub mod domain;
+pub mod hooks;
 pub mod http;
 pub mod interchange;
 mod json_text;

@@ -4,6 +4,7 @@ use std::env;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use agent_issue_tracker::cli::HookAction;
 use agent_issue_tracker::config::settings::LOG;
 use agent_issue_tracker::config::{Arguments, Config, ConfigError, Location, Subcommands};
 use agent_issue_tracker::log::{Log, LogFileError, LogOptions, Voice};
@@ -28,6 +29,9 @@ fn main() -> ExitCode {
             answered(|| wait_for(app::status(command, &config(&arguments)?)))
         }
         Some(Subcommands::Doctor(command)) => answered(|| examine(&arguments, command)),
+        Some(Subcommands::Hooks(command)) => {
+            answered(|| change_or_call_hooks(&arguments, &command.action))
+        }
         Some(Subcommands::Config(command)) => answered(|| {
             let settings = config(&arguments)?.rows();
             cli::show_config(command, &settings, &mut cli::Output::stdout())
@@ -138,6 +142,17 @@ fn examine(arguments: &Arguments, command: &cli::DoctorArguments) -> Result<cli:
     // Settings that are wrong are one of the things that it tells.
     let settings = move || config(&arguments).map_err(|error| format!("{error:#}"));
     wait_for(app::doctor(command, location, settings))
+}
+
+fn change_or_call_hooks(arguments: &Arguments, action: &HookAction) -> Result<cli::Ending> {
+    let directory = working_directory();
+    let HookAction::Run(command) = action else {
+        return wait_for(app::hooks(action, &directory?, arguments.file.is_some()));
+    };
+    // git goes on, whatever is wrong.
+    let Ok(directory) = directory else { return Ok(cli::Ending::Done) };
+    let arguments = arguments.clone();
+    wait_for(app::call_hook(command, directory, move || config(&arguments)))
 }
 
 fn config(arguments: &Arguments) -> Result<Config> {

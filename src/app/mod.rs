@@ -1,6 +1,7 @@
 //! Wiring: which store, which faces, and the order in which they end.
 
 mod examination;
+mod hooks;
 mod http_side;
 mod init;
 mod pins;
@@ -19,6 +20,7 @@ use anyhow::{Context, Result, bail};
 use tokio_util::sync::CancellationToken;
 
 pub use self::examination::doctor;
+pub use self::hooks::{call_hook, hooks};
 use self::http_side::Presence;
 pub use self::init::init;
 use crate::cli::{self, OpenArguments, Output, QueueCommand, StatusArguments};

@@ -146,7 +146,8 @@ pub fn run(arguments: &Arguments, project: &Project, output: &mut Output) -> Res
             count => output.line(format_args!("{done}: {count} {}", files(count)))?,
         }
         if is_written && !arguments.remove {
-            init_view::write_next(&found, project.port.is_some(), output)?;
+            let is_in_git = project.root.join(".git").exists();
+            init_view::write_next(&found, project.port.is_some(), is_in_git, output)?;
         }
     }
     output.flush()?;

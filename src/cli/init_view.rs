@@ -50,13 +50,21 @@ pub(super) fn write(
 }
 
 /// Says what is left to the reader.
-pub(super) fn write_next(found: &[Found], is_by_url: bool, output: &mut Output) -> Result<()> {
+pub(super) fn write_next(
+    found: &[Found],
+    is_by_url: bool,
+    is_in_git: bool,
+    output: &mut Output,
+) -> Result<()> {
     let titles: Vec<_> = found.iter().map(|found| found.client.title).collect();
     let titles = titles.join(", ");
     output
         .line(format_args!("Start anew, and allow the server where it asks for that: {titles}"))?;
     if is_by_url {
         output.line("Keep one running for them: ait serve")?;
+    }
+    if is_in_git {
+        output.line("Have commits name their issue, if you like: ait hooks install")?;
     }
     output.line("Take it back: ait init --remove")
 }

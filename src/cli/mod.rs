@@ -17,6 +17,7 @@ mod config;
 mod doctor;
 mod edit;
 mod export;
+mod hooks;
 mod import;
 mod import_report;
 mod init;
@@ -52,6 +53,10 @@ use crate::tracker::{StoreError, Tracker};
 pub use about::{AboutCommand, run as run_about};
 pub use config::{Arguments as ConfigArguments, run as show_config};
 pub use doctor::{Arguments as DoctorArguments, run as run_doctor};
+pub use hooks::{
+    Action as HookAction, Arguments as HooksArguments, CallArguments as HookCallArguments,
+    run as change_hooks,
+};
 pub use init::{Arguments as InitArguments, Project, run as set_up};
 pub use open::{Arguments as OpenArguments, run as open_page};
 pub use output::{Output, is_closed_pipe};

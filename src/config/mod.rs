@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ColorChoice, Parser, Subcommand};
 
 use crate::cli::{
-    AboutCommand, ConfigArguments, DoctorArguments, InitArguments, OpenArguments, QueueCommand,
-    StatusArguments,
+    AboutCommand, ConfigArguments, DoctorArguments, HooksArguments, InitArguments, OpenArguments,
+    QueueCommand, StatusArguments,
 };
 use crate::domain::AgentName;
 use crate::http::{Access, AllowedHost, AllowedOrigin};
@@ -139,6 +139,8 @@ pub enum Subcommands {
     Status(StatusArguments),
     /// Find out what is wrong with the store and around it, and what to do
     Doctor(DoctorArguments),
+    /// Let git name issues in commits, and note merged branches on theirs
+    Hooks(HooksArguments),
     /// Show what is set, and where
     Config(ConfigArguments),
     /// Something that the program tells of itself.

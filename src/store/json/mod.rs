@@ -124,6 +124,14 @@ impl JsonStore {
         Self::for_one(path, Duration::from_secs(600))
     }
 
+    /// The same for a hook of another program, which must not be held up: what hangs does so on a thread
+    /// that nobody waits for.
+    pub fn for_hook(path: impl Into<PathBuf>, busy_after: Duration) -> Self {
+        let last_checkpoint = Duration::from_millis(10);
+        let options = JsonStoreOptions { busy_after, last_checkpoint, ..Default::default() };
+        Self::with(path, Arc::new(RealFileSystem), options)
+    }
+
     fn for_one(path: impl Into<PathBuf>, busy_after: Duration) -> Self {
         let last_checkpoint = Duration::from_millis(10);
         let options = JsonStoreOptions {
