@@ -24,6 +24,7 @@ mod faults;
 mod formats;
 mod hang_ups;
 mod health;
+mod hooks;
 mod http_sessions;
 mod init;
 mod lifecycle;

@@ -1,0 +1,184 @@
+//! Where hooks are put, and that all of it goes again.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use super::{Desk, end, tree};
+use crate::support::directory;
+
+#[test]
+fn what_was_there_is_kept_and_given_back_to_the_byte() {
+    let desk = Desk::new();
+    desk.write_hook(&desk.hooks().join("prepare-commit-msg"), "#!/bin/sh\nexit 0 # \u{fc}\n");
+    fs::write(desk.project().join(".git/tool"), b"\x7fELF\xff").unwrap();
+    symlink("../tool", desk.hooks().join("post-merge")).unwrap();
+    let before = tree(&desk.hooks());
+    assert_eq!(desk.states(), (vec!["other".to_owned(), "other".to_owned()], 1));
+    desk.ait(&["hooks", "install", "--dry-run"]).ok();
+    assert_eq!(tree(&desk.hooks()), before);
+    desk.ait(&["hooks", "install"]).ok();
+    assert_eq!(desk.states(), (vec!["installed".to_owned(), "installed".to_owned()], 0));
+    let installed = tree(&desk.hooks());
+    assert_eq!(installed["post-merge.before-ait-hooks"], before["post-merge"]);
+    assert_eq!(installed["prepare-commit-msg.before-ait-hooks"], before["prepare-commit-msg"]);
+    assert!(desk.ait(&["hooks", "install"]).ok().contains("nothing to do"));
+    desk.ait(&["hooks", "remove", "--dry-run"]).ok();
+    assert_eq!(tree(&desk.hooks()), installed);
+    assert!(desk.ait(&["hooks", "remove"]).ok().contains("taken back: 2 hooks"));
+    assert_eq!(tree(&desk.hooks()), before);
+    assert!(desk.ait(&["hooks", "remove"]).ok().contains("nothing to do"));
+}
+
+#[test]
+fn where_there_was_no_directory_none_is_left_and_worktrees_share_one() {
+    let desk = Desk::new();
+    fs::remove_dir_all(desk.hooks()).unwrap();
+    let worktree = desk.worktree("3f2a9c1e");
+    desk.run("ait", &worktree, &["hooks", "install"]).ok();
+    assert_eq!(tree(&desk.hooks()).len(), 2);
+    assert_eq!(desk.states().1, 0);
+    fs::create_dir(desk.project().join("deep")).unwrap();
+    desk.run("ait", &desk.project().join("deep"), &["hooks", "remove"]).ok();
+    assert!(!desk.hooks().exists());
+    // A bare repository has hooks too.
+    desk.git(&["clone", "-q", "--bare", ".", "../bare.git"]);
+    let bare = desk.root.join("bare.git");
+    let before = tree(&bare.join("hooks"));
+    desk.run("ait", &bare, &["hooks", "install"]).ok();
+    assert!(bare.join("hooks/post-merge").exists());
+    desk.run("ait", &bare, &["hooks", "remove"]).ok();
+    assert_eq!(tree(&bare.join("hooks")), before);
+}
+
+#[test]
+fn hooks_of_the_repository_are_found_where_it_says_and_those_of_others_are_left_alone() {
+    let desk = Desk::new();
+    desk.git(&["config", "core.hooksPath", "tools/hooks"]);
+    fs::create_dir_all(desk.project().join("deep")).unwrap();
+    let deep = desk.project().join("deep");
+    let said = desk.run("ait", &deep, &["hooks", "install"]).ok();
+    assert!(said.contains("belongs to the worktree"), "{said}");
+    let there = desk.project().join("tools/hooks");
+    assert_eq!(tree(&there).len(), 2);
+    let status = desk.ait(&["hooks", "status"]).ok();
+    assert!(status.contains("core.hooksPath in ") && status.contains("config"), "{status}");
+    desk.ait(&["hooks", "remove"]).ok();
+    assert!(!there.exists());
+    // husky writes anew what is there.
+    desk.git(&["config", "core.hooksPath", ".husky/_"]);
+    let said = desk.ait(&["hooks", "install"]).refusal();
+    assert!(said.contains(".husky/prepare-commit-msg"), "{said}");
+    assert!(said.contains("ait hooks run prepare-commit-msg \"$@\""), "{said}");
+    // Those of all repositories.
+    desk.git(&["config", "--unset", "core.hooksPath"]);
+    let all = desk.root.join("home/hooks");
+    fs::create_dir(&all).unwrap();
+    desk.git(&["config", "--global", "core.hooksPath", "~/hooks"]);
+    let said = desk.ait(&["hooks", "install"]).refusal();
+    assert!(said.contains("all your repositories") && said.contains(".gitconfig"), "{said}");
+    assert!(tree(&all).is_empty());
+    assert!(desk.ait(&["hooks", "status"]).out.contains("Note: the hooks of all"));
+    // As it is told.
+    let own = "git config --local core.hooksPath \
+               \"$(git rev-parse --path-format=absolute --git-common-dir)/hooks\"";
+    assert!(said.contains(own), "{said}");
+    desk.run("sh", &desk.project(), &["-c", own]).ok();
+    desk.ait(&["hooks", "install"]).ok();
+    assert!(tree(&all).is_empty() && desk.hooks().join("post-merge").exists());
+}
+
+#[test]
+fn where_there_is_no_repository_or_no_git_that_is_said() {
+    let (desk, nowhere) = (Desk::new(), directory());
+    for action in ["install", "remove", "status"] {
+        let said = desk.run("ait", nowhere.path(), &["hooks", action]).refusal();
+        assert!(said.contains("git init") && said.contains("not a git repository"), "{said}");
+    }
+    let mut command = desk.command("ait", &desk.project(), &["hooks", "install"]);
+    let said = end(command.env("PATH", desk.root.join("bin"))).refusal();
+    assert!(said.contains("git cannot be started") && said.contains("PATH"), "{said}");
+    let named = desk.ait(&["--file", "x.json", "hooks", "install"]);
+    assert!(named.code == 2 && named.log.contains("ISSUES_FILE"), "{}", named.log);
+    fs::create_dir(desk.hooks().join("post-merge")).unwrap();
+    let before = tree(&desk.hooks());
+    let said = desk.ait(&["hooks", "install"]).refusal();
+    assert!(said.contains("post-merge is no file") && said.contains("nothing was written"));
+    assert_eq!(tree(&desk.hooks()), before);
+}
+
+#[test]
+fn what_became_of_a_hook_is_told_and_mended_where_that_loses_nothing() {
+    let desk = Desk::with_hooks();
+    let hook = desk.hooks().join("post-merge");
+    let installed = fs::read_to_string(&hook).unwrap();
+    let state = || desk.states().0.remove(1);
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o644)).unwrap();
+    assert_eq!((state().as_str(), desk.states().1), ("disabled", 1));
+    desk.ait(&["hooks", "install"]).ok();
+    for other in ["ait=/elsewhere/ait", "ait='/else where/ait'"] {
+        fs::write(&hook, installed.replace("ait=ait", other)).unwrap();
+        assert_eq!(state(), "outdated", "{other}");
+        desk.ait(&["hooks", "install"]).ok();
+        assert_eq!(
+            (state().as_str(), fs::read_to_string(&hook).unwrap()),
+            ("installed", installed.clone())
+        );
+    }
+    fs::write(&hook, format!("{installed}echo mine\n")).unwrap();
+    assert_eq!(state(), "edited");
+    for action in ["install", "remove"] {
+        let run = desk.ait(&["hooks", action]);
+        assert_eq!(run.code, 1, "{}", run.out);
+        assert!(run.out.contains("--force"), "{}", run.out);
+        assert!(fs::read_to_string(&hook).unwrap().ends_with("mine\n"));
+        desk.ait(&["hooks", "install"]);
+    }
+    desk.ait(&["hooks", "install", "--force"]).ok();
+    assert_eq!(desk.states().1, 0);
+}
+
+#[test]
+fn a_hook_that_another_program_put_over_ours_is_told_and_never_lost() {
+    let desk = Desk::new();
+    let hook = desk.hooks().join("post-merge");
+    desk.write_hook(&hook, "#!/bin/sh\n: first\n");
+    desk.ait(&["hooks", "install"]).ok();
+    desk.write_hook(&hook, "#!/bin/sh\n: second\n");
+    assert_eq!(desk.states().0[1], "overwritten");
+    let before = tree(&desk.hooks());
+    let said = desk.ait(&["hooks", "install"]).refusal();
+    assert!(said.contains("in the place of ours") && said.contains("before-ait-hooks"), "{said}");
+    assert_eq!(tree(&desk.hooks()), before);
+    let removed = desk.ait(&["hooks", "remove"]);
+    assert!(removed.code == 1 && removed.out.contains("so does"), "{}", removed.out);
+    let left = tree(&desk.hooks());
+    assert_eq!(left["post-merge"], before["post-merge"]);
+    assert_eq!(left["post-merge.before-ait-hooks"], before["post-merge.before-ait-hooks"]);
+    // As it is told.
+    fs::remove_file(desk.hooks().join("post-merge.before-ait-hooks")).unwrap();
+    desk.ait(&["hooks", "install"]).ok();
+    desk.ait(&["hooks", "remove"]).ok();
+    assert!(fs::read_to_string(&hook).unwrap().contains("second"));
+}
+
+/// As pre-commit does it: what it finds is kept as `NAME.legacy`, and called.
+#[test]
+fn a_program_that_keeps_ours_and_calls_it_is_left_to_do_so() {
+    let desk = Desk::new();
+    let hook = |name: &str| desk.hooks().join(format!("prepare-commit-msg{name}"));
+    desk.write_hook(&hook(""), "#!/bin/sh\necho first >> told\n");
+    desk.ait(&["hooks", "install"]).ok();
+    fs::rename(hook(""), hook(".legacy")).unwrap();
+    let other = "#!/bin/sh\necho other >> told\n\"$0.legacy\" \"$@\"\n";
+    desk.write_hook(&hook(""), other);
+    assert_eq!(desk.states(), (vec!["kept".to_owned(), "installed".to_owned()], 0));
+    let (_, worktree) = desk.claimed("T");
+    desk.commit(&worktree, "a").ok();
+    assert!(desk.message(&worktree).contains("Issue: "), "{}", desk.message(&worktree));
+    assert_eq!(fs::read_to_string(worktree.join("told")).unwrap(), "other\nfirst\n");
+    assert!(desk.ait(&["hooks", "install"]).ok().contains("nothing to do"));
+    desk.ait(&["hooks", "remove"]).ok();
+    assert_eq!(fs::read_to_string(hook("")).unwrap(), other);
+    assert!(fs::read_to_string(hook(".legacy")).unwrap().contains("echo first"));
+    assert!(!hook(".before-ait-hooks").exists());
+}

@@ -1,0 +1,172 @@
+//! `ait hooks` in scratch repositories, with the real git and a home of its own: what is installed and
+//! taken back, and what commits and merges get from it.
+
+mod commits;
+mod install;
+mod merges;
+mod trouble;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::support::runs::Run;
+use crate::support::{BINARY, ait_through, directory, id_in};
+
+/// A repository with one commit, a home and `ait` on the `PATH`.
+struct Desk {
+    _place: tempfile::TempDir,
+    root: PathBuf,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let place = directory();
+        let root = place.path().canonicalize().unwrap();
+        for directory in ["home", "bin", "project"] {
+            fs::create_dir_all(root.join(directory)).unwrap();
+        }
+        symlink(BINARY, root.join("bin/ait")).unwrap();
+        let desk = Self { _place: place, root };
+        for (key, value) in
+            [("user.name", "t"), ("user.email", "t@t"), ("init.defaultBranch", "main")]
+        {
+            desk.git(&["config", "--global", key, value]);
+        }
+        desk.git(&["init", "-q"]);
+        desk.write(".gitignore", "issues.json*\n.issues.json*\n");
+        desk.git(&["add", ".gitignore"]);
+        desk.git(&["commit", "-qm", "start"]);
+        desk
+    }
+
+    /// The same with the hooks.
+    fn with_hooks() -> Self {
+        let desk = Self::new();
+        desk.ait(&["hooks", "install"]).ok();
+        desk
+    }
+
+    fn project(&self) -> PathBuf {
+        self.root.join("project")
+    }
+
+    fn hooks(&self) -> PathBuf {
+        self.project().join(".git/hooks")
+    }
+
+    fn command(&self, program: &str, directory: &Path, arguments: &[&str]) -> Command {
+        let path = std::env::var("PATH").unwrap_or_default();
+        let mut command = ait_through(program, directory);
+        command.args(arguments).env("HOME", self.root.join("home")).env("GIT_CONFIG_NOSYSTEM", "1");
+        command.env("GIT_CONFIG_GLOBAL", self.root.join("home/.gitconfig"));
+        command.env("PATH", format!("{}:{path}", self.root.join("bin").display()));
+        for variable in ["GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "XDG_CONFIG_HOME"] {
+            command.env_remove(variable);
+        }
+        command
+    }
+
+    fn run(&self, program: &str, directory: &Path, arguments: &[&str]) -> Run {
+        end(&mut self.command(program, directory, arguments))
+    }
+
+    fn ait(&self, arguments: &[&str]) -> Run {
+        self.run("ait", &self.project(), arguments)
+    }
+
+    #[track_caller]
+    fn git(&self, arguments: &[&str]) -> String {
+        self.git_in(&self.project(), arguments)
+    }
+
+    #[track_caller]
+    fn git_in(&self, directory: &Path, arguments: &[&str]) -> String {
+        self.run("git", directory, arguments).ok()
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.project().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// A hook as somebody else would write it.
+    fn write_hook(&self, path: &Path, script: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, script).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// Files an issue, and gives the 8 digits that name it.
+    fn add(&self, title: &str) -> String {
+        let added = self.ait(&["add", title, "-c", "bug", "-a", "a", "--json"]).ok();
+        let added: Value = serde_json::from_str(&added).unwrap();
+        id_in(added["id"].as_str().unwrap())[..8].to_owned()
+    }
+
+    /// The same, claimed, with a worktree and a branch as the prompts have them.
+    fn claimed(&self, title: &str) -> (String, PathBuf) {
+        let id = self.add(title);
+        self.ait(&["next", "-a", "dev"]).ok();
+        (id.clone(), self.worktree(&id))
+    }
+
+    fn worktree(&self, id: &str) -> PathBuf {
+        let path = self.root.join(format!("project-{id}"));
+        let branch = format!("issue-{id}");
+        self.git(&["worktree", "add", "-q", path.to_str().unwrap(), "-b", &branch, "main"]);
+        path
+    }
+
+    /// Commits a new file.
+    fn commit(&self, directory: &Path, name: &str) -> Run {
+        fs::write(directory.join(name), name).unwrap();
+        self.git_in(directory, &["add", name]);
+        self.run("git", directory, &["commit", "-qm", name])
+    }
+
+    fn message(&self, directory: &Path) -> String {
+        self.git_in(directory, &["log", "-1", "--format=%B"]).trim_end().to_owned()
+    }
+
+    /// What was said about an issue.
+    fn comments(&self, id: &str) -> Vec<String> {
+        let shown: Value = serde_json::from_str(&self.ait(&["show", id, "--json"]).ok()).unwrap();
+        let comments = shown["comments"].as_array().unwrap().iter();
+        comments.map(|it| it["text"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// How each hook stands.
+    fn states(&self) -> (Vec<String>, i32) {
+        let run = self.ait(&["hooks", "status", "--json"]);
+        let report: Value = serde_json::from_str(&run.out).unwrap();
+        let states = report["hooks"].as_array().unwrap().iter();
+        (states.map(|it| it["state"].as_str().unwrap().to_owned()).collect(), run.code)
+    }
+}
+
+fn end(command: &mut Command) -> Run {
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Run { code: output.status.code().unwrap(), out: text(output.stdout), log: text(output.stderr) }
+}
+
+/// What is in a directory: modes, where links lead, and every byte.
+fn tree(directory: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
+    let Ok(entries) = fs::read_dir(directory) else { return BTreeMap::new() };
+    let entries = entries.map(|entry| {
+        let path = entry.unwrap().path();
+        let mode = path.symlink_metadata().unwrap().permissions().mode();
+        let content = match fs::read_link(&path) {
+            Ok(target) => target.to_str().unwrap().into(),
+            Err(_) => fs::read(&path).unwrap_or_default(),
+        };
+        (path.file_name().unwrap().to_str().unwrap().to_owned(), (mode, content))
+    });
+    entries.collect()
+}

@@ -1,0 +1,92 @@
+//! What must not hold git up.
+
+use std::fs;
+use std::fs::File;
+use std::time::{Duration, Instant};
+
+use super::Desk;
+use crate::support::files::names;
+
+#[test]
+fn where_there_is_no_store_none_is_made_and_nothing_is_said() {
+    let desk = Desk::with_hooks();
+    let worktree = desk.worktree("3f2a9c1e");
+    let run = desk.commit(&worktree, "a");
+    assert_eq!((run.code, run.log.as_str()), (0, ""));
+    assert_eq!(desk.message(&worktree), "a");
+    desk.git(&["merge", "-q", "--no-ff", "--no-edit", "issue-3f2a9c1e"]);
+    assert_eq!(names(&desk.project()), [".git", ".gitignore", "a"]);
+    assert_eq!(names(&worktree), [".git", ".gitignore", "a"]);
+}
+
+#[test]
+fn without_the_program_git_goes_on() {
+    let desk = Desk::with_hooks();
+    let (_, worktree) = desk.claimed("T");
+    fs::remove_file(desk.root.join("bin/ait")).unwrap();
+    let run = desk.commit(&worktree, "a");
+    assert_eq!((run.code, run.log.as_str()), (0, ""));
+    // One that is there and fails, or is none.
+    for script in ["#!/bin/sh\nexit 3\n", "#!/no/such/interpreter\n"] {
+        desk.write_hook(&desk.root.join("bin/ait"), script);
+        let name = script.len().to_string();
+        desk.commit(&worktree, &name).ok();
+        assert_eq!(desk.message(&worktree), name);
+    }
+}
+
+#[test]
+fn a_store_or_settings_that_cannot_be_read_are_told_in_a_line_and_left_alone() {
+    let desk = Desk::with_hooks();
+    let (id, worktree) = desk.claimed("T");
+    desk.ait(&["save"]).ok();
+    desk.write("ait.toml", "prot = 1\n");
+    let run = desk.commit(&worktree, "a");
+    assert_eq!((run.code, run.log.lines().count()), (0, 1), "{}", run.log);
+    assert!(run.log.contains("the commit names no issue: ") && run.log.contains("prot"));
+    fs::remove_file(desk.project().join("ait.toml")).unwrap();
+    desk.write("issues.json", "{\n  \"issues\": [\n<<<<<<<\n");
+    let run = desk.commit(&worktree, "b");
+    assert_eq!((run.code, run.log.lines().count()), (0, 1), "{}", run.log);
+    assert!(run.log.contains("issues.json") && run.log.contains("line 3"), "{}", run.log);
+    assert_eq!(desk.message(&worktree), "b");
+    let branch = format!("issue-{id}");
+    let run = desk.run("git", &desk.project(), &["merge", "-q", "--no-edit", &branch]);
+    assert_eq!(run.code, 0, "{}", run.log);
+    assert!(run.log.contains("the merge is not noted: "), "{}", run.log);
+    let text = fs::read_to_string(desk.project().join("issues.json")).unwrap();
+    assert!(text.ends_with("<<<<<<<\n"));
+}
+
+#[test]
+fn a_lock_that_somebody_holds_holds_nobody_up_for_long() {
+    let desk = Desk::with_hooks();
+    let (id, worktree) = desk.claimed("T");
+    let lock = File::options().write(true).open(desk.project().join("issues.json.lock")).unwrap();
+    lock.lock().unwrap();
+    desk.commit(&worktree, "a").ok();
+    assert_eq!(desk.message(&worktree), format!("a\n\nIssue: {id} T"));
+    let begun = Instant::now();
+    let branch = format!("issue-{id}");
+    let run = desk.run("git", &desk.project(), &["merge", "-q", "--no-edit", &branch]);
+    // Two seconds at most, on a machine that has nothing else to do.
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    assert_eq!(run.code, 0, "{}", run.log);
+    assert!(run.log.contains("the merge is not noted: "), "{}", run.log);
+    lock.unlock().unwrap();
+    assert!(desk.comments(&id).is_empty());
+}
+
+/// A pipe in the place of the settings, to which nobody writes.
+#[test]
+fn what_hangs_is_not_waited_for() {
+    let desk = Desk::with_hooks();
+    let (_, worktree) = desk.claimed("T");
+    desk.run("mkfifo", &desk.project(), &["ait.toml"]).ok();
+    let begun = Instant::now();
+    let run = desk.commit(&worktree, "a");
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    assert_eq!(run.code, 0, "{}", run.log);
+    assert!(run.log.contains("no time is left"), "{}", run.log);
+    assert_eq!(desk.message(&worktree), "a");
+}
