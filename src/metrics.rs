@@ -95,7 +95,11 @@ impl Metrics {
     pub fn new() -> Self {
         let mut registry = Registry::with_prefix(PREFIX);
         let operations = Family::default();
-        registry.register("operations", "Calls of tools and how they ended", operations.clone());
+        registry.register(
+            "operations",
+            "Calls of tools, readings beside them, and how they ended",
+            operations.clone(),
+        );
         let durations: Durations =
             Family::new_with_constructor(|| Histogram::new(DURATION_BUCKETS_S));
         let help = "How long calls of tools took";

@@ -232,7 +232,7 @@ impl HttpSide {
         let presence = presence.serves(port, page.clone()).await;
         let ending = Ending::default();
         let options = HttpOptions { origins: access.origins().to_vec(), ..Default::default() };
-        let agents = mcp::http::routes(app.mcp_server(), options, ending.clone()).await;
+        let agents = mcp::http::routes(app.server.clone(), options, ending.clone()).await;
         let options = WebOptions { streams: ending.streams.clone(), ..WebOptions::default() };
         let pages = web::router_with(app.tracker.clone(), app.metrics.clone(), options);
         let routes = guarded(pages.merge(agents), access);

@@ -29,7 +29,7 @@ use crate::http::{Access, Tokens};
 use crate::mcp::{self, McpServer, Surroundings};
 use crate::metrics::Metrics;
 use crate::processes::{Kind, Registry};
-use crate::setup::Machine;
+use crate::setup::{Machine, PROGRAM};
 use crate::store::{JsonStore, Store};
 use crate::token_file::TokenFile;
 use crate::tracker::Tracker;
@@ -57,7 +57,8 @@ pub async fn run(config: Config) -> Result<()> {
     let tracker = Tracker::new(Arc::clone(&store));
     let (metrics, shutdown) = (Metrics::new(), CancellationToken::new());
     cancel_on_signal(shutdown.clone())?;
-    let app = App { config, store, tracker, metrics };
+    let server = McpServer::new(tracker.clone(), metrics.clone(), around(&config, store, &tracker));
+    let app = App { config, tracker, metrics, server };
     match access {
         Ok(access) if is_http_only => app.serve_http(access, shutdown).await,
         access => app.serve_agent(access, shutdown).await,
@@ -191,9 +192,9 @@ fn save_behind(store: &Path) {
 #[derive(Clone)]
 struct App {
     config: Config,
-    store: Arc<dyn Store>,
     tracker: Tracker,
     metrics: Metrics,
+    server: McpServer,
 }
 
 impl App {
@@ -254,7 +255,7 @@ impl App {
             async move { app.log_what_is_wrong().await }
         });
         let (input, output) = rmcp::transport::io::stdio_pipes();
-        let served = mcp::stdio::serve(self.mcp_server(), input, output, shutdown).await;
+        let served = mcp::stdio::serve(self.server.clone(), input, output, shutdown).await;
         // One that stands by, or has not found out by now whether it has a port, has nothing under way.
         ending.cancel();
         match tokio::time::timeout(LAST_WORK, http).await {
@@ -269,26 +270,27 @@ impl App {
         Ok(())
     }
 
-    /// What agents can be told of beside the issues.
-    fn surroundings(&self) -> Surroundings {
-        let (config, now) = (&self.config, self.tracker.now());
-        let directory = env::current_dir().unwrap_or_default();
-        Surroundings {
-            settings: config.rows(),
-            subject: examination::subject(config, Arc::clone(&self.store), now),
-            project: config.location.project(&directory),
-            machine: Machine::new(|name| env::var_os(name), env::home_dir()),
-        }
-    }
-
     async fn log_what_is_wrong(&self) {
         if let Err(error) = self.tracker.check().await {
             tracing::error!("{error}");
         }
     }
+}
 
-    fn mcp_server(&self) -> McpServer {
-        McpServer::new(self.tracker.clone(), self.metrics.clone(), self.surroundings())
+/// What agents can be told of beside the issues.
+fn around(config: &Config, store: Arc<dyn Store>, tracker: &Tracker) -> Surroundings {
+    let machine = Machine::new(|name| env::var_os(name), env::home_dir());
+    let program = env::current_exe().unwrap_or_else(|_| PROGRAM.into());
+    let mut command = vec![machine.command(&program)];
+    if config.location.is_named {
+        command.extend(["--file".to_owned(), config.location.path.display().to_string()]);
+    }
+    Surroundings {
+        settings: config.rows(),
+        subject: examination::subject(config, store, tracker.now()),
+        project: config.location.project(&env::current_dir().unwrap_or_default()),
+        command: shell_words::join(command),
+        machine,
     }
 }
 

@@ -66,9 +66,12 @@ pub async fn examine(subject: &Subject) -> Report {
         (&[Check::Leftovers], blocking(subject, files::leftovers)),
     ];
     let groups = groups.into_iter().map(|(checks, work)| async move {
-        timeout_at(deadline, work).await.unwrap_or_else(|_| hanging(checks))
+        timeout_at(deadline, work).await.map_err(|_| hanging(checks))
     });
-    let mut findings = join_all(groups).await.concat();
+    let groups = join_all(groups).await;
+    let is_cut_off = groups.iter().any(Result::is_err);
+    let groups = groups.into_iter().map(|group| group.unwrap_or_else(|hanging| hanging));
+    let mut findings: Vec<_> = groups.flatten().collect();
     findings.sort_by_key(|finding| finding.check);
     // What does not apply makes nothing worse.
     let verdicts = findings.iter().map(|finding| finding.verdict);
@@ -81,6 +84,7 @@ pub async fn examine(subject: &Subject) -> Report {
         reason: subject.reason.clone(),
         verdict: verdict.unwrap_or(Verdict::Skipped),
         findings,
+        is_cut_off,
     }
 }
 

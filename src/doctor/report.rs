@@ -175,6 +175,9 @@ pub struct Report {
     pub verdict: Verdict,
     /// One for each check.
     pub findings: Vec<Finding>,
+    /// Whether there was no time for some of them.
+    #[serde(skip)]
+    pub is_cut_off: bool,
 }
 
 impl Report {

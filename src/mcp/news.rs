@@ -9,13 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use futures::future::FutureExt;
 use rmcp::model::ResourceUpdatedNotificationParam;
-use rmcp::service::{Peer, RoleServer, SubscriptionContext};
-use tokio::sync::watch;
+use rmcp::service::{Peer, RequestContext, RoleServer, SubscriptionContext};
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::http::{Kept, kept};
 use super::resources::{Diagnostics, Resource};
 use crate::domain::IssueId;
-use crate::lookout::Lookout;
+use crate::lookout::{LOOK_EVERY, Lookout};
 use crate::tracker::{Changes, Cursor, Tracker};
 
 /// How many addresses one client can watch.
@@ -86,8 +87,13 @@ impl Follower {
                 },
             }
             self.store.borrow_and_update();
-            let Ok(changes) = self.tracker.changes(self.cursor).await else { continue };
-            let Changes { events, cursor, complete } = changes;
+            let Changes { events, cursor, complete } = loop {
+                if let Ok(changes) = self.tracker.changes(self.cursor).await {
+                    break changes;
+                }
+                // Whoever looks may see no further change, so this one is not to be given up.
+                tokio::time::sleep(LOOK_EVERY).await;
+            };
             let was_lost = self.cursor.replace(cursor).is_none();
             if was_lost || !complete {
                 return News::Anything;
@@ -104,7 +110,6 @@ impl News {
     pub fn concern(&self, resource: &Resource) -> bool {
         match (self, resource) {
             (Self::Diagnostics, resource) => *resource == Resource::Diagnostics,
-            // They are read when the process begins.
             (_, Resource::Config | Resource::Presets | Resource::Diagnostics) => false,
             (Self::Anything, _) | (_, Resource::Queue) => true,
             (Self::Issues(changed), Resource::Issue(reference)) => {
@@ -118,6 +123,8 @@ impl News {
 /// What a client of an older revision watches. Ends with the session.
 pub(super) struct Watched {
     addresses: Mutex<Addresses>,
+    /// Tells that nothing is watched any more.
+    emptied: Arc<Notify>,
     ended: CancellationToken,
     _ends: DropGuard,
 }
@@ -127,13 +134,15 @@ struct Addresses {
     by_uri: BTreeMap<String, Resource>,
     /// Whether there is a task that tells of them.
     is_told: bool,
+    /// What keeps the session in memory meanwhile.
+    kept: Option<Kept>,
 }
 
 impl Default for Watched {
     fn default() -> Self {
         let ended = CancellationToken::new();
         let ends = ended.clone().drop_guard();
-        Self { addresses: Mutex::default(), ended, _ends: ends }
+        Self { addresses: Mutex::default(), emptied: Arc::default(), ended, _ends: ends }
     }
 }
 
@@ -147,9 +156,12 @@ impl Watched {
         self: &Arc<Self>,
         uri: String,
         resource: Resource,
-        peer: Peer<RoleServer>,
+        context: &RequestContext<RoleServer>,
         newsroom: &Newsroom,
     ) -> Result<(), String> {
+        if !resource.can_change() {
+            return Ok(());
+        }
         // Before it is answered, so that nothing after the answer is missed.
         let follower = newsroom.follow().await;
         let mut addresses = self.addresses();
@@ -159,16 +171,23 @@ impl Watched {
             ));
         }
         addresses.by_uri.insert(uri, resource);
+        addresses.kept = addresses.kept.take().or_else(|| kept(context));
         if !addresses.is_told {
             addresses.is_told = true;
-            tokio::spawn(tell(Arc::downgrade(self), self.ended.clone(), peer, follower));
+            let (peer, emptied) = (context.peer.clone(), Arc::clone(&self.emptied));
+            tokio::spawn(tell(Arc::downgrade(self), emptied, self.ended.clone(), peer, follower));
         }
         Ok(())
     }
 
     /// Watches an address no more; one that was not watched is none.
     pub fn remove(&self, uri: &str) {
-        self.addresses().by_uri.remove(uri);
+        let mut addresses = self.addresses();
+        addresses.by_uri.remove(uri);
+        if addresses.by_uri.is_empty() {
+            addresses.kept = None;
+            self.emptied.notify_one();
+        }
     }
 
     fn addresses(&self) -> MutexGuard<'_, Addresses> {
@@ -191,6 +210,7 @@ impl Watched {
 /// Tells a client of what it watches until it watches nothing, or is gone.
 async fn tell(
     watched: Weak<Watched>,
+    emptied: Arc<Notify>,
     ended: CancellationToken,
     peer: Peer<RoleServer>,
     mut follower: Follower,
@@ -198,6 +218,8 @@ async fn tell(
     loop {
         let news = tokio::select! {
             news = follower.next() => news,
+            // The look whether that is so concerns nothing.
+            () = emptied.notified() => News::Issues(HashSet::new()),
             () = ended.cancelled() => return,
         };
         let Some(concerned) = watched.upgrade().and_then(|watched| watched.concerned(&news)) else {
@@ -219,17 +241,23 @@ pub(super) async fn listen(
     ended: impl Future<Output = ()>,
 ) {
     let uris = context.accepted().resource_subscriptions.clone().unwrap_or_default();
-    let watched: Vec<_> =
-        uris.into_iter().filter_map(|uri| Some((Resource::at(&uri).ok()?, uri))).collect();
+    let watched = uris.into_iter().filter_map(|uri| Some((Resource::at(&uri).ok()?, uri)));
+    let watched: Vec<_> = watched.filter(|(resource, _)| resource.can_change()).collect();
     let telling = async {
+        if watched.is_empty() {
+            return std::future::pending().await;
+        }
         let mut follower = newsroom.follow().await;
+        // The client was told that it is heard before this began, and what has changed in between is not
+        // known.
+        let mut news = News::Anything;
         loop {
-            let news = follower.next().await;
             for (_, uri) in watched.iter().filter(|(resource, _)| news.concern(resource)) {
                 if context.sink().notify_resource_updated(uri).await.is_err() {
                     return;
                 }
             }
+            news = follower.next().await;
         }
     };
     tokio::select! {

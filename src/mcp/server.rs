@@ -282,14 +282,14 @@ impl ServerHandler for McpServer {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let (uri, peer) = (request.uri, context.peer.clone());
+        let uri = request.uri;
         let subscribing = async {
             let resource = Resource::at(&uri).map_err(|reason| reason.answer(&uri))?;
             if let Resource::Issue(_) = resource {
                 let read = resources::read(self, &resource).await;
                 read.map_err(|reason| reason.answer(&uri))?;
             }
-            let watching = self.watched.add(uri, resource, peer, &self.newsroom).await;
+            let watching = self.watched.add(uri, resource, &context, &self.newsroom).await;
             watching.map_err(|reason| ErrorData::invalid_params(reason, None))
         };
         self.served("resources/subscribe", &context, subscribing).await

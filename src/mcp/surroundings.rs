@@ -15,6 +15,8 @@ pub struct Surroundings {
     pub subject: Subject,
     /// The directory of the project.
     pub project: PathBuf,
+    /// What calls this program on this store, as a shell reads it.
+    pub command: String,
     /// The user's machine.
     pub machine: Machine,
 }

@@ -25,12 +25,17 @@ pub struct Proposal {
     pub preset: Preset,
     /// Why this one, in words that follow "because".
     pub why: String,
-    /// What sets it up.
+    /// What sets it up, in the directory of the project.
     pub command: String,
 }
 
-/// Looks at a project and proposes a preset, unless one is given.
-pub fn propose(project: &Path, machine: &Machine, preset: Option<Preset>) -> Proposal {
+/// Looks at a project and proposes a preset, unless one is given. `command` is what calls this program.
+pub fn propose(
+    project: &Path,
+    machine: &Machine,
+    preset: Option<Preset>,
+    command: &str,
+) -> Proposal {
     let traced = |client: &'static Client| Some((client, client.trace(project, machine)?));
     let clients: Vec<_> = CLIENTS.iter().filter_map(traced).collect();
     let before = Preset::told_in(project);
@@ -40,7 +45,7 @@ pub fn propose(project: &Path, machine: &Machine, preset: Option<Preset>) -> Pro
         (None, Some(before)) => (before, "the project has it now".to_owned()),
         (None, None) => chosen(project, &clients),
     };
-    let command = format!("{} init --preset {}", super::PROGRAM, preset.name);
+    let command = format!("{command} init --preset {}", preset.name);
     Proposal {
         project: project.to_owned(),
         clients,
@@ -77,7 +82,7 @@ mod tests {
     fn what_is_proposed_follows_what_is_there() {
         let directory = tempfile::tempdir().unwrap();
         let (root, machine) = (directory.path(), Machine::default());
-        let proposed = |preset| propose(root, &machine, preset);
+        let proposed = |preset| propose(root, &machine, preset, "ait");
         let name = |preset| proposed(preset).preset.name;
         assert_eq!((name(None), proposed(None).clients.len()), ("team", 0));
         fs::create_dir(root.join(".zed")).unwrap();

@@ -54,6 +54,22 @@ async fn more_sessions_than_there_is_room_for_are_all_served() {
         }
         assert_eq!(figure(port, "ait_http_sessions_opened_total"), 13);
         assert!(figure(port, "ait_http_sessions_resumed_total") >= 30);
+        // Whoever watches something has not made room either, even without a stream for a while.
+        let mut watching = Agent::connect(port);
+        watching.request("resources/subscribe", json!({ "uri": "tracker://queue" }));
+        for agent in &mut agents {
+            agent.add("another round");
+        }
+        let resumed = figure(port, "ait_http_sessions_resumed_total");
+        assert_eq!(watching.request("ping", json!({})).status, 200);
+        assert_eq!(figure(port, "ait_http_sessions_resumed_total"), resumed);
+        watching.request("resources/unsubscribe", json!({ "uri": "tracker://queue" }));
+        for agent in &mut agents {
+            agent.add("the last round");
+        }
+        let resumed = figure(port, "ait_http_sessions_resumed_total");
+        assert_eq!(watching.request("ping", json!({})).status, 200);
+        assert_eq!(figure(port, "ait_http_sessions_resumed_total"), resumed + 1);
         // Whoever listens has not made room.
         let resumed = figure(port, "ait_http_sessions_resumed_total");
         assert_eq!(listener.request("ping", json!({})).status, 200);

@@ -94,7 +94,8 @@ fn a_client_of_the_stateless_era_listens_until_it_has_heard_enough() {
         json!({ "resourceSubscriptions": [QUEUE, mine] }),
         "only what there is, and what it said it can do"
     );
-    thread::sleep(A_WHILE);
+    // What has changed before it is heard is told of without being known.
+    assert_eq!(told(&mut client, 2), [&*mine, QUEUE]);
     file(directory.path(), "another");
     let frame = client.frame().unwrap();
     assert_eq!(updated(&frame), QUEUE);
@@ -129,6 +130,30 @@ fn a_client_that_listens_does_not_keep_the_process() {
     assert_eq!(client.frame(), None);
 }
 
+#[test]
+fn a_change_right_behind_the_acknowledgement_is_told() {
+    let directory = directory();
+    let other = crate::support::directory();
+    // The first look at a large store takes a while.
+    let issues: Vec<Value> = (0..3_000)
+        .map(|number| json!({ "title": format!("t{number}"), "description": "d".repeat(500) }))
+        .collect();
+    let import = other.path().join("many.json");
+    std::fs::write(&import, Value::Array(issues).to_string()).unwrap();
+    elsewhere(directory.path(), &["import", import.to_str().unwrap(), "--agent", "a"]);
+    let mut writer = Client::start(directory.path());
+    writer.add("first", "bug");
+    for _ in 0..5 {
+        let mut client = Client::spawn(&mut ait(directory.path()));
+        let params =
+            json!({ "notifications": { "resourceSubscriptions": [QUEUE] }, "_meta": meta() });
+        client.ask("subscriptions/listen", params);
+        client.frame().unwrap();
+        writer.add("right behind it", "bug");
+        assert_eq!(told(&mut client, 1), [QUEUE]);
+    }
+}
+
 /// The messages of an open stream of server-sent events, as they come.
 fn events(response: reqwest::blocking::Response) -> Receiver<Value> {
     let (sender, receiver) = channel();
@@ -160,15 +185,30 @@ fn over_http_a_session_hears_on_its_stream_and_others_hear_nothing() {
     assert_eq!(reply.json()["result"], json!({}), "{}", reply.body);
     file(directory.path(), "by another process");
     assert_eq!(updated(&next(&heard)), QUEUE);
-    // A burst is told as it comes, at least once after its end.
+    // Many changes are told of at once, and the last of them too.
+    let many: Vec<_> = (0..20)
+        .map(|number| json!({ "title": format!("t{number}"), "classification": "bug" }))
+        .collect();
+    let import = directory.path().join("many.json");
+    std::fs::write(&import, Value::Array(many).to_string()).unwrap();
+    elsewhere(directory.path(), &["import", import.to_str().unwrap(), "--agent", "a"]);
+    let waits = |agent: &mut Agent| {
+        let reply = agent.request("resources/read", json!({ "uri": QUEUE }));
+        let text = reply.json()["result"]["contents"][0]["text"].as_str().unwrap().to_owned();
+        serde_json::from_str::<Value>(&text).unwrap()["waiting"]["bug"]["count"].clone()
+    };
     let mut third = Agent::connect(server.port);
-    for number in 0..20 {
-        third.add(&format!("burst {number}"));
+    let mut times = 0;
+    loop {
+        assert_eq!(updated(&next(&heard)), QUEUE);
+        times += 1;
+        if waits(&mut third) == 21 {
+            break;
+        }
     }
-    assert_eq!(updated(&next(&heard)), QUEUE);
     thread::sleep(A_WHILE);
-    let more = heard.try_iter().count();
-    assert!(more < 20, "{more} notifications");
+    times += heard.try_iter().count();
+    assert!(times < 10, "{times} notifications");
     assert_eq!(unheard.try_iter().count(), 0);
     one.request("resources/unsubscribe", json!({ "uri": QUEUE }));
     third.add("after the end");
@@ -184,7 +224,7 @@ fn over_http_a_request_to_listen_is_answered_for_as_long_as_its_connection_is_th
     let params = json!({ "notifications": { "resourceSubscriptions": [QUEUE] }, "_meta": meta() });
     let heard = events(agent.stream(&request(1, "subscriptions/listen", params)));
     assert_eq!(next(&heard)["method"], "notifications/subscriptions/acknowledged");
-    thread::sleep(A_WHILE);
+    assert_eq!(updated(&next(&heard)), QUEUE);
     file(directory.path(), "one");
     assert_eq!(updated(&next(&heard)), QUEUE);
     file(directory.path(), "two");
@@ -193,6 +233,26 @@ fn over_http_a_request_to_listen_is_answered_for_as_long_as_its_connection_is_th
     server.signal("TERM");
     let end = next(&heard);
     assert_eq!((&end["id"], &end["result"]["resultType"]), (&json!(1), &json!("complete")));
+}
+
+#[test]
+fn the_stream_that_was_opened_last_is_the_one_that_hears() {
+    let directory = directory();
+    let server = Server::start(directory.path());
+    let mut agent = Agent::connect(server.port);
+    let first = events(agent.listen());
+    agent.request("resources/subscribe", json!({ "uri": QUEUE }));
+    // Longer than between two streams of a client that means to have both.
+    thread::sleep(Duration::from_millis(5_200));
+    let second = events(agent.listen());
+    file(directory.path(), "one");
+    assert_eq!(updated(&next(&second)), QUEUE);
+    assert!(first.recv_timeout(PATIENCE).is_err(), "the first has ended");
+    // One that asks for what it may have missed, with an id of before a restart.
+    drop(second);
+    let third = events(agent.listen_from("77"));
+    file(directory.path(), "two");
+    assert_eq!(updated(&next(&third)), QUEUE);
 }
 
 #[test]

@@ -21,6 +21,24 @@ pub(super) struct Caller {
     _entry: Option<Arc<Entry>>,
 }
 
+/// What keeps a session in memory as long as it is there, because its client watches something.
+#[derive(Clone)]
+pub(in crate::mcp) struct Kept {
+    _session: Arc<()>,
+}
+
+impl Kept {
+    /// As long as others share this.
+    pub(super) fn new(session: &Arc<()>) -> Self {
+        Self { _session: Arc::clone(session) }
+    }
+}
+
+/// What keeps the session of a request in memory; over stdio, and without a session, there is none.
+pub(in crate::mcp) fn kept(context: &RequestContext<RoleServer>) -> Option<Kept> {
+    of_request::<Kept>(context).cloned()
+}
+
 /// Stays with the connection that waits for the answer.
 pub(super) struct Waiting {
     _gone: DropGuard,

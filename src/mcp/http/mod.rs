@@ -10,6 +10,7 @@
 mod answers;
 mod caller;
 mod endpoint;
+mod live;
 mod messages;
 mod session_id;
 mod sessions;
@@ -30,7 +31,7 @@ use self::sessions::Sessions;
 use super::McpServer;
 use crate::http::{AllowedOrigin, MAX_BODY_BYTES};
 
-pub(in crate::mcp) use caller::{is_gone, read_only_token};
+pub(in crate::mcp) use caller::{Kept, is_gone, kept, read_only_token};
 
 /// Where the endpoint is.
 pub const PATH: &str = "/mcp";

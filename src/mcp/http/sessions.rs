@@ -5,9 +5,9 @@
 //! nothing had happened. Only `DELETE` ends it; the store remembers that.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::iter;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use futures::stream::{self, Stream, StreamExt};
 use rmcp::model::{ClientJsonRpcMessage, InitializeRequestParams, ServerJsonRpcMessage};
@@ -23,6 +23,8 @@ use rmcp::transport::streamable_http_server::session::{
 use tokio::sync::mpsc::Receiver;
 use tokio_util::sync::CancellationToken;
 
+use super::caller::Kept;
+use super::live::{Live, Session};
 use super::session_id;
 use crate::mcp::McpServer;
 use crate::metrics::Metrics;
@@ -41,6 +43,9 @@ tokio::task_local! {
     pub(super) static NEEDED: RefCell<Vec<Arc<()>>>;
 }
 
+/// How soon a second stream of news does not end the first.
+const BETWEEN_NEWS: Duration = Duration::from_secs(5);
+
 /// The sessions of this process.
 pub(super) struct Sessions {
     store: StoreId,
@@ -50,26 +55,6 @@ pub(super) struct Sessions {
     /// Ends the streams that only wait for news.
     ending: CancellationToken,
     live: Mutex<Live>,
-}
-
-/// What is in memory.
-#[derive(Default)]
-struct Live {
-    sessions: HashMap<SessionId, Session>,
-    /// Counts uses, so that the session that was idle for longest can be told.
-    uses: u64,
-    /// Names of sessions that made room and whose workers will still report that they have ended.
-    leaving: HashMap<SessionId, usize>,
-}
-
-struct Session {
-    handle: LocalSessionHandle,
-    last_use: u64,
-    /// Whether the handshake is over; before that, rmcp fails on anything else.
-    is_ready: bool,
-    end: CancellationToken,
-    /// Shared with the streams that are open and the requests that are being served.
-    users: Arc<()>,
 }
 
 impl Sessions {
@@ -95,6 +80,11 @@ impl Sessions {
     /// What is cancelled when a session is ended; `None` when it was.
     pub fn end_of(&self, id: &str) -> Option<CancellationToken> {
         self.live().sessions.get(id).map(|session| session.end.clone())
+    }
+
+    /// What keeps a session in memory while its client watches something.
+    pub fn kept(&self, id: &str) -> Option<Kept> {
+        self.live().sessions.get(id).map(|session| Kept::new(&session.watches))
     }
 
     /// Ends a session for good: first for all processes, then in this one.
@@ -163,6 +153,8 @@ impl Sessions {
             is_ready,
             end: CancellationToken::new(),
             users: Arc::default(),
+            watches: Arc::default(),
+            heard: None,
         };
         needed(&session.users);
         live.sessions.insert(Arc::clone(id), session);
@@ -189,36 +181,6 @@ impl Sessions {
 fn needed(users: &Arc<()>) {
     let _outside_of_requests =
         NEEDED.try_with(|needed| needed.borrow_mut().push(Arc::clone(users)));
-}
-
-impl Live {
-    /// Takes the session out that has been idle for longest, when there are more than there may be.
-    fn leave(&mut self, capacity: usize) -> Option<LocalSessionHandle> {
-        if self.sessions.len() <= capacity {
-            return None;
-        }
-        let idle = self.sessions.iter().filter(|(_, it)| Arc::strong_count(&it.users) == 1);
-        let (id, _) = idle.min_by_key(|(_, session)| session.last_use)?;
-        let id = Arc::clone(id);
-        let session = self.sessions.remove(&id)?;
-        *self.leaving.entry(id).or_default() += 1;
-        Some(session.handle)
-    }
-
-    /// Takes the session out whose worker has ended.
-    ///
-    /// The worker of one that made room reports its end by the same name, when the session may long
-    /// have been taken up again; that report is used up.
-    fn ended(&mut self, id: &SessionId) -> Option<Session> {
-        let Some(workers) = self.leaving.get_mut(id) else {
-            return self.sessions.remove(id);
-        };
-        *workers -= 1;
-        if *workers == 0 {
-            self.leaving.remove(id);
-        }
-        None
-    }
 }
 
 type Error = LocalSessionManagerError;
@@ -282,6 +244,7 @@ impl SessionManager for Sessions {
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Error> {
         let (handle, in_use) = self.used(id)?;
+        self.end_other_news(id, &handle).await?;
         let receiver = handle.establish_common_channel().await?;
         Ok(self.news(receiver.inner, in_use))
     }
@@ -292,7 +255,16 @@ impl SessionManager for Sessions {
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Error> {
         let (handle, in_use) = self.used(id)?;
-        let receiver = handle.resume(last_event_id.parse()?).await?;
+        // That of a stream of news has no request in it.
+        let is_of_news = !last_event_id.contains('/');
+        if is_of_news {
+            self.end_other_news(id, &handle).await?;
+        }
+        let receiver = match handle.resume(last_event_id.parse()?).await {
+            // Of a time before this process took the session up: it goes on from now.
+            Err(_) if is_of_news => handle.establish_common_channel().await?,
+            resumed => resumed?,
+        };
         Ok(self.news(receiver.inner, in_use))
     }
 
@@ -329,6 +301,22 @@ impl SessionStore for Sessions {
 }
 
 impl Sessions {
+    /// Ends the stream of news of a session, for one that is opened now: the client may be gone from it
+    /// without anybody knowing, and rmcp speaks on the first. Unless it was opened just before, by a client
+    /// that has two; they would end one another for ever.
+    async fn end_other_news(
+        &self,
+        id: &SessionId,
+        handle: &LocalSessionHandle,
+    ) -> Result<(), Error> {
+        let before =
+            self.live().sessions.get_mut(id).and_then(|it| it.heard.replace(Instant::now()));
+        if before.is_some_and(|before| before.elapsed() > BETWEEN_NEWS) {
+            handle.close_standalone_sse_stream(None).await?;
+        }
+        Ok(())
+    }
+
     /// The events of a stream that only waits for news.
     fn news(
         &self,
@@ -355,35 +343,5 @@ fn closed(outcome: Result<(), SessionError>) -> Result<(), Error> {
     match outcome {
         Ok(()) | Err(SessionError::SessionServiceTerminated) => Ok(()),
         Err(error) => Err(error.into()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn begin(live: &mut Live, id: &SessionId) {
-        let (handle, _worker) = create_local_session(Arc::clone(id), SessionConfig::default());
-        let (end, users) = (CancellationToken::new(), Arc::default());
-        let session = Session { handle, last_use: 0, is_ready: true, end, users };
-        live.sessions.insert(Arc::clone(id), session);
-    }
-
-    #[test]
-    fn a_worker_that_left_does_not_take_the_next_of_its_session_along() {
-        let (mut live, id) = (Live::default(), SessionId::from("any"));
-        for _ in 0..2 {
-            begin(&mut live, &id);
-            assert!(live.leave(0).is_some());
-        }
-        begin(&mut live, &id);
-        for _ in 0..2 {
-            assert!(live.ended(&id).is_none());
-            assert!(live.sessions.contains_key(&id));
-        }
-        assert!(live.leaving.is_empty());
-        // This report is of the one that is there.
-        assert!(live.ended(&id).is_some());
-        assert!(live.sessions.is_empty() && live.leave(0).is_none());
     }
 }

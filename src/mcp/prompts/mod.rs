@@ -199,7 +199,9 @@ pub(super) async fn get(
     let given = Given::new(&prompt, given)?;
     let messages = match name {
         SETUP_WIZARD => vec![said(wizard::text(server, given.preset()?).await?)],
-        HEALTH_CHECK => vec![said(health::text(&server.diagnostics().report().await.0))],
+        HEALTH_CHECK => {
+            vec![said(health::text(&*server.diagnostics().new_report_of_trouble().await))]
+        }
         _ => roles::messages(server, name, &given).await?,
     };
     Ok(GetPromptResult::new(messages).with_description(prompt.description))

@@ -62,6 +62,11 @@ impl Role {
         prompts::description(self.file())
     }
 
+    /// The name under which it acts.
+    fn called(self, agent: Option<&AgentName>) -> &str {
+        agent.map_or(self.name, AgentName::as_str)
+    }
+
     fn file(&self) -> &'static str {
         let file = prompts::PROMPTS.iter().find(|(name, _)| *name == self.name);
         file.expect("every role has a file").1
@@ -77,28 +82,34 @@ pub(super) async fn messages(
     let roles = [TEAM_LEAD, DEVELOPER, BUG_FIXER, CODE_REVIEWER];
     let role = roles.into_iter().find(|role| role.name == name).expect("every prompt is known");
     let classification = given.classification()?;
-    let agent = given.text(AGENT).unwrap_or(role.name);
-    let agent = AgentName::try_from(agent.to_owned());
+    let name_given = |name: &str| AgentName::try_from(name.to_owned());
+    let agent = given.text(AGENT).map(name_given).transpose();
     let agent = agent.map_err(|bad| refused(bad.to_string()))?;
     let mut orders = Vec::new();
-    if agent.as_str() != role.name {
+    if let Some(agent) = agent.as_ref().filter(|agent| agent.as_str() != role.name) {
         orders.push(format!(
-            "Your agent name is `{}`: pass it in every call, instead of the one in the examples.",
+            "Your agent name is {:?}: pass it in every call, instead of the one in the examples.",
             agent.as_str()
         ));
     }
-    if let Some(classification) = classification {
-        orders.push(only(&role, classification, &agent));
+    let reference = given.text(ISSUE_ID);
+    if let Some(classification) = classification.filter(|_| reference.is_none()) {
+        orders.push(only(&role, classification, agent.as_ref()));
     }
     let mut shown = None;
-    if let Some(reference) = given.text(ISSUE_ID) {
+    if let Some(reference) = reference {
         let reference: IssueRef =
             reference.parse().map_err(|bad: DomainError| refused(bad.to_string()))?;
         let issues = server.tracker().holdings().await;
         let issues = issues.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         let issues = issues.document.issues;
         let issue = issues.find(&reference).map_err(|bad| refused(bad.to_string()))?;
-        orders.push(this_one(&role, &issue, &issues, &agent));
+        if classification.is_some_and(|it| it != issue.classification) {
+            let (id, kind) = (issue.id.short(), issue.classification);
+            let reason = format!("issue {id} is of the classification {kind}: leave that out");
+            return Err(refused(reason));
+        }
+        orders.push(this_one(&role, &issue, &issues, agent.as_ref()));
         let resource = Resource::Issue(issue.id.into());
         let uri = resource.to_string();
         let read = resources::read(server, &resource).await;
@@ -118,7 +129,7 @@ pub(super) async fn messages(
 }
 
 /// To work off one classification only.
-fn only(role: &Role, classification: Classification, agent: &AgentName) -> String {
+fn only(role: &Role, classification: Classification, agent: Option<&AgentName>) -> String {
     match role.work {
         Work::Nothing => format!(
             "Only issues of the classification `{classification}` are to be worked off. Of the queues of \
@@ -129,19 +140,18 @@ fn only(role: &Role, classification: Classification, agent: &AgentName) -> Strin
         _ => format!(
             "Claim with `{}` alone; the other calls of section 1 are left out. When it answers with a \
              sentence, nothing waits: report that and end.",
-            claim(classification, agent)
+            claim(classification, role.called(agent))
         ),
     }
 }
 
-fn claim(classification: Classification, agent: &AgentName) -> String {
-    let arguments =
-        serde_json::json!({ "agent": agent.as_str(), "classification": classification });
+fn claim(classification: Classification, agent: &str) -> String {
+    let arguments = serde_json::json!({ "agent": agent, "classification": classification });
     format!("get_next_issue {arguments}")
 }
 
 /// To take care of one issue, as it stands now.
-fn this_one(role: &Role, issue: &Issue, issues: &IssueStore, agent: &AgentName) -> String {
+fn this_one(role: &Role, issue: &Issue, issues: &IssueStore, agent: Option<&AgentName>) -> String {
     let (id, status) = (issue.id.short(), issue.status);
     let about = format!(
         "This is about issue `{id}` alone (whole below; `list_issues {{\"issue_id\":\"{id}\"}}` shows it anew)."
@@ -154,7 +164,7 @@ fn this_one(role: &Role, issue: &Issue, issues: &IssueStore, agent: &AgentName) 
         (Status::InProgress, Work::Completed) | (Status::InReview, Work::Created(_)) => {
             format!("It is {status} and not yours to take: say so, and end.")
         }
-        (Status::InProgress | Status::InReview, _) => held(issue, agent),
+        (Status::InProgress | Status::InReview, _) => held(issue, agent, role),
         (Status::Completed, Work::Created(_)) => {
             "It is completed and waits for review: there is nothing to do on it. Say so, and end."
                 .to_owned()
@@ -167,34 +177,49 @@ fn this_one(role: &Role, issue: &Issue, issues: &IssueStore, agent: &AgentName) 
             "Its classification is `{}`, which is not yours to take: say that a developer takes it, and end.",
             issue.classification
         ),
-        (Status::Created, _) => waiting(issue, issues, &claim(issue.classification, agent)),
+        (Status::Created, _) => {
+            waiting(issue, issues, &claim(issue.classification, role.called(agent)))
+        }
         (Status::Completed, _) => {
-            let arguments = serde_json::json!({ "agent": agent.as_str() });
+            let arguments = serde_json::json!({ "agent": role.called(agent) });
             waiting(issue, issues, &format!("get_next_review_item {arguments}"))
         }
     };
     format!("{about} {rest}")
 }
 
-/// What to do about an issue that somebody holds.
-fn held(issue: &Issue, agent: &AgentName) -> String {
-    match issue.holder() {
-        Some(holder) if holder.agent == agent.as_str() => format!(
-            "You hold it already, since {}: do not claim, go on with section 2.",
-            holder.since
-        ),
-        holder => {
-            let who = holder.map_or_else(
-                || "somebody holds it".to_owned(),
-                |it| format!("`{}` holds it since {}", it.agent, it.since),
-            );
-            format!(
-                "It is {}: {who}, and not you. Leave it alone unless the person says that this worker is gone; \
-                 then return_issue puts it back, and you can claim it.",
-                issue.status
-            )
+/// What to do about an issue that somebody holds. Names are quoted: anybody may have given them.
+fn held(issue: &Issue, agent: Option<&AgentName>, role: &Role) -> String {
+    let usual = role.name;
+    let Some(holder) = issue.holder() else {
+        return format!("It is {}, and nobody knows by whom: ask the person.", issue.status);
+    };
+    let (who, since, status) = (crate::mcp::shown(holder.agent), holder.since, issue.status);
+    let go_on = match role.work {
+        Work::Completed => {
+            "make the checks of section 1, claim nothing, and go on with what follows the claim"
         }
+        _ => "do not claim, go on with section 2",
+    };
+    if agent.is_some_and(|agent| agent.as_str() == holder.agent) {
+        return format!("You hold it already, since {since}: {go_on}.");
     }
+    if agent.is_none() && usual == holder.agent {
+        return format!(
+            "{who:?} holds it since {since}. If that was you, in a session that has ended, {go_on}. If that \
+             worker may still run, stop and ask the person: two would work on one issue."
+        );
+    }
+    let back = match role.work {
+        Work::Completed => {
+            "then return_issue sends it back to a worker, who has to hand it in again"
+        }
+        _ => "then return_issue puts it back into its old place in the queue",
+    };
+    format!(
+        "It is {status}: {who:?} holds it since {since}, and not you. Leave it alone unless the person says that \
+         this agent is gone; {back}."
+    )
 }
 
 /// What to do about an issue that waits, and is claimed by such a call when its turn comes.

@@ -10,7 +10,8 @@ use crate::setup::{Preset, Proposal, propose};
 pub(super) async fn text(server: &McpServer, preset: Option<Preset>) -> Result<String, ErrorData> {
     let around = server.surroundings();
     let (project, machine) = (around.project.clone(), around.machine.clone());
-    let proposal = spawn_blocking(move || propose(&project, &machine, preset)).await;
+    let command = around.command.clone();
+    let proposal = spawn_blocking(move || propose(&project, &machine, preset, &command)).await;
     let proposal = proposal.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
     Ok(told(&proposal))
 }
@@ -43,7 +44,8 @@ fn told(proposal: &Proposal) -> String {
         Preset::all().map(|it| format!("- {}: {}", it.name, it.description)).collect();
     let (name, presets) = (preset.name, presets.join("\n"));
     format!(
-        "Help the person to set this project up for its coding agents, with `{command}`.\n\n\
+        "Help the person to set this project up for its coding agents, with `{command}`, called in the directory \
+         of the project.\n\n\
          The project is {project}. {git} {so_far}\n\n\
          Clients in use:\n{clients}\n\n\
          Proposed preset: {name}, because {why}. There are:\n{presets}\n\n\

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Mutex, watch};
 
-use crate::doctor::{self, Finding, Report, Subject};
+use crate::doctor::{self, Report, Subject, Verdict};
 use crate::tracker::Tracker;
 
 /// How long a report is kept. An examination reads the whole store and tries the disk.
@@ -28,9 +28,19 @@ impl Diagnostics {
 
     /// The last report, and for how many milliseconds more it is kept.
     pub async fn report(&self) -> (Arc<Report>, u64) {
+        self.report_unless(|_| false).await
+    }
+
+    /// The same, and a new one where the last has found something: somebody may have seen to it.
+    pub async fn new_report_of_trouble(&self) -> Arc<Report> {
+        self.report_unless(|report| report.verdict > Verdict::Skipped).await.0
+    }
+
+    async fn report_unless(&self, is_old: impl FnOnce(&Report) -> bool) -> (Arc<Report>, u64) {
         let mut last = self.last.lock().await;
         if let Some((made, report)) = &*last
             && let Some(rest) = KEPT.checked_sub(made.elapsed())
+            && !is_old(report)
         {
             return (Arc::clone(report), millis(rest));
         }
@@ -38,8 +48,13 @@ impl Diagnostics {
         let report = doctor::examine(&Subject { now, ..self.subject.clone() }).await;
         let report = Arc::new(report);
         let before = last.replace((Instant::now(), Arc::clone(&report)));
-        if before.is_some_and(|(_, before)| is_other(&before, &report)) {
+        if before.is_some_and(|(_, before)| before.findings != report.findings) {
             self.found.send_modify(|count| *count += 1);
+        }
+        if report.is_cut_off {
+            // Another try may come further.
+            *last = None;
+            return (report, 0);
         }
         (report, millis(KEPT))
     }
@@ -48,14 +63,6 @@ impl Diagnostics {
     pub fn news(&self) -> watch::Receiver<u64> {
         self.found.subscribe()
     }
-}
-
-/// Tells whether two reports differ in what a check came to.
-fn is_other(one: &Report, other: &Report) -> bool {
-    let verdicts = |report: &Report| -> Vec<_> {
-        report.findings.iter().map(|Finding { check, verdict, .. }| (*check, *verdict)).collect()
-    };
-    verdicts(one) != verdicts(other)
 }
 
 fn millis(duration: Duration) -> u64 {

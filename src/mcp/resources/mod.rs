@@ -80,6 +80,13 @@ impl Resource {
     }
 }
 
+impl Resource {
+    /// Tells whether it can be another one while the process runs: settings are read at its start.
+    pub fn can_change(&self) -> bool {
+        !matches!(self, Self::Config | Self::Presets)
+    }
+}
+
 impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

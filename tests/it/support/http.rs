@@ -220,8 +220,17 @@ impl Agent {
 
     /// Opens the stream on which a server can speak by itself.
     pub fn listen(&self) -> reqwest::blocking::Response {
+        self.news().send().unwrap()
+    }
+
+    /// The same behind an event.
+    pub fn listen_from(&self, last_event: &str) -> reqwest::blocking::Response {
+        self.news().header("last-event-id", last_event).send().unwrap()
+    }
+
+    fn news(&self) -> reqwest::blocking::RequestBuilder {
         let get = self.http.get(self.url()).header("accept", "text/event-stream");
-        get.header("mcp-session-id", self.session.as_deref().unwrap()).send().unwrap()
+        get.header("mcp-session-id", self.session.as_deref().unwrap())
     }
 }
 

@@ -30,7 +30,8 @@ pub fn surroundings(store: &Arc<dyn Store>) -> Surroundings {
     let (path, project) = (PathBuf::from("/nowhere/issues.json"), PathBuf::from("/nowhere"));
     let (reason, settings) = ("named".to_owned(), Err("there are none".to_owned()));
     let subject = Subject { path, reason, store: Arc::clone(store), settings, now: now() };
-    Surroundings { settings: Vec::new(), subject, project, machine: Machine::default() }
+    let (command, machine) = ("ait".to_owned(), Machine::default());
+    Surroundings { settings: Vec::new(), subject, project, command, machine }
 }
 
 pub fn now() -> Timestamp {
