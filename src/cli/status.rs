@@ -14,7 +14,7 @@ use super::options::Format;
 use super::output::{FAINT, STRONG, of_status};
 use super::table::{Cell, Column, rows};
 use super::{Ending, Output, plain};
-use crate::domain::{Counts, Issue, IssueId, Query, Status, Timestamp};
+use crate::domain::{Counts, Issue, IssueId, OLD_CLAIM_MS, Query, Status, Timestamp};
 use crate::processes::{Entry, Registry};
 use crate::span;
 use crate::tracker::{StoreError, Tracker};
@@ -30,8 +30,8 @@ use crate::tracker::{StoreError, Tracker};
 )]
 pub struct Arguments {
     /// How old a claim is when it is called old, such as 90m, 2h or 3d
-    #[arg(long, value_name = "SPAN", default_value = "1d", value_parser = humantime::parse_duration)]
-    old_after: Duration,
+    #[arg(long, value_name = "SPAN", default_value_t = Duration::from_millis(OLD_CLAIM_MS).into())]
+    old_after: humantime::Duration,
 
     #[command(flatten)]
     format: Format,

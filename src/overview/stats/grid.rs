@@ -13,8 +13,8 @@ const MAX_BUCKETS: i64 = 60;
 /// The most spans between two points of the flow, and half as many buckets, that a page can show without
 /// becoming slow to load.
 const MAX_INTERVALS: i64 = 92;
-/// What people divide the time into. Beyond a week, each is twice the one before.
-const STEPS_MS: [i64; 12] = [
+/// What people divide a day into, and the day.
+pub const PARTS_OF_DAY_MS: [i64; 10] = [
     5 * MINUTE_MS,
     10 * MINUTE_MS,
     15 * MINUTE_MS,
@@ -25,8 +25,6 @@ const STEPS_MS: [i64; 12] = [
     6 * HOUR_MS,
     12 * HOUR_MS,
     DAY_MS,
-    WEEK_MS,
-    2 * WEEK_MS,
 ];
 
 /// The division of a span of time into buckets, and of each bucket into equal spans between points.
@@ -63,7 +61,7 @@ impl Grid {
                 && (now_ms - floor(begin_ms, step_ms)) / step_ms < MAX_BUCKETS
         });
         let begin_ms = floor(begin_ms, bucket_ms);
-        let point_ms = shortest_from(STEPS_MS[0], |step_ms| {
+        let point_ms = shortest_from(PARTS_OF_DAY_MS[0], |step_ms| {
             bucket_ms % step_ms == 0
                 && (now_ms - begin_ms) / step_ms + (now_ms - begin_ms) / bucket_ms / 2
                     < MAX_INTERVALS
@@ -83,11 +81,12 @@ impl Grid {
     }
 }
 
-/// The shortest step, beginning with one of the list, that fits; the longer ones are fewer and always do.
+/// The shortest step, beginning with a part of the day, that fits; the longer ones are fewer and always do.
+/// Beyond a week, each is twice the one before.
 fn shortest_from(first_ms: i64, fits: impl Fn(i64) -> bool) -> i64 {
-    let listed = STEPS_MS.into_iter().filter(|&step_ms| step_ms >= first_ms);
-    let doubled = std::iter::successors(STEPS_MS.last().copied(), |step_ms| Some(step_ms * 2));
-    listed.chain(doubled).find(|&step_ms| fits(step_ms)).unwrap_or(i64::MAX)
+    let parts = PARTS_OF_DAY_MS.into_iter().filter(|&step_ms| step_ms >= first_ms);
+    let weeks = std::iter::successors(Some(WEEK_MS), |step_ms| Some(step_ms * 2));
+    parts.chain(weeks).find(|&step_ms| fits(step_ms)).unwrap_or(i64::MAX)
 }
 
 /// The whole hour, day or week of UTC in which a time is.

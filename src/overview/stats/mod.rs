@@ -10,6 +10,7 @@ mod tests;
 use serde::Serialize;
 
 use self::grid::Grid;
+pub use self::grid::PARTS_OF_DAY_MS;
 pub use self::parts::{
     AgeBand, Bucket, Flow, FlowPoint, PerStatus, Spread, Spreads, Throughput, Work,
 };

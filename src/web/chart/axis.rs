@@ -5,6 +5,7 @@ use maud::{Markup, html};
 
 use super::scale::{Scale, percent};
 use crate::domain::Timestamp;
+use crate::overview::stats::PARTS_OF_DAY_MS;
 
 /// What a tick of an axis of times tells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,25 +31,9 @@ pub(in crate::web) struct Tick {
 
 /// The most ticks of an axis. On a narrow screen every other one is left out.
 const MAX_TICKS: i64 = 8;
-const MINUTE_MS: i64 = 60_000;
-const HOUR_MS: i64 = 60 * MINUTE_MS;
-const DAY_MS: i64 = 24 * HOUR_MS;
-/// Steps that divide a day, then days, then weeks.
-const STEPS_MS: [i64; 13] = [
-    5 * MINUTE_MS,
-    10 * MINUTE_MS,
-    15 * MINUTE_MS,
-    30 * MINUTE_MS,
-    HOUR_MS,
-    2 * HOUR_MS,
-    3 * HOUR_MS,
-    6 * HOUR_MS,
-    12 * HOUR_MS,
-    DAY_MS,
-    2 * DAY_MS,
-    7 * DAY_MS,
-    14 * DAY_MS,
-];
+const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+/// Steps of days, beyond those that divide one.
+const DAYS_MS: [i64; 3] = [2 * DAY_MS, 7 * DAY_MS, 14 * DAY_MS];
 /// The first Monday of 1970.
 const MONDAY_MS: i64 = 4 * DAY_MS;
 
@@ -60,7 +45,8 @@ pub(in crate::web) fn time_ticks(
 ) -> Vec<Tick> {
     let (begin_ms, end_ms) = (begin.unix_millis(), end.unix_millis());
     let length_ms = (end_ms - begin_ms).max(1);
-    let step_ms = STEPS_MS.into_iter().find(|step_ms| length_ms / step_ms < MAX_TICKS);
+    let mut steps = PARTS_OF_DAY_MS.into_iter().chain(DAYS_MS);
+    let step_ms = steps.find(|step_ms| length_ms / step_ms < MAX_TICKS);
     let times: Vec<_> = match step_ms {
         Some(step_ms) => even(begin_ms, end_ms, step_ms).collect(),
         None => months(begin, end),
