@@ -4,7 +4,7 @@ use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use serde_json::Value;
 
-use super::{EditError, Entry, split_mark, stale};
+use super::{EditError, Entry, split_mark, stale, way_back};
 
 /// What the clients read. Whatever goes beyond it they refuse.
 const READ: ParseOptions = ParseOptions {
@@ -66,11 +66,8 @@ pub fn set(text: &str, path: &[&str], entry: &Entry) -> Result<String, EditError
 ///
 /// Those of [`get`].
 pub fn unset(text: &str, path: &[&str], original: Option<&str>) -> Result<String, EditError> {
-    let Some(value) = get(text, path)? else { return Ok(text.to_owned()) };
-    let entry = value.as_object().cloned().unwrap_or_default();
-    if let Some(original) = original
-        && set(original, path, &entry).is_ok_and(|edited| edited == text)
-    {
+    let Some(entry) = get(text, path)? else { return Ok(text.to_owned()) };
+    if let Some(original) = way_back(text, path, &entry, original, set) {
         return Ok(original.to_owned());
     }
     let (name, above) = path.split_last().expect("a path has a name");

@@ -36,6 +36,19 @@ pub enum EditError {
     Shape(String),
 }
 
+/// The text before an entry was set at a path, where that is all that has changed since.
+fn way_back<'a>(
+    text: &str,
+    path: &[&str],
+    entry: &Value,
+    original: Option<&'a str>,
+    set: fn(&str, &[&str], &Entry) -> Result<String, EditError>,
+) -> Option<&'a str> {
+    let empty = Entry::new();
+    let entry = entry.as_object().unwrap_or(&empty);
+    original.filter(|original| set(original, path, entry).is_ok_and(|edited| edited == text))
+}
+
 /// The members of an entry that are to go, where this one is to be reached as `entry` says.
 fn stale<'a>(names: impl Iterator<Item = String> + 'a, entry: &'a Entry) -> Vec<String> {
     let is_stale = |name: &String| WAYS.contains(&name.as_str()) && !entry.contains_key(name);

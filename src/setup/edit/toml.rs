@@ -3,7 +3,7 @@
 use serde_json::Value;
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, TomlError};
 
-use super::{EditError, Entry, line_end, place, split_mark, stale};
+use super::{EditError, Entry, line_end, place, split_mark, stale, way_back};
 
 /// What is written behind a setting, so that it is known as ours.
 const OURS: &str = "# by ait init";
@@ -74,11 +74,8 @@ pub fn set(text: &str, path: &[&str], entry: &Entry) -> Result<String, EditError
 ///
 /// Those of [`get`].
 pub fn unset(text: &str, path: &[&str], original: Option<&str>) -> Result<String, EditError> {
-    let Some(value) = get(text, path)? else { return Ok(text.to_owned()) };
-    let entry = value.as_object().cloned().unwrap_or_default();
-    if let Some(original) = original
-        && set(original, path, &entry).is_ok_and(|edited| edited == text)
-    {
+    let Some(entry) = get(text, path)? else { return Ok(text.to_owned()) };
+    if let Some(original) = way_back(text, path, &entry, original, set) {
         return Ok(original.to_owned());
     }
     edited(text, |document| {
@@ -139,8 +136,21 @@ pub fn has_settings(text: &str) -> Result<bool, EditError> {
 ///
 /// The text is no TOML.
 pub fn unset_settings(text: &str) -> Result<String, EditError> {
+    unset_those(text, |_, _| true)
+}
+
+/// The text without a setting that is known as ours and has this value.
+///
+/// # Errors
+///
+/// The text is no TOML.
+pub fn unset_setting(text: &str, key: &str, value: &Value) -> Result<String, EditError> {
+    unset_those(text, |name, item| name == key && value_of(item) == *value)
+}
+
+fn unset_those(text: &str, goes: impl Fn(&str, &Item) -> bool) -> Result<String, EditError> {
     edited(text, |document| {
-        let ours = document.iter().filter(|(_, item)| is_ours(item));
+        let ours = document.iter().filter(|(key, item)| is_ours(item) && goes(key, item));
         let ours: Vec<String> = ours.map(|(key, _)| key.to_owned()).collect();
         for key in ours {
             let removed = document.as_table_mut().remove_entry(&key);
