@@ -62,6 +62,8 @@ pub struct Client {
     pub place: Place,
     /// What that is written in.
     pub format: Format,
+    /// The file with the servers that the user has in all projects, if that is another one.
+    pub of_user: fn(&Machine) -> Option<PathBuf>,
     /// The object with the servers in it: the first of these that is there, else the last.
     pub servers: &'static [&'static [&'static str]],
     /// The entry of a server.
@@ -72,6 +74,8 @@ pub struct Client {
     pub agents: Option<Agents>,
     /// The file in the project with instructions that it reads, if it does.
     pub guide: Option<&'static str>,
+    /// The files in the project that it reads instead, where one of them is there.
+    pub before_guide: &'static [&'static str],
     /// What in a project shows that it is used there.
     marks: &'static [&'static str],
     /// What in the user's home shows that it is used.
@@ -88,6 +92,7 @@ pub const CLAUDE_CODE: Client = Client {
     title: "Claude Code",
     place: Place::Project(&[".mcp.json"]),
     format: Format::Json,
+    of_user: |machine| machine.at_home(".claude.json"),
     servers: &[&["mcpServers"]],
     entry: |connection| match connection {
         Connection::Url(url) => members(json!({ "type": "http", "url": url })),
@@ -96,6 +101,7 @@ pub const CLAUDE_CODE: Client = Client {
     takes_url: true,
     agents: Some(Agents { directory: ".claude/agents", form: Form::Claude, reads_claude: false }),
     guide: Some("CLAUDE.md"),
+    before_guide: &[],
     marks: &[".mcp.json", ".claude", "CLAUDE.md"],
     home_marks: &[".claude", ".claude.json"],
     programs: &["claude"],
@@ -109,6 +115,7 @@ pub const CURSOR: Client = Client {
     title: "Cursor",
     place: Place::Project(&[".cursor/mcp.json"]),
     format: Format::Json,
+    of_user: |machine| machine.at_home(".cursor/mcp.json"),
     servers: &[&["mcpServers"]],
     entry: |connection| match connection {
         Connection::Url(url) => members(json!({ "url": url })),
@@ -117,6 +124,7 @@ pub const CURSOR: Client = Client {
     takes_url: true,
     agents: Some(Agents { directory: ".cursor/agents", form: Form::Cursor, reads_claude: true }),
     guide: Some("AGENTS.md"),
+    before_guide: &[],
     marks: &[".cursor", ".cursorrules"],
     home_marks: &[".cursor"],
     programs: &["cursor", "cursor-agent"],
@@ -132,6 +140,7 @@ pub const VSCODE: Client = Client {
     title: "VS Code",
     place: Place::Project(&[".vscode/mcp.json"]),
     format: Format::Json,
+    of_user: |machine| Some(machine.application_data()?.join("Code/User/mcp.json")),
     servers: &[&["servers"]],
     entry: |connection| match connection {
         Connection::Url(url) => members(json!({ "type": "http", "url": url })),
@@ -140,6 +149,7 @@ pub const VSCODE: Client = Client {
     takes_url: true,
     agents: Some(Agents { directory: ".github/agents", form: Form::VsCode, reads_claude: true }),
     guide: Some("AGENTS.md"),
+    before_guide: &[],
     marks: &[".vscode"],
     home_marks: &[".vscode"],
     programs: &["code"],
@@ -154,6 +164,7 @@ pub const CODEX: Client = Client {
     title: "Codex",
     place: Place::Project(&[".codex/config.toml"]),
     format: Format::Toml,
+    of_user: |machine| machine.at_home(".codex/config.toml"),
     servers: &[&["mcp_servers"]],
     entry: |connection| match connection {
         Connection::Url(url) => members(json!({ "url": url })),
@@ -162,6 +173,7 @@ pub const CODEX: Client = Client {
     takes_url: true,
     agents: Some(Agents { directory: ".codex/agents", form: Form::Codex, reads_claude: false }),
     guide: Some("AGENTS.md"),
+    before_guide: &[],
     marks: &[".codex"],
     home_marks: &[".codex"],
     programs: &["codex"],
@@ -174,19 +186,17 @@ pub const CLAUDE_DESKTOP: Client = Client {
     name: "claude-desktop",
     title: "Claude Desktop",
     place: Place::User(|machine| {
-        let directory = match std::env::consts::OS {
-            "macos" => machine.home.as_ref()?.join("Library/Application Support"),
-            "windows" => machine.app_data.clone()?,
-            _ => machine.settings.clone()?,
-        };
+        let directory = machine.application_data()?;
         Some(directory.join("Claude/claude_desktop_config.json"))
     }),
     format: Format::Json,
+    of_user: |_| None,
     servers: &[&["mcpServers"]],
     entry: started,
     takes_url: false,
     agents: None,
     guide: None,
+    before_guide: &[],
     marks: &[],
     home_marks: &[],
     programs: &[],
@@ -201,6 +211,7 @@ pub const GEMINI: Client = Client {
     title: "Gemini CLI",
     place: Place::Project(&[".gemini/settings.json"]),
     format: Format::Json,
+    of_user: |machine| machine.at_home(".gemini/settings.json"),
     servers: &[&["mcpServers"]],
     entry: |connection| match connection {
         Connection::Url(url) => members(json!({ "httpUrl": url })),
@@ -209,6 +220,7 @@ pub const GEMINI: Client = Client {
     takes_url: true,
     agents: Some(Agents { directory: ".gemini/agents", form: Form::Gemini, reads_claude: false }),
     guide: Some("GEMINI.md"),
+    before_guide: &[],
     marks: &[".gemini", "GEMINI.md"],
     home_marks: &[".gemini"],
     programs: &["gemini"],
@@ -216,12 +228,16 @@ pub const GEMINI: Client = Client {
 
 /// Zed: `.zed/settings.json` in the project, whose servers it starts once the project is trusted
 /// (<https://zed.dev/docs/ai/mcp>, <https://zed.dev/docs/worktree-trust>), instructions in `AGENTS.md`
-/// (<https://zed.dev/docs/ai/instructions>).
+/// (<https://zed.dev/docs/ai/instructions>) unless there is one of another name (<https://zed.dev/docs/ai/rules>).
 pub const ZED: Client = Client {
     name: "zed",
     title: "Zed",
     place: Place::Project(&[".zed/settings.json"]),
     format: Format::Json,
+    of_user: |machine| match machine.app_data.as_ref() {
+        Some(directory) => Some(directory.join("Zed/settings.json")),
+        None => Some(machine.settings.as_ref()?.join("zed/settings.json")),
+    },
     servers: &[&["context_servers"]],
     entry: |connection| match connection {
         Connection::Url(url) => members(json!({ "url": url })),
@@ -232,6 +248,14 @@ pub const ZED: Client = Client {
     takes_url: true,
     agents: None,
     guide: Some("AGENTS.md"),
+    before_guide: &[
+        ".rules",
+        ".cursorrules",
+        ".windsurfrules",
+        ".clinerules",
+        ".github/copilot-instructions.md",
+        "AGENT.md",
+    ],
     marks: &[".zed"],
     home_marks: &[".config/zed"],
     programs: &["zed", "zeditor"],
@@ -247,6 +271,11 @@ pub const OPENCODE: Client = Client {
     title: "opencode",
     place: Place::Project(&["opencode.json", "opencode.jsonc"]),
     format: Format::Json,
+    of_user: |machine| {
+        let directory = machine.settings.as_ref()?.join("opencode");
+        let files = ["opencode.json", "opencode.jsonc"].map(|name| directory.join(name));
+        files.into_iter().find(|file| file.exists())
+    },
     servers: &[&["mcp", "servers"], &["mcp"]],
     entry: |connection| match connection {
         Connection::Url(url) => members(json!({ "type": "remote", "url": url })),
@@ -262,6 +291,7 @@ pub const OPENCODE: Client = Client {
         reads_claude: false,
     }),
     guide: Some("AGENTS.md"),
+    before_guide: &[],
     marks: &["opencode.json", "opencode.jsonc", ".opencode"],
     home_marks: &[".config/opencode"],
     programs: &["opencode"],

@@ -181,7 +181,7 @@ fn resolved(path: &Path, shown: &str) -> Result<PathBuf, SetupError> {
     }
 }
 
-fn read(path: &Path, shown: &str) -> Result<Option<String>, SetupError> {
+pub(super) fn read(path: &Path, shown: &str) -> Result<Option<String>, SetupError> {
     let unreadable = |cause: String| Err(SetupError::Unreadable { path: shown.to_owned(), cause });
     let read = File::open(path).and_then(|file| {
         let mut bytes = Vec::new();

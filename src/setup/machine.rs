@@ -26,6 +26,20 @@ impl Machine {
         Self { settings, app_data: directory("APPDATA"), path: environment("PATH"), home }
     }
 
+    /// A file in the user's home.
+    pub fn at_home(&self, name: &str) -> Option<PathBuf> {
+        Some(self.home.as_ref()?.join(name))
+    }
+
+    /// Where programs with windows keep what they have for this user.
+    pub fn application_data(&self) -> Option<PathBuf> {
+        match std::env::consts::OS {
+            "macos" => self.at_home("Library/Application Support"),
+            "windows" => self.app_data.clone(),
+            _ => self.settings.clone(),
+        }
+    }
+
     /// Where a program is that can be called by its name.
     pub fn program(&self, name: &str) -> Option<PathBuf> {
         which::which_in(name, self.path.as_ref(), Path::new("/")).ok()

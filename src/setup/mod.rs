@@ -14,11 +14,13 @@ pub mod edit;
 mod error;
 mod machine;
 mod plan;
+mod present;
 mod presets;
 pub mod prompts;
 mod proposal;
 mod removal;
 mod server_file;
+mod upkeep;
 
 use std::path::PathBuf;
 
@@ -27,9 +29,11 @@ pub use clients::{CLIENTS, Client, Connection};
 pub use error::SetupError;
 pub use machine::Machine;
 pub use plan::{Wish, plan};
+pub use present::{Damaged, Entry, Flaw, Way, entries, is_program};
 pub use presets::Preset;
 pub use proposal::{Proposal, propose};
 pub use removal::{Unwish, removal};
+pub use upkeep::{Upkeep, UpkeepState};
 
 /// What the tracker is called in the configuration of each client. The prompts expect this name.
 pub const SERVER: &str = "issues";
@@ -37,6 +41,8 @@ pub const SERVER: &str = "issues";
 pub const PROGRAM: &str = "ait";
 /// What the name of a file ends with that was changed, as it was before.
 pub const BACKUP_SUFFIX: &str = ".before-ait-init";
+/// What stands before the time in the name of a file that a repair has changed, as it was before.
+pub const REPAIR_SUFFIX: &str = ".before-doctor-";
 
 /// What is to be done to the files of a project.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -10,9 +10,9 @@ use super::edit::{ignored, is_same_way, marked, toml};
 use super::error::SetupError;
 use super::machine::Machine;
 use super::presets::Preset;
-use super::prompts::PROMPTS;
+use super::prompts::{PROMPTS, Standing};
 use super::server_file::{self, Owner, owner};
-use super::{BACKUP_SUFFIX, PROGRAM, Plan, SERVER};
+use super::{BACKUP_SUFFIX, PROGRAM, Plan, REPAIR_SUFFIX, SERVER};
 
 /// What is wanted for a project.
 #[derive(Clone, Debug)]
@@ -65,7 +65,7 @@ pub fn plan(wish: &Wish<'_>) -> Result<Plan, SetupError> {
         ));
     }
     prompts(wish, &mut drafts, &mut notes)?;
-    guides(wish, &mut drafts)?;
+    guides(wish, &mut drafts, &mut notes)?;
     git(wish, &mut drafts)?;
     settings(wish, &mut drafts, &mut notes)?;
     Ok(Plan { changes: drafts.changes(), notes })
@@ -152,16 +152,27 @@ fn prompts(
             let is_wanted = wish.preset.prompts.iter().any(|it| it == name) && !is_told_twice;
             let text = agents.form.text(name, prompt);
             let draft = drafts.file(&file_of(wish.root, agents, name), Some(wish.root))?;
-            let is_ours = draft.exists() && draft.text() == text;
-            if !is_wanted && is_ours {
-                draft.remove();
-            } else if is_wanted && draft.exists() && !is_ours && !wish.force {
-                notes.push(format!(
-                    "{} is there, edited or of another version, and stays; --force replaces it",
-                    draft.shown
-                ));
-            } else if is_wanted {
+            let standing = draft.exists().then(|| Standing::of(draft.text(), &text));
+            let is_ours = standing.as_ref().is_some_and(Standing::is_ours);
+            (draft.has_ours, draft.is_ours) = (is_ours, is_ours);
+            if !is_wanted {
+                if is_ours {
+                    draft.remove();
+                }
+                continue;
+            }
+            let why = match &standing {
+                Some(Standing::Same) => continue,
+                Some(newer) if newer.is_newer() => "of a newer version",
+                Some(Standing::Edited) => "edited",
+                Some(Standing::Strange | Standing::Foreign) => "edited or of another version",
+                Some(Standing::Unedited(_)) | None => "",
+            };
+            if why.is_empty() || wish.force {
                 draft.set(text);
+            } else {
+                let shown = &draft.shown;
+                notes.push(format!("{shown} is there, {why}, and stays; --force replaces it"));
             }
         }
     }
@@ -173,19 +184,36 @@ pub(super) fn file_of(root: &Path, agents: Agents, name: &str) -> PathBuf {
     root.join(agents.directory).join(agents.form.file_name(name))
 }
 
-/// Writes the section on the workflow where each client reads instructions.
-fn guides(wish: &Wish<'_>, drafts: &mut Drafts<'_>) -> Result<(), SetupError> {
-    let store = wish.store.file_name().unwrap_or_default().to_string_lossy();
-    let section = format!(
+/// The section on the workflow.
+pub(super) fn section(store: &Path, preset: &Preset) -> String {
+    let store = store.file_name().unwrap_or_default().to_string_lossy();
+    format!(
         "## Issues\n\n\
          The issues of this project are in one queue that all agents share: the tools of the MCP server \
          `{SERVER}`, or\n`{PROGRAM} help` in a shell. `{store}` and the files beside it are never edited \
          directly.\n\n\
          - What is to be done and is not done now becomes an issue (`add_issue`), never a note in a file.\n\
          {}",
-        wish.preset.workflow.trim_end()
-    );
-    for name in wish.clients.iter().filter_map(|client| client.guide) {
+        preset.workflow.trim_end()
+    )
+}
+
+/// Writes the section on the workflow where each client reads instructions.
+fn guides(
+    wish: &Wish<'_>,
+    drafts: &mut Drafts<'_>,
+    notes: &mut Vec<String>,
+) -> Result<(), SetupError> {
+    let section = section(wish.store, wish.preset);
+    for client in &wish.clients {
+        let Some(name) = client.guide else { continue };
+        if let Some(other) = client.before_guide.iter().find(|other| wish.root.join(other).exists())
+        {
+            notes.push(format!(
+                "{} reads {other} and then not {name}, where the workflow is told: name {name} in {other}",
+                client.title
+            ));
+        }
         let mut draft = drafts.file(&wish.root.join(name), Some(wish.root))?;
         // One that takes in the other file needs no section of its own.
         if name == "CLAUDE.md" && draft.text().lines().any(|line| line.trim() == "@AGENTS.md") {
@@ -203,27 +231,30 @@ fn guides(wish: &Wish<'_>, drafts: &mut Drafts<'_>) -> Result<(), SetupError> {
     Ok(())
 }
 
+/// What git is to leave out.
+pub(super) fn patterns(root: &Path, store: &Path, is_named: bool, track: bool) -> Vec<String> {
+    let mut patterns = vec![format!("*{BACKUP_SUFFIX}"), format!("*{REPAIR_SUFFIX}*")];
+    // That of a linked worktree is at the same place in the main one.
+    let inside = store.strip_prefix(root).ok().map(Path::to_owned);
+    let usual = || (!is_named).then(|| store.file_name().map(PathBuf::from));
+    if let Some(store) = inside.or_else(|| usual().flatten()) {
+        let directory = store.parent().map(|it| it.to_string_lossy().replace('\\', "/"));
+        let directory = directory.unwrap_or_default();
+        let name = store.file_name().unwrap_or_default().to_string_lossy();
+        if !track {
+            patterns.push(ignored::whole(&directory, &name));
+        }
+        patterns.extend(ignored::beside(&directory, &name));
+    }
+    patterns
+}
+
 /// Lets git leave out what belongs to this machine.
 fn git(wish: &Wish<'_>, drafts: &mut Drafts<'_>) -> Result<(), SetupError> {
     if !wish.root.ancestors().any(|directory| directory.join(".git").exists()) {
         return Ok(());
     }
-    let mut patterns = vec![format!("*{BACKUP_SUFFIX}")];
-    // That of a linked worktree is at the same place in the main one.
-    let inside = wish.store.strip_prefix(wish.root).ok().map(Path::to_owned);
-    let usual = || (!wish.is_store_named).then(|| wish.store.file_name().map(PathBuf::from));
-    if let Some(store) = inside.or_else(|| usual().flatten()) {
-        let name = store.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let directory = match store.parent().map(|it| it.to_string_lossy().replace('\\', "/")) {
-            Some(directory) if !directory.is_empty() => format!("/{directory}/"),
-            _ => "/".to_owned(),
-        };
-        if !wish.track {
-            patterns.push(format!("{directory}{name}"));
-        }
-        patterns.push(format!("{directory}{name}.*"));
-        patterns.push(format!("{directory}.{name}.*.tmp"));
-    }
+    let patterns = patterns(wish.root, wish.store, wish.is_store_named, wish.track);
     let draft = drafts.file(&wish.root.join(".gitignore"), Some(wish.root))?;
     draft.has_ours = draft.edit(|text| marked::NUMBER_SIGN.section(text))?.is_some();
     draft.is_ours = draft.edit(ignored::unset)?.trim().is_empty();
@@ -234,12 +265,23 @@ fn git(wish: &Wish<'_>, drafts: &mut Drafts<'_>) -> Result<(), SetupError> {
     Ok(())
 }
 
-/// Sets what the preset sets, and the port.
+/// Takes back what another preset has set, as far as that is as it was, and sets what the preset sets, and the
+/// port.
 fn settings(
     wish: &Wish<'_>,
     drafts: &mut Drafts<'_>,
     notes: &mut Vec<String>,
 ) -> Result<(), SetupError> {
+    let others: Vec<Preset> = Preset::all().filter(|it| it.name != wish.preset.name).collect();
+    let set = others.iter().flat_map(|preset| &preset.settings);
+    for (key, value) in set.filter(|(key, _)| !wish.preset.settings.contains_key(*key)) {
+        let draft = drafts.file(&wish.settings, wish.settings.parent())?;
+        let text = draft.edit(|text| toml::unset_setting(text, key, value))?;
+        if text != draft.text() {
+            let is_empty = toml::is_empty(&text);
+            draft.take_back(text, is_empty);
+        }
+    }
     let preset =
         wish.preset.settings.iter().map(|(key, value)| (key.as_str(), value.clone(), false));
     let port = wish.port.map(|port| ("port", Value::from(port), true));

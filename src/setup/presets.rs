@@ -6,8 +6,10 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
+use similar::TextDiff;
 
 use super::clients::CLIENTS;
+use super::edit::marked::MARKDOWN;
 
 /// The files, each by the name of its preset; the first is the usual one.
 const FILES: [(&str, &str); 3] = [
@@ -57,13 +59,21 @@ impl Preset {
     /// The one that a project got before, as its sections tell.
     pub fn told_in(root: &Path) -> Option<Self> {
         let guides = CLIENTS.iter().filter_map(|client| client.guide);
-        let texts: Vec<_> =
-            guides.filter_map(|guide| fs::read_to_string(root.join(guide)).ok()).collect();
-        let is_told = |preset: &Self| {
-            let workflow = preset.workflow.trim_end();
-            texts.iter().any(|text| text.replace("\r\n", "\n").contains(workflow))
-        };
-        Self::all().find(is_told)
+        let mut texts = guides.filter_map(|guide| fs::read_to_string(root.join(guide)).ok());
+        let section = texts.find_map(|text| MARKDOWN.section(&text).ok().flatten());
+        section.map(|section| Self::of_section(&section))
+    }
+
+    /// The one whose workflow a section tells, or that of another version of it.
+    fn of_section(section: &str) -> Self {
+        let likeness =
+            |preset: &Self| TextDiff::from_words(section, preset.workflow.trim_end()).ratio();
+        // Of those that are equally like it the last is taken, and the usual one is the first.
+        let mut presets: Vec<_> = Self::all().collect();
+        presets.reverse();
+        let found =
+            presets.into_iter().max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
+        found.expect("there are presets")
     }
 
     /// What they are called.
@@ -76,6 +86,22 @@ impl Preset {
 mod tests {
     use super::*;
     use crate::setup::prompts::PROMPTS;
+
+    #[test]
+    fn a_preset_is_known_by_what_another_version_told_of_it() {
+        for preset in Preset::all() {
+            let told = format!("## Issues\n\nThe issues are in a queue.\n\n{}", preset.workflow);
+            assert_eq!(Preset::of_section(&told).name, preset.name);
+            let lines: Vec<_> = told.lines().collect();
+            for missing in 4..lines.len() {
+                let kept = lines.iter().enumerate().filter(|(number, _)| *number != missing);
+                let kept: Vec<_> = kept.map(|(_, line)| line.replace("branch", "twig")).collect();
+                let found = Preset::of_section(&kept.join("\n")).name;
+                assert_eq!(found, preset.name, "without {:?}", lines[missing]);
+            }
+        }
+        assert_eq!(Preset::of_section("").name, "team");
+    }
 
     #[test]
     fn each_preset_of_the_project_parses_and_names_only_prompts_that_there_are() {

@@ -77,6 +77,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::setup::edit::marked::MARKDOWN;
 
     #[test]
     fn what_is_proposed_follows_what_is_there() {
@@ -95,7 +96,8 @@ mod tests {
         assert_eq!(name(None), "review-heavy");
         assert_eq!(name(Preset::named("team")), "team");
         assert!(!proposed(None).is_set_up && !proposed(None).is_in_git);
-        fs::write(root.join("AGENTS.md"), Preset::named("solo").unwrap().workflow).unwrap();
+        let section = MARKDOWN.set("", &Preset::named("solo").unwrap().workflow).unwrap();
+        fs::write(root.join("AGENTS.md"), section).unwrap();
         fs::create_dir(root.join(".git")).unwrap();
         let again = proposed(None);
         assert_eq!((again.preset.name, again.is_set_up, again.is_in_git), ("solo", true, true));

@@ -11,7 +11,7 @@ use super::edit::{ignored, marked, toml};
 use super::error::SetupError;
 use super::machine::Machine;
 use super::plan::file_of;
-use super::prompts::PROMPTS;
+use super::prompts::{PROMPTS, Standing};
 use super::server_file::{self, Owner, owner};
 
 /// What is to be taken back.
@@ -93,7 +93,7 @@ fn prompts(
         if !draft.exists() {
             continue;
         }
-        if draft.text() == agents.form.text(name, prompt) {
+        if Standing::of(draft.text(), &agents.form.text(name, prompt)).is_ours() {
             draft.remove();
         } else {
             notes.push(format!("{} is edited or of another version, and stays", draft.shown));

@@ -1,12 +1,11 @@
 //! The entry of the tracker in the file of a client, whatever that is written in.
 
-use std::path::Path;
-
 use serde_json::Value;
 
+use super::SERVER;
 use super::clients::{Client, Format};
 use super::edit::{EditError, Entry, json, toml};
-use super::{PROGRAM, SERVER};
+use super::present::is_program;
 
 /// The entry, if there is one.
 pub(super) fn get(client: &Client, text: &str) -> Result<Option<Value>, EditError> {
@@ -61,7 +60,11 @@ fn path(client: &Client, text: &str) -> Result<Vec<&'static str>, EditError> {
     Ok(belongs.unwrap_or_else(|| [last, &[SERVER][..]].concat()))
 }
 
-fn get_at(client: &Client, text: &str, path: &[&str]) -> Result<Option<Value>, EditError> {
+pub(super) fn get_at(
+    client: &Client,
+    text: &str,
+    path: &[&str],
+) -> Result<Option<Value>, EditError> {
     match client.format {
         Format::Json => json::get(text, path),
         Format::Toml => toml::get(text, path),
@@ -86,8 +89,7 @@ pub(super) fn owner(entry: &Value, command: &str) -> Owner {
     if let Some(program) = line.first() {
         let arguments = entry["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let arguments: Vec<&str> = line[1..].iter().copied().chain(arguments).collect();
-        let is_ours =
-            *program == command || Path::new(program).file_stem().is_some_and(|it| it == PROGRAM);
+        let is_ours = *program == command || is_program(program);
         let store = arguments.windows(2).find(|pair| pair[0] == "--file").map(|pair| pair[1]);
         return if is_ours { Owner::Ours(store.map(str::to_owned)) } else { Owner::Another };
     }

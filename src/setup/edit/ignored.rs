@@ -3,6 +3,28 @@
 use super::EditError;
 use super::marked::NUMBER_SIGN;
 
+/// The line for a file in a directory, which is empty for that of the list.
+pub fn whole(directory: &str, name: &str) -> String {
+    if directory.is_empty() { format!("/{name}") } else { format!("/{directory}/{name}") }
+}
+
+/// The lines for what lies beside a store and belongs to one machine.
+pub fn beside(directory: &str, name: &str) -> [String; 2] {
+    [whole(directory, &format!("{name}.*")), whole(directory, &format!(".{name}.*.tmp"))]
+}
+
+/// The text with these patterns besides those that the section has.
+///
+/// # Errors
+///
+/// Those of [`set`].
+pub fn add(text: &str, patterns: &[String]) -> Result<String, EditError> {
+    let section = NUMBER_SIGN.section(text)?.unwrap_or_default();
+    let mut all: Vec<String> = section.lines().map(str::to_owned).collect();
+    all.extend(patterns.iter().filter(|it| !section.lines().any(|line| line == *it)).cloned());
+    set(text, &all)
+}
+
 /// The text with these patterns, in a section of ours as far as somebody else has not written them; without
 /// a section where that is all of them.
 ///

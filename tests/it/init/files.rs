@@ -177,6 +177,24 @@ fn who_takes_in_the_instructions_of_others_gets_no_section_of_its_own() {
 }
 
 #[test]
+fn zed_is_said_to_read_another_file_where_it_does() {
+    let desk = Desk::new();
+    let note = |client| {
+        let shown = desk.init(&["--dry-run", "--client", client]).ok();
+        shown.lines().find(|line| line.starts_with("Note: ")).unwrap_or_default().to_owned()
+    };
+    desk.write("CLAUDE.md", "# Claude\n");
+    assert_eq!(note("zed"), "");
+    desk.write(".github/copilot-instructions.md", "Be kind.\n");
+    assert!(
+        note("zed").contains("Zed reads .github/copilot-instructions.md and then not AGENTS.md")
+    );
+    assert_eq!(note("cursor"), "");
+    desk.write(".rules", "Be kind.\n");
+    assert!(note("zed").contains("Zed reads .rules and"));
+}
+
+#[test]
 fn presets_choose_prompts_settings_and_workflow() {
     let desk = Desk::new();
     let empty = desk.tree();
@@ -196,8 +214,15 @@ fn presets_choose_prompts_settings_and_workflow() {
     assert_eq!(desk.read("ait.toml"), "agent = \"developer\"  # by ait init\n");
     let config = desk.run_in(&desk.project(), &["config", "--json"]).ok();
     assert!(config.contains(r#""value":"developer","source":"ait.toml, line 1""#), "{config}");
+    // What it has set goes with it, and what somebody has set instead stays.
     init("review-heavy");
     assert_eq!(agents().len(), 4);
+    assert!(!desk.has("ait.toml"));
+    init("solo");
+    desk.write("ait.toml", "port = 3011\nagent = \"us\"  # by ait init\n");
+    init("review-heavy");
+    assert_eq!(desk.read("ait.toml"), "port = 3011\nagent = \"us\"  # by ait init\n");
+    fs::remove_file(desk.project().join("ait.toml")).unwrap();
     assert!(
         desk.read("CLAUDE.md").contains("Every change is reviewed")
             && !team.contains("Every change")

@@ -18,14 +18,14 @@ use crate::support::runs::Run;
 use crate::support::{BINARY, ait, directory};
 
 /// A project, a home and programs, with nothing else of the machine.
-struct Desk {
+pub struct Desk {
     _place: tempfile::TempDir,
-    root: PathBuf,
+    pub root: PathBuf,
 }
 
 impl Desk {
     /// An empty repository, and `ait` on the `PATH`.
-    fn new() -> Self {
+    pub fn new() -> Self {
         let place = directory();
         let root = place.path().canonicalize().unwrap();
         for directory in ["home", "bin", "project/.git"] {
@@ -35,18 +35,18 @@ impl Desk {
         Self { _place: place, root }
     }
 
-    fn project(&self) -> PathBuf {
+    pub fn project(&self) -> PathBuf {
         self.root.join("project")
     }
 
     /// A second project in the same home.
-    fn other(&self) -> PathBuf {
+    pub fn other(&self) -> PathBuf {
         let other = self.root.join("other");
         fs::create_dir_all(other.join(".git")).unwrap();
         other
     }
 
-    fn command(&self, directory: &Path, arguments: &[&str]) -> Command {
+    pub fn command(&self, directory: &Path, arguments: &[&str]) -> Command {
         let mut command = ait(directory);
         command.args(arguments).env("HOME", self.root.join("home"));
         command.env("PATH", self.root.join("bin")).env("XDG_STATE_HOME", self.root.join("state"));
@@ -54,7 +54,7 @@ impl Desk {
         command
     }
 
-    fn run_in(&self, directory: &Path, arguments: &[&str]) -> Run {
+    pub fn run_in(&self, directory: &Path, arguments: &[&str]) -> Run {
         let mut command = self.command(directory, arguments);
         let output = command.stdin(std::process::Stdio::null()).output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -66,32 +66,32 @@ impl Desk {
     }
 
     /// `ait init` with these arguments, in the project.
-    fn init(&self, arguments: &[&str]) -> Run {
+    pub fn init(&self, arguments: &[&str]) -> Run {
         self.run_in(&self.project(), &[&["init"], arguments].concat())
     }
 
     /// The same without asking.
-    fn init_now(&self, arguments: &[&str]) -> String {
+    pub fn init_now(&self, arguments: &[&str]) -> String {
         self.init(&[&["--yes"], arguments].concat()).ok()
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub fn write(&self, name: &str, text: &str) {
         let path = self.project().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
 
-    fn read(&self, name: &str) -> String {
+    pub fn read(&self, name: &str) -> String {
         let path = self.project().join(name);
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
-    fn has(&self, name: &str) -> bool {
+    pub fn has(&self, name: &str) -> bool {
         self.project().join(name).exists()
     }
 
     /// Everything in the project and the home, to the byte.
-    fn tree(&self) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
+    pub fn tree(&self) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
         let mut tree = BTreeMap::new();
         let mut directories = vec![self.project(), self.root.join("home")];
         while let Some(directory) = directories.pop() {

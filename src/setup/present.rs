@@ -1,0 +1,369 @@
+//! What a project and its user have now: how each client that knows the tracker reaches it. Changes nothing.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::clients::{CLAUDE_CODE, CLIENTS, Client, Connection, Place};
+use super::draft::read;
+use super::error::SetupError;
+use super::machine::Machine;
+use super::server_file::get_at;
+use super::{PROGRAM, SERVER};
+
+/// The variable that names the store to the program.
+const STORE_VARIABLE: &str = "ISSUES_FILE";
+
+/// The entry of the tracker in the file of a client.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Whose file it is.
+    pub client: &'static Client,
+    /// How people call the file.
+    pub file: String,
+    /// What the server is called there.
+    pub name: String,
+    /// Whether setting up writes that file.
+    pub is_written: bool,
+    /// Whether the client starts what is named there in the project.
+    pub is_in_project: bool,
+    /// How the client is to reach it.
+    pub way: Result<Way, Flaw>,
+}
+
+/// How a client is to reach the tracker, with the variables that clients know filled in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// It starts one of its own.
+    Started {
+        /// The program.
+        program: String,
+        /// Its arguments.
+        arguments: Vec<String>,
+        /// Where it is started, where that is said.
+        directory: Option<String>,
+        /// The store, where that is named.
+        store: Option<String>,
+    },
+    /// It asks one that runs, at this address.
+    Asked(String),
+}
+
+/// What keeps a client from taking an entry as it was meant.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Flaw {
+    /// It says both or nothing, or something else than text.
+    #[error("{0}")]
+    Shape(&'static str),
+    /// It names a transport that is not that of the tracker, or not so.
+    #[error("it has {found}, where {client} needs {expected}")]
+    Transport {
+        /// What it has.
+        found: String,
+        /// Whose file it is.
+        client: &'static str,
+        /// What is needed.
+        expected: String,
+    },
+}
+
+/// A file that cannot be read.
+#[derive(Clone, Debug)]
+pub struct Damaged {
+    /// Whose it is.
+    pub client: &'static Client,
+    /// How people call it.
+    pub file: String,
+    /// Where, and what.
+    pub problem: String,
+}
+
+/// The entries of the tracker in the files of all clients: those of the project, and those of the user.
+pub fn entries(root: &Path, machine: &Machine) -> Vec<Result<Entry, Damaged>> {
+    let mut found = Vec::new();
+    for client in &CLIENTS {
+        let is_of_user = matches!(client.place, Place::User(_));
+        if let Some(file) = client.file(root, machine) {
+            let file = File { client, path: file, is_of_user, is_written: true };
+            found.extend(file.entries(root, machine));
+        }
+        if let Some(path) = (client.of_user)(machine) {
+            let file = File { client, path, is_of_user: true, is_written: false };
+            found.extend(file.entries(root, machine));
+        }
+    }
+    found
+}
+
+/// A file with servers.
+struct File {
+    client: &'static Client,
+    path: PathBuf,
+    is_of_user: bool,
+    is_written: bool,
+}
+
+impl File {
+    fn entries(&self, root: &Path, machine: &Machine) -> Vec<Result<Entry, Damaged>> {
+        let Self { client, ref path, is_of_user, is_written } = *self;
+        let file = match path.strip_prefix(root) {
+            Ok(inside) if !is_of_user => inside.display().to_string(),
+            _ => machine.short(path),
+        };
+        let damaged = |problem: String| vec![Err(Damaged { client, file: file.clone(), problem })];
+        let text = match read(path, &file) {
+            Ok(Some(text)) => text,
+            Ok(None) => return Vec::new(),
+            // What the user has for all projects may be long for other reasons.
+            Err(_) if is_of_user => return Vec::new(),
+            Err(SetupError::Unreadable { cause, .. }) => {
+                return damaged(format!("it cannot be read: {cause}"));
+            }
+            Err(error) => return damaged(error.to_string()),
+        };
+        // What does not speak of the tracker may look as it likes.
+        if !text.contains(PROGRAM) && !text.contains(SERVER) {
+            return Vec::new();
+        }
+        let project = root.to_string_lossy();
+        let mut places: Vec<Vec<&str>> = client.servers.iter().map(|it| it.to_vec()).collect();
+        // Where Claude Code keeps what is one user's in one project.
+        if client.name == CLAUDE_CODE.name && is_of_user {
+            places.push(vec!["projects", &project, "mcpServers"]);
+        }
+        let mut entries = Vec::new();
+        for place in places {
+            let servers = match get_at(client, &text, &place) {
+                Ok(servers) => servers,
+                Err(problem) => return damaged(problem.to_string()),
+            };
+            for (name, value) in servers.as_ref().and_then(Value::as_object).into_iter().flatten() {
+                if is_ours(name, value) {
+                    entries.push(Ok(Entry {
+                        client,
+                        file: file.clone(),
+                        name: name.clone(),
+                        is_written,
+                        is_in_project: !matches!(client.place, Place::User(_)),
+                        way: way(client, value).map(|way| way.filled_in(root, machine)),
+                    }));
+                }
+            }
+        }
+        entries
+    }
+}
+
+/// Tells whether a server is the tracker, or stands where it belongs.
+fn is_ours(name: &str, value: &Value) -> bool {
+    name == SERVER || line(value).first().is_some_and(|program| is_program(program))
+}
+
+/// Tells whether a path is that of the program, by its name.
+pub fn is_program(path: &str) -> bool {
+    // Those of Windows too, whatever system this is.
+    let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
+    name == PROGRAM || name.eq_ignore_ascii_case(concat!("ait", ".exe"))
+}
+
+/// The program and its arguments, as far as there are any.
+fn line(value: &Value) -> Vec<String> {
+    let command = &value["command"];
+    let program = command.as_str().or_else(|| command["path"].as_str());
+    let arguments = [command, &value["args"], &command["args"]];
+    let arguments = arguments.iter().filter_map(|it| it.as_array()).flatten();
+    program.into_iter().chain(arguments.filter_map(Value::as_str)).map(str::to_owned).collect()
+}
+
+/// How a client is to reach what an entry names.
+fn way(client: &'static Client, value: &Value) -> Result<Way, Flaw> {
+    if !value.is_object() {
+        return Err(Flaw::Shape("it is no object with members"));
+    }
+    let line = line(value);
+    let url = ["url", "httpUrl", "serverUrl"].into_iter().find_map(|name| {
+        let url = value[name].as_str()?;
+        Some((name, url))
+    });
+    let (way, connection) = match (line.split_first(), url) {
+        (Some(_), Some(_)) => {
+            return Err(Flaw::Shape("it has both a command and an address: only one can be meant"));
+        }
+        (None, None) => return Err(Flaw::Shape("it has neither a command nor an address")),
+        (Some((program, arguments)), None) => {
+            let (program, arguments) = (program.clone(), arguments.to_vec());
+            let text = |name: &str| value[name].as_str().map(str::to_owned);
+            let store = store(&arguments, value);
+            let connection =
+                Connection::Command { program: program.clone(), arguments: arguments.clone() };
+            (Way::Started { program, arguments, directory: text("cwd"), store }, connection)
+        }
+        (None, Some((_, url))) => (Way::Asked(url.to_owned()), Connection::Url(url.to_owned())),
+    };
+    flaw(client, value, &connection).map_or(Ok(way), Err)
+}
+
+/// The store that an entry names.
+fn store(arguments: &[String], value: &Value) -> Option<String> {
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        if argument == "--file" {
+            return rest.next().cloned();
+        }
+        if let Some(store) = argument.strip_prefix("--file=") {
+            return Some(store.to_owned());
+        }
+    }
+    let variables = ["env", "environment"].into_iter();
+    let mut named = variables.filter_map(|it| value[it][STORE_VARIABLE].as_str());
+    named.find(|store| !store.is_empty()).map(str::to_owned)
+}
+
+/// What is wrong with how an entry says what it says, measured by the entry that would be written for that.
+fn flaw(client: &'static Client, value: &Value, connection: &Connection) -> Option<Flaw> {
+    let is_url = matches!(connection, Connection::Url(_));
+    let wanted = (client.entry)(connection);
+    let differs = |found: String, expected: String| {
+        Some(Flaw::Transport { found, client: client.title, expected })
+    };
+    if is_url && !client.takes_url {
+        return differs("an address".to_owned(), "a command".to_owned());
+    }
+    let kind = value["type"].as_str();
+    // What others say for the same is taken for a wish to say it.
+    let is_known = match (kind, is_url) {
+        (None, _) => true,
+        (Some("http" | "streamable-http" | "streamableHttp"), true) => true,
+        (Some("stdio"), false) => true,
+        (Some(kind), _) => wanted.get("type").is_some_and(|wanted| wanted == kind),
+    };
+    let own = wanted.get("type").and_then(Value::as_str);
+    // Claude Code and opencode take an entry without a type for another one, or for none.
+    let is_needed = own.is_some_and(|own| own != "stdio" && client.name != "vscode");
+    let is_other = own.is_some_and(|own| own != "http" && kind.is_some_and(|kind| kind != own));
+    if !is_known || is_other || (is_needed && kind.is_none()) {
+        let found = kind.map_or("no \"type\"".to_owned(), |kind| format!("\"type\": {kind:?}"));
+        let expected = own.map_or_else(
+            || if is_url { "Streamable HTTP" } else { "stdio" }.to_owned(),
+            |own| format!("\"type\": {own:?}"),
+        );
+        return differs(found, expected);
+    }
+    let member = |name: &&str| value.get(*name).is_some();
+    let named = ["url", "httpUrl", "serverUrl"].into_iter().find(member);
+    if let Some(named) = named.filter(|named| !wanted.contains_key(*named) && kind.is_none()) {
+        let own = ["url", "httpUrl"].into_iter().find(|name| wanted.contains_key(*name));
+        return differs(format!("{named:?}"), format!("{:?}", own.unwrap_or("url")));
+    }
+    let is_list = |value: &Value| value.is_array();
+    let needs_list = wanted.get("command").is_some_and(is_list);
+    if !is_url && needs_list != is_list(&value["command"]) {
+        let kind = |is_list| if is_list { "a list as command" } else { "a text as command" };
+        return differs(kind(!needs_list).to_owned(), kind(needs_list).to_owned());
+    }
+    None
+}
+
+impl Way {
+    /// The same with what the variables stand for that clients know.
+    fn filled_in(self, root: &Path, machine: &Machine) -> Self {
+        let home = machine.home.as_ref().map(|home| home.display().to_string());
+        let fill = |text: String| {
+            let text = text.replace("${workspaceFolder}", &root.to_string_lossy());
+            let Some(home) = &home else { return text };
+            let names = ["${userHome}", "${env:HOME}", "${HOME}"];
+            let text = names.iter().fold(text, |text, name| text.replace(name, home));
+            match text.strip_prefix("~/") {
+                Some(rest) => format!("{home}/{rest}"),
+                None => text,
+            }
+        };
+        match self {
+            Self::Started { program, arguments, directory, store } => Self::Started {
+                program: fill(program),
+                arguments: arguments.into_iter().map(&fill).collect(),
+                directory: directory.map(&fill),
+                store: store.map(&fill),
+            },
+            Self::Asked(url) => Self::Asked(fill(url)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::setup::clients::{CLAUDE_DESKTOP, CODEX, GEMINI, OPENCODE, VSCODE, ZED};
+
+    #[test]
+    fn what_is_written_has_no_flaw_and_says_what_was_meant() {
+        for client in CLIENTS.iter() {
+            let arguments = vec!["--file".to_owned(), "/x/issues.json".to_owned()];
+            let command = Connection::Command { program: "ait".to_owned(), arguments };
+            let entry = Value::Object((client.entry)(&command));
+            let Ok(Way::Started { program, store, .. }) = way(client, &entry) else {
+                panic!("{}: {:?}", client.name, way(client, &entry));
+            };
+            assert_eq!((&*program, store.as_deref()), ("ait", Some("/x/issues.json")));
+            if client.takes_url {
+                let url = "http://localhost:3000/mcp".to_owned();
+                let entry = Value::Object((client.entry)(&Connection::Url(url.clone())));
+                assert_eq!(way(client, &entry), Ok(Way::Asked(url)), "{}", client.name);
+            }
+        }
+    }
+
+    #[test]
+    fn entries_that_a_client_takes_otherwise_are_told() {
+        let url = "http://localhost:3000/mcp";
+        for (client, entry, told) in [
+            (&CLAUDE_CODE, json!("ait"), "no object"),
+            (&CLAUDE_CODE, json!({ "args": [] }), "neither"),
+            (&CLAUDE_CODE, json!({ "command": "ait", "url": url }), "both"),
+            (&CLAUDE_CODE, json!({ "url": url }), "no \"type\", where Claude Code needs"),
+            (&CLAUDE_CODE, json!({ "type": "sse", "url": url }), "\"sse\""),
+            (&CODEX, json!({ "type": "sse", "url": url }), "needs Streamable HTTP"),
+            (&VSCODE, json!({ "type": "http", "command": "ait" }), "needs \"type\": \"stdio\""),
+            (&GEMINI, json!({ "url": url }), "has \"url\", where Gemini CLI needs \"httpUrl\""),
+            (&ZED, json!({ "httpUrl": url }), "has \"httpUrl\", where Zed needs \"url\""),
+            (&OPENCODE, json!({ "type": "local", "command": "ait" }), "needs a list as command"),
+            (
+                &OPENCODE,
+                json!({ "type": "stdio", "command": ["ait"] }),
+                "needs \"type\": \"local\"",
+            ),
+            (&OPENCODE, json!({ "command": ["ait"] }), "no \"type\""),
+            (&CODEX, json!({ "command": ["ait"] }), "needs a text as command"),
+            (&CLAUDE_DESKTOP, json!({ "url": url }), "needs a command"),
+        ] {
+            let found = way(client, &entry).unwrap_err().to_string();
+            assert!(found.contains(told), "{entry}: {found}");
+        }
+        for (client, entry) in [
+            (&CLAUDE_CODE, json!({ "type": "stdio", "command": "ait" })),
+            (&VSCODE, json!({ "url": url })),
+            (&VSCODE, json!({ "command": "ait" })),
+            (&GEMINI, json!({ "url": url, "type": "http" })),
+            (&ZED, json!({ "source": "custom", "command": { "path": "ait", "args": [] } })),
+        ] {
+            assert!(way(client, &entry).is_ok(), "{entry}: {:?}", way(client, &entry));
+        }
+    }
+
+    #[test]
+    fn the_store_is_found_in_arguments_and_in_the_environment() {
+        let found = |entry: Value| match way(&CODEX, &entry) {
+            Ok(Way::Started { store, .. }) => store,
+            other => panic!("{other:?}"),
+        };
+        let named = Some("x.json".to_owned());
+        assert_eq!(found(json!({ "command": "ait", "args": ["--file=x.json"] })), named);
+        assert_eq!(found(json!({ "command": "ait", "args": ["--file", "x.json"] })), named);
+        let env = json!({ "ISSUES_FILE": "x.json" });
+        assert_eq!(found(json!({ "command": "ait", "env": env })), named);
+        assert_eq!(found(json!({ "command": "ait", "env": { "ISSUES_FILE": "" } })), None);
+        assert!(is_program("/a/ait") && is_program(r"C:\x\AIT.exe") && !is_program("/a/aitx"));
+    }
+}
