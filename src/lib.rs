@@ -23,9 +23,9 @@
 //! | [`processes`] | the live processes on one store |
 //! | `neighbour` | who has a port of this machine |
 //! | [`setting`] | a setting as it is shown |
-//! | [`doctor`] | what is wrong with a store and around it, and what to do |
 //! | [`setup`] | what a project gets for the clients of its agents: planned first, then written |
 //! | [`hooks`] | the git hooks of a repository: planned first, then written; and what they do |
+//! | [`doctor`] | what is wrong with a store and around it, and what to do |
 //! | [`mcp`], [`web`], [`cli`] | the three faces: tools for agents, pages for people, commands for people and scripts |
 //! | [`log`] | what goes to stderr, or into a file |
 //! | [`config`] | what the user asked for |

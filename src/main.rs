@@ -137,11 +137,12 @@ fn open_page(arguments: &Arguments, command: &cli::OpenArguments) -> Result<cli:
 }
 
 fn examine(arguments: &Arguments, command: &cli::DoctorArguments) -> Result<cli::Ending> {
-    let location = Location::new(arguments, |name| env::var_os(name), &working_directory()?);
+    let directory = working_directory()?;
+    let location = Location::new(arguments, |name| env::var_os(name), &directory);
     let arguments = arguments.clone();
     // Settings that are wrong are one of the things that it tells.
     let settings = move || config(&arguments).map_err(|error| format!("{error:#}"));
-    wait_for(app::doctor(command, location, settings))
+    wait_for(app::doctor(command, location, &directory, settings))
 }
 
 fn change_or_call_hooks(arguments: &Arguments, action: &HookAction) -> Result<cli::Ending> {

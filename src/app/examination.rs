@@ -1,5 +1,7 @@
 //! `ait doctor`: the subject of the examination, from what was set.
 
+use std::env;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,9 +10,11 @@ use tokio::task::spawn_blocking;
 
 use super::port::USUAL;
 use crate::cli::{self, DoctorArguments, Output};
+use crate::config::settings::FILE;
 use crate::config::{Config, FILE_NAME, Location};
-use crate::doctor::{Settings, Subject};
+use crate::doctor::{Around, Settings, Subject};
 use crate::domain::Timestamp;
+use crate::setup::Machine;
 use crate::store::{JsonStore, Store};
 use crate::tracker::Tracker;
 
@@ -25,11 +29,13 @@ const SETTINGS_WITHIN: Duration = Duration::from_millis(1_000);
 pub async fn doctor(
     command: &DoctorArguments,
     location: Location,
+    working_directory: &Path,
     config: impl FnOnce() -> Result<Config, String> + Send + 'static,
 ) -> Result<cli::Ending> {
     // Not one that reads in place: what hangs must hang on a thread that nobody waits for.
     let store = Arc::new(JsonStore::new(&location.path));
     let now = Tracker::new(store.clone()).now();
+    let around = around(&location, working_directory);
     let Location { path, reason, .. } = location;
     let settings = spawn_blocking(move || config().map(|config| settings(&config)));
     let settings = match tokio::time::timeout(SETTINGS_WITHIN, settings).await {
@@ -39,17 +45,31 @@ pub async fn doctor(
         }
     };
     let mut output = Output::stdout();
-    let ended =
-        cli::run_doctor(command, Subject { path, reason, store, settings, now }, &mut output);
-    let ended = ended.await;
+    let subject = Subject { path, reason, store, settings, around, now };
+    let ended = cli::run_doctor(command, subject, &mut output).await;
     output.flush()?;
     ended
 }
 
 /// The subject of an examination where the settings are understood.
-pub(super) fn subject(config: &Config, store: Arc<dyn Store>, now: Timestamp) -> Subject {
+pub(super) fn subject(
+    config: &Config,
+    store: Arc<dyn Store>,
+    working_directory: &Path,
+    now: Timestamp,
+) -> Subject {
+    let around = around(&config.location, working_directory);
     let Location { path, reason, .. } = config.location.clone();
-    Subject { path, reason, store, settings: Ok(settings(config)), now }
+    Subject { path, reason, store, settings: Ok(settings(config)), around, now }
+}
+
+fn around(location: &Location, working_directory: &Path) -> Around {
+    let root = location.project(working_directory);
+    // Clients that are started here have the same environment; others may have another.
+    let is_by_environment = env::var_os(FILE.variable).is_some_and(|file| !file.is_empty());
+    let found = (!is_by_environment).then(|| Location::found_from(&root).path);
+    let machine = Machine::new(|name| env::var_os(name), env::home_dir());
+    Around { root, machine, is_named: location.is_named, found }
 }
 
 fn settings(config: &Config) -> Settings {

@@ -29,7 +29,7 @@ use crate::http::{Access, Tokens};
 use crate::mcp::{self, McpServer, Surroundings};
 use crate::metrics::Metrics;
 use crate::processes::{Kind, Registry};
-use crate::setup::{Machine, PROGRAM};
+use crate::setup::PROGRAM;
 use crate::store::{JsonStore, Store};
 use crate::token_file::TokenFile;
 use crate::tracker::Tracker;
@@ -279,19 +279,14 @@ impl App {
 
 /// What agents can be told of beside the issues.
 fn around(config: &Config, store: Arc<dyn Store>, tracker: &Tracker) -> Surroundings {
-    let machine = Machine::new(|name| env::var_os(name), env::home_dir());
+    let directory = env::current_dir().unwrap_or_default();
+    let subject = examination::subject(config, store, &directory, tracker.now());
     let program = env::current_exe().unwrap_or_else(|_| PROGRAM.into());
-    let mut command = vec![machine.command(&program)];
+    let mut command = vec![subject.around.machine.command(&program)];
     if config.location.is_named {
         command.extend(["--file".to_owned(), config.location.path.display().to_string()]);
     }
-    Surroundings {
-        settings: config.rows(),
-        subject: examination::subject(config, store, tracker.now()),
-        project: config.location.project(&env::current_dir().unwrap_or_default()),
-        command: shell_words::join(command),
-        machine,
-    }
+    Surroundings { settings: config.rows(), subject, command: shell_words::join(command) }
 }
 
 /// Gives the last work a moment; a change that does not end in it is not answered.

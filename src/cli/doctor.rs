@@ -20,12 +20,13 @@ const INDENT: usize = 2 + CHECK_COLUMNS;
 /// The arguments of `ait doctor`.
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "Looks at the store, the disk under it, the processes on it, the repository around it and the\n\
-        settings, within five seconds, also when the store cannot be read. Changes nothing without --fix.\n\n\
+    after_help = "Looks at the store, the disk under it, the processes on it, the repository around it, what clients\n\
+        of agents are told, and the settings, within five seconds, also when the store cannot be read.\n\
+        Changes nothing without --fix.\n\n\
         Ends with 1 when something is wrong; a warning is nothing wrong.\n\n\
-        --fix keeps copies of issues.json and its journal first (*.before-doctor-<time>), then repairs what\n\
-        is safe to repair, and says what it did. --salvage saves what can be read of a damaged store in a\n\
-        new file, says what is lost, and ends with 1 if something is; `ait restore NEW --force` goes on with it.\n\n\
+        --fix keeps copies of what it changes first (*.before-doctor-<time>), then repairs what is safe\n\
+        to repair, and says what it did. --salvage saves what can be read of a damaged store in a new\n\
+        file, says what is lost, and ends with 1 if something is; `ait restore NEW --force` goes on with it.\n\n\
         Examples:\n  \
         ait doctor\n  \
         ait doctor --fix\n  \

@@ -63,7 +63,8 @@ impl Location {
         Self { path, reason: format!("named by {by}"), is_named: true }
     }
 
-    fn found_from(working_directory: &Path) -> Self {
+    /// The store of the place where the program was started.
+    pub fn found_from(working_directory: &Path) -> Self {
         let Some(repository) = Repository::around(working_directory) else {
             return Self::inside(working_directory, "outside a repository: the working directory");
         };

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use super::report::quoted;
 use super::{Check, Finding, Repair, Subject};
+use crate::setup::edit::ignored;
 use crate::store::json::fs::directory_of;
 use crate::store::json::look::{Files, files};
 
@@ -38,7 +39,8 @@ pub(super) fn examine(subject: &Subject) -> Vec<Finding> {
     if open.is_empty() {
         return vec![Finding::ok(check, "the journal, the lock and the like are ignored")];
     }
-    let lines: Vec<_> = patterns(&files).iter().map(|it| format!("'{it}'")).collect();
+    let name = files.snapshot.file_name().unwrap_or_default().to_string_lossy();
+    let lines = ignored::beside("", &name).map(|it| format!("'{it}'"));
     let fix = format!("`printf '%s\\n' {} >> .gitignore`, or `ait doctor --fix`", lines.join(" "));
     let finding =
         Finding::warning(check, "git does not ignore all that belongs to one machine alone");
@@ -60,12 +62,6 @@ fn tracked(files: &Files) -> Vec<String> {
     let mut names: Vec<_> = kinds.iter().map(|kind| format!("{name}.{kind}")).collect();
     names.push(format!(".{name}.*.tmp"));
     names
-}
-
-/// The lines of `.gitignore` for them.
-pub(super) fn patterns(files: &Files) -> [String; 2] {
-    let name = files.snapshot.file_name().unwrap_or_default().to_string_lossy();
-    [format!("{name}.*"), format!(".{name}.*.tmp")]
 }
 
 /// What git lists; `None` when it cannot be asked. It changes nothing.

@@ -8,11 +8,13 @@
 //! by then is told to hang, and the others are told all the same.
 
 mod access;
+mod clients;
 mod disk;
 mod files;
 mod git;
 mod histories;
 mod machine;
+mod prompts;
 mod repairs;
 mod report;
 mod store;
@@ -25,6 +27,7 @@ use futures::future::{BoxFuture, FutureExt, join_all};
 use tokio::time::{Instant, timeout_at};
 
 use crate::domain::Timestamp;
+use crate::setup::Machine;
 use crate::store::Store;
 
 pub use access::Settings;
@@ -45,15 +48,30 @@ pub struct Subject {
     pub store: Arc<dyn Store>,
     /// What is set; or what is wrong with that.
     pub settings: Result<Settings, String>,
+    /// What is around the store.
+    pub around: Around,
     /// The time.
     pub now: Timestamp,
+}
+
+/// What is around a store: where agents use it, and by which clients.
+#[derive(Clone, Debug)]
+pub struct Around {
+    /// The directory that people open as the project.
+    pub root: PathBuf,
+    /// The user's machine.
+    pub machine: Machine,
+    /// Whether somebody named the store, rather than have it found.
+    pub is_named: bool,
+    /// The store that whoever starts in the project finds, where the environment does not name one.
+    pub found: Option<PathBuf>,
 }
 
 /// Makes every check.
 pub async fn examine(subject: &Subject) -> Report {
     let begun = Instant::now();
     let deadline = begun + LIMIT;
-    let groups: [(&[Check], BoxFuture<'_, Vec<Finding>>); 10] = [
+    let groups: [(&[Check], BoxFuture<'_, Vec<Finding>>); 12] = [
         (&store::CHECKS, blocking(subject, store::examine)),
         (&[Check::Writable], disk::writable(subject).boxed()),
         (&[Check::FileSystem], blocking(subject, disk::file_system)),
@@ -62,6 +80,8 @@ pub async fn examine(subject: &Subject) -> Report {
         (&[Check::Ports, Check::Processes], machine::examine(subject).boxed()),
         (&[Check::OtherStores], blocking(subject, files::other_stores)),
         (&[Check::Git], blocking(subject, git::examine)),
+        (&[Check::Clients], clients::examine(subject).boxed()),
+        (&[Check::Prompts], blocking(subject, prompts::examine)),
         (&[Check::Settings, Check::Access], blocking(subject, access::examine)),
         (&[Check::Leftovers], blocking(subject, files::leftovers)),
     ];

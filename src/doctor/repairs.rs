@@ -1,17 +1,15 @@
 //! What is done about what was found: repairs that lose nothing, and saving what can be read.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use tokio::task::spawn_blocking;
 
-use super::report::counted;
-use super::{Repair, Report, Subject, git};
+use super::{Repair, Report, Subject, prompts};
 use crate::processes::Registry;
 use crate::store::backup::{BackupError, Holdings, Saving};
-use crate::store::json::fs::directory_of;
 use crate::store::json::look::{self, Unsound};
 use crate::store::json::{mend, salvage as salvaging};
 
@@ -129,13 +127,8 @@ fn make(repair: Repair, subject: &Subject) -> Result<String, String> {
             protect(&file).map_err(|error| format!("{}: {error}", file.display()))?;
             Ok(format!("let nobody but its owner read {}", file.display()))
         }
-        Repair::Ignore => {
-            let files = look::files(path).map_err(|error| error.to_string())?;
-            let list = directory_of(&files.snapshot).join(".gitignore");
-            let added = ignore(&list, &git::patterns(&files));
-            let added = added.map_err(|error| format!("{}: {error}", list.display()))?;
-            Ok(format!("added {} to {}", counted(added, "line", "lines"), list.display()))
-        }
+        Repair::Ignore => prompts::ignore(subject),
+        Repair::Refresh => prompts::refresh(subject),
         // Needs no thread.
         Repair::Settle => Ok(String::new()),
     }
@@ -151,20 +144,6 @@ fn protect(file: &Path) -> io::Result<()> {
 #[cfg(not(unix))]
 fn protect(_file: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
-}
-
-/// Adds the lines to a list that it lacks; gives their number.
-fn ignore(list: &Path, patterns: &[String]) -> io::Result<usize> {
-    let text = match fs::read_to_string(list) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        text => text?,
-    };
-    let lacking = patterns.iter().filter(|it| !text.lines().any(|line| line.trim() == **it));
-    let lacking: Vec<_> = lacking.map(|pattern| format!("{pattern}\n")).collect();
-    let begin = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-    let mut file = OpenOptions::new().create(true).append(true).open(list)?;
-    file.write_all(format!("{begin}{}", lacking.concat()).as_bytes())?;
-    Ok(lacking.len())
 }
 
 /// Saves what can be read of the store in a new file, which is a backup that `ait restore` takes.

@@ -60,6 +60,10 @@ words! {
         OtherStores = "other_stores",
         /// git ignores what is not to be committed.
         Git = "git",
+        /// The configurations of clients lead here.
+        Clients = "clients",
+        /// What was set up for agents is of this version.
+        Prompts = "prompts",
         /// `ait.toml` is valid.
         Settings = "settings",
         /// Nobody gets in who should not.
@@ -83,6 +87,8 @@ pub enum Repair {
     ProtectTokens,
     /// To add the names of files to `.gitignore`.
     Ignore,
+    /// To write anew what another version has set up.
+    Refresh,
 }
 
 /// What a check found.

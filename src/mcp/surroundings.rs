@@ -1,10 +1,7 @@
 //! What the server can tell of beside the issues.
 
-use std::path::PathBuf;
-
 use crate::doctor::Subject;
 use crate::setting::SettingRow;
-use crate::setup::Machine;
 
 /// What is around the store of a server.
 #[derive(Clone)]
@@ -13,10 +10,6 @@ pub struct Surroundings {
     pub settings: Vec<SettingRow>,
     /// What an examination looks at.
     pub subject: Subject,
-    /// The directory of the project.
-    pub project: PathBuf,
     /// What calls this program on this store, as a shell reads it.
     pub command: String,
-    /// The user's machine.
-    pub machine: Machine,
 }

@@ -11,7 +11,8 @@ use super::machine::Machine;
 use super::server_file::get_at;
 use super::{PROGRAM, SERVER};
 
-/// The variable that names the store to the program.
+/// What names the store to the program: the argument, and the variable where there is none.
+const STORE_ARGUMENT: &str = "--file";
 const STORE_VARIABLE: &str = "ISSUES_FILE";
 
 /// The entry of the tracker in the file of a client.
@@ -44,6 +45,8 @@ pub enum Way {
         directory: Option<String>,
         /// The store, where that is named.
         store: Option<String>,
+        /// What names it: the argument or the variable.
+        store_by: &'static str,
     },
     /// It asks one that runs, at this address.
     Asked(String),
@@ -193,30 +196,31 @@ fn way(client: &'static Client, value: &Value) -> Result<Way, Flaw> {
         (Some((program, arguments)), None) => {
             let (program, arguments) = (program.clone(), arguments.to_vec());
             let text = |name: &str| value[name].as_str().map(str::to_owned);
-            let store = store(&arguments, value);
+            let (store, store_by) = store(&arguments, value);
             let connection =
                 Connection::Command { program: program.clone(), arguments: arguments.clone() };
-            (Way::Started { program, arguments, directory: text("cwd"), store }, connection)
+            let directory = text("cwd");
+            (Way::Started { program, arguments, directory, store, store_by }, connection)
         }
         (None, Some((_, url))) => (Way::Asked(url.to_owned()), Connection::Url(url.to_owned())),
     };
     flaw(client, value, &connection).map_or(Ok(way), Err)
 }
 
-/// The store that an entry names.
-fn store(arguments: &[String], value: &Value) -> Option<String> {
+/// The store that an entry names, and by what.
+fn store(arguments: &[String], value: &Value) -> (Option<String>, &'static str) {
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
-        if argument == "--file" {
-            return rest.next().cloned();
+        if argument == STORE_ARGUMENT {
+            return (rest.next().cloned(), STORE_ARGUMENT);
         }
-        if let Some(store) = argument.strip_prefix("--file=") {
-            return Some(store.to_owned());
+        if let Some((STORE_ARGUMENT, store)) = argument.split_once('=') {
+            return (Some(store.to_owned()), STORE_ARGUMENT);
         }
     }
     let variables = ["env", "environment"].into_iter();
     let mut named = variables.filter_map(|it| value[it][STORE_VARIABLE].as_str());
-    named.find(|store| !store.is_empty()).map(str::to_owned)
+    (named.find(|store| !store.is_empty()).map(str::to_owned), STORE_VARIABLE)
 }
 
 /// What is wrong with how an entry says what it says, measured by the entry that would be written for that.
@@ -279,7 +283,8 @@ impl Way {
             }
         };
         match self {
-            Self::Started { program, arguments, directory, store } => Self::Started {
+            Self::Started { program, arguments, directory, store, store_by } => Self::Started {
+                store_by,
                 program: fill(program),
                 arguments: arguments.into_iter().map(&fill).collect(),
                 directory: directory.map(&fill),

@@ -229,6 +229,7 @@ const FORBIDDEN: [(&str, &[&str]); 19] = [
             "crate::domain",
             "crate::store",
             "crate::tracker",
+            "crate::doctor",
             "crate::mcp",
             "crate::web",
             "crate::cli",

@@ -184,7 +184,19 @@ fn what_git_does_not_ignore_or_has_committed_is_told_and_ignored() {
     assert_eq!(everything(path), before);
     fix(path).only(&[]).ends_with(0);
     let list = fs::read_to_string(path.join(".gitignore")).unwrap();
-    assert_eq!(list, "*.log\nissues.json.lock\nissues.json.*\n.issues.json.*.tmp\n");
+    assert_eq!(
+        list,
+        "*.log\nissues.json.lock\n\n# ait init: begin\n*.before-ait-init\n*.before-doctor-*\n\
+         /issues.json.*\n/.issues.json.*.tmp\n# ait init: end"
+    );
+    assert!(path.join(".gitignore.before-ait-init").exists());
+    // What it lacks comes into the section, and nothing goes.
+    let short = list.replace("/issues.json.*\n", "/issues.json\n");
+    fs::write(path.join(".gitignore"), &short).unwrap();
+    examine(path).says("git", &["issues.json.journal"]);
+    fix(path).only(&[]).ends_with(0);
+    let list = fs::read_to_string(path.join(".gitignore")).unwrap();
+    assert!(list.contains("/issues.json\n") && list.contains("/issues.json.*\n"), "{list}");
     fs::write(path.join("issues.json.example"), "{}").unwrap();
     git(path, &["add", "-f", "issues.json.example"]);
     examine(path).only(&[]);

@@ -1,6 +1,8 @@
 //! `ait doctor`: each thing that it tells is broken here, told by the binary, and repaired where it says so.
 
 mod around;
+mod clients;
+mod prompts;
 mod salvage;
 mod store;
 

@@ -47,8 +47,11 @@ pub fn ait(directory: &Path) -> Command {
 pub fn ait_through(program: &str, directory: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir(directory).env("PORT", "0");
-    // What the user's own projects have pinned is none of the tests' business, nor theirs of the user's.
+    // What the user's own projects have pinned, and what the user's clients are told, is none of the tests'
+    // business, nor theirs of the user's.
     command.env("XDG_STATE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/state"));
+    command.env("HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/home"));
+    command.env_remove("XDG_CONFIG_HOME").env_remove("APPDATA");
     let others =
         ["AIT_AGENT", "COLUMNS", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "VISUAL", "EDITOR"];
     let of_servers = ["AIT_LOG_FILE", "AIT_LOG_FORMAT", "AIT_BIND", "AIT_TOKEN", "AIT_TOKEN_FILE"];

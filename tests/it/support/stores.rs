@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent_issue_tracker::doctor::Subject;
+use agent_issue_tracker::doctor::{Around, Subject};
 use agent_issue_tracker::domain::{
     AgentName, Classification, Command, Description, IssueId, Query, Timestamp, Title,
 };
@@ -29,9 +29,11 @@ pub fn add() -> Command {
 pub fn surroundings(store: &Arc<dyn Store>) -> Surroundings {
     let (path, project) = (PathBuf::from("/nowhere/issues.json"), PathBuf::from("/nowhere"));
     let (reason, settings) = ("named".to_owned(), Err("there are none".to_owned()));
-    let subject = Subject { path, reason, store: Arc::clone(store), settings, now: now() };
-    let (command, machine) = ("ait".to_owned(), Machine::default());
-    Surroundings { settings: Vec::new(), subject, project, command, machine }
+    let machine = Machine::default();
+    let around = Around { root: project, machine, is_named: false, found: None };
+    let store = Arc::clone(store);
+    let subject = Subject { path, reason, store, settings, around, now: now() };
+    Surroundings { settings: Vec::new(), subject, command: "ait".to_owned() }
 }
 
 pub fn now() -> Timestamp {

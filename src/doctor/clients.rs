@@ -1,0 +1,305 @@
+//! What the clients of agents are told: whether what they start is there and of this version, and whether it
+//! leads to this store.
+
+use std::cmp::Ordering;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use futures::future::join_all;
+use hyper::Uri;
+use semver::Version;
+use tokio::io::AsyncReadExt;
+use tokio::process::Command;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+use super::report::{counted, quoted};
+use super::{Around, Check, Finding, Subject, Verdict};
+use crate::neighbour;
+use crate::setup::{Damaged, Entry, Way, entries, is_program};
+use crate::store::json::look::files;
+
+/// How long a program may take to say its version, and how much it may say.
+const VERSION_WITHIN: Duration = Duration::from_millis(1_000);
+const MAX_VERSION_BYTES: u64 = 4_096;
+/// How long somebody on a port may take to answer.
+const PROBE_TIMEOUT: Duration = Duration::from_millis(800);
+/// How many entries are looked at.
+const MAX_ENTRIES: usize = 32;
+/// What is in a text whose variables are not known here.
+const VARIABLE: &str = "${";
+
+/// What is told of an entry.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Told {
+    verdict: Verdict,
+    what: String,
+    fix: String,
+}
+
+impl Told {
+    fn warning(what: String, fix: impl Into<String>) -> Self {
+        Self { verdict: Verdict::Warning, what, fix: fix.into() }
+    }
+
+    fn problem(what: String, fix: impl Into<String>) -> Self {
+        Self { verdict: Verdict::Problem, what, fix: fix.into() }
+    }
+}
+
+pub(super) async fn examine(subject: &Subject) -> Vec<Finding> {
+    let check = Check::Clients;
+    let Around { root, machine, .. } = subject.around.clone();
+    let found = spawn_blocking(move || entries(&root, &machine)).await.unwrap_or_default();
+    if found.is_empty() {
+        return vec![Finding::skipped(check, "no client is set up here (`ait init` does that)")];
+    }
+    let told = join_all(found.iter().take(MAX_ENTRIES).map(|entry| look(subject, entry))).await;
+    let told = told.concat();
+    let Some(verdict) = told.iter().map(|it| it.verdict).max() else {
+        let mut names: Vec<_> = found.iter().flatten().map(who).collect();
+        names.dedup();
+        return vec![Finding::ok(check, format!("these lead here: {}", names.join(", ")))];
+    };
+    let mut fixes: Vec<_> = told.iter().map(|it| it.fix.clone()).collect();
+    fixes.dedup();
+    let finding = match verdict {
+        Verdict::Problem => Finding::problem,
+        _ => Finding::warning,
+    };
+    let finding = match &told[..] {
+        [one] => finding(check, one.what.clone()),
+        more => {
+            let reason = counted(more.len(), "thing", "things");
+            finding(check, format!("{reason} in the configurations of clients"))
+                .about(more.iter().map(|it| it.what.clone()))
+        }
+    };
+    vec![finding.fix(fixes.join("; "))]
+}
+
+/// A client and its file, as a sentence begins with them.
+fn who(entry: &Entry) -> String {
+    format!("{} ({})", entry.client.title, entry.file)
+}
+
+/// What puts an entry right.
+fn mend(entry: &Entry) -> String {
+    if entry.is_written {
+        format!("`ait init --client {}` writes it anew", entry.client.name)
+    } else {
+        format!("correct {:?} in {}, or remove it there", entry.name, entry.file)
+    }
+}
+
+async fn look(subject: &Subject, entry: &Result<Entry, Damaged>) -> Vec<Told> {
+    let entry = match entry {
+        Ok(entry) => entry,
+        Err(Damaged { client, file, problem }) => {
+            let what = format!("{} reads {file}: {problem}", client.title);
+            return vec![Told::problem(what, format!("mend {file}"))];
+        }
+    };
+    match &entry.way {
+        Err(flaw) => {
+            vec![Told::problem(format!("{}, {:?}: {flaw}", who(entry), entry.name), mend(entry))]
+        }
+        Ok(Way::Asked(url)) => asked(subject, entry, url).await.into_iter().collect(),
+        Ok(Way::Started { program, arguments, directory, store, store_by }) => {
+            let root = &subject.around.root;
+            let directory = root.join(directory.as_deref().unwrap_or_default());
+            let is_known = |text: &str| !text.contains(VARIABLE);
+            if !is_known(program) || !is_known(&directory.to_string_lossy()) {
+                return Vec::new();
+            }
+            if !is_program(program) {
+                return foreign(entry, program, arguments).into_iter().collect();
+            }
+            let mut told = program_of(subject, entry, program, &directory).await;
+            let store = store.as_ref().map(|store| directory.join(store));
+            if store.as_ref().is_none_or(|store| is_known(&store.to_string_lossy())) {
+                told.extend(store_of(subject, entry, store.as_deref().map(|it| (it, *store_by))));
+            }
+            told
+        }
+    }
+}
+
+/// Another program under the name of the tracker, unless that leads to the tracker.
+fn foreign(entry: &Entry, program: &str, arguments: &[String]) -> Option<Told> {
+    let leads =
+        |argument: &String| is_program(argument) || argument.contains(env!("CARGO_PKG_NAME"));
+    if arguments.iter().any(leads) {
+        return None;
+    }
+    let what = format!(
+        "{} starts {program} as {:?}, where the prompts expect ait",
+        who(entry),
+        entry.name
+    );
+    let fix = match entry.is_written {
+        true => format!("rename it; `ait init --client {}` writes ours then", entry.client.name),
+        false => mend(entry),
+    };
+    Some(Told::warning(what, fix))
+}
+
+/// Whether a program is there, and of this version.
+async fn program_of(
+    subject: &Subject,
+    entry: &Entry,
+    program: &str,
+    directory: &Path,
+) -> Vec<Told> {
+    let path = subject.around.machine.path.as_ref();
+    let Ok(found) = which::which_in(program, path, directory) else {
+        return vec![missing(entry, program, directory)];
+    };
+    // Whoever may commit may have put that there, and it is not for this command to run it.
+    let real = |path: &Path| path.canonicalize().ok();
+    if real(&found)
+        .is_none_or(|it| real(&subject.around.root).is_some_and(|root| it.starts_with(root)))
+    {
+        return Vec::new();
+    }
+    let starts = format!("{} starts {}", who(entry), found.display());
+    let version = match version(&found, directory).await {
+        Ok(version) => version,
+        Err(why) => return vec![Told::problem(format!("{starts}, which {why}"), mend(entry))],
+    };
+    let own = env!("CARGO_PKG_VERSION");
+    match Version::parse(own).map(|own| version.cmp(&own)) {
+        Ok(Ordering::Less) => vec![Told::warning(
+            format!("{starts} {version}, older than this {own}"),
+            format!("update {}; or {}", quoted(&found), mend(entry)),
+        )],
+        Ok(Ordering::Greater) => vec![Told::warning(
+            format!("{starts} {version}, newer than this {own}"),
+            "update this ait",
+        )],
+        _ => Vec::new(),
+    }
+}
+
+fn missing(entry: &Entry, program: &str, directory: &Path) -> Told {
+    let starts = format!("{} starts {program}", who(entry));
+    if !program.contains(['/', '\\']) {
+        let fix =
+            format!("`cargo install --path .` in its sources puts it there; or {}", mend(entry));
+        return Told::problem(format!("{starts}, which is not on the PATH"), fix);
+    }
+    let path = directory.join(program);
+    match fs::metadata(&path) {
+        Ok(file) if file.is_file() => Told::problem(
+            format!("{starts}, which this user may not run"),
+            format!("`chmod +x {}`; or {}", quoted(&path), mend(entry)),
+        ),
+        Ok(_) => Told::problem(format!("{starts}, which is no file"), mend(entry)),
+        Err(_) => Told::problem(format!("{starts}, which is not there"), mend(entry)),
+    }
+}
+
+/// The version that a program says it has. It is ended when that takes too long.
+async fn version(program: &Path, directory: &Path) -> Result<Version, String> {
+    let mut command = Command::new(program);
+    command.arg("--version").current_dir(directory).kill_on_drop(true);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().map_err(|error| format!("cannot be started: {error}"))?;
+    let mut said = Vec::new();
+    if let Some(out) = child.stdout.take() {
+        let mut out = out.take(MAX_VERSION_BYTES);
+        if timeout(VERSION_WITHIN, out.read_to_end(&mut said)).await.is_err() {
+            return Err(format!("does not say its version within {} s", VERSION_WITHIN.as_secs()));
+        }
+    }
+    let said = String::from_utf8_lossy(&said);
+    let mut words = said.lines().next().unwrap_or_default().split_whitespace();
+    let version = words.next_back().and_then(|word| Version::parse(word).ok());
+    version.ok_or_else(|| "does not say its version".to_owned())
+}
+
+/// Whether the store that an entry leads to is this one.
+fn store_of(subject: &Subject, entry: &Entry, named: Option<(&Path, &str)>) -> Option<Told> {
+    let Subject { path, around, .. } = subject;
+    let real = |path: &Path| files(path).map_or_else(|_| path.to_owned(), |files| files.snapshot);
+    let (leads, found): (_, PathBuf) = match (named, &around.found) {
+        (Some((named, by)), _) => (format!("has, by {by},"), named.to_owned()),
+        (None, _) if !entry.is_in_project => {
+            let what = format!(
+                "{} names no store, and starts ait outside of the project: which it takes is not known",
+                who(entry)
+            );
+            return Some(Told::warning(what, mend(entry)));
+        }
+        (None, Some(found)) => ("names no store and so has".to_owned(), found.clone()),
+        (None, None) => return None,
+    };
+    if real(&found) == real(path) {
+        return None;
+    }
+    let what = format!("{} {leads} {}, and not {}", who(entry), found.display(), path.display());
+    let variable = named.map(|(_, by)| by).filter(|by| !by.starts_with('-'));
+    let fix = if let Some(variable) = variable {
+        format!("remove {variable} from {:?} in {}, if it is not meant so", entry.name, entry.file)
+    } else if entry.is_written {
+        let is_found = around.found.as_ref().is_some_and(|found| real(found) == real(path));
+        let named = if is_found { String::new() } else { format!(" --file {}", quoted(path)) };
+        // Where all projects have one place, that of another is not taken without a word.
+        let force = if entry.is_in_project { "" } else { " --force" };
+        let client = entry.client.name;
+        format!("`ait{named} init --client {client}{force}` leads it here, if it is not meant so")
+    } else {
+        mend(entry)
+    };
+    Some(Told::warning(what, fix))
+}
+
+/// Whether this store answers at an address.
+async fn asked(subject: &Subject, entry: &Entry, url: &str) -> Option<Told> {
+    if url.contains(VARIABLE) {
+        return None;
+    }
+    let asks = format!("{} asks {url}", who(entry));
+    let uri: Option<Uri> = url.parse().ok().filter(|uri: &Uri| uri.scheme().is_some());
+    let Some((uri, host)) = uri.as_ref().and_then(|uri| Some((uri, uri.host()?))) else {
+        return Some(Told::problem(format!("{asks}, which is no address"), mend(entry)));
+    };
+    if !matches!(host, "localhost" | "[::1]") && !host.starts_with("127.") {
+        let what = format!("{asks}, which is another machine: it was not asked who answers");
+        return Some(Told::warning(what, format!("where that is not meant: {}", mend(entry))));
+    }
+    if uri.path() != "/mcp" {
+        return Some(Told::problem(format!("{asks}; ait answers at /mcp"), mend(entry)));
+    }
+    let is_https = uri.scheme_str() == Some("https");
+    let port = uri.port_u16().unwrap_or(if is_https { 443 } else { 80 });
+    let pinned = subject.settings.as_ref().ok().and_then(|settings| settings.port.as_ref());
+    let pinned = pinned.filter(|(port, _)| *port != 0);
+    if let Some((wanted, by)) = pinned.filter(|(wanted, _)| *wanted != port) {
+        let what = format!("{asks}, while {by} has port {wanted}");
+        let fix = format!("`ait init --client {} --http` brings them together", entry.client.name);
+        return Some(Told::warning(what, fix));
+    }
+    if is_https {
+        return Some(Told::warning(format!("{asks}; ait itself answers by http"), mend(entry)));
+    }
+    let Some(answer) = neighbour::answer(port, PROBE_TIMEOUT).await else {
+        let pin = if pinned.is_some() { "" } else { "; `ait init --http` pins its port" };
+        let fix = format!("`ait serve --port {port}`, and keep it running{pin}");
+        return Some(Told::warning(format!("{asks}, where nobody answers"), fix));
+    };
+    let who = match answer.store_id {
+        Some(id) if id == subject.store.id().await => return None,
+        // It tells no stranger.
+        None if answer.is_tracker() => return None,
+        Some(_) => {
+            let store = answer.store.as_ref().map_or(String::new(), |store| format!(" ({store})"));
+            format!("the tracker of another store{store}")
+        }
+        None => neighbour::stranger(port, Some(&answer)).await.unwrap_or_default(),
+    };
+    let fix = "`ait init --http` finds a port that nobody else has; or end what has this one";
+    Some(Told::problem(format!("{asks}, where {who} answers"), fix))
+}

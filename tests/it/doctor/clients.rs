@@ -1,0 +1,217 @@
+//! What the clients of agents are told, and what was set up for them, in scratch projects with a home of their
+//! own.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{Examined, examine_by};
+use crate::init::Desk;
+use crate::support::{BINARY, Client, directory};
+
+/// A project with a store, a home, and `ait` on the `PATH`.
+fn desk() -> Desk {
+    let desk = Desk::new();
+    desk.run_in(&desk.project(), &["add", "one", "-c", "bug", "-a", "a"]).ok();
+    desk
+}
+
+fn examine(desk: &Desk) -> Examined {
+    examine_by(&mut desk.command(&desk.project(), &["doctor", "--json"]))
+}
+
+/// A program that says something when it is asked for its version.
+fn program(desk: &Desk, name: &str, script: &str) -> PathBuf {
+    desk.write(name, &format!("#!/bin/sh\nPATH=/usr/bin:/bin\n{script}\n"));
+    let path = desk.project().join(name).canonicalize().unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+/// Gives Claude Code this entry in the project.
+fn claude(desk: &Desk, entry: &Value) {
+    let servers = json!({ "mcpServers": { "issues": entry } });
+    desk.write(".mcp.json", &servers.to_string());
+}
+
+/// The only thing that is told is this of the clients.
+#[track_caller]
+fn tells(desk: &Desk, verdict: &str, words: &[&str]) {
+    let examined = examine(desk);
+    examined.only(&["clients"]).is("clients", verdict).says("clients", words);
+    examined.ends_with(i32::from(verdict == "problem"));
+}
+
+#[test]
+fn what_init_writes_leads_here() {
+    let desk = desk();
+    examine(&desk).only(&[]).is("clients", "skipped").is("prompts", "skipped");
+    let names =
+        ["claude-code", "cursor", "vscode", "codex", "gemini", "zed", "opencode", "claude-desktop"];
+    let clients: Vec<_> = names.iter().flat_map(|name| ["--client", name]).collect();
+    desk.init_now(&clients);
+    let examined = examine(&desk);
+    examined.only(&[]).is("clients", "ok").is("prompts", "ok").ends_with(0);
+    for title in ["Claude Code (.mcp.json)", "Codex", "opencode (opencode.json)", "Zed"] {
+        examined.says("clients", &[title]);
+    }
+    // As the user's own in one project, where Claude Code keeps that.
+    fs::remove_file(desk.project().join(".mcp.json")).unwrap();
+    let mine = json!({ "mcpServers": { "issues": { "command": "ait" } } });
+    let mine = json!({ "projects": { desk.project().to_str().unwrap(): mine } });
+    desk.write("../home/.claude.json", &mine.to_string());
+    examine(&desk).only(&[]).says("clients", &["Claude Code (~/.claude.json)"]);
+}
+
+#[test]
+fn a_program_that_is_missing_or_of_another_version_is_told() {
+    let desk = desk();
+    let starts = |program: &Path| claude(&desk, &json!({ "command": program }));
+    starts(&desk.root.join("gone/ait"));
+    tells(&desk, "problem", &["Claude Code (.mcp.json) starts", "gone/ait, which is not there"]);
+    desk.write("../other/ait", "");
+    starts(&desk.root.join("other/ait"));
+    tells(&desk, "problem", &["may not run", "chmod +x"]);
+    for (says, verdict, words) in [
+        ("echo ait 0.9.0", "warning", &["ait 0.9.0, older than this"][..]),
+        ("echo ait 99.0.0-rc.1", "warning", &["ait 99.0.0-rc.1, newer", "update this ait"]),
+        ("echo hello", "problem", &["does not say its version"]),
+        ("sleep 20; echo ait 0.9.0", "problem", &["does not say its version within 1 s"]),
+        ("yes | head -c 10000000; exec cat", "problem", &["does not say its version"]),
+    ] {
+        starts(&program(&desk, "../other/ait", says));
+        let begun = Instant::now();
+        tells(&desk, verdict, words);
+        assert!(begun.elapsed() < Duration::from_secs(5), "{says}: {:?}", begun.elapsed());
+    }
+    // By a name that the PATH does not have, and one that leads to this very program.
+    fs::remove_file(desk.root.join("bin/ait")).unwrap();
+    starts(Path::new("ait"));
+    tells(&desk, "problem", &["which is not on the PATH", "cargo install"]);
+    starts(Path::new(BINARY));
+    examine(&desk).only(&[]).is("clients", "ok");
+    // What is repaired by nobody stays as it is.
+    starts(&desk.root.join("gone/ait"));
+    let before = desk.read(".mcp.json");
+    let mut fix = desk.command(&desk.project(), &["doctor", "--fix", "--json"]);
+    examine_by(&mut fix).only(&["clients"]);
+    assert_eq!(desk.read(".mcp.json"), before);
+}
+
+#[test]
+fn a_program_that_may_be_somebody_elses_is_not_run() {
+    let desk = desk();
+    let mark = desk.root.join("ran");
+    let script = format!("touch {}; echo ait 0.1.0", mark.display());
+    program(&desk, "../other/tracker", &script);
+    claude(&desk, &json!({ "command": desk.root.join("other/tracker") }));
+    tells(&desk, "warning", &["where the prompts expect ait", "rename it"]);
+    // One that came with the project, whatever it is called.
+    program(&desk, "tools/ait", &script);
+    for command in ["tools/ait", "./tools/ait", "${workspaceFolder}/tools/ait"] {
+        claude(&desk, &json!({ "command": command }));
+        examine(&desk).only(&[]).is("clients", "ok");
+    }
+    // One that leads to the tracker, and one that nobody but the client can find.
+    claude(&desk, &json!({ "command": "docker", "args": ["run", "-i", "agent-issue-tracker"] }));
+    examine(&desk).only(&[]);
+    claude(&desk, &json!({ "command": "${input:where}/ait" }));
+    examine(&desk).only(&[]);
+    assert!(!mark.exists());
+}
+
+#[test]
+fn another_store_is_told_with_both_names() {
+    let desk = desk();
+    let own = desk.project().join("issues.json");
+    for same in [json!(own), json!("issues.json"), json!("./issues.json")] {
+        claude(&desk, &json!({ "command": "ait", "args": ["--file", same] }));
+        examine(&desk).only(&[]);
+    }
+    let other = desk.root.join("elsewhere/issues.json");
+    desk.write("../elsewhere/issues.json", "{\"issues\": []}");
+    let names = [own.to_str().unwrap(), other.to_str().unwrap()];
+    for entry in [
+        json!({ "command": "ait", "env": { "ISSUES_FILE": other } }),
+        json!({ "command": "ait", "args": ["--file", other] }),
+        json!({ "command": "ait", "args": [format!("--file={}", other.display())] }),
+    ] {
+        claude(&desk, &entry);
+        tells(&desk, "warning", &names);
+    }
+    // What is named there does put it right.
+    examine(&desk).says("clients", &["`ait init --client claude-code` leads it here"]);
+    desk.init_now(&["--client", "claude-code"]);
+    examine(&desk).only(&[]).is("clients", "ok");
+    // The one that is examined is another than the one that clients find.
+    claude(&desk, &json!({ "command": "ait" }));
+    let mut command =
+        desk.command(&desk.project(), &["--file", other.to_str().unwrap(), "doctor", "--json"]);
+    examine_by(&mut command).is("clients", "warning").says("clients", &names);
+    // Claude Desktop finds none by itself.
+    if cfg!(target_os = "linux") {
+        let file = "../home/.config/Claude/claude_desktop_config.json";
+        desk.write(file, "{ \"mcpServers\": { \"issues\": { \"command\": \"ait\" } } }");
+        tells(&desk, "warning", &["Claude Desktop", "names no store"]);
+    }
+}
+
+#[test]
+fn addresses_are_asked_who_answers_there() {
+    let desk = desk();
+    let at = |url: &str| claude(&desk, &json!({ "type": "http", "url": url }));
+    at("http://192.0.2.1:3000/mcp");
+    tells(&desk, "warning", &["192.0.2.1", "another machine"]);
+    at("http://localhost:3000/sse");
+    tells(&desk, "problem", &["ait answers at /mcp"]);
+    at("localhost");
+    tells(&desk, "problem", &["no address"]);
+    // A stranger, then nobody.
+    let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = stranger.local_addr().unwrap().port();
+    at(&format!("http://localhost:{port}/mcp"));
+    let answering = std::thread::spawn(move || {
+        use std::io::{Read, Write};
+
+        let (mut stream, _) = stranger.accept().unwrap();
+        let _ = stream.read(&mut [0; 512]);
+        stream.write_all(b"HTTP/1.1 404 Not Found\r\nServer: cups\r\n\r\n").unwrap();
+    });
+    tells(&desk, "problem", &["cups", "answers"]);
+    answering.join().unwrap();
+    tells(&desk, "warning", &["nobody answers", &format!("ait serve --port {port}")]);
+    // The tracker of this store, and that of another.
+    let mut own = Client::spawn(desk.command(&desk.project(), &[]).env("PORT", "0"));
+    own.initialize();
+    at(&format!("http://127.0.0.1:{}/mcp", own.port()));
+    examine(&desk).only(&[]).is("clients", "ok");
+    let elsewhere = directory();
+    let other = Client::start(elsewhere.path());
+    at(&format!("http://localhost:{}/mcp", other.port()));
+    tells(&desk, "problem", &["the tracker of another store"]);
+    // Another port than the one that is pinned.
+    desk.write("ait.toml", &format!("port = {}\n", own.port()));
+    let words = [&format!("has port {}", own.port())[..], "ait.toml, line 1"];
+    tells(&desk, "warning", &words);
+}
+
+#[test]
+fn what_a_client_takes_otherwise_and_what_cannot_be_read_is_told() {
+    let desk = desk();
+    claude(&desk, &json!({ "url": "http://localhost:3000/mcp" }));
+    tells(&desk, "problem", &["Claude Code needs", "type", "ait init --client claude-code"]);
+    desk.write(".mcp.json", "{\n  \"mcpServers\": {\n    \"issues\": ait\n");
+    tells(&desk, "problem", &[".mcp.json", "line 3, column 15"]);
+    // What is no business of ours may be as it is.
+    desk.write(".mcp.json", "{ oops\n");
+    examine(&desk).only(&[]);
+    desk.write("../home/.codex/config.toml", "[mcp_servers.issues]\ncommand = = 1\n");
+    tells(&desk, "problem", &["~/.codex/config.toml", "line 2, column 11"]);
+    desk.write("../home/.codex/config.toml", "[mcp_servers.tracker]\ncommand = \"/no/ait\"\n");
+    claude(&desk, &json!({ "command": "/no/such/ait" }));
+    tells(&desk, "problem", &["2 things", "/no/ait", "tracker", "/no/such/ait"]);
+}

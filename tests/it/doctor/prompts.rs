@@ -1,0 +1,122 @@
+//! What `ait init` of another version has written: told, and written anew where nobody has edited it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::{Examined, examine_by};
+use crate::init::Desk;
+
+const DEVELOPER: &str = ".claude/agents/developer.md";
+
+/// A project that was set up for Claude Code.
+fn desk() -> Desk {
+    let desk = Desk::new();
+    desk.init_now(&["--client", "claude-code"]);
+    examine(&desk).only(&[]).is("prompts", "ok").says("prompts", &["6 files are of this version"]);
+    desk
+}
+
+fn examine(desk: &Desk) -> Examined {
+    examine_by(&mut desk.command(&desk.project(), &["doctor", "--json"]))
+}
+
+fn fix(desk: &Desk) -> Examined {
+    examine_by(&mut desk.command(&desk.project(), &["doctor", "--fix", "--json"]))
+}
+
+/// A prompt as another version would have written it, whose text says something else.
+fn of_version(prompt: &str, version: &str) -> String {
+    let is_mark = |line: &&str| line.starts_with("# ait ");
+    let bare: String = prompt.split_inclusive('\n').filter(|line| !is_mark(line)).collect();
+    let bare = bare.replace("one issue", "an issue");
+    let mark = format!("\n# ait {version} {:016x}\n---\n", xxh3_64(bare.as_bytes()));
+    bare.replacen("\n---\n", &mark, 1)
+}
+
+/// The copies that a repair has made.
+fn copies(desk: &Desk) -> Vec<PathBuf> {
+    let names = desk.tree().into_keys();
+    names.filter(|path| path.to_string_lossy().contains(".before-doctor-")).collect()
+}
+
+#[test]
+fn a_prompt_of_another_version_is_written_anew_and_kept() {
+    let desk = desk();
+    let current = desk.read(DEVELOPER);
+    let old = of_version(&current, "0.9.0");
+    desk.write(DEVELOPER, &old);
+    let examined = examine(&desk);
+    examined.only(&["prompts"]).says("prompts", &[DEVELOPER, "of another version", "--fix"]);
+    assert_eq!(desk.read(DEVELOPER), old);
+    fix(&desk).only(&[]).ends_with(0);
+    assert_eq!(desk.read(DEVELOPER), current);
+    assert_eq!(fs::read_to_string(&copies(&desk)[0]).unwrap(), old);
+    // Setting up again does so too, without a copy or a word.
+    desk.write(DEVELOPER, &old);
+    let before = desk.tree().len();
+    let shown = desk.init_now(&["--client", "claude-code"]);
+    assert!(shown.contains("developer.md (changed)") && !shown.contains("Note"), "{shown}");
+    assert_eq!((desk.read(DEVELOPER), desk.tree().len()), (current, before));
+    // And taking back takes it back.
+    desk.write(DEVELOPER, &old);
+    desk.init_now(&["--remove"]);
+    assert!(!desk.has(DEVELOPER));
+}
+
+#[test]
+fn a_prompt_that_was_edited_is_never_written_anew() {
+    let desk = desk();
+    let current = desk.read(DEVELOPER);
+    // An edit of what this version writes is somebody's wish, and nothing to tell.
+    desk.write(DEVELOPER, &(current.clone() + "Always sing.\n"));
+    examine(&desk).only(&[]).is("prompts", "ok");
+    let edited = of_version(&current, "0.9.0") + "Always sing.\n";
+    desk.write(DEVELOPER, &edited);
+    examine(&desk).only(&["prompts"]).says("prompts", &["edited", "ait init --force --dry-run"]);
+    fix(&desk).only(&["prompts"]).ends_with(0);
+    assert_eq!(desk.read(DEVELOPER), edited);
+    // One of a newer version is not written back by an older one.
+    let newer = of_version(&current, "99.0.0");
+    desk.write(DEVELOPER, &newer);
+    examine(&desk).only(&["prompts"]).says("prompts", &["a newer version", "update this ait"]);
+    fix(&desk).only(&["prompts"]);
+    let shown = desk.init_now(&["--client", "claude-code"]);
+    assert!(shown.contains("of a newer version, and stays"), "{shown}");
+    assert_eq!(desk.read(DEVELOPER), newer);
+    // Somebody's own developer is no business of ours.
+    desk.write(DEVELOPER, "---\nname: developer\n---\n\nWrite Rust.\n");
+    examine(&desk).only(&[]);
+    assert!(copies(&desk).is_empty());
+}
+
+#[test]
+fn sections_of_another_version_are_written_anew_for_the_same_preset() {
+    for preset in ["team", "solo", "review-heavy"] {
+        let desk = Desk::new();
+        desk.init_now(&["--client", "claude-code", "--client", "codex", "--preset", preset]);
+        let current = desk.tree();
+        for name in ["CLAUDE.md", "AGENTS.md"] {
+            let old = desk.read(name).replace("hands it in", "gives it back");
+            assert_ne!(old, desk.read(name));
+            desk.write(name, &("# Ours\n\n".to_owned() + &old));
+        }
+        let ignored = desk.read(".gitignore");
+        desk.write(".gitignore", &ignored.replace("*.before-doctor-*\n", ""));
+        let examined = examine(&desk);
+        examined.only(&["prompts"]).says("prompts", &["3 files", "CLAUDE.md", "AGENTS.md"]);
+        examined.says("prompts", &[".gitignore"]);
+        fix(&desk).only(&[]).ends_with(0);
+        for name in ["CLAUDE.md", "AGENTS.md"] {
+            let path = desk.project().join(name);
+            let wanted = String::from_utf8(current[&path].clone().unwrap()).unwrap();
+            assert_eq!(desk.read(name), format!("# Ours\n\n{wanted}"), "{preset}");
+        }
+        assert_eq!(copies(&desk).len(), 3);
+        // Where one of the marks is gone, nobody knows what is ours.
+        desk.write("CLAUDE.md", "<!-- ait init: begin -->\n");
+        examine(&desk).only(&["prompts"]).says("prompts", &["CLAUDE.md, the lines"]).ends_with(1);
+        fix(&desk).only(&["prompts"]);
+    }
+}
