@@ -5,6 +5,7 @@ mod by_url;
 mod clients;
 mod files;
 mod refusals;
+mod schemas;
 mod terminal;
 
 use std::collections::BTreeMap;
