@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use super::fs::{Contents, FileSystem, RealFileSystem, Unresolved};
+use super::fs::{FileSystem, RealFileSystem, Stamp, Unresolved};
 use super::journal::{self, Content, Entry, Header, Rest, Unreadable};
 use super::load::{LoadError, load};
 use super::pieces;
@@ -174,17 +174,21 @@ impl Look {
 }
 
 fn look_once(fs: &dyn FileSystem, place: &Place) -> Look {
-    let snapshot = fs.read(&place.snapshot);
+    let snapshot = fs.stamp(&place.snapshot);
     let journal = fs.read(&place.journal);
     let view = load(fs, place, None);
-    let bytes = snapshot.as_ref().ok().and_then(Option::as_ref).map(|it| &it.bytes);
+    // The file may be large, and is read for the second time only where that has to decide.
+    let content = || {
+        let contents = fs.read(&place.snapshot).ok().flatten();
+        contents.map(|contents| Content::of(&contents.bytes))
+    };
     let standing = match &journal {
         Ok(None) => JournalStanding::Missing,
-        Ok(Some(contents)) => standing(&contents.bytes, bytes.map(|it| Content::of(it)), &view),
+        Ok(Some(contents)) => standing(&contents.bytes, content, &view),
         Err(error) => JournalStanding::Unreadable(error.to_string()),
     };
-    let [snapshot, journal] =
-        [snapshot, journal].map(|contents| contents.ok().flatten().map(|it| found(&it)));
+    let journal = journal.map(|contents| contents.map(|contents| contents.stamp));
+    let [snapshot, journal] = [snapshot, journal].map(|stamp| stamp.ok().flatten().map(found));
     Look {
         snapshot,
         journal,
@@ -194,9 +198,8 @@ fn look_once(fs: &dyn FileSystem, place: &Place) -> Look {
     }
 }
 
-fn found(contents: &Contents) -> FoundFile {
-    let (length_bytes, modified) = (contents.stamp.length_bytes(), contents.stamp.modified());
-    FoundFile { length_bytes, modified }
+fn found(stamp: Stamp) -> FoundFile {
+    FoundFile { length_bytes: stamp.length_bytes(), modified: stamp.modified() }
 }
 
 fn unsound(error: LoadError) -> Unsound {
@@ -210,10 +213,10 @@ fn unsound(error: LoadError) -> Unsound {
     }
 }
 
-/// How the bytes of a journal stand to an `issues.json` with this content.
+/// How the bytes of a journal stand to an `issues.json` with that content.
 fn standing(
     bytes: &[u8],
-    content: Option<Content>,
+    content: impl Fn() -> Option<Content>,
     view: &Result<View, LoadError>,
 ) -> JournalStanding {
     let of_damage = |why| match why {
@@ -238,7 +241,7 @@ fn standing(
     match view.as_ref().map(|view| &view.standing) {
         Err(_) => JournalStanding::Whole(changes),
         Ok(Standing::Damaged { why, .. }) => JournalStanding::Misfit(why.clone()),
-        Ok(Standing::Unsettled { edited: true, .. }) if content != header.base() => {
+        Ok(Standing::Unsettled { edited: true, .. }) if content() != header.base() => {
             JournalStanding::FollowsAnother(changes)
         }
         Ok(Standing::Unsettled { .. }) => JournalStanding::Interrupted,
