@@ -8,6 +8,7 @@
 
 import { readdirSync } from 'node:fs';
 import { badArguments } from './bad_arguments.mjs';
+import { beside } from './beside.mjs';
 import { ISSUE_KEYS, RETURN, ROW_KEYS, TOOLS, TOOL_NAMES } from './expected.mjs';
 import { check, run, temporaryDirectory } from './scenario.mjs';
 import { TRANSPORTS } from './sdks.mjs';
@@ -25,7 +26,8 @@ function introduction({ client }) {
   const { name, version: given } = client.getServerVersion();
   check.deepEqual([name, given], ['agent-issue-tracker', version ?? given]);
   check.match(given, /^\d+\.\d+\.\d+/);
-  check.deepEqual(Object.keys(client.getServerCapabilities()), ['tools']);
+  const offered = ['completions', 'prompts', 'resources', 'tools'];
+  check.deepEqual(Object.keys(client.getServerCapabilities()), offered);
   const instructions = client.getInstructions();
   check.ok(instructions, 'instructions');
   check.ok([...instructions].length <= 2_000, 'clients cut longer instructions');
@@ -225,6 +227,9 @@ async function lifecycle() {
   await setting.disconnect(second);
   const third = await setting.connect('third');
   check.deepEqual(await everything(third), before);
+  const { id } = before.find(({ status }) => status === 'in_progress');
+  const left = { issue_id: id, comment: 'Left for another.', agent: 'third' };
+  await beside(third, id, () => change(third, 'return_issue', left, 'created'));
   await setting.disconnect(third);
 }
 

@@ -6,7 +6,7 @@ import { StdioClientTransport as StdioV2 } from '@modelcontextprotocol/client/st
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as StdioV1 } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as HttpV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { McpError } from '@modelcontextprotocol/sdk/types.js';
+import { McpError, ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { atEnd, check, kill } from './scenario.mjs';
 import { Server } from './programs.mjs';
 
@@ -24,6 +24,7 @@ const SDK_V1 = {
   Http: HttpV1,
   Refusal: McpError,
   callTool: (client, params) => client.callTool(params, undefined, ANSWER),
+  Updated: ResourceUpdatedNotificationSchema,
 };
 const SDK_V2 = {
   Client: v2.Client,
@@ -31,6 +32,7 @@ const SDK_V2 = {
   Http: v2.StreamableHTTPClientTransport,
   Refusal: v2.ProtocolError,
   callTool: (client, params) => client.callTool(params, ANSWER),
+  Updated: 'notifications/resources/updated',
 };
 
 const negotiated = (mode) => ({ versionNegotiation: { mode } });
@@ -48,13 +50,26 @@ const CLIENTS = {
 
 /** A client that is connected to a server. */
 class Session {
-  constructor(sdk, client, transport, oddities) {
-    Object.assign(this, { sdk, client, transport, oddities, wasCut: false });
+  constructor(sdk, client, transport, oddities, revision) {
+    Object.assign(this, { sdk, client, transport, oddities, revision, wasCut: false });
   }
 
   /** Lists the tools. */
   listTools() {
     return this.client.listTools({}, ANSWER);
+  }
+
+  /** Has the client told of changes, in the way of its era; gives what ends that. */
+  async watch(uris, told) {
+    const { client, sdk, revision } = this;
+    client.setNotificationHandler(sdk.Updated, ({ params }) => told(params.uri));
+    if (revision === MODERN) {
+      const subscription = await client.listen({ resourceSubscriptions: uris });
+      check.deepEqual(subscription.honoredFilter, { resourceSubscriptions: uris });
+      return () => subscription.close();
+    }
+    for (const uri of uris) await client.subscribeResource({ uri });
+    return () => Promise.all(uris.map((uri) => client.unsubscribeResource({ uri })));
   }
 
   /** Calls a tool; what comes back is as the SDK gives it. */
@@ -82,7 +97,7 @@ class Setting {
     // The first SDK does not tell over stdio.
     const spoken = client.getNegotiatedProtocolVersion?.() ?? transport.protocolVersion;
     check.equal(spoken ?? this.revision, this.revision);
-    return new Session(this.sdk, client, transport, oddities);
+    return new Session(this.sdk, client, transport, oddities, this.revision);
   }
 }
 

@@ -4,7 +4,7 @@
 //! session ends, a call that is not decided yet is withdrawn: a claim would belong to nobody.
 
 use std::future;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use axum::http::request::Parts;
 use rmcp::service::{RequestContext, RoleServer};
@@ -21,22 +21,19 @@ pub(super) struct Caller {
     _entry: Option<Arc<Entry>>,
 }
 
-/// What keeps a session in memory as long as it is there, because its client watches something.
+/// The session of a request, as something that can be kept.
 #[derive(Clone)]
+pub(super) struct Keepable(pub Weak<()>);
+
+/// What keeps a session in memory as long as it is there, because its client watches something.
 pub(in crate::mcp) struct Kept {
     _session: Arc<()>,
 }
 
-impl Kept {
-    /// As long as others share this.
-    pub(super) fn new(session: &Arc<()>) -> Self {
-        Self { _session: Arc::clone(session) }
-    }
-}
-
-/// What keeps the session of a request in memory; over stdio, and without a session, there is none.
+/// Keeps the session of a request in memory; over stdio, and without a session, there is none.
 pub(in crate::mcp) fn kept(context: &RequestContext<RoleServer>) -> Option<Kept> {
-    of_request::<Kept>(context).cloned()
+    let session = of_request::<Keepable>(context)?.0.upgrade()?;
+    Some(Kept { _session: session })
 }
 
 /// Stays with the connection that waits for the answer.

@@ -100,8 +100,8 @@ impl Endpoint {
         let Some(ended) = ended else { return messages::unknown_session(id) };
         let (caller, waiting) = Caller::new(&ended, entry);
         request.extensions_mut().insert(caller);
-        if let Some(kept) = session.and_then(|session| self.sessions.kept(session)) {
-            request.extensions_mut().insert(kept);
+        if let Some(keepable) = session.and_then(|session| self.sessions.keepable(session)) {
+            request.extensions_mut().insert(keepable);
         }
         let is_post = request.method() == Method::POST;
         let answer = async {

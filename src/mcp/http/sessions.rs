@@ -23,7 +23,7 @@ use rmcp::transport::streamable_http_server::session::{
 use tokio::sync::mpsc::Receiver;
 use tokio_util::sync::CancellationToken;
 
-use super::caller::Kept;
+use super::caller::Keepable;
 use super::live::{Live, Session};
 use super::session_id;
 use crate::mcp::McpServer;
@@ -82,9 +82,9 @@ impl Sessions {
         self.live().sessions.get(id).map(|session| session.end.clone())
     }
 
-    /// What keeps a session in memory while its client watches something.
-    pub fn kept(&self, id: &str) -> Option<Kept> {
-        self.live().sessions.get(id).map(|session| Kept::new(&session.watches))
+    /// What can be kept so that a session stays in memory while its client watches something.
+    pub fn keepable(&self, id: &str) -> Option<Keepable> {
+        self.live().sessions.get(id).map(|session| Keepable(Arc::downgrade(&session.watches)))
     }
 
     /// Ends a session for good: first for all processes, then in this one.
