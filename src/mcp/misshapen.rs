@@ -13,8 +13,8 @@ use super::{McpServer, shown};
 /// What each method takes, beside the calls of tools.
 const SHAPES: [(&str, &str); 5] = [
     (ReadResourceRequestMethod::VALUE, r#"{"uri": "tracker://queue"}"#),
-    (SubscribeRequestMethod::VALUE, r#"{"uri": "tracker://queue"}"#),
-    (UnsubscribeRequestMethod::VALUE, r#"{"uri": "tracker://queue"}"#),
+    (GONE[0], r#"{"uri": "tracker://queue"}"#),
+    (GONE[1], r#"{"uri": "tracker://queue"}"#),
     (
         GetPromptRequestMethod::VALUE,
         r#"{"name": "developer", "arguments": {"issue_id": "3f2a9c1e"}}"#,
@@ -25,6 +25,9 @@ const SHAPES: [(&str, &str); 5] = [
     ),
 ];
 
+/// What there is up to revision 2025-11-25 only.
+const GONE: [&str; 2] = [SubscribeRequestMethod::VALUE, UnsubscribeRequestMethod::VALUE];
+
 /// Says what is wrong; a call of a tool gets that as the result of the tool, which agents see.
 pub(super) fn answer(
     server: &McpServer,
@@ -34,7 +37,9 @@ pub(super) fn answer(
     if request.method == CallToolRequestMethod::VALUE {
         return call(server, request.params.as_ref().unwrap_or(&Value::Null), is_modern);
     }
-    let Some((_, shape)) = SHAPES.iter().find(|(method, _)| *method == request.method) else {
+    let is_gone = is_modern && GONE.contains(&&*request.method);
+    let shape = SHAPES.iter().find(|(method, _)| *method == request.method && !is_gone);
+    let Some((_, shape)) = shape else {
         return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method.clone(), None));
     };
     let message = format!("the parameters of {} must be like {shape}", request.method);

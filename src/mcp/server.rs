@@ -2,7 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures::future::FutureExt;
 use rmcp::ServerHandler;
@@ -30,6 +30,9 @@ use crate::tracker::Tracker;
 /// How long clients may keep the lists of tools, prompts and resources, which are the same for everybody and
 /// change only with the version of the server.
 const LISTS_TTL_MS: u64 = 3_600_000;
+
+/// How long what a client said last may take to be heard.
+const LAST_WORDS: Duration = Duration::from_millis(50);
 
 /// The tracker as an MCP server. Clones share everything, also what their client watches.
 #[derive(Clone)]
@@ -316,7 +319,8 @@ impl ServerHandler for McpServer {
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let ended = async {
             tokio::select! {
-                () = self.ending.cancelled() => {}
+                // A client may end its input right behind its word that it has heard enough.
+                () = self.ending.cancelled() => tokio::time::sleep(LAST_WORDS).await,
                 () = is_gone(context.request_context()) => {}
             }
         };
