@@ -5,6 +5,7 @@
 //! cargo bench --bench store                 every group, as tables
 //! cargo bench --bench store -- reads        the groups whose name contains a word
 //! cargo bench --bench store -- report       the targets, and the waits of callers in several processes
+//! cargo bench --bench store -- stalls       the waits during a checkpoint
 //! ```
 //!
 //! See `benches/README.md` for what the groups mean and for results. Everything happens in a directory
@@ -25,6 +26,7 @@ mod processes;
 mod reads;
 mod report;
 mod sqlite;
+mod stalls;
 mod watched_fs;
 mod worker;
 
@@ -38,6 +40,8 @@ fn main() {
     let directory = fixture::make_directory();
     if std::env::args().any(|argument| argument == "report") {
         report::run();
+    } else if std::env::args().any(|argument| argument == "stalls") {
+        stalls::run();
     } else {
         divan::main();
     }

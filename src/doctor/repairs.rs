@@ -160,7 +160,7 @@ pub fn salvage(subject: &Subject, target: &Path) -> Result<Salvaged, SalvageErro
     let saving = Saving {
         path: target.to_owned(),
         replaces: false,
-        store: vec![files.snapshot, files.journal, files.lock, files.sessions],
+        store: vec![files.snapshot, files.journal, files.lock, files.checkpoint, files.sessions],
         now: subject.now,
     };
     saving.save(&Holdings { document, damage })?;

@@ -39,10 +39,13 @@ impl Held {
     }
 }
 
-fn open(directory: &Path, disk: &Arc<Disk>) -> JsonStore {
+/// Every second store writes `issues.json` beside commits, the others under the lock.
+fn open(directory: &Path, disk: &Arc<Disk>, number: usize) -> JsonStore {
+    let is_aside = number.is_multiple_of(2);
     // Checkpoints all the time, so that journals change under everybody's hands.
     let checkpoint_after = Duration::ZERO;
-    let options = JsonStoreOptions { checkpoint_after, ..Default::default() };
+    let aside_from_bytes = if is_aside { 0 } else { u64::MAX };
+    let options = JsonStoreOptions { checkpoint_after, aside_from_bytes, ..Default::default() };
     JsonStore::with(directory.join("issues.json"), Arc::clone(disk) as _, options)
 }
 
@@ -93,7 +96,8 @@ fn hammer(neglect: Neglect) -> Result<(), String> {
     let disk = Disk::new(neglect);
     let (held, next_id) = (Arc::new(Held::default()), Arc::new(AtomicUsize::new(0)));
     Runtime::new().unwrap().block_on(async {
-        let stores: Vec<_> = (0..STORES).map(|_| Arc::new(open(directory.path(), &disk))).collect();
+        let stores: Vec<_> =
+            (0..STORES).map(|it| Arc::new(open(directory.path(), &disk, it))).collect();
         let tasks: Vec<_> = (0..STORES * TASKS)
             .map(|number| {
                 let store = Arc::clone(&stores[number % STORES]);
@@ -137,7 +141,8 @@ fn the_first_filed_is_claimed_first_over_all_processes() {
     let directory = directory_in_memory();
     let disk = Disk::new(Neglect::Nothing);
     Runtime::new().unwrap().block_on(async {
-        let stores: Vec<_> = (0..STORES).map(|_| Arc::new(open(directory.path(), &disk))).collect();
+        let stores: Vec<_> =
+            (0..STORES).map(|it| Arc::new(open(directory.path(), &disk, it))).collect();
         for number in 0..120 {
             let store = &stores[number as usize % STORES];
             store.apply(add(number, Classification::Bug), at(0)).await.unwrap();

@@ -5,6 +5,7 @@
 #![expect(clippy::print_stderr, reason = "a test that is skipped says why")]
 
 mod arguments;
+mod asides;
 mod attacks;
 mod backup;
 mod bad_files;

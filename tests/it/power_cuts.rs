@@ -37,8 +37,24 @@ const AT_ONCE: Duration = Duration::ZERO;
 const NEVER: Duration = Duration::from_secs(3600);
 
 fn open(directory: &Path, disk: &Arc<Disk>, checkpoint_after: Duration) -> JsonStore {
+    open_in_one_way(directory, disk, checkpoint_after, false)
+}
+
+/// A store that writes `issues.json` beside commits, or under the lock.
+fn open_in_one_way(
+    directory: &Path,
+    disk: &Arc<Disk>,
+    checkpoint_after: Duration,
+    is_aside: bool,
+) -> JsonStore {
     let second_look_after = AT_ONCE;
-    let options = JsonStoreOptions { checkpoint_after, second_look_after, ..Default::default() };
+    let aside_from_bytes = if is_aside { 0 } else { u64::MAX };
+    let options = JsonStoreOptions {
+        checkpoint_after,
+        second_look_after,
+        aside_from_bytes,
+        ..Default::default()
+    };
     JsonStore::with(directory.join("issues.json"), Arc::clone(disk) as _, options)
 }
 
@@ -51,8 +67,8 @@ async fn issues(store: &dyn Store) -> Result<Vec<Issue>, StoreError> {
 async fn history(neglect: Neglect, seed: u64) -> Result<History, String> {
     let (directory, disk) = (directory_in_memory(), Disk::new(neglect));
     let (model, mut rng) = (MemoryStore::default(), Rng::with_seed(seed));
-    let mut stores =
-        [open(directory.path(), &disk, AT_ONCE), open(directory.path(), &disk, AT_ONCE)];
+    let opened = |rng: &mut Rng| open_in_one_way(directory.path(), &disk, AT_ONCE, rng.bool());
+    let mut stores = [opened(&mut rng), opened(&mut rng)];
     let mut states = vec![Vec::new()];
     for number in 0..COMMANDS {
         let (command, who) = (random_command(&mut rng), rng.usize(0..stores.len()));
@@ -69,7 +85,7 @@ async fn history(neglect: Neglect, seed: u64) -> Result<History, String> {
         }
         if number % COMMANDS_A_LIFE == COMMANDS_A_LIFE - 1 {
             stores[who].close().await;
-            stores[who] = open(directory.path(), &disk, AT_ONCE);
+            stores[who] = opened(&mut rng);
         }
     }
     for store in stores {

@@ -1,6 +1,6 @@
 //! Writing `issues.json` and beginning the journal anew.
 //!
-//! Under the lock of a commit, in this order, so that a crash after any step leaves files from which
+//! Under the lock of a commit (where it takes long, as far as it has to be: [`aside`](super::aside)), in this order, so that a crash after any step leaves files from which
 //! [`load`](super::load) finds the state:
 //!
 //! 1. render the issues into a temporary file, sync it;
@@ -36,10 +36,10 @@ pub(super) fn checkpoint(session: &Session<'_>, view: &View) -> Result<View, Int
     let (fs, place, begun) = (session.fs(), &session.place, Instant::now());
     let failed = |source| Interrupted::from(refused(&place.snapshot, &source));
     let mut temp = fs.create_temp(&place.snapshot, &place.snapshot).map_err(failed)?;
-    let content = render(fs, &mut temp, &view.document()).map_err(failed)?;
+    let content = render(fs, &mut temp, &view.document(), u64::MAX).map_err(failed)?;
     fs.sync(&temp).map_err(failed)?;
     let written = fs.stamp_open(temp.as_file()).map_err(failed)?;
-    announce(session, view, content)?;
+    announce(session, view, view.seq, content)?;
     // The last look before the point of no return, since not everybody takes the lock.
     let mine = fs.is_at(&session.lock.file, &place.lock).map_err(failed)?;
     let found = fs.stamp(&place.snapshot).map_err(failed)?;
@@ -61,6 +61,17 @@ pub(super) fn replace_base(
     temp: NamedTempFile,
     path: &Path,
 ) -> Result<Stamp, Interrupted> {
+    let stamp = rename_base(fs, temp, path)?;
+    sync_name(fs, path).map_err(|source| refused(path, &source))?;
+    Ok(stamp)
+}
+
+/// The same, with a name that is not durable yet.
+pub(super) fn rename_base(
+    fs: &dyn FileSystem,
+    temp: NamedTempFile,
+    path: &Path,
+) -> Result<Stamp, Interrupted> {
     let failed = |source| Interrupted::from(refused(path, &source));
     let file = fs.replace(temp, path).map_err(|source| match source.kind() {
         io::ErrorKind::ResourceBusy | io::ErrorKind::CrossesDevices => {
@@ -68,9 +79,7 @@ pub(super) fn replace_base(
         }
         _ => failed(source),
     })?;
-    let stamp = fs.stamp_open(&file).map_err(failed)?;
-    sync_name(fs, path).map_err(failed)?;
-    Ok(stamp)
+    fs.stamp_open(&file).map_err(failed)
 }
 
 /// Makes an `issues.json` durable that this process did not write: somebody edited it, or a process
@@ -120,8 +129,13 @@ pub(super) fn begin_journal(
     Ok(view)
 }
 
-/// Tells in the journal which `issues.json` is about to appear.
-fn announce(session: &Session<'_>, view: &View, content: Content) -> Result<(), Interrupted> {
+/// Tells in the journal which `issues.json` is about to appear, and up to which change it has them.
+pub(super) fn announce(
+    session: &Session<'_>,
+    view: &View,
+    seq: u64,
+    content: Content,
+) -> Result<(), Interrupted> {
     let Some(journal) = view.journal.as_ref() else { return Ok(()) };
     let (fs, path, file) = (session.fs(), &session.place.journal, &journal.open.file);
     let failed = |source| Interrupted::from(refused(path, &source));
@@ -130,7 +144,7 @@ fn announce(session: &Session<'_>, view: &View, content: Content) -> Result<(), 
         return Ok(());
     }
     let (durable, edited) = (journal.durable(), view.standing.is_edited());
-    let intent = journal::intent(journal.epoch(), view.end, durable, view.seq, content, edited);
+    let intent = journal::intent(journal.epoch(), view.end, durable, seq, content, edited);
     if let Err(source) = fs.write_at(file, view.end, &intent) {
         // What remains of it is cut by the next session in any case.
         let _ = fs.truncate(file, view.end);
@@ -164,14 +178,15 @@ fn mounted(path: &Path, source: &io::Error) -> StoreError {
     ))
 }
 
-/// Writes an `issues.json` to a temporary file.
+/// Writes an `issues.json` to a temporary file, which is synced each time that so much was written.
 pub(super) fn render(
     fs: &dyn FileSystem,
     temp: &mut NamedTempFile,
     document: &Document,
+    sync_every: u64,
 ) -> io::Result<Content> {
     let (hasher, buffer) = (Xxh3::new(), Vec::with_capacity(CHUNK_BYTES));
-    let mut sink = Sink { fs, temp, hasher, buffer, length_bytes: 0 };
+    let mut sink = Sink { fs, temp, hasher, buffer, length_bytes: 0, sync_every, unsynced: 0 };
     format::write(document, &mut sink)?;
     sink.flush()?;
     Ok(Content { hash: Hex128(sink.hasher.digest128()), length_bytes: sink.length_bytes })
@@ -184,6 +199,8 @@ struct Sink<'a> {
     hasher: Xxh3,
     buffer: Vec<u8>,
     length_bytes: u64,
+    sync_every: u64,
+    unsynced: u64,
 }
 
 impl Write for Sink<'_> {
@@ -200,6 +217,11 @@ impl Write for Sink<'_> {
             self.fs.write(self.temp, &self.buffer)?;
             self.hasher.update(&self.buffer);
             self.length_bytes += self.buffer.len() as u64;
+            self.unsynced += self.buffer.len() as u64;
+            if self.unsynced >= self.sync_every {
+                self.fs.sync(self.temp)?;
+                self.unsynced = 0;
+            }
             self.buffer.clear();
         }
         Ok(())

@@ -9,12 +9,13 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use super::checkpoint::{self, failed_sync};
+use super::checkpoint::failed_sync;
 use super::fs::{Directory, directory_of};
 use super::journal;
 use super::replica::{Expectation, Replica};
 use super::schedule::Unsaved;
 use super::session::{Interrupted, Session, refused};
+use super::upkeep::unsaved_in;
 use super::view::{Journal, Place, Standing, View};
 use super::writer::{Outcome, Request};
 use crate::domain::Event;
@@ -60,19 +61,23 @@ struct Appended<'a> {
     expectation: Expectation<'a>,
 }
 
-/// What became of the wish to bring `issues.json` up to date.
-pub(super) enum Saved {
-    /// It was written, which took so long.
-    Now(Duration),
-    /// It was up to date.
-    UpToDate,
-    /// It was written so recently that this, which it lacks, has to wait.
-    Later(Duration, Unsaved),
-}
-
 impl Committer {
     pub fn new(replica: Arc<Replica>) -> Self {
         Self { replica, is_clean: false, broken: None, unsaved: None }
+    }
+
+    /// Another one of this process, which has looked for what dead ones left.
+    pub fn another(&self) -> Self {
+        Self { is_clean: true, ..Self::new(Arc::clone(&self.replica)) }
+    }
+
+    /// Tells whether `issues.json` takes so long to write that others are to commit meanwhile.
+    pub fn is_large(&self) -> bool {
+        self.replica.latest().is_some_and(|view| self.replica.is_large(&view))
+    }
+
+    pub(super) fn replica(&self) -> &Arc<Replica> {
+        &self.replica
     }
 
     /// Why nothing can be committed any more.
@@ -83,57 +88,6 @@ impl Committer {
     /// What `issues.json` lacks since the last commit, if that changed something; said once.
     pub fn take_unsaved(&mut self) -> Option<Unsaved> {
         self.unsaved.take()
-    }
-
-    /// Brings `issues.json` up to date, unless somebody has just done that; calls `locked` when it has
-    /// the lock.
-    pub fn checkpoint(&mut self, locked: impl FnOnce()) -> Result<Saved, StoreError> {
-        let replica = Arc::clone(&self.replica);
-        if let Some(saved) = need_not_save(&replica, &*replica.fresh()?) {
-            return Ok(saved);
-        }
-        let (session, view, _) = self.session(&replica, IfTaken::Wait)?;
-        locked();
-        // While the lock was waited for, another process may have done it.
-        match need_not_save(&replica, &view) {
-            Some(saved) => Ok(saved),
-            None => self.save(&session, &view),
-        }
-    }
-
-    /// Brings `issues.json` up to date, unless others keep the lock.
-    pub fn last_checkpoint(&mut self) -> Result<Saved, StoreError> {
-        let replica = Arc::clone(&self.replica);
-        let (session, view, _) = self.session(&replica, IfTaken::Try)?;
-        self.save(&session, &view)
-    }
-
-    /// Brings `issues.json` up to date in any case.
-    pub fn checkpoint_now(&mut self) -> Result<(), StoreError> {
-        let replica = Arc::clone(&self.replica);
-        if replica.fresh()?.unsaved == 0 {
-            return Ok(());
-        }
-        let (session, view, _) = self.session(&replica, IfTaken::Wait)?;
-        self.save(&session, &view).map(drop)
-    }
-
-    fn save(&mut self, session: &Session<'_>, view: &View) -> Result<Saved, StoreError> {
-        if view.unsaved == 0 {
-            return Ok(Saved::UpToDate);
-        }
-        match checkpoint::checkpoint(session, view) {
-            Ok(saved) => {
-                let saved = session.replica.publish(saved);
-                let took_ms = saved.journal.as_ref().map_or(0, |it| it.header.took_ms);
-                Ok(Saved::Now(Duration::from_millis(took_ms)))
-            }
-            Err(Interrupted::Overtaken) => {
-                Err(StoreError::Busy("somebody changed it meanwhile".to_owned()))
-            }
-            Err(Interrupted::Failed(error)) => Err(error),
-            Err(Interrupted::Hopeless(error)) => Err(self.give_up(error)),
-        }
     }
 
     /// Decides the commands that `gather` gives once the lock is held, and makes durable what they
@@ -242,7 +196,7 @@ impl Committer {
     }
 
     /// Commits nothing any more.
-    fn give_up(&mut self, broken: StoreError) -> StoreError {
+    pub fn give_up(&mut self, broken: StoreError) -> StoreError {
         self.broken = Some(broken.clone());
         broken
     }
@@ -316,24 +270,5 @@ impl Committer {
         let place = session.place.clone();
         let appended = Appended { place, before: view, after, journal, names, expectation };
         Ok((Some(appended), outcomes))
-    }
-}
-
-fn unsaved_in(view: &View) -> Unsaved {
-    let snapshot_bytes = view.snapshot.map_or(0, |snapshot| snapshot.content.length_bytes);
-    let took_ms = view.journal.as_ref().map_or(0, |journal| journal.header.took_ms);
-    let took = (took_ms > 0).then(|| Duration::from_millis(took_ms));
-    Unsaved { journal_bytes: view.end, snapshot_bytes, took }
-}
-
-/// Why `issues.json` is not to be written now; `None` when it is.
-fn need_not_save(replica: &Replica, view: &View) -> Option<Saved> {
-    let (rest, unsaved) = (view.rest(replica.fs.now()), unsaved_in(view));
-    if view.unsaved == 0 {
-        Some(Saved::UpToDate)
-    } else if !rest.is_zero() && !unsaved.is_urgent() {
-        Some(Saved::Later(rest, unsaved))
-    } else {
-        None
     }
 }

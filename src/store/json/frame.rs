@@ -24,6 +24,8 @@ pub(super) const MAX_JSON_BYTES: usize = 16 * 1024 * 1024;
 const HEX_CHARS: usize = 8;
 /// `crc SP length SP`
 const PREFIX_BYTES: usize = 2 * (HEX_CHARS + 1);
+/// What a frame has beside its JSON.
+pub(super) const OVERHEAD_BYTES: usize = PREFIX_BYTES + 1;
 
 /// 128 bits as 32 lower-case hex digits: the epoch of a journal, or the hash of a content.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

@@ -28,6 +28,9 @@
 //! * An intent says that an `issues.json` with this hash, which contains the changes up to `checkpoint`
 //!   (and an edit that no event tells of, if `edited`), is about to be renamed into place.
 //!
+//! * Of the changes behind a header, those may stand before an intent that the `issues.json` does not contain
+//!   which it announces; they are repeated behind the next header.
+//!
 //! A frame that is whole but not understood was made by a newer version: nothing is skipped.
 //!
 //! # What follows the last whole batch
@@ -105,6 +108,15 @@ impl Header {
         bytes
     }
 
+    /// The same, filled with spaces to a length that the longest header has room in.
+    pub fn to_bytes_of(&self, length: usize) -> Vec<u8> {
+        let mut json = record::json(self);
+        json.resize(json.len().max(length - frame::OVERHEAD_BYTES), b' ');
+        let mut bytes = Vec::with_capacity(length);
+        frame::encode(NO_EPOCH, 0, &json, &mut bytes);
+        bytes
+    }
+
     /// Reads the header of a journal; gives its length in bytes too.
     pub fn read(bytes: &[u8]) -> Result<(Self, u64), Unreadable> {
         let Some((json, length)) = frame::decode(NO_EPOCH, 0, bytes) else {
@@ -174,6 +186,14 @@ pub(super) fn intent(
     let mut bytes = Vec::new();
     frame::encode(epoch, offset, &record::intent(seq, durable, content, edited), &mut bytes);
     bytes
+}
+
+/// How many bytes so many frames have that stand from `start` on; `None` when there are not so many.
+pub(super) fn length_of(epoch: Hex128, start: u64, count: u64, bytes: &[u8]) -> Option<usize> {
+    (0..count).try_fold(0, |at, _| {
+        let (_, length) = frame::decode(epoch, start + at as u64, &bytes[at..])?;
+        Some(at + length)
+    })
 }
 
 /// Reads what stands in a journal from `start` on, which is where a batch begins; `seq` is the number

@@ -31,6 +31,8 @@ pub struct Files {
     pub journal: PathBuf,
     /// The lock of a commit.
     pub lock: PathBuf,
+    /// The lock of whoever writes a large `issues.json`.
+    pub checkpoint: PathBuf,
     /// Which sessions were ended.
     pub sessions: PathBuf,
 }
@@ -125,8 +127,8 @@ pub enum JournalStanding {
 ///
 /// There is no place for them.
 pub fn files(path: &Path) -> Result<Files, Unsound> {
-    let Place { snapshot, journal, lock, sessions } = place(path)?;
-    Ok(Files { snapshot, journal, lock, sessions })
+    let Place { snapshot, journal, lock, checkpoint, sessions } = place(path)?;
+    Ok(Files { snapshot, journal, lock, checkpoint, sessions })
 }
 
 fn place(path: &Path) -> Result<Place, Unsound> {

@@ -11,7 +11,8 @@ use super::format;
 use super::fs::{FileSystem, Lock, RealFileSystem, sync_name};
 use super::look::{Files, files};
 use super::pieces;
-use super::session::{refused, timestamp};
+use super::session::{refused, remove_stale_temps, timestamp};
+use super::view::Place;
 use crate::store::StoreError;
 
 /// How long the lock is waited for, and how often it is asked for.
@@ -52,9 +53,7 @@ pub fn keep_copies(path: &Path) -> Result<Vec<PathBuf>, StoreError> {
 pub fn remove_temps(path: &Path) -> Result<(), StoreError> {
     let (fs, files) = (RealFileSystem, files_of(path)?);
     let _lock = lock(&fs, &files)?;
-    for target in [&files.snapshot, &files.journal, &files.sessions] {
-        fs.remove_stale_temps(target);
-    }
+    remove_stale_temps(&fs, &Place::of(files.snapshot));
     Ok(())
 }
 

@@ -20,12 +20,14 @@
 //! | `issues.json` | the issues; replaced as a whole |
 //! | `issues.json.journal` | what was committed since; appended to |
 //! | `issues.json.lock` | the lock of a commit; empty, never deleted |
+//! | `issues.json.checkpoint` | the lock of whoever writes a large `issues.json`; empty, never deleted |
 //! | `issues.json.sessions` | which clients' HTTP sessions were ended ([`sessions`]); appended to, there only when one was |
 //! | `issues.json.before-restore-*` | what a restore has replaced ([`restore`]), as a backup |
 //! | `*.damaged-*` | copies of damaged files that a restore has replaced |
 //! | `issues.json.journal.torn-*` | what a process that died had not finished writing, kept for people |
 //! | `.issues.json.*.tmp` | a replacement that is being written; left behind only by a process that was killed, and removed by the next one that writes |
 
+mod aside;
 pub mod checkpoint;
 pub mod commit;
 pub mod format;
@@ -45,6 +47,7 @@ pub mod schedule;
 pub mod session;
 pub mod sessions;
 mod ticket;
+mod upkeep;
 mod view;
 pub mod writer;
 mod written;
@@ -82,6 +85,9 @@ pub struct JsonStoreOptions {
     /// How long after a look at files that are bad, or that somebody edited, they are looked at again,
     /// up to five times: editors and git write in place, or remove a file before they write it anew.
     pub second_look_after: Duration,
+    /// From which size of `issues.json` and journal together on `issues.json` is written while others commit.
+    /// What is smaller is written sooner than the lock is given up and taken again.
+    pub aside_from_bytes: u64,
 }
 
 impl Default for JsonStoreOptions {
@@ -92,6 +98,7 @@ impl Default for JsonStoreOptions {
             reads_in_place: false,
             last_checkpoint: Duration::from_millis(300),
             second_look_after: Duration::from_millis(20),
+            aside_from_bytes: 512 * 1024,
         }
     }
 }
@@ -149,7 +156,7 @@ impl JsonStore {
         fs: Arc<dyn FileSystem>,
         options: JsonStoreOptions,
     ) -> Self {
-        let replica = Arc::new(Replica::new(path.into(), fs, options.second_look_after));
+        let replica = Arc::new(Replica::new(path.into(), fs, &options));
         let writer = Writer::new(Arc::clone(&replica), options);
         Self { replica, writer, options, ended_sessions: Arc::default() }
     }
@@ -268,8 +275,8 @@ impl Store for JsonStore {
 
     fn files(&self) -> BoxFuture<'_, Vec<PathBuf>> {
         let files = self.wait(|replica| {
-            let Place { snapshot, journal, lock, sessions } = replica.place()?;
-            Ok(vec![snapshot, journal, lock, sessions])
+            let Place { snapshot, journal, lock, checkpoint, sessions } = replica.place()?;
+            Ok(vec![snapshot, journal, lock, checkpoint, sessions])
         });
         async move { files.await.unwrap_or_default() }.boxed()
     }

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use prometheus_client::metrics::histogram::Histogram;
 
+use super::JsonStoreOptions;
 use super::frame::Hex128;
 use super::fs::{Directory, FileSystem, Stamp, Unresolved};
 use super::journal::{self, Rest};
@@ -56,6 +57,8 @@ pub(super) struct Replica {
     catching_up: Mutex<Option<Bad>>,
     pending: Mutex<Option<Pending>>,
     second_look_after: Duration,
+    /// From which size on `issues.json` is written while others commit.
+    pub aside_from_bytes: u64,
 }
 
 /// Keeps this process's readers from what it appends, until it is dropped.
@@ -68,11 +71,18 @@ impl Drop for Expectation<'_> {
 }
 
 impl Replica {
-    pub fn new(path: PathBuf, fs: Arc<dyn FileSystem>, second_look_after: Duration) -> Self {
-        let (published, catching_up) = (Mutex::default(), Mutex::default());
-        let (pending, syncs) = (Mutex::default(), Histogram::new(DURATION_BUCKETS_S));
-        let last_sync = Mutex::default();
-        Self { path, fs, syncs, last_sync, published, catching_up, pending, second_look_after }
+    pub fn new(path: PathBuf, fs: Arc<dyn FileSystem>, options: &JsonStoreOptions) -> Self {
+        Self {
+            path,
+            fs,
+            syncs: Histogram::new(DURATION_BUCKETS_S),
+            last_sync: Mutex::default(),
+            published: Mutex::default(),
+            catching_up: Mutex::default(),
+            pending: Mutex::default(),
+            second_look_after: options.second_look_after,
+            aside_from_bytes: options.aside_from_bytes,
+        }
     }
 
     /// The file as it was given.
@@ -90,6 +100,13 @@ impl Replica {
                 unreadable(&self.path, source)
             }
         })
+    }
+
+    /// Tells whether `issues.json` with these changes takes so long to write that others are to commit
+    /// meanwhile.
+    pub fn is_large(&self, view: &View) -> bool {
+        let snapshot_bytes = view.snapshot.map_or(0, |snapshot| snapshot.content.length_bytes);
+        snapshot_bytes + view.end >= self.aside_from_bytes
     }
 
     /// The state of the files at some moment after the call began.
@@ -279,8 +296,7 @@ impl Replica {
             let Some((begun, bytes)) = begun.filter(|(it, _)| continues(it, journal, &next)) else {
                 return Ok(None);
             };
-            next.begin(Arc::clone(&begun));
-            if !follow(&mut next, &begun, &bytes) || !self.is_at(&begun, place)? {
+            if !next.go_on(&begun, &bytes) || !self.is_at(&begun, place)? {
                 return Ok(None);
             }
         }
@@ -350,10 +366,11 @@ fn follow(view: &mut View, journal: &Journal, bytes: &[u8]) -> bool {
     !matches!(scan.rest, Rest::Unreadable(_)) && view.follow(&scan).is_ok()
 }
 
-/// Tells whether a journal begins with the state in which an older one has ended.
+/// Tells whether a journal begins with the state in which an older one has ended, or repeats what it lacks of
+/// that.
 fn continues(begun: &Journal, ended: &Journal, view: &View) -> bool {
     let header = &begun.header;
-    header.follows == Some(ended.epoch()) && !header.edited && header.base_seq == view.seq
+    header.follows == Some(ended.epoch()) && !header.edited && header.base_seq <= view.seq
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -175,7 +175,8 @@ impl Restore {
         }
         let failed = |source| Interrupted::from(refused(&place.snapshot, &source));
         let mut temp = fs.create_temp(&place.snapshot, &place.snapshot).map_err(failed)?;
-        let content = checkpoint::render(fs, &mut temp, &self.document).map_err(failed)?;
+        let content =
+            checkpoint::render(fs, &mut temp, &self.document, u64::MAX).map_err(failed)?;
         fs.sync(&temp).map_err(failed)?;
         let stamp = fs.stamp_open(temp.as_file()).map_err(failed)?;
         let mut header = Header::new(Hex128(fs.random()), 0, Some((content, stamp)));

@@ -64,11 +64,9 @@ impl<'a> Session<'a> {
         &*self.replica.fs
     }
 
-    /// Removes what dead processes left. Living ones have temporary files only under the lock.
+    /// Removes what dead processes left.
     pub fn clean(&self) {
-        self.fs().remove_stale_temps(&self.place.snapshot);
-        self.fs().remove_stale_temps(&self.place.journal);
-        self.fs().remove_stale_temps(&self.place.sessions);
+        remove_stale_temps(self.fs(), &self.place);
     }
 
     /// The newest state, with files that are ready to be appended to. What has to be loaded for that
@@ -173,6 +171,19 @@ impl<'a> Session<'a> {
             kept.display(),
         );
         Ok(())
+    }
+}
+
+/// Removes the temporary files of dead processes; to be called under the lock of a commit. Living ones have
+/// such files only under that, or under the lock of a checkpoint, which is taken before it.
+pub(super) fn remove_stale_temps(fs: &dyn FileSystem, place: &Place) {
+    let is_there = fs.stamp(&place.checkpoint).is_ok_and(|stamp| stamp.is_some());
+    let alone = is_there.then(|| fs.try_lock(&place.checkpoint));
+    if matches!(alone, Some(Ok(None) | Err(_))) {
+        return;
+    }
+    for target in [&place.snapshot, &place.journal, &place.sessions] {
+        fs.remove_stale_temps(target);
     }
 }
 

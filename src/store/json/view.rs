@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::format::Document;
 use super::frame::Hex128;
 use super::fs::{OpenFile, Stamp};
-use super::journal::{Content, Entry, Header, Rest, Scan, Unreadable};
+use super::journal::{self, Content, Entry, Header, Rest, Scan, Unreadable};
 use super::schedule;
 use crate::domain::{DomainError, Event, Extra};
 use crate::store::changes::Recent;
@@ -21,6 +21,8 @@ pub(super) struct Place {
     pub snapshot: PathBuf,
     pub journal: PathBuf,
     pub lock: PathBuf,
+    /// The lock of whoever writes `issues.json` while others commit.
+    pub checkpoint: PathBuf,
     pub sessions: PathBuf,
 }
 
@@ -28,8 +30,8 @@ impl Place {
     pub fn of(snapshot: PathBuf) -> Self {
         let sibling = |suffix: &str| with_suffix(&snapshot, suffix);
         let (journal, lock) = (sibling(".journal"), sibling(".lock"));
-        let sessions = sibling(".sessions");
-        Self { snapshot, journal, lock, sessions }
+        let (checkpoint, sessions) = (sibling(".checkpoint"), sibling(".sessions"));
+        Self { snapshot, journal, lock, checkpoint, sessions }
     }
 
     /// Where a state is kept that a restore has replaced.
@@ -142,7 +144,8 @@ pub(super) struct View {
     pub end: u64,
     /// How many of the changes are not in `issues.json`.
     pub unsaved: u64,
-    /// The size of the `issues.json` with these issues that the last entry of the journal announces.
+    /// The size of the `issues.json` that the last entry of the journal announces, and that is this state
+    /// together with the journal.
     pub announced_bytes: Option<u64>,
     pub standing: Standing,
     pub recent: Recent,
@@ -185,8 +188,9 @@ impl View {
                     }
                 }
                 Entry::Intent { seq, content, edited } => {
-                    let is_same = *seq == self.seq && !edited;
-                    self.announced_bytes = is_same.then_some(content.length_bytes);
+                    // With the changes behind it that the journal has, it is this state.
+                    let is_part = *seq <= self.seq && !edited;
+                    self.announced_bytes = is_part.then_some(content.length_bytes);
                 }
             }
         }
@@ -219,6 +223,22 @@ impl View {
         self.announced_bytes = None;
         self.standing = Standing::Settled;
         self.journal = Some(journal);
+    }
+
+    /// Turns to a journal that follows an `issues.json` of before this state, and begins with the changes
+    /// up to it; follows what stands behind them in `bytes`, which begin behind the header. False when it
+    /// cannot be followed.
+    pub fn go_on(&mut self, journal: &Arc<Journal>, bytes: &[u8]) -> bool {
+        let (epoch, repeated) = (journal.epoch(), self.seq - journal.header.base_seq);
+        // They are known: that they are whole is enough.
+        let Some(known) = journal::length_of(epoch, journal.begin, repeated, bytes) else {
+            return false;
+        };
+        let at = journal.begin + known as u64;
+        let scan = journal::scan(epoch, at, self.seq, &bytes[known..]);
+        self.begin(Arc::clone(journal));
+        self.unsaved = repeated;
+        !matches!(scan.rest, Rest::Unreadable(_)) && self.follow(&scan).is_ok()
     }
 }
 

@@ -3,20 +3,23 @@
 //! Commands that arrive while a commit is under way form the next one ([`commit`](super::commit)). When
 //! nothing arrives for a while, or the journal has grown, it makes a [`checkpoint`](super::checkpoint).
 
+use std::io;
 use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use std::{io, thread};
 
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::JsonStoreOptions;
-use super::commit::{Committer, Saved};
+use super::commit::Committer;
 use super::replica::Replica;
 use super::schedule::Schedule;
 use super::ticket::{WriterTicket, ticket};
+use super::upkeep::Saved;
 use crate::domain::{Command, Issue, Timestamp};
 use crate::store::StoreError;
 
@@ -24,6 +27,8 @@ use crate::store::StoreError;
 const MAX_BATCH: usize = 256;
 /// How long the end of a process waits for a lock that others keep.
 const LAST_LOCK: Duration = Duration::from_millis(100);
+/// How often is looked whether a checkpoint on a thread of its own has come to its end.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// The most commands that wait for their commit.
 const MAX_WAITING: usize = 4096;
 
@@ -151,6 +156,7 @@ impl Writer {
         let (requests, incoming) = sync_channel(MAX_WAITING);
         let mut thread = Thread {
             committer: Committer::new(Arc::clone(&self.replica)),
+            saving: None,
             schedule: Schedule::new(self.options.checkpoint_after),
             last_checkpoint: self.options.last_checkpoint,
             incoming,
@@ -175,8 +181,30 @@ fn settled(reply: Result<Outcome, oneshot::error::RecvError>) -> Outcome {
     reply.unwrap_or_else(|_| Err(StoreError::Uncertain("the writer failed".to_owned())))
 }
 
+/// A checkpoint on a thread of its own, while this one goes on to commit.
+struct Saving {
+    thread: JoinHandle<(Result<Saved, StoreError>, Option<StoreError>)>,
+    /// Whether it waits for a lock that others may keep.
+    waits: Arc<AtomicBool>,
+    begun: Instant,
+}
+
+impl Saving {
+    fn start(committer: &Committer) -> io::Result<Self> {
+        let (mut committer, begun) = (committer.another(), Instant::now());
+        let waits = Arc::new(AtomicBool::new(false));
+        let waiting = Arc::clone(&waits);
+        let thread = thread::Builder::new().name("ait-checkpoint".to_owned()).spawn(move || {
+            let saved = committer.checkpoint(|waits| waiting.store(waits, Ordering::Relaxed));
+            (saved, committer.broken().cloned())
+        })?;
+        Ok(Self { thread, waits, begun })
+    }
+}
+
 struct Thread {
     committer: Committer,
+    saving: Option<Saving>,
     schedule: Schedule,
     last_checkpoint: Duration,
     incoming: Receiver<Request>,
@@ -189,19 +217,28 @@ impl Thread {
     /// Commits and makes checkpoints until there is nobody left to send anything.
     fn run(&mut self) {
         loop {
-            let next = match self.schedule.due() {
+            let until = |due: Instant| due.saturating_duration_since(Instant::now());
+            let wait = match &self.saving {
+                Some(_) => Some(LOOK_EVERY),
+                None => self.schedule.due().map(until),
+            };
+            let next = match wait {
                 None => self.incoming.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                Some(due) => {
-                    self.incoming.recv_timeout(due.saturating_duration_since(Instant::now()))
-                }
+                Some(wait) => self.incoming.recv_timeout(wait),
             };
             let is_last = matches!(next, Err(RecvTimeoutError::Disconnected));
             // A panic loses the replies of its batch, whose callers learn that their outcome is not
             // certain; the thread goes on for the others.
             let went_well = panic::catch_unwind(AssertUnwindSafe(|| match next {
                 Ok(first) => self.commit(first),
+                Err(RecvTimeoutError::Timeout) if self.saving.is_some() => {
+                    self.look_after_saving();
+                }
                 Err(RecvTimeoutError::Timeout) => self.checkpoint(),
-                Err(RecvTimeoutError::Disconnected) => self.last_checkpoint(),
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.end_saving();
+                    self.last_checkpoint();
+                }
             }));
             if went_well.is_err() {
                 tracing::error!("the writer of the store panicked; going on");
@@ -242,24 +279,46 @@ impl Thread {
         {
             self.schedule.changed(unsaved, Instant::now());
             self.behind.send_replace(true);
-            if self.schedule.due().is_some_and(|due| due <= Instant::now()) {
-                self.checkpoint();
-            }
+        }
+        // Those who change something without a pause let no time for it.
+        self.look_after_saving();
+        let is_due = || self.schedule.due().is_some_and(|due| due <= Instant::now());
+        if self.saving.is_none() && self.committer.broken().is_none() && is_due() {
+            self.checkpoint();
         }
     }
 
+    /// Brings `issues.json` up to date; a large one on a thread of its own.
     fn checkpoint(&mut self) {
         let begun = Instant::now();
         self.schedule.begun(begun);
-        self.state.send_replace(State::Waiting);
-        let locked = || {
-            self.state.send_replace(State::Working);
+        if self.committer.is_large() {
+            match Saving::start(&self.committer) {
+                Ok(saving) => self.saving = Some(saving),
+                Err(error) => {
+                    let error = StoreError::NotSaved(format!("no thread to write with: {error}"));
+                    self.saved(Err(error), begun);
+                }
+            }
+            return;
+        }
+        let waits = |waits| {
+            self.state.send_replace(if waits { State::Waiting } else { State::Working });
         };
-        let saved = self.committer.checkpoint(locked);
-        self.state.send_replace(State::Working);
+        let saved = self.committer.checkpoint(waits);
+        self.saved(saved, begun);
+    }
+
+    /// Takes note of what has become of a checkpoint.
+    fn saved(&mut self, saved: Result<Saved, StoreError>, begun: Instant) {
         let now = Instant::now();
         match saved {
-            Ok(Saved::Now(took)) => self.schedule.saved(took, now),
+            Ok(Saved::Now(took, rest)) => {
+                self.schedule.saved(took, now);
+                if let Some(rest) = rest {
+                    self.schedule.changed(rest, now);
+                }
+            }
             Ok(Saved::UpToDate) => self.schedule.nothing_to_save(),
             Ok(Saved::Later(rest, unsaved)) => self.schedule.postponed(rest, unsaved, now),
             Err(error) => {
@@ -270,6 +329,31 @@ impl Thread {
         }
         self.behind.send_replace(self.schedule.is_behind());
         self.tell_whether_broken();
+    }
+
+    /// Takes note of a checkpoint on a thread of its own, when it has come to its end.
+    fn look_after_saving(&mut self) {
+        if self.saving.as_ref().is_some_and(|saving| saving.thread.is_finished()) {
+            self.end_saving();
+        }
+    }
+
+    /// Waits for the end of a checkpoint on a thread of its own, if there is one.
+    fn end_saving(&mut self) {
+        let Some(Saving { thread, waits, begun }) = self.saving.take() else { return };
+        while !thread.is_finished() {
+            let waits = waits.load(Ordering::Relaxed);
+            self.state.send_replace(if waits { State::Waiting } else { State::Working });
+            thread::sleep(LOOK_EVERY);
+        }
+        self.state.send_replace(State::Working);
+        let (saved, broken) = thread.join().unwrap_or_else(|_| {
+            (Err(StoreError::NotSaved("the checkpoint panicked".to_owned())), None)
+        });
+        if let Some(broken) = broken {
+            self.committer.give_up(broken);
+        }
+        self.saved(saved, begun);
     }
 
     fn tell_whether_broken(&self) {

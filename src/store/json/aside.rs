@@ -1,0 +1,187 @@
+//! Writing `issues.json` while others commit.
+//!
+//! What takes long is done without the lock of a commit. Whoever does it holds a lock of its own
+//! (`issues.json.checkpoint`), so that several processes do not write the same at once.
+//!
+//! 1. Under the lock, for a moment: which state is to be written. Nobody takes back what stands in the journal
+//!    then, whereas the end of it may be a batch whose writer fails and cuts it.
+//! 2. Without it: the issues are written to a temporary file, and synced piece by piece: a file system may
+//!    make whoever syncs a journal wait for all that was written to other files.
+//! 3. Under it for a moment, and then without it: what was appended since then is copied to the journal that
+//!    is to follow.
+//! 4. Under it: the few changes that are left are copied, and the files change places in the order of
+//!    [`checkpoint`](super::checkpoint). The intent has the number of the last change in the new
+//!    `issues.json`; the changes behind it stand before the intent in the old journal, and behind the header
+//!    in the new one.
+//!
+//! Until the fourth step nothing has happened that anybody could notice.
+
+use std::io;
+use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
+
+use tempfile::NamedTempFile;
+
+use super::checkpoint::{announce, rename_base, render};
+use super::frame::Hex128;
+use super::fs::{Lock, OpenFile, Stamp, sync_name};
+use super::journal::{self, Content, Entry, Header};
+use super::replica::Replica;
+use super::session::{Interrupted, Session, refused};
+use super::view::{Journal, Place, Snapshot, Standing, View};
+
+/// How much of `issues.json` is written between two syncs.
+const SYNC_EVERY_BYTES: u64 = 4 * 1024 * 1024;
+/// The room for the header of a journal that is begun before all of it is known.
+const HEADER_BYTES: usize = 1024;
+
+/// An `issues.json` on its way, and the journal that is to follow it.
+pub(super) struct Aside {
+    place: Place,
+    begun: Instant,
+    /// The state in it.
+    base: Arc<View>,
+    snapshot: NamedTempFile,
+    written: Stamp,
+    content: Content,
+    journal: NamedTempFile,
+    epoch: Hex128,
+    /// How long the new journal is, with the room for its header.
+    end: u64,
+    /// Up to which change, and up to where in the old journal, it is copied.
+    copied_seq: u64,
+    copied_to: u64,
+    /// Dropped last, since others may remove what was left here once it is free.
+    _alone: Lock,
+}
+
+impl Aside {
+    /// Writes a state that was settled under the lock, which is free by now.
+    pub fn write(replica: &Replica, alone: Lock, base: Arc<View>) -> Result<Self, Interrupted> {
+        let (fs, place, begun) = (&*replica.fs, Place::clone(&base.place), Instant::now());
+        let failed = |source| Interrupted::from(refused(&place.snapshot, &source));
+        let mut snapshot = fs.create_temp(&place.snapshot, &place.snapshot).map_err(failed)?;
+        let document = base.document();
+        let content = render(fs, &mut snapshot, &document, SYNC_EVERY_BYTES).map_err(failed)?;
+        fs.sync(&snapshot).map_err(failed)?;
+        let written = fs.stamp_open(snapshot.as_file()).map_err(failed)?;
+        let failed = |source| Interrupted::from(refused(&place.journal, &source));
+        let mut journal = fs.create_temp(&place.journal, &place.snapshot).map_err(failed)?;
+        fs.write(&mut journal, &[b' '; HEADER_BYTES]).map_err(failed)?;
+        let (copied_seq, copied_to) = (base.seq, base.end);
+        Ok(Self {
+            _alone: alone,
+            begun,
+            snapshot,
+            written,
+            content,
+            journal,
+            epoch: Hex128(fs.random()),
+            end: HEADER_BYTES as u64,
+            copied_seq,
+            copied_to,
+            base,
+            place,
+        })
+    }
+
+    /// Copies what was appended up to a later state that was settled under the lock, and syncs it.
+    pub fn catch_up(&mut self, replica: &Replica, view: &View) -> Result<(), Interrupted> {
+        self.copy(replica, view)?;
+        let failed = |source| Interrupted::from(refused(&self.place.journal, &source));
+        replica.fs.sync(&self.journal).map_err(failed)
+    }
+
+    /// Puts both into their places, under the lock; gives the state that stands on them, and what was replaced.
+    pub fn finish(
+        mut self,
+        session: &Session<'_>,
+        view: &View,
+    ) -> Result<(View, Option<OpenFile>), Interrupted> {
+        self.copy(session.replica, view)?;
+        let (fs, place) = (session.fs(), &session.place);
+        let failed = |source| Interrupted::from(refused(&place.snapshot, &source));
+        announce(session, view, self.base.seq, self.content)?;
+        // The last look before the point of no return, since not everybody takes the lock.
+        let mine = fs.is_at(&session.lock.file, &place.lock).map_err(failed)?;
+        let found = fs.stamp(&place.snapshot).map_err(failed)?;
+        if !mine || found != view.snapshot.map(|snapshot| snapshot.stamp) {
+            return Err(Interrupted::Overtaken);
+        }
+        // Whoever closes a large file last that has no name any more waits until its room is free.
+        let replaced = fs.open(&place.snapshot).map_err(failed)?;
+        let stamp = rename_base(fs, self.snapshot, &place.snapshot)?;
+        if !stamp.same_content(&self.written) {
+            // Somebody wrote into the new file already: the next look finds out what.
+            return Err(Interrupted::Overtaken);
+        }
+        let base = Some((self.content, stamp));
+        let mut header = Header::new(self.epoch, self.base.seq, base);
+        header.follows = view.journal.as_ref().map(|journal| journal.epoch());
+        header.took_ms = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let bytes = header.to_bytes_of(HEADER_BYTES);
+        // Both before the journal gets its name, and at once: others wait for it.
+        let (named, synced) = thread::scope(|scope| {
+            let named = scope.spawn(|| sync_name(fs, &place.snapshot));
+            let written = fs.write_at(self.journal.as_file(), 0, &bytes);
+            let synced = written.and_then(|()| fs.sync(&self.journal));
+            (named.join().unwrap_or_else(|_| Err(io::Error::other("the sync panicked"))), synced)
+        });
+        named.map_err(failed)?;
+        let failed = |source| Interrupted::from(refused(&place.journal, &source));
+        synced.map_err(failed)?;
+        let old = view.journal.as_ref().ok_or(Interrupted::Overtaken)?;
+        if !fs.is_at(&old.open.file, &place.journal).map_err(failed)? {
+            return Err(Interrupted::Overtaken);
+        }
+        let file = fs.replace(self.journal, &place.journal).map_err(failed)?;
+        // Until its name is durable, the old one with its intent says the same; and whoever appends to it makes
+        // it durable first.
+        let open = OpenFile { file, is_writable: true };
+        let journal = Journal::found(open, header, HEADER_BYTES as u64);
+        journal.is_durable_to(self.end);
+        let snapshot = Some(Snapshot { stamp, content: self.content });
+        let mut saved = View { snapshot, ..view.clone() };
+        saved.begin(Arc::new(journal));
+        (saved.end, saved.unsaved) = (self.end, view.seq - self.base.seq);
+        Ok((saved, replaced))
+    }
+
+    /// Copies what was appended up to a later state.
+    fn copy(&mut self, replica: &Replica, view: &View) -> Result<(), Interrupted> {
+        let is_same = |(one, other): (&Arc<Journal>, &Arc<Journal>)| one.epoch() == other.epoch();
+        let stamp = |view: &View| view.snapshot.map(|snapshot| snapshot.stamp);
+        let follows = view.standing == Standing::Settled
+            && *view.place == self.place
+            && stamp(view) == stamp(&self.base)
+            && view.journal.iter().zip(&self.base.journal).all(is_same)
+            && view.end >= self.copied_to;
+        let Some(old) = view.journal.as_ref().filter(|_| follows) else {
+            return Err(Interrupted::Overtaken);
+        };
+        let (fs, path) = (&*replica.fs, &self.place.journal);
+        let failed = |source| Interrupted::from(refused(path, &source));
+        let mut bytes = fs.read_at(&old.open.file, self.copied_to).map_err(failed)?;
+        bytes.truncate(usize::try_from(view.end - self.copied_to).unwrap_or(usize::MAX));
+        let scan = journal::scan(old.epoch(), self.copied_to, self.copied_seq, &bytes);
+        let mut frames = Vec::with_capacity(bytes.len());
+        for entry in &scan.entries {
+            // An intent was announced by a checkpoint that did not come to its end.
+            let Entry::Change { seq, event } = entry else { continue };
+            let offset = self.end + frames.len() as u64;
+            // Each for itself, so that others can go on behind any of them. All that stands before it is
+            // durable when the file has its name.
+            let event = [Arc::clone(event)];
+            frames.extend(journal::batch(self.epoch, offset, *seq, offset, &event));
+            self.copied_seq = *seq;
+        }
+        if scan.end != view.end || self.copied_seq != view.seq {
+            return Err(Interrupted::Overtaken);
+        }
+        self.copied_to = view.end;
+        fs.write(&mut self.journal, &frames).map_err(failed)?;
+        self.end += frames.len() as u64;
+        Ok(())
+    }
+}
