@@ -1,6 +1,6 @@
 //! Writing `issues.json` and beginning the journal anew.
 //!
-//! Under the lock of a commit (where it takes long, as far as it has to be: [`aside`](super::aside)), in this order, so that a crash after any step leaves files from which
+//! Under the lock of a commit (all of it, or, where that takes long, the end: see `aside`), in this order, so that a crash after any step leaves files from which
 //! [`load`](super::load) finds the state:
 //!
 //! 1. render the issues into a temporary file, sync it;
