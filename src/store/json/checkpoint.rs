@@ -1,7 +1,7 @@
 //! Writing `issues.json` and beginning the journal anew.
 //!
-//! Under the lock of a commit (all of it, or, where that takes long, the end: see `aside`), in this order, so that a crash after any step leaves files from which
-//! [`load`](super::load) finds the state:
+//! Under the lock of a commit (all of it, or, where that takes long, the end: see `aside`), in this order, so
+//! that a crash after any step leaves files from which [`load`](super::load) finds the state:
 //!
 //! 1. render the issues into a temporary file, sync it;
 //! 2. append an intent with its hash to the journal, sync that: from now on the new file would be
