@@ -10,6 +10,7 @@ use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process;
+use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -23,6 +24,9 @@ const BEGUN: &str = "tmp";
 /// How often a lock file is made anew that others took for one left behind.
 const TRIALS: usize = 20;
 
+/// What tells this process from all others, on whichever machine.
+static OWN: LazyLock<Uuid> = LazyLock::new(Uuid::new_v4);
+
 /// How a process uses the store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -33,6 +37,8 @@ pub enum Kind {
     Serve,
     /// A command that follows what happens.
     Watch,
+    /// One that is about to change something, and asks those who serve to take over an edit before.
+    Asks,
 }
 
 impl Kind {
@@ -42,6 +48,7 @@ impl Kind {
             Self::Stdio => "stdio",
             Self::Serve => "serve",
             Self::Watch => "watch",
+            Self::Asks => "asks",
         }
     }
 }
@@ -111,7 +118,7 @@ impl Registry {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
                 _ => {}
             }
-            let name = format!("{}-{}", entry.pid, Uuid::new_v4().simple());
+            let name = format!("{}-{}-{}", entry.pid, OWN.simple(), Uuid::new_v4().simple());
             match Registration::new(self.clone(), name, &entry) {
                 Ok(registration) => return Ok(registration),
                 Err(error) if is_race(&error) => last = error,
@@ -128,7 +135,7 @@ impl Registry {
     ///
     /// The directory cannot be read.
     pub fn living(&self) -> io::Result<Vec<Entry>> {
-        self.entries(true)
+        self.entries(true, |_, entry| entry.kind != Kind::Asks)
     }
 
     /// The same, and removes nothing.
@@ -137,10 +144,28 @@ impl Registry {
     ///
     /// The directory cannot be read.
     pub fn look(&self) -> io::Result<Vec<Entry>> {
-        self.entries(false)
+        self.entries(false, |_, entry| entry.kind != Kind::Asks)
     }
 
-    fn entries(&self, removes: bool) -> io::Result<Vec<Entry>> {
+    /// Tells whether another process serves agents or pages, as far as this user may see it.
+    pub fn is_served_by_others(&self) -> bool {
+        let own = format!("-{}-", OWN.simple());
+        let serves = |kind| matches!(kind, Kind::Stdio | Kind::Serve);
+        let others = self.entries(false, |name, entry| serves(entry.kind) && !name.contains(&own));
+        others.is_ok_and(|others| !others.is_empty())
+    }
+
+    /// Tells whether anybody asks that an edit is taken over.
+    pub fn is_asked(&self) -> bool {
+        let asking = self.entries(false, |_, entry| entry.kind == Kind::Asks);
+        asking.is_ok_and(|asking| !asking.is_empty())
+    }
+
+    fn entries(
+        &self,
+        removes: bool,
+        is_wanted: impl Fn(&str, &Entry) -> bool,
+    ) -> io::Result<Vec<Entry>> {
         let names = match fs::read_dir(&self.directory) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             names => names?,
@@ -149,8 +174,10 @@ impl Registry {
         for name in names {
             let path = name?.path();
             if path.extension().is_some_and(|extension| extension == LOCK) {
+                let name = path.file_stem().unwrap_or_default().to_string_lossy();
                 // What another user keeps to itself hides nothing else.
-                living.extend(look(&path, removes).ok().flatten());
+                let found = look(&path, removes).ok().flatten();
+                living.extend(found.filter(|entry| is_wanted(&name, entry)));
             } else if removes && !path.with_extension(LOCK).exists() {
                 // A process makes its lock first, and removes it last.
                 let _ = fs::remove_file(path);

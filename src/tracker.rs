@@ -215,6 +215,24 @@ impl Tracker {
         self.store.changes(after).await
     }
 
+    /// Looks what others did; see [`Store::keep_up`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::keep_up`].
+    pub async fn keep_up(&self) -> Result<bool, StoreError> {
+        self.store.keep_up().await
+    }
+
+    /// Takes over what somebody changed by hand; see [`Store::take_over_edit`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::take_over_edit`].
+    pub async fn take_over_edit(&self) -> Result<(), StoreError> {
+        self.store.take_over_edit().await
+    }
+
     /// Tells whether issues can be read and, as far as is known, changed.
     ///
     /// # Errors

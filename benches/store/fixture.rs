@@ -161,6 +161,13 @@ impl Appender {
         Self { file, bytes: vec![b'x'; frame_bytes], end: 0, _directory: directory }
     }
 
+    /// Writes the room for so many appends.
+    pub fn make_room(&mut self, appends: usize) {
+        let room = vec![0; appends * self.bytes.len()];
+        (&self.file).write_all(&room).expect("space on the disk");
+        self.file.sync_all().expect("a disk that works");
+    }
+
     pub fn append(&mut self) {
         #[cfg(unix)]
         std::os::unix::fs::FileExt::write_all_at(&self.file, &self.bytes, self.end)

@@ -6,6 +6,7 @@
 //! cargo bench --bench store -- reads        the groups whose name contains a word
 //! cargo bench --bench store -- report       the targets, and the waits of callers in several processes
 //! cargo bench --bench store -- stalls       the waits during a checkpoint
+//! cargo bench --bench store -- appends      whether a journal should have its room beforehand
 //! ```
 //!
 //! See `benches/README.md` for what the groups mean and for results. Everything happens in a directory
@@ -16,6 +17,7 @@
 //! the journal stays below the size at which it no longer waits), so that a run measures the one or the
 //! other.
 
+mod appends;
 mod concurrency;
 mod figures;
 mod files;
@@ -42,6 +44,8 @@ fn main() {
         report::run();
     } else if std::env::args().any(|argument| argument == "stalls") {
         stalls::run();
+    } else if std::env::args().any(|argument| argument == "appends") {
+        appends::run();
     } else {
         divan::main();
     }

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use agent_issue_tracker::store::json::fs::{
-    Contents, Directory, FileSystem, Lock, OpenFile, RealFileSystem, Stamp, Unresolved,
+    Contents, Directory, FileSystem, Kind, Lock, OpenFile, RealFileSystem, Stamp, Unresolved,
 };
 use tempfile::NamedTempFile;
 
@@ -55,6 +55,10 @@ impl FileSystem for WatchedFs {
         RealFileSystem.place(temp, target)
     }
 
+    fn put_aside(&self, path: &Path, kept: &Path) -> io::Result<()> {
+        RealFileSystem.put_aside(path, kept)
+    }
+
     fn open_directory(&self, directory: &Path) -> io::Result<Directory> {
         RealFileSystem.open_directory(directory)
     }
@@ -90,6 +94,14 @@ impl FileSystem for WatchedFs {
         RealFileSystem.try_lock(path)
     }
 
+    fn excludes(&self, path: &Path) -> io::Result<bool> {
+        RealFileSystem.excludes(path)
+    }
+
+    fn kind(&self, directory: &Path) -> Option<Kind> {
+        RealFileSystem.kind(directory)
+    }
+
     fn is_at(&self, file: &File, path: &Path) -> io::Result<bool> {
         RealFileSystem.is_at(file, path)
     }
@@ -104,6 +116,10 @@ impl FileSystem for WatchedFs {
 
     fn sync(&self, temp: &NamedTempFile) -> io::Result<()> {
         RealFileSystem.sync(temp)
+    }
+
+    fn exchange(&self, temp: &NamedTempFile, target: &Path) -> io::Result<bool> {
+        RealFileSystem.exchange(temp, target)
     }
 
     fn stamp_open(&self, file: &File) -> io::Result<Stamp> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use tokio::task::spawn_blocking;
 
+use super::following::Neighbours;
 use super::port::USUAL;
 use crate::cli::{self, DoctorArguments, Output};
 use crate::config::settings::FILE;
@@ -32,9 +33,6 @@ pub async fn doctor(
     working_directory: &Path,
     config: impl FnOnce() -> Result<Config, String> + Send + 'static,
 ) -> Result<cli::Ending> {
-    // Not one that reads in place: what hangs must hang on a thread that nobody waits for.
-    let store = Arc::new(JsonStore::new(&location.path));
-    let now = Tracker::new(store.clone()).now();
     let around = around(&location, working_directory);
     let Location { path, reason, .. } = location;
     let settings = spawn_blocking(move || config().map(|config| settings(&config)));
@@ -44,6 +42,12 @@ pub async fn doctor(
             Err("the settings cannot be read: the disk, or a pipe in their place, hangs".to_owned())
         }
     };
+    let allows_network = settings.as_ref().is_ok_and(|settings| settings.allows_network);
+    // Not one that reads in place: what hangs must hang on a thread that nobody waits for.
+    let store = Arc::new(
+        JsonStore::new(&path).beside(Arc::new(Neighbours)).allowing_network(allows_network),
+    );
+    let now = Tracker::new(store.clone()).now();
     let mut output = Output::stdout();
     let subject = Subject { path, reason, store, settings, around, now };
     let ended = cli::run_doctor(command, subject, &mut output).await;
@@ -77,6 +81,7 @@ fn settings(config: &Config) -> Settings {
     let token = config.token.as_ref();
     Settings {
         file: file.exists().then_some(file),
+        allows_network: config.allows_network(),
         port: config.port.as_ref().map(|port| (port.value.0, port.source.to_string())),
         usual: USUAL,
         address: config.bind.value.0,

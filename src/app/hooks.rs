@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use super::save_behind;
+use super::{save_behind, shared};
 use crate::cli::{self, HookAction, HookCallArguments, Output};
 use crate::config::settings::AGENT;
 use crate::config::{Config, Source};
@@ -78,7 +78,8 @@ async fn called(
         return Ok(());
     }
     let path = &config.location.path;
-    let tracker = Tracker::new(Arc::new(JsonStore::for_hook(path, BUSY_AFTER)));
+    let store = shared(JsonStore::for_hook(path, BUSY_AFTER), &config);
+    let tracker = Tracker::new(Arc::new(store));
     let user = || AgentName::try_from(whoami::username().ok()?).ok();
     let agent = config.agent.as_ref();
     let is_of_call = |source: &Source| *source == Source::Variable(AGENT.variable);

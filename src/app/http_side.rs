@@ -8,7 +8,9 @@ use anyhow::{Context, Result, bail};
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
+use super::following::follow;
 use super::pins::Pins;
 use super::port::{Attempt, Ports, STANDBY, USUAL};
 use super::{App, last_work};
@@ -23,6 +25,7 @@ use crate::web::{self, WebOptions};
 
 /// How many files are kept free for what is no connection: the store, the log, and connections that are
 /// told that there are too many.
+#[cfg(unix)]
 const OTHER_FILES: usize = 128;
 /// How long requests that are under way may go on by themselves.
 const GRACE: Duration = Duration::from_millis(400);
@@ -50,6 +53,8 @@ pub(super) struct Presence {
     ports: Ports,
     registration: Option<Registration>,
     kind: Kind,
+    /// Keeps up with the others, where it stays for long.
+    _following: Option<AbortOnDropHandle<()>>,
 }
 
 impl Presence {
@@ -72,6 +77,7 @@ impl Presence {
             project: project.clone(),
         };
         let entry = Entry { address: Some(address), is_guarded, ..Entry::new(kind, tracker.now()) };
+        let known = registry.clone();
         let registered = spawn_blocking(move || {
             if let Some(port) = pinned
                 && let Err(error) = pins.note(port, &project)
@@ -79,8 +85,8 @@ impl Presence {
                 tracing::debug!("other projects do not know that port {port} is pinned: {error}");
             }
             // What dead processes have left goes; what cannot be found out will be said to who asks.
-            let _ = registry.living();
-            registry.register(entry)
+            let _ = known.living();
+            known.register(entry)
         });
         let registration = match registered.await {
             Ok(Ok(registration)) => Some(registration),
@@ -90,7 +96,9 @@ impl Presence {
             }
             Err(_) => None,
         };
-        Self { ports, registration, kind }
+        let is_lasting = kind != Kind::Watch;
+        let following = is_lasting.then(|| tokio::spawn(follow(tracker.clone(), registry)));
+        Self { ports, registration, kind, _following: following.map(AbortOnDropHandle::new) }
     }
 
     /// Serves HTTP as soon as there is a port for it; `None` when the process ends before that.

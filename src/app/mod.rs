@@ -1,6 +1,7 @@
 //! Wiring: which store, which faces, and the order in which they end.
 
 mod examination;
+mod following;
 mod hooks;
 mod http_side;
 mod init;
@@ -20,6 +21,7 @@ use anyhow::{Context, Result, bail};
 use tokio_util::sync::CancellationToken;
 
 pub use self::examination::doctor;
+use self::following::Neighbours;
 pub use self::hooks::{call_hook, hooks};
 use self::http_side::Presence;
 pub use self::init::init;
@@ -53,16 +55,27 @@ pub async fn run(config: Config) -> Result<()> {
     };
     let path = config.location.path.display();
     tracing::info!("store: {path} ({})", config.location.reason);
-    let store: Arc<dyn Store> = Arc::new(JsonStore::new(&config.location.path));
+    let store: Arc<dyn Store> = Arc::new(shared(JsonStore::new(&config.location.path), &config));
     let tracker = Tracker::new(Arc::clone(&store));
     let (metrics, shutdown) = (Metrics::new(), CancellationToken::new());
     cancel_on_signal(shutdown.clone())?;
-    let server = McpServer::new(tracker.clone(), metrics.clone(), around(&config, store, &tracker));
+    let surroundings = {
+        // Before an upgrade can put another program in its place.
+        let program = env::current_exe().unwrap_or_else(|_| PROGRAM.into());
+        let (config, tracker) = (config.clone(), tracker.clone());
+        move || around(&config, store, &tracker, &program)
+    };
+    let server = McpServer::new(tracker.clone(), metrics.clone(), surroundings);
     let app = App { config, tracker, metrics, server };
     match access {
         Ok(access) if is_http_only => app.serve_http(access, shutdown).await,
         access => app.serve_agent(access, shutdown).await,
     }
+}
+
+/// A store as it is set, with the other processes that use it.
+fn shared(store: JsonStore, config: &Config) -> JsonStore {
+    store.beside(Arc::new(Neighbours)).allowing_network(config.allows_network())
 }
 
 /// Who may use the web side: on this machine everybody, unless there are tokens; from others nobody
@@ -108,7 +121,7 @@ pub async fn run_command(command: &QueueCommand, config: &Config) -> Result<cli:
         QueueCommand::Import(_) => JsonStore::for_many_changes(path),
         _ => JsonStore::for_command(path),
     };
-    let tracker = Tracker::new(Arc::new(store));
+    let tracker = Tracker::new(Arc::new(shared(store, config)));
     let watches = command.watches();
     let _presence = match watches {
         true => Some(Presence::of(&tracker, config, Kind::Watch, false).await),
@@ -126,7 +139,8 @@ pub async fn run_command(command: &QueueCommand, config: &Config) -> Result<cli:
 ///
 /// The store cannot be read.
 pub async fn status(command: &StatusArguments, config: &Config) -> Result<cli::Ending> {
-    let tracker = Tracker::new(Arc::new(JsonStore::for_command(&config.location.path)));
+    let store = shared(JsonStore::for_command(&config.location.path), config);
+    let tracker = Tracker::new(Arc::new(store));
     let registry = Registry::beside(&http_side::file_of(&tracker, config).await);
     let mut output = Output::stdout();
     let reason = &config.location.reason;
@@ -278,11 +292,15 @@ impl App {
 }
 
 /// What agents can be told of beside the issues.
-fn around(config: &Config, store: Arc<dyn Store>, tracker: &Tracker) -> Surroundings {
+fn around(
+    config: &Config,
+    store: Arc<dyn Store>,
+    tracker: &Tracker,
+    program: &Path,
+) -> Surroundings {
     let directory = env::current_dir().unwrap_or_default();
     let subject = examination::subject(config, store, &directory, tracker.now());
-    let program = env::current_exe().unwrap_or_else(|_| PROGRAM.into());
-    let mut command = vec![subject.around.machine.command(&program)];
+    let mut command = vec![subject.around.machine.command(program)];
     if config.location.is_named {
         command.extend(["--file".to_owned(), config.location.path.display().to_string()]);
     }

@@ -8,8 +8,7 @@ use std::time::Duration;
 pub(super) enum Wake {
     /// The time has passed.
     Time,
-    /// The terminal has another size.
-    #[cfg_attr(not(unix), expect(dead_code, reason = "only Unix tells"))]
+    /// The terminal has another size; only Unix tells.
     Resized,
     /// Somebody wants the command to end, or nobody reads any more what it writes.
     End,

@@ -18,7 +18,9 @@ use super::output::{FAINT, STRONG, local, of_status};
 use super::since::{Since, since};
 use super::{Ending, Output, plain};
 use crate::domain::event::RETURN_ACTION;
-use crate::domain::{AgentName, Event, Issue, IssueId, IssueRef, Moment, Query, Status, Timestamp};
+use crate::domain::{
+    AgentName, Event, EventKind, Issue, IssueId, IssueRef, Moment, Query, Status, Timestamp,
+};
 use crate::tracker::{Cursor, StoreError, Tracker};
 
 /// How many moments a person is shown at once.
@@ -183,14 +185,15 @@ impl Feed<'_> {
             Ok(changes) => changes,
             Err(error) => return Ok(Err(error)),
         };
-        if changes.complete {
-            for event in &changes.events {
-                self.write_event(event, *is_first_after_reading, json, output).await?;
-            }
-            *is_first_after_reading = false;
-        } else {
-            // More happened than is remembered, or something that no event tells, such as an edit by
-            // hand: the issues themselves say what is new.
+        let is_edited = |event: &Arc<Event>| matches!(event.kind, EventKind::Edited { .. });
+        // What they tell that no command did, the issues tell better.
+        let is_whole = changes.complete && !changes.events.iter().any(is_edited);
+        for event in changes.events.iter().filter(|event| is_whole || is_edited(event)) {
+            self.write_event(event, *is_first_after_reading, json, output).await?;
+        }
+        *is_first_after_reading = false;
+        if !is_whole {
+            // More happened than is remembered, or something that no event tells.
             let issues = match self.issues().await {
                 Ok(issues) => issues,
                 Err(error) => return Ok(Err(error)),

@@ -45,6 +45,9 @@ struct Report<'a> {
     /// Why the store cannot be read; then there are no counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
+    /// Why nothing can be changed, where it can be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read_only: Option<String>,
     total: usize,
     counts: Vec<Count>,
     old_claims: Vec<Claim>,
@@ -95,6 +98,10 @@ pub async fn run(
     let report = Report {
         file: tracker.files().await.into_iter().next().unwrap_or_default(),
         reason,
+        read_only: match problem {
+            None => tracker.check().await.err().map(|error| error.to_string()),
+            Some(_) => None,
+        },
         problem,
         total: counts.total(),
         counts: Status::ALL.iter().map(count).collect(),
@@ -150,6 +157,9 @@ fn write(report: &Report<'_>, now: Timestamp, output: &mut Output) -> Result<()>
         }
         None if counts.is_empty() => output.line("no issues")?,
         None => output.line(counts.join(" · "))?,
+    }
+    if let Some(why) = &report.read_only {
+        output.line(output.styled(of_status(Status::Rejected), plain::line(why)))?;
     }
     if !report.old_claims.is_empty() {
         output.line("")?;

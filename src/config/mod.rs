@@ -22,7 +22,8 @@ use crate::http::{Access, AllowedHost, AllowedOrigin};
 use crate::log::{LogFormat, LogOptions, Voice};
 use crate::setting::SettingRow;
 use settings::{
-    AGENT, ALLOW_HOST, ALLOW_ORIGIN, BIND, FILE, LOG, LOG_FILE, LOG_FORMAT, PORT, TOKEN, TOKEN_FILE,
+    AGENT, ALLOW_HOST, ALLOW_ORIGIN, BIND, FILE, LOG, LOG_FILE, LOG_FORMAT, NETWORK_FILE_SYSTEM,
+    PORT, TOKEN, TOKEN_FILE,
 };
 
 pub use location::Location;
@@ -32,7 +33,9 @@ pub const DEFAULT_PORT: u16 = 3000;
 /// The last of those that are tried where others have it.
 pub const LAST_PORT: u16 = 3019;
 pub use sources::{Chosen, ConfigError, FILE_NAME, Source};
-pub use values::{Address, BadAddress, BadPort, FilePath, LogFilter, Port, Secret};
+pub use values::{
+    Address, BadAddress, BadPort, FilePath, LogFilter, NetworkFileSystem, Port, Secret,
+};
 
 /// What options are called that every command has.
 const EVERYWHERE: &str = "Options of every command";
@@ -153,6 +156,8 @@ pub enum Subcommands {
 pub struct Config {
     /// The store's file, and why this one.
     pub location: Location,
+    /// What is done where that is on a file system of a network.
+    pub network_file_system: Chosen<NetworkFileSystem>,
     /// Who acts where a command does not name somebody.
     pub agent: Option<Chosen<AgentName>>,
     /// The port of the web side, when somebody asked for one.
@@ -207,6 +212,7 @@ impl Config {
             }))
         };
         Ok(Self {
+            network_file_system: sources.choose(&NETWORK_FILE_SYSTEM, None)?.unwrap_or_default(),
             agent: sources.choose(&AGENT, None)?,
             port: sources.choose(&PORT, serve.port)?,
             bind: sources.choose(&BIND, serve.bind)?.unwrap_or_default(),
@@ -226,6 +232,11 @@ impl Config {
     pub fn project(&self) -> PathBuf {
         let directory = self.location.path.parent().unwrap_or(Path::new(""));
         std::fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned())
+    }
+
+    /// Tells whether somebody has said that no other machine uses the store.
+    pub fn allows_network(&self) -> bool {
+        self.network_file_system.value == NetworkFileSystem::Allow
     }
 
     /// Who may use the web side, the tokens apart.
@@ -255,6 +266,7 @@ impl Config {
         let user = whoami::username().ok();
         let port = DEFAULT_PORT.to_string();
         let rows = [
+            (NETWORK_FILE_SYSTEM, values::chosen(Some(&self.network_file_system))),
             (
                 AGENT,
                 values::chosen(self.agent.as_ref()).or_else(|| of(user.as_ref(), &Source::Default)),

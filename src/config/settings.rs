@@ -23,6 +23,8 @@ pub struct Setting {
 pub enum Places {
     /// On the command line and in `ait.toml`.
     All,
+    /// In `ait.toml`: it holds for everybody who uses the store, also for those whom others start.
+    FileOnly,
     /// On the command line: it decides which `ait.toml` is read.
     FlagOnly,
     /// Nowhere: a secret is seen in the list of processes, and does not belong into version control.
@@ -37,7 +39,7 @@ impl Setting {
 
     /// Tells whether `ait.toml` can give it.
     pub fn is_in_file(&self) -> bool {
-        self.places == Places::All
+        matches!(self.places, Places::All | Places::FileOnly)
     }
 }
 
@@ -140,9 +142,19 @@ pub const LOG_FORMAT: Setting = Setting {
     help: "What the lines of a server's log are: text, or json for JSON objects",
 };
 
+/// What is done on file systems of a network.
+pub const NETWORK_FILE_SYSTEM: Setting = Setting {
+    name: "network-file-system",
+    variable: "AIT_NETWORK_FILE_SYSTEM",
+    places: Places::FileOnly,
+    default: "refuse",
+    help: "Changes to a store on NFS, SMB and the like: refuse, or allow where one machine alone uses it",
+};
+
 /// Every setting, in the order in which they are told.
-pub const SETTINGS: [Setting; 11] = [
+pub const SETTINGS: [Setting; 12] = [
     FILE,
+    NETWORK_FILE_SYSTEM,
     AGENT,
     PORT,
     BIND,
@@ -160,6 +172,8 @@ pub fn help_of_variables() -> String {
     let mut text = String::new();
     for Setting { name, variable, places, help, .. } in SETTINGS {
         let _ = match places {
+            // What is too long for its column has a line of its own.
+            Places::FileOnly => writeln!(text, "  {variable}\n  {:<17} {help}", ""),
             Places::Nowhere => writeln!(text, "  {variable:<17} {help}"),
             _ => writeln!(text, "  {variable:<17} --{name}"),
         };
@@ -174,7 +188,8 @@ pub fn table() -> String {
     for setting in SETTINGS {
         let Setting { name, variable, places, default, help } = setting;
         let shown = |is_there: bool, text: String| if is_there { text } else { "-".to_owned() };
-        let flag = shown(places != Places::Nowhere, format!("`--{name}`"));
+        let has_flag = matches!(places, Places::All | Places::FlagOnly);
+        let flag = shown(has_flag, format!("`--{name}`"));
         let key = shown(setting.is_in_file(), format!("`{name}`"));
         let _ = writeln!(text, "| {flag} | `{variable}` | {key} | {default} | {help} |");
     }

@@ -106,6 +106,37 @@ impl fmt::Display for LogFilter {
     }
 }
 
+/// What is done on file systems of a network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum NetworkFileSystem {
+    /// Nothing is changed.
+    #[default]
+    Refuse,
+    /// Changes are made: no other machine uses the store.
+    Allow,
+}
+
+impl FromStr for NetworkFileSystem {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        match word {
+            "refuse" => Ok(Self::Refuse),
+            "allow" => Ok(Self::Allow),
+            _ => Err(format!("{word:?} is neither refuse nor allow")),
+        }
+    }
+}
+
+impl fmt::Display for NetworkFileSystem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Refuse => "refuse",
+            Self::Allow => "allow",
+        })
+    }
+}
+
 /// A text that is never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(pub String);

@@ -14,6 +14,8 @@ use crate::token_file::{TokenFile, TokenFileError};
 pub struct Settings {
     /// The file with the settings of the project, if there is one.
     pub file: Option<PathBuf>,
+    /// Whether somebody has said that no other machine uses the store.
+    pub allows_network: bool,
     /// The port that was asked for, and by whom.
     pub port: Option<(u16, String)>,
     /// Those that are tried where none was.

@@ -2,6 +2,7 @@
 //! its locks work, and how much room there is.
 
 use std::fs::{File, TryLockError};
+use std::io;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,7 +10,8 @@ use std::time::{Duration, Instant};
 use super::report::quoted;
 use super::{Check, Finding, Subject};
 use crate::store::StoreError;
-use crate::store::json::fs::directory_of;
+use crate::store::json::fs::{FileSystem, Kind, RealFileSystem, directory_of};
+use crate::store::json::ground::{LOCKS_NOTHING, NETWORK_RISK, NETWORK_WAY_OUT};
 use crate::store::json::look::files;
 
 /// How long the lock of a commit may be held, and how often it is asked for.
@@ -42,74 +44,30 @@ pub(super) async fn writable(subject: &Subject) -> Vec<Finding> {
 }
 
 pub(super) fn file_system(subject: &Subject) -> Vec<Finding> {
+    // Where the file is, and not where a link to it is.
+    let path = files(&subject.path).map_or_else(|_| subject.path.clone(), |files| files.snapshot);
+    let allows_network = subject.settings.as_ref().is_ok_and(|settings| settings.allows_network);
+    vec![kind(RealFileSystem.kind(directory_of(&path)), allows_network)]
+}
+
+fn kind(found: Option<Kind>, allows_network: bool) -> Finding {
     let check = Check::FileSystem;
-    let found = match name_of(directory_of(&subject.path)) {
+    match found {
         None => Finding::skipped(check, "what kind it is cannot be told"),
         Some(Kind::Local(name)) => Finding::ok(check, name),
-        Some(Kind::Shared(name)) => Finding::warning(
+        Some(Kind::Network(name)) if allows_network => {
+            Finding::warning(check, format!("{name}, as is allowed: {NETWORK_RISK}"))
+                .fix("let no other machine use the store; or keep it on a disk of this one")
+        }
+        Some(Kind::Network(name)) => {
+            Finding::problem(check, format!("{name}: {NETWORK_RISK}; every change is refused"))
+                .fix(NETWORK_WAY_OUT)
+        }
+        Some(Kind::Program(name)) => Finding::warning(
             check,
-            format!("{name}: its locks may hold on one machine only, or not at all, so that two agents may \
-                     get one issue"),
+            format!("{name}: its locks are worth what that makes of them; see `lock` for this machine"),
         )
-        .fix("keep the store on a disk of this machine, and let others reach it over HTTP (`ait serve`)"),
-    };
-    vec![found]
-}
-
-/// A kind of file system.
-#[derive(Clone, PartialEq, Eq, Debug)]
-enum Kind {
-    /// Of this machine.
-    Local(String),
-    /// Of another machine, or made by a program.
-    Shared(String),
-}
-
-#[cfg(target_os = "linux")]
-fn name_of(directory: &Path) -> Option<Kind> {
-    Some(kind(rustix::fs::statfs(directory).ok()?.f_type as u64 & 0xffff_ffff))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn name_of(_directory: &Path) -> Option<Kind> {
-    None
-}
-
-/// What the magic number of a file system says, as statfs(2) lists them.
-#[cfg(target_os = "linux")]
-fn kind(magic: u64) -> Kind {
-    const SHARED: [(u64, &str); 13] = [
-        (0x6969, "NFS"),
-        (0xff53_4d42, "CIFS (SMB)"),
-        (0xfe53_4d42, "SMB 2"),
-        (0x517b, "SMB"),
-        (0x0102_1997, "9P (a share of a virtual machine, such as of WSL)"),
-        (0x6573_5546, "FUSE (made by a program, such as sshfs or a share of a virtual machine)"),
-        (0x786f_4256, "a shared folder of VirtualBox"),
-        (0x00c3_6400, "Ceph"),
-        (0x0bd0_0bd0, "Lustre"),
-        (0x5346_414f, "AFS"),
-        (0x6b41_4653, "AFS"),
-        (0x0116_1970, "GFS2"),
-        (0x7461_636f, "OCFS2"),
-    ];
-    const LOCAL: [(u64, &str); 8] = [
-        (0xef53, "ext4"),
-        (0x9123_683e, "Btrfs"),
-        (0x5846_5342, "XFS"),
-        (0x0102_1994, "tmpfs, which is gone after a restart"),
-        (0x794c_7630, "overlayfs, as in a container"),
-        (0x2fc1_2fc1, "ZFS"),
-        (0xf2f5_2010, "F2FS"),
-        (0xca45_1a4e, "bcachefs"),
-    ];
-    let named = |list: &[(u64, &str)]| {
-        list.iter().find(|(number, _)| *number == magic).map(|(_, name)| (*name).to_owned())
-    };
-    match (named(&SHARED), named(&LOCAL)) {
-        (Some(name), _) => Kind::Shared(name),
-        (None, Some(name)) => Kind::Local(name),
-        (None, None) => Kind::Local(format!("a file system of this machine ({magic:#x})")),
+        .fix("let no other machine use the store; or keep it on a disk of this one, and let others reach it over HTTP (`ait serve`)"),
     }
 }
 
@@ -126,7 +84,7 @@ fn lock_of(subject: &Subject) -> Finding {
     // Never made here; opened for reading, which needs no right to change it.
     let file = match File::open(&path) {
         Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Finding::ok(check, "there is none yet; the first change makes it");
         }
         Err(error) => {
@@ -141,8 +99,10 @@ fn lock_of(subject: &Subject) -> Finding {
     loop {
         match file.try_lock() {
             Ok(()) => {
+                let time = begun.elapsed().as_millis();
+                let excludes = RealFileSystem.excludes(&path);
                 let _ = file.unlock();
-                return Finding::ok(check, format!("had after {} ms", begun.elapsed().as_millis()));
+                return excluding(excludes, time);
             }
             Err(TryLockError::Error(error)) => {
                 return Finding::problem(check, format!("the file system has no locks: {error}"))
@@ -168,6 +128,17 @@ fn lock_of(subject: &Subject) -> Finding {
         ),
         None => format!("`fuser -v {}` names it", quoted(&path)),
     })
+}
+
+/// What is told of a lock that was had after so many milliseconds.
+fn excluding(excludes: io::Result<bool>, time_ms: u128) -> Finding {
+    let check = Check::Lock;
+    let why = match excludes {
+        Ok(true) => return Finding::ok(check, format!("had after {time_ms} ms")),
+        Ok(false) => LOCKS_NOTHING.to_owned(),
+        Err(error) => format!("whether it keeps others out cannot be tried: {error}"),
+    };
+    Finding::problem(check, why).fix("keep the store on a disk of this machine")
 }
 
 /// Who has locked a file, by what the kernel lists, as proc_locks(5) describes it.
@@ -252,13 +223,27 @@ mod tests {
         }
     }
 
-    #[cfg(target_os = "linux")]
     #[test]
-    fn what_another_machine_or_a_program_serves_is_told_from_a_disk() {
-        for (magic, is_shared) in
-            [(0x6969, true), (0xff53_4d42, true), (0x6573_5546, true), (0xef53, false), (1, false)]
+    fn a_network_is_a_problem_unless_it_is_allowed_and_a_program_deserves_a_look() {
+        let name = || "x".to_owned();
+        for (found, allows, expected) in [
+            (Some(Kind::Local(name())), false, Verdict::Ok),
+            (Some(Kind::Network(name())), false, Verdict::Problem),
+            (Some(Kind::Network(name())), true, Verdict::Warning),
+            (Some(Kind::Program(name())), false, Verdict::Warning),
+            (None, false, Verdict::Skipped),
+        ] {
+            assert_eq!(kind(found.clone(), allows).verdict, expected, "{found:?} {allows}");
+        }
+    }
+
+    #[test]
+    fn a_lock_that_locks_nothing_is_a_problem() {
+        let failed = || Err(io::ErrorKind::Unsupported.into());
+        for (excludes, expected) in
+            [(Ok(true), Verdict::Ok), (Ok(false), Verdict::Problem), (failed(), Verdict::Problem)]
         {
-            assert_eq!(matches!(kind(magic), Kind::Shared(_)), is_shared, "{magic:#x}");
+            assert_eq!(excluding(excludes, 1).verdict, expected);
         }
     }
 }

@@ -60,7 +60,8 @@ pub(super) fn leftovers(subject: &Subject) -> Vec<Finding> {
 
 /// What was kept for people, beside the store.
 fn kept(files: &Files) -> Vec<PathBuf> {
-    const KINDS: [&str; 7] = [
+    const KINDS: [&str; 8] = [
+        ".hand-",
         ".before-restore-",
         ".before-doctor-",
         ".damaged-",

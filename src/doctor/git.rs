@@ -10,8 +10,15 @@ use crate::store::json::fs::directory_of;
 use crate::store::json::look::{Files, files};
 
 /// What is added to the name of the store by what belongs to one machine.
-const SIDE: [&str; 6] =
-    [".journal", ".lock", ".checkpoint", ".sessions", ".processes/x", ".before-restore-x"];
+const SIDE: [&str; 7] = [
+    ".journal",
+    ".lock",
+    ".checkpoint",
+    ".sessions",
+    ".processes/x",
+    ".hand-x",
+    ".before-restore-x",
+];
 
 pub(super) fn examine(subject: &Subject) -> Vec<Finding> {
     let check = Check::Git;

@@ -1,13 +1,12 @@
 //! What is done about what was found: repairs that lose nothing, and saving what can be read.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use tokio::task::spawn_blocking;
 
-use super::{Repair, Report, Subject, prompts};
+use super::{Check, Repair, Report, Subject, Verdict, prompts};
 use crate::processes::Registry;
 use crate::store::backup::{BackupError, Holdings, Saving};
 use crate::store::json::look::{self, Unsound};
@@ -59,6 +58,19 @@ pub async fn repair(subject: &Subject, report: &Report) -> Vec<Repaired> {
     let repairs = report.repairs();
     let touches = |repair: &Repair| matches!(repair, Repair::RemoveCopies | Repair::Settle);
     let mut done = Vec::new();
+    let is_refused = report
+        .findings
+        .iter()
+        .any(|finding| finding.check == Check::FileSystem && finding.verdict == Verdict::Problem);
+    let locks = |repair: &Repair| touches(repair) || *repair == Repair::RemoveStale;
+    let (left, repairs): (Vec<_>, Vec<_>) =
+        repairs.into_iter().partition(|repair| is_refused && locks(repair));
+    done.extend(left.into_iter().map(|repair| Repaired {
+        repair: Some(repair),
+        done: false,
+        what:
+            "the files were not touched, because locks may not hold on this file system".to_owned(),
+    }));
     let is_kept = if repairs.iter().any(touches) {
         let kept = keep(subject).await;
         let is_kept = kept.done;
@@ -136,6 +148,7 @@ fn make(repair: Repair, subject: &Subject) -> Result<String, String> {
 
 #[cfg(unix)]
 fn protect(file: &Path) -> io::Result<()> {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     fs::set_permissions(file, fs::Permissions::from_mode(0o600))

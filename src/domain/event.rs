@@ -1,5 +1,7 @@
 //! What happened: the facts that a store keeps, and the only way in which an issue changes.
 
+use std::sync::Arc;
+
 use super::{
     Classification, Comment, Extra, HistoryEntry, Importable, Issue, IssueId, Status, Timestamp,
 };
@@ -43,6 +45,11 @@ pub enum EventKind {
         /// The issue as it came.
         issue: Importable,
     },
+    /// The issue became what somebody made of it in the file itself, where no command tells what happened.
+    Edited {
+        /// The issue as it is from then on.
+        issue: Arc<Issue>,
+    },
     /// An agent took it to work on it.
     Claimed,
     /// An agent took it to review it.
@@ -78,6 +85,8 @@ pub enum EventKind {
 ///
 /// Part of the file format: existing files hold this phrase, and retry guards count it.
 pub const RETURN_ACTION: &str = "Issue returned to created status";
+/// Who is named for a change that somebody made in the file itself.
+pub const HAND_EDIT: &str = "hand-edit";
 /// The action that filing leaves in the history.
 pub const FILE_ACTION: &str = "Issue filed";
 /// The action that a claim for work leaves in the history.
@@ -97,6 +106,7 @@ impl EventKind {
         Some(match self {
             Self::Filed { .. } | Self::Returned { .. } => Status::Created,
             Self::Imported { issue } => issue.issue().status,
+            Self::Edited { issue } => issue.status,
             Self::Claimed => Status::InProgress,
             Self::Completed { .. } => Status::Completed,
             Self::ReviewStarted => Status::InReview,
@@ -106,12 +116,13 @@ impl EventKind {
         })
     }
 
-    /// The phrase that says what happened, which all but an import leave in the history; `None` for a
-    /// comment alone.
+    /// The phrase that says what happened, which all but an import and an edit leave in the history; `None`
+    /// for a comment alone.
     pub fn action(&self) -> Option<&'static str> {
         Some(match self {
             Self::Filed { .. } => FILE_ACTION,
             Self::Imported { .. } => "Issue imported",
+            Self::Edited { .. } => "Issue edited by hand",
             Self::Claimed => CLAIM_ACTION,
             Self::ReviewStarted => REVIEW_ACTION,
             Self::Returned { .. } => RETURN_ACTION,
@@ -125,9 +136,11 @@ impl EventKind {
     /// The comment that it leaves.
     pub fn comment(&self) -> Option<&str> {
         match self {
-            Self::Filed { .. } | Self::Imported { .. } | Self::Claimed | Self::ReviewStarted => {
-                None
-            }
+            Self::Filed { .. }
+            | Self::Imported { .. }
+            | Self::Edited { .. }
+            | Self::Claimed
+            | Self::ReviewStarted => None,
             Self::Returned { comment }
             | Self::Completed { comment }
             | Self::Closed { comment }
@@ -165,7 +178,7 @@ impl Event {
     /// Tells whether an issue has what the event leaves: a history entry from a place on, which is given
     /// then, or the comment where it is one alone.
     ///
-    /// `None` where it has not; an import, which leaves neither, is for who asks to tell.
+    /// `None` where it has not; an import and an edit, which leave neither, are for who asks to tell.
     pub fn trace_in(&self, issue: &Issue, from: usize) -> Option<Trace> {
         let is_it = |at: Timestamp, agent: &str| (at, agent) == (self.at, self.agent.as_str());
         let Some(action) = self.kind.action() else {
@@ -186,9 +199,10 @@ impl Event {
     /// Changes the issue as the event says: status, time, one history entry, perhaps a comment. A comment
     /// alone changes neither status nor history.
     pub fn apply(&self, issue: &mut Issue) {
-        if let EventKind::Imported { issue: imported } = &self.kind {
-            issue.clone_from(imported.issue());
-            return;
+        match &self.kind {
+            EventKind::Imported { issue: imported } => return issue.clone_from(imported.issue()),
+            EventKind::Edited { issue: edited } => return issue.clone_from(edited),
+            _ => {}
         }
         issue.status = self.kind.status().unwrap_or(issue.status);
         issue.modified_at = self.at;

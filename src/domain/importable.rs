@@ -10,14 +10,11 @@ use crate::json_text;
 /// An issue whose texts are within the limits of what is filed here, and which a store has room for.
 ///
 /// Texts are not changed, not even trimmed: what is exported again is what came.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Importable {
     issue: Arc<Issue>,
     json_bytes: usize,
 }
-
-// Issues hold no value that differs from itself.
-impl Eq for Importable {}
 
 impl Importable {
     /// The most bytes that the JSON of an issue may have: what a journal takes in one piece, and room

@@ -118,6 +118,9 @@ pub struct Issue {
     pub extra: Extra,
 }
 
+// It holds no value that differs from itself.
+impl Eq for Issue {}
+
 /// Who holds a claimed issue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Holder<'a> {

@@ -19,7 +19,7 @@ pub mod time;
 
 pub use command::{Command, Resolution, Selection};
 pub use error::{DomainError, Vocabulary};
-pub use event::{Event, EventKind, Trace};
+pub use event::{Event, EventKind, HAND_EDIT, Trace};
 pub use extra::Extra;
 pub use id::{IssueId, IssueRef};
 pub use importable::Importable;

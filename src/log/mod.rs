@@ -10,9 +10,7 @@ use std::io;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-#[cfg(unix)]
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 use std::{fmt, panic};
@@ -197,10 +195,8 @@ impl Log {
     ///
     /// The signal cannot be listened to.
     pub fn reopen_on_hangup(&self) -> io::Result<()> {
-        #[cfg(unix)]
         if self.is_file {
-            use tokio::signal::unix::{SignalKind, signal};
-            let mut hangups = signal(SignalKind::hangup())?;
+            let mut hangups = hangups()?;
             let (messages, reopening) = (self.messages.clone(), Arc::clone(&self.reopening));
             tokio::spawn(async move {
                 while hangups.recv().await.is_some() {
@@ -220,6 +216,28 @@ impl Log {
             let _ = waiting.recv_timeout(LAST_LINES);
         }
     }
+}
+
+#[cfg(unix)]
+fn hangups() -> io::Result<tokio::signal::unix::Signal> {
+    use tokio::signal::unix::{SignalKind, signal};
+    signal(SignalKind::hangup())
+}
+
+/// A signal that never comes.
+#[cfg(not(unix))]
+struct NoSignal;
+
+#[cfg(not(unix))]
+impl NoSignal {
+    async fn recv(&mut self) -> Option<()> {
+        None
+    }
+}
+
+#[cfg(not(unix))]
+fn hangups() -> io::Result<NoSignal> {
+    Ok(NoSignal)
 }
 
 fn is_coloured() -> bool {

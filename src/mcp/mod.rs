@@ -23,6 +23,9 @@ pub use surroundings::Surroundings;
 
 use crate::domain::text::shortened;
 
+/// How long clients may keep what is the same for everybody and changes only with the version of the server.
+const FIXED_TTL_MS: u64 = 3_600_000;
+
 /// As much of a wrong value as an error repeats.
 fn shown(given: &str) -> String {
     const SHOWN_CHARS: usize = 60;

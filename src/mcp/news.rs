@@ -86,7 +86,6 @@ impl Follower {
                     Err(_) => std::future::pending().await,
                 },
             }
-            self.store.borrow_and_update();
             let Changes { events, cursor, complete } = loop {
                 if let Ok(changes) = self.tracker.changes(self.cursor).await {
                     break changes;

@@ -22,14 +22,11 @@ use super::instructions::INSTRUCTIONS;
 use super::news::{self, MAX_WATCHED, Newsroom, Watched};
 use super::resources::{self, Diagnostics, Resource};
 use super::result::{Failure, Success, call_tool_result, outcome_of};
+use super::surroundings::FoundWhenAsked;
 use super::tools::{Answer, Toolbox};
-use super::{Surroundings, completion, misshapen, prompts, shown};
+use super::{FIXED_TTL_MS, Surroundings, completion, misshapen, prompts, shown};
 use crate::metrics::{Metrics, Outcome};
 use crate::tracker::Tracker;
-
-/// How long clients may keep the lists of tools, prompts and resources, which are the same for everybody and
-/// change only with the version of the server.
-const LISTS_TTL_MS: u64 = 3_600_000;
 
 /// How long what a client said last may take to be heard.
 const LAST_WORDS: Duration = Duration::from_millis(50);
@@ -40,7 +37,7 @@ pub struct McpServer {
     tracker: Tracker,
     metrics: Metrics,
     toolbox: Toolbox,
-    surroundings: Arc<Surroundings>,
+    surroundings: FoundWhenAsked,
     diagnostics: Arc<Diagnostics>,
     newsroom: Newsroom,
     watched: Arc<Watched>,
@@ -49,14 +46,20 @@ pub struct McpServer {
 }
 
 impl McpServer {
-    /// A server with the seven lifecycle tools, the prompts and the resources.
-    pub fn new(tracker: Tracker, metrics: Metrics, surroundings: Surroundings) -> Self {
-        let diagnostics = Diagnostics::new(tracker.clone(), surroundings.subject.clone());
+    /// A server with the seven lifecycle tools, the prompts and the resources. What is around it is found out
+    /// when somebody asks for it.
+    pub fn new(
+        tracker: Tracker,
+        metrics: Metrics,
+        surroundings: impl FnOnce() -> Surroundings + Send + 'static,
+    ) -> Self {
+        let surroundings = FoundWhenAsked::new(surroundings);
+        let diagnostics = Diagnostics::new(tracker.clone(), surroundings.clone());
         let diagnostics = Arc::new(diagnostics);
         Self {
             newsroom: Newsroom::new(tracker.clone(), Arc::clone(&diagnostics)),
             toolbox: Toolbox::lifecycle(),
-            surroundings: Arc::new(surroundings),
+            surroundings,
             watched: Arc::default(),
             ending: CancellationToken::new(),
             tracker,
@@ -101,8 +104,8 @@ impl McpServer {
         &self.toolbox
     }
 
-    pub(super) fn surroundings(&self) -> &Surroundings {
-        &self.surroundings
+    pub(super) async fn surroundings(&self) -> Surroundings {
+        self.surroundings.get().await
     }
 
     pub(super) fn diagnostics(&self) -> &Diagnostics {
@@ -163,7 +166,7 @@ impl ServerHandler for McpServer {
         if !is_modern(&context) {
             return Ok(tools);
         }
-        Ok(tools.with_ttl_ms(LISTS_TTL_MS).with_cache_scope(CacheScope::Public))
+        Ok(tools.with_ttl_ms(FIXED_TTL_MS).with_cache_scope(CacheScope::Public))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
@@ -220,7 +223,7 @@ impl ServerHandler for McpServer {
         if !is_modern(&context) {
             return Ok(prompts);
         }
-        Ok(prompts.with_ttl_ms(LISTS_TTL_MS).with_cache_scope(CacheScope::Public))
+        Ok(prompts.with_ttl_ms(FIXED_TTL_MS).with_cache_scope(CacheScope::Public))
     }
 
     async fn get_prompt(
@@ -242,7 +245,7 @@ impl ServerHandler for McpServer {
         if !is_modern(&context) {
             return Ok(resources);
         }
-        Ok(resources.with_ttl_ms(LISTS_TTL_MS).with_cache_scope(CacheScope::Public))
+        Ok(resources.with_ttl_ms(FIXED_TTL_MS).with_cache_scope(CacheScope::Public))
     }
 
     async fn list_resource_templates(
@@ -254,7 +257,7 @@ impl ServerHandler for McpServer {
         if !is_modern(&context) {
             return Ok(templates);
         }
-        Ok(templates.with_ttl_ms(LISTS_TTL_MS).with_cache_scope(CacheScope::Public))
+        Ok(templates.with_ttl_ms(FIXED_TTL_MS).with_cache_scope(CacheScope::Public))
     }
 
     async fn read_resource(

@@ -12,8 +12,8 @@ use imbl::{OrdMap, OrdSet, Vector};
 
 use super::kept::{Kept, Written};
 use crate::domain::{
-    Classification, Command, Counts, DomainError, Event, Issue, IssueId, IssueRef, Order, Page,
-    Query, Selection, Status, Statuses, Timestamp, rules,
+    Classification, Command, Counts, DomainError, Event, EventKind, Issue, IssueId, IssueRef,
+    Order, Page, Query, Selection, Status, Statuses, Timestamp, rules,
 };
 
 /// The issues of a store, indexed.
@@ -99,6 +99,11 @@ impl IssueStore {
     /// What tells whether this is still the same state.
     pub fn revision(&self) -> Version {
         self.revision
+    }
+
+    /// An issue in the form in which it is kept.
+    pub(super) fn kept_of(&self, id: IssueId) -> Option<&Kept> {
+        self.positions.get(&id).map(|&position| &self.issues[position])
     }
 
     /// How many issues there are.
@@ -200,6 +205,9 @@ impl IssueStore {
             return self.push(issue);
         }
         let Some(&position) = self.positions.get(&event.issue) else {
+            if let EventKind::Edited { issue } = &event.kind {
+                return self.push(Issue::clone(issue));
+            }
             return Err(DomainError::UnknownIssue { reference: event.issue.to_string() });
         };
         let mut issue = Arc::unwrap_or_clone(self.at(position));
@@ -316,6 +324,12 @@ impl Gathering {
     pub fn push(&mut self, issue: Issue) {
         self.note(&issue);
         self.issues.push_back(Kept::Whole(Arc::new(issue)));
+    }
+
+    /// The same in the form in which it is kept elsewhere.
+    pub fn push_kept(&mut self, kept: &Kept) {
+        self.note(&kept.issue());
+        self.issues.push_back(kept.clone());
     }
 
     /// The same for one that stays text. Nothing is asked of `issue` but what it is indexed by: id,

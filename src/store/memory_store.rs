@@ -142,6 +142,14 @@ impl Store for MemoryStore {
         ready(Ok(self.state().ended.contains(&session))).boxed()
     }
 
+    fn keep_up(&self) -> StoreFuture<'_, bool> {
+        ready(Ok(false)).boxed()
+    }
+
+    fn take_over_edit(&self) -> StoreFuture<'_, ()> {
+        ready(Ok(())).boxed()
+    }
+
     fn save(&self) -> StoreFuture<'_, ()> {
         ready(Ok(())).boxed()
     }

@@ -146,6 +146,22 @@ pub trait Store: Send + Sync {
     /// [`StoreError::Unreadable`].
     fn session_ended(&self, session: String) -> StoreFuture<'_, bool>;
 
+    /// Looks what others did, so that nobody has to wait for that later. Tells whether somebody has changed by
+    /// hand what is kept, so that the next change has to take that over; [`take_over_edit`](Self::take_over_edit)
+    /// does so at once.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Unreadable`].
+    fn keep_up(&self) -> StoreFuture<'_, bool>;
+
+    /// Takes over what somebody changed by hand, if this process knows what was there before.
+    ///
+    /// # Errors
+    ///
+    /// What keeps it from being written; nothing is lost then.
+    fn take_over_edit(&self) -> StoreFuture<'_, ()>;
+
     /// Brings what people read up to date, where that lags behind what is kept. The commands that are
     /// being written need not be in it.
     ///

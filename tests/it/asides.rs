@@ -184,6 +184,37 @@ async fn others_commit_while_it_is_written_and_nobody_writes_it_beside() {
     assert_eq!(ids(&store).await, expected);
 }
 
+/// Whoever cannot find out whether somebody writes it takes it that somebody does.
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_removes_what_is_being_written_because_of_a_fault() {
+    let (directory, disk) = (directory_in_memory(), Disk::new(Neglect::Nothing));
+    let path = directory.path();
+    let store = Arc::new(open(path, Arc::clone(&disk) as _));
+    file(&store).await;
+    let pause = disk.pause_at(&["write"]);
+    let saving = tokio::spawn({
+        let store = Arc::clone(&store);
+        async move { store.save().await }
+    });
+    pause.reached().await;
+    let is_temp = |name: &String| name.ends_with(".tmp");
+    assert!(names(path).iter().any(is_temp));
+    let beside = Disk::beside(&disk);
+    let other = open(path, Arc::clone(&beside) as _);
+    let (mut is_locked, faulty) = (false, Arc::clone(&beside));
+    beside.hook(move |call| {
+        // The first look under the lock, which was tried before.
+        if std::mem::replace(&mut is_locked, call == "excludes") {
+            faulty.trouble.fail_call(1);
+        }
+    });
+    file(&other).await;
+    assert_eq!(beside.failed(), Some("stamp"));
+    assert!(names(path).iter().any(is_temp));
+    pause.end().await;
+    saving.await.unwrap().unwrap();
+}
+
 fn claim() -> Command {
     let agent = agent_issue_tracker::domain::AgentName::try_from("a").unwrap();
     Command::GetNextIssue { classification: None, agent }

@@ -137,7 +137,7 @@ async fn whichever_call_of_a_backup_fails_there_is_no_file_or_a_whole_one() {
     let mut failed = Vec::new();
     for call in 1.. {
         let disk = Disk::new(Neglect::Nothing);
-        disk.fail_call(call);
+        disk.trouble.fail_call(call);
         let (path, store) = (target.clone(), store.files().await);
         let saving =
             Saving { path, replaces: false, store, now: Timestamp::from(chrono::Utc::now()) };

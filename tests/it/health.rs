@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
@@ -105,7 +104,7 @@ fn a_disk_without_room_is_noticed_and_so_is_its_repair_while_reads_go_on() {
     write_issues(directory.path(), &[issue_json(&id(1), "t", "created")]);
     let (_runtime, port) = serve(directory.path(), &disk, Duration::ZERO);
     for is_full in [false, true, false] {
-        disk.is_full.store(is_full, Ordering::SeqCst);
+        disk.ground.be_full(is_full);
         let response = get(port, "/health");
         let report = response.json();
         assert_eq!(report["issueCount"], 1);
@@ -174,7 +173,7 @@ fn probes_share_a_trial_and_the_files_are_looked_at_each_time() {
     runtime.block_on(pause.end());
     assert!(probes.into_iter().all(|probe| probe.join().unwrap() == 200));
     // Nothing is tried any more, and what needs no trial is noticed all the same.
-    disk.is_full.store(true, Ordering::SeqCst);
+    disk.ground.be_full(true);
     assert_eq!(get(port, "/health").status, 200);
     fs::write(directory.path().join("issues.json"), "{").unwrap();
     assert_eq!(get(port, "/health").status, 503);
@@ -189,7 +188,7 @@ fn whichever_call_of_a_trial_fails_it_is_told_and_nothing_is_left_behind() {
     fs::write(directory.path().join("issues.json.lock"), "").unwrap();
     let mut failed = Vec::new();
     for call in 1.. {
-        disk.fail_call(call);
+        disk.trouble.fail_call(call);
         let outcome = runtime.block_on(store.try_writing());
         let Some(name) = disk.failed() else {
             outcome.unwrap();
@@ -199,6 +198,6 @@ fn whichever_call_of_a_trial_fails_it_is_told_and_nothing_is_left_behind() {
         let text = outcome.unwrap_err().to_string();
         assert!(text.contains("no space left"), "{name}: {text}");
     }
-    assert_eq!(failed, ["resolve", "open", "open", "claim", "try_write"]);
+    assert_eq!(failed, ["resolve", "open", "open", "claim", "excludes", "try_write"]);
     assert_eq!(names(directory.path()), ["issues.json.lock"]);
 }

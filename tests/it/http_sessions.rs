@@ -30,7 +30,7 @@ async fn in_process(sessions: usize, ending: Ending) -> u16 {
 async fn serve(store: Arc<dyn Store>, options: HttpOptions, ending: Ending) -> u16 {
     let around = surroundings(&store);
     let (tracker, metrics) = (Tracker::new(store), Metrics::new());
-    let server = McpServer::new(tracker.clone(), metrics.clone(), around);
+    let server = McpServer::new(tracker.clone(), metrics.clone(), move || around);
     let agents = routes(server, options, ending.clone()).await;
     let routes = guarded(web::router(tracker, metrics).merge(agents), Access::default());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

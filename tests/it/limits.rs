@@ -80,7 +80,7 @@ async fn a_body_that_takes_too_long_is_answered() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let options = HttpOptions { body: Duration::from_millis(300), ..HttpOptions::default() };
     let around = surroundings(&store);
-    let server = McpServer::new(Tracker::new(store), Metrics::new(), around);
+    let server = McpServer::new(Tracker::new(store), Metrics::new(), move || around);
     let routes = routes(server, options, Ending::default()).await;
     let (port, _shutdown) = serve(routes, Limits::default()).await;
     tokio::task::spawn_blocking(move || {

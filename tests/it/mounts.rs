@@ -5,16 +5,22 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
+use crate::support::files::stored_issues;
 use crate::support::{Answer, BINARY, Client, PATIENCE, ait_through, directory, get};
 
 /// Starts the binary by a script that mounts what it needs in `$1`; `None` where that is not permitted.
 fn start(directory: &tempfile::TempDir, script: &str) -> Option<Client> {
+    start_in(directory, &["-rm"], script)
+}
+
+/// The same in more namespaces.
+fn start_in(directory: &tempfile::TempDir, unshared: &[&str], script: &str) -> Option<Client> {
     let mut probe = Command::new("unshare");
     probe.args(["-rm", "mount", "-t", "tmpfs", "tmpfs"]).arg(directory.path());
     if !probe.output().is_ok_and(|output| output.status.success()) {
@@ -23,7 +29,7 @@ fn start(directory: &tempfile::TempDir, script: &str) -> Option<Client> {
     }
     let script = format!("{script}\nexec \"$2\"");
     let mut command = ait_through("unshare", directory.path());
-    command.args(["-rm", "sh", "-ec", &script, "sh"]).arg(directory.path()).arg(BINARY);
+    command.args(unshared).args(["sh", "-ec", &script, "sh"]).arg(directory.path()).arg(BINARY);
     let mut client = Client::spawn(&mut command);
     client.initialize();
     Some(client)
@@ -82,7 +88,7 @@ fn a_full_disk_refuses_changes_loses_none_and_takes_them_again_when_there_is_roo
             fs::write(copy.path().join(name), content).unwrap();
         }
     }
-    assert_eq!(crate::support::files::stored_issues(copy.path()).len(), filed + 1);
+    assert_eq!(stored_issues(copy.path()).len(), filed + 1);
     client.close();
 }
 
@@ -133,4 +139,40 @@ fn a_file_that_is_mounted_by_itself_is_refused_by_name() {
         assert!(refusal.contains(words), "no {words:?} in {refusal}");
     }
     assert_eq!(client.close().code(), Some(1));
+}
+
+/// What a program serves is not refused by its name: its locks are tried. (No file system of a network can be
+/// mounted without a server; see `grounds`.)
+#[test]
+fn a_file_system_that_a_program_makes_is_tried_told_and_used() {
+    if which::which("bindfs").is_err() || !Path::new("/dev/fuse").exists() {
+        eprintln!("skipped: there is no bindfs here, or no /dev/fuse");
+        return;
+    }
+    let directory = directory();
+    for name in ["outside", "inside"] {
+        fs::create_dir(directory.path().join(name)).unwrap();
+    }
+    let script = r#"
+        bindfs --no-allow-other "$1/outside" "$1/inside"
+        cd "$1/inside"
+        "$2" add one -c bug -a a >/dev/null
+        "$2" doctor --json > "$1/report" || true"#;
+    // The program ends with the last process of its namespace.
+    let unshared = ["-rmpf", "--mount-proc", "--kill-child"];
+    let Some(mut client) = start_in(&directory, &unshared, script) else { return };
+    add(&mut client, "").ok();
+    assert_eq!(count(&mut client), 2);
+    assert_eq!(get(client.port(), "/health").status, 200);
+    client.close();
+    let report: Value =
+        serde_json::from_slice(&fs::read(directory.path().join("report")).unwrap()).unwrap();
+    let finding = |check: &str| {
+        let findings = report["findings"].as_array().unwrap();
+        findings.iter().find(|finding| finding["check"] == check).unwrap().clone()
+    };
+    assert_eq!(finding("file_system")["verdict"], "warning", "{report:#}");
+    assert!(finding("file_system").to_string().contains("FUSE"), "{report:#}");
+    assert_eq!(finding("lock")["verdict"], "ok", "{report:#}");
+    assert_eq!(stored_issues(&directory.path().join("outside")).len(), 2);
 }

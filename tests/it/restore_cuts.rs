@@ -232,7 +232,7 @@ async fn trouble_at(
     let mortal = Disk::beside(&disk);
     let restoring = open(directory.path(), &mortal);
     match trouble {
-        Trouble::Fails => mortal.fail_call(call),
+        Trouble::Fails => mortal.trouble.fail_call(call),
         Trouble::Dies => mortal.die_at(call),
     }
     let outcome = restore(&restoring).await;

@@ -193,10 +193,10 @@ async fn whichever_call_fails_the_caller_is_told_and_nothing_is_left_behind() {
     for call in 1.. {
         fs::write(file(directory.path()), filler(MAX_BYTES + LINE_BYTES)).unwrap();
         let session = format!("session {call}");
-        disk.fail_call(call);
+        disk.trouble.fail_call(call);
         let outcome = store.end_session(session.clone()).await;
         let Some(name) = disk.failed() else { break };
-        disk.fail_call(usize::MAX);
+        disk.trouble.fail_call(usize::MAX);
         failed.push(name);
         let text = outcome.unwrap_err().to_string();
         assert!(text.contains("no space left") && text.contains("issues.json"), "{name}: {text}");
@@ -207,7 +207,7 @@ async fn whichever_call_fails_the_caller_is_told_and_nothing_is_left_behind() {
     for name in ["resolve", "read", "create_temp", "replace", "append"] {
         assert!(failed.contains(&name), "{name} is not among {failed:?}");
     }
-    disk.fail_call(1);
+    disk.trouble.fail_call(1);
     store.session_ended("any".to_owned()).await.unwrap_err();
 }
 

@@ -130,3 +130,18 @@ fn the_log_of_a_project_is_set_in_its_file() {
         assert!(refused.contains("ait.toml, line 1: ") && refused.contains(expected), "{refused}");
     }
 }
+
+#[test]
+fn what_is_done_on_a_network_is_set_for_all_who_use_the_store() {
+    let directory = directory();
+    let of = || told(&run(directory.path(), &["config", "--json"]), "network-file-system");
+    assert_eq!(of(), ("refuse".into(), "default: refuse".to_owned()));
+    fs::write(directory.path().join("ait.toml"), "network-file-system = \"allow\"\n").unwrap();
+    assert_eq!(of(), ("allow".into(), "ait.toml, line 1".to_owned()));
+    let mut command = ait(directory.path());
+    command.args(["list"]).env("AIT_NETWORK_FILE_SYSTEM", "yes");
+    let refused = command.output().unwrap();
+    let log = String::from_utf8(refused.stderr).unwrap();
+    let words = "AIT_NETWORK_FILE_SYSTEM: \"yes\" is neither refuse nor allow";
+    assert!(!refused.status.success() && log.contains(words), "{log}");
+}

@@ -11,7 +11,7 @@ use rmcp::model::{
     ErrorData, GetPromptResult, JsonObject, Prompt as Listed, PromptArgument, PromptMessage, Role,
 };
 
-use self::roles::{BUG_FIXER, CODE_REVIEWER, DEVELOPER, TEAM_LEAD};
+use self::roles::ROLES;
 use super::{McpServer, shown};
 use crate::domain::Classification;
 use crate::setup::Preset;
@@ -80,7 +80,7 @@ pub(super) struct Prompt {
 
 /// All of them, in the order in which they are listed.
 fn all() -> impl Iterator<Item = Prompt> {
-    let roles = [TEAM_LEAD, DEVELOPER, BUG_FIXER, CODE_REVIEWER].map(|role| Prompt {
+    let roles = ROLES.map(|role| Prompt {
         name: role.name,
         title: role.title,
         description: role.description(),

@@ -31,30 +31,33 @@ enum Work {
     Completed,
 }
 
-pub(super) const TEAM_LEAD: Role = Role {
+const TEAM_LEAD: Role = Role {
     name: "team-lead",
     title: "Team lead",
     arguments: &[CLASSIFICATION],
     work: Work::Nothing,
 };
-pub(super) const DEVELOPER: Role = Role {
+const DEVELOPER: Role = Role {
     name: "developer",
     title: "Developer",
     arguments: &[CLASSIFICATION, ISSUE_ID, AGENT],
     work: Work::Created(None),
 };
-pub(super) const BUG_FIXER: Role = Role {
+const BUG_FIXER: Role = Role {
     name: "bug-fixer",
     title: "Bug fixer",
     arguments: &[ISSUE_ID, AGENT],
     work: Work::Created(Some(Classification::Bug)),
 };
-pub(super) const CODE_REVIEWER: Role = Role {
+const CODE_REVIEWER: Role = Role {
     name: "code-reviewer",
     title: "Code reviewer",
     arguments: &[ISSUE_ID, AGENT],
     work: Work::Completed,
 };
+
+/// All of them, in the order in which they are listed.
+pub(super) const ROLES: [Role; 4] = [TEAM_LEAD, DEVELOPER, BUG_FIXER, CODE_REVIEWER];
 
 impl Role {
     /// When to use it, in the words of its file.
@@ -79,8 +82,7 @@ pub(super) async fn messages(
     name: &str,
     given: &Given<'_>,
 ) -> Result<Vec<PromptMessage>, ErrorData> {
-    let roles = [TEAM_LEAD, DEVELOPER, BUG_FIXER, CODE_REVIEWER];
-    let role = roles.into_iter().find(|role| role.name == name).expect("every prompt is known");
+    let role = ROLES.into_iter().find(|role| role.name == name).expect("every prompt is known");
     let classification = given.classification()?;
     let name_given = |name: &str| AgentName::try_from(name.to_owned());
     let agent = given.text(AGENT).map(name_given).transpose();

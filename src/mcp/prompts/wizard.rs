@@ -4,14 +4,13 @@ use rmcp::model::ErrorData;
 use tokio::task::spawn_blocking;
 
 use crate::doctor::Around;
-use crate::mcp::McpServer;
+use crate::mcp::{McpServer, Surroundings};
 use crate::setup::{Preset, Proposal, propose};
 
 /// What the agent is told.
 pub(super) async fn text(server: &McpServer, preset: Option<Preset>) -> Result<String, ErrorData> {
-    let around = server.surroundings();
-    let Around { root: project, machine, .. } = around.subject.around.clone();
-    let command = around.command.clone();
+    let Surroundings { subject, command, .. } = server.surroundings().await;
+    let Around { root: project, machine, .. } = subject.around;
     let proposal = spawn_blocking(move || propose(&project, &machine, preset, &command)).await;
     let proposal = proposal.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
     Ok(told(&proposal))

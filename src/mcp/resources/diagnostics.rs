@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, watch};
 
 use crate::doctor::{self, Report, Subject, Verdict};
+use crate::mcp::surroundings::{FoundWhenAsked, Surroundings};
 use crate::tracker::Tracker;
 
 /// How long a report is kept. An examination reads the whole store and tries the disk.
@@ -14,7 +15,7 @@ const KEPT: Duration = Duration::from_secs(300);
 /// Examines when it is asked, unless it has done so lately.
 pub(in crate::mcp) struct Diagnostics {
     tracker: Tracker,
-    subject: Subject,
+    surroundings: FoundWhenAsked,
     /// Held during an examination, so that all who ask meanwhile get its report.
     last: Mutex<Option<(Instant, Arc<Report>)>>,
     /// Counts the reports that found something else than those before them.
@@ -22,8 +23,8 @@ pub(in crate::mcp) struct Diagnostics {
 }
 
 impl Diagnostics {
-    pub fn new(tracker: Tracker, subject: Subject) -> Self {
-        Self { tracker, subject, last: Mutex::default(), found: watch::Sender::new(0) }
+    pub fn new(tracker: Tracker, surroundings: FoundWhenAsked) -> Self {
+        Self { tracker, surroundings, last: Mutex::default(), found: watch::Sender::new(0) }
     }
 
     /// The last report, and for how many milliseconds more it is kept.
@@ -45,7 +46,8 @@ impl Diagnostics {
             return (Arc::clone(report), millis(rest));
         }
         let now = self.tracker.now();
-        let report = doctor::examine(&Subject { now, ..self.subject.clone() }).await;
+        let Surroundings { subject, .. } = self.surroundings.get().await;
+        let report = doctor::examine(&Subject { now, ..subject }).await;
         let report = Arc::new(report);
         let before = last.replace((Instant::now(), Arc::clone(&report)));
         if before.is_some_and(|(_, before)| before.findings != report.findings) {

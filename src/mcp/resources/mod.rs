@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 
 pub(super) use self::diagnostics::Diagnostics;
 use super::result::{self, Failure};
-use super::{McpServer, shown};
+use super::{FIXED_TTL_MS, McpServer, shown};
 use crate::domain::{DomainError, IssueRef};
 use crate::setting::SettingRow;
 use crate::setup::Preset;
@@ -34,9 +34,6 @@ const QUEUE: &str = "tracker://queue";
 const ISSUES: &str = "tracker://issues/";
 /// The same for any issue, as RFC 6570 writes it.
 pub(super) const ISSUE_TEMPLATE: &str = "tracker://issues/{id}";
-
-/// How long clients may keep what changes only with the version of the server.
-const FIXED_TTL_MS: u64 = 3_600_000;
 
 /// Something to read.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -213,7 +210,7 @@ impl Read {
 /// Reads a resource.
 pub(super) async fn read(server: &McpServer, resource: &Resource) -> Result<Read, NotRead> {
     match resource {
-        Resource::Config => config(&server.surroundings().settings),
+        Resource::Config => config(&server.surroundings().await.settings),
         Resource::Diagnostics => {
             let (report, ttl_ms) = server.diagnostics().report().await;
             Ok(Read { ttl_ms, ..Read::now(text(&*report)?) })

@@ -23,16 +23,16 @@ use std::time::Instant;
 
 use tempfile::NamedTempFile;
 
-use super::checkpoint::{announce, rename_base, render};
+use super::checkpoint::{Rendered, announce, render};
 use super::frame::Hex128;
-use super::fs::{Lock, OpenFile, Stamp, sync_name};
-use super::journal::{self, Content, Entry, Header};
+use super::fs::{Lock, OpenFile, sync_name};
+use super::journal::{self, Entry, Header};
 use super::replica::Replica;
 use super::session::{Interrupted, Session, refused};
 use super::view::{Journal, Place, Snapshot, Standing, View};
 
-/// How much of `issues.json` is written between two syncs.
-const SYNC_EVERY_BYTES: u64 = 4 * 1024 * 1024;
+/// How much of `issues.json` is written between two syncs: whoever syncs a journal waits for that much at most.
+const SYNC_EVERY_BYTES: u64 = 256 * 1024;
 /// The room for the header of a journal that is begun before all of it is known.
 const HEADER_BYTES: usize = 1024;
 
@@ -42,9 +42,7 @@ pub(super) struct Aside {
     begun: Instant,
     /// The state in it.
     base: Arc<View>,
-    snapshot: NamedTempFile,
-    written: Stamp,
-    content: Content,
+    snapshot: Rendered,
     journal: NamedTempFile,
     epoch: Hex128,
     /// How long the new journal is, with the room for its header.
@@ -60,12 +58,7 @@ impl Aside {
     /// Writes a state that was settled under the lock, which is free by now.
     pub fn write(replica: &Replica, alone: Lock, base: Arc<View>) -> Result<Self, Interrupted> {
         let (fs, place, begun) = (&*replica.fs, Place::clone(&base.place), Instant::now());
-        let failed = |source| Interrupted::from(refused(&place.snapshot, &source));
-        let mut snapshot = fs.create_temp(&place.snapshot, &place.snapshot).map_err(failed)?;
-        let document = base.document();
-        let content = render(fs, &mut snapshot, &document, SYNC_EVERY_BYTES).map_err(failed)?;
-        fs.sync(&snapshot).map_err(failed)?;
-        let written = fs.stamp_open(snapshot.as_file()).map_err(failed)?;
+        let snapshot = render(fs, &place.snapshot, &base.document(), SYNC_EVERY_BYTES)?;
         let failed = |source| Interrupted::from(refused(&place.journal, &source));
         let mut journal = fs.create_temp(&place.journal, &place.snapshot).map_err(failed)?;
         fs.write(&mut journal, &[b' '; HEADER_BYTES]).map_err(failed)?;
@@ -74,8 +67,6 @@ impl Aside {
             _alone: alone,
             begun,
             snapshot,
-            written,
-            content,
             journal,
             epoch: Hex128(fs.random()),
             end: HEADER_BYTES as u64,
@@ -102,24 +93,15 @@ impl Aside {
         self.copy(session.replica, view)?;
         let (fs, place) = (session.fs(), &session.place);
         let failed = |source| Interrupted::from(refused(&place.snapshot, &source));
-        announce(session, view, self.base.seq, self.content)?;
-        // The last look before the point of no return, since not everybody takes the lock.
-        let mine = fs.is_at(&session.lock.file, &place.lock).map_err(failed)?;
-        let found = fs.stamp(&place.snapshot).map_err(failed)?;
-        if !mine || found != view.snapshot.map(|snapshot| snapshot.stamp) {
-            return Err(Interrupted::Overtaken);
-        }
+        let content = self.snapshot.content;
+        announce(session, view, self.base.seq, content)?;
         // Whoever closes a large file last that has no name any more waits until its room is free.
         let replaced = fs.open(&place.snapshot).map_err(failed)?;
-        let stamp = rename_base(fs, self.snapshot, &place.snapshot)?;
-        if !stamp.same_content(&self.written) {
-            // Somebody wrote into the new file already: the next look finds out what.
-            return Err(Interrupted::Overtaken);
-        }
-        let base = Some((self.content, stamp));
+        let stamp = self.snapshot.take_place(session, view)?;
+        let base = Some((content, stamp));
         let mut header = Header::new(self.epoch, self.base.seq, base);
         header.follows = view.journal.as_ref().map(|journal| journal.epoch());
-        header.took_ms = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        header.took_ms = u64::try_from(fs.since(self.begun).as_millis()).unwrap_or(u64::MAX);
         let bytes = header.to_bytes_of(HEADER_BYTES);
         // Both before the journal gets its name, and at once: others wait for it.
         let (named, synced) = thread::scope(|scope| {
@@ -141,7 +123,7 @@ impl Aside {
         let open = OpenFile { file, is_writable: true };
         let journal = Journal::found(open, header, HEADER_BYTES as u64);
         journal.is_durable_to(self.end);
-        let snapshot = Some(Snapshot { stamp, content: self.content });
+        let snapshot = Some(Snapshot { stamp, content });
         let mut saved = View { snapshot, ..view.clone() };
         saved.begin(Arc::new(journal));
         (saved.end, saved.unsaved) = (self.end, view.seq - self.base.seq);

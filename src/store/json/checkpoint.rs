@@ -24,7 +24,8 @@ use super::format::{self, Document};
 use super::frame::Hex128;
 use super::fs::{FileSystem, OpenFile, Stamp, sync_name};
 use super::journal::{self, Content, Header};
-use super::session::{Interrupted, Session, refused};
+use super::session::{Interrupted, Session, refused, timestamp};
+use super::suspect::failed_sync;
 use super::view::{Journal, Place, Snapshot, View};
 use crate::store::StoreError;
 
@@ -33,26 +34,20 @@ const CHUNK_BYTES: usize = 256 * 1024;
 
 /// Writes `issues.json` and begins a journal behind it; gives the state that stands on both.
 pub(super) fn checkpoint(session: &Session<'_>, view: &View) -> Result<View, Interrupted> {
-    let (fs, place, begun) = (session.fs(), &session.place, Instant::now());
-    let failed = |source| Interrupted::from(refused(&place.snapshot, &source));
-    let mut temp = fs.create_temp(&place.snapshot, &place.snapshot).map_err(failed)?;
-    let content = render(fs, &mut temp, &view.document(), u64::MAX).map_err(failed)?;
-    fs.sync(&temp).map_err(failed)?;
-    let written = fs.stamp_open(temp.as_file()).map_err(failed)?;
+    let begun = Instant::now();
+    let saved = write_base(session, view)?;
+    begin_journal(session, &saved, session.fs().since(begun))
+}
+
+/// Writes `issues.json`, durably; gives the same state with that, and with the old journal still.
+pub(super) fn write_base(session: &Session<'_>, view: &View) -> Result<View, Interrupted> {
+    let (fs, path) = (session.fs(), &session.place.snapshot);
+    let rendered = render(fs, path, &view.document(), u64::MAX)?;
+    let content = rendered.content;
     announce(session, view, view.seq, content)?;
-    // The last look before the point of no return, since not everybody takes the lock.
-    let mine = fs.is_at(&session.lock.file, &place.lock).map_err(failed)?;
-    let found = fs.stamp(&place.snapshot).map_err(failed)?;
-    if !mine || found != view.snapshot.map(|snapshot| snapshot.stamp) {
-        return Err(Interrupted::Overtaken);
-    }
-    let stamp = replace_base(fs, temp, &place.snapshot)?;
-    if !stamp.same_content(&written) {
-        // Somebody wrote into the new file already: the next look finds out what.
-        return Err(Interrupted::Overtaken);
-    }
-    let saved = View { snapshot: Some(Snapshot { stamp, content }), ..view.clone() };
-    begin_journal(session, &saved, begun.elapsed())
+    let stamp = rendered.take_place(session, view)?;
+    sync_name(fs, path).map_err(|source| refused(path, &source))?;
+    Ok(View { snapshot: Some(Snapshot { stamp, content }), ..view.clone() })
 }
 
 /// Puts an `issues.json` in its place, durably; gives what identified it before its name was durable.
@@ -67,19 +62,57 @@ pub(super) fn replace_base(
 }
 
 /// The same, with a name that is not durable yet.
-pub(super) fn rename_base(
+fn rename_base(
     fs: &dyn FileSystem,
     temp: NamedTempFile,
     path: &Path,
 ) -> Result<Stamp, Interrupted> {
-    let failed = |source| Interrupted::from(refused(path, &source));
-    let file = fs.replace(temp, path).map_err(|source| match source.kind() {
-        io::ErrorKind::ResourceBusy | io::ErrorKind::CrossesDevices => {
-            Interrupted::Hopeless(mounted(path, &source))
+    let file = fs.replace(temp, path).map_err(|source| not_replaced(path, &source))?;
+    fs.stamp_open(&file).map_err(|source| refused(path, &source).into())
+}
+
+/// Puts an `issues.json` in the place of another one, if that is still the one that was found; what somebody
+/// saved there in between goes back to where it was.
+fn exchange_base(
+    fs: &dyn FileSystem,
+    temp: NamedTempFile,
+    place: &Place,
+    found: Stamp,
+) -> Result<Stamp, Interrupted> {
+    let path = &place.snapshot;
+    let exchange = || fs.exchange(&temp, path).map_err(|source| not_replaced(path, &source));
+    if !exchange()? {
+        // Where names cannot be exchanged, the look before has to do.
+        return rename_base(fs, temp, path);
+    }
+    // From here on the name of the temporary file leads to what was there.
+    let displaced = fs.stamp(temp.path());
+    let is_it = |stamp: &Option<Stamp>| stamp.is_some_and(|stamp| stamp.is_renamed(&found));
+    if displaced.as_ref().is_ok_and(is_it) {
+        return fs.stamp_open(temp.as_file()).map_err(|source| refused(path, &source).into());
+    }
+    // Back to where it was; where somebody saved once more, over what was written here, the newer one counts.
+    let is_back = exchange().ok().and_then(|_| fs.is_at(temp.as_file(), temp.path()).ok());
+    match is_back {
+        Some(true) => {}
+        Some(false) => drop(exchange()?),
+        None => {
+            let kept = place.by_hand(&timestamp(fs.now()).to_string());
+            fs.place(temp, &kept).map_err(|source| refused(&kept, &source))?;
         }
-        _ => failed(source),
-    })?;
-    fs.stamp_open(&file).map_err(failed)
+    }
+    displaced.map_err(|source| refused(path, &source))?;
+    Err(Interrupted::Overtaken)
+}
+
+/// Why an `issues.json` could not be replaced.
+fn not_replaced(path: &Path, source: &io::Error) -> Interrupted {
+    match source.kind() {
+        io::ErrorKind::ResourceBusy | io::ErrorKind::CrossesDevices => {
+            Interrupted::Hopeless(mounted(path, source))
+        }
+        _ => refused(path, source).into(),
+    }
 }
 
 /// Makes an `issues.json` durable that this process did not write: somebody edited it, or a process
@@ -100,19 +133,36 @@ pub(super) fn begin_journal(
     view: &View,
     took: Duration,
 ) -> Result<View, Interrupted> {
-    let (fs, path) = (session.fs(), &session.place.journal);
-    let failed = |source| Interrupted::from(refused(path, &source));
     let base = view.snapshot.map(|snapshot| (snapshot.content, snapshot.stamp));
-    let mut header = Header::new(Hex128(fs.random()), view.seq, base);
-    header.follows = view.journal.as_ref().map(|journal| journal.epoch());
+    let mut header = Header::new(Hex128(session.fs().random()), view.seq, base);
+    let before = view.edit.as_ref().and_then(|edit| edit.before.as_ref());
+    let followed = view.journal.as_ref().or_else(|| before?.journal.as_ref());
+    header.follows = followed.map(|journal| journal.epoch());
     header.edited = view.standing.is_edited();
     header.took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     let bytes = header.to_bytes();
+    let journal = put_journal(session, view.journal.as_deref(), header, &bytes)?;
+    let mut view = view.clone();
+    view.begin(Arc::new(journal));
+    Ok(view)
+}
+
+/// Puts a journal with these bytes, which begin with its header, in the place of the one that this process
+/// knows, durably.
+pub(super) fn put_journal(
+    session: &Session<'_>,
+    old: Option<&Journal>,
+    header: Header,
+    bytes: &[u8],
+) -> Result<Journal, Interrupted> {
+    let (fs, path) = (session.fs(), &session.place.journal);
+    let failed = |source| Interrupted::from(refused(path, &source));
+    let begin = header.to_bytes().len() as u64;
     let mut temp = fs.create_temp(path, &session.place.snapshot).map_err(failed)?;
-    fs.write(&mut temp, &bytes).map_err(failed)?;
+    fs.write(&mut temp, bytes).map_err(failed)?;
     fs.sync(&temp).map_err(failed)?;
     // Where there is none, no claim keeps others from making one, should they hold another lock file.
-    let old = view.journal.as_ref().map(|journal| fs.is_at(&journal.open.file, path));
+    let old = old.map(|journal| fs.is_at(&journal.open.file, path));
     let placed = match old.transpose().map_err(failed)? {
         Some(true) => fs.replace(temp, path),
         Some(false) | None => fs.place(temp, path),
@@ -121,12 +171,10 @@ pub(super) fn begin_journal(
         io::ErrorKind::AlreadyExists => Interrupted::Overtaken,
         _ => failed(source),
     })?;
-    sync_name(fs, path).map_err(failed)?;
-    let journal = Journal::found(OpenFile { file, is_writable: true }, header, bytes.len() as u64);
+    let journal = Journal::found(OpenFile { file, is_writable: true }, header, begin);
+    session.replica.sync_name(&journal, path).map_err(failed)?;
     journal.adopt();
-    let mut view = view.clone();
-    view.begin(Arc::new(journal));
-    Ok(view)
+    Ok(journal)
 }
 
 /// Tells in the journal which `issues.json` is about to appear, and up to which change it has them.
@@ -139,6 +187,7 @@ pub(super) fn announce(
     let Some(journal) = view.journal.as_ref() else { return Ok(()) };
     let (fs, path, file) = (session.fs(), &session.place.journal, &journal.open.file);
     let failed = |source| Interrupted::from(refused(path, &source));
+    let is_suspect = session.replica.suspects.why(view).is_some();
     // A journal that somebody removed needs none: nothing will be read from it.
     if !fs.is_at(file, path).map_err(failed)? {
         return Ok(());
@@ -148,25 +197,23 @@ pub(super) fn announce(
     if let Err(source) = fs.write_at(file, view.end, &intent) {
         // What remains of it is cut by the next session in any case.
         let _ = fs.truncate(file, view.end);
-        return Err(failed(source));
+        return if is_suspect { Ok(()) } else { Err(failed(source)) };
+    }
+    if is_suspect {
+        // It helps whoever comes after a process that dies. Behind a power cut `issues.json`, which has all
+        // that the journal has, is taken for an edit.
+        return Ok(());
     }
     sync_journal(session, journal)?;
     journal.is_durable_to(view.end + intent.len() as u64);
     Ok(())
 }
 
-/// Makes a journal durable. Where that fails, the kernel may have dropped what others appended and
-/// rely on, and another sync would not tell: nothing is tried on this file again.
-pub(super) fn sync_journal(session: &Session<'_>, journal: &Journal) -> Result<(), Interrupted> {
+/// Makes a journal durable.
+fn sync_journal(session: &Session<'_>, journal: &Journal) -> Result<(), Interrupted> {
     let synced = session.replica.sync(journal, None);
-    let failed = |source| StoreError::NotSaved(failed_sync(&session.place, &source));
-    synced.map_err(|source| Interrupted::Hopeless(failed(source)))
-}
-
-/// What is said when a sync of the journal has failed.
-pub(super) fn failed_sync(place: &Place, source: &io::Error) -> String {
-    let path = place.journal.display();
-    format!("the disk failed to save {path} ({source}): restart when it is mended")
+    let failed = |source| StoreError::NotSaved(failed_sync(&session.place.journal, &source));
+    synced.map_err(|source| Interrupted::Failed(failed(source)))
 }
 
 /// The refusal to go on where `issues.json` cannot be replaced: with the journal beside it, and not
@@ -178,18 +225,65 @@ fn mounted(path: &Path, source: &io::Error) -> StoreError {
     ))
 }
 
-/// Writes an `issues.json` to a temporary file, which is synced each time that so much was written.
+/// An `issues.json` in a temporary file, where it is durable.
+pub(super) struct Rendered {
+    pub temp: NamedTempFile,
+    /// What identified it when it was written.
+    pub stamp: Stamp,
+    pub content: Content,
+}
+
+/// Writes what is to be at `path` to a temporary file, which is synced each time that so much was written.
 pub(super) fn render(
     fs: &dyn FileSystem,
-    temp: &mut NamedTempFile,
+    path: &Path,
     document: &Document,
     sync_every: u64,
-) -> io::Result<Content> {
+) -> Result<Rendered, Interrupted> {
+    let failed = |source| Interrupted::from(refused(path, &source));
+    let mut temp = fs.create_temp(path, path).map_err(failed)?;
     let (hasher, buffer) = (Xxh3::new(), Vec::with_capacity(CHUNK_BYTES));
-    let mut sink = Sink { fs, temp, hasher, buffer, length_bytes: 0, sync_every, unsynced: 0 };
-    format::write(document, &mut sink)?;
-    sink.flush()?;
-    Ok(Content { hash: Hex128(sink.hasher.digest128()), length_bytes: sink.length_bytes })
+    let temp_file = &mut temp;
+    let mut sink =
+        Sink { fs, temp: temp_file, hasher, buffer, length_bytes: 0, sync_every, unsynced: 0 };
+    format::write(document, &mut sink).and_then(|()| sink.flush()).map_err(failed)?;
+    let content =
+        Content { hash: Hex128(sink.hasher.digest128()), length_bytes: sink.length_bytes };
+    fs.sync(&temp).map_err(failed)?;
+    let stamp = fs.stamp_open(temp.as_file()).map_err(failed)?;
+    Ok(Rendered { temp, stamp, content })
+}
+
+impl Rendered {
+    /// Takes the place of the `issues.json` of a state, if that is still there; gives what identifies it there.
+    /// Its name is not durable yet.
+    pub fn take_place(self, session: &Session<'_>, view: &View) -> Result<Stamp, Interrupted> {
+        let (fs, place) = (session.fs(), &session.place);
+        let failed = |source| Interrupted::from(refused(&place.snapshot, &source));
+        // The last look before the point of no return, since not everybody takes the lock.
+        let mine = fs.is_at(&session.lock.file, &place.lock).map_err(failed)?;
+        let found = fs.stamp(&place.snapshot).map_err(failed)?;
+        if !mine || found != view.snapshot.map(|snapshot| snapshot.stamp) {
+            return Err(Interrupted::Overtaken);
+        }
+        let stamp = match found {
+            Some(found) => exchange_base(fs, self.temp, place, found)?,
+            None => {
+                // Somebody may make one just now.
+                let placed = fs.place(self.temp, &place.snapshot);
+                let file = placed.map_err(|source| match source.kind() {
+                    io::ErrorKind::AlreadyExists => Interrupted::Overtaken,
+                    _ => failed(source),
+                })?;
+                fs.stamp_open(&file).map_err(failed)?
+            }
+        };
+        if !stamp.same_content(&self.stamp) {
+            // Somebody wrote into the new file already: the next look finds out what.
+            return Err(Interrupted::Overtaken);
+        }
+        Ok(stamp)
+    }
 }
 
 /// Hashes and counts what it passes on in chunks.

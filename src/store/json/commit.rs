@@ -5,20 +5,21 @@
 //! all earlier bytes of the file, so whoever is answered knows that everything its change stands on is
 //! durable too.
 
+use std::io;
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
-use super::checkpoint::failed_sync;
-use super::fs::{Directory, directory_of};
+use super::fs::{Directory, directory_of, sync_name};
 use super::journal;
+use super::others::{leave_to_others, may_know_more};
 use super::replica::{Expectation, Replica};
 use super::schedule::Unsaved;
 use super::session::{Interrupted, Session, refused};
+use super::suspect::{self, failed_sync};
 use super::upkeep::unsaved_in;
 use super::view::{Journal, Place, Standing, View};
 use super::writer::{Outcome, Request};
-use crate::domain::Event;
+use crate::domain::{Event, EventKind};
 use crate::store::StoreError;
 
 /// How often a session is begun anew because somebody who takes no lock changed the files, or because
@@ -55,10 +56,27 @@ struct Appended<'a> {
     before: Arc<View>,
     after: View,
     journal: Arc<Journal>,
-    /// To be synced too, for a journal that was begun between the look and the lock.
-    names: Option<Directory>,
     /// Dropped when all is published, or nothing ever will be.
-    expectation: Expectation<'a>,
+    expectation: Option<Expectation<'a>>,
+}
+
+impl Appended<'_> {
+    /// Tells whether a state contains the changes.
+    fn is_kept_in(&self, view: &View) -> bool {
+        let kept = |event: &Arc<Event>| {
+            let issue = event.issue.into();
+            let (Ok(found), Ok(expected)) =
+                (view.issues.find(&issue), self.after.issues.find(&issue))
+            else {
+                return false;
+            };
+            let is_import = matches!(event.kind, EventKind::Imported { .. });
+            found.history.len() >= expected.history.len()
+                && (is_import || event.trace_in(&found, 0).is_some())
+        };
+        let before = self.before.recent.since(None).cursor;
+        self.after.recent.since(Some(before)).events.iter().all(kept)
+    }
 }
 
 impl Committer {
@@ -69,11 +87,6 @@ impl Committer {
     /// Another one of this process, which has looked for what dead ones left.
     pub fn another(&self) -> Self {
         Self { is_clean: true, ..Self::new(Arc::clone(&self.replica)) }
-    }
-
-    /// Tells whether `issues.json` takes so long to write that others are to commit meanwhile.
-    pub fn is_large(&self) -> bool {
-        self.replica.latest().is_some_and(|view| self.replica.is_large(&view))
     }
 
     pub(super) fn replica(&self) -> &Arc<Replica> {
@@ -106,6 +119,11 @@ impl Committer {
             }
             Ok(outcomes)
         });
+        if result.is_err() && self.unsaved.is_none() {
+            // Nobody is to wait for the next change until the journal is in order again.
+            let suspect = replica.latest().filter(|view| replica.suspects.why(view).is_some());
+            self.unsaved = suspect.map(|view| unsaved_in(&view));
+        }
         (batch, result)
     }
 
@@ -116,18 +134,24 @@ impl Committer {
         if_taken: IfTaken,
     ) -> Result<Settled<'a>, StoreError> {
         let mut others = "others keep changing the files";
+        let mut pause = Duration::ZERO;
         for attempt in 0..MAX_SESSIONS {
             if let Some(broken) = &self.broken {
                 return Err(broken.clone());
             }
-            thread::sleep(PAUSE * attempt);
+            if !pause.is_zero() {
+                replica.fs.pause(pause);
+            }
+            pause += PAUSE;
             // Loading takes long, so it is done before the lock is taken.
             let place = replica.place()?;
             let view = match attempt {
                 0 => replica.fresh_to_read(&place)?,
                 _ => replica.fresh_to_write(&place)?,
             };
-            self.adopt(&view)?;
+            if may_know_more(&view) {
+                leave_to_others(replica)?;
+            }
             let session = match if_taken {
                 IfTaken::Wait => Some(Session::begin(replica, place)?),
                 IfTaken::Try => Session::try_begin(replica, place)?,
@@ -139,8 +163,15 @@ impl Committer {
             if !std::mem::replace(&mut self.is_clean, true) {
                 session.clean();
             }
-            match session.settle(attempt >= LOADS_OUTSIDE) {
-                Ok((view, journal)) => return Ok((session, view, journal)),
+            let is_last_resort = attempt >= LOADS_OUTSIDE;
+            match session.settle(is_last_resort) {
+                Ok((view, journal)) if journal.is_adopted() => return Ok((session, view, journal)),
+                Ok((view, journal)) => match self.adopt(session, &view, &journal, is_last_resort) {
+                    Ok(Some(session)) => return Ok((session, view, journal)),
+                    // Nobody is in the way.
+                    Ok(None) => pause = Duration::ZERO,
+                    Err(error) => return Err(error),
+                },
                 Err(Interrupted::Overtaken) => {}
                 Err(Interrupted::Failed(error)) => return Err(error),
                 Err(Interrupted::Hopeless(error)) => return Err(self.give_up(error)),
@@ -149,50 +180,70 @@ impl Committer {
         Err(StoreError::Busy(format!("{others} of {}", replica.path().display())))
     }
 
+    /// Gets the files in order, and changes nothing else.
+    pub fn settle(&mut self, replica: &Replica) -> Result<(), StoreError> {
+        self.session(replica, IfTaken::Try).map(drop)
+    }
+
     /// Makes durable what other processes left, before this one appends to their journal for the first
     /// time: its name, which its maker may have died before it could sync, and its content, so that
-    /// what is appended can tell that it was durable.
-    fn adopt(&mut self, view: &View) -> Result<(), StoreError> {
-        let Some(journal) = view.journal.as_ref().filter(|journal| !journal.is_adopted()) else {
-            return Ok(());
-        };
-        if !journal.open.is_writable {
-            return Ok(());
-        }
-        let names = self.names_for(journal, &view.place)?;
-        if let Err(source) = self.replica.sync(journal, names.as_ref()) {
-            // As for every sync of the journal, see `checkpoint::sync_journal`.
-            return Err(self.give_up(StoreError::NotSaved(failed_sync(&view.place, &source))));
+    /// what is appended can tell that it was durable. Gives the session back if it is to be kept meanwhile;
+    /// otherwise the next one finds out what has become of it.
+    fn adopt<'a>(
+        &self,
+        session: Session<'a>,
+        view: &View,
+        journal: &Journal,
+        keep: bool,
+    ) -> Result<Option<Session<'a>>, StoreError> {
+        let names = self.names(&session.place)?;
+        suspect::write_again(&session, view, journal)?;
+        let session = keep.then_some(session);
+        if self.replica.sync(journal, Some(&names)).is_err() {
+            return Ok(None);
         }
         journal.is_durable_to(view.end);
         journal.adopt();
-        Ok(())
+        Ok(session)
     }
 
     /// The directory to sync with a journal whose name this process has not made durable yet. Opened
-    /// before anything is synced or appended, so that a process without a file descriptor to spare
+    /// before anything is synced or written, so that a process without a file descriptor to spare
     /// changes nothing and may try again.
-    fn names_for(&self, journal: &Journal, place: &Place) -> Result<Option<Directory>, StoreError> {
-        if journal.is_adopted() {
-            return Ok(None);
-        }
+    fn names(&self, place: &Place) -> Result<Directory, StoreError> {
         let directory = directory_of(&place.journal);
         let names = self.replica.fs.open_directory(directory);
-        names.map(Some).map_err(|source| refused(directory, &source))
+        names.map_err(|source| refused(directory, &source))
     }
 
     fn make_durable(&mut self, appended: Appended<'_>) -> Result<(), StoreError> {
-        let Appended { place, before, after, journal, names, .. } = &appended;
-        if let Err(source) = self.replica.sync(journal, names.as_ref()) {
-            let text = failed_sync(place, &source);
-            self.give_up(StoreError::NotSaved(text.clone()));
-            return Err(StoreError::Uncertain(text));
+        let Appended { before, after, journal, .. } = &appended;
+        self.unsaved = Some(unsaved_in(after));
+        if let Err(source) = self.replica.sync(journal, None) {
+            return self.save_elsewhere(&appended, &source);
         }
         journal.is_durable_to(after.end);
-        journal.adopt();
-        self.unsaved = Some(unsaved_in(after));
         self.replica.publish_after(before, after.clone());
         self.still_counts(appended)
+    }
+
+    /// Makes durable what was appended to a journal of which a sync has failed, in another file.
+    fn save_elsewhere(
+        &mut self,
+        appended: &Appended<'_>,
+        source: &io::Error,
+    ) -> Result<(), StoreError> {
+        let failed = failed_sync(&appended.place.journal, source);
+        let replica = Arc::clone(&self.replica);
+        match self.session(&replica, IfTaken::Wait) {
+            // Whoever may append to a journal has made sure that all of it is durable.
+            Ok((_, view, _)) if appended.is_kept_in(&view) => Ok(()),
+            Ok(_) => Err(StoreError::NotSaved(failed)),
+            Err(error) => {
+                let why = suspect::reason(error);
+                Err(StoreError::Uncertain(format!("{failed}, and no other file took it ({why})")))
+            }
+        }
     }
 
     /// Commits nothing any more.
@@ -203,25 +254,20 @@ impl Committer {
 
     /// Makes sure that what was appended is part of what others read: the journal is at its path, or
     /// what took its place contains the changes.
-    fn still_counts(&self, appended: Appended<'_>) -> Result<(), StoreError> {
-        let Appended { place, before, after, journal, expectation, .. } = appended;
-        drop(expectation);
-        let fs = &self.replica.fs;
-        if fs.is_at(&journal.open.file, &place.journal).is_ok_and(|is_at| is_at) {
+    fn still_counts(&self, mut appended: Appended<'_>) -> Result<(), StoreError> {
+        appended.expectation = None;
+        let (fs, path) = (&*self.replica.fs, &appended.place.journal);
+        if fs.is_at(&appended.journal.open.file, path).is_ok_and(|is_at| is_at) {
             return Ok(());
         }
         let uncertain = |why: String| {
-            let path = place.journal.display();
-            StoreError::Uncertain(format!("{path} was replaced meanwhile{why}"))
+            StoreError::Uncertain(format!("{} was replaced meanwhile{why}", path.display()))
         };
         let view = self.replica.fresh().map_err(|error| uncertain(format!(": {error}")))?;
-        let length = |view: &View, event: &Event| {
-            view.issues.find(&event.issue.into()).map(|issue| issue.history.len()).ok()
-        };
-        let is_kept = |event: &Arc<Event>| length(&view, event) >= length(&after, event);
-        let appended = after.recent.since(Some(before.recent.since(None).cursor)).events;
+        // Whoever replaced it may have had a reason not to rely on it, and died before the name was durable.
+        sync_name(fs, path).map_err(|source| uncertain(format!(": {source}")))?;
         // What only this process knows, until it has written it anew, nobody else reads.
-        if view.standing == Standing::Settled && appended.iter().all(is_kept) {
+        if view.standing == Standing::Settled && appended.is_kept_in(&view) {
             Ok(())
         } else {
             Err(uncertain(" by one without this change".to_owned()))
@@ -255,20 +301,24 @@ impl Committer {
         let (epoch, durable) = (journal.epoch(), journal.durable());
         let frames = journal::batch(epoch, view.end, view.seq + 1, durable, &events);
         after.end += frames.len() as u64;
-        let names = self.names_for(&journal, &session.place)?;
-        let expectation = replica.expect(&journal, view.end, after.end);
+        let expectation = Some(replica.expect(&journal, view.end, after.end));
         if let Err(source) = replica.fs.write_at(file, view.end, &frames) {
             let path = &session.place.journal;
             let Err(second) = replica.fs.truncate(file, view.end) else {
                 return Err(refused(path, &source));
             };
-            let text =
-                format!("{}: {source}, and {second} when that was to be undone", path.display());
-            self.give_up(StoreError::NotSaved(format!("{text}: restart when it is mended")));
-            return Err(StoreError::Uncertain(text));
+            let found = replica.fs.stamp_open(file);
+            if found.is_ok_and(|found| found.length_bytes() <= view.end) {
+                return Err(refused(path, &source));
+            }
+            // Whoever has the lock next cuts what was written in part; a whole batch counts for everybody.
+            return Err(StoreError::Uncertain(format!(
+                "{}: {source}, and {second} when that was to be undone",
+                path.display()
+            )));
         }
         let place = session.place.clone();
-        let appended = Appended { place, before: view, after, journal, names, expectation };
+        let appended = Appended { place, before: view, after, journal, expectation };
         Ok((Some(appended), outcomes))
     }
 }

@@ -18,8 +18,8 @@
 //!   else there is not what the journal follows. The time is part of the names under which copies of the
 //!   damaged files are kept. No changes follow such a header: another journal begins behind the rename.
 //! * `n`: the sequence number of the change, one more than that of the change before. `event` is
-//!   `filed` (with `title`, `description`, `classification`), `imported` (with `content`, the whole issue
-//!   as it came), `claimed`, `review_started`, or one of `returned`, `completed`, `closed`, `rejected`, `commented`
+//!   `filed` (with `title`, `description`, `classification`), `imported` and `edited` (with `content`, the
+//!   whole issue as it is from then on), `claimed`, `review_started`, or one of `returned`, `completed`, `closed`, `rejected`, `commented`
 //!   (with `comment`).
 //! * Changes are written in batches with one call; the last of a batch has `end`. A batch counts as a
 //!   whole or not at all.
@@ -28,6 +28,8 @@
 //! * An intent says that an `issues.json` with this hash, which contains the changes up to `checkpoint`
 //!   (and an edit that no event tells of, if `edited`), is about to be renamed into place.
 //!
+//! * A journal that took the place of one that the disk failed to save has the same base, and repeats all of its
+//!   changes.
 //! * Of the changes behind a header, those may stand before an intent that the `issues.json` does not contain
 //!   which it announces; they are repeated behind the next header.
 //!
@@ -145,6 +147,8 @@ pub(super) struct Scan {
     pub entries: Vec<Entry>,
     /// Where the last whole batch ends.
     pub end: u64,
+    /// Up to where the writer of one of them knew all bytes to be durable.
+    pub durable: u64,
     /// What lies behind it.
     pub rest: Rest,
 }
@@ -200,7 +204,7 @@ pub(super) fn length_of(epoch: Hex128, start: u64, count: u64, bytes: &[u8]) -> 
 /// of the last change before it.
 pub(super) fn scan(epoch: Hex128, start: u64, mut seq: u64, bytes: &[u8]) -> Scan {
     let (mut entries, mut batch) = (Vec::new(), Vec::new());
-    let (mut at, mut end) = (0, 0);
+    let (mut at, mut end, mut durable) = (0, 0, 0);
     let rest = loop {
         let offset = start + at as u64;
         let Some((json, length)) = frame::decode(epoch, offset, &bytes[at..]) else {
@@ -212,7 +216,7 @@ pub(super) fn scan(epoch: Hex128, start: u64, mut seq: u64, bytes: &[u8]) -> Sca
                 Rest::Torn
             };
         };
-        let Some((entry, is_end)) = record::read(json) else {
+        let Some((entry, is_end, known)) = record::read(json) else {
             break Rest::Unreadable(Unreadable::Newer { offset });
         };
         match &entry {
@@ -225,9 +229,10 @@ pub(super) fn scan(epoch: Hex128, start: u64, mut seq: u64, bytes: &[u8]) -> Sca
         if is_end {
             entries.append(&mut batch);
             end = at;
+            durable = durable.max(known);
         }
     };
-    Scan { entries, end: start + end as u64, rest }
+    Scan { entries, end: start + end as u64, durable, rest }
 }
 
 /// Tells whether a valid frame behind the bad bytes at `bad` says that these were durable.
@@ -268,6 +273,11 @@ mod tests {
         EventKind::Imported { issue }
     }
 
+    fn edited(text: &str) -> EventKind {
+        let EventKind::Imported { issue } = imported(text) else { unreachable!() };
+        EventKind::Edited { issue: Arc::clone(issue.issue()) }
+    }
+
     fn any_event() -> impl Strategy<Value = Arc<Event>> {
         let text = "(.|\n){0,40}";
         let kind = (any::<prop::sample::Index>(), text, text).prop_map(|(which, one, other)| {
@@ -278,6 +288,7 @@ mod tests {
                     classification: Classification::Feature,
                 },
                 imported(&one),
+                edited(&one),
                 EventKind::Claimed,
                 EventKind::ReviewStarted,
                 EventKind::Returned { comment: one.clone() },

@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | that of an intent in the journal | a checkpoint was interrupted after its rename | it and the changes beyond the intent's number, wherever they stand |
 //! | the journal's `baseHash` | the usual case | it and all changes |
-//! | neither | somebody edited it | it and all changes that fit |
+//! | neither | somebody edited it | what it and this process's knowledge make together (`edits`); for one that knows nothing, it and all changes that fit |
 //!
 //! A journal that a restore has begun for an `issues.json` that is not there yet describes none: the two
 //! damaged files that it replaces must not be taken for one another's.
@@ -21,9 +21,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
+use super::edits::{self, Edit};
 use super::format::{self, FormatError};
 use super::fs::{Contents, FileSystem, Stamp};
 use super::journal::{self, Content, Entry, Header, Scan};
+use super::merge::Upheld;
 use super::view::{Journal, Place, Snapshot, Standing, View, explained};
 use super::written::WORTH_A_THREAD_BYTES;
 use crate::domain::{EventKind, Extra, IssueId, Trace};
@@ -90,7 +92,7 @@ pub(super) fn load(
     if moved {
         return Err(LoadError::Moving(place.journal.clone()));
     }
-    with_journal(place, before, contents, found)
+    with_journal(fs, place, before, contents, found)
 }
 
 fn find_journal(fs: &dyn FileSystem, place: &Place) -> io::Result<Option<Found>> {
@@ -140,26 +142,29 @@ fn without_journal(
     if contents.is_none() && was_there {
         return Err(LoadError::Gone(place.snapshot.clone()));
     }
-    state_of(place, before, contents)
+    let found = state_of(place, before, contents)?;
+    let known = edits::known_of_removed(fs, before);
+    let known = known.map_err(|source| unreadable(&place.journal, source))?;
+    Ok(match (known, before) {
+        (Some(known), Some(before)) => edits::merged(found, known, before, None),
+        _ => found,
+    })
 }
 
 /// The state when there is a journal.
 fn with_journal(
+    fs: &dyn FileSystem,
     place: &Place,
     before: Option<&View>,
     contents: Option<Contents>,
     found: Found,
 ) -> Result<View, LoadError> {
     let restoring = found.journal.as_ref().ok().and_then(|it| it.header.restoring.clone());
-    if let (Ok(journal), Some(time)) = (&found.journal, &restoring) {
-        let content = contents.as_ref().map(|contents| Content::of(&contents.bytes));
-        if content != journal.header.base() {
-            let (path, time) = (place.snapshot.clone(), time.clone());
-            return Err(LoadError::Interrupted { path, time });
-        }
-    }
-    if contents.is_none() && found.journal.as_ref().is_ok_and(|it| it.header.base().is_some()) {
-        return Err(LoadError::Gone(place.snapshot.clone()));
+    check_presence(place, contents.as_ref(), &found, restoring.as_ref())?;
+    if restoring.is_none()
+        && let Some(view) = as_before(fs, place, before, contents.as_ref(), &found)?
+    {
+        return Ok(view);
     }
     let mut view = state_of(place, before, contents)?;
     let journal = match found.journal {
@@ -178,6 +183,19 @@ fn with_journal(
     let saved = saved_by_checkpoint(&scan, content).or(restored);
     // An edit that a checkpoint had taken over before it was interrupted is one for other processes.
     let (seq, edited) = saved.unwrap_or((base_seq, content != journal.header.base()));
+    if edited && saved.is_none() {
+        let known = edits::known(fs, before, &journal, &found.bytes);
+        let known = known.map_err(|source| unreadable(&place.journal, source))?;
+        if let (Some(known), Some(before)) = (known, before) {
+            return Ok(edits::merged(view, known, before, found.stamp));
+        }
+        let upheld = Upheld::default();
+        view.edit = Some(Arc::new(Edit { before: None, upheld }));
+    } else {
+        let recent = edits::retold_by_another(fs, before, &journal, &view.issues);
+        let recent = recent.map_err(|source| unreadable(&place.journal, source))?;
+        view.recent = recent.unwrap_or(view.recent);
+    }
     view.seq = seq;
     scan.entries.retain(|entry| match entry {
         Entry::Change { seq, .. } => *seq > view.seq,
@@ -188,6 +206,7 @@ fn with_journal(
     } else {
         view.follow(&scan)
     };
+    journal.is_durable_to(scan.durable);
     view.journal = Some(journal);
     view.standing = match followed {
         Err(why) => damaged(place, &why, found.stamp),
@@ -195,6 +214,43 @@ fn with_journal(
         Ok(()) => Standing::Settled,
     };
     Ok(view)
+}
+
+/// Makes sure that the `issues.json` is there that a journal follows, or was begun for by a restore.
+fn check_presence(
+    place: &Place,
+    contents: Option<&Contents>,
+    found: &Found,
+    restoring: Option<&String>,
+) -> Result<(), LoadError> {
+    let Ok(journal) = &found.journal else { return Ok(()) };
+    let path = || place.snapshot.clone();
+    if let Some(time) = restoring
+        && contents.map(|contents| Content::of(&contents.bytes)) != journal.header.base()
+    {
+        return Err(LoadError::Interrupted { path: path(), time: time.clone() });
+    }
+    if contents.is_none() && journal.header.base().is_some() {
+        return Err(LoadError::Gone(path()));
+    }
+    Ok(())
+}
+
+/// The state that this process knows, where `issues.json` was only touched, or put back: it need not be read.
+fn as_before(
+    fs: &dyn FileSystem,
+    place: &Place,
+    before: Option<&View>,
+    contents: Option<&Contents>,
+    found: &Found,
+) -> Result<Option<View>, LoadError> {
+    let (Some(before), Some(contents), Ok(journal)) = (before, contents, &found.journal) else {
+        return Ok(None);
+    };
+    let known = edits::known(fs, Some(before), journal, &found.bytes);
+    let known = known.map_err(|source| unreadable(&place.journal, source))?;
+    let is_base = |_: &View| journal.header.base() == Some(Content::of(&contents.bytes));
+    Ok(known.filter(is_base).map(|known| edits::without(known, before, contents.stamp)))
 }
 
 /// The number of the last change that `issues.json` contains, when it is that of an intent, and whether
@@ -232,6 +288,7 @@ fn follow_what_fits(view: &mut View, scan: &Scan) -> Result<(), String> {
         }
         *told = match (&event.kind, &issue) {
             (EventKind::Imported { issue }, _) => issue.issue().history.len(),
+            (EventKind::Edited { issue }, _) => issue.history.len(),
             // A comment alone adds nothing to the history.
             (EventKind::Commented { .. }, _) => *told,
             (_, Ok(issue)) => issue.history.len() + 1,
@@ -274,6 +331,7 @@ fn state_of(
         unsaved: 0,
         announced_bytes: None,
         standing: Standing::Settled,
+        edit: None,
         recent,
     })
 }

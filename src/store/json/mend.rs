@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 
 use super::format;
 use super::fs::{FileSystem, Lock, RealFileSystem, sync_name};
+use super::ground::must_exclude;
 use super::look::{Files, files};
 use super::pieces;
-use super::session::{refused, remove_stale_temps, timestamp};
+use super::session::{keep_copy, refused, remove_stale_temps, timestamp};
 use super::view::Place;
 use crate::store::StoreError;
 
@@ -28,19 +29,15 @@ pub fn keep_copies(path: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let (fs, files) = (RealFileSystem, files_of(path)?);
     let _lock = lock(&fs, &files)?;
     let time = timestamp(fs.now()).to_string().replace(':', "");
+    let place = Place::of(files.snapshot.clone());
     let mut kept = Vec::new();
     for path in [&files.snapshot, &files.journal] {
-        let failed = |source| refused(path, &source);
-        let Some(contents) = fs.read(path).map_err(failed)? else { continue };
         let mut target = path.as_os_str().to_owned();
         target.push(format!(".before-doctor-{time}"));
         let target = PathBuf::from(target);
-        let mut temp = fs.create_temp(&files.snapshot, path).map_err(failed)?;
-        fs.write(&mut temp, &contents.bytes).map_err(failed)?;
-        fs.sync(&temp).map_err(failed)?;
-        fs.place(temp, &target).map_err(failed)?;
-        sync_name(&fs, &target).map_err(failed)?;
-        kept.push(target);
+        if keep_copy(&fs, path, &target, &place)?.is_some() {
+            kept.push(target);
+        }
     }
     Ok(kept)
 }
@@ -94,6 +91,7 @@ fn lock(fs: &dyn FileSystem, files: &Files) -> Result<Lock, StoreError> {
     loop {
         let lock = fs.try_lock(&files.lock).map_err(|source| refused(&files.lock, &source))?;
         if let Some(lock) = lock {
+            must_exclude(fs, &files.lock)?;
             return Ok(lock);
         }
         if begun.elapsed() >= LOCK_WITHIN {

@@ -8,7 +8,7 @@
 //! ([`replica`]), gets the files in order ([`session`]), decides and appends; then it gives up the lock,
 //! syncs, publishes, and answers. From time to time it writes `issues.json` and begins the journal anew
 //! ([`schedule`], [`checkpoint`]). Opening and recovery are one thing ([`load`]). What is wrong with files is
-//! told by [`look`]; [`mend`] repairs the little that is safe to repair, and [`salvage`] reads what can be read.
+//! told by [`look`], what is wrong with what they stand on by [`ground`]; [`mend`] repairs the little that is safe to repair, and [`salvage`] reads what can be read.
 //!
 //! Readers take no lock and wait for no sync: a look at the files tells whether what is in memory is
 //! still the newest state, and what others appended is read from where the last look ended. A read that
@@ -22,21 +22,27 @@
 //! | `issues.json.lock` | the lock of a commit; empty, never deleted |
 //! | `issues.json.checkpoint` | the lock of whoever writes a large `issues.json`; empty, never deleted |
 //! | `issues.json.sessions` | which clients' HTTP sessions were ended ([`sessions`]); appended to, there only when one was |
+//! | `issues.json.hand-*` | what somebody made of `issues.json` and the store did not take over as it was |
 //! | `issues.json.before-restore-*` | what a restore has replaced ([`restore`]), as a backup |
 //! | `*.damaged-*` | copies of damaged files that a restore has replaced |
+//! | `issues.json.journal.suspect-*` | a journal that a disk failed to save and to give back, kept for people |
 //! | `issues.json.journal.torn-*` | what a process that died had not finished writing, kept for people |
 //! | `.issues.json.*.tmp` | a replacement that is being written; left behind only by a process that was killed, and removed by the next one that writes |
 
 mod aside;
 pub mod checkpoint;
 pub mod commit;
+mod edits;
 pub mod format;
 pub mod frame;
 pub mod fs;
+pub mod ground;
 pub mod journal;
 pub mod load;
 pub mod look;
 pub mod mend;
+mod merge;
+mod others;
 mod pieces;
 mod probe;
 mod record;
@@ -46,6 +52,7 @@ pub mod salvage;
 pub mod schedule;
 pub mod session;
 pub mod sessions;
+mod suspect;
 mod ticket;
 mod upkeep;
 mod view;
@@ -60,6 +67,7 @@ use futures::future::{BoxFuture, FutureExt};
 
 use self::commit::Committer;
 use self::fs::{FileSystem, RealFileSystem};
+pub use self::others::{Others, Request};
 use self::replica::Replica;
 use self::restore::Restore;
 use self::view::{Place, Standing, View};
@@ -159,6 +167,23 @@ impl JsonStore {
         let replica = Arc::new(Replica::new(path.into(), fs, &options));
         let writer = Writer::new(Arc::clone(&replica), options);
         Self { replica, writer, options, ended_sessions: Arc::default() }
+    }
+
+    /// Makes the other processes on the store known, so that an edit of `issues.json` is left to those who
+    /// know more of it.
+    #[must_use]
+    pub fn beside(self, others: Arc<dyn Others>) -> Self {
+        // Only the first ones count, and there are no others.
+        let _ = self.replica.others.set(others);
+        self
+    }
+
+    /// Lets changes be made on a file system of a network, too, if somebody has said that no other machine uses
+    /// the store; else they are refused there.
+    #[must_use]
+    pub fn allowing_network(self, allows: bool) -> Self {
+        self.replica.ground.allow_network(allows);
+        self
     }
 
     /// The file as it was given, symbolic links not resolved.
@@ -286,10 +311,13 @@ impl Store for JsonStore {
         self.read(move |view| match (&view.standing, &view.journal, broken) {
             (Standing::Damaged { why, .. }, ..) => Err(StoreError::Damaged(why.clone())),
             (_, _, Some(broken)) => Err(broken),
+            _ if replica.suspects.why(view).is_some() => {
+                Err(StoreError::NotSaved(replica.suspects.why(view).unwrap_or_default()))
+            }
             (_, Some(journal), _) if !session::is_writable(&*replica.fs, journal, &view.place) => {
                 Err(session::not_writable(&view.place))
             }
-            _ => Ok(()),
+            _ => replica.ground.survey(&*replica.fs, &view.place),
         })
     }
 
@@ -309,6 +337,15 @@ impl Store for JsonStore {
     fn session_ended(&self, session: String) -> StoreFuture<'_, bool> {
         let known = Arc::clone(&self.ended_sessions);
         self.wait(move |replica| known.is_ended(replica, &session))
+    }
+
+    fn keep_up(&self) -> StoreFuture<'_, bool> {
+        self.read(|view| Ok(others::knows_edit(view)))
+    }
+
+    fn take_over_edit(&self) -> StoreFuture<'_, ()> {
+        let mut committer = Committer::new(Arc::clone(&self.replica));
+        self.wait(move |_| committer.take_over_edit())
     }
 
     fn save(&self) -> StoreFuture<'_, ()> {

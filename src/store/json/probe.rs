@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::fs::{FileSystem, Stamp, directory_of};
+use super::ground::must_exclude;
 use super::replica::{Replica, lock};
 use super::session::{not_writable, refused, timestamp};
 use crate::domain::Timestamp;
@@ -99,8 +100,9 @@ fn try_locking(fs: &dyn FileSystem, path: &Path) -> Result<(), StoreError> {
         }
         thread::sleep(ASK_EVERY);
     }
+    let tried = must_exclude(fs, path);
     fs.release(&lock.file);
-    Ok(())
+    tried
 }
 
 #[cfg(test)]

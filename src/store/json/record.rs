@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3;
 
 use super::frame::Hex128;
-use crate::domain::{Classification, Event, EventKind, Importable, IssueId, Timestamp};
+use crate::domain::{Classification, Event, EventKind, Importable, Issue, IssueId, Timestamp};
 
 /// What the bytes of an `issues.json` are known by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,17 +39,17 @@ pub(super) fn intent(seq: u64, durable: u64, content: Content, edited: bool) -> 
     json(&IntentFields { checkpoint: seq, d: durable, hash, len: length_bytes, edited })
 }
 
-/// The entry that a whole frame holds, and whether a batch ends with it; `None` when this version does
-/// not know it.
-pub(super) fn read(json: &[u8]) -> Option<(Entry, bool)> {
+/// The entry that a whole frame holds, whether a batch ends with it, and how much its writer knew to be
+/// durable; `None` when this version does not know it.
+pub(super) fn read(json: &[u8]) -> Option<(Entry, bool, u64)> {
     if let Ok(fields) = serde_json::from_slice::<IntentFields>(json) {
         let content = Content { hash: fields.hash, length_bytes: fields.len };
         let (seq, edited) = (fields.checkpoint, fields.edited);
-        return Some((Entry::Intent { seq, content, edited }, true));
+        return Some((Entry::Intent { seq, content, edited }, true, fields.d));
     }
     let fields: ChangeFields = serde_json::from_slice(json).ok()?;
-    let (seq, is_end) = (fields.n, fields.end);
-    Some((Entry::Change { seq, event: Arc::new(fields.into_event()?) }, is_end))
+    let (seq, is_end, durable) = (fields.n, fields.end, fields.d);
+    Some((Entry::Change { seq, event: Arc::new(fields.into_event()?) }, is_end, durable))
 }
 
 /// How much the writer of an entry knew to be durable.
@@ -89,7 +89,7 @@ struct ChangeFields {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     comment: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    content: Option<Importable>,
+    content: Option<Box<Issue>>,
     #[serde(default, skip_serializing_if = "is_false")]
     end: bool,
 }
@@ -99,6 +99,7 @@ struct ChangeFields {
 enum Word {
     Filed,
     Imported,
+    Edited,
     Claimed,
     ReviewStarted,
     Returned,
@@ -149,8 +150,12 @@ impl ChangeFields {
                 Word::Filed
             }
             EventKind::Imported { issue } => {
-                fields.content = Some(issue.clone());
+                fields.content = Some(Box::new(Issue::clone(issue.issue())));
                 Word::Imported
+            }
+            EventKind::Edited { issue } => {
+                fields.content = Some(Box::new(Issue::clone(issue)));
+                Word::Edited
             }
             EventKind::Claimed => Word::Claimed,
             EventKind::ReviewStarted => Word::ReviewStarted,
@@ -171,10 +176,11 @@ impl ChangeFields {
             (Word::Filed, (Some(title), Some(description), Some(classification)), None, None) => {
                 EventKind::Filed { title, description, classification }
             }
-            (Word::Imported, (None, None, None), None, Some(issue))
-                if issue.issue().id == self.issue =>
-            {
-                EventKind::Imported { issue }
+            (Word::Imported, (None, None, None), None, Some(issue)) if issue.id == self.issue => {
+                EventKind::Imported { issue: Importable::try_from(*issue).ok()? }
+            }
+            (Word::Edited, (None, None, None), None, Some(issue)) if issue.id == self.issue => {
+                EventKind::Edited { issue: Arc::from(issue) }
             }
             (word, (None, None, None), comment, None) => without_content(word, comment)?,
             _ => return None,

@@ -8,7 +8,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,10 +16,13 @@ use prometheus_client::metrics::histogram::Histogram;
 
 use super::JsonStoreOptions;
 use super::frame::Hex128;
-use super::fs::{Directory, FileSystem, Stamp, Unresolved};
+use super::fs::{Directory, FileSystem, Stamp, Unresolved, sync_name};
+use super::ground::Ground;
 use super::journal::{self, Rest};
 use super::load::{self, LoadError, unreadable};
+use super::others::Others;
 use super::probe::LastSync;
+use super::suspect::Suspects;
 use super::view::{Journal, Place, Standing, View};
 use crate::store::DURATION_BUCKETS_S;
 
@@ -50,6 +53,10 @@ pub(super) struct Replica {
     pub syncs: Histogram,
     /// How the last of them ended.
     pub last_sync: Mutex<LastSync>,
+    /// The journals that are not to be relied on any more.
+    pub suspects: Suspects,
+    /// Whether its locks can be relied on.
+    pub ground: Ground,
     /// Held for moments, never while the disk is waited for.
     published: Mutex<Option<Arc<View>>>,
     /// Held while a newer state is read, so that callers who need the same one read it once. Holds
@@ -59,6 +66,8 @@ pub(super) struct Replica {
     second_look_after: Duration,
     /// From which size on `issues.json` is written while others commit.
     pub aside_from_bytes: u64,
+    /// The other processes on the store, where somebody knows them.
+    pub others: OnceLock<Arc<dyn Others>>,
 }
 
 /// Keeps this process's readers from what it appends, until it is dropped.
@@ -77,11 +86,14 @@ impl Replica {
             fs,
             syncs: Histogram::new(DURATION_BUCKETS_S),
             last_sync: Mutex::default(),
+            suspects: Suspects::default(),
+            ground: Ground::default(),
             published: Mutex::default(),
             catching_up: Mutex::default(),
             pending: Mutex::default(),
             second_look_after: options.second_look_after,
             aside_from_bytes: options.aside_from_bytes,
+            others: OnceLock::new(),
         }
     }
 
@@ -100,13 +112,6 @@ impl Replica {
                 unreadable(&self.path, source)
             }
         })
-    }
-
-    /// Tells whether `issues.json` with these changes takes so long to write that others are to commit
-    /// meanwhile.
-    pub fn is_large(&self, view: &View) -> bool {
-        let snapshot_bytes = view.snapshot.map_or(0, |snapshot| snapshot.content.length_bytes);
-        snapshot_bytes + view.end >= self.aside_from_bytes
     }
 
     /// The state of the files at some moment after the call began.
@@ -186,14 +191,20 @@ impl Replica {
     }
 
     /// Makes durable what was appended to a journal and, with the directory, its name; measures how long
-    /// that takes.
+    /// that takes. A journal of which that fails is not to be relied on any more.
     pub fn sync(&self, journal: &Journal, names: Option<&Directory>) -> io::Result<()> {
         let begun = Instant::now();
         let synced = self.fs.sync_data(&journal.open.file);
         let synced = synced.and_then(|()| names.map_or(Ok(()), |it| self.fs.sync_directory(it)));
         self.syncs.observe(begun.elapsed().as_secs_f64());
         lock(&self.last_sync).note(synced.is_ok(), self.fs.now());
-        synced
+        synced.inspect_err(|source| self.suspects.add(journal, source))
+    }
+
+    /// Makes the name of a journal durable that was just put at a path. One of which that fails is not to be
+    /// relied on.
+    pub fn sync_name(&self, journal: &Journal, path: &Path) -> io::Result<()> {
+        sync_name(&*self.fs, path).inspect_err(|source| self.suspects.add(journal, source))
     }
 
     /// Publishes what became of `before`, unless somebody who read it from the journal was faster.
@@ -361,14 +372,15 @@ fn is_known(view: &View, stamp: Option<Stamp>, who: Who) -> bool {
 }
 
 /// Follows a journal by the bytes behind what is known; false when it cannot be followed.
-fn follow(view: &mut View, journal: &Journal, bytes: &[u8]) -> bool {
+pub(super) fn follow(view: &mut View, journal: &Journal, bytes: &[u8]) -> bool {
     let scan = journal::scan(journal.epoch(), view.end, view.seq, bytes);
-    !matches!(scan.rest, Rest::Unreadable(_)) && view.follow(&scan).is_ok()
+    journal.is_durable_to(scan.durable);
+    view.follow(&scan).is_ok()
 }
 
 /// Tells whether a journal begins with the state in which an older one has ended, or repeats what it lacks of
 /// that.
-fn continues(begun: &Journal, ended: &Journal, view: &View) -> bool {
+pub(super) fn continues(begun: &Journal, ended: &Journal, view: &View) -> bool {
     let header = &begun.header;
     header.follows == Some(ended.epoch()) && !header.edited && header.base_seq <= view.seq
 }

@@ -18,12 +18,11 @@
 //! After each rename the directory is synced. A process that dies between the third step and the fourth
 //! leaves a store that cannot be read, says so, and can be restored again.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread;
 use std::time::Instant;
 
-use super::checkpoint;
+use super::checkpoint::{self, Rendered};
 use super::commit::{Committer, IfTaken, MAX_SESSIONS, PAUSE};
 use super::format::Document;
 use super::frame::Hex128;
@@ -31,7 +30,7 @@ use super::fs::{FileSystem, OpenFile, sync_name};
 use super::journal::Header;
 use super::load::LoadError;
 use super::replica::Replica;
-use super::session::{Interrupted, Session, not_writable, refused, timestamp};
+use super::session::{Interrupted, Session, keep_copy, not_writable, refused, timestamp};
 use super::ticket::WriterTicket;
 use super::view::{Journal, Place, Snapshot, Standing, View};
 use crate::store::StoreError;
@@ -66,7 +65,9 @@ impl Restore {
         }
         let mut committer = Committer::new(Arc::clone(&replica));
         for attempt in 0..MAX_SESSIONS {
-            thread::sleep(PAUSE * attempt);
+            if attempt > 0 {
+                replica.fs.pause(PAUSE * attempt);
+            }
             let place = replica.place()?;
             let restored = match damage(&replica, &place)? {
                 Some(why) => match Replacement::found_damaged(self.consent, why) {
@@ -169,16 +170,12 @@ impl Restore {
         let time = timestamp(fs.now()).to_string();
         for path in [&place.snapshot, &place.journal] {
             let kept = Place::damaged(path, &time);
-            if keep_copy(fs, path, &kept, place)? {
+            if keep_copy(fs, path, &kept, place)?.is_some() {
                 self.kept.push(kept);
             }
         }
-        let failed = |source| Interrupted::from(refused(&place.snapshot, &source));
-        let mut temp = fs.create_temp(&place.snapshot, &place.snapshot).map_err(failed)?;
-        let content =
-            checkpoint::render(fs, &mut temp, &self.document, u64::MAX).map_err(failed)?;
-        fs.sync(&temp).map_err(failed)?;
-        let stamp = fs.stamp_open(temp.as_file()).map_err(failed)?;
+        let Rendered { temp, stamp, content } =
+            checkpoint::render(fs, &place.snapshot, &self.document, u64::MAX)?;
         let mut header = Header::new(Hex128(fs.random()), 0, Some((content, stamp)));
         (header.edited, header.restoring) = (true, Some(time.replace(':', "")));
         let mut view = View {
@@ -192,6 +189,7 @@ impl Restore {
             unsaved: 0,
             announced_bytes: None,
             standing: Standing::Unsettled { edited: true, journal: None },
+            edit: None,
             recent: self.replica.latest().map_or_else(Recent::default, |it| it.recent.clone()),
         };
         view.recent.interrupt();
@@ -200,7 +198,7 @@ impl Restore {
             let stamp = checkpoint::replace_base(fs, temp, &place.snapshot)?;
             let snapshot = Some(Snapshot { stamp, content });
             let view = View { journal: Some(Arc::new(journal)), snapshot, ..view };
-            checkpoint::begin_journal(&session, &view, begun.elapsed())
+            checkpoint::begin_journal(&session, &view, fs.since(begun))
         };
         let restored = after().map_err(uncertain)?;
         session.replica.publish(restored);
@@ -236,24 +234,6 @@ fn claimed(fs: &dyn FileSystem, place: &Place) -> Result<Option<OpenFile>, Inter
     let is_ours = fs.claim(&open.file).map_err(failed)?
         && fs.is_at(&open.file, &place.journal).map_err(failed)?;
     if is_ours { Ok(Some(open)) } else { Err(Interrupted::Overtaken) }
-}
-
-/// Keeps a durable copy of a file; false when there is no file.
-fn keep_copy(
-    fs: &dyn FileSystem,
-    path: &Path,
-    kept: &Path,
-    place: &Place,
-) -> Result<bool, Interrupted> {
-    let failed = |source| Interrupted::from(refused(kept, &source));
-    let Some(contents) = fs.read(path).map_err(failed)? else { return Ok(false) };
-    // Called like those of `issues.json`, so that the next process clears it away should this one die.
-    let mut temp = fs.create_temp(&place.snapshot, path).map_err(failed)?;
-    fs.write(&mut temp, &contents.bytes).map_err(failed)?;
-    fs.sync(&temp).map_err(failed)?;
-    fs.place(temp, kept).map_err(failed)?;
-    sync_name(fs, kept).map_err(failed)?;
-    Ok(true)
 }
 
 /// Begins the journal from which on nothing but the restored issues is accepted.

@@ -174,7 +174,7 @@ impl Salvage {
                 self.lose(format!("{} damaged bytes of the journal at byte {begin}", at - begin));
             }
             match record::read(json) {
-                Some((entry, is_end)) => frames.push(Frame { entry, is_end }),
+                Some((entry, is_end, _)) => frames.push(Frame { entry, is_end }),
                 None => {
                     self.lose(format!("what a newer version wrote in the journal at byte {at}"));
                 }
@@ -205,7 +205,7 @@ impl Salvage {
             bytes.split_at(memchr::memchr(b'\n', bytes).map_or(bytes.len(), |end| end + 1));
         for line in rest.split_inclusive(|byte| *byte == b'\n') {
             match frame::unchecked(line).and_then(record::read) {
-                Some((entry, is_end)) => frames.push(Frame { entry, is_end }),
+                Some((entry, is_end, _)) => frames.push(Frame { entry, is_end }),
                 None => self.lose(format!("{} damaged bytes of the journal", line.len())),
             }
         }

@@ -8,15 +8,17 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use chrono::{DateTime, Utc};
 
 use super::checkpoint;
-use super::fs::{FileSystem, Lock, sync_name};
+use super::edits;
+use super::fs::{FileSystem, Lock, Stamp, sync_name};
 use super::journal::{self, Rest};
 use super::load;
 use super::replica::Replica;
+use super::suspect;
 use super::view::{Journal, Place, Standing, View};
 use crate::domain::Timestamp;
 use crate::store::StoreError;
@@ -49,14 +51,13 @@ pub(super) struct Session<'a> {
 impl<'a> Session<'a> {
     /// Waits for the lock for as long as another process has it.
     pub fn begin(replica: &'a Replica, place: Place) -> Result<Self, StoreError> {
-        let lock = replica.fs.lock(&place.lock).map_err(|source| refused(&place.lock, &source))?;
+        let lock = replica.ground.lock(&*replica.fs, &place)?;
         Ok(Self { replica, place, lock, claimed: None })
     }
 
     /// Takes the lock if nobody has it.
     pub fn try_begin(replica: &'a Replica, place: Place) -> Result<Option<Self>, StoreError> {
-        let lock = replica.fs.try_lock(&place.lock);
-        let lock = lock.map_err(|source| refused(&place.lock, &source))?;
+        let lock = replica.ground.try_lock(&*replica.fs, &place)?;
         Ok(lock.map(|lock| Self { replica, place, lock, claimed: None }))
     }
 
@@ -91,6 +92,7 @@ impl<'a> Session<'a> {
                 self.claim(journal)?;
                 self.cut_torn_tail(&view, journal)?;
             }
+            let mut kept = None;
             let next = match (&view.standing, &view.journal) {
                 (Standing::Settled, Some(journal)) => {
                     // It may have been replaced between the look and the claim.
@@ -98,17 +100,21 @@ impl<'a> Session<'a> {
                     if !is_at.map_err(|source| refused(&self.place.journal, &source))? {
                         return Err(Interrupted::Overtaken);
                     }
-                    return Ok((Arc::clone(&view), Arc::clone(journal)));
+                    if self.replica.suspects.why(&view).is_none() {
+                        return Ok((Arc::clone(&view), Arc::clone(journal)));
+                    }
+                    suspect::begin_anew(self, &view)?
                 }
                 (Standing::Unsettled { .. }, _) if view.unsaved > 0 => {
+                    kept = view.edit.as_ref().map(|_| edits::keep(self, &view)).transpose()?;
                     checkpoint::checkpoint(self, &view)?
                 }
-                _ => {
-                    checkpoint::make_base_durable(self)?;
-                    checkpoint::begin_journal(self, &view, Duration::ZERO)?
-                }
+                _ => suspect::begin_behind(self, &view)?,
             };
             self.replica.publish(next);
+            if let Some(edit) = &view.edit {
+                edits::tell(&view, edit, kept.as_ref());
+            }
         }
         Err(Interrupted::Overtaken)
     }
@@ -164,7 +170,10 @@ impl<'a> Session<'a> {
         fs.replace(temp, &kept).map_err(failed)?;
         sync_name(fs, path).map_err(failed)?;
         fs.truncate(&journal.open.file, view.end).map_err(failed)?;
-        checkpoint::sync_journal(self, journal)?;
+        if self.replica.suspects.why(view).is_none() {
+            // Where that fails, all of the journal is in another file before anything is appended.
+            let _ = self.replica.sync(journal, None);
+        }
         tracing::warn!(
             "a process ended while it wrote a change that nobody was told of; its {} bytes are kept in {}",
             torn.len(),
@@ -177,7 +186,8 @@ impl<'a> Session<'a> {
 /// Removes the temporary files of dead processes; to be called under the lock of a commit. Living ones have
 /// such files only under that, or under the lock of a checkpoint, which is taken before it.
 pub(super) fn remove_stale_temps(fs: &dyn FileSystem, place: &Place) {
-    let is_there = fs.stamp(&place.checkpoint).is_ok_and(|stamp| stamp.is_some());
+    // Where that cannot be told, it is: somebody may hold it.
+    let is_there = !matches!(fs.stamp(&place.checkpoint), Ok(None));
     let alone = is_there.then(|| fs.try_lock(&place.checkpoint));
     if matches!(alone, Some(Ok(None) | Err(_))) {
         return;
@@ -192,6 +202,25 @@ impl Drop for Session<'_> {
         // Before the lock, which the fields' own drop gives up.
         self.release();
     }
+}
+
+/// Keeps a copy of a file, durably; gives what identified it, and `None` when there is none to copy. `place` is
+/// that of the store.
+pub(super) fn keep_copy(
+    fs: &dyn FileSystem,
+    path: &Path,
+    kept: &Path,
+    place: &Place,
+) -> Result<Option<Stamp>, StoreError> {
+    let failed = |source| refused(kept, &source);
+    let Some(contents) = fs.read(path).map_err(failed)? else { return Ok(None) };
+    // Called like those of `issues.json`, so that the next process clears it away should this one die.
+    let mut temp = fs.create_temp(&place.snapshot, path).map_err(failed)?;
+    fs.write(&mut temp, &contents.bytes).map_err(failed)?;
+    fs.sync(&temp).map_err(failed)?;
+    fs.place(temp, kept).map_err(failed)?;
+    sync_name(fs, kept).map_err(failed)?;
+    Ok(Some(contents.stamp))
 }
 
 pub(super) fn timestamp(time: SystemTime) -> Timestamp {

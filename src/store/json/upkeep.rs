@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::aside::Aside;
 use super::checkpoint;
 use super::commit::{Committer, IfTaken};
-use super::fs::{Lock, sync_name};
+use super::fs::Lock;
 use super::replica::Replica;
 use super::schedule::Unsaved;
 use super::session::{Interrupted, refused};
@@ -24,28 +24,27 @@ pub(super) enum Saved {
 }
 
 impl Committer {
+    /// Tells whether `issues.json` takes so long to write that others are to commit meanwhile.
+    pub fn is_large(&self) -> bool {
+        self.replica().latest().is_some_and(|view| is_large(self.replica(), &view))
+    }
+
     /// Brings `issues.json` up to date, unless somebody has just done that; tells `waits` when it begins to
     /// wait for a lock, and when it has it.
     pub fn checkpoint(&mut self, waits: impl Fn(bool)) -> Result<Saved, StoreError> {
         let replica = Arc::clone(self.replica());
-        if let Some(saved) = need_not_save(&replica, &*replica.fresh()?) {
-            return Ok(saved);
-        }
-        let need_not_save = |view: &View| need_not_save(&replica, view);
-        self.checkpoint_unless(IfTaken::Try, IfTaken::Wait, need_not_save, waits)
+        let need_not = |view: &View| need_not_save(&replica, view);
+        self.checkpoint_unless(IfTaken::Try, IfTaken::Wait, need_not, waits)
     }
 
     /// Brings `issues.json` up to date, unless others keep the lock.
     pub fn last_checkpoint(&mut self) -> Result<Saved, StoreError> {
-        self.checkpoint_unless(IfTaken::Try, IfTaken::Try, |_| None, |_| ())
+        self.checkpoint_unless(IfTaken::Try, IfTaken::Try, up_to_date, |_| ())
     }
 
     /// Brings `issues.json` up to date in any case.
     pub fn checkpoint_now(&mut self) -> Result<(), StoreError> {
-        if self.replica().fresh()?.unsaved == 0 {
-            return Ok(());
-        }
-        self.checkpoint_unless(IfTaken::Wait, IfTaken::Wait, |_| None, |_| ()).map(drop)
+        self.checkpoint_unless(IfTaken::Wait, IfTaken::Wait, up_to_date, |_| ()).map(drop)
     }
 
     /// Brings `issues.json` up to date unless `need_not` says why not; a large one while others commit. What
@@ -54,13 +53,20 @@ impl Committer {
         &mut self,
         if_written: IfTaken,
         if_taken: IfTaken,
-        need_not: impl FnOnce(&View) -> Option<Saved>,
+        need_not: impl Fn(&View) -> Option<Saved>,
         waits: impl Fn(bool),
     ) -> Result<Saved, StoreError> {
         let replica = Arc::clone(self.replica());
-        let known = replica.fresh()?;
+        let mut known = replica.fresh()?;
+        if replica.suspects.why(&known).is_some() {
+            // Whatever becomes of `issues.json`: others rely on the journal.
+            known = self.session(&replica, if_taken)?.1;
+        }
+        if let Some(saved) = need_not(&known) {
+            return Ok(saved);
+        }
         // Before the lock of a commit: whoever has both has waited for neither in vain.
-        let alone = match replica.is_large(&known) {
+        let alone = match is_large(&replica, &known) {
             true => match alone(&replica, if_written)? {
                 Some(alone) => Some(alone),
                 None => {
@@ -81,13 +87,11 @@ impl Committer {
         if let Some(saved) = need_not(&view) {
             return Ok(saved);
         }
-        if view.unsaved == 0 {
-            return Ok(Saved::UpToDate);
-        }
         let Some(alone) = alone else {
             let saved = checkpoint::checkpoint(&session, &view);
             let saved = saved.map(|saved| replica.publish(saved));
-            return self.saved(saved);
+            drop(session);
+            return self.saved(saved, if_taken);
         };
         drop(session);
         let written = || -> Result<Arc<View>, Interrupted> {
@@ -101,7 +105,7 @@ impl Committer {
             drop(session);
             // Others need not wait for this, nor until the room of a large file is free.
             if let Some(journal) = &saved.journal
-                && sync_name(&*replica.fs, &saved.place.journal).is_ok()
+                && replica.sync_name(journal, &saved.place.journal).is_ok()
             {
                 journal.adopt();
             }
@@ -109,11 +113,21 @@ impl Committer {
             Ok(saved)
         };
         let written = written();
-        self.saved(written)
+        self.saved(written, if_taken)
     }
 
     /// What became of a checkpoint.
-    fn saved(&mut self, saved: Result<Arc<View>, Interrupted>) -> Result<Saved, StoreError> {
+    fn saved(
+        &mut self,
+        saved: Result<Arc<View>, Interrupted>,
+        if_taken: IfTaken,
+    ) -> Result<Saved, StoreError> {
+        let replica = Arc::clone(self.replica());
+        if saved.is_err() && replica.latest().is_some_and(|it| replica.suspects.why(&it).is_some())
+        {
+            // Others rely on the journal. What keeps it as it is, the next one to change something is told.
+            let _ = self.session(&replica, if_taken);
+        }
         match saved {
             Ok(saved) => {
                 let took_ms = saved.journal.as_ref().map_or(0, |it| it.header.took_ms);
@@ -131,12 +145,20 @@ impl Committer {
 
 /// The lock of whoever writes a large `issues.json`; `None` when another process does.
 fn alone(replica: &Replica, if_taken: IfTaken) -> Result<Option<Lock>, StoreError> {
-    let path = replica.place()?.checkpoint;
+    let place = replica.place()?;
+    replica.ground.survey(&*replica.fs, &place)?;
+    let path = place.checkpoint;
     let lock = match if_taken {
         IfTaken::Wait => replica.fs.lock(&path).map(Some),
         IfTaken::Try => replica.fs.try_lock(&path),
     };
     lock.map_err(|source| refused(&path, &source))
+}
+
+/// Tells whether `issues.json` with what it lacks is large.
+fn is_large(replica: &Replica, view: &View) -> bool {
+    let Unsaved { journal_bytes, snapshot_bytes, .. } = unsaved_in(view);
+    journal_bytes + snapshot_bytes >= replica.aside_from_bytes
 }
 
 /// What `issues.json` lacks.
@@ -150,11 +172,11 @@ pub(super) fn unsaved_in(view: &View) -> Unsaved {
 /// Why `issues.json` is not to be written now; `None` when it is.
 fn need_not_save(replica: &Replica, view: &View) -> Option<Saved> {
     let (rest, unsaved) = (view.rest(replica.fs.now()), unsaved_in(view));
-    if view.unsaved == 0 {
-        Some(Saved::UpToDate)
-    } else if !rest.is_zero() && !unsaved.is_urgent() {
-        Some(Saved::Later(rest, unsaved))
-    } else {
-        None
-    }
+    let is_resting = !rest.is_zero() && !unsaved.is_urgent();
+    up_to_date(view).or_else(|| is_resting.then_some(Saved::Later(rest, unsaved)))
+}
+
+/// Tells so where nothing is to be written.
+fn up_to_date(view: &View) -> Option<Saved> {
+    (view.unsaved == 0).then_some(Saved::UpToDate)
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use super::edits::Edit;
 use super::format::Document;
 use super::frame::Hex128;
 use super::fs::{OpenFile, Stamp};
@@ -39,9 +40,19 @@ impl Place {
         with_suffix(&self.snapshot, &format!(".before-restore-{}", time.replace(':', "")))
     }
 
+    /// Where an `issues.json` is kept that somebody edited, and that something else took the place of.
+    pub fn by_hand(&self, time: &str) -> PathBuf {
+        with_suffix(&self.snapshot, &format!(".hand-{}", time.replace(':', "")))
+    }
+
     /// Where a copy of a damaged file is kept.
     pub fn damaged(path: &Path, time: &str) -> PathBuf {
         with_suffix(path, &format!(".damaged-{}", time.replace(':', "")))
+    }
+
+    /// Where a journal is kept for people that a disk failed to save, and that cannot be read back.
+    pub fn suspect(&self, time: &str) -> PathBuf {
+        with_suffix(&self.journal, &format!(".suspect-{}", time.replace(':', "")))
     }
 
     /// Where a torn tail is kept for people.
@@ -64,7 +75,7 @@ pub(super) struct Journal {
     pub header: Header,
     /// Where the first frame behind the header begins.
     pub begin: u64,
-    /// How many of its bytes this process knows to be durable.
+    /// How many of its bytes this process knows to be durable, because it or another one has synced them.
     durable: AtomicU64,
     /// Whether this process has made sure that its name is durable.
     is_adopted: AtomicBool,
@@ -148,6 +159,8 @@ pub(super) struct View {
     /// together with the journal.
     pub announced_bytes: Option<u64>,
     pub standing: Standing,
+    /// The edit of `issues.json` that is part of it and was not taken over yet.
+    pub edit: Option<Arc<Edit>>,
     pub recent: Recent,
 }
 
@@ -222,6 +235,7 @@ impl View {
         self.unsaved = 0;
         self.announced_bytes = None;
         self.standing = Standing::Settled;
+        self.edit = None;
         self.journal = Some(journal);
     }
 
@@ -236,9 +250,10 @@ impl View {
         };
         let at = journal.begin + known as u64;
         let scan = journal::scan(epoch, at, self.seq, &bytes[known..]);
+        journal.is_durable_to(scan.durable);
         self.begin(Arc::clone(journal));
         self.unsaved = repeated;
-        !matches!(scan.rest, Rest::Unreadable(_)) && self.follow(&scan).is_ok()
+        self.follow(&scan).is_ok()
     }
 }
 

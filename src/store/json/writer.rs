@@ -70,7 +70,7 @@ enum State {
 
 enum Lane {
     Idle,
-    Running(SyncSender<Request>),
+    Running(SyncSender<Box<Request>>),
     Closed,
 }
 
@@ -146,13 +146,14 @@ impl Writer {
             *lane = Lane::Running(requests);
         }
         let Lane::Running(requests) = &*lane else { return Err(StoreError::Closed) };
-        requests.try_send(request).map_err(|error| match error {
+        requests.try_send(Box::new(request)).map_err(|error| match error {
             TrySendError::Full(_) => StoreError::Busy(format!("{MAX_WAITING} changes are waiting")),
             TrySendError::Disconnected(_) => StoreError::Closed,
         })
     }
 
-    fn start(&self) -> io::Result<SyncSender<Request>> {
+    fn start(&self) -> io::Result<SyncSender<Box<Request>>> {
+        // Boxed, because the channel has room for all of them from the beginning.
         let (requests, incoming) = sync_channel(MAX_WAITING);
         let mut thread = Thread {
             committer: Committer::new(Arc::clone(&self.replica)),
@@ -207,7 +208,7 @@ struct Thread {
     saving: Option<Saving>,
     schedule: Schedule,
     last_checkpoint: Duration,
-    incoming: Receiver<Request>,
+    incoming: Receiver<Box<Request>>,
     state: watch::Sender<State>,
     behind: watch::Sender<bool>,
     broken: watch::Sender<Option<StoreError>>,
@@ -230,7 +231,7 @@ impl Thread {
             // A panic loses the replies of its batch, whose callers learn that their outcome is not
             // certain; the thread goes on for the others.
             let went_well = panic::catch_unwind(AssertUnwindSafe(|| match next {
-                Ok(first) => self.commit(first),
+                Ok(first) => self.commit(*first),
                 Err(RecvTimeoutError::Timeout) if self.saving.is_some() => {
                     self.look_after_saving();
                 }
@@ -255,7 +256,7 @@ impl Thread {
         // Gathered under the lock, so that all that arrived while it was waited for share this commit.
         let gather = || {
             self.state.send_replace(State::Working);
-            let waiting = std::iter::once(first).chain(self.incoming.try_iter());
+            let waiting = std::iter::once(first).chain(self.incoming.try_iter().map(|it| *it));
             let waiting = waiting.take(MAX_BATCH);
             waiting.filter(|request| request.ticket.take()).collect::<Vec<_>>()
         };

@@ -1,4 +1,4 @@
-//! A disk for tests: it counts the calls, fails one of them, does one of them wrong on purpose, and
+//! A disk for tests: it makes calls fail ([`trouble`](super::trouble)), does one of them wrong on purpose, and
 //! remembers everything that it was told, so that it can say what a power cut would have left.
 //!
 //! Underneath is the real file system, without its syncs: what they are for is checked by cutting the
@@ -8,40 +8,20 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use agent_issue_tracker::store::json::fs::{
-    Contents, Directory, FileSystem, Lock, OpenFile, RealFileSystem, Stamp, Unresolved,
+    Contents, Directory, FileSystem, Kind, Lock, OpenFile, RealFileSystem, Stamp, Unresolved,
 };
 use tempfile::NamedTempFile;
 
+use super::ground::Ground;
 use super::pause::Pause;
 use super::power::{FileId, Step};
-
-/// A duty that a disk neglects on purpose, so that a test can show that it would be noticed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Neglect {
-    #[default]
-    Nothing,
-    /// Syncs of journals do nothing.
-    SyncData,
-    /// Syncs of temporary files do nothing.
-    SyncTemp,
-    /// Syncs of directories do nothing.
-    SyncDirectory,
-    /// Files are not cut.
-    Truncate,
-    /// Intents are not written.
-    Intent,
-    /// Every journal gets the same epoch.
-    Epoch,
-    /// Locks and claims are given to everybody.
-    Lock,
-    /// What dead processes left is not removed.
-    Cleaning,
-}
+pub use super::trouble::Neglect;
+use super::trouble::Trouble;
 
 /// What a [`Disk`] does before a call.
 type Hook = Box<dyn FnMut(&'static str) + Send>;
@@ -52,6 +32,8 @@ struct Platter {
     steps: Mutex<Vec<Step>>,
     files: Mutex<HashMap<(u64, u64), FileId>>,
     files_made: AtomicUsize,
+    /// How often a sync of each file has failed.
+    failures: Mutex<HashMap<FileId, usize>>,
 }
 
 /// A disk as one process uses it.
@@ -59,48 +41,34 @@ struct Platter {
 pub struct Disk {
     platter: Arc<Platter>,
     neglect: Neglect,
-    calls: AtomicUsize,
-    failing_call: AtomicUsize,
-    /// From this call on, every call fails.
-    last_call: AtomicUsize,
-    failed: Mutex<Option<&'static str>>,
+    pub trouble: Trouble,
     names: Mutex<Vec<&'static str>>,
     hook: Mutex<Option<Hook>>,
     /// How many reads of `issues.json` find no file, and how many find half of one.
     pub absent: AtomicUsize,
     pub halved: AtomicUsize,
-    /// Whether there is no room for a trial.
-    pub is_full: AtomicBool,
+    pub ground: Ground,
 }
 
 impl Disk {
     pub fn new(neglect: Neglect) -> Arc<Self> {
-        Arc::new(Self { neglect, last_call: usize::MAX.into(), ..Self::default() })
+        Arc::new(Self { neglect, ..Self::default() })
     }
 
     /// The same disk as another process uses it.
     pub fn beside(other: &Self) -> Arc<Self> {
         let (platter, neglect) = (Arc::clone(&other.platter), other.neglect);
-        Arc::new(Self { platter, neglect, last_call: usize::MAX.into(), ..Self::default() })
+        Arc::new(Self { platter, neglect, ..Self::default() })
     }
 
-    /// Lets the process die at the call with this number, counted from 1 and from now on: none of its
-    /// calls reaches the disk any more.
+    /// See [`Trouble::die_at`].
     pub fn die_at(&self, number: usize) {
-        self.calls.store(0, Ordering::SeqCst);
-        self.last_call.store(number, Ordering::SeqCst);
-    }
-
-    /// Makes the call with this number fail, counted from 1 and from now on.
-    pub fn fail_call(&self, number: usize) {
-        self.calls.store(0, Ordering::SeqCst);
-        self.failing_call.store(number, Ordering::SeqCst);
-        *self.failed.lock().unwrap() = None;
+        self.trouble.die_at(number);
     }
 
     /// The call that failed.
     pub fn failed(&self) -> Option<&'static str> {
-        *self.failed.lock().unwrap()
+        self.trouble.failed()
     }
 
     /// How often a call was made.
@@ -127,6 +95,12 @@ impl Disk {
         pause
     }
 
+    /// Makes the first bytes of a file unreadable.
+    pub fn lose(&self, path: &Path, bytes: u64) {
+        let file = self.id_of(&File::open(path).unwrap());
+        *self.trouble.unreadable.lock().unwrap() = Some((file, bytes));
+    }
+
     /// Everything that changed the disk so far.
     pub fn steps(&self) -> Vec<Step> {
         self.platter.steps.lock().unwrap().clone()
@@ -149,19 +123,36 @@ impl Disk {
             self.hook.lock().unwrap().get_or_insert(hook);
         }
         self.names.lock().unwrap().push(name);
-        let number = self.calls.fetch_add(1, Ordering::SeqCst) + 1;
-        let is_dead = number >= self.last_call.load(Ordering::SeqCst);
-        if is_dead || number == self.failing_call.load(Ordering::SeqCst) {
-            self.failed.lock().unwrap().get_or_insert(name);
-            return Err(full());
+        self.trouble.call(name)
+    }
+
+    /// What becomes of a sync of a file: one that fails leaves what it was for unsaved for good, and each
+    /// process that had the file open is told once.
+    fn sync_of(&self, file: &File, call: io::Result<()>, takes_effect: bool) -> io::Result<()> {
+        let id = self.id_of(file);
+        if call.is_err() && self.trouble.is_dying() {
+            return call;
+        }
+        let mut failures = self.platter.failures.lock().unwrap();
+        let failures = failures.entry(id).or_default();
+        *failures += usize::from(call.is_err());
+        let is_news = !self.trouble.has_seen(id, *failures);
+        match call {
+            Err(_) => self.note(Step::Dropped(id)),
+            Ok(()) if takes_effect => self.note(Step::Synced(id)),
+            Ok(()) => {}
+        }
+        if is_news && self.neglect != Neglect::FailedSync {
+            return Err(self.trouble.error());
         }
         Ok(())
     }
 
-    /// How much of a write that fails is written; nothing by a process that is dead already.
-    fn half(&self, bytes: &[u8]) -> usize {
-        let last = self.last_call.load(Ordering::SeqCst);
-        if self.calls.load(Ordering::SeqCst) > last { 0 } else { bytes.len() / 2 }
+    /// Takes note that a file was opened: who opens it later is not told what happened before.
+    fn opened(&self, file: &File) {
+        let id = self.id_of(file);
+        let failures = self.platter.failures.lock().unwrap().get(&id).copied();
+        self.trouble.has_seen(id, failures.unwrap_or(0));
     }
 
     fn id_of(&self, file: &File) -> FileId {
@@ -176,10 +167,6 @@ impl Disk {
         self.platter.files.lock().unwrap().insert(inode(file), id);
         id
     }
-}
-
-fn full() -> io::Error {
-    io::Error::new(io::ErrorKind::StorageFull, "no space left on device")
 }
 
 fn inode(file: &File) -> (u64, u64) {
@@ -231,6 +218,14 @@ impl FileSystem for Disk {
         RealFileSystem.try_lock(path)
     }
 
+    fn excludes(&self, path: &Path) -> io::Result<bool> {
+        self.call("excludes").and_then(|()| self.ground.excludes(path))
+    }
+
+    fn kind(&self, _: &Path) -> Option<Kind> {
+        self.call("kind").ok().and_then(|()| self.ground.kind())
+    }
+
     fn is_at(&self, file: &File, path: &Path) -> io::Result<bool> {
         self.call("is_at")?;
         RealFileSystem.is_at(file, path)
@@ -246,7 +241,7 @@ impl FileSystem for Disk {
     fn write(&self, temp: &mut NamedTempFile, bytes: &[u8]) -> io::Result<()> {
         let failed = self.call("write");
         // A full disk, and a process that dies, write a part of the bytes.
-        let bytes = if failed.is_err() { &bytes[..self.half(bytes)] } else { bytes };
+        let bytes = if failed.is_err() { &bytes[..self.trouble.half(bytes)] } else { bytes };
         let offset = temp.as_file().metadata()?.len();
         RealFileSystem.write(temp, bytes)?;
         let file = self.id_of(temp.as_file());
@@ -255,11 +250,8 @@ impl FileSystem for Disk {
     }
 
     fn sync(&self, temp: &NamedTempFile) -> io::Result<()> {
-        self.call("sync")?;
-        if self.neglect != Neglect::SyncTemp {
-            self.note(Step::Synced(self.id_of(temp.as_file())));
-        }
-        Ok(())
+        let called = self.call("sync");
+        self.sync_of(temp.as_file(), called, self.neglect != Neglect::SyncTemp)
     }
 
     fn replace(&self, temp: NamedTempFile, target: &Path) -> io::Result<File> {
@@ -276,6 +268,26 @@ impl FileSystem for Disk {
         let placed = RealFileSystem.place(temp, target)?;
         self.note(Step::Renamed { file, name: name(target) });
         Ok(placed)
+    }
+
+    fn exchange(&self, temp: &NamedTempFile, target: &Path) -> io::Result<bool> {
+        self.call("exchange")?;
+        if self.neglect == Neglect::Exchange {
+            return Ok(false);
+        }
+        let exchanged = RealFileSystem.exchange(temp, target)?;
+        if exchanged {
+            let file = self.id_of(&File::open(target)?);
+            self.note(Step::Renamed { file, name: name(target) });
+        }
+        Ok(exchanged)
+    }
+
+    fn put_aside(&self, path: &Path, kept: &Path) -> io::Result<()> {
+        self.call("put_aside")?;
+        RealFileSystem.put_aside(path, kept)?;
+        self.note(Step::PutAside { name: name(path), kept: name(kept) });
+        Ok(())
     }
 
     fn stamp_open(&self, file: &File) -> io::Result<Stamp> {
@@ -304,11 +316,17 @@ impl FileSystem for Disk {
 
     fn open(&self, path: &Path) -> io::Result<Option<OpenFile>> {
         self.call("open")?;
-        RealFileSystem.open(path)
+        let open = RealFileSystem.open(path)?;
+        open.iter().for_each(|open| self.opened(&open.file));
+        Ok(open)
     }
 
     fn read_at(&self, file: &File, offset: u64) -> io::Result<Vec<u8>> {
         self.call("read_at")?;
+        let lost = self.trouble.unreadable.lock().unwrap();
+        if lost.is_some_and(|(lost, bytes)| lost == self.id_of(file) && offset < bytes) {
+            return Err(self.trouble.error());
+        }
         RealFileSystem.read_at(file, offset)
     }
 
@@ -323,10 +341,15 @@ impl FileSystem for Disk {
 
     fn write_at(&self, file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let failed = self.call("write_at");
-        let bytes = if failed.is_err() { &bytes[..self.half(bytes)] } else { bytes };
+        let bytes = if failed.is_err() { &bytes[..self.trouble.half(bytes)] } else { bytes };
         let is_intent = bytes.windows(13).any(|words| words == b"{\"checkpoint\"");
         if is_intent && self.neglect == Neglect::Intent {
             return Ok(());
+        }
+        let is_there =
+            || RealFileSystem.read_at(file, offset).is_ok_and(|it| it.starts_with(bytes));
+        if self.neglect == Neglect::WriteAgain && is_there() {
+            return failed;
         }
         RealFileSystem.write_at(file, offset, bytes)?;
         let file = self.id_of(file);
@@ -341,10 +364,7 @@ impl FileSystem for Disk {
 
     fn try_write(&self, directory: &Path, length_bytes: usize) -> io::Result<()> {
         self.call("try_write")?;
-        if self.is_full.load(Ordering::SeqCst) {
-            return Err(full());
-        }
-        RealFileSystem.try_write(directory, length_bytes)
+        self.ground.try_write(directory, length_bytes)
     }
 
     fn truncate(&self, file: &File, length_bytes: u64) -> io::Result<()> {
@@ -358,11 +378,8 @@ impl FileSystem for Disk {
     }
 
     fn sync_data(&self, file: &File) -> io::Result<()> {
-        self.call("sync_data")?;
-        if self.neglect != Neglect::SyncData {
-            self.note(Step::Synced(self.id_of(file)));
-        }
-        Ok(())
+        let called = self.call("sync_data");
+        self.sync_of(file, called, self.neglect != Neglect::SyncData)
     }
 
     fn random(&self) -> u128 {

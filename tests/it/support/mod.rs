@@ -3,12 +3,15 @@
 pub mod commands;
 pub mod disk;
 pub mod files;
+pub mod ground;
 pub mod http;
 pub mod pause;
 pub mod power;
 pub mod runs;
+pub mod scene;
 pub mod scripts;
 pub mod stores;
+pub mod trouble;
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -7,7 +7,7 @@ use std::path::Path;
 use fastrand::Rng;
 
 /// A file by the order in which it was made, whatever it is called.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FileId(pub usize);
 
 /// Something that changed a disk, or made a change durable.
@@ -23,9 +23,17 @@ pub enum Step {
         length_bytes: u64,
     },
     Synced(FileId),
+    /// What was not synced of a file never reaches the disk: the kernel could not write it, and takes it for
+    /// written.
+    Dropped(FileId),
     Renamed {
         file: FileId,
         name: String,
+    },
+    /// A file was given another name, and has the old one no more.
+    PutAside {
+        name: String,
+        kept: String,
     },
     SyncedDirectory,
     /// So many operations were answered.
@@ -51,7 +59,7 @@ const SECTOR_BYTES: usize = 512;
 struct Disk {
     files: BTreeMap<FileId, (Vec<u8>, Vec<Step>)>,
     names: BTreeMap<String, FileId>,
-    renames: Vec<(FileId, String)>,
+    renames: Vec<Step>,
 }
 
 /// The files after a power cut behind the first so many steps.
@@ -66,10 +74,14 @@ pub fn files_after(steps: &[Step], fate: Fate) -> BTreeMap<String, Vec<u8>> {
                 let (content, unsynced) = disk.files.entry(*file).or_default();
                 unsynced.drain(..).for_each(|step| redo(content, &step));
             }
-            Step::Renamed { file, name } => disk.renames.push((*file, name.clone())),
+            Step::Dropped(file) => {
+                let (_, unsynced) = disk.files.entry(*file).or_default();
+                unsynced.clear();
+            }
+            Step::Renamed { .. } | Step::PutAside { .. } => disk.renames.push(step.clone()),
             Step::SyncedDirectory => {
-                for (file, name) in disk.renames.drain(..) {
-                    disk.names.insert(name, file);
+                for step in std::mem::take(&mut disk.renames) {
+                    disk.rename(&step);
                 }
             }
             Step::Answered(_) => {}
@@ -79,6 +91,18 @@ pub fn files_after(steps: &[Step], fate: Fate) -> BTreeMap<String, Vec<u8>> {
 }
 
 impl Disk {
+    fn rename(&mut self, step: &Step) {
+        match step {
+            Step::Renamed { file, name } => drop(self.names.insert(name.clone(), *file)),
+            Step::PutAside { name, kept } => {
+                if let Some(file) = self.names.remove(name) {
+                    self.names.insert(kept.clone(), file);
+                }
+            }
+            _ => {}
+        }
+    }
+
     fn after(mut self, fate: Fate) -> BTreeMap<String, Vec<u8>> {
         let mut rng = match fate {
             Fate::Mixed { seed } => Rng::with_seed(seed),
@@ -86,9 +110,9 @@ impl Disk {
         };
         // What lay on the disk before, at the places where it was.
         let old: Vec<_> = self.files.values().map(|(content, _)| content.clone()).collect();
-        for (file, name) in std::mem::take(&mut self.renames) {
+        for step in std::mem::take(&mut self.renames) {
             if fate == Fate::Kept || fate != Fate::Lost && rng.bool() {
-                self.names.insert(name, file);
+                self.rename(&step);
             }
         }
         let files = &self.files;

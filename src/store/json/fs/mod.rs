@@ -3,17 +3,24 @@
 //! The only place in the store that uses `std::fs`. A trait, so that tests can make each single call
 //! fail, cut the power at it, or take its time.
 
+mod kind;
+mod platform;
 mod real;
 
 use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
+use platform::Identity;
+
+pub use kind::Kind;
+pub use platform::Directory;
 pub use real::RealFileSystem;
 
 /// What tells one content of a file from another without reading it: size, time of the last change
@@ -34,6 +41,12 @@ impl Stamp {
     /// Tells whether a file that was renamed between the two stamps has kept its content.
     pub fn same_content(&self, earlier: &Self) -> bool {
         (self.length_bytes, self.modified_ns) == (earlier.length_bytes, earlier.modified_ns)
+    }
+
+    /// Tells whether this is the same file as before, which was renamed at most.
+    pub fn is_renamed(&self, earlier: &Self) -> bool {
+        let same = (self.device, self.inode) == (earlier.device, earlier.inode);
+        same && self.same_content(earlier)
     }
 
     /// Tells whether this is the same file as before, and longer.
@@ -58,21 +71,16 @@ impl Stamp {
         self.length_bytes
     }
 
-    fn of(metadata: &Metadata) -> Self {
+    fn of(metadata: &Metadata, identity: Identity) -> Self {
         let since_1970 = |time: SystemTime| time.duration_since(UNIX_EPOCH).ok();
         let modified = metadata.modified().ok().and_then(since_1970).unwrap_or_default();
-        let modified_ns = i64::try_from(modified.as_nanos()).unwrap_or(i64::MAX);
-        let length_bytes = metadata.len();
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::MetadataExt;
-            const NS_PER_S: i64 = 1_000_000_000;
-            let changed_ns = metadata.ctime().saturating_mul(NS_PER_S) + metadata.ctime_nsec();
-            let (device, inode) = (metadata.dev(), metadata.ino());
-            Self { length_bytes, modified_ns, changed_ns, device, inode }
+        Self {
+            length_bytes: metadata.len(),
+            modified_ns: i64::try_from(modified.as_nanos()).unwrap_or(i64::MAX),
+            changed_ns: platform::changed_ns(metadata),
+            device: identity.device,
+            inode: identity.inode,
         }
-        #[cfg(not(unix))]
-        Self { length_bytes, modified_ns, changed_ns: 0, device: 0, inode: 0 }
     }
 }
 
@@ -99,15 +107,6 @@ pub struct OpenFile {
 pub struct Lock {
     /// The lock file.
     pub file: File,
-}
-
-/// A directory that is open, so that its names can be made durable. Opened beforehand, since a process
-/// that has no file descriptor left cannot tell whether a name is durable, and has lost nothing yet.
-#[derive(Debug)]
-pub struct Directory {
-    /// Where directories cannot be opened as files, renames are durable by themselves.
-    #[cfg(unix)]
-    file: File,
 }
 
 /// Why a path leads to no place for a file.
@@ -156,6 +155,17 @@ pub trait FileSystem: Send + Sync {
     /// Those of [`lock`](Self::lock).
     fn try_lock(&self, path: &Path) -> io::Result<Option<Lock>>;
 
+    /// Tells whether a lock keeps others out: whether a second opening of a lock file that is there is
+    /// refused the lock that another one has. Has the lock itself for a moment, when nobody else has.
+    ///
+    /// # Errors
+    ///
+    /// The lock file cannot be opened, or the file system has no locks.
+    fn excludes(&self, path: &Path) -> io::Result<bool>;
+
+    /// Tells on what kind of file system a directory is, where the system knows that.
+    fn kind(&self, directory: &Path) -> Option<Kind>;
+
     /// Tells whether an open file is the one that a path leads to.
     ///
     /// # Errors
@@ -199,6 +209,21 @@ pub trait FileSystem: Send + Sync {
     /// [`io::ErrorKind::AlreadyExists`] when there is one, and other reasons why it cannot be put
     /// there; nothing has changed then.
     fn place(&self, temp: NamedTempFile, target: &Path) -> io::Result<File>;
+
+    /// Lets a temporary file and the one at `target` change names, in one step; false where the system
+    /// cannot do that.
+    ///
+    /// # Errors
+    ///
+    /// There is none at `target`, or it cannot be renamed; nothing has changed then.
+    fn exchange(&self, temp: &NamedTempFile, target: &Path) -> io::Result<bool>;
+
+    /// Gives a file another name in its directory.
+    ///
+    /// # Errors
+    ///
+    /// It has its name still.
+    fn put_aside(&self, path: &Path, kept: &Path) -> io::Result<()>;
 
     /// Identifies the content of an open file.
     ///
@@ -292,6 +317,16 @@ pub trait FileSystem: Send + Sync {
 
     /// The time, to compare with that of files, and for the names of those that are kept for people.
     fn now(&self) -> SystemTime;
+
+    /// Waits before something is tried again that others kept from succeeding.
+    fn pause(&self, duration: Duration) {
+        thread::sleep(duration);
+    }
+
+    /// How long ago something began.
+    fn since(&self, begun: Instant) -> Duration {
+        begun.elapsed()
+    }
 }
 
 /// Makes the name of a file durable.

@@ -1,6 +1,6 @@
 //! The file system of the machine.
 
-use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -10,7 +10,10 @@ use memmap2::MmapMut;
 use tempfile::NamedTempFile;
 use uuid::Uuid;
 
-use super::{Contents, Directory, FileSystem, Lock, OpenFile, Stamp, Unresolved, directory_of};
+use super::{
+    Contents, Directory, FileSystem, Kind, Lock, OpenFile, Stamp, Unresolved, directory_of, kind,
+    platform,
+};
 
 /// The file system of the machine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,8 +49,10 @@ impl FileSystem for RealFileSystem {
     }
 
     fn stamp(&self, path: &Path) -> io::Result<Option<Stamp>> {
-        match fs::metadata(path) {
-            Ok(metadata) if metadata.is_file() => Ok(Some(Stamp::of(&metadata))),
+        match platform::look(path) {
+            Ok((metadata, identity)) if metadata.is_file() => {
+                Ok(Some(Stamp::of(&metadata, identity)))
+            }
             Ok(_) => Err(not_a_file()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -70,7 +75,7 @@ impl FileSystem for RealFileSystem {
 
     fn lock(&self, path: &Path) -> io::Result<Lock> {
         loop {
-            let file = open_lock_file(path)?;
+            let file = open_to_lock(path, true)?;
             match file.lock() {
                 // flock(2) gives up when a signal arrives, and std does not try again.
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -84,40 +89,35 @@ impl FileSystem for RealFileSystem {
     }
 
     fn try_lock(&self, path: &Path) -> io::Result<Option<Lock>> {
-        let file = open_lock_file(path)?;
-        match file.try_lock() {
-            Ok(()) => Ok(self.is_at(&file, path)?.then_some(Lock { file })),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(error),
-        }
+        let file = open_to_lock(path, true)?;
+        let is_ours = lock_now(&file)? && self.is_at(&file, path)?;
+        Ok(is_ours.then_some(Lock { file }))
+    }
+
+    fn excludes(&self, path: &Path) -> io::Result<bool> {
+        excludes(|| open_to_lock(path, false), lock_now)
+    }
+
+    fn kind(&self, directory: &Path) -> Option<Kind> {
+        kind::kind(directory)
     }
 
     fn is_at(&self, file: &File, path: &Path) -> io::Result<bool> {
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::MetadataExt;
-            let named = match fs::metadata(path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-                named => named?,
-            };
-            let open = file.metadata()?;
-            Ok((named.dev(), named.ino()) == (open.dev(), open.ino()))
-        }
-        // Elsewhere an open file cannot be removed or replaced.
-        #[cfg(not(unix))]
-        Ok(file.metadata().is_ok() && path.exists())
+        let named = match platform::look(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            named => named?,
+        };
+        Ok(named.1 == platform::look_at_open(file)?.1)
     }
 
     fn create_temp(&self, target: &Path, model: &Path) -> io::Result<NamedTempFile> {
         let prefix = temp_prefix(target);
         let mut builder = tempfile::Builder::new();
         builder.prefix(&prefix).rand_bytes(RANDOM_CHARS).suffix(TEMP_SUFFIX);
-        // What an ordinary new file gets; the process's mask is taken off it.
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        platform::as_usual(&mut builder);
         let temp = builder.tempfile_in(directory_of(target))?;
         if let Ok(metadata) = fs::metadata(model) {
-            take_over(&metadata, temp.as_file())?;
+            platform::take_over(&metadata, temp.as_file())?;
         }
         Ok(temp)
     }
@@ -131,30 +131,32 @@ impl FileSystem for RealFileSystem {
     }
 
     fn replace(&self, temp: NamedTempFile, target: &Path) -> io::Result<File> {
-        temp.persist(target).map_err(|refused| refused.error)
+        platform::replace(temp, target)
     }
 
     fn place(&self, temp: NamedTempFile, target: &Path) -> io::Result<File> {
-        temp.persist_noclobber(target).map_err(|refused| refused.error)
+        platform::place(temp, target)
+    }
+
+    fn exchange(&self, temp: &NamedTempFile, target: &Path) -> io::Result<bool> {
+        platform::exchange(temp.path(), target)
+    }
+
+    fn put_aside(&self, path: &Path, kept: &Path) -> io::Result<()> {
+        platform::rename(path, kept)
     }
 
     fn stamp_open(&self, file: &File) -> io::Result<Stamp> {
-        Ok(Stamp::of(&file.metadata()?))
+        let (metadata, identity) = platform::look_at_open(file)?;
+        Ok(Stamp::of(&metadata, identity))
     }
 
     fn open_directory(&self, directory: &Path) -> io::Result<Directory> {
-        #[cfg(unix)]
-        return Ok(Directory { file: File::open(directory)? });
-        #[cfg(not(unix))]
-        fs::metadata(directory).map(|_| Directory {})
+        Directory::open(directory)
     }
 
     fn sync_directory(&self, directory: &Directory) -> io::Result<()> {
-        #[cfg(unix)]
-        directory.file.sync_all()?;
-        #[cfg(not(unix))]
-        let _ = directory;
-        Ok(())
+        directory.sync()
     }
 
     fn remove_stale_temps(&self, target: &Path) {
@@ -198,7 +200,7 @@ impl FileSystem for RealFileSystem {
         loop {
             let filled = bytes.len();
             bytes.resize(filled + step, 0);
-            let count = read_some(file, &mut bytes[filled..], offset + filled as u64);
+            let count = platform::read_some(file, &mut bytes[filled..], offset + filled as u64);
             let count = match count {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
                 Ok(0) => {
@@ -213,30 +215,17 @@ impl FileSystem for RealFileSystem {
     }
 
     fn claim(&self, file: &File) -> io::Result<bool> {
-        // Elsewhere locks keep readers out, and lock files that are open cannot be removed.
-        #[cfg(unix)]
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) => return Ok(false),
-            Err(TryLockError::Error(error)) => return Err(error),
-            Ok(()) => {}
-        }
-        #[cfg(not(unix))]
-        let _ = file;
-        Ok(true)
+        platform::claim(file)
     }
 
     fn release(&self, file: &File) {
-        // What is not held need not be given up.
-        #[cfg(unix)]
-        let _ = file.unlock();
-        #[cfg(not(unix))]
-        let _ = file;
+        platform::release(file);
     }
 
     fn write_at(&self, file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let mut written = write_some(file, bytes, offset);
+        let mut written = platform::write_some(file, bytes, offset);
         while written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {
-            written = write_some(file, bytes, offset);
+            written = platform::write_some(file, bytes, offset);
         }
         all_written(written?, bytes)
     }
@@ -317,33 +306,38 @@ fn read_whole(file: &mut File, length: usize) -> io::Result<Bytes> {
     Ok([&memory[..filled], &rest].concat().into())
 }
 
-#[cfg(unix)]
-fn read_some(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-    std::os::unix::fs::FileExt::read_at(file, buffer, offset)
-}
-
-#[cfg(unix)]
-fn write_some(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
-    std::os::unix::fs::FileExt::write_at(file, bytes, offset)
-}
-
-#[cfg(windows)]
-fn read_some(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-    std::os::windows::fs::FileExt::seek_read(file, buffer, offset)
-}
-
-#[cfg(windows)]
-fn write_some(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
-    std::os::windows::fs::FileExt::seek_write(file, bytes, offset)
-}
-
-fn open_lock_file(path: &Path) -> io::Result<File> {
-    let made = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-    match made {
+fn open_to_lock(path: &Path, makes: bool) -> io::Result<File> {
+    let mut options = platform::lock_options();
+    match options.read(true).write(true).create(makes).truncate(false).open(path) {
         // Another user's lock file can be locked without the right to write to it.
-        Err(error) if refuses_writing(&error) => File::open(path).map_err(|_| error),
+        Err(error) if refuses_writing(&error) => {
+            platform::lock_options().read(true).open(path).map_err(|_| error)
+        }
         made => made,
     }
+}
+
+/// Takes a lock, unless somebody has it; tells whether it did.
+fn lock_now(file: &File) -> io::Result<bool> {
+    match file.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Tells whether a lock is given once at a time, by opening a file and locking it, twice at most.
+fn excludes<T>(
+    open: impl Fn() -> io::Result<T>,
+    lock_now: impl Fn(&T) -> io::Result<bool>,
+) -> io::Result<bool> {
+    // Both stay open to the end: closing a file gives up its lock.
+    let first = open()?;
+    if !lock_now(&first)? {
+        return Ok(true);
+    }
+    let second = open()?;
+    Ok(!lock_now(&second)?)
 }
 
 fn not_a_file() -> io::Error {
@@ -354,18 +348,24 @@ fn temp_prefix(target: &Path) -> String {
     format!(".{}.", target.file_name().unwrap_or_default().to_string_lossy())
 }
 
-/// Gives a replacement the owner and the mode of the file whose place it takes.
-fn take_over(old: &Metadata, new: &File) -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{MetadataExt, fchown};
-        let owner = (old.uid(), old.gid());
-        let made = new.metadata()?;
-        if (made.uid(), made.gid()) != owner {
-            // Only the superuser may give files away; for others the group may still be possible.
-            let _ = fchown(new, Some(owner.0), Some(owner.1))
-                .or_else(|_| fchown(new, None, Some(owner.1)));
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn a_lock_excludes_when_the_second_or_the_first_of_two_does_not_get_it() {
+        // How many may have the lock, and how many have it already.
+        for (at_most, taken, expected) in [(1, 0, true), (1, 1, true), (2, 0, false), (9, 1, false)]
+        {
+            let holders = Cell::new(taken);
+            let lock_now = |(): &()| {
+                let is_free = holders.get() < at_most;
+                holders.set(holders.get() + usize::from(is_free));
+                Ok(is_free)
+            };
+            assert_eq!(excludes(|| Ok(()), lock_now).unwrap(), expected, "{at_most} {taken}");
         }
     }
-    new.set_permissions(old.permissions())
 }

@@ -1,0 +1,290 @@
+//! Disks and directories that fail under a running server, the real ones: what its tools answer, what the health
+//! probe says, and that all goes on when the cause is gone, with everything that was answered.
+
+#![cfg(target_os = "linux")]
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::support::files::stored_issues;
+use crate::support::{Answer, BINARY, Client, ait, ait_through, directory, get, until};
+
+fn add(client: &mut Client, description: &str) -> Answer {
+    let arguments = json!({
+        "title": "t", "description": description, "classification": "bug", "agent": "a",
+    });
+    client.call("add_issue", arguments)
+}
+
+/// How many issues there are, or why that cannot be told.
+fn count(client: &mut Client) -> Result<usize, String> {
+    let listed = client.call("list_issues", json!({ "take": 1 }));
+    if listed.is_error {
+        return Err(listed.text);
+    }
+    let listed: Value = serde_json::from_str(&listed.text).unwrap();
+    Ok(listed["count"].as_u64().unwrap() as usize)
+}
+
+/// The reason for which the health probe calls the store degraded.
+#[track_caller]
+fn illness(client: &Client) -> String {
+    let response = get(client.port(), "/health");
+    let report = response.json();
+    assert_eq!((response.status, &report["status"]), (503, &json!("degraded")), "{report}");
+    report["reason"].as_str().unwrap().to_owned()
+}
+
+fn wait_until_healthy(client: &Client) {
+    until("the probe is content again", || get(client.port(), "/health").status == 200);
+}
+
+#[track_caller]
+fn assert_words(text: &str, words: &[&str]) {
+    for word in words {
+        assert!(text.contains(word), "no {word:?} in {text}");
+    }
+}
+
+/// A server whose store is in a directory of its own.
+fn in_directory(directory: &Path, command: &mut Command) -> (PathBuf, Client) {
+    let store = directory.join("store");
+    fs::create_dir(&store).unwrap();
+    let mut client = Client::spawn(command.env("ISSUES_FILE", store.join("issues.json")));
+    client.initialize();
+    add(&mut client, "").ok();
+    add(&mut client, "").ok();
+    (store, client)
+}
+
+#[test]
+fn a_directory_that_is_renamed_or_removed_and_comes_back_costs_nothing() {
+    let directory = directory();
+    let (store, mut client) = in_directory(directory.path(), &mut ait(directory.path()));
+    let (away, copy) = (directory.path().join("away"), directory.path().join("copy"));
+    let mut known = 2;
+    for is_removed in [false, true] {
+        fs::create_dir_all(&copy).unwrap();
+        if is_removed {
+            // As a backup would bring it back; nothing is written meanwhile.
+            client.call("get_next_issue", json!({ "agent": "a" })).ok();
+            for name in ["issues.json.journal", "issues.json"] {
+                let file = store.join(name);
+                until("there is one to copy", || file.exists());
+                fs::copy(file, copy.join(name)).unwrap();
+            }
+            fs::remove_dir_all(&store).unwrap();
+        } else {
+            fs::rename(&store, &away).unwrap();
+        }
+        let expected = ["/store", "does not exist", "create it"];
+        assert_words(&add(&mut client, "").refusal(), &expected);
+        assert_words(&count(&mut client).unwrap_err(), &expected);
+        assert_words(&illness(&client), &expected);
+        // One that is there and empty is not taken for an empty store.
+        fs::create_dir(&store).unwrap();
+        let expected = ["issues.json is gone, though it was there", "put it back"];
+        assert_words(&add(&mut client, "").refusal(), &expected);
+        assert_words(&count(&mut client).unwrap_err(), &expected);
+        assert_words(&illness(&client), &expected);
+        fs::remove_dir_all(&store).unwrap();
+        fs::rename(if is_removed { &copy } else { &away }, &store).unwrap();
+        assert_eq!(count(&mut client), Ok(known));
+        add(&mut client, "").ok();
+        known += 1;
+        assert_eq!(count(&mut client), Ok(known));
+        wait_until_healthy(&client);
+        assert_eq!(stored_issues(&store).len(), known);
+    }
+    assert!(client.close().success());
+}
+
+/// The binary without the rights of the superuser over files of others, and over its own.
+fn ait_without_rights(directory: &Path) -> Option<Command> {
+    let id = Command::new("id").arg("-u").output().ok()?;
+    if id.stdout != b"0\n" {
+        return Some(ait(directory));
+    }
+    let mut probe = Command::new("setpriv");
+    if !probe.args(["--bounding-set=-all", "true"]).status().is_ok_and(|it| it.success()) {
+        eprintln!("skipped: the superuser's rights over files cannot be given up here");
+        return None;
+    }
+    let mut command = ait_through("setpriv", directory);
+    command.args(["--bounding-set=-all", BINARY]);
+    Some(command)
+}
+
+#[test]
+fn rights_that_are_taken_away_and_given_back_cost_nothing() {
+    let directory = directory();
+    let Some(mut command) = ait_without_rights(directory.path()) else { return };
+    let (store, mut client) = in_directory(directory.path(), &mut command);
+    let mut known = 2;
+    let reads_too = ["Permission denied", "make it readable"];
+    let changes = ["Permission denied", "give this user the right to write there"];
+    for (name, mode, refused) in [
+        // Nothing in it can be reached.
+        ("", 0o000, Some(&reads_too)),
+        ("issues.json.lock", 0o000, Some(&changes)),
+        // A change needs no new name; a checkpoint does, and so does the next process.
+        ("", 0o555, None),
+    ] {
+        let path = store.join(name);
+        let mode_before = fs::metadata(&path).unwrap().permissions();
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        let answer = add(&mut client, "");
+        match refused {
+            Some(words) => {
+                assert_words(&answer.refusal(), &[&words[..], &["issues.json"]].concat());
+            }
+            None => {
+                answer.ok();
+                known += 1;
+            }
+        }
+        match count(&mut client) {
+            Ok(count) => assert_eq!(count, known),
+            Err(text) => assert_words(&text, &reads_too),
+        }
+        until("the probe notices", || get(client.port(), "/health").status == 503);
+        assert_words(&illness(&client), &["ermission denied"]);
+        fs::set_permissions(&path, mode_before).unwrap();
+        add(&mut client, "").ok();
+        known += 1;
+        assert_eq!(count(&mut client), Ok(known));
+        wait_until_healthy(&client);
+    }
+    assert!(client.close().success());
+    assert_eq!(stored_issues(&store).len(), known);
+}
+
+/// A file system on a disk that grows as it is written. What the server leaves there when it is killed is what is
+/// found when it is mounted anew.
+const GROWING: &str = r#"
+    mount -t tmpfs -o size=16m tmpfs "$1/disk"
+    cd "$1"
+    truncate -s 32m disk/image
+    mkfs.ext4 -q -m 0 -O ^has_journal -E lazy_itable_init=0 disk/image
+    mount -o "loop,errors=$3" disk/image mounted
+    basename "$(findmnt -no SOURCE mounted)" > device
+    test -w "/sys/fs/ext4/$(cat device)/trigger_fs_error"
+    command -v nsenter e2fsck >&2
+    test -z "$4" || exit 0
+    ISSUES_FILE="$1/mounted/issues.json" sh -c 'echo $$ > pid; exec "$0"' "$2" || true
+    umount mounted
+    test -e disk/mended || mv disk/image disk/mended
+    mount -o loop,ro disk/mended mounted
+    cp mounted/issues.json* found/
+    umount mounted
+"#;
+
+/// A server on such a file system.
+struct OnDisk {
+    directory: tempfile::TempDir,
+    client: Client,
+    pid: String,
+}
+
+impl OnDisk {
+    /// `None` where the machine has no such disks.
+    fn start(on_errors: &str) -> Option<Self> {
+        let directory = directory();
+        for name in ["disk", "mounted", "found"] {
+            fs::create_dir(directory.path().join(name)).unwrap();
+        }
+        let path = directory.path().to_str().unwrap();
+        let arguments = |only: &str| {
+            ["-m", "sh", "-ec", GROWING, "sh", path, BINARY, on_errors, only].map(str::to_owned)
+        };
+        let mut probe = Command::new("unshare");
+        probe.args(arguments("only")).stdin(Stdio::null());
+        if !probe.output().is_ok_and(|output| output.status.success()) {
+            eprintln!("skipped: no disk can be made here");
+            return None;
+        }
+        let mut command = ait_through("unshare", directory.path());
+        let mut client = Client::spawn(command.args(arguments("")));
+        client.initialize();
+        let pid = fs::read_to_string(directory.path().join("pid")).unwrap().trim().to_owned();
+        Some(Self { directory, client, pid })
+    }
+
+    /// Runs a script where the disk is mounted, in the directory that all is in.
+    fn inside(&self, script: &str) {
+        let mut command = Command::new("nsenter");
+        let script = format!("cd \"$1\"\n{script}");
+        command.arg(format!("--target={}", self.pid)).args(["--mount", "sh", "-ec", &script, "sh"]);
+        let output = command.arg(self.directory.path()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// Kills the server; gives how many issues are on the disk.
+    fn kill(mut self) -> usize {
+        let kill = Command::new("kill").args(["-9", &self.pid]).status().unwrap();
+        assert!(kill.success());
+        self.client.close();
+        stored_issues(&self.directory.path().join("found")).len()
+    }
+}
+
+/// The kernel takes each change, and fails to save it.
+#[test]
+fn what_a_real_disk_fails_to_save_is_not_answered_and_a_mended_one_saves_it() {
+    let Some(mut server) = OnDisk::start("continue") else { return };
+    let (description, mut answered, mut uncertain) = ("x".repeat(8000), 1, 0);
+    add(&mut server.client, &description).ok();
+    server.inside("dd if=/dev/zero of=disk/filler bs=65536 2>/dev/null || true");
+    let refusal = loop {
+        let answer = add(&mut server.client, &description);
+        if !answer.is_error {
+            answered += 1;
+        } else if answer.text.contains("it is not certain") {
+            assert_words(&answer.text, &["issues.json.journal", "no other file took it"]);
+            uncertain += 1;
+        } else {
+            break answer.text;
+        }
+        assert!(answered + uncertain < 100, "the disk takes everything");
+    };
+    assert_words(&refusal, &["issues.json", "nothing was changed"]);
+    assert!(uncertain > 0, "no sync has failed: {refusal}");
+    assert_words(&illness(&server.client), &["issues.json"]);
+    let known = count(&mut server.client).unwrap();
+    assert!((answered..=answered + uncertain).contains(&known), "{answered}, {uncertain}, {known}");
+    server.inside("rm disk/filler");
+    add(&mut server.client, &description).ok();
+    wait_until_healthy(&server.client);
+    assert_eq!(count(&mut server.client), Ok(known + 1));
+    assert_eq!(server.kill(), known + 1);
+}
+
+/// As the kernel does when it has found an error, while files are open; somebody mounts it anew then.
+#[test]
+fn a_file_system_that_becomes_read_only_and_is_mounted_anew_costs_nothing() {
+    let Some(mut server) = OnDisk::start("remount-ro") else { return };
+    for _ in 0..2 {
+        add(&mut server.client, "").ok();
+    }
+    server.inside(r#"echo 1 > "/sys/fs/ext4/$(cat device)/trigger_fs_error""#);
+    let refusal = add(&mut server.client, "").refusal();
+    assert_words(&refusal, &["issues.json", "Read-only file system", "nothing was changed"]);
+    assert_eq!(count(&mut server.client), Ok(2));
+    until("the probe notices", || get(server.client.port(), "/health").status == 503);
+    assert_words(&illness(&server.client), &["ead-only"]);
+    // What is mounted stays as it is for as long as a file of it is open.
+    server.inside(
+        "umount -l mounted
+         cp --sparse=always disk/image disk/mended
+         e2fsck -fy disk/mended >&2 || test $? -le 2
+         mount -o loop disk/mended mounted",
+    );
+    assert_eq!(count(&mut server.client), Ok(2));
+    add(&mut server.client, "").ok();
+    wait_until_healthy(&server.client);
+    assert_eq!(server.kill(), 3);
+}

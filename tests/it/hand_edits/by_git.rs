@@ -1,0 +1,157 @@
+//! The real git on a committed `issues.json`, while a server runs.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::support::files::{issues_in_file, names, wait_for_file};
+use crate::support::{Client, ait_through, directory};
+
+/// A repository in which the queue is committed, and an agent at work.
+struct Repository {
+    _place: tempfile::TempDir,
+    root: PathBuf,
+    agent: Client,
+}
+
+impl Repository {
+    /// With three issues, of which the commit knows that the first is claimed.
+    fn new() -> (Self, [String; 3]) {
+        let place = directory();
+        let root = place.path().to_owned();
+        let mut agent = Client::start(&root);
+        let ids = ["one", "two", "three"].map(|title| agent.add(title, "bug"));
+        agent.call("get_next_issue", json!({ "agent": "a" })).issue();
+        let mut repository = Self { _place: place, root, agent };
+        repository.saved("in_progress", 1);
+        fs::write(repository.root.join(".gitignore"), "issues.json.*\n.issues.json.*\n").unwrap();
+        repository.git(&["init", "-q", "-b", "main"]);
+        repository.git(&["add", "-A"]);
+        repository.git(&["commit", "-qm", "start"]);
+        (repository, ids)
+    }
+
+    #[track_caller]
+    fn git(&self, arguments: &[&str]) -> String {
+        let (succeeded, text) = self.try_git(arguments);
+        assert!(succeeded, "git {arguments:?}: {text}");
+        text
+    }
+
+    fn try_git(&self, arguments: &[&str]) -> (bool, String) {
+        let mut command = ait_through("git", &self.root);
+        command.args(["-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgsign=false"]);
+        command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
+        let output = command.args(arguments).output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8(text).unwrap())
+    }
+
+    /// Waits until the file has so many issues in a status.
+    fn saved(&mut self, status: &str, count: usize) {
+        wait_for_file(&self.root, |issues| {
+            issues.iter().filter(|issue| issue["status"] == status).count() == count
+        });
+    }
+
+    fn statuses(&mut self) -> Vec<(String, String)> {
+        let text = self.agent.call("list_issues", json!({})).ok();
+        let listed: Value = serde_json::from_str(&text).unwrap();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let issues = listed["issues"].as_array().unwrap().iter();
+        let mut issues: Vec<_> =
+            issues.map(|issue| (text(&issue["title"]), text(&issue["status"]))).collect();
+        issues.sort();
+        issues
+    }
+
+    fn kept(&self) -> usize {
+        names(&self.root).iter().filter(|name| name.contains(".hand-")).count()
+    }
+}
+
+fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs.iter().map(|(title, status)| ((*title).to_owned(), (*status).to_owned())).collect()
+}
+
+#[test]
+fn a_stash_undoes_no_work_and_what_is_only_read_does_not_get_in_its_way() {
+    let (mut repository, [one, two, _]) = Repository::new();
+    repository
+        .agent
+        .call("complete_issue", json!({ "issue_id": one, "agent": "a", "comment": "c" }))
+        .ok();
+    let claimed = repository.agent.call("get_next_issue", json!({ "agent": "b" })).issue();
+    assert_eq!(claimed["id"], two.as_str());
+    repository.saved("completed", 1);
+    let now = pairs(&[("one", "completed"), ("three", "created"), ("two", "in_progress")]);
+    repository.git(&["stash"]);
+    assert_eq!(issues_in_file(&repository.root)[0]["status"], "in_progress");
+    assert_eq!(repository.statuses(), now);
+    repository.git(&["stash", "pop"]);
+    assert_eq!(repository.statuses(), now);
+    assert_eq!(repository.kept(), 0);
+    // With a change in between, the stash is not needed any more.
+    repository.git(&["stash"]);
+    let claimed = repository.agent.call("get_next_issue", json!({ "agent": "c" })).issue();
+    assert_eq!(claimed["title"], "three");
+    repository.saved("in_progress", 2);
+    let now = pairs(&[("one", "completed"), ("three", "in_progress"), ("two", "in_progress")]);
+    assert_eq!(repository.statuses(), now);
+    assert_eq!(repository.kept(), 1);
+    assert!(repository.agent.close().success());
+}
+
+#[test]
+fn another_branch_brings_its_issues_and_takes_none_of_those_that_are_known() {
+    let (mut repository, _) = Repository::new();
+    repository.git(&["switch", "-qc", "other"]);
+    repository.agent.add("of the branch", "feature");
+    wait_for_file(&repository.root, |issues| issues.len() == 4);
+    repository.git(&["commit", "-qam", "branch"]);
+    repository.git(&["switch", "-q", "main"]);
+    assert_eq!(issues_in_file(&repository.root).len(), 3);
+    // Somebody who files an issue now has all of them.
+    repository.agent.add("of main", "feature");
+    let all = wait_for_file(&repository.root, |issues| issues.len() == 5);
+    let titles: Vec<_> = all.iter().map(|issue| issue["title"].as_str().unwrap()).collect();
+    assert_eq!(titles, ["one", "two", "three", "of the branch", "of main"]);
+    assert!(repository.agent.close().success());
+}
+
+#[test]
+fn a_pull_with_conflicts_stops_the_work_until_they_are_resolved_and_loses_nothing() {
+    let (mut repository, _) = Repository::new();
+    repository.git(&["switch", "-qc", "theirs"]);
+    let file = repository.root.join("issues.json");
+    let mut document: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let mut issue = document["issues"][2].clone();
+    issue["id"] = json!("77777777-0000-4000-8000-000000000000");
+    issue["title"] = json!("of theirs");
+    document["issues"].as_array_mut().unwrap().push(issue);
+    fs::write(&file, serde_json::to_string_pretty(&document).unwrap() + "\n").unwrap();
+    repository.git(&["commit", "-qam", "theirs"]);
+    repository.git(&["switch", "-q", "main"]);
+    repository.agent.add("of ours", "bug");
+    wait_for_file(&repository.root, |issues| issues.iter().any(|it| it["title"] == "of ours"));
+    repository.git(&["commit", "-qam", "ours"]);
+    let (succeeded, text) = repository.try_git(&["merge", "theirs"]);
+    assert!(!succeeded && text.contains("CONFLICT"), "{text}");
+    let marked = fs::read_to_string(&file).unwrap();
+    let text = repository.agent.call("get_next_issue", json!({ "agent": "b" })).refusal();
+    assert!(text.contains("issues.json") && text.contains("git merge"), "{text}");
+    assert_eq!(
+        fs::read_to_string(&file).unwrap(),
+        marked,
+        "what somebody has to mend was written to"
+    );
+    repository.git(&["checkout", "-q", "--theirs", "issues.json"]);
+    repository.git(&["commit", "-qam", "merged"]);
+    let claimed = repository.agent.call("get_next_issue", json!({ "agent": "b" })).issue();
+    assert_eq!(claimed["title"], "two");
+    let all =
+        wait_for_file(&repository.root, |issues| issues.iter().any(|it| it["title"] == "of ours"));
+    assert!(all.iter().any(|issue| issue["title"] == "of theirs"));
+    assert!(repository.agent.close().success());
+}

@@ -1,0 +1,131 @@
+//! What is on the simulated disk: which files there are, what identifies them, and what was done to them, so
+//! that the power can be cut.
+//!
+//! The contents are real files, and so are the locks; what depends on the time or on the machine is made
+//! up here.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use agent_issue_tracker::store::json::fs::Stamp;
+use serde::Deserialize;
+use serde::de::value::{self, MapDeserializer};
+
+use crate::support::power::{Fate, FileId, Step, files_after, write_files};
+
+/// How long a call takes.
+const NS_PER_CALL: u64 = 1_000_000;
+
+/// What the disk remembers.
+#[derive(Default)]
+pub struct Platter {
+    steps: Vec<Step>,
+    /// The files by their real numbers.
+    ids: BTreeMap<(u64, u64), FileId>,
+    /// When the content and the name of each file changed.
+    times: BTreeMap<FileId, (u64, u64)>,
+    /// How often a sync of each file has failed.
+    failures: BTreeMap<FileId, usize>,
+    made: usize,
+    kept_temps: u32,
+}
+
+impl Platter {
+    /// The number of a file, which is that of a new one when nobody has seen it before.
+    pub fn id_of(&mut self, file: &File) -> FileId {
+        let known = self.ids.get(&inode(file)).copied();
+        known.unwrap_or_else(|| self.made(file))
+    }
+
+    /// The number of a file that was just made. Its inode may have been another file's before.
+    pub fn made(&mut self, file: &File) -> FileId {
+        let id = FileId(self.made);
+        self.made += 1;
+        self.ids.insert(inode(file), id);
+        id
+    }
+
+    pub fn wrote(&mut self, file: FileId, offset: u64, bytes: &[u8], now: u64) {
+        self.times.insert(file, (now, now));
+        self.steps.push(Step::Wrote { file, offset, bytes: bytes.to_vec() });
+    }
+
+    pub fn cut(&mut self, file: FileId, length_bytes: u64, now: u64) {
+        self.times.insert(file, (now, now));
+        self.steps.push(Step::Cut { file, length_bytes });
+    }
+
+    pub fn renamed(&mut self, file: FileId, name: String, now: u64) {
+        self.times.entry(file).or_default().1 = now;
+        self.steps.push(Step::Renamed { file, name });
+    }
+
+    pub fn synced(&mut self, step: Step) {
+        self.steps.push(step);
+    }
+
+    /// Notes that a sync of a file has failed.
+    pub fn failed(&mut self, file: FileId) {
+        *self.failures.entry(file).or_default() += 1;
+        self.steps.push(Step::Dropped(file));
+    }
+
+    pub fn failures_of(&self, file: FileId) -> usize {
+        self.failures.get(&file).copied().unwrap_or(0)
+    }
+
+    /// Notes that somebody looked through a file without changing anything but its times.
+    pub fn touched(&mut self, file: FileId, now: u64) {
+        self.times.insert(file, (now, now));
+    }
+
+    /// What identifies the content of an open file, the same in each run of a history.
+    pub fn stamp(&mut self, file: &File) -> Stamp {
+        let id = self.id_of(file);
+        let (modified, changed) = self.times.get(&id).copied().unwrap_or_default();
+        let fields = [
+            ("lengthBytes", file.metadata().unwrap().len()),
+            ("modifiedNs", modified * NS_PER_CALL),
+            ("changedNs", changed * NS_PER_CALL),
+            ("device", 1),
+            ("inode", id.0 as u64),
+        ];
+        let fields = MapDeserializer::<_, value::Error>::new(fields.into_iter());
+        Stamp::deserialize(fields).unwrap()
+    }
+
+    /// Leaves a temporary file where the process that made it cannot remove it any more.
+    pub fn keep_temp(&mut self, temp: &Path) {
+        const RANDOM: usize = "abcdef.tmp".len();
+        let name = temp.to_str().unwrap();
+        let kept = format!("{}{:06}.tmp", &name[..name.len() - RANDOM], self.kept_temps);
+        self.kept_temps += 1;
+        // One that has got its final name, or that was removed, is gone.
+        let _ = fs::hard_link(temp, kept);
+    }
+
+    /// Cuts the power: the directory has what a disk would have afterwards.
+    pub fn cut_power(&mut self, directory: &Path, fate: Fate) {
+        let files = files_after(&self.steps, fate);
+        for entry in fs::read_dir(directory).unwrap() {
+            fs::remove_file(entry.unwrap().path()).unwrap();
+        }
+        write_files(directory, &files);
+        let (made, kept_temps) = (self.made, self.kept_temps);
+        *self = Self { made, kept_temps, ..Self::default() };
+        for (name, bytes) in files {
+            let file = self.made(&File::open(directory.join(&name)).unwrap());
+            self.steps.push(Step::Wrote { file, offset: 0, bytes });
+            self.steps.push(Step::Synced(file));
+            self.steps.push(Step::Renamed { file, name });
+        }
+        self.steps.push(Step::SyncedDirectory);
+    }
+}
+
+fn inode(file: &File) -> (u64, u64) {
+    let metadata = file.metadata().unwrap();
+    (metadata.dev(), metadata.ino())
+}
