@@ -5,6 +5,7 @@
 //! What is told is the address alone; whoever wants to know more reads it anew.
 
 use std::collections::{BTreeMap, HashSet};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use futures::future::FutureExt;
@@ -182,8 +183,8 @@ impl Watched {
     /// Watches an address no more; one that was not watched is none.
     pub fn remove(&self, uri: &str) {
         let mut addresses = self.addresses();
-        addresses.by_uri.remove(uri);
-        if addresses.by_uri.is_empty() {
+        let was_watched = addresses.by_uri.remove(uri).is_some();
+        if was_watched && addresses.by_uri.is_empty() {
             addresses.kept = None;
             self.emptied.notify_one();
         }
@@ -193,16 +194,18 @@ impl Watched {
         self.addresses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The addresses that news concern; `None` when nothing is watched any more, and nobody tells of it from
-    /// now on.
-    fn concerned(&self, news: &News) -> Option<Vec<String>> {
+    /// Tells whether nothing is watched any more; then nobody tells of it from now on.
+    fn is_over(&self) -> bool {
         let mut addresses = self.addresses();
-        if addresses.by_uri.is_empty() {
-            addresses.is_told = false;
-            return None;
-        }
+        addresses.is_told &= !addresses.by_uri.is_empty();
+        !addresses.is_told
+    }
+
+    /// The addresses that news concern.
+    fn concerned(&self, news: &News) -> Vec<String> {
+        let addresses = self.addresses();
         let concerned = addresses.by_uri.iter().filter(|(_, resource)| news.concern(resource));
-        Some(concerned.map(|(uri, _)| uri.clone()).collect())
+        concerned.map(|(uri, _)| uri.clone()).collect()
     }
 }
 
@@ -215,16 +218,22 @@ async fn tell(
     mut follower: Follower,
 ) {
     loop {
-        let news = tokio::select! {
-            news = follower.next() => news,
-            // The look whether that is so concerns nothing.
-            () = emptied.notified() => News::Issues(HashSet::new()),
-            () = ended.cancelled() => return,
+        // Waited for to its end: what it has begun to see would be lost with it.
+        let mut news = pin!(follower.next());
+        let news = loop {
+            tokio::select! {
+                news = &mut news => break news,
+                // Something else may be watched by now.
+                () = emptied.notified() => {
+                    if watched.upgrade().is_none_or(|watched| watched.is_over()) {
+                        return;
+                    }
+                }
+                () = ended.cancelled() => return,
+            }
         };
-        let Some(concerned) = watched.upgrade().and_then(|watched| watched.concerned(&news)) else {
-            return;
-        };
-        for uri in concerned {
+        let concerned = watched.upgrade().map(|watched| watched.concerned(&news));
+        for uri in concerned.unwrap_or_default() {
             let updated = ResourceUpdatedNotificationParam::new(uri);
             if peer.notify_resource_updated(updated).await.is_err() {
                 return;

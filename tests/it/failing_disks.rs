@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::files::stored_issues;
+use crate::support::files::{stored_issues, wait_for_file, wait_for_new_journal};
 use crate::support::{Answer, BINARY, Client, ait, ait_through, directory, get, until};
 
 fn add(client: &mut Client, description: &str) -> Answer {
@@ -72,10 +72,10 @@ fn a_directory_that_is_renamed_or_removed_and_comes_back_costs_nothing() {
         if is_removed {
             // As a backup would bring it back; nothing is written meanwhile.
             client.call("get_next_issue", json!({ "agent": "a" })).ok();
+            wait_for_file(&store, |issues| issues.iter().any(|it| it["status"] == "in_progress"));
+            wait_for_new_journal(&store);
             for name in ["issues.json.journal", "issues.json"] {
-                let file = store.join(name);
-                until("there is one to copy", || file.exists());
-                fs::copy(file, copy.join(name)).unwrap();
+                fs::copy(store.join(name), copy.join(name)).unwrap();
             }
             fs::remove_dir_all(&store).unwrap();
         } else {
@@ -91,7 +91,8 @@ fn a_directory_that_is_renamed_or_removed_and_comes_back_costs_nothing() {
         assert_words(&add(&mut client, "").refusal(), &expected);
         assert_words(&count(&mut client).unwrap_err(), &expected);
         assert_words(&illness(&client), &expected);
-        fs::remove_dir_all(&store).unwrap();
+        // What it tries to write may be in the way.
+        until("the directory is removed", || fs::remove_dir_all(&store).is_ok());
         fs::rename(if is_removed { &copy } else { &away }, &store).unwrap();
         assert_eq!(count(&mut client), Ok(known));
         add(&mut client, "").ok();

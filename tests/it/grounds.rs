@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use agent_issue_tracker::store::json::JsonStoreOptions;
-use agent_issue_tracker::store::json::fs::Kind;
+use agent_issue_tracker::store::json::fs::{FileSystem, Kind, RealFileSystem};
 use agent_issue_tracker::store::{JsonStore, Store, StoreError};
 use agent_issue_tracker::tracker::Tracker;
 
@@ -136,8 +136,6 @@ async fn locks_that_are_given_twice_are_refused_on_every_kind_and_found_out_once
 /// Whoever has a lock is not kept from it by the trial, and the trial takes none away.
 #[tokio::test]
 async fn the_trial_leaves_the_lock_to_whoever_has_it() {
-    use agent_issue_tracker::store::json::fs::{FileSystem, RealFileSystem};
-
     let directory = directory();
     let path = directory.path().join("lock");
     let held = RealFileSystem.lock(&path).unwrap();
@@ -217,4 +215,18 @@ async fn the_probe_says_so_before_any_change() {
     assert!(body.contains("is on NFS") && body.contains("\"issueCount\":1"), "{body}");
     let (status, body) = probe(directory.path(), &Disk::new(Neglect::Nothing)).await;
     assert_eq!(status, 200, "{body}");
+}
+
+#[test]
+fn a_lock_that_is_given_up_is_free_while_a_program_that_was_just_started_has_its_file() {
+    let directory = directory();
+    let path = directory.path().join("issues.json.lock");
+    let lock = RealFileSystem.lock(&path).unwrap();
+    // As a process has it between fork(2) and execve(2).
+    let inherited = lock.file.try_clone().unwrap();
+    assert!(RealFileSystem.try_lock(&path).unwrap().is_none());
+    drop(lock);
+    let again = RealFileSystem.try_lock(&path).unwrap();
+    assert!(again.is_some());
+    drop((again, inherited));
 }

@@ -109,6 +109,15 @@ pub struct Lock {
     pub file: File,
 }
 
+impl Drop for Lock {
+    /// Gives it up. To close the file would not be enough: a program that another thread is just starting has
+    /// the same open file until it is executed, and the lock with it.
+    fn drop(&mut self) {
+        // What is not held need not be given up.
+        let _ = self.file.unlock();
+    }
+}
+
 /// Why a path leads to no place for a file.
 #[derive(Debug)]
 pub struct Unresolved {

@@ -81,21 +81,26 @@ impl FileSystem for RealFileSystem {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 locked => locked?,
             }
+            let lock = Lock { file };
             // Somebody may have removed the lock file meanwhile: then this lock excludes nobody.
-            if self.is_at(&file, path)? {
-                return Ok(Lock { file });
+            if self.is_at(&lock.file, path)? {
+                return Ok(lock);
             }
         }
     }
 
     fn try_lock(&self, path: &Path) -> io::Result<Option<Lock>> {
         let file = open_to_lock(path, true)?;
-        let is_ours = lock_now(&file)? && self.is_at(&file, path)?;
-        Ok(is_ours.then_some(Lock { file }))
+        if !lock_now(&file)? {
+            return Ok(None);
+        }
+        let lock = Lock { file };
+        Ok(self.is_at(&lock.file, path)?.then_some(lock))
     }
 
     fn excludes(&self, path: &Path) -> io::Result<bool> {
-        excludes(|| open_to_lock(path, false), lock_now)
+        let open = || open_to_lock(path, false).map(|file| Lock { file });
+        excludes(open, |lock| lock_now(&lock.file))
     }
 
     fn kind(&self, directory: &Path) -> Option<Kind> {
@@ -331,7 +336,7 @@ fn excludes<T>(
     open: impl Fn() -> io::Result<T>,
     lock_now: impl Fn(&T) -> io::Result<bool>,
 ) -> io::Result<bool> {
-    // Both stay open to the end: closing a file gives up its lock.
+    // Both are there to the end: whoever drops one gives up its lock.
     let first = open()?;
     if !lock_now(&first)? {
         return Ok(true);
