@@ -7,12 +7,12 @@
 //!    then, whereas the end of it may be a batch whose writer fails and cuts it.
 //! 2. Without it: the issues are written to a temporary file, and synced piece by piece: a file system may
 //!    make whoever syncs a journal wait for all that was written to other files.
-//! 3. Under it for a moment, and then without it: what was appended since then is copied to the journal that
-//!    is to follow.
+//! 3. Under it for a moment: the intent is appended, with the number of the last change in the new `issues.json`.
+//!    Then without it: what was appended since the first step is copied to the journal that is to follow, and
+//!    both journals are synced.
 //! 4. Under it: the few changes that are left are copied, and the files change places in the order of
-//!    [`checkpoint`](super::checkpoint). The intent has the number of the last change in the new
-//!    `issues.json`; the changes behind it stand before the intent in the old journal, and behind the header
-//!    in the new one.
+//!    [`checkpoint`](super::checkpoint). The changes that are not in `issues.json` stand before and behind the
+//!    intent in the old journal, and behind the header in the new one.
 //!
 //! Until the fourth step nothing has happened that anybody could notice.
 
@@ -23,7 +23,7 @@ use std::time::Instant;
 
 use tempfile::NamedTempFile;
 
-use super::checkpoint::{Rendered, announce, render};
+use super::checkpoint::{Announced, Rendered, append_intent, render};
 use super::frame::Hex128;
 use super::fs::{Lock, OpenFile, sync_name};
 use super::journal::{self, Entry, Header};
@@ -77,6 +77,13 @@ impl Aside {
         })
     }
 
+    /// Announces it in the old journal, under the lock. Gives what is to be made durable before
+    /// [`finish`](Self::finish).
+    pub fn announce(&self, session: &Session<'_>, view: &View) -> Result<Announced, Interrupted> {
+        let announced = append_intent(session, view, self.base.seq, self.snapshot.content)?;
+        announced.ok_or(Interrupted::Overtaken)
+    }
+
     /// Copies what was appended up to a later state that was settled under the lock, and syncs it.
     pub fn catch_up(&mut self, replica: &Replica, view: &View) -> Result<(), Interrupted> {
         self.copy(replica, view)?;
@@ -94,7 +101,11 @@ impl Aside {
         let (fs, place) = (session.fs(), &session.place);
         let failed = |source| Interrupted::from(refused(&place.snapshot, &source));
         let content = self.snapshot.content;
-        announce(session, view, self.base.seq, content)?;
+        // Again for those who are just reading, if anything was appended behind it: what the last entry of a
+        // journal announces, they need not read.
+        if view.announced_bytes != Some(content.length_bytes) {
+            append_intent(session, view, self.base.seq, content)?;
+        }
         // Whoever closes a large file last that has no name any more waits until its room is free.
         let replaced = fs.open(&place.snapshot).map_err(failed)?;
         let stamp = self.snapshot.take_place(session, view)?;

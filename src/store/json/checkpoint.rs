@@ -13,7 +13,7 @@
 //! Other processes follow by the header; see [`replica`](super::replica).
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,6 +24,7 @@ use super::format::{self, Document};
 use super::frame::Hex128;
 use super::fs::{FileSystem, OpenFile, Stamp, sync_name};
 use super::journal::{self, Content, Header};
+use super::replica::Replica;
 use super::session::{Interrupted, Session, refused, timestamp};
 use super::suspect::failed_sync;
 use super::view::{Journal, Place, Snapshot, View};
@@ -75,11 +76,11 @@ fn rename_base(
 /// saved there in between goes back to where it was.
 fn exchange_base(
     fs: &dyn FileSystem,
-    temp: NamedTempFile,
+    rendered: Rendered,
     place: &Place,
     found: Stamp,
 ) -> Result<Stamp, Interrupted> {
-    let path = &place.snapshot;
+    let (path, Rendered { temp, stamp, .. }) = (&place.snapshot, rendered);
     let exchange = || fs.exchange(&temp, path).map_err(|source| not_replaced(path, &source));
     if !exchange()? {
         // Where names cannot be exchanged, the look before has to do.
@@ -91,17 +92,25 @@ fn exchange_base(
     if displaced.as_ref().is_ok_and(is_it) {
         return fs.stamp_open(temp.as_file()).map_err(|source| refused(path, &source).into());
     }
-    // Back to where it was; where somebody saved once more, over what was written here, the newer one counts.
-    let is_back = exchange().ok().and_then(|_| fs.is_at(temp.as_file(), temp.path()).ok());
-    match is_back {
-        Some(true) => {}
-        Some(false) => drop(exchange()?),
-        None => {
-            let kept = place.by_hand(&timestamp(fs.now()).to_string());
-            fs.place(temp, &kept).map_err(|source| refused(&kept, &source))?;
-        }
+    let is_untouched = || {
+        fs.is_at(temp.as_file(), temp.path()).is_ok_and(|is_at| is_at)
+            && fs.stamp_open(temp.as_file()).is_ok_and(|now| now.same_content(&stamp))
+    };
+    let is_back = exchange().is_ok();
+    if !(is_back && is_untouched()) {
+        // Somebody saved once more, over what was written here. That is newer; the other one is kept.
+        let _ = is_back && exchange().is_ok();
+        let kept = place.by_hand(&timestamp(fs.now()).to_string());
+        fs.place(temp, &kept).map_err(|source| refused(&kept, &source))?;
+        tracing::warn!(
+            "{} was saved twice at the same moment; what was saved first is kept in {}",
+            path.display(),
+            kept.display()
+        );
     }
     displaced.map_err(|source| refused(path, &source))?;
+    // A journal that follows what is there now may be durable before its name is.
+    sync_name(fs, path).map_err(|source| refused(path, &source))?;
     Err(Interrupted::Overtaken)
 }
 
@@ -177,43 +186,64 @@ pub(super) fn put_journal(
     Ok(journal)
 }
 
-/// Tells in the journal which `issues.json` is about to appear, and up to which change it has them.
-pub(super) fn announce(
+/// Tells in the journal, durably, which `issues.json` is about to appear, and up to which change it has them.
+fn announce(
     session: &Session<'_>,
     view: &View,
     seq: u64,
     content: Content,
 ) -> Result<(), Interrupted> {
-    let Some(journal) = view.journal.as_ref() else { return Ok(()) };
+    // It helps whoever comes after a process that dies, and a suspect journal does no more. Behind a power cut
+    // `issues.json`, which has all that this one has, is taken for an edit.
+    let is_suspect = session.replica.suspects.why(view).is_some();
+    match append_intent(session, view, seq, content) {
+        Ok(Some(announced)) if !is_suspect => announced.make_durable(session.replica),
+        Err(_) if is_suspect => Ok(()),
+        appended => appended.map(drop),
+    }
+}
+
+/// An intent in a journal.
+pub(super) struct Announced {
+    journal: Arc<Journal>,
+    /// Where it ends.
+    end: u64,
+    path: PathBuf,
+}
+
+/// The same, not durable yet; `None` where somebody has removed the journal, of which nothing will be read.
+pub(super) fn append_intent(
+    session: &Session<'_>,
+    view: &View,
+    seq: u64,
+    content: Content,
+) -> Result<Option<Announced>, Interrupted> {
+    let Some(journal) = view.journal.as_ref() else { return Ok(None) };
     let (fs, path, file) = (session.fs(), &session.place.journal, &journal.open.file);
     let failed = |source| Interrupted::from(refused(path, &source));
-    let is_suspect = session.replica.suspects.why(view).is_some();
-    // A journal that somebody removed needs none: nothing will be read from it.
     if !fs.is_at(file, path).map_err(failed)? {
-        return Ok(());
+        return Ok(None);
     }
     let (durable, edited) = (journal.durable(), view.standing.is_edited());
     let intent = journal::intent(journal.epoch(), view.end, durable, seq, content, edited);
     if let Err(source) = fs.write_at(file, view.end, &intent) {
         // What remains of it is cut by the next session in any case.
         let _ = fs.truncate(file, view.end);
-        return if is_suspect { Ok(()) } else { Err(failed(source)) };
+        return Err(failed(source));
     }
-    if is_suspect {
-        // It helps whoever comes after a process that dies. Behind a power cut `issues.json`, which has all
-        // that the journal has, is taken for an edit.
-        return Ok(());
-    }
-    sync_journal(session, journal)?;
-    journal.is_durable_to(view.end + intent.len() as u64);
-    Ok(())
+    let end = view.end + intent.len() as u64;
+    Ok(Some(Announced { journal: Arc::clone(journal), end, path: path.clone() }))
 }
 
-/// Makes a journal durable.
-fn sync_journal(session: &Session<'_>, journal: &Journal) -> Result<(), Interrupted> {
-    let synced = session.replica.sync(journal, None);
-    let failed = |source| StoreError::NotSaved(failed_sync(&session.place.journal, &source));
-    synced.map_err(|source| Interrupted::Failed(failed(source)))
+impl Announced {
+    /// Makes it durable; the lock is not needed for that.
+    pub fn make_durable(&self, replica: &Replica) -> Result<(), Interrupted> {
+        let synced = replica.sync(&self.journal, None);
+        let failed = |source| StoreError::NotSaved(failed_sync(&self.path, &source));
+        synced.map_err(|source| Interrupted::Failed(failed(source)))?;
+        self.journal.is_durable_to(self.end);
+        Ok(())
+    }
 }
 
 /// The refusal to go on where `issues.json` cannot be replaced: with the journal beside it, and not
@@ -266,8 +296,9 @@ impl Rendered {
         if !mine || found != view.snapshot.map(|snapshot| snapshot.stamp) {
             return Err(Interrupted::Overtaken);
         }
+        let written = self.stamp;
         let stamp = match found {
-            Some(found) => exchange_base(fs, self.temp, place, found)?,
+            Some(found) => exchange_base(fs, self, place, found)?,
             None => {
                 // Somebody may make one just now.
                 let placed = fs.place(self.temp, &place.snapshot);
@@ -278,7 +309,7 @@ impl Rendered {
                 fs.stamp_open(&file).map_err(failed)?
             }
         };
-        if !stamp.same_content(&self.stamp) {
+        if !stamp.same_content(&written) {
             // Somebody wrote into the new file already: the next look finds out what.
             return Err(Interrupted::Overtaken);
         }

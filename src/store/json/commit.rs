@@ -5,6 +5,7 @@
 //! all earlier bytes of the file, so whoever is answered knows that everything its change stands on is
 //! durable too.
 
+use std::fmt::Display;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,6 +57,8 @@ struct Appended<'a> {
     before: Arc<View>,
     after: View,
     journal: Arc<Journal>,
+    /// The directory to sync with the journal, whose name this process has not made durable yet.
+    names: Option<Directory>,
     /// Dropped when all is published, or nothing ever will be.
     expectation: Option<Expectation<'a>>,
 }
@@ -110,7 +113,9 @@ impl Committer {
         gather: impl FnOnce() -> Vec<Request>,
     ) -> (Vec<Request>, Result<Vec<Outcome>, StoreError>) {
         let replica = Arc::clone(&self.replica);
-        let begun = self.session(&replica, IfTaken::Wait);
+        // Where all of a journal is durable, its name becomes so with what is appended.
+        let is_ready = |view: &View, it: &Journal| it.is_adopted() || it.durable() >= view.end;
+        let begun = self.session_where(is_ready, &replica, IfTaken::Wait);
         let batch = gather();
         let result = begun.and_then(|settled| {
             let (appended, outcomes) = self.decide_and_append(settled, &batch)?;
@@ -130,6 +135,16 @@ impl Committer {
     /// Begins a session and gets the files in order.
     pub fn session<'a>(
         &mut self,
+        replica: &'a Replica,
+        if_taken: IfTaken,
+    ) -> Result<Settled<'a>, StoreError> {
+        self.session_where(|_, journal| journal.is_adopted(), replica, if_taken)
+    }
+
+    /// The same, with a journal that is adopted unless it is ready as it is.
+    fn session_where<'a>(
+        &mut self,
+        is_ready: impl Fn(&View, &Journal) -> bool,
         replica: &'a Replica,
         if_taken: IfTaken,
     ) -> Result<Settled<'a>, StoreError> {
@@ -165,7 +180,9 @@ impl Committer {
             }
             let is_last_resort = attempt >= LOADS_OUTSIDE;
             match session.settle(is_last_resort) {
-                Ok((view, journal)) if journal.is_adopted() => return Ok((session, view, journal)),
+                Ok((view, journal)) if is_ready(&view, &journal) => {
+                    return Ok((session, view, journal));
+                }
                 Ok((view, journal)) => match self.adopt(session, &view, &journal, is_last_resort) {
                     Ok(Some(session)) => return Ok((session, view, journal)),
                     // Nobody is in the way.
@@ -219,9 +236,10 @@ impl Committer {
     fn make_durable(&mut self, appended: Appended<'_>) -> Result<(), StoreError> {
         let Appended { before, after, journal, .. } = &appended;
         self.unsaved = Some(unsaved_in(after));
-        if let Err(source) = self.replica.sync(journal, None) {
+        if let Err(source) = self.replica.sync(journal, appended.names.as_ref()) {
             return self.save_elsewhere(&appended, &source);
         }
+        journal.adopt();
         journal.is_durable_to(after.end);
         self.replica.publish_after(before, after.clone());
         self.still_counts(appended)
@@ -254,20 +272,27 @@ impl Committer {
 
     /// Makes sure that what was appended is part of what others read: the journal is at its path, or
     /// what took its place contains the changes.
-    fn still_counts(&self, mut appended: Appended<'_>) -> Result<(), StoreError> {
+    fn still_counts(&mut self, mut appended: Appended<'_>) -> Result<(), StoreError> {
         appended.expectation = None;
-        let (fs, path) = (&*self.replica.fs, &appended.place.journal);
+        let replica = Arc::clone(&self.replica);
+        let (fs, path) = (&*replica.fs, &appended.place.journal);
         if fs.is_at(&appended.journal.open.file, path).is_ok_and(|is_at| is_at) {
             return Ok(());
         }
         let uncertain = |why: String| {
             StoreError::Uncertain(format!("{} was replaced meanwhile{why}", path.display()))
         };
-        let view = self.replica.fresh().map_err(|error| uncertain(format!(": {error}")))?;
-        // Whoever replaced it may have had a reason not to rely on it, and died before the name was durable.
-        sync_name(fs, path).map_err(|source| uncertain(format!(": {source}")))?;
-        // What only this process knows, until it has written it anew, nobody else reads.
-        if view.standing == Standing::Settled && appended.is_kept_in(&view) {
+        let because = |error: &dyn Display| uncertain(format!(": {error}"));
+        let mut view = replica.fresh().map_err(|error| because(&error))?;
+        if view.standing == Standing::Settled {
+            // Whoever replaced it may have had a reason not to rely on it, and died before the name was durable.
+            sync_name(fs, path).map_err(|source| because(&source))?;
+        } else {
+            // What only this process knows, nobody else reads until it is written anew.
+            let settled = self.session(&replica, IfTaken::Wait);
+            view = settled.map_err(|error| because(&error))?.1;
+        }
+        if appended.is_kept_in(&view) {
             Ok(())
         } else {
             Err(uncertain(" by one without this change".to_owned()))
@@ -297,6 +322,7 @@ impl Committer {
         if events.is_empty() {
             return Ok((None, outcomes));
         }
+        let names = (!journal.is_adopted()).then(|| self.names(&session.place)).transpose()?;
         let (replica, file) = (session.replica, &journal.open.file);
         let (epoch, durable) = (journal.epoch(), journal.durable());
         let frames = journal::batch(epoch, view.end, view.seq + 1, durable, &events);
@@ -318,7 +344,7 @@ impl Committer {
             )));
         }
         let place = session.place.clone();
-        let appended = Appended { place, before: view, after, journal, expectation };
+        let appended = Appended { place, before: view, after, journal, names, expectation };
         Ok((Some(appended), outcomes))
     }
 }

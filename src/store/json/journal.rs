@@ -30,8 +30,8 @@
 //!
 //! * A journal that took the place of one that the disk failed to save has the same base, and repeats all of its
 //!   changes.
-//! * Of the changes behind a header, those may stand before an intent that the `issues.json` does not contain
-//!   which it announces; they are repeated behind the next header.
+//! * Changes that the `issues.json` does not contain which an intent announces may stand before and behind the
+//!   intent; they are repeated behind the next header.
 //!
 //! A frame that is whole but not understood was made by a newer version: nothing is skipped.
 //!

@@ -10,7 +10,7 @@ use super::fs::Lock;
 use super::replica::Replica;
 use super::schedule::Unsaved;
 use super::session::{Interrupted, refused};
-use super::view::View;
+use super::view::{Standing, View};
 use crate::store::StoreError;
 
 /// What became of the wish to bring `issues.json` up to date.
@@ -44,7 +44,11 @@ impl Committer {
 
     /// Brings `issues.json` up to date in any case.
     pub fn checkpoint_now(&mut self) -> Result<(), StoreError> {
-        self.checkpoint_unless(IfTaken::Wait, IfTaken::Wait, up_to_date, |_| ()).map(drop)
+        // What a checkpoint has just put there, it may put back yet, should it meet an edit.
+        let is_final =
+            |view: &View| view.standing == Standing::Settled || view.standing.is_edited();
+        let need_not = |view: &View| up_to_date(view).filter(|_| is_final(view));
+        self.checkpoint_unless(IfTaken::Wait, IfTaken::Wait, need_not, |_| ()).map(drop)
     }
 
     /// Brings `issues.json` up to date unless `need_not` says why not; a large one while others commit. What
@@ -97,8 +101,10 @@ impl Committer {
         let written = || -> Result<Arc<View>, Interrupted> {
             let mut aside = Aside::write(&replica, alone, view)?;
             let (session, view, _) = settled()?;
+            let announced = aside.announce(&session, &view)?;
             drop(session);
             aside.catch_up(&replica, &view)?;
+            announced.make_durable(&replica)?;
             let (session, view, _) = settled()?;
             let (saved, replaced) = aside.finish(&session, &view)?;
             let saved = replica.publish(saved);

@@ -13,8 +13,8 @@ use agent_issue_tracker::store::{JsonStore, Store, StoreError};
 use futures::future::join_all;
 use tokio::runtime::Handle;
 
-use super::ledger::{Excuse, issues};
-use super::operation::Operation;
+use super::ledger::issues;
+use super::operation::{Excuse, Operation};
 use super::world::{State, World};
 use crate::support::commands::all;
 

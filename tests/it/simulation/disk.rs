@@ -88,7 +88,10 @@ impl Disk {
         let id = state.platter.id_of(file);
         match verdict {
             Verdict::Dies | Verdict::Dead => return Err(died()),
-            Verdict::Fails => state.platter.failed(id),
+            Verdict::Fails => {
+                state.platter.failed(id);
+                state.ledger.is_unsaved = true;
+            }
             Verdict::Goes => match (self.neglect, what) {
                 (Neglect::SyncData, "sync_data") | (Neglect::SyncTemp, "sync") => {}
                 (Neglect::LateSync, "sync_data") => {
@@ -99,7 +102,7 @@ impl Disk {
         }
         let failures = state.platter.failures_of(id);
         let seen = self.seen.lock().unwrap().insert(id, failures).unwrap_or(0);
-        if seen == failures {
+        if seen == failures || self.neglect == Neglect::FailedSync {
             return Ok(());
         }
         state.processes[self.process].is_hurt = true;

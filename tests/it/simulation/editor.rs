@@ -13,6 +13,15 @@ use crate::support::power::Step;
 /// The first of the numbers of the issues that are added by hand.
 const FIRST_BY_HAND: usize = 100;
 
+/// When somebody edits what `issues.json` says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Edits {
+    /// When no process runs, so that each state is known.
+    Alone,
+    /// At any time.
+    Meanwhile,
+}
+
 /// An editor, and what it remembers.
 #[derive(Default)]
 pub struct Editor {
@@ -68,6 +77,33 @@ impl Editor {
         if is_written {
             write(state, directory, &edited);
         }
+    }
+
+    /// Changes what the file says while processes run: an issue gets another title, or one is added. False
+    /// where there is none.
+    pub fn edit_meanwhile(&mut self, state: &mut State, directory: &Path) -> bool {
+        let Ok(bytes) = fs::read(directory.join("issues.json")) else { return false };
+        let mut document: Value = serde_json::from_slice(&bytes).unwrap();
+        let issues = document["issues"].as_array_mut().unwrap();
+        if issues.is_empty() {
+            return false;
+        }
+        let place = state.rng.usize(0..issues.len());
+        let title = format!("by hand {}", state.ledger.tally.edits);
+        if state.rng.bool() {
+            issues[place]["title"] = title.as_str().into();
+        } else {
+            let added = id(FIRST_BY_HAND + self.added);
+            self.added += 1;
+            issues.insert(place, issue_json(&added, &title, "created"));
+        }
+        let id = serde_json::from_value(issues[place]["id"].clone()).unwrap();
+        let edited = serde_json::to_vec_pretty(&document).unwrap();
+        state.ledger.tally.edits += 1;
+        state.ledger.facts.as_mut().unwrap().entitle(id, &title);
+        state.ledger.edited(format::parse(edited.clone()).unwrap().issues);
+        write(state, directory, &edited);
+        true
     }
 }
 

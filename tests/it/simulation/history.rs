@@ -13,9 +13,10 @@ use fastrand::Rng;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use super::asker::Asker;
+use super::asker::{Asker, issues_in};
 use super::disk::Disk;
-use super::editor::Editor;
+use super::editor::{Editor, Edits};
+use super::facts::Facts;
 use super::ledger::issues;
 use super::neglect::Neglect;
 use super::operation::{ISSUES, Operation, add, any_issue, operation};
@@ -57,8 +58,8 @@ impl Default for Stage {
 
 impl Stage {
     /// Plays the history of a seed.
-    pub fn play(&self, seed: u64, neglect: Neglect) -> Report {
-        let mut history = History::new(self, seed, neglect);
+    pub fn play(&self, seed: u64, edits: Edits, neglect: Neglect) -> Report {
+        let mut history = History::new(self, seed, edits, neglect);
         while history.step() {}
         history.end()
     }
@@ -83,7 +84,7 @@ struct History<'a> {
 }
 
 impl<'a> History<'a> {
-    fn new(stage: &'a Stage, seed: u64, neglect: Neglect) -> Self {
+    fn new(stage: &'a Stage, seed: u64, edits: Edits, neglect: Neglect) -> Self {
         let mut rng = Rng::with_seed(seed);
         let processes = rng.usize(2..=PROCESSES);
         let operations = rng.u32(4..=24);
@@ -95,7 +96,13 @@ impl<'a> History<'a> {
             every: [20, 60, 200][rng.usize(0..3)],
         };
         let (directory, stores) = (directory_in_memory(), vec![None; processes]);
-        let edits = [0, 0, 0, 1, 2][rng.usize(0..5)];
+        let edits = match edits {
+            Edits::Alone => [0, 0, 0, 1, 2][rng.usize(0..5)],
+            Edits::Meanwhile => {
+                world.state().ledger.facts = Some(Facts::default());
+                rng.u32(1..8)
+            }
+        };
         let (editor, next_time, next_issue) = (Editor::default(), 0, ISSUES);
         Self {
             stage,
@@ -140,10 +147,14 @@ impl<'a> History<'a> {
         if state.rng.u32(0..60) == 0 {
             self.editor.touch(&mut state, self.directory.path());
         }
-        if self.edits > 0 && state.rng.u32(0..100) == 0 {
-            self.edits -= 1;
-            self.edit(state);
-            return true;
+        let meanwhile = state.ledger.facts.is_some();
+        if self.edits > 0 && state.rng.u32(0..if meanwhile { 20 } else { 100 }) == 0 {
+            if !meanwhile {
+                self.edits -= 1;
+                self.edit(state);
+                return true;
+            }
+            self.edits -= u32::from(self.editor.edit_meanwhile(&mut state, self.directory.path()));
         }
         let hosts = state.hosts();
         if !hosts.is_empty() && state.rng.u32(0..12) == 0 {
@@ -263,6 +274,7 @@ impl<'a> History<'a> {
         state.tell(0, "the power is cut", 0, None);
         state.platter.cut_power(self.directory.path(), fate);
         state.ledger.tally.cuts += 1;
+        self.note_kept(&mut state);
         let survived = match self.look() {
             Ok(found) => state.ledger.survived(&found),
             Err(error) => Err(format!("after a power cut: {error}")),
@@ -285,6 +297,14 @@ impl<'a> History<'a> {
         }
     }
 
+    /// Takes note of what was kept of edits.
+    fn note_kept(&self, state: &mut State) {
+        let Some(facts) = &mut state.ledger.facts else { return };
+        let kept = names(self.directory.path()).into_iter().filter(|it| it.contains(".hand-"));
+        let kept = kept.map(|name| issues_in(&self.directory.path().join(name)));
+        facts.kept = kept.flatten().collect();
+    }
+
     /// Lets everybody come to an end, and looks at what is left.
     fn end(mut self) -> Report {
         let world = Arc::clone(&self.world);
@@ -302,6 +322,7 @@ impl<'a> History<'a> {
     fn end_well(&mut self) {
         self.put_in_order();
         let mut state = self.world.state();
+        self.note_kept(&mut state);
         let found = self.look().map_err(|error| error.to_string());
         let found = found.and_then(|found| state.ledger.is_now(&found));
         state.check(found);

@@ -9,13 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use agent_issue_tracker::domain::{Command, Issue, IssueId, IssueRef, Timestamp};
 use agent_issue_tracker::store::{IssueStore, StoreError};
 use memchr::memmem;
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::facts::Facts;
+use super::operation::{Excuse, Outcome, frames, freed_by, is_claim, outcome};
 use super::tally::Tally;
 use super::world::{PROCESSES, is_guest};
-
-/// What a command comes to.
-pub type Outcome = Result<Option<Issue>, String>;
 
 /// A command on its way through a process.
 struct Order {
@@ -55,6 +54,10 @@ pub struct Ledger {
     epochs: BTreeSet<Vec<u8>>,
     /// How often somebody was told to do something, or ended.
     clock: u64,
+    /// Whether a sync of some file has failed.
+    pub is_unsaved: bool,
+    /// What is known instead, where somebody edits `issues.json` while processes run.
+    pub facts: Option<Facts>,
     /// How many changes were answered, and what else happened.
     pub tally: Tally,
 }
@@ -72,16 +75,11 @@ impl Default for Ledger {
             disturbed: 0,
             epochs: BTreeSet::new(),
             clock: 0,
+            is_unsaved: false,
+            facts: None,
             tally: Tally::default(),
         }
     }
-}
-
-/// Whether a process may say that it could not do something.
-#[derive(Clone, Copy, Debug)]
-pub struct Excuse {
-    /// One of its calls was made to fail meanwhile.
-    pub is_hurt: bool,
 }
 
 impl Ledger {
@@ -125,6 +123,9 @@ impl Ledger {
 
     /// Decides the commands of a process as the bytes say that it has appended to the journal.
     pub fn appended(&mut self, process: usize, bytes: &[u8]) -> Result<(), String> {
+        if self.facts.is_some() {
+            return Ok(());
+        }
         let mut frames = frames(bytes).into_iter();
         let work = self.work.get_mut(&process).ok_or("it appends without being asked")?;
         for order in work.orders.iter_mut().filter(|order| !order.is_answered) {
@@ -169,7 +170,9 @@ impl Ledger {
         }
         self.disturbed();
         match memmem::find(bytes, b"\"edited\":true").is_some() {
-            true if self.tally.edits == 0 => {
+            // What stands in a journal that could not be saved may be gone behind a power cut, and with it what
+            // announced the file.
+            true if self.tally.edits == 0 && !(self.is_unsaved && self.tally.cuts > 0) => {
                 Err("it takes its own file for an edited one".to_owned())
             }
             _ => Ok(()),
@@ -204,6 +207,15 @@ impl Ledger {
                 };
             }
         };
+        if let Some(facts) = &mut self.facts {
+            let Ok(Some(issue)) = given else {
+                self.tally.refusals += 1;
+                return Ok(());
+            };
+            facts.tell(self.clock, &issue);
+            self.tally.changes += 1;
+            return if is_claim(&command) { self.claimed(issue.id, process) } else { Ok(()) };
+        }
         let Some((expected, place)) = decided else {
             let seen = self.seen(known, |state| outcome(state, &command, now) == given);
             let seen = seen.ok_or_else(|| format!("{given:?} to {command:?}"))?;
@@ -233,12 +245,18 @@ impl Ledger {
         issue: Option<&IssueRef>,
         excuse: Excuse,
     ) -> Result<(), String> {
-        let known = self.work.get(&process).ok_or("it reads without being asked")?.known;
+        let work = self.work.get(&process).ok_or("it reads without being asked")?;
+        let (known, begun) = (work.known, work.begun);
         let given = match given {
             Ok(issues) => Some(issues),
             Err(StoreError::Refused(_)) => None,
             Err(error) => return self.failed(&error, excuse),
         };
+        if let Some(facts) = &self.facts {
+            self.tally.reads += 1;
+            let found = given.unwrap_or_default();
+            return facts.are_in(&found, begun, issue.is_some());
+        }
         let answer = |state: &IssueStore| match issue {
             None => Some(issues(state)),
             Some(issue) => state.find(issue).ok().map(|issue| vec![Issue::clone(&issue)]),
@@ -281,11 +299,15 @@ impl Ledger {
         given: Result<Vec<Issue>, StoreError>,
         excuse: Excuse,
     ) -> Result<(), String> {
-        let known = self.work.get(&process).ok_or("it saves without being asked")?.known;
+        let work = self.work.get(&process).ok_or("it saves without being asked")?;
+        let (known, begun) = (work.known, work.begun);
         match given {
             Err(error) => self.failed(&error, excuse),
             Ok(found) => {
                 self.tally.saves += 1;
+                if let Some(facts) = &self.facts {
+                    return facts.are_in(&found, begun, false);
+                }
                 let seen = self.seen(known, |state| issues(state) == found);
                 seen.map(drop).ok_or_else(|| format!("issues.json was saved as {found:?}"))
             }
@@ -312,6 +334,11 @@ impl Ledger {
 
     /// Checks what a power cut has left, and goes on with that.
     pub fn survived(&mut self, found: &[Issue]) -> Result<(), String> {
+        if self.facts.is_some() {
+            self.held.clear();
+            self.work.clear();
+            return self.is_now(found);
+        }
         let is_whole = |place: usize| place == 0 || self.ends[place - 1];
         let left = (self.durable..self.states.len())
             .find(|&place| is_whole(place) && issues(&self.states[place]) == found);
@@ -333,6 +360,9 @@ impl Ledger {
 
     /// Checks what there is at last, when everybody has come to an end.
     pub fn is_now(&self, found: &[Issue]) -> Result<(), String> {
+        if let Some(facts) = &self.facts {
+            return facts.are_in(found, u64::MAX, false).and_then(|()| facts.arrived(found));
+        }
         let last = &self.states[self.states.len() - 1];
         match issues(last) == found {
             true => Ok(()),
@@ -345,8 +375,13 @@ impl Ledger {
         &self.states[self.states.len() - 1]
     }
 
-    /// Goes on with another state, as somebody made it by hand while nobody looked.
+    /// Goes on with another state, as somebody made it by hand while nobody looked; or takes it as what
+    /// commands are about, where facts alone are known.
     pub fn edited(&mut self, state: IssueStore) {
+        if self.facts.is_some() {
+            self.states = vec![state];
+            return;
+        }
         let last = self.states.len() - 1;
         self.states[last] = state;
         (self.durable, self.known) = (last, last);
@@ -362,34 +397,4 @@ impl Ledger {
 /// The issues of a state.
 pub fn issues(state: &IssueStore) -> Vec<Issue> {
     state.issues().map(|issue| Issue::clone(&issue)).collect()
-}
-
-/// What a command comes to that changes nothing; a change is none of its answers.
-fn outcome(state: &IssueStore, command: &Command, now: Timestamp) -> Outcome {
-    match state.decide(command, now) {
-        Ok(None) => Ok(None),
-        Ok(Some(_)) => Err("a change".to_owned()),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-fn is_claim(command: &Command) -> bool {
-    matches!(command, Command::GetNextIssue { .. } | Command::GetNextReviewItem { .. })
-}
-
-/// The issue that nobody holds any more once a command is decided.
-fn freed_by(command: &Command) -> Option<&IssueRef> {
-    match command {
-        Command::ReturnIssue { issue, .. }
-        | Command::CompleteIssue { issue, .. }
-        | Command::CloseIssue { issue, .. } => Some(issue),
-        _ => None,
-    }
-}
-
-/// The JSON of the frames in some bytes of a journal.
-fn frames(bytes: &[u8]) -> Vec<Value> {
-    const PREFIX_BYTES: usize = "crc8hex8 len8hex8 ".len();
-    let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    lines.map(|line| serde_json::from_slice(&line[PREFIX_BYTES..]).unwrap()).collect()
 }

@@ -4,7 +4,8 @@ use agent_issue_tracker::domain::{Classification, Command, Issue};
 use agent_issue_tracker::store::{IssueStore, StoreError};
 use serde_json::json;
 
-use super::ledger::{Excuse, Ledger, issues};
+use super::ledger::{Ledger, issues};
+use super::operation::Excuse;
 use crate::support::commands::{add, at, claim, give_back, number};
 
 const NONE: Excuse = Excuse { is_hurt: false };

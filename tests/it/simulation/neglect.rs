@@ -14,6 +14,8 @@ pub enum Neglect {
     SyncTemp,
     /// Syncs of directories do nothing.
     SyncDirectory,
+    /// Nobody is told that a sync of a file has failed.
+    FailedSync,
     /// Files are not cut.
     Truncate,
     /// Intents are not written.
@@ -28,4 +30,6 @@ pub enum Neglect {
     CatchingUp,
     /// What somebody has edited by hand is not found.
     Edit,
+    /// What somebody has saved just before `issues.json` is replaced goes with what is replaced.
+    Displaced,
 }

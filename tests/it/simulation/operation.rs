@@ -1,9 +1,11 @@
-//! What the processes of a history are told to do, about few issues, so that they meet.
+//! What the processes of a history are told to do, about few issues, so that they meet; and what that comes to.
 
 use agent_issue_tracker::domain::{
-    AgentName, Classification, Command, Description, IssueRef, Resolution, Title,
+    AgentName, Classification, Command, Description, Issue, IssueRef, Resolution, Timestamp, Title,
 };
+use agent_issue_tracker::store::IssueStore;
 use fastrand::Rng;
+use serde_json::Value;
 
 use super::world::State;
 use crate::support::commands::{at, comment, number};
@@ -85,4 +87,45 @@ fn any_command(rng: &mut Rng, process: usize) -> Command {
             Command::CloseIssue { issue: any_issue(rng), resolution, comment, agent }
         }
     }
+}
+
+/// Tells whether a command gives somebody an issue.
+pub fn is_claim(command: &Command) -> bool {
+    matches!(command, Command::GetNextIssue { .. } | Command::GetNextReviewItem { .. })
+}
+
+/// The issue that nobody holds any more once a command is decided.
+pub fn freed_by(command: &Command) -> Option<&IssueRef> {
+    match command {
+        Command::ReturnIssue { issue, .. }
+        | Command::CompleteIssue { issue, .. }
+        | Command::CloseIssue { issue, .. } => Some(issue),
+        _ => None,
+    }
+}
+
+/// What a command comes to.
+pub type Outcome = Result<Option<Issue>, String>;
+
+/// Whether a process may say that it could not do something.
+#[derive(Clone, Copy, Debug)]
+pub struct Excuse {
+    /// One of its calls was made to fail meanwhile.
+    pub is_hurt: bool,
+}
+
+/// What a command comes to that changes nothing; a change is none of its answers.
+pub fn outcome(state: &IssueStore, command: &Command, now: Timestamp) -> Outcome {
+    match state.decide(command, now) {
+        Ok(None) => Ok(None),
+        Ok(Some(_)) => Err("a change".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// The JSON of the frames in some bytes of a journal.
+pub fn frames(bytes: &[u8]) -> Vec<Value> {
+    const PREFIX_BYTES: usize = "crc8hex8 len8hex8 ".len();
+    let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    lines.map(|line| serde_json::from_slice(&line[PREFIX_BYTES..]).unwrap()).collect()
 }

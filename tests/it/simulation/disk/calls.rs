@@ -109,11 +109,17 @@ impl FileSystem for Disk {
     fn place(&self, temp: NamedTempFile, target: &Path) -> io::Result<File> {
         self.call("place")?;
         let path = temp.path().to_owned();
-        RealFileSystem.place(temp, target).inspect(|file| self.named(file, &path, target))
+        // Under the name of a temporary file may be what somebody has saved.
+        RealFileSystem
+            .place(temp, target)
+            .inspect(|_| self.named(&File::open(target).unwrap(), &path, target))
     }
 
     fn exchange(&self, temp: &NamedTempFile, target: &Path) -> io::Result<bool> {
         self.call("exchange")?;
+        if self.neglect == Neglect::Displaced {
+            return Ok(false);
+        }
         let is_exchanged = RealFileSystem.exchange(temp, target)?;
         if is_exchanged {
             let (mut state, file) = (self.world.state(), File::open(target)?);
