@@ -93,11 +93,13 @@ pub(super) fn merged(found: View, known: View, before: &View, journal: Option<St
     }
 }
 
-/// The state that was known before, where `issues.json` has the same content as then, or has it again.
-pub(super) fn without(known: View, before: &View, stamp: Stamp) -> View {
-    let recent = retold(before, &known, &known.issues, Some(stamp));
-    let snapshot = known.snapshot.map(|snapshot| Snapshot { stamp, ..snapshot });
-    let mut same = View { snapshot, standing: Standing::Settled, ..known };
+/// The state that was known before, where `issues.json` is the one that its journal follows, or is that again.
+pub(super) fn without(known: View, before: &View, snapshot: Snapshot, base_seq: u64) -> View {
+    let recent = retold(before, &known, &known.issues, Some(snapshot.stamp));
+    // What was there in between may have had more of the changes.
+    let unsaved = known.seq - base_seq;
+    let standing = Standing::Settled;
+    let mut same = View { snapshot: Some(snapshot), unsaved, standing, ..known };
     match recent {
         Some(recent) => same.recent = recent,
         None => same.recent.interrupt(),

@@ -247,10 +247,15 @@ fn as_before(
     let (Some(before), Some(contents), Ok(journal)) = (before, contents, &found.journal) else {
         return Ok(None);
     };
+    let content = Content::of(&contents.bytes);
+    if journal.header.base() != Some(content) {
+        return Ok(None);
+    }
     let known = edits::known(fs, Some(before), journal, &found.bytes);
     let known = known.map_err(|source| unreadable(&place.journal, source))?;
-    let is_base = |_: &View| journal.header.base() == Some(Content::of(&contents.bytes));
-    Ok(known.filter(is_base).map(|known| edits::without(known, before, contents.stamp)))
+    let (snapshot, base_seq) =
+        (Snapshot { stamp: contents.stamp, content }, journal.header.base_seq);
+    Ok(known.map(|known| edits::without(known, before, snapshot, base_seq)))
 }
 
 /// The number of the last change that `issues.json` contains, when it is that of an intent, and whether
