@@ -14,7 +14,8 @@
 //!    [`checkpoint`](super::checkpoint). The changes that are not in `issues.json` stand before and behind the
 //!    intent in the old journal, and behind the header in the new one.
 //!
-//! Until the fourth step nothing has happened that anybody could notice.
+//! Until the fourth step the intent is all that anybody could notice, and it announces what never comes about if
+//! this is given up.
 
 use std::io;
 use std::sync::Arc;
@@ -80,8 +81,12 @@ impl Aside {
     /// Announces it in the old journal, under the lock. Gives what is to be made durable before
     /// [`finish`](Self::finish).
     pub fn announce(&self, session: &Session<'_>, view: &View) -> Result<Announced, Interrupted> {
+        self.old_journal(view)?;
+        let path = &session.place.journal;
+        // Opened before it is written: this thread is told what becomes of it, and so are others.
+        let own = session.fs().open(path).map_err(|source| refused(path, &source))?;
         let announced = append_intent(session, view, self.base.seq, self.snapshot.content)?;
-        announced.ok_or(Interrupted::Overtaken)
+        announced.zip(own).map(|(it, own)| it.apart(own)).ok_or(Interrupted::Overtaken)
     }
 
     /// Copies what was appended up to a later state that was settled under the lock, and syncs it.
@@ -101,11 +106,10 @@ impl Aside {
         let (fs, place) = (session.fs(), &session.place);
         let failed = |source| Interrupted::from(refused(&place.snapshot, &source));
         let content = self.snapshot.content;
-        // Again for those who are just reading, if anything was appended behind it: what the last entry of a
-        // journal announces, they need not read.
-        if view.announced_bytes != Some(content.length_bytes) {
-            append_intent(session, view, self.base.seq, content)?;
-        }
+        // Again, for those who are just reading: what the last entry of a journal announces, they need not read.
+        // Nothing is put into place beside a journal that somebody has removed.
+        let announced = append_intent(session, view, self.base.seq, content)?;
+        announced.ok_or(Interrupted::Overtaken)?;
         // Whoever closes a large file last that has no name any more waits until its room is free.
         let replaced = fs.open(&place.snapshot).map_err(failed)?;
         let stamp = self.snapshot.take_place(session, view)?;
@@ -129,8 +133,8 @@ impl Aside {
             return Err(Interrupted::Overtaken);
         }
         let file = fs.replace(self.journal, &place.journal).map_err(failed)?;
-        // Until its name is durable, the old one with its intent says the same; and whoever appends to it makes
-        // it durable first.
+        // Until its name is durable, the old one with its intent says the same; and the name of a journal is
+        // durable before a change in it is answered.
         let open = OpenFile { file, is_writable: true };
         let journal = Journal::found(open, header, HEADER_BYTES as u64);
         journal.is_durable_to(self.end);
@@ -141,8 +145,8 @@ impl Aside {
         Ok((saved, replaced))
     }
 
-    /// Copies what was appended up to a later state.
-    fn copy(&mut self, replica: &Replica, view: &View) -> Result<(), Interrupted> {
+    /// The journal that both the state to be written and a later one stand on.
+    fn old_journal<'a>(&self, view: &'a View) -> Result<&'a Journal, Interrupted> {
         let is_same = |(one, other): (&Arc<Journal>, &Arc<Journal>)| one.epoch() == other.epoch();
         let stamp = |view: &View| view.snapshot.map(|snapshot| snapshot.stamp);
         let follows = view.standing == Standing::Settled
@@ -150,9 +154,12 @@ impl Aside {
             && stamp(view) == stamp(&self.base)
             && view.journal.iter().zip(&self.base.journal).all(is_same)
             && view.end >= self.copied_to;
-        let Some(old) = view.journal.as_ref().filter(|_| follows) else {
-            return Err(Interrupted::Overtaken);
-        };
+        view.journal.as_deref().filter(|_| follows).ok_or(Interrupted::Overtaken)
+    }
+
+    /// Copies what was appended up to a later state.
+    fn copy(&mut self, replica: &Replica, view: &View) -> Result<(), Interrupted> {
+        let old = self.old_journal(view)?;
         let (fs, path) = (&*replica.fs, &self.place.journal);
         let failed = |source| Interrupted::from(refused(path, &source));
         let mut bytes = fs.read_at(&old.open.file, self.copied_to).map_err(failed)?;

@@ -80,7 +80,7 @@ fn exchange_base(
     place: &Place,
     found: Stamp,
 ) -> Result<Stamp, Interrupted> {
-    let (path, Rendered { temp, stamp, .. }) = (&place.snapshot, rendered);
+    let (path, Rendered { mut temp, stamp, .. }) = (&place.snapshot, rendered);
     let exchange = || fs.exchange(&temp, path).map_err(|source| not_replaced(path, &source));
     if !exchange()? {
         // Where names cannot be exchanged, the look before has to do.
@@ -92,26 +92,38 @@ fn exchange_base(
     if displaced.as_ref().is_ok_and(is_it) {
         return fs.stamp_open(temp.as_file()).map_err(|source| refused(path, &source).into());
     }
-    let is_untouched = || {
-        fs.is_at(temp.as_file(), temp.path()).is_ok_and(|is_at| is_at)
-            && fs.stamp_open(temp.as_file()).is_ok_and(|now| now.same_content(&stamp))
-    };
+    // Back to where it was. Whoever saved once more, over what was written here, counts as the later one.
     let is_back = exchange().is_ok();
-    if !(is_back && is_untouched()) {
-        // Somebody saved once more, over what was written here. That is newer; the other one is kept.
-        let _ = is_back && exchange().is_ok();
-        let kept = place.by_hand(&timestamp(fs.now()).to_string());
-        fs.place(temp, &kept).map_err(|source| refused(&kept, &source))?;
-        tracing::warn!(
-            "{} was saved twice at the same moment; what was saved first is kept in {}",
-            path.display(),
-            kept.display()
-        );
+    let is_ours = || -> io::Result<bool> {
+        let is_at = fs.is_at(temp.as_file(), temp.path())?;
+        Ok(is_at && fs.stamp_open(temp.as_file())?.same_content(&stamp))
+    };
+    let is_ours = is_back.then(is_ours);
+    if matches!(is_ours, Some(Ok(false))) {
+        // Should that fail, the later one is what is kept beside it.
+        let _ = exchange();
+    }
+    if !matches!(is_ours, Some(Ok(true))) {
+        // Where it is known that somebody saved, it is left where it is if it cannot get another name.
+        temp.disable_cleanup(displaced.is_ok());
+        keep(fs, temp, place)?;
     }
     displaced.map_err(|source| refused(path, &source))?;
     // A journal that follows what is there now may be durable before its name is.
     sync_name(fs, path).map_err(|source| refused(path, &source))?;
     Err(Interrupted::Overtaken)
+}
+
+/// Keeps what stands under the name of a temporary file and may be what somebody has saved.
+fn keep(fs: &dyn FileSystem, temp: NamedTempFile, place: &Place) -> Result<(), Interrupted> {
+    let kept = place.by_hand(&timestamp(fs.now()).to_string());
+    fs.place(temp, &kept).map_err(|source| refused(&kept, &source))?;
+    tracing::warn!(
+        "{} was saved by somebody while it was brought up to date; what is not in it may be in {}",
+        place.snapshot.display(),
+        kept.display()
+    );
+    Ok(())
 }
 
 /// Why an `issues.json` could not be replaced.
@@ -206,12 +218,14 @@ fn announce(
 /// An intent in a journal.
 pub(super) struct Announced {
     journal: Arc<Journal>,
+    /// The journal once more, for whoever syncs it while others do.
+    own: Option<OpenFile>,
     /// Where it ends.
     end: u64,
     path: PathBuf,
 }
 
-/// The same, not durable yet; `None` where somebody has removed the journal, of which nothing will be read.
+/// Tells that in the journal, where it is not durable yet; `None` where somebody has removed the journal, of which nothing will be read.
 pub(super) fn append_intent(
     session: &Session<'_>,
     view: &View,
@@ -232,13 +246,20 @@ pub(super) fn append_intent(
         return Err(failed(source));
     }
     let end = view.end + intent.len() as u64;
-    Ok(Some(Announced { journal: Arc::clone(journal), end, path: path.clone() }))
+    let (journal, path) = (Arc::clone(journal), path.clone());
+    Ok(Some(Announced { journal, own: None, end, path }))
 }
 
 impl Announced {
-    /// Makes it durable; the lock is not needed for that.
+    /// The same with a journal that was opened apart.
+    pub fn apart(self, own: OpenFile) -> Self {
+        Self { own: Some(own), ..self }
+    }
+
+    /// Makes it durable, which needs no lock where the journal was opened apart.
     pub fn make_durable(&self, replica: &Replica) -> Result<(), Interrupted> {
-        let synced = replica.sync(&self.journal, None);
+        let open = self.own.as_ref().unwrap_or(&self.journal.open);
+        let synced = replica.sync_as(open, &self.journal, None);
         let failed = |source| StoreError::NotSaved(failed_sync(&self.path, &source));
         synced.map_err(|source| Interrupted::Failed(failed(source)))?;
         self.journal.is_durable_to(self.end);

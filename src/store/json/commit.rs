@@ -203,7 +203,7 @@ impl Committer {
     }
 
     /// Makes durable what other processes left, before this one appends to their journal for the first
-    /// time: its name, which its maker may have died before it could sync, and its content, so that
+    /// time, unless nothing but its name need be: that, which its maker may have died before it could sync, and its content, so that
     /// what is appended can tell that it was durable. Gives the session back if it is to be kept meanwhile;
     /// otherwise the next one finds out what has become of it.
     fn adopt<'a>(

@@ -248,7 +248,9 @@ fn as_before(
         return Ok(None);
     };
     let content = Content::of(&contents.bytes);
-    if journal.header.base() != Some(content) {
+    // What a checkpoint has made of an edit, which is gone again, is not what was known before.
+    let is_made_of_edit = before.standing.is_edited() && before.edit.is_none();
+    if journal.header.base() != Some(content) || is_made_of_edit {
         return Ok(None);
     }
     let known = edits::known(fs, Some(before), journal, &found.bytes);

@@ -10,13 +10,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use prometheus_client::metrics::histogram::Histogram;
 
 use super::JsonStoreOptions;
 use super::frame::Hex128;
-use super::fs::{Directory, FileSystem, Stamp, Unresolved, sync_name};
+use super::fs::{FileSystem, Stamp, Unresolved};
 use super::ground::Ground;
 use super::journal::{self, Rest};
 use super::load::{self, LoadError, unreadable};
@@ -63,6 +63,8 @@ pub(super) struct Replica {
     /// what was last found to be bad, so that it is read once too.
     catching_up: Mutex<Option<Bad>>,
     pending: Mutex<Option<Pending>>,
+    /// Held while the name of a journal is made durable, until it is noted what has become of that.
+    pub naming: Mutex<()>,
     second_look_after: Duration,
     /// From which size on `issues.json` is written while others commit.
     pub aside_from_bytes: u64,
@@ -91,6 +93,7 @@ impl Replica {
             published: Mutex::default(),
             catching_up: Mutex::default(),
             pending: Mutex::default(),
+            naming: Mutex::default(),
             second_look_after: options.second_look_after,
             aside_from_bytes: options.aside_from_bytes,
             others: OnceLock::new(),
@@ -188,23 +191,6 @@ impl Replica {
             Ok(locked) => locked,
         };
         self.keep_up(place, Writer)
-    }
-
-    /// Makes durable what was appended to a journal and, with the directory, its name; measures how long
-    /// that takes. A journal of which that fails is not to be relied on any more.
-    pub fn sync(&self, journal: &Journal, names: Option<&Directory>) -> io::Result<()> {
-        let begun = Instant::now();
-        let synced = self.fs.sync_data(&journal.open.file);
-        let synced = synced.and_then(|()| names.map_or(Ok(()), |it| self.fs.sync_directory(it)));
-        self.syncs.observe(begun.elapsed().as_secs_f64());
-        lock(&self.last_sync).note(synced.is_ok(), self.fs.now());
-        synced.inspect_err(|source| self.suspects.add(journal, source))
-    }
-
-    /// Makes the name of a journal durable that was just put at a path. One of which that fails is not to be
-    /// relied on.
-    pub fn sync_name(&self, journal: &Journal, path: &Path) -> io::Result<()> {
-        sync_name(&*self.fs, path).inspect_err(|source| self.suspects.add(journal, source))
     }
 
     /// Publishes what became of `before`, unless somebody who read it from the journal was faster.

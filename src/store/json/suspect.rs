@@ -33,9 +33,9 @@ use std::time::{Duration, Instant};
 
 use super::checkpoint;
 use super::frame::Hex128;
-use super::fs::Stamp;
+use super::fs::{Directory, OpenFile, Stamp, sync_name};
 use super::journal::{self, Entry, Header, Rest};
-use super::replica::lock;
+use super::replica::{Replica, lock};
 use super::session::{Interrupted, Session, refused, timestamp};
 use super::view::{Journal, View};
 use crate::store::StoreError;
@@ -65,10 +65,49 @@ impl Suspects {
 
     /// Why the journal of a state is not to be relied on; `None` when it is.
     pub fn why(&self, view: &View) -> Option<String> {
-        let epoch = view.journal.as_ref()?.epoch();
-        let suspects = lock(&self.journals);
-        let (_, why) = suspects.iter().find(|(known, _)| *known == epoch)?;
+        let why = self.has(view.journal.as_ref()?)?;
         Some(failed_sync(&view.place.journal, why))
+    }
+
+    /// Why a journal is not to be relied on; `None` when it is.
+    pub fn has(&self, journal: &Journal) -> Option<String> {
+        let (epoch, suspects) = (journal.epoch(), lock(&self.journals));
+        let found = suspects.iter().find(|(known, _)| *known == epoch);
+        found.map(|(_, why)| why.clone())
+    }
+}
+
+impl Replica {
+    /// Makes durable what was appended to a journal and, with the directory, its name; measures how long
+    /// that takes. A journal of which that fails is not to be relied on any more.
+    pub fn sync(&self, journal: &Journal, names: Option<&Directory>) -> io::Result<()> {
+        self.sync_as(&journal.open, journal, names)
+    }
+
+    /// The same by another opening of the journal: each is told of a failure once, so that one thread does not
+    /// take away what another one is to be told.
+    pub fn sync_as(
+        &self,
+        open: &OpenFile,
+        journal: &Journal,
+        names: Option<&Directory>,
+    ) -> io::Result<()> {
+        let begun = Instant::now();
+        let synced = self.fs.sync_data(&open.file);
+        let synced = synced.and_then(|()| names.map_or(Ok(()), |it| self.fs.sync_directory(it)));
+        self.syncs.observe(begun.elapsed().as_secs_f64());
+        lock(&self.last_sync).note(synced.is_ok(), self.fs.now());
+        synced.inspect_err(|source| self.suspects.add(journal, source))?;
+        // Another thread may have been told meanwhile what this one was not, about the name.
+        drop(lock(&self.naming));
+        self.suspects.has(journal).map_or(Ok(()), |why| Err(io::Error::other(why)))
+    }
+
+    /// Makes the name of a journal durable that was just put at a path. One of which that fails is not to be
+    /// relied on.
+    pub fn sync_name(&self, journal: &Journal, path: &Path) -> io::Result<()> {
+        let _naming = lock(&self.naming);
+        sync_name(&*self.fs, path).inspect_err(|source| self.suspects.add(journal, source))
     }
 }
 

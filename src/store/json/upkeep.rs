@@ -45,8 +45,7 @@ impl Committer {
     /// Brings `issues.json` up to date in any case.
     pub fn checkpoint_now(&mut self) -> Result<(), StoreError> {
         // What a checkpoint has just put there, it may put back yet, should it meet an edit.
-        let is_final =
-            |view: &View| view.standing == Standing::Settled || view.standing.is_edited();
+        let is_final = |view: &View| view.standing == Standing::Settled || view.edit.is_some();
         let need_not = |view: &View| up_to_date(view).filter(|_| is_final(view));
         self.checkpoint_unless(IfTaken::Wait, IfTaken::Wait, need_not, |_| ()).map(drop)
     }
@@ -110,10 +109,12 @@ impl Committer {
             let saved = replica.publish(saved);
             drop(session);
             // Others need not wait for this, nor until the room of a large file is free.
-            if let Some(journal) = &saved.journal
-                && replica.sync_name(journal, &saved.place.journal).is_ok()
-            {
-                journal.adopt();
+            if let Some(journal) = &saved.journal {
+                match replica.sync_name(journal, &saved.place.journal) {
+                    Ok(()) => journal.adopt(),
+                    // What others have appended by now is to be durable without another change.
+                    Err(_) => drop(settled()),
+                }
             }
             drop(replaced);
             Ok(saved)

@@ -5,6 +5,7 @@ mod calls;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -25,8 +26,8 @@ pub struct Disk {
     pub is_alive: Arc<AtomicBool>,
     pub neglect: Neglect,
     late: Mutex<Vec<Step>>,
-    /// How many failures of each file this process knows of.
-    seen: Mutex<BTreeMap<FileId, usize>>,
+    /// How many failures of a file each opening of it was told of.
+    seen: Mutex<BTreeMap<RawFd, (FileId, usize)>>,
 }
 
 impl Disk {
@@ -101,7 +102,9 @@ impl Disk {
             },
         }
         let failures = state.platter.failures_of(id);
-        let seen = self.seen.lock().unwrap().insert(id, failures).unwrap_or(0);
+        let seen = self.seen.lock().unwrap().insert(file.as_raw_fd(), (id, failures));
+        // The number of an opening that was closed is given again.
+        let seen = seen.filter(|(known, _)| *known == id).map_or(0, |(_, seen)| seen);
         if seen == failures || self.neglect == Neglect::FailedSync {
             return Ok(());
         }

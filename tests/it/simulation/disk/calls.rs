@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -178,7 +179,8 @@ impl FileSystem for Disk {
             // Whoever opens it later is not told what happened before.
             let mut state = self.world.state();
             let id = state.platter.id_of(&open.file);
-            self.seen.lock().unwrap().insert(id, state.platter.failures_of(id));
+            let seen = (id, state.platter.failures_of(id));
+            self.seen.lock().unwrap().insert(open.file.as_raw_fd(), seen);
         }
         Ok(open)
     }
