@@ -225,7 +225,8 @@ pub(super) struct Announced {
     path: PathBuf,
 }
 
-/// Tells that in the journal, where it is not durable yet; `None` where somebody has removed the journal, of which nothing will be read.
+/// Tells that in the journal, where it is not durable yet; `None` where somebody has removed the journal, of
+/// which nothing will be read.
 pub(super) fn append_intent(
     session: &Session<'_>,
     view: &View,

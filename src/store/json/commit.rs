@@ -203,9 +203,10 @@ impl Committer {
     }
 
     /// Makes durable what other processes left, before this one appends to their journal for the first
-    /// time, unless nothing but its name need be: that, which its maker may have died before it could sync, and its content, so that
-    /// what is appended can tell that it was durable. Gives the session back if it is to be kept meanwhile;
-    /// otherwise the next one finds out what has become of it.
+    /// time: its name, which its maker may have died before it could sync, and its content, so that
+    /// what is appended can tell that it was durable. (Where the name is all there is to do, whoever commits
+    /// does that later.) Gives the session back if it is to be kept meanwhile; otherwise the next one finds
+    /// out what has become of it.
     fn adopt<'a>(
         &self,
         session: Session<'a>,
