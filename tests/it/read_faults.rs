@@ -3,19 +3,16 @@
 //! goes on when the cause is gone.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
 
-use agent_issue_tracker::store::json::JsonStoreOptions;
 use agent_issue_tracker::store::{JsonStore, Store, StoreError};
 
 use crate::support::directory_in_memory;
 use crate::support::disk::{Disk, Neglect};
 use crate::support::files::{issues_in_file, names};
+use crate::support::scene::open;
 use crate::support::stores::{add, ids, now};
 use crate::support::trouble::{EACCES, EIO, ENOSPC, EROFS, ESTALE};
 
-const NEVER: Duration = Duration::from_secs(3600);
 /// More calls than anything here makes.
 const MAX_CALLS: usize = 200;
 
@@ -44,16 +41,6 @@ enum Doing {
 use Doing::{Change, Checkpoint, CheckpointAside, FirstChange, Opening, Read};
 
 const ALL: [Doing; 6] = [Opening, Read, Change, FirstChange, Checkpoint, CheckpointAside];
-
-fn open(directory: &Path, disk: &Arc<Disk>, is_aside: bool) -> JsonStore {
-    let options = JsonStoreOptions {
-        checkpoint_after: NEVER,
-        second_look_after: Duration::ZERO,
-        aside_from_bytes: if is_aside { 0 } else { u64::MAX },
-        ..Default::default()
-    };
-    JsonStore::with(directory.join("issues.json"), Arc::clone(disk) as _, options)
-}
 
 async fn act(doing: Doing, store: &JsonStore) -> Result<Option<usize>, StoreError> {
     match doing {

@@ -247,17 +247,17 @@ fn as_before(
     let (Some(before), Some(contents), Ok(journal)) = (before, contents, &found.journal) else {
         return Ok(None);
     };
-    let content = Content::of(&contents.bytes);
     // What a checkpoint has made of an edit, which is gone again, is not what was known before.
-    let is_made_of_edit = before.standing.is_edited() && before.edit.is_none();
-    if journal.header.base() != Some(content) || is_made_of_edit {
+    if before.standing.is_edited() && before.edit.is_none() {
         return Ok(None);
     }
     let known = edits::known(fs, Some(before), journal, &found.bytes);
-    let known = known.map_err(|source| unreadable(&place.journal, source))?;
-    let (snapshot, base_seq) =
-        (Snapshot { stamp: contents.stamp, content }, journal.header.base_seq);
-    Ok(known.map(|known| edits::without(known, before, snapshot, base_seq)))
+    let Some(known) = known.map_err(|source| unreadable(&place.journal, source))? else {
+        return Ok(None);
+    };
+    let snapshot = Snapshot { stamp: contents.stamp, content: Content::of(&contents.bytes) };
+    let is_base = journal.header.base() == Some(snapshot.content);
+    Ok(is_base.then(|| edits::without(known, before, snapshot, journal.header.base_seq)))
 }
 
 /// The number of the last change that `issues.json` contains, when it is that of an intent, and whether

@@ -1,7 +1,7 @@
 //! Going on where a sync of the journal has failed.
 //!
-//! A kernel that could not write pages marks them as written all the same, and says so once to each process
-//! that had the file open: another sync of the same file succeeds, and nothing is saved. So a journal is not
+//! A kernel that could not write pages marks them as written all the same, and says so once to each opening
+//! of the file: another sync of the same file succeeds, and nothing is saved. So a journal is not
 //! synced again by a process that has seen that fail, which takes the lock and begins the journal anew in
 //! another file ([`begin_anew`]):
 //!
@@ -65,12 +65,12 @@ impl Suspects {
 
     /// Why the journal of a state is not to be relied on; `None` when it is.
     pub fn why(&self, view: &View) -> Option<String> {
-        let why = self.has(view.journal.as_ref()?)?;
+        let why = self.about(view.journal.as_ref()?)?;
         Some(failed_sync(&view.place.journal, why))
     }
 
     /// Why a journal is not to be relied on; `None` when it is.
-    pub fn has(&self, journal: &Journal) -> Option<String> {
+    pub fn about(&self, journal: &Journal) -> Option<String> {
         let (epoch, suspects) = (journal.epoch(), lock(&self.journals));
         let found = suspects.iter().find(|(known, _)| *known == epoch);
         found.map(|(_, why)| why.clone())
@@ -100,7 +100,7 @@ impl Replica {
         synced.inspect_err(|source| self.suspects.add(journal, source))?;
         // Another thread may have been told meanwhile what this one was not, about the name.
         drop(lock(&self.naming));
-        self.suspects.has(journal).map_or(Ok(()), |why| Err(io::Error::other(why)))
+        self.suspects.about(journal).map_or(Ok(()), |why| Err(io::Error::other(why)))
     }
 
     /// Makes the name of a journal durable that was just put at a path. One of which that fails is not to be
