@@ -1,12 +1,14 @@
 //! Checkpoints beside which others commit: what they commit at any call of one is kept, whatever becomes of
 //! it.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use agent_issue_tracker::domain::{Command, IssueId};
+use agent_issue_tracker::domain::{Command, Description, IssueId};
 use agent_issue_tracker::store::json::JsonStoreOptions;
 use agent_issue_tracker::store::json::fs::{FileSystem, RealFileSystem};
 use agent_issue_tracker::store::{JsonStore, Store, StoreError};
@@ -23,6 +25,8 @@ const NEVER: Duration = Duration::from_secs(3600);
 const COMMIT: Duration = Duration::from_millis(60);
 /// More calls than a checkpoint makes.
 const MAX_CALLS: usize = 200;
+/// How many of the longest issues take more than 10 MiB.
+const LONG: usize = 27;
 
 /// A store that writes `issues.json` beside commits however small it is, and only when it is told to.
 fn open(directory: &Path, fs: Arc<dyn FileSystem>) -> JsonStore {
@@ -213,6 +217,66 @@ async fn nobody_removes_what_is_being_written_because_of_a_fault() {
     assert!(names(path).iter().any(is_temp));
     pause.end().await;
     saving.await.unwrap().unwrap();
+}
+
+/// Who can still reach the `issues.json` that a checkpoint replaces.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum By {
+    Nobody,
+    Reader,
+    Name,
+}
+
+/// Replaces an `issues.json` of several pieces, and gives how often the old one was cut.
+async fn cuts(reached: By) -> usize {
+    let (directory, disk) = (directory_in_memory(), Disk::new(Neglect::Nothing));
+    let path = directory.path();
+    let store = open(path, Arc::clone(&disk) as _);
+    for _ in 0..LONG {
+        store.apply(add_long(), now()).await.unwrap();
+    }
+    store.save().await.unwrap();
+    let (file_name, linked) = (path.join("issues.json"), path.join("linked.json"));
+    let before = std::fs::read(&file_name).unwrap();
+    assert!(before.len() > 10 * 1024 * 1024, "{} bytes", before.len());
+    let reader = (reached == By::Reader).then(|| File::open(&file_name).unwrap());
+    if reached == By::Name {
+        std::fs::hard_link(&file_name, &linked).unwrap();
+    }
+    let cut_before = disk.count_of("truncate");
+    file(&store).await;
+    store.save().await.unwrap();
+    if let Some(mut reader) = reader {
+        let mut read = Vec::new();
+        reader.read_to_end(&mut read).unwrap();
+        assert!(read == before, "{reached:?}: {} bytes are left", read.len());
+    }
+    if reached == By::Name {
+        assert!(std::fs::read(&linked).unwrap() == before, "{reached:?}");
+    }
+    assert_eq!(issues_in_file(path).len(), LONG + 1, "{reached:?}");
+    disk.count_of("truncate") - cut_before
+}
+
+/// A disk that frees much at once keeps those waiting who commit meanwhile.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn the_room_of_a_large_file_that_was_replaced_is_given_back_in_pieces() {
+    assert!(cuts(By::Nobody).await > 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_taken_from_whoever_can_still_reach_a_file_that_was_replaced() {
+    for reached in [By::Reader, By::Name] {
+        assert_eq!(cuts(reached).await, 0, "{reached:?}");
+    }
+}
+
+/// A new issue that takes 400 kB.
+fn add_long() -> Command {
+    let Command::AddIssue { id, title, classification, agent, .. } = add() else { unreachable!() };
+    let description = Description::try_from("\u{1d11e}".repeat(Description::MAX_CHARS)).unwrap();
+    Command::AddIssue { id, title, description, classification, agent }
 }
 
 fn claim() -> Command {

@@ -13,6 +13,7 @@
 //! 4. Under it: the few changes that are left are copied, and the files change places in the order of
 //!    [`checkpoint`](super::checkpoint). The changes that are not in `issues.json` stand before and behind the
 //!    intent in the old journal, and behind the header in the new one.
+//! 5. Without it: the room of the file that was replaced is given back, piece by piece.
 //!
 //! Until the fourth step the intent is all that anybody could notice, and it announces what never comes about if
 //! this is given up.
@@ -25,20 +26,57 @@ use std::time::Instant;
 use tempfile::NamedTempFile;
 
 use super::checkpoint::{Announced, Rendered, append_intent, render};
+use super::commit::Settled;
 use super::frame::Hex128;
-use super::fs::{Lock, OpenFile, sync_name};
+use super::fs::{FileSystem, Lock, OpenFile, sync_name};
 use super::journal::{self, Entry, Header};
 use super::replica::Replica;
 use super::session::{Interrupted, Session, refused};
 use super::view::{Journal, Place, Snapshot, Standing, View};
+use crate::store::StoreError;
 
 /// How much of `issues.json` is written between two syncs: whoever syncs a journal waits for that much at most.
 const SYNC_EVERY_BYTES: u64 = 256 * 1024;
+/// How much room of the `issues.json` that was replaced is given back at once: whoever syncs a journal waits for
+/// that much at most.
+const GIVE_BACK_BYTES: u64 = 4 * 1024 * 1024;
 /// The room for the header of a journal that is begun before all of it is known.
 const HEADER_BYTES: usize = 1024;
 
+/// Brings `issues.json` up to date from a state that was settled under the lock, which is free by now. `settled` takes
+/// it again.
+pub(super) fn checkpoint<'a>(
+    replica: &'a Replica,
+    alone: Lock,
+    view: Arc<View>,
+    mut settled: impl FnMut() -> Result<Settled<'a>, StoreError>,
+) -> Result<Arc<View>, Interrupted> {
+    let mut aside = Aside::write(replica, alone, view)?;
+    let (session, view, _) = settled()?;
+    let announced = aside.announce(&session, &view)?;
+    drop(session);
+    aside.catch_up(replica, &view)?;
+    announced.make_durable(replica)?;
+    let (session, view, _) = settled()?;
+    let (saved, replaced) = aside.finish(&session, &view)?;
+    let saved = replica.publish(saved);
+    drop(session);
+    // Others need not wait for this, nor until the room of a large file is free.
+    if let Some(journal) = &saved.journal {
+        match replica.sync_name(journal, &saved.place.journal) {
+            Ok(()) => journal.adopt(),
+            // What others have appended by now is to be durable without another change.
+            Err(_) => drop(settled()),
+        }
+    }
+    if let Some(replaced) = replaced {
+        give_back(&*replica.fs, &replaced);
+    }
+    Ok(saved)
+}
+
 /// An `issues.json` on its way, and the journal that is to follow it.
-pub(super) struct Aside {
+struct Aside {
     place: Place,
     begun: Instant,
     /// The state in it.
@@ -57,7 +95,7 @@ pub(super) struct Aside {
 
 impl Aside {
     /// Writes a state that was settled under the lock, which is free by now.
-    pub fn write(replica: &Replica, alone: Lock, base: Arc<View>) -> Result<Self, Interrupted> {
+    fn write(replica: &Replica, alone: Lock, base: Arc<View>) -> Result<Self, Interrupted> {
         let (fs, place, begun) = (&*replica.fs, Place::clone(&base.place), Instant::now());
         let snapshot = render(fs, &place.snapshot, &base.document(), SYNC_EVERY_BYTES)?;
         let failed = |source| Interrupted::from(refused(&place.journal, &source));
@@ -80,7 +118,7 @@ impl Aside {
 
     /// Announces it in the old journal, under the lock. Gives what is to be made durable before
     /// [`finish`](Self::finish).
-    pub fn announce(&self, session: &Session<'_>, view: &View) -> Result<Announced, Interrupted> {
+    fn announce(&self, session: &Session<'_>, view: &View) -> Result<Announced, Interrupted> {
         self.old_journal(view)?;
         let path = &session.place.journal;
         // Opened before it is written: this thread is told what becomes of it, and so are others.
@@ -90,14 +128,14 @@ impl Aside {
     }
 
     /// Copies what was appended up to a later state that was settled under the lock, and syncs it.
-    pub fn catch_up(&mut self, replica: &Replica, view: &View) -> Result<(), Interrupted> {
+    fn catch_up(&mut self, replica: &Replica, view: &View) -> Result<(), Interrupted> {
         self.copy(replica, view)?;
         let failed = |source| Interrupted::from(refused(&self.place.journal, &source));
         replica.fs.sync(&self.journal).map_err(failed)
     }
 
     /// Puts both into their places, under the lock; gives the state that stands on them, and what was replaced.
-    pub fn finish(
+    fn finish(
         mut self,
         session: &Session<'_>,
         view: &View,
@@ -183,5 +221,24 @@ impl Aside {
         fs.write(&mut self.journal, &frames).map_err(failed)?;
         self.end += frames.len() as u64;
         Ok(())
+    }
+}
+
+/// Gives back the room of an `issues.json` that was replaced, piece by piece: a disk that is told which blocks are free
+/// by now (ext4 that is mounted with `discard`) does nothing else until it is done with them. Nothing is taken
+/// from whoever is still reading it: then all of it is given back when the last of them closes it.
+fn give_back(fs: &dyn FileSystem, replaced: &OpenFile) {
+    let Ok(stamp) = fs.stamp_open(&replaced.file) else { return };
+    if !replaced.is_writable || !fs.is_unreachable(&replaced.file) {
+        return;
+    }
+    let mut left = stamp.length_bytes();
+    while let Some(length) = left.checked_sub(GIVE_BACK_BYTES) {
+        let cut = fs.truncate(&replaced.file, length);
+        // The system frees what it has synced.
+        if cut.and_then(|()| fs.sync_data(&replaced.file)).is_err() {
+            return;
+        }
+        left = length;
     }
 }

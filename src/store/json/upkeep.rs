@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::aside::Aside;
-use super::checkpoint;
 use super::commit::{Committer, IfTaken};
 use super::fs::Lock;
 use super::replica::Replica;
 use super::schedule::Unsaved;
 use super::session::{Interrupted, refused};
 use super::view::{Standing, View};
+use super::{aside, checkpoint};
 use crate::store::StoreError;
 
 /// What became of the wish to bring `issues.json` up to date.
@@ -97,29 +96,7 @@ impl Committer {
             return self.saved(saved, if_taken);
         };
         drop(session);
-        let written = || -> Result<Arc<View>, Interrupted> {
-            let mut aside = Aside::write(&replica, alone, view)?;
-            let (session, view, _) = settled()?;
-            let announced = aside.announce(&session, &view)?;
-            drop(session);
-            aside.catch_up(&replica, &view)?;
-            announced.make_durable(&replica)?;
-            let (session, view, _) = settled()?;
-            let (saved, replaced) = aside.finish(&session, &view)?;
-            let saved = replica.publish(saved);
-            drop(session);
-            // Others need not wait for this, nor until the room of a large file is free.
-            if let Some(journal) = &saved.journal {
-                match replica.sync_name(journal, &saved.place.journal) {
-                    Ok(()) => journal.adopt(),
-                    // What others have appended by now is to be durable without another change.
-                    Err(_) => drop(settled()),
-                }
-            }
-            drop(replaced);
-            Ok(saved)
-        };
-        let written = written();
+        let written = aside::checkpoint(&replica, alone, view, settled);
         self.saved(written, if_taken)
     }
 

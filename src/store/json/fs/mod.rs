@@ -327,6 +327,12 @@ pub trait FileSystem: Send + Sync {
     /// The time, to compare with that of files, and for the names of those that are kept for people.
     fn now(&self) -> SystemTime;
 
+    /// Tells whether nobody can reach an open file but through this opening: it has no name any more, and no other
+    /// opening by anybody. False where the system cannot tell.
+    fn is_unreachable(&self, file: &File) -> bool {
+        platform::is_unreachable(file)
+    }
+
     /// Waits before something is tried again that others kept from succeeding.
     fn pause(&self, duration: Duration) {
         thread::sleep(duration);
