@@ -126,8 +126,8 @@ impl FileSystem for WatchedFs {
         RealFileSystem.stamp_open(file)
     }
 
-    fn remove_stale_temps(&self, target: &Path) {
-        RealFileSystem.remove_stale_temps(target);
+    fn remove_stale_temps(&self, target: &Path) -> Vec<PathBuf> {
+        RealFileSystem.remove_stale_temps(target)
     }
 
     fn open(&self, path: &Path) -> io::Result<Option<OpenFile>> {

@@ -25,7 +25,8 @@ use super::frame::Hex128;
 use super::fs::{FileSystem, OpenFile, Stamp, sync_name};
 use super::journal::{self, Content, Header};
 use super::replica::Replica;
-use super::session::{Interrupted, Session, refused, timestamp};
+use super::session::{Interrupted, Session, refused};
+use super::stale;
 use super::suspect::failed_sync;
 use super::view::{Journal, Place, Snapshot, View};
 use crate::store::StoreError;
@@ -80,7 +81,9 @@ fn exchange_base(
     place: &Place,
     found: Stamp,
 ) -> Result<Stamp, Interrupted> {
-    let (path, Rendered { mut temp, stamp, .. }) = (&place.snapshot, rendered);
+    let (path, Rendered { temp, stamp, .. }) = (&place.snapshot, rendered);
+    let mut temp =
+        stale::mark(fs, temp, [stamp, found]).map_err(|source| refused(path, &source))?;
     let exchange = || fs.exchange(&temp, path).map_err(|source| not_replaced(path, &source));
     if !exchange()? {
         // Where names cannot be exchanged, the look before has to do.
@@ -106,24 +109,12 @@ fn exchange_base(
     if !matches!(is_ours, Some(Ok(true))) {
         // Where it is known that somebody saved, it is left where it is if it cannot get another name.
         temp.disable_cleanup(displaced.is_ok());
-        keep(fs, temp, place)?;
+        stale::keep(fs, temp, place)?;
     }
     displaced.map_err(|source| refused(path, &source))?;
     // A journal that follows what is there now may be durable before its name is.
     sync_name(fs, path).map_err(|source| refused(path, &source))?;
     Err(Interrupted::Overtaken)
-}
-
-/// Keeps what stands under the name of a temporary file and may be what somebody has saved.
-fn keep(fs: &dyn FileSystem, temp: NamedTempFile, place: &Place) -> Result<(), Interrupted> {
-    let kept = place.by_hand(&timestamp(fs.now()).to_string());
-    fs.place(temp, &kept).map_err(|source| refused(&kept, &source))?;
-    tracing::warn!(
-        "{} was saved by somebody while it was brought up to date; what is not in it may be in {}",
-        place.snapshot.display(),
-        kept.display()
-    );
-    Ok(())
 }
 
 /// Why an `issues.json` could not be replaced.

@@ -12,7 +12,8 @@ use super::fs::{FileSystem, Lock, RealFileSystem, sync_name};
 use super::ground::must_exclude;
 use super::look::{Files, files};
 use super::pieces;
-use super::session::{keep_copy, refused, remove_stale_temps, timestamp};
+use super::session::{keep_copy, refused, timestamp};
+use super::stale;
 use super::view::Place;
 use crate::store::StoreError;
 
@@ -50,7 +51,7 @@ pub fn keep_copies(path: &Path) -> Result<Vec<PathBuf>, StoreError> {
 pub fn remove_temps(path: &Path) -> Result<(), StoreError> {
     let (fs, files) = (RealFileSystem, files_of(path)?);
     let _lock = lock(&fs, &files)?;
-    remove_stale_temps(&fs, &Place::of(files.snapshot));
+    stale::remove(&fs, &Place::of(files.snapshot));
     Ok(())
 }
 

@@ -18,6 +18,7 @@ use super::fs::{FileSystem, Lock, Stamp, sync_name};
 use super::journal::{self, Rest};
 use super::load;
 use super::replica::Replica;
+use super::stale;
 use super::suspect;
 use super::view::{Journal, Place, Standing, View};
 use crate::domain::Timestamp;
@@ -67,7 +68,7 @@ impl<'a> Session<'a> {
 
     /// Removes what dead processes left.
     pub fn clean(&self) {
-        remove_stale_temps(self.fs(), &self.place);
+        stale::remove(self.fs(), &self.place);
     }
 
     /// The newest state, with files that are ready to be appended to. What has to be loaded for that
@@ -180,20 +181,6 @@ impl<'a> Session<'a> {
             kept.display(),
         );
         Ok(())
-    }
-}
-
-/// Removes the temporary files of dead processes; to be called under the lock of a commit. Living ones have
-/// such files only under that, or under the lock of a checkpoint, which is taken before it.
-pub(super) fn remove_stale_temps(fs: &dyn FileSystem, place: &Place) {
-    // Where that cannot be told, it is: somebody may hold it.
-    let is_there = !matches!(fs.stamp(&place.checkpoint), Ok(None));
-    let alone = is_there.then(|| fs.try_lock(&place.checkpoint));
-    if matches!(alone, Some(Ok(None) | Err(_))) {
-        return;
-    }
-    for target in [&place.snapshot, &place.journal, &place.sessions] {
-        fs.remove_stale_temps(target);
     }
 }
 

@@ -13,6 +13,7 @@ use agent_issue_tracker::store::{JsonStore, Store};
 use crate::support::commands::{add, all, at, claim};
 use crate::support::directory_in_memory;
 use crate::support::disk::{Disk, Neglect};
+use crate::support::files::names;
 
 fn open(directory: &Path, disk: &Arc<Disk>, is_aside: bool) -> JsonStore {
     let options = JsonStoreOptions {
@@ -126,4 +127,77 @@ async fn whatever_is_saved_at_whichever_call_of_a_checkpoint_is_not_lost() {
 async fn an_edit_that_is_not_looked_for_is_noticed() {
     let noticed = edit_at_each_call(false, true, Neglect::Exchange).await.unwrap_err();
     assert!(noticed.contains("finds"), "{noticed}");
+}
+
+/// Lets the temporary files stay that a process leaves which is killed now: in a test, it may remove its own.
+fn leave_temps(directory: &Path) {
+    for name in temps(directory) {
+        let renamed = |part| if is_random(part) { KILLED } else { part };
+        let left: Vec<_> = name.split('.').map(renamed).collect();
+        fs::hard_link(directory.join(&name), directory.join(left.join("."))).unwrap();
+    }
+}
+
+fn temps(directory: &Path) -> impl Iterator<Item = String> {
+    names(directory).into_iter().filter(|name| name.ends_with(".tmp"))
+}
+
+/// The random part of the names of temporary files that are left.
+const KILLED: &str = "killed";
+
+fn is_random(part: &str) -> bool {
+    part.len() == KILLED.len() && part != "issues"
+}
+
+/// Somebody saves just before the files change names, and the process is killed so many calls behind that; false when
+/// there are not so many.
+async fn killed_behind_an_edit(calls: usize, is_aside: bool) -> bool {
+    let (directory, disk) = (directory_in_memory(), Disk::new(Neglect::Nothing));
+    let store = open(directory.path(), &disk, is_aside);
+    store.apply(add(1, Classification::Bug), at(1)).await.unwrap();
+    store.save().await.unwrap();
+    store.apply(add(2, Classification::Bug), at(2)).await.unwrap();
+    let (path, mortal) = (directory.path().to_owned(), Arc::downgrade(&disk));
+    let (mut left, is_reached) = (None, Arc::new(AtomicBool::new(false)));
+    let reached = Arc::clone(&is_reached);
+    disk.hook(move |call| {
+        if left.is_none() && call == "exchange" {
+            edit(&path, true);
+            left = Some(calls);
+        }
+        if left == Some(0) {
+            leave_temps(&path);
+            mortal.upgrade().unwrap().die_at(1);
+            reached.store(true, Ordering::SeqCst);
+        }
+        left = left.map(|left| left.wrapping_sub(1));
+    });
+    let _ = store.save().await;
+    disk.hook(|_| ());
+    drop(store);
+    for name in temps(directory.path()).filter(|name| !name.contains(KILLED)) {
+        fs::remove_file(directory.path().join(name)).unwrap();
+    }
+    let next = open(directory.path(), &Disk::new(Neglect::Nothing), is_aside);
+    next.apply(add(3, Classification::Bug), at(3)).await.unwrap();
+    next.save().await.unwrap();
+    let case = format!("{calls} calls behind it, aside {is_aside}: {:?}", names(directory.path()));
+    assert_eq!(issues(&next).await.len(), 3, "{case}");
+    let read = |name: String| fs::read_to_string(directory.path().join(name)).unwrap();
+    let is_kept = |name: &String| name == "issues.json" || name.contains(".hand-");
+    let mut kept = names(directory.path()).into_iter().filter(is_kept).map(read);
+    assert!(kept.any(|text| text.contains("edited by hand")), "{case}");
+    assert_eq!(temps(directory.path()).next(), None, "{case}");
+    is_reached.load(Ordering::SeqCst)
+}
+
+#[tokio::test]
+async fn what_was_saved_is_not_lost_with_a_process_that_is_killed_while_it_puts_it_back() {
+    for is_aside in [false, true] {
+        let mut calls = 0;
+        while killed_behind_an_edit(calls, is_aside).await {
+            calls += 1;
+        }
+        assert!(calls > 5, "{calls}");
+    }
 }

@@ -148,7 +148,9 @@ impl<'a> History<'a> {
             self.editor.touch(&mut state, self.directory.path());
         }
         let meanwhile = state.ledger.facts.is_some();
-        if self.edits > 0 && state.rng.u32(0..if meanwhile { 20 } else { 100 }) == 0 {
+        // Between the last look at the file and its replacement, an edit can do the most harm.
+        let every = if state.is_wanted("exchange") { 3 } else { 20 };
+        if self.edits > 0 && state.rng.u32(0..if meanwhile { every } else { 100 }) == 0 {
             if !meanwhile {
                 self.edits -= 1;
                 self.edit(state);

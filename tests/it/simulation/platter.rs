@@ -13,6 +13,7 @@ use agent_issue_tracker::store::json::fs::Stamp;
 use serde::Deserialize;
 use serde::de::value::{self, MapDeserializer};
 
+use crate::support::files::all_names;
 use crate::support::power::{Fate, FileId, Step, files_after, write_files};
 
 /// How long a call takes.
@@ -98,9 +99,12 @@ impl Platter {
 
     /// Leaves a temporary file where the process that made it cannot remove it any more.
     pub fn keep_temp(&mut self, temp: &Path) {
-        const RANDOM: usize = "abcdef.tmp".len();
         let name = temp.to_str().unwrap();
-        let kept = format!("{}{:06}.tmp", &name[..name.len() - RANDOM], self.kept_temps);
+        let mut parts: Vec<_> = name.split('.').collect();
+        let random = parts.len() - if is_marked(name) { 3 } else { 2 };
+        let number = format!("{:06}", self.kept_temps);
+        parts[random] = &number;
+        let kept = parts.join(".");
         self.kept_temps += 1;
         // One that has got its final name, or that was removed, is gone.
         let _ = fs::hard_link(temp, kept);
@@ -109,8 +113,11 @@ impl Platter {
     /// Cuts the power: the directory has what a disk would have afterwards.
     pub fn cut_power(&mut self, directory: &Path, fate: Fate) {
         let files = files_after(&self.steps, fate);
-        for entry in fs::read_dir(directory).unwrap() {
-            fs::remove_file(entry.unwrap().path()).unwrap();
+        for name in all_names(directory) {
+            // Under these names may be what somebody has saved; two files exchange their names at once, if they do.
+            if !is_marked(&name) {
+                fs::remove_file(directory.join(name)).unwrap();
+            }
         }
         write_files(directory, &files);
         let (made, kept_temps) = (self.made, self.kept_temps);
@@ -123,6 +130,13 @@ impl Platter {
         }
         self.steps.push(Step::SyncedDirectory);
     }
+}
+
+/// Tells whether this is the name of a temporary file that tells what may stand under it.
+fn is_marked(name: &str) -> bool {
+    const MARKS: usize = 32;
+    let middle = name.strip_suffix(".tmp").and_then(|name| name.rsplit('.').next());
+    middle.is_some_and(|middle| middle.len() == MARKS)
 }
 
 fn inode(file: &File) -> (u64, u64) {

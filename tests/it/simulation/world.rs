@@ -336,6 +336,11 @@ impl State {
         (0..PROCESSES).filter(is_host).collect()
     }
 
+    /// Tells whether somebody waits at the gate for a call.
+    pub fn is_wanted(&self, call: &str) -> bool {
+        self.at_gate().iter().any(|process| self.processes[*process].wanted == call)
+    }
+
     /// The processes in a status.
     pub fn all(&self, status: Status) -> Vec<usize> {
         (0..self.processes.len()).filter(|&it| self.processes[it].status == status).collect()

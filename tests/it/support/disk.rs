@@ -308,10 +308,9 @@ impl FileSystem for Disk {
         Ok(())
     }
 
-    fn remove_stale_temps(&self, target: &Path) {
-        if self.neglect != Neglect::Cleaning {
-            RealFileSystem.remove_stale_temps(target);
-        }
+    fn remove_stale_temps(&self, target: &Path) -> Vec<PathBuf> {
+        let is_done = self.neglect != Neglect::Cleaning;
+        if is_done { RealFileSystem.remove_stale_temps(target) } else { Vec::new() }
     }
 
     fn open(&self, path: &Path) -> io::Result<Option<OpenFile>> {

@@ -6,6 +6,7 @@
 mod kind;
 mod platform;
 mod real;
+mod temps;
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -16,12 +17,14 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
+use xxhash_rust::xxh3::xxh3_64;
 
 use platform::Identity;
 
 pub use kind::Kind;
 pub use platform::Directory;
 pub use real::RealFileSystem;
+pub(super) use temps::{is_known, marked};
 
 /// What tells one content of a file from another without reading it: size, time of the last change
 /// of the content and of the file's metadata, device and inode.
@@ -69,6 +72,14 @@ impl Stamp {
     /// The size of the file in bytes.
     pub fn length_bytes(&self) -> u64 {
         self.length_bytes
+    }
+
+    /// What tells the content of a file from another one's, whatever the file is called, also when the machine was
+    /// started anew since.
+    fn mark(&self) -> u64 {
+        let Self { length_bytes, modified_ns, inode, .. } = *self;
+        let fields = [length_bytes.to_le_bytes(), modified_ns.to_le_bytes(), inode.to_le_bytes()];
+        xxh3_64(fields.as_flattened())
     }
 
     fn of(metadata: &Metadata, identity: Identity) -> Self {
@@ -255,9 +266,9 @@ pub trait FileSystem: Send + Sync {
     /// The system cannot promise that they are.
     fn sync_directory(&self, directory: &Directory) -> io::Result<()>;
 
-    /// Removes the temporary files of `target` that dead processes left. Only to be called under its
-    /// lock, when no living process has one.
-    fn remove_stale_temps(&self, target: &Path);
+    /// Removes the temporary files of `target` that dead processes left, and gives those whose name tells that
+    /// something else may stand under it. Only to be called under its lock, when no living process has one.
+    fn remove_stale_temps(&self, target: &Path) -> Vec<PathBuf>;
 
     /// Opens a file to read and, where that is permitted, to write; `None` when there is no file.
     ///

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::{
     Contents, Directory, FileSystem, Kind, Lock, OpenFile, Stamp, Unresolved, directory_of, kind,
-    platform,
+    platform, temps,
 };
 
 /// The file system of the machine.
@@ -21,8 +21,6 @@ pub struct RealFileSystem;
 
 /// The most symbolic links that are followed, as in Linux.
 const MAX_LINKS: usize = 40;
-const TEMP_SUFFIX: &str = ".tmp";
-const RANDOM_CHARS: usize = 6;
 /// How much is read at once: nearly always there is nothing new, and it is only to be found out.
 const FIRST_STEP_BYTES: usize = 4 * 1024;
 const LAST_STEP_BYTES: usize = 1024 * 1024;
@@ -116,9 +114,9 @@ impl FileSystem for RealFileSystem {
     }
 
     fn create_temp(&self, target: &Path, model: &Path) -> io::Result<NamedTempFile> {
-        let prefix = temp_prefix(target);
+        let prefix = temps::prefix(target);
         let mut builder = tempfile::Builder::new();
-        builder.prefix(&prefix).rand_bytes(RANDOM_CHARS).suffix(TEMP_SUFFIX);
+        builder.prefix(&prefix).rand_bytes(temps::RANDOM_CHARS).suffix(temps::SUFFIX);
         platform::as_usual(&mut builder);
         let temp = builder.tempfile_in(directory_of(target))?;
         if let Ok(metadata) = fs::metadata(model) {
@@ -164,23 +162,19 @@ impl FileSystem for RealFileSystem {
         directory.sync()
     }
 
-    fn remove_stale_temps(&self, target: &Path) {
-        let prefix = temp_prefix(target);
-        let Ok(entries) = fs::read_dir(directory_of(target)) else { return };
+    fn remove_stale_temps(&self, target: &Path) -> Vec<PathBuf> {
+        let prefix = temps::prefix(target);
+        let Ok(entries) = fs::read_dir(directory_of(target)) else { return Vec::new() };
+        let mut marked = Vec::new();
         for entry in entries.flatten() {
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            let middle = name.strip_prefix(&prefix).and_then(|rest| rest.strip_suffix(TEMP_SUFFIX));
-            // Exactly the random part: `issues.json.bak` has temporary files too.
-            let random = |middle: &str| {
-                middle.len() == RANDOM_CHARS
-                    && middle.bytes().all(|byte| byte.is_ascii_alphanumeric())
-            };
-            if middle.is_some_and(random) {
+            match temps::kind(&entry.file_name().to_string_lossy(), &prefix) {
                 // What cannot be removed is in nobody's way.
-                let _ = fs::remove_file(entry.path());
+                Some(temps::Kind::Plain) => drop(fs::remove_file(entry.path())),
+                Some(temps::Kind::Marked) => marked.push(entry.path()),
+                None => {}
             }
         }
+        marked
     }
 
     fn open(&self, path: &Path) -> io::Result<Option<OpenFile>> {
@@ -347,10 +341,6 @@ fn excludes<T>(
 
 fn not_a_file() -> io::Error {
     io::Error::other("it is not a regular file")
-}
-
-fn temp_prefix(target: &Path) -> String {
-    format!(".{}.", target.file_name().unwrap_or_default().to_string_lossy())
 }
 
 #[cfg(test)]

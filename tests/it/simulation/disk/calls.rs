@@ -134,7 +134,11 @@ impl FileSystem for Disk {
         self.call("put_aside")?;
         RealFileSystem.put_aside(path, kept)?;
         let step = Step::PutAside { name: name(path), kept: name(kept) };
-        self.world.state().platter.synced(step);
+        let mut state = self.world.state();
+        state.platter.synced(step);
+        // A temporary file may get another name of the kind.
+        let temps = &mut state.processes[self.process].temps;
+        temps.iter_mut().filter(|temp| *temp == path).for_each(|temp| *temp = kept.to_owned());
         Ok(())
     }
 
@@ -166,10 +170,9 @@ impl FileSystem for Disk {
         synced
     }
 
-    fn remove_stale_temps(&self, target: &Path) {
-        if self.call("remove_stale_temps").is_ok() && self.neglect != Neglect::Cleaning {
-            RealFileSystem.remove_stale_temps(target);
-        }
+    fn remove_stale_temps(&self, target: &Path) -> Vec<PathBuf> {
+        let is_done = self.call("remove_stale_temps").is_ok() && self.neglect != Neglect::Cleaning;
+        if is_done { RealFileSystem.remove_stale_temps(target) } else { Vec::new() }
     }
 
     fn open(&self, path: &Path) -> io::Result<Option<OpenFile>> {
