@@ -20,6 +20,7 @@ use super::facts::Facts;
 use super::ledger::issues;
 use super::neglect::Neglect;
 use super::operation::{ISSUES, Operation, add, any_issue, operation};
+use super::platter::is_marked;
 use super::story::Line;
 use super::tally::Tally;
 use super::world::{ASKER, GUEST, PROCESSES, State, Status, Trouble, World, guest_of};
@@ -299,10 +300,11 @@ impl<'a> History<'a> {
         }
     }
 
-    /// Takes note of what was kept of edits.
+    /// Takes note of what was kept of edits, or will be by the next process that writes.
     fn note_kept(&self, state: &mut State) {
         let Some(facts) = &mut state.ledger.facts else { return };
-        let kept = names(self.directory.path()).into_iter().filter(|it| it.contains(".hand-"));
+        let is_kept = |name: &String| name.contains(".hand-") || is_marked(name);
+        let kept = names(self.directory.path()).into_iter().filter(is_kept);
         let kept = kept.map(|name| issues_in(&self.directory.path().join(name)));
         facts.kept = kept.flatten().collect();
     }

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde::de::value::{self, MapDeserializer};
 
 use crate::support::files::all_names;
-use crate::support::power::{Fate, FileId, Step, files_after, write_files};
+use crate::support::power::{Fate, FileId, Step, known_files_after, write_files};
 
 /// How long a call takes.
 const NS_PER_CALL: u64 = 1_000_000;
@@ -31,6 +31,8 @@ pub struct Platter {
     failures: BTreeMap<FileId, usize>,
     made: usize,
     kept_temps: u32,
+    /// What the temporary files are called that processes left.
+    kept_as: BTreeMap<String, String>,
 }
 
 impl Platter {
@@ -61,6 +63,16 @@ impl Platter {
     pub fn renamed(&mut self, file: FileId, name: String, now: u64) {
         self.times.entry(file).or_default().1 = now;
         self.steps.push(Step::Renamed { file, name });
+    }
+
+    /// Notes that a temporary file and another one have changed names.
+    pub fn exchanged(&mut self, temp: &Path, target: &Path, now: u64) {
+        let both =
+            [temp, target].map(|path| (self.id_of(&File::open(path).unwrap()), name_of(path)));
+        for (file, _) in &both {
+            self.times.entry(*file).or_default().1 = now;
+        }
+        self.steps.push(Step::Exchanged(both));
     }
 
     pub fn synced(&mut self, step: Step) {
@@ -107,18 +119,28 @@ impl Platter {
         let kept = parts.join(".");
         self.kept_temps += 1;
         // One that has got its final name, or that was removed, is gone.
-        let _ = fs::hard_link(temp, kept);
+        let _ = fs::hard_link(temp, &kept);
+        self.kept_as.insert(name_of(temp), name_of(Path::new(&kept)));
     }
 
     /// Cuts the power: the directory has what a disk would have afterwards.
     pub fn cut_power(&mut self, directory: &Path, fate: Fate) {
-        let files = files_after(&self.steps, fate);
-        for name in all_names(directory) {
-            // Under these names may be what somebody has saved; two files exchange their names at once, if they do.
-            if !is_marked(&name) {
-                fs::remove_file(directory.join(name)).unwrap();
-            }
-        }
+        let there: Vec<_> = all_names(directory)
+            .into_iter()
+            .map(|name| {
+                let path = directory.join(name);
+                let id = self.id_of(&File::open(&path).unwrap());
+                fs::remove_file(path).unwrap();
+                id
+            })
+            .collect();
+        let files = known_files_after(&self.steps, fate).into_iter();
+        // That a temporary file was removed is no step.
+        let is_there =
+            |(name, (id, _)): &(String, (FileId, _))| !is_marked(name) || there.contains(id);
+        let name = |name: String| self.kept_as.get(&name).cloned().unwrap_or(name);
+        let files: BTreeMap<_, _> =
+            files.filter(is_there).map(|(known, (_, content))| (name(known), content)).collect();
         write_files(directory, &files);
         let (made, kept_temps) = (self.made, self.kept_temps);
         *self = Self { made, kept_temps, ..Self::default() };
@@ -133,10 +155,14 @@ impl Platter {
 }
 
 /// Tells whether this is the name of a temporary file that tells what may stand under it.
-fn is_marked(name: &str) -> bool {
+pub fn is_marked(name: &str) -> bool {
     const MARKS: usize = 32;
     let middle = name.strip_suffix(".tmp").and_then(|name| name.rsplit('.').next());
     middle.is_some_and(|middle| middle.len() == MARKS)
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap().to_str().unwrap().to_owned()
 }
 
 fn inode(file: &File) -> (u64, u64) {

@@ -30,6 +30,8 @@ pub enum Step {
         file: FileId,
         name: String,
     },
+    /// Two files have changed names, at once.
+    Exchanged([(FileId, String); 2]),
     /// A file was given another name, and has the old one no more.
     PutAside {
         name: String,
@@ -64,6 +66,12 @@ struct Disk {
 
 /// The files after a power cut behind the first so many steps.
 pub fn files_after(steps: &[Step], fate: Fate) -> BTreeMap<String, Vec<u8>> {
+    let files = known_files_after(steps, fate).into_iter();
+    files.map(|(name, (_, content))| (name, content)).collect()
+}
+
+/// The same, with what they were before.
+pub fn known_files_after(steps: &[Step], fate: Fate) -> BTreeMap<String, (FileId, Vec<u8>)> {
     let mut disk = Disk::default();
     for step in steps {
         match step {
@@ -78,7 +86,9 @@ pub fn files_after(steps: &[Step], fate: Fate) -> BTreeMap<String, Vec<u8>> {
                 let (_, unsynced) = disk.files.entry(*file).or_default();
                 unsynced.clear();
             }
-            Step::Renamed { .. } | Step::PutAside { .. } => disk.renames.push(step.clone()),
+            Step::Renamed { .. } | Step::Exchanged(_) | Step::PutAside { .. } => {
+                disk.renames.push(step.clone());
+            }
             Step::SyncedDirectory => {
                 for step in std::mem::take(&mut disk.renames) {
                     disk.rename(&step);
@@ -94,6 +104,9 @@ impl Disk {
     fn rename(&mut self, step: &Step) {
         match step {
             Step::Renamed { file, name } => drop(self.names.insert(name.clone(), *file)),
+            Step::Exchanged(both) => {
+                self.names.extend(both.iter().map(|(file, name)| (name.clone(), *file)));
+            }
             Step::PutAside { name, kept } => {
                 if let Some(file) = self.names.remove(name) {
                     self.names.insert(kept.clone(), file);
@@ -103,7 +116,7 @@ impl Disk {
         }
     }
 
-    fn after(mut self, fate: Fate) -> BTreeMap<String, Vec<u8>> {
+    fn after(mut self, fate: Fate) -> BTreeMap<String, (FileId, Vec<u8>)> {
         let mut rng = match fate {
             Fate::Mixed { seed } => Rng::with_seed(seed),
             Fate::Lost | Fate::Kept => Rng::with_seed(0),
@@ -129,7 +142,7 @@ impl Disk {
             content
         };
         let mut content = content;
-        self.names.iter().map(|(name, file)| (name.clone(), content(file))).collect()
+        self.names.iter().map(|(name, file)| (name.clone(), (*file, content(file)))).collect()
     }
 }
 

@@ -123,9 +123,9 @@ impl FileSystem for Disk {
         }
         let is_exchanged = RealFileSystem.exchange(temp, target)?;
         if is_exchanged {
-            let (mut state, file) = (self.world.state(), File::open(target)?);
-            let (now, id) = (state.calls, state.platter.id_of(&file));
-            state.platter.renamed(id, name(target), now);
+            let mut state = self.world.state();
+            let now = state.calls;
+            state.platter.exchanged(temp.path(), target, now);
         }
         Ok(is_exchanged)
     }
