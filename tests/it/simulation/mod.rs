@@ -103,9 +103,10 @@ fn whichever_duty_is_neglected_is_noticed() {
         Neglect::CatchingUp,
         Neglect::Edit,
         Neglect::Displaced,
+        Neglect::Mark,
     ] {
         let edits = match neglect {
-            Neglect::Displaced => Edits::Meanwhile,
+            Neglect::Displaced | Neglect::Mark => Edits::Meanwhile,
             _ => Edits::Alone,
         };
         let (tally, wrong) = play(0..CONTROLS, edits, neglect);

@@ -32,4 +32,6 @@ pub enum Neglect {
     Edit,
     /// What somebody has saved just before `issues.json` is replaced goes with what is replaced.
     Displaced,
+    /// The name of a temporary file does not tell what may stand under it.
+    Mark,
 }

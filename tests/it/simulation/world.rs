@@ -358,8 +358,13 @@ impl State {
         let Trouble { failures, deaths, every } = self.trouble;
         // These cannot tell that they failed.
         let is_silent = matches!(what, "remove_stale_temps" | "pause");
+        let before = self.story.iter().rev().find(|line| line.process == me).map(|line| line.what);
         // What can do the most harm goes wrong the most often.
-        let every = if what_counts(what) { every / 4 } else { every };
+        let every = match what {
+            _ if before == Some("exchange") => every / 10,
+            _ if what_counts(what) => every / 4,
+            _ => every,
+        };
         if failures + deaths == 0 || self.rng.u32(0..every) > 0 {
             return Verdict::Goes;
         }

@@ -15,6 +15,7 @@ use tempfile::NamedTempFile;
 
 use super::{Disk, is_there, name};
 use crate::simulation::neglect::Neglect;
+use crate::simulation::platter::is_marked;
 use crate::support::power::Step;
 
 impl FileSystem for Disk {
@@ -132,6 +133,9 @@ impl FileSystem for Disk {
 
     fn put_aside(&self, path: &Path, kept: &Path) -> io::Result<()> {
         self.call("put_aside")?;
+        if self.neglect == Neglect::Mark && is_marked(&name(kept)) {
+            return Err(io::ErrorKind::InvalidFilename.into());
+        }
         RealFileSystem.put_aside(path, kept)?;
         let step = Step::PutAside { name: name(path), kept: name(kept) };
         let mut state = self.world.state();
