@@ -50,7 +50,7 @@ pub(super) fn leftovers(subject: &Subject) -> Vec<Finding> {
     vec![match (kept.is_empty(), stale.is_empty()) {
         (_, true) => finding.fix(look),
         (true, false) => finding
-            .fix("`ait doctor --fix` removes them; they are of processes that died")
+            .fix("`ait doctor --fix` removes what is of processes that died")
             .repaired_by(Repair::RemoveStale),
         (false, false) => finding
             .fix(format!("`ait doctor --fix` removes what is of processes that died; {look}"))

@@ -128,10 +128,13 @@ fn make(repair: Repair, subject: &Subject) -> Result<String, String> {
             Err(error) => Err(error.to_string()),
         },
         Repair::RemoveStale => {
-            mend::remove_temps(path).map_err(|error| error.to_string())?;
+            let kept = mend::remove_temps(path).map_err(|error| error.to_string())?;
             let store = look::files(path).map_err(|error| error.to_string())?.snapshot;
             Registry::beside(&store).living().map_err(|error| error.to_string())?;
-            Ok("removed what processes that died had left".to_owned())
+            let kept = kept.iter().map(|path| {
+                format!("; what somebody may have saved is kept as {}", path.display())
+            });
+            Ok(format!("removed what processes that died had left{}", kept.collect::<String>()))
         }
         Repair::ProtectTokens => {
             let file = subject.settings.as_ref().ok().and_then(|it| it.token_file.clone());

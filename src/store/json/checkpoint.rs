@@ -107,8 +107,8 @@ fn exchange_base(
         let _ = exchange();
     }
     if !matches!(is_ours, Some(Ok(true))) {
-        // Where it is known that somebody saved, it is left where it is if it cannot get another name.
-        temp.disable_cleanup(displaced.is_ok());
+        // If it cannot get another name, it is left where it is: whoever comes next looks at it again.
+        temp.disable_cleanup(true);
         stale::keep(fs, temp, place)?;
     }
     displaced.map_err(|source| refused(path, &source))?;

@@ -43,16 +43,16 @@ pub fn keep_copies(path: &Path) -> Result<Vec<PathBuf>, StoreError> {
     Ok(kept)
 }
 
-/// Removes the temporary files that dead processes left.
+/// Removes the temporary files that dead processes left, and tells as what those are kept that may be what
+/// somebody has saved.
 ///
 /// # Errors
 ///
-/// The lock cannot be had.
-pub fn remove_temps(path: &Path) -> Result<(), StoreError> {
+/// The lock cannot be had, or one of those cannot be kept.
+pub fn remove_temps(path: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let (fs, files) = (RealFileSystem, files_of(path)?);
     let _lock = lock(&fs, &files)?;
-    stale::remove(&fs, &Place::of(files.snapshot));
-    Ok(())
+    stale::remove(&fs, &Place::of(files.snapshot))
 }
 
 /// Leaves out of `issues.json` what stands in it once more, the same in every respect. False when it would

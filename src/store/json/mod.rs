@@ -27,7 +27,7 @@
 //! | `*.damaged-*` | copies of damaged files that a restore has replaced |
 //! | `issues.json.journal.suspect-*` | a journal that a disk failed to save and to give back, kept for people |
 //! | `issues.json.journal.torn-*` | what a process that died had not finished writing, kept for people |
-//! | `.issues.json.*.tmp` | a replacement that is being written; left behind only by a process that was killed, and removed by the next one that writes ([`stale`]) |
+//! | `.issues.json.*.tmp` | a replacement that is being written; left behind only by a process that was killed, and removed by the next one that writes, unless it may be what somebody has saved (see `stale`) |
 
 mod aside;
 pub mod checkpoint;

@@ -68,7 +68,10 @@ impl<'a> Session<'a> {
 
     /// Removes what dead processes left.
     pub fn clean(&self) {
-        stale::remove(self.fs(), &self.place);
+        if let Err(error) = stale::remove(self.fs(), &self.place) {
+            // The next process looks at it again.
+            tracing::warn!("what a process left that died is not in order: {error}");
+        }
     }
 
     /// The newest state, with files that are ready to be appended to. What has to be loaded for that

@@ -6,7 +6,7 @@
 //! two files it is expected to stand for; anything else is kept.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tempfile::{NamedTempFile, TempPath};
 
@@ -14,6 +14,9 @@ use super::fs::{FileSystem, Stamp, is_known, marked, sync_name};
 use super::session::{refused, timestamp};
 use super::view::Place;
 use crate::store::StoreError;
+
+/// What systems say of names that are too long for them.
+const TOO_LONG: [io::ErrorKind; 2] = [io::ErrorKind::InvalidFilename, io::ErrorKind::InvalidInput];
 
 /// Lets the name of a temporary file tell what may stand under it: itself, and what it is to replace.
 pub(super) fn mark(
@@ -24,7 +27,7 @@ pub(super) fn mark(
     let name = marked(temp.path(), known);
     match fs.put_aside(temp.path(), &name) {
         // It is longer than names may be.
-        Err(error) if error.kind() == io::ErrorKind::InvalidFilename => return Ok(temp),
+        Err(error) if TOO_LONG.contains(&error.kind()) => return Ok(temp),
         marked => marked?,
     }
     let (file, mut former) = temp.into_parts();
@@ -37,7 +40,7 @@ pub(super) fn keep(
     fs: &dyn FileSystem,
     temp: NamedTempFile,
     place: &Place,
-) -> Result<(), StoreError> {
+) -> Result<PathBuf, StoreError> {
     let kept = place.by_hand(&timestamp(fs.now()).to_string());
     fs.place(temp, &kept).map_err(|source| refused(&kept, &source))?;
     tracing::warn!(
@@ -45,37 +48,40 @@ pub(super) fn keep(
         place.snapshot.display(),
         kept.display()
     );
-    Ok(())
+    Ok(kept)
 }
 
-/// Removes the temporary files of dead processes, and keeps what is somebody else's; to be called under the lock of a
-/// commit. Living ones have such files only under that, or under the lock of a checkpoint, which is taken before it.
-pub(super) fn remove(fs: &dyn FileSystem, place: &Place) {
+/// Removes the temporary files of dead processes, and tells as what it keeps that may be somebody else's; to be called
+/// under the lock of a commit. Living ones have such files only under that, or under the lock of a checkpoint, which
+/// is taken before it.
+pub(super) fn remove(fs: &dyn FileSystem, place: &Place) -> Result<Vec<PathBuf>, StoreError> {
     // Where that cannot be told, it is: somebody may hold it.
     let is_there = !matches!(fs.stamp(&place.checkpoint), Ok(None));
     let alone = is_there.then(|| fs.try_lock(&place.checkpoint));
     if matches!(alone, Some(Ok(None) | Err(_))) {
-        return;
+        return Ok(Vec::new());
     }
-    for target in [&place.snapshot, &place.journal, &place.sessions] {
-        for marked in fs.remove_stale_temps(target) {
-            if let Err(error) = remove_marked(fs, place, marked) {
-                // It is looked at again by the next process.
-                tracing::warn!("what a process left that died was not put in order: {error}");
-            }
-        }
-    }
+    let targets = [&place.snapshot, &place.journal, &place.sessions];
+    let marked = targets.map(|target| fs.remove_stale_temps(target)).concat();
+    let kept: Vec<_> = marked.iter().map(|path| remove_marked(fs, place, path)).collect();
+    kept.into_iter().filter_map(Result::transpose).collect()
 }
 
-fn remove_marked(fs: &dyn FileSystem, place: &Place, path: PathBuf) -> Result<(), StoreError> {
-    let failed = |source| refused(&path, &source);
-    let Some(stamp) = fs.stamp(&path).map_err(failed)? else { return Ok(()) };
-    let mut temp = TempPath::try_from_path(&path).map_err(failed)?;
-    if is_known(&path, &stamp) {
-        return temp.close().map_err(failed);
+/// Removes a temporary file whose name tells what may stand under it, unless that is something else.
+fn remove_marked(
+    fs: &dyn FileSystem,
+    place: &Place,
+    path: &Path,
+) -> Result<Option<PathBuf>, StoreError> {
+    let failed = |source| refused(path, &source);
+    let Some(stamp) = fs.stamp(path).map_err(failed)? else { return Ok(None) };
+    let mut temp = TempPath::try_from_path(path).map_err(failed)?;
+    if is_known(path, &stamp) {
+        return temp.close().map(|()| None).map_err(failed);
     }
     temp.disable_cleanup(true);
-    let Some(open) = fs.open(&path).map_err(failed)? else { return Ok(()) };
-    keep(fs, NamedTempFile::from_parts(open.file, temp), place)?;
-    sync_name(fs, &place.snapshot).map_err(failed)
+    let Some(open) = fs.open(path).map_err(failed)? else { return Ok(None) };
+    let kept = keep(fs, NamedTempFile::from_parts(open.file, temp), place)?;
+    sync_name(fs, &kept).map_err(failed)?;
+    Ok(Some(kept))
 }

@@ -15,6 +15,9 @@ use crate::support::directory_in_memory;
 use crate::support::disk::{Disk, Neglect};
 use crate::support::files::names;
 
+/// The title that an issue gets.
+const BY_HAND: &str = "edited by hand";
+
 fn open(directory: &Path, disk: &Arc<Disk>, is_aside: bool) -> JsonStore {
     let options = JsonStoreOptions {
         checkpoint_after: Duration::from_secs(3600),
@@ -34,7 +37,7 @@ async fn issues(store: &JsonStore) -> Vec<Issue> {
 /// renames.
 fn edit(directory: &Path, renames: bool) {
     let file = directory.join("issues.json");
-    let text = fs::read_to_string(&file).unwrap().replace("\"issue 1\"", "\"edited by hand\"");
+    let text = fs::read_to_string(&file).unwrap().replace("\"issue 1\"", &format!("\"{BY_HAND}\""));
     if renames {
         let own = directory.join("the editor's own");
         fs::write(&own, text).unwrap();
@@ -76,7 +79,7 @@ async fn edit_at(
         return Ok(false);
     }
     let mut expected = before;
-    expected[0].title = "edited by hand".to_owned();
+    expected[0].title = BY_HAND.to_owned();
     let case = format!("call {call}, aside {is_aside}, renamed {renames}");
     let fresh = open(directory.path(), &Disk::new(Neglect::Nothing), is_aside);
     for (who, store) in [("the writer", &store), ("a new process", &fresh)] {
@@ -149,9 +152,17 @@ fn is_random(part: &str) -> bool {
     part.len() == KILLED.len() && part != "issues"
 }
 
+/// What somebody does just before the files change names.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Edit {
+    Nothing,
+    Renames,
+    WritesInPlace,
+}
+
 /// Somebody saves just before the files change names, and the process is killed so many calls behind that; false when
 /// there are not so many.
-async fn killed_behind_an_edit(calls: usize, is_aside: bool) -> bool {
+async fn killed_behind_an_edit(calls: usize, is_aside: bool, does: Edit) -> bool {
     let (directory, disk) = (directory_in_memory(), Disk::new(Neglect::Nothing));
     let store = open(directory.path(), &disk, is_aside);
     store.apply(add(1, Classification::Bug), at(1)).await.unwrap();
@@ -162,7 +173,9 @@ async fn killed_behind_an_edit(calls: usize, is_aside: bool) -> bool {
     let reached = Arc::clone(&is_reached);
     disk.hook(move |call| {
         if left.is_none() && call == "exchange" {
-            edit(&path, true);
+            if does != Edit::Nothing {
+                edit(&path, does == Edit::Renames);
+            }
             left = Some(calls);
         }
         if left == Some(0) {
@@ -174,19 +187,23 @@ async fn killed_behind_an_edit(calls: usize, is_aside: bool) -> bool {
     });
     let _ = store.save().await;
     disk.hook(|_| ());
-    drop(store);
+    store.close().await;
     for name in temps(directory.path()).filter(|name| !name.contains(KILLED)) {
         fs::remove_file(directory.path().join(name)).unwrap();
     }
     let next = open(directory.path(), &Disk::new(Neglect::Nothing), is_aside);
     next.apply(add(3, Classification::Bug), at(3)).await.unwrap();
     next.save().await.unwrap();
-    let case = format!("{calls} calls behind it, aside {is_aside}: {:?}", names(directory.path()));
+    let names = names(directory.path());
+    let case = format!("{calls} calls behind it, aside {is_aside}, {does:?}: {names:?}");
     assert_eq!(issues(&next).await.len(), 3, "{case}");
-    let read = |name: String| fs::read_to_string(directory.path().join(name)).unwrap();
-    let is_kept = |name: &String| name == "issues.json" || name.contains(".hand-");
-    let mut kept = names(directory.path()).into_iter().filter(is_kept).map(read);
-    assert!(kept.any(|text| text.contains("edited by hand")), "{case}");
+    let text = |name: &str| fs::read_to_string(directory.path().join(name)).unwrap();
+    let is_edited = |name: &&String| text(name).contains(BY_HAND);
+    let kept: Vec<_> = names.iter().filter(|name| name.contains(".hand-")).collect();
+    match does {
+        Edit::Nothing => assert!(kept.is_empty(), "{case}"),
+        _ => assert!(text("issues.json").contains(BY_HAND) || kept.iter().any(is_edited), "{case}"),
+    }
     assert_eq!(temps(directory.path()).next(), None, "{case}");
     is_reached.load(Ordering::SeqCst)
 }
@@ -194,10 +211,12 @@ async fn killed_behind_an_edit(calls: usize, is_aside: bool) -> bool {
 #[tokio::test]
 async fn what_was_saved_is_not_lost_with_a_process_that_is_killed_while_it_puts_it_back() {
     for is_aside in [false, true] {
-        let mut calls = 0;
-        while killed_behind_an_edit(calls, is_aside).await {
-            calls += 1;
+        for does in [Edit::Nothing, Edit::Renames, Edit::WritesInPlace] {
+            let mut calls = 0;
+            while killed_behind_an_edit(calls, is_aside, does).await {
+                calls += 1;
+            }
+            assert!(calls > 5, "{calls}");
         }
-        assert!(calls > 5, "{calls}");
     }
 }

@@ -74,8 +74,8 @@ impl Stamp {
         self.length_bytes
     }
 
-    /// What tells the content of a file from another one's, whatever the file is called, also when the machine was
-    /// started anew since.
+    /// What tells the content of a file from another one's, whatever the file is called; also when the machine was
+    /// started anew since, where the file system numbers its files for good.
     fn mark(&self) -> u64 {
         let Self { length_bytes, modified_ns, inode, .. } = *self;
         let fields = [length_bytes.to_le_bytes(), modified_ns.to_le_bytes(), inode.to_le_bytes()];
@@ -338,8 +338,8 @@ pub trait FileSystem: Send + Sync {
     /// The time, to compare with that of files, and for the names of those that are kept for people.
     fn now(&self) -> SystemTime;
 
-    /// Tells whether nobody can reach an open file but through this opening: it has no name any more, and no other
-    /// opening by anybody. False where the system cannot tell.
+    /// Tells whether nobody can reach an open file but through this opening: it has no name any more, and nobody else
+    /// has it open. False where the system cannot tell.
     fn is_unreachable(&self, file: &File) -> bool {
         platform::is_unreachable(file)
     }

@@ -111,10 +111,12 @@ impl FileSystem for Disk {
     fn place(&self, temp: NamedTempFile, target: &Path) -> io::Result<File> {
         self.call("place")?;
         let path = temp.path().to_owned();
-        // Under the name of a temporary file may be what somebody has saved.
-        RealFileSystem
-            .place(temp, target)
-            .inspect(|_| self.named(&File::open(target).unwrap(), &path, target))
+        // Under the name of a temporary file may be what somebody has saved, which has that name no more then.
+        RealFileSystem.place(temp, target).inspect(|_| {
+            self.named(&File::open(target).unwrap(), &path, target);
+            let step = Step::PutAside { name: name(&path), kept: name(target) };
+            self.world.state().platter.synced(step);
+        })
     }
 
     fn exchange(&self, temp: &NamedTempFile, target: &Path) -> io::Result<bool> {

@@ -8,7 +8,7 @@
 //! | exchanging two names | Linux, Android and Apple | not at all |
 //! | the names in a directory | made durable by a sync of the directory | have no sync: NTFS writes them in order, some time |
 //! | owner and mode | those of the file that is replaced | the directory's rules hold for a new file |
-//! | whether somebody else has a file open | Linux and Android, by a [lease] | not told |
+//! | whether somebody else has a file open | Linux and Android, by a `lease` | not told |
 //! | reading and writing at an offset | leaves the position of the file | moves it; nobody relies on it |
 //!
 //! `sync_all` and `sync_data` of the standard library are `F_FULLFSYNC` on Apple's systems, which reaches the

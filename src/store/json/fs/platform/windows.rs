@@ -1,5 +1,5 @@
-//! Windows, by its documentation: none of this was ever run there. (Wine 8 cannot replace a file that is open, which takes
-//! the semantics of POSIX.)
+//! Windows, by its documentation: none of this was ever run there. (Wine 8 cannot replace a file that is open, which
+//! takes the semantics of POSIX.)
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::os::windows::fs::{FileExt, OpenOptionsExt};
