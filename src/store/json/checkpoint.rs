@@ -15,6 +15,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tempfile::NamedTempFile;
@@ -107,7 +108,7 @@ fn exchange_base(
         let _ = exchange();
     }
     if !matches!(is_ours, Some(Ok(true))) {
-        // If it cannot get another name, it is left where it is: whoever comes next looks at it again.
+        // If it cannot get another name, it is left where it is, for another look.
         temp.disable_cleanup(true);
         stale::keep(fs, temp, place)?;
     }
@@ -311,7 +312,10 @@ impl Rendered {
         }
         let written = self.stamp;
         let stamp = match found {
-            Some(found) => exchange_base(fs, self, place, found)?,
+            Some(found) => exchange_base(fs, self, place, found).inspect_err(|_| {
+                // A file may be left of which it is not known whose it is.
+                session.replica.is_clean.store(false, Ordering::Release);
+            })?,
             None => {
                 // Somebody may make one just now.
                 let placed = fs.place(self.temp, &place.snapshot);

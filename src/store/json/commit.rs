@@ -8,6 +8,7 @@
 use std::fmt::Display;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::fs::{Directory, directory_of, sync_name};
@@ -33,8 +34,6 @@ pub(super) const PAUSE: Duration = Duration::from_millis(2);
 /// Commits the changes of this process, one batch after the other.
 pub(super) struct Committer {
     replica: Arc<Replica>,
-    /// Whether this process has looked for what dead ones left.
-    is_clean: bool,
     /// Why nothing can be committed any more.
     broken: Option<StoreError>,
     /// What `issues.json` lacked after the last commit that changed something.
@@ -84,12 +83,7 @@ impl Appended<'_> {
 
 impl Committer {
     pub fn new(replica: Arc<Replica>) -> Self {
-        Self { replica, is_clean: false, broken: None, unsaved: None }
-    }
-
-    /// Another one of this process, which has looked for what dead ones left.
-    pub fn another(&self) -> Self {
-        Self { is_clean: true, ..Self::new(Arc::clone(&self.replica)) }
+        Self { replica, broken: None, unsaved: None }
     }
 
     pub(super) fn replica(&self) -> &Arc<Replica> {
@@ -175,7 +169,7 @@ impl Committer {
                 others = "another process keeps the lock";
                 continue;
             };
-            if !std::mem::replace(&mut self.is_clean, true) {
+            if !replica.is_clean.swap(true, Ordering::AcqRel) {
                 session.clean();
             }
             let is_last_resort = attempt >= LOADS_OUTSIDE;

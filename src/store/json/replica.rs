@@ -8,6 +8,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::thread;
 use std::time::Duration;
@@ -65,6 +66,8 @@ pub(super) struct Replica {
     pending: Mutex<Option<Pending>>,
     /// Held while the name of a journal is made durable, until it is noted what has become of that.
     pub naming: Mutex<()>,
+    /// Whether what dead processes left was removed, and nothing was left since.
+    pub is_clean: AtomicBool,
     second_look_after: Duration,
     /// From which size on `issues.json` is written while others commit.
     pub aside_from_bytes: u64,
@@ -94,6 +97,7 @@ impl Replica {
             catching_up: Mutex::default(),
             pending: Mutex::default(),
             naming: Mutex::default(),
+            is_clean: AtomicBool::default(),
             second_look_after: options.second_look_after,
             aside_from_bytes: options.aside_from_bytes,
             others: OnceLock::new(),

@@ -192,7 +192,8 @@ struct Saving {
 
 impl Saving {
     fn start(committer: &Committer) -> io::Result<Self> {
-        let (mut committer, begun) = (committer.another(), Instant::now());
+        let (mut committer, begun) =
+            (Committer::new(Arc::clone(committer.replica())), Instant::now());
         let waits = Arc::new(AtomicBool::new(false));
         let waiting = Arc::clone(&waits);
         let thread = thread::Builder::new().name("ait-checkpoint".to_owned()).spawn(move || {
