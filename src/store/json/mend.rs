@@ -43,8 +43,8 @@ pub fn keep_copies(path: &Path) -> Result<Vec<PathBuf>, StoreError> {
     Ok(kept)
 }
 
-/// Removes the temporary files that dead processes left, and tells as what those are kept that may be what
-/// somebody has saved.
+/// Removes the temporary files that dead processes left; gives the names under which those are kept that somebody may
+/// have saved.
 ///
 /// # Errors
 ///

@@ -51,9 +51,9 @@ pub(super) fn keep(
     Ok(kept)
 }
 
-/// Removes the temporary files of dead processes, and tells as what it keeps that may be somebody else's; to be called
-/// under the lock of a commit. Living ones have such files only under that, or under the lock of a checkpoint, which
-/// is taken before it.
+/// Removes the temporary files of dead processes; gives the names under which it keeps what may be somebody else's.
+/// To be called under the lock of a commit. Living processes have such files only under that, or under the lock of a
+/// checkpoint, which is taken before it.
 pub(super) fn remove(fs: &dyn FileSystem, place: &Place) -> Result<Vec<PathBuf>, StoreError> {
     // Where that cannot be told, it is: somebody may hold it.
     let is_there = !matches!(fs.stamp(&place.checkpoint), Ok(None));

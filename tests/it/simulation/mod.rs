@@ -43,7 +43,7 @@ const HISTORIES: u64 = 1500;
 /// The same, where somebody edits `issues.json` meanwhile.
 const EDITED: u64 = 800;
 /// In how many histories at most a neglected duty must be noticed.
-const CONTROLS: u64 = 2000;
+const CONTROLS: u64 = 6000;
 /// How many are played twice.
 const REPEATED: u64 = 60;
 /// How much of the story of a failure is told.
