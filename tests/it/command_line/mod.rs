@@ -131,12 +131,13 @@ macro_rules! assert_written {
 }
 use assert_written;
 
-const FILTERS: [(&str, &str); 6] = [
+const FILTERS: [(&str, &str); 7] = [
     (r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", "[id]"),
     (r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "[time]"),
     (r"20\d\d-\d\d-\d\d \d\d:\d\d(:\d\d)?", "[local time]"),
     // A colour may stand before it.
     (r"(?m)(^|[^0-9a-z]|\x1b\[1m)[0-9a-f]{8}\b", "$1[short]"),
+    (r"(\x1b\[2m)\d+ (?:s|min|h|d)(\x1b\[0m) +", "$1[age]$2  "),
     (r"\b\d+ (s|min|h|d) +", "[age]  "),
     (r"\b\d+ (s|min|h|d)\b", "[age]"),
 ];
