@@ -38,14 +38,18 @@ const PROGRAM: [(u64, &str); 5] = [
     (0xbacb_acbc, "a shared folder of VMware"),
     (0x7c7c_6673, "a shared folder of Parallels"),
 ];
-const LOCAL: [(u64, &str); 8] = [
+/// Whoever opens a file on one of these does so through this kernel. Behind others may be programs or further file
+/// systems, on which the same file is open and has a name.
+const OF_THIS_KERNEL: [(u64, &str); 5] = [
     (0xef53, "ext4"),
     (0x9123_683e, "Btrfs"),
     (0x5846_5342, "XFS"),
     (0x0102_1994, "tmpfs, which is gone after a restart"),
+    (0xf2f5_2010, "F2FS"),
+];
+const LOCAL: [(u64, &str); 3] = [
     (0x794c_7630, "overlayfs, as in a container"),
     (0x2fc1_2fc1, "ZFS"),
-    (0xf2f5_2010, "F2FS"),
     (0xca45_1a4e, "bcachefs"),
 ];
 /// Those that macOS mounts, as `mount` shows them.
@@ -62,7 +66,7 @@ impl Kind {
         let network = named(&NETWORK).map(Self::Network);
         let known = network.or_else(|| named(&PROGRAM).map(Self::Program));
         known
-            .or_else(|| named(&LOCAL).map(Self::Local))
+            .or_else(|| named(&OF_THIS_KERNEL).or_else(|| named(&LOCAL)).map(Self::Local))
             .unwrap_or_else(|| Self::Local(format!("a file system of this machine ({magic:#x})")))
     }
 
@@ -104,8 +108,20 @@ impl Kind {
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) fn kind(directory: &Path) -> Option<Kind> {
     let found = rustix::fs::statfs(directory).ok()?;
+    Some(Kind::of_magic(magic(&found)))
+}
+
+/// Tells whether an open file is on a file system of which this kernel knows all openings.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(super) fn is_of_this_kernel(file: &std::fs::File) -> bool {
+    let is_of = |magic| OF_THIS_KERNEL.iter().any(|(number, _)| *number == magic);
+    rustix::fs::fstatfs(file).is_ok_and(|found| is_of(magic(&found)))
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn magic(found: &rustix::fs::StatFs) -> u64 {
     // Some systems have it as a signed number of 32 bits.
-    Some(Kind::of_magic(found.f_type as u64 & 0xffff_ffff))
+    found.f_type as u64 & 0xffff_ffff
 }
 
 #[cfg(target_vendor = "apple")]
@@ -196,7 +212,7 @@ mod tests {
 
     #[test]
     fn no_number_stands_for_two_kinds() {
-        let lists = [&NETWORK[..], &PROGRAM, &LOCAL].concat();
+        let lists = [&NETWORK[..], &PROGRAM, &OF_THIS_KERNEL, &LOCAL].concat();
         let mut numbers: Vec<_> = lists.iter().map(|(number, _)| *number).collect();
         numbers.sort_unstable();
         numbers.dedup();

@@ -10,6 +10,7 @@ use memmap2::MmapMut;
 use tempfile::NamedTempFile;
 use uuid::Uuid;
 
+use super::temps::TempName;
 use super::{
     Contents, Directory, FileSystem, Kind, Lock, OpenFile, Stamp, Unresolved, directory_of, kind,
     platform, temps,
@@ -167,10 +168,10 @@ impl FileSystem for RealFileSystem {
         let Ok(entries) = fs::read_dir(directory_of(target)) else { return Vec::new() };
         let mut marked = Vec::new();
         for entry in entries.flatten() {
-            match temps::kind(&entry.file_name().to_string_lossy(), &prefix) {
+            match temps::parse(&entry.file_name().to_string_lossy(), &prefix) {
                 // What cannot be removed is in nobody's way.
-                Some(temps::Kind::Plain) => drop(fs::remove_file(entry.path())),
-                Some(temps::Kind::Marked) => marked.push(entry.path()),
+                Some(TempName::Plain) => drop(fs::remove_file(entry.path())),
+                Some(TempName::Marked) => marked.push(entry.path()),
                 None => {}
             }
         }

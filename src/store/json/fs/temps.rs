@@ -14,16 +14,16 @@ pub(super) fn prefix(target: &Path) -> String {
     format!(".{}.", target.file_name().unwrap_or_default().to_string_lossy())
 }
 
-/// Whose name it is.
+/// The name of a temporary file.
 #[derive(PartialEq, Debug)]
-pub(super) enum Kind {
+pub(super) enum TempName {
     Plain,
     Marked,
 }
 
-/// Tells of what kind the temporary file of a target with this prefix is that has a name; `None` when that is
-/// none of a temporary file, or of one of another target: `issues.json.bak` has some too.
-pub(super) fn kind(name: &str, prefix: &str) -> Option<Kind> {
+/// What a name is for a target with this prefix; `None` when it is none of a temporary file, or of one of another
+/// target: `issues.json.bak` has some too.
+pub(super) fn parse(name: &str, prefix: &str) -> Option<TempName> {
     let middle = name.strip_prefix(prefix)?.strip_suffix(SUFFIX)?;
     let (random, marks) = middle.split_once('.').map_or((middle, None), |(it, m)| (it, Some(m)));
     let is_random =
@@ -32,8 +32,8 @@ pub(super) fn kind(name: &str, prefix: &str) -> Option<Kind> {
         marks.len() == 2 * MARK_CHARS && marks.bytes().all(|byte| byte.is_ascii_hexdigit())
     };
     match marks {
-        None => is_random.then_some(Kind::Plain),
-        Some(marks) => (is_random && is_marks(marks)).then_some(Kind::Marked),
+        None => is_random.then_some(TempName::Plain),
+        Some(marks) => (is_random && is_marks(marks)).then_some(TempName::Marked),
     }
 }
 
@@ -67,11 +67,11 @@ mod tests {
         let plain = Path::new("/d/.issues.json.Ab3dEf.tmp");
         let marked = marked(plain, [stamp(1), stamp(2)]);
         let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
-        assert_eq!(kind(&name(plain), &prefix), Some(Kind::Plain));
-        assert_eq!(kind(&name(&marked), &prefix), Some(Kind::Marked));
+        assert_eq!(parse(&name(plain), &prefix), Some(TempName::Plain));
+        assert_eq!(parse(&name(&marked), &prefix), Some(TempName::Marked));
         assert_eq!(marked.parent(), plain.parent());
         for other in [".issues.json.bak.Ab3dEf.tmp", ".issues.json.Ab3d.tmp", "issues.json"] {
-            assert_eq!(kind(other, &prefix), None, "{other}");
+            assert_eq!(parse(other, &prefix), None, "{other}");
         }
         let renamed = Stamp { changed_ns: 9, device: 8, ..stamp(2) };
         assert!(is_known(&marked, &stamp(1)) && is_known(&marked, &renamed));
