@@ -13,9 +13,10 @@ use serde::Serialize;
 use super::list::{ALL, statuses, statuses_of};
 use super::options::{Format, WrongUsage, classification};
 use super::progress::Progress;
-use super::{CommandContext, Ending, Output};
+use super::{Ending, Output};
 use crate::domain::{Classification, Issue, Query};
 use crate::interchange::{self, Form};
+use crate::tracker::Tracker;
 
 /// The arguments of `ait export`.
 #[derive(Clone, Debug, Args)]
@@ -82,7 +83,7 @@ struct Answer<'a> {
 
 pub(super) async fn run(
     arguments: &Arguments,
-    context: &CommandContext<'_>,
+    tracker: &Tracker,
     output: &mut Output,
 ) -> Result<Ending> {
     let file = arguments.target.as_deref().filter(|file| *file != Path::new("-"));
@@ -94,16 +95,15 @@ pub(super) async fn run(
         )
         .into());
     }
-    let store = context.maintenance.files();
+    let store = tracker.files().await;
     let target = file.map(|file| Target::of(file, arguments.force, &store)).transpose()?;
-    let kept = context.tracker.snapshot().await?.issues;
     let query = Query {
         statuses: statuses_of(&arguments.status),
         classification: arguments.classification,
-        take: kept.len(),
+        take: usize::MAX,
         ..Query::default()
     };
-    let issues = kept.list(&query).issues;
+    let issues = tracker.list_issues(query).await?.issues;
     let Some(target) = target else {
         let progress = Progress::of("exporting", issues.len());
         interchange::write(&issues, form, output, &|| progress.step())?;
@@ -196,6 +196,5 @@ fn is_of_store(file: &Path, store: &[PathBuf]) -> bool {
     let directory = fs::canonicalize(directory.unwrap_or(Path::new("."))).ok();
     let place = directory.zip(file.file_name()).map(|(directory, name)| directory.join(name));
     let place = fs::canonicalize(file).ok().or(place);
-    // Of its directory, also everything inside.
-    place.is_some_and(|place| store.iter().any(|own| place.starts_with(own)))
+    place.is_some_and(|place| store.contains(&place))
 }

@@ -7,8 +7,8 @@ use clap::Args;
 use serde::Serialize;
 
 use super::options::Format;
-use super::{CommandContext, Ending, Output};
-use crate::tracker::Probe;
+use super::{Ending, Output};
+use crate::tracker::Tracker;
 
 /// The arguments that let a process of its own save what a command has changed.
 pub const WHEN_QUIET: [&str; 2] = ["save", "--when-quiet"];
@@ -19,9 +19,9 @@ const QUIET: Duration = Duration::from_millis(300);
 /// The arguments of `ait save`.
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "Every change is in the log (.ait/ beside issues.json) before it is answered. Servers write it \
-    into issues.json within a second, and so do the other commands; where that would take long, they leave it \
-    to a process that goes on for a moment after they have ended.\n\n\
+    after_help = "Every change is in the journal beside it at once. Servers write it into issues.json \
+    within a moment, and so do the other commands; where that would take long, they leave it to a process \
+    that goes on for a moment after they have ended.\n\n\
     Example:\n  \
     ait save && git commit issues.json -m 'Record the state of the queue'"
 )]
@@ -41,23 +41,21 @@ struct Saved {
 
 pub(super) async fn run(
     arguments: &Arguments,
-    context: &CommandContext<'_>,
+    tracker: &Tracker,
     output: &mut Output,
 ) -> Result<Ending> {
-    let health = || context.tracker.health(Probe::Known);
+    let before = tracker.vitals().await;
     if arguments.when_quiet {
-        let before = health().await.journal_bytes;
         tokio::time::sleep(QUIET).await;
-        if health().await.journal_bytes != before {
+        if tracker.vitals().await.journal_bytes != before.journal_bytes {
             return Ok(Ending::Nothing);
         }
     }
-    context.maintenance.publish().await?;
-    let store = health().await.name;
+    tracker.save().await?;
     if arguments.format.json {
-        output.json(&Saved { store })?;
+        output.json(&Saved { store: before.name })?;
     } else {
-        output.line(format_args!("{store} is up to date"))?;
+        output.line(format_args!("{} is up to date", before.name))?;
     }
     Ok(Ending::Done)
 }

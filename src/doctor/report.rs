@@ -34,7 +34,7 @@ words! {
         Valid = "valid",
         /// No two issues share an id.
         Ids = "ids",
-        /// The log is whole, its snapshots fit it, and `issues.json` follows it.
+        /// The journal is whole and follows `issues.json`.
         Journal = "journal",
         /// Histories are possible.
         Histories = "histories",
@@ -77,7 +77,9 @@ words! {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Repair {
-    /// To bring `issues.json` up to date.
+    /// To leave out copies of issues.
+    RemoveCopies,
+    /// To let the store put its files in order.
     Settle,
     /// To remove what dead processes have left.
     RemoveStale,

@@ -4,7 +4,6 @@
 
 mod arguments;
 mod completion;
-mod delivery;
 pub mod http;
 mod instructions;
 mod misshapen;
@@ -17,8 +16,6 @@ mod schema;
 pub mod server;
 pub mod stdio;
 mod surroundings;
-#[cfg(test)]
-mod testing;
 mod tools;
 
 pub use server::McpServer;

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use super::names::{Name, Names};
-use crate::domain::story::status_after;
 use crate::domain::{Classification, Issue, IssueId, Status, Timestamp, event};
 
 /// The parts of an issue by which it is found, sorted, counted and shown in a row.
@@ -38,8 +37,6 @@ pub struct Act {
     pub agent: Name,
     /// What.
     pub deed: Deed,
-    /// The status from then on, where the history tells it.
-    pub status: Option<Status>,
 }
 
 /// What an agent does to an issue.
@@ -59,10 +56,6 @@ pub enum Deed {
     Closed,
     /// Ended it, not to be done.
     Rejected,
-    /// Lost its claim without a word: nobody heard of it, or it was given up.
-    Lapsed,
-    /// Edited it in the file itself.
-    Edited,
     /// Something that only other programs write.
     Other,
 }
@@ -77,8 +70,6 @@ impl Deed {
         Self::Returned,
         Self::Closed,
         Self::Rejected,
-        Self::Lapsed,
-        Self::Edited,
         Self::Other,
     ];
 
@@ -92,15 +83,21 @@ impl Deed {
             event::RETURN_ACTION => Self::Returned,
             event::CLOSE_ACTION => Self::Closed,
             event::REJECT_ACTION => Self::Rejected,
-            event::LAPSE_ACTION => Self::Lapsed,
-            event::EDIT_ACTION => Self::Edited,
             _ => Self::Other,
         }
     }
 
-    /// Returns true for what few agents ever do.
-    pub fn is_rare(self) -> bool {
-        matches!(self, Self::Lapsed | Self::Edited | Self::Other)
+    /// The status that an issue has afterwards, where that can be told.
+    pub fn status(self) -> Option<Status> {
+        match self {
+            Self::Filed | Self::Returned => Some(Status::Created),
+            Self::Claimed => Some(Status::InProgress),
+            Self::Completed => Some(Status::Completed),
+            Self::ReviewStarted => Some(Status::InReview),
+            Self::Closed => Some(Status::Closed),
+            Self::Rejected => Some(Status::Rejected),
+            Self::Other => None,
+        }
     }
 }
 
@@ -116,12 +113,10 @@ pub struct Held {
 impl Digest {
     /// That of an issue; the agents in it get their place among the `names`.
     pub(super) fn of(issue: &Issue, names: &mut Names) -> Self {
-        let mut before = None;
-        let acts = issue.history.iter().map(|entry| {
-            let status = status_after(&entry.action, before);
-            before = status.or(before);
-            let (at, agent) = (entry.timestamp, names.name(&entry.agent));
-            Act { at, agent, deed: Deed::of(&entry.action), status }
+        let acts = issue.history.iter().map(|entry| Act {
+            at: entry.timestamp,
+            agent: names.name(&entry.agent),
+            deed: Deed::of(&entry.action),
         });
         let acts: Box<[Act]> = acts.collect();
         let is_unusual = acts.last().is_some_and(|act| act.deed == Deed::Other);
@@ -139,12 +134,9 @@ impl Digest {
         }
     }
 
-    /// Who holds it: while the status is a claimed one, the agent of the latest entry that is not an edit.
+    /// Who holds it: the agent of the latest entry while the status is a claimed one.
     pub fn holder(&self) -> Option<Held> {
-        if !self.status.is_claimed() {
-            return None;
-        }
-        let claim = self.acts.iter().rfind(|act| act.deed != Deed::Edited)?;
+        let claim = self.acts.last().filter(|_| self.status.is_claimed())?;
         Some(Held { agent: claim.agent, since: claim.at })
     }
 
@@ -160,8 +152,8 @@ impl Digest {
 
     /// When it got where it stands: the time of the latest entry that leads there.
     pub fn standing_since(&self) -> Timestamp {
-        let leads = |act: &&Act| act.status == Some(self.status);
-        self.acts.iter().rfind(leads).map_or(self.created_at, |act| act.at)
+        let leads = |act: &&Act| act.deed.status() == Some(self.status);
+        self.acts.iter().rev().find(leads).map_or(self.created_at, |act| act.at)
     }
 
     /// The title as titles are compared.

@@ -1,6 +1,7 @@
 //! The presets: which prompts, which settings and which workflow a project gets. They are data, in
 //! `presets/`.
 
+use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -8,9 +9,7 @@ use serde_json::Value;
 use similar::TextDiff;
 
 use super::clients::CLIENTS;
-use super::draft::MAX_BYTES;
 use super::edit::marked::MARKDOWN;
-use crate::small_file;
 
 /// The files, each by the name of its preset; the first is the usual one.
 const FILES: [(&str, &str); 3] = [
@@ -60,8 +59,7 @@ impl Preset {
     /// The one that a project got before, as its sections tell.
     pub fn told_in(root: &Path) -> Option<Self> {
         let guides = CLIENTS.iter().filter_map(|client| client.guide);
-        let mut texts =
-            guides.filter_map(|guide| small_file::read(&root.join(guide), MAX_BYTES).ok());
+        let mut texts = guides.filter_map(|guide| fs::read_to_string(root.join(guide)).ok());
         let section = texts.find_map(|text| MARKDOWN.section(&text).ok().flatten());
         section.map(|section| Self::of_section(&section))
     }
@@ -86,8 +84,6 @@ impl Preset {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
     use crate::setup::prompts::PROMPTS;
 

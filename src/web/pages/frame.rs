@@ -16,7 +16,6 @@ pub(in crate::web) enum Tab {
     Issues,
     Board,
     Agents,
-    Activity,
     Statistics,
 }
 
@@ -85,7 +84,6 @@ impl Frame<'_> {
             (Tab::Issues, "/", terms.issues),
             (Tab::Board, "/board", frame.board),
             (Tab::Agents, "/agents", frame.agents),
-            (Tab::Activity, "/activity", frame.activity),
             (Tab::Statistics, "/stats", frame.statistics),
         ];
         let live = &frame.live;

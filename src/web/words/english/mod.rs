@@ -1,6 +1,5 @@
 //! English.
 
-mod activity;
 mod agents;
 mod board;
 mod errors;
@@ -20,7 +19,6 @@ pub static ENGLISH: Words = Words {
     list: list::LIST,
     board: board::BOARD,
     agents: agents::AGENTS,
-    activity: activity::ACTIVITY,
     stats: stats::STATS,
     markdown: markdown::MARKDOWN,
     issue: issue::ISSUE,
