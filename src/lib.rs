@@ -1,7 +1,7 @@
 //! One shared issue queue for a team of coding agents.
 //!
-//! Agents reach it through an MCP server, people through a web page and a command line; all stand over
-//! one store.
+//! Agents reach it through an MCP server, people through a web page and a command line. They all share one
+//! store.
 //!
 //! # The map
 //!
@@ -10,16 +10,18 @@
 //! | module | what it owns |
 //! |---|---|
 //! | [`domain`] | the issue and its lifecycle: pure values and rules |
+//! | `small_file` | reading small text files that people name or write |
 //! | `json_text` | mending JSON that another program cut within a character |
 //! | [`interchange`] | issues in files of other programs: JSON, JSON Lines, CSV, beads |
-//! | [`store`] | keeping issues: the trait, the state in memory, the JSON file |
+//! | [`store`] | keeping issues: the trait, the state in memory, the JSON file and its log |
 //! | [`tracker`] | the use cases, one method for each operation; the clock and the ids |
+//! | [`activity`] | what happened: events, filtered and in pages, and how everything was at an earlier time |
 //! | [`overview`] | what is told of all issues at once: found, sorted, counted, how they move and how fast |
-//! | [`lookout`] | looking whether the store has changed, for all who wait for that |
 //! | [`metrics`] | what this process counts and measures, as Prometheus reads it |
 //! | [`http`] | the HTTP server: connections, limits, who may ask, with which token |
 //! | [`token_file`] | the file with the tokens |
 //! | `span` | spans of time in words |
+//! | `time_arg` | points in time as people name them |
 //! | [`processes`] | the live processes on one store |
 //! | `neighbour` | who has a port of this machine |
 //! | [`setting`] | a setting as it is shown |
@@ -41,6 +43,7 @@
 //! * stdout belongs to the protocol, or to the answer of a command; everything else goes to stderr
 //!   or into the log file.
 
+pub mod activity;
 pub mod app;
 pub mod cli;
 pub mod config;
@@ -51,7 +54,6 @@ pub mod http;
 pub mod interchange;
 mod json_text;
 pub mod log;
-pub mod lookout;
 pub mod mcp;
 pub mod metrics;
 mod neighbour;
@@ -59,8 +61,10 @@ pub mod overview;
 pub mod processes;
 pub mod setting;
 pub mod setup;
+mod small_file;
 mod span;
 pub mod store;
+mod time_arg;
 pub mod token_file;
 pub mod tracker;
 pub mod web;

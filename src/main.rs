@@ -17,6 +17,7 @@ const WRONG_USAGE: u8 = 2;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    outlive_file_size_limit();
     colours(arguments.color).write_global();
     match &arguments.command {
         None | Some(Subcommands::Serve(_)) => served(&arguments),
@@ -39,6 +40,23 @@ fn main() -> ExitCode {
         Some(Subcommands::About(command)) => {
             answered(|| cli::run_about(command, Arguments::command(), &mut cli::Output::stdout()))
         }
+    }
+}
+
+/// Lets a write beyond the limit of the size of files (`ulimit -f`) fail, rather than end the process: SIGXFSZ
+/// gets a handler that does nothing, for as long as the process lives.
+fn outlive_file_size_limit() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        // Only a runtime can listen to signals; the handler stays behind it.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
+        let heard = runtime.and_then(|runtime| {
+            let _inside = runtime.enter();
+            signal(SignalKind::from_raw(libc::SIGXFSZ)).map(drop)
+        });
+        // Without it a write that is too large ends the process, as everywhere; what was answered stays.
+        drop(heard);
     }
 }
 

@@ -18,7 +18,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::domain::{Counts, Status};
-use crate::tracker::{DURATION_BUCKETS_S, Vitals};
+use crate::tracker::{DURATION_BUCKETS_S, StoreHealth};
 
 /// The media type of [`Metrics::text`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -179,17 +179,21 @@ impl Metrics {
     /// # Errors
     ///
     /// None that is known; the encoder's signature allows for them.
-    pub fn text(&self, counts: Option<&Counts>, vitals: &Vitals) -> Result<String, fmt::Error> {
+    pub fn text(
+        &self,
+        counts: Option<&Counts>,
+        health: &StoreHealth,
+    ) -> Result<String, fmt::Error> {
         let mut text = String::new();
         encode_registry(&mut text, &self.0.registry)?;
-        encode_registry(&mut text, &of_store(counts, vitals))?;
+        encode_registry(&mut text, &of_store(counts, health))?;
         encode_eof(&mut text)?;
         Ok(text)
     }
 }
 
 /// What the store says, as far as it says anything.
-fn of_store(counts: Option<&Counts>, vitals: &Vitals) -> Registry {
+fn of_store(counts: Option<&Counts>, health: &StoreHealth) -> Registry {
     let mut registry = Registry::with_prefix(PREFIX);
     if let Some(counts) = counts {
         let issues = Family::<Labels<1>, Gauge>::default();
@@ -200,8 +204,8 @@ fn of_store(counts: Option<&Counts>, vitals: &Vitals) -> Registry {
         registry.register("issues", "Issues in each status", issues);
     }
     let sizes = [
-        ("store", "The size of the file with the issues", vitals.snapshot_bytes),
-        ("journal", "The size of the journal of what was changed since", vitals.journal_bytes),
+        ("store", "The size of the file with the issues", health.snapshot_bytes),
+        ("journal", "The size of the log of events", health.journal_bytes),
     ];
     for (name, help, bytes) in sizes {
         if let Some(bytes) = bytes {
@@ -210,7 +214,7 @@ fn of_store(counts: Option<&Counts>, vitals: &Vitals) -> Registry {
             registry.register_with_unit(name, help, Unit::Bytes, size);
         }
     }
-    if let Some(syncs) = &vitals.syncs {
+    if let Some(syncs) = &health.syncs {
         let help = "How long this process waited for the disk to make changes durable";
         registry.register_with_unit("store_sync_duration", help, Unit::Seconds, syncs.clone());
     }

@@ -1,31 +1,33 @@
 //! The live processes on one store, so that they know of one another, and people of them.
 //!
-//! Each has two files in a directory beside the store, `issues.json.processes`: a lock file, which it keeps
-//! locked as long as it lives, and what it tells of itself. The kernel releases the lock when a process
-//! ends, however that happens: so whoever looks knows which of them live, and removes what others have left.
-//! No process number is ever taken for a living process.
+//! Each has two files in `.ait/<file name>/processes/` beside the store: a lock file, which it keeps locked as
+//! long as it lives, and what it tells of itself. The kernel releases the lock when a process ends, however
+//! that happens: so whoever looks knows which of them live, and removes what others have left. No process
+//! number is ever taken for a living process.
+//!
+//! The last process to leave removes the directory, and those around it that are otherwise empty: a process
+//! that only reads leaves nothing behind.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::domain::Timestamp;
+use crate::store::json::place;
 
-const DIRECTORY_SUFFIX: &str = ".processes";
+/// What keeps git from tracking the directory, as the store writes it, too.
+const GITIGNORE: &str = ".gitignore";
+const IGNORE_ALL: &str = "*\n";
 const LOCK: &str = "lock";
 const ENTRY: &str = "json";
 const BEGUN: &str = "tmp";
 /// How often a lock file is made anew that others took for one left behind.
 const TRIALS: usize = 20;
-
-/// What tells this process from all others, on whichever machine.
-static OWN: LazyLock<Uuid> = LazyLock::new(Uuid::new_v4);
 
 /// How a process uses the store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -37,8 +39,6 @@ pub enum Kind {
     Serve,
     /// A command that follows what happens.
     Watch,
-    /// One that is about to change something, and asks those who serve to take over an edit before.
-    Asks,
 }
 
 impl Kind {
@@ -48,7 +48,6 @@ impl Kind {
             Self::Stdio => "stdio",
             Self::Serve => "serve",
             Self::Watch => "watch",
-            Self::Asks => "asks",
         }
     }
 }
@@ -98,11 +97,9 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Those on the store in a file.
+    /// Those on the store in a file, which is no symbolic link.
     pub fn beside(store: &Path) -> Self {
-        let mut directory = store.as_os_str().to_owned();
-        directory.push(DIRECTORY_SUFFIX);
-        Self { directory: directory.into() }
+        Self { directory: place::processes_of(store) }
     }
 
     /// Makes a process known until the registration is dropped or the process ends.
@@ -113,19 +110,58 @@ impl Registry {
     pub fn register(&self, entry: Entry) -> io::Result<Registration> {
         let mut last = io::Error::from(io::ErrorKind::WouldBlock);
         for _ in 0..TRIALS {
-            // Whoever leaves last removes the directory.
-            match fs::create_dir(&self.directory) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-                _ => {}
-            }
-            let name = format!("{}-{}-{}", entry.pid, OWN.simple(), Uuid::new_v4().simple());
-            match Registration::new(self.clone(), name, &entry) {
+            let name = format!("{}-{}", entry.pid, Uuid::new_v4().simple());
+            // Whoever leaves last removes the directories.
+            let made = self.make_directories();
+            match made.and_then(|()| Registration::new(self.clone(), name, &entry)) {
                 Ok(registration) => return Ok(registration),
                 Err(error) if is_race(&error) => last = error,
                 Err(error) => return Err(error),
             }
         }
         Err(last)
+    }
+
+    /// Makes the directory and those around it, up to that of the store.
+    fn make_directories(&self) -> io::Result<()> {
+        let own = self.own_directory();
+        for directory in own.parent().into_iter().chain([own, &self.directory]) {
+            match fs::create_dir(directory) {
+                Ok(()) if directory == own => fs::write(own.join(GITIGNORE), IGNORE_ALL)?,
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the directory and those around it, as far as they are empty.
+    fn remove_directories(&self) {
+        let own = self.own_directory();
+        if fs::remove_dir(&self.directory).is_err() {
+            return;
+        }
+        let is_ours = |name: &io::Result<fs::DirEntry>| {
+            name.as_ref().is_ok_and(|name| name.file_name() == GITIGNORE)
+        };
+        let gitignore = own.join(GITIGNORE);
+        let is_empty = fs::read_dir(own).is_ok_and(|mut names| names.all(|name| is_ours(&name)))
+            && fs::read(&gitignore).map_or(true, |text| text == IGNORE_ALL.as_bytes());
+        if !is_empty {
+            return;
+        }
+        let _ = fs::remove_file(&gitignore);
+        if fs::remove_dir(own).is_ok() {
+            let _ = own.parent().map(fs::remove_dir);
+        } else if own.exists() {
+            // A store was just made in it.
+            let _ = fs::write(&gitignore, IGNORE_ALL);
+        }
+    }
+
+    /// The directory of everything that belongs to the store but its file.
+    fn own_directory(&self) -> &Path {
+        self.directory.parent().unwrap_or(&self.directory)
     }
 
     /// The processes that live, the oldest first, as far as this user may see them. Removes what dead ones
@@ -135,7 +171,11 @@ impl Registry {
     ///
     /// The directory cannot be read.
     pub fn living(&self) -> io::Result<Vec<Entry>> {
-        self.entries(true, |_, entry| entry.kind != Kind::Asks)
+        let living = self.entries(true)?;
+        if living.is_empty() {
+            self.remove_directories();
+        }
+        Ok(living)
     }
 
     /// The same, and removes nothing.
@@ -144,28 +184,10 @@ impl Registry {
     ///
     /// The directory cannot be read.
     pub fn look(&self) -> io::Result<Vec<Entry>> {
-        self.entries(false, |_, entry| entry.kind != Kind::Asks)
+        self.entries(false)
     }
 
-    /// Tells whether another process serves agents or pages, as far as this user may see it.
-    pub fn is_served_by_others(&self) -> bool {
-        let own = format!("-{}-", OWN.simple());
-        let serves = |kind| matches!(kind, Kind::Stdio | Kind::Serve);
-        let others = self.entries(false, |name, entry| serves(entry.kind) && !name.contains(&own));
-        others.is_ok_and(|others| !others.is_empty())
-    }
-
-    /// Tells whether anybody asks that an edit is taken over.
-    pub fn is_asked(&self) -> bool {
-        let asking = self.entries(false, |_, entry| entry.kind == Kind::Asks);
-        asking.is_ok_and(|asking| !asking.is_empty())
-    }
-
-    fn entries(
-        &self,
-        removes: bool,
-        is_wanted: impl Fn(&str, &Entry) -> bool,
-    ) -> io::Result<Vec<Entry>> {
+    fn entries(&self, removes: bool) -> io::Result<Vec<Entry>> {
         let names = match fs::read_dir(&self.directory) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             names => names?,
@@ -174,10 +196,8 @@ impl Registry {
         for name in names {
             let path = name?.path();
             if path.extension().is_some_and(|extension| extension == LOCK) {
-                let name = path.file_stem().unwrap_or_default().to_string_lossy();
                 // What another user keeps to itself hides nothing else.
-                let found = look(&path, removes).ok().flatten();
-                living.extend(found.filter(|entry| is_wanted(&name, entry)));
+                living.extend(look(&path, removes).ok().flatten());
             } else if removes && !path.with_extension(LOCK).exists() {
                 // A process makes its lock first, and removes it last.
                 let _ = fs::remove_file(path);
@@ -286,7 +306,7 @@ impl Drop for Registration {
         for extension in [ENTRY, BEGUN, LOCK] {
             let _ = fs::remove_file(self.path(extension));
         }
-        let _ = fs::remove_dir(&self.registry.directory);
+        self.registry.remove_directories();
     }
 }
 
@@ -318,8 +338,29 @@ mod tests {
         drop(other);
         assert_eq!(registry.living().unwrap().len(), 1);
         drop(one);
-        assert!(!registry.directory.exists());
         assert_eq!(registry.living().unwrap(), []);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn the_last_to_leave_keeps_what_belongs_to_a_store() {
+        let directory = tempfile::tempdir().unwrap();
+        let registry = Registry::beside(&directory.path().join("issues.json"));
+        let one = registry.register(entry(Kind::Stdio)).unwrap();
+        let own = directory.path().join(".ait/issues.json");
+        assert_eq!(fs::read_to_string(own.join(".gitignore")).unwrap(), "*\n");
+        fs::create_dir(own.join("log")).unwrap();
+        drop(one);
+        assert!(own.join("log").exists() && own.join(".gitignore").exists());
+        assert!(!registry.directory.exists());
+    }
+
+    #[test]
+    fn directories_that_are_not_of_a_store_are_not_made() {
+        let directory = tempfile::tempdir().unwrap();
+        let registry = Registry::beside(&directory.path().join("missing/issues.json"));
+        assert!(registry.register(entry(Kind::Stdio)).is_err());
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 
     #[test]
@@ -367,6 +408,6 @@ mod tests {
                 });
             }
         });
-        assert!(!registry.directory.exists());
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 }

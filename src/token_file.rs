@@ -2,14 +2,11 @@
 //!
 //! What its text means is known by [`Tokens`].
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::http::{BadToken, Tokens};
-
-/// How large the file may be: enough for thousands of tokens, and not for a device that never ends.
-const MAX_BYTES: u64 = 1 << 20;
+use crate::small_file::{self, MAX_BYTES};
 
 /// What a file holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,6 +26,9 @@ pub enum TokenFileError {
     /// It is no file.
     #[error("{} is a directory: name the file in it that holds the tokens", .0.display())]
     Directory(PathBuf),
+    /// It is a pipe or a device.
+    #[error("{} is not a regular file: save the tokens in one, or set AIT_TOKEN", .0.display())]
+    Special(PathBuf),
     /// It cannot be read.
     #[error("{} cannot be read: {reason}", .path.display())]
     Unreadable {
@@ -51,7 +51,7 @@ pub enum TokenFileError {
 }
 
 impl TokenFile {
-    /// Reads a file with tokens, which may also be a pipe.
+    /// Reads a file with tokens.
     ///
     /// # Errors
     ///
@@ -60,38 +60,33 @@ impl TokenFile {
         let unreadable = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => TokenFileError::Missing(path.into()),
             io::ErrorKind::IsADirectory => TokenFileError::Directory(path.into()),
+            io::ErrorKind::InvalidInput => TokenFileError::Special(path.into()),
+            io::ErrorKind::InvalidData | io::ErrorKind::FileTooLarge => {
+                TokenFileError::NoText(path.into())
+            }
             _ => TokenFileError::Unreadable { path: path.into(), reason: error.to_string() },
         };
-        if path.is_dir() {
-            return Err(TokenFileError::Directory(path.into()));
-        }
-        let file = File::open(path).map_err(unreadable)?;
-        let warning = warning(path, &file);
-        let mut bytes = Vec::new();
-        file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-        let text = String::from_utf8(bytes).ok().filter(|it| it.len() as u64 <= MAX_BYTES);
-        let text = text.ok_or_else(|| TokenFileError::NoText(path.into()))?;
+        let text = small_file::read(path, MAX_BYTES).map_err(unreadable)?;
         let bad = |bad| TokenFileError::Bad { path: path.into(), bad };
-        Ok(Self { tokens: Tokens::parse(&text).map_err(bad)?, warning })
+        Ok(Self { tokens: Tokens::parse(&text).map_err(bad)?, warning: warning(path) })
     }
 }
 
 /// What is to be said of the rights on a file.
 #[cfg(unix)]
-fn warning(path: &Path, file: &File) -> Option<String> {
+fn warning(path: &Path) -> Option<String> {
     use std::os::unix::fs::PermissionsExt;
 
     /// Reading, by the group or by everybody.
     const BY_OTHERS: u32 = 0o044;
 
-    let metadata = file.metadata().ok()?;
-    let is_shared = metadata.is_file() && metadata.permissions().mode() & BY_OTHERS != 0;
+    let is_shared = path.metadata().ok()?.permissions().mode() & BY_OTHERS != 0;
     let path = path.display();
     is_shared.then(|| format!("others can read the tokens in {path}: `chmod 600 {path}` ends that"))
 }
 
 #[cfg(not(unix))]
-fn warning(_path: &Path, _file: &File) -> Option<String> {
+fn warning(_path: &Path) -> Option<String> {
     None
 }
 

@@ -3,10 +3,14 @@
 //! The tracker owns the clock and the source of ids. It knows nothing of MCP, HTTP or terminals, and
 //! it prints nothing.
 
-use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::Utc;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use crate::domain::{
@@ -17,20 +21,27 @@ use crate::store::Store;
 pub use crate::store::backup::{
     self, About, Backup, Consent, Differing, Holdings, Replacement, Saved, Saving, Verdict,
 };
+pub use crate::store::json::Maintenance;
 pub use crate::store::{
-    Changes, Cursor, DURATION_BUCKETS_S, IssueStore, StoreError, StoreId, Version, Vitals,
+    DURATION_BUCKETS_S, Events, IssueStore, NumberedEvent, Position, Probe, State, StoreError,
+    StoreHealth, StoreId, Version,
 };
 
-/// The issue queue as its users see it.
+/// How long the end of a process waits for claims that are given back.
+const LAST_LAPSES: Duration = Duration::from_millis(200);
+
+/// The issue queue as its users see it. Clones share it.
 #[derive(Clone)]
 pub struct Tracker {
     store: Arc<dyn Store>,
+    /// Gives claims back.
+    lapsing: TaskTracker,
 }
 
 impl Tracker {
     /// A tracker over a store.
     pub fn new(store: Arc<dyn Store>) -> Self {
-        Self { store }
+        Self { store, lapsing: TaskTracker::new() }
     }
 
     /// The time that the tracker stamps changes with.
@@ -42,7 +53,7 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::apply`].
+    /// Those of [`Store::commit`].
     pub async fn add_issue(
         &self,
         title: Title,
@@ -61,7 +72,7 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::apply`].
+    /// Those of [`Store::commit`].
     pub async fn import_issue(
         &self,
         issue: Importable,
@@ -92,20 +103,20 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::apply`].
+    /// Those of [`Store::commit`].
     pub async fn get_next_issue(
         &self,
         classification: Option<Classification>,
         agent: AgentName,
     ) -> Result<Option<Arc<Issue>>, StoreError> {
-        self.store.apply(Command::GetNextIssue { classification, agent }, self.now()).await
+        self.commit(Command::GetNextIssue { classification, agent }).await
     }
 
     /// Puts an open issue back into the queue, in its old place.
     ///
     /// # Errors
     ///
-    /// Those of [`Store::apply`].
+    /// Those of [`Store::commit`].
     pub async fn return_issue(
         &self,
         issue: IssueRef,
@@ -119,7 +130,7 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::apply`].
+    /// Those of [`Store::commit`].
     pub async fn complete_issue(
         &self,
         issue: IssueRef,
@@ -133,19 +144,19 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::apply`].
+    /// Those of [`Store::commit`].
     pub async fn get_next_review_item(
         &self,
         agent: AgentName,
     ) -> Result<Option<Arc<Issue>>, StoreError> {
-        self.store.apply(Command::GetNextReviewItem { agent }, self.now()).await
+        self.commit(Command::GetNextReviewItem { agent }).await
     }
 
     /// Ends an open issue.
     ///
     /// # Errors
     ///
-    /// Those of [`Store::apply`].
+    /// Those of [`Store::commit`].
     pub async fn close_issue(
         &self,
         issue: IssueRef,
@@ -160,7 +171,7 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::apply`].
+    /// Those of [`Store::commit`].
     pub async fn comment_issue(
         &self,
         issue: IssueRef,
@@ -179,81 +190,41 @@ impl Tracker {
         self.store.counts().await
     }
 
-    /// Gives everything as it is now, to be saved as a [`backup`].
+    /// Returns all issues as they are now.
     ///
     /// # Errors
     ///
-    /// Those of [`Store::holdings`].
-    pub async fn holdings(&self) -> Result<Holdings, StoreError> {
-        self.store.holdings().await
+    /// Those of [`Store::snapshot`].
+    pub async fn snapshot(&self) -> Result<State, StoreError> {
+        self.store.snapshot().await
     }
 
-    /// Goes back to a backup.
+    /// Returns the durable events after a number, at most `limit` of them.
     ///
     /// # Errors
     ///
-    /// Those of [`Store::replace`].
-    pub async fn restore(
-        &self,
-        backup: &Backup,
-        consent: Consent,
-    ) -> Result<Replacement, StoreError> {
-        self.store.replace(backup.document.clone(), consent).await
+    /// Those of [`Store::events`].
+    pub async fn events(&self, after: u64, limit: usize) -> Result<Events, StoreError> {
+        self.store.events(after, limit).await
     }
 
-    /// The files of the store; see [`Store::files`].
-    pub async fn files(&self) -> Vec<PathBuf> {
-        self.store.files().await
+    /// Returns a receiver of the position of the newest durable event; see [`Store::watch`].
+    pub fn watch(&self) -> watch::Receiver<Position> {
+        self.store.watch()
     }
 
-    /// Tells what happened since a place that an earlier answer gave; without one, where to begin.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::changes`].
-    pub async fn changes(&self, after: Option<Cursor>) -> Result<Changes, StoreError> {
-        self.store.changes(after).await
-    }
-
-    /// Looks what others did; see [`Store::keep_up`].
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::keep_up`].
-    pub async fn keep_up(&self) -> Result<bool, StoreError> {
-        self.store.keep_up().await
-    }
-
-    /// Takes over what somebody changed by hand; see [`Store::take_over_edit`].
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::take_over_edit`].
-    pub async fn take_over_edit(&self) -> Result<(), StoreError> {
-        self.store.take_over_edit().await
+    /// Tells whether the store can be read and changed, and how it is doing.
+    pub async fn health(&self, probe: Probe) -> StoreHealth {
+        self.store.health(probe).await
     }
 
     /// Tells whether issues can be read and, as far as is known, changed.
     ///
     /// # Errors
     ///
-    /// Those of [`Store::check`].
+    /// What the next read or change would be refused with.
     pub async fn check(&self) -> Result<(), StoreError> {
-        self.store.check().await
-    }
-
-    /// Tries whether a change could be saved now, by really writing a little that leaves no trace.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::try_writing`].
-    pub async fn try_writing(&self) -> Result<(), StoreError> {
-        self.store.try_writing().await
-    }
-
-    /// Tells how the store is doing; see [`Store::vitals`].
-    pub async fn vitals(&self) -> Vitals {
-        self.store.vitals().await
+        self.health(Probe::Known).await.trouble.map_or(Ok(()), Err)
     }
 
     /// Tells which store this is; see [`Store::id`].
@@ -261,42 +232,57 @@ impl Tracker {
         self.store.id().await
     }
 
-    /// Takes note that a client's HTTP session was ended, for all processes that share the store.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::end_session`].
-    pub async fn end_session(&self, session: String) -> Result<(), StoreError> {
-        self.store.end_session(session).await
-    }
-
-    /// Tells whether any process has ended a client's HTTP session.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::session_ended`].
-    pub async fn session_ended(&self, session: String) -> Result<bool, StoreError> {
-        self.store.session_ended(session).await
-    }
-
-    /// Brings what people read up to date; see [`Store::save`].
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::save`].
-    pub async fn save(&self) -> Result<(), StoreError> {
-        self.store.save().await
-    }
-
-    /// Takes no more changes and waits for those that are being saved; see [`Store::close`].
+    /// Takes no more changes and waits for those that are being saved, and for claims that are being given back;
+    /// see [`Store::close`].
     pub async fn close(&self) -> bool {
+        self.lapsing.close();
+        let given_back = timeout(LAST_LAPSES, self.lapsing.wait()).await;
+        if given_back.is_err() {
+            tracing::warn!("claims that nobody has heard of may not be given back");
+        }
         self.store.close().await
     }
 
-    /// Applies a command that names its issue and therefore has one to give back.
+    /// Gives a claim back that nobody has heard of. An issue that somebody has moved on since stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::commit`].
+    pub async fn lapse_claim(&self, claimed: &Issue, reason: &str) -> Result<(), StoreError> {
+        let Some(entry) = claimed.claim_entry() else { return Ok(()) };
+        let reason = reason.to_owned();
+        match self.commit(Command::LapseClaim { issue: claimed.id, entry, reason }).await {
+            Err(StoreError::Refused(_)) => Ok(()),
+            lapsed => lapsed.map(drop),
+        }
+    }
+
+    /// Begins to give a claim back that nobody has heard of, on a task that [`close`](Self::close) waits for.
+    pub fn begin_lapse(&self, claimed: Arc<Issue>, reason: &'static str) {
+        // Without a runtime the process is ending.
+        let Ok(runtime) = Handle::try_current() else { return };
+        let tracker = self.clone();
+        let lapse = async move {
+            if let Err(error) = tracker.lapse_claim(&claimed, reason).await {
+                let id = claimed.id;
+                tracing::warn!("nobody has heard of the claim of {id}, and it stays: {error}");
+            }
+        };
+        self.lapsing.spawn_on(lapse, &runtime);
+    }
+
+    /// Commits a command alone.
+    async fn commit(&self, command: Command) -> Result<Option<Arc<Issue>>, StoreError> {
+        let operation = command.operation();
+        let outcome = self.store.commit(vec![command], self.now()).await?.pop();
+        let lost = || StoreError::Uncertain(format!("{operation} has no outcome"));
+        Ok(outcome.ok_or_else(lost)??)
+    }
+
+    /// Commits a command that names its issue and therefore has one to give back.
     async fn change(&self, command: Command) -> Result<Arc<Issue>, StoreError> {
         let operation = command.operation();
-        let issue = self.store.apply(command, self.now()).await?;
+        let issue = self.commit(command).await?;
         issue.ok_or_else(|| StoreError::Uncertain(format!("{operation} gave no issue back")))
     }
 }

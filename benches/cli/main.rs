@@ -17,6 +17,7 @@ mod fixture;
 mod issues;
 
 use figures::{percentile, us};
+use fixture::Fixture;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -46,12 +47,13 @@ fn report(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "|---|---:|---:|---:|---:|---:|")?;
     for size in SIZES {
         for (name, arguments) in COMMANDS {
-            let store = fixture::directory_with(size);
-            let file = store.path().join("issues.json");
+            let store = Fixture::published(size);
+            let directory = store.directory.path();
+            let file = directory.join("issues.json");
             let [mut times, mut nothing, mut reading] = [const { Vec::new() }; 3];
             for _ in 0..ROUNDS {
-                times.push(timed(&mut ait(store.path(), arguments)));
-                nothing.push(timed(&mut ait(store.path(), &["--version"])));
+                times.push(timed(&mut ait(directory, arguments)));
+                nothing.push(timed(&mut ait(directory, &["--version"])));
                 let file = if file.exists() { &file } else { Path::new("/dev/null") };
                 reading.push(timed(Command::new("cat").arg(file)));
             }
@@ -66,7 +68,7 @@ fn report(out: &mut dyn Write) -> io::Result<()> {
                 "| `{name}` | {size} | {p50:.1} | {p90:.1} | {nothing:.1} | {reading:.1} |"
             )?;
             // What the last change has left to a process of its own is done before the next row.
-            run(&mut ait(store.path(), &["save"]));
+            run(&mut ait(directory, &["save"]));
         }
     }
     Ok(())

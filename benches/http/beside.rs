@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use std::time::Instant;
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::figures::{ns, percentile, timed, us};
-use crate::fixture;
+use crate::fixture::{self, Fixture};
 use crate::load::head;
 use crate::server::ait;
 use crate::stdio::Client;
@@ -34,26 +35,31 @@ fn starts(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "From the start of a process, p50 of {STARTS}, ms\n")?;
     head(out, "issues | `ait --version` | `initialize` | `list_issues`, 20, right after it")?;
     for size in SIZES {
-        let directory = fixture::directory_with(size);
-        let (mut nothing, mut first, mut list) = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..STARTS {
-            nothing.push(timed(|| {
-                ait(&directory).arg("--version").output().expect("a process");
-            }));
-            let begun = Instant::now();
-            let mut client = Client::start(&directory);
-            first.push(ns(begun.elapsed()));
-            let take = json!({ "name": "list_issues", "arguments": { "take": 20 } });
-            assert!(client.request("tools/call", &take).contains("count"));
-            list.push(ns(begun.elapsed()));
-        }
-        let p50 = [nothing, first, list].map(|mut times| {
-            times.sort_unstable();
-            us(percentile(&times, 50)) / 1e3
-        });
-        writeln!(out, "| {size} | {:.1} | {:.1} | {:.1} |", p50[0], p50[1], p50[2])?;
+        start(out, &format!("{size}"), &fixture::directory_with(size))?;
+        let fixture = Fixture::published(size);
+        start(out, &format!("{size}, with their log"), &fixture.directory)?;
     }
     writeln!(out)
+}
+
+fn start(out: &mut dyn Write, name: &str, directory: &TempDir) -> io::Result<()> {
+    let (mut nothing, mut first, mut list) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..STARTS {
+        nothing.push(timed(|| {
+            ait(directory).arg("--version").output().expect("a process");
+        }));
+        let begun = Instant::now();
+        let mut client = Client::start(directory);
+        first.push(ns(begun.elapsed()));
+        let take = json!({ "name": "list_issues", "arguments": { "take": 20 } });
+        assert!(client.request("tools/call", &take).contains("count"));
+        list.push(ns(begun.elapsed()));
+    }
+    let p50 = [nothing, first, list].map(|mut times| {
+        times.sort_unstable();
+        us(percentile(&times, 50)) / 1e3
+    });
+    writeln!(out, "| {name} | {:.1} | {:.1} | {:.1} |", p50[0], p50[1], p50[2])
 }
 
 /// What is read over and over.

@@ -1,7 +1,7 @@
 //! Operations a second and their latency, by the number of clients and of issues.
 //!
 //! Reads and changes are measured apart. Before each burst of changes `issues.json` is brought up to date,
-//! so that no checkpoint comes between; one table has them in it.
+//! so that it is not published meanwhile; in one table it is.
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
@@ -120,7 +120,8 @@ fn changes(out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "| | append and sync | {} | | |", append.columns())?;
         writeln!(out, "| {clients} | {} | {} | | |", lane_of_floor.name, floor.columns())?;
         for (lane, _) in &lanes {
-            let [to_floor, to_append] = [floor, append].map(|it| lane.times.us(50) / it.us(50));
+            let [to_floor, to_append] =
+                [floor, append].map(|times| lane.times.us(50) / times.us(50));
             let (name, columns) = (&lane.name, lane.times.columns());
             writeln!(out, "| {clients} | {name} | {columns} | {to_floor:.1} | {to_append:.1} |")?;
         }
@@ -128,7 +129,7 @@ fn changes(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// Changes for so long that there are checkpoints.
+/// Changes for so long that `issues.json` is published meanwhile.
 fn without_pause(out: &mut dyn Write) -> io::Result<()> {
     const CLIENTS: usize = 8;
     const EACH: usize = 1_500;
@@ -139,7 +140,7 @@ fn without_pause(out: &mut dyn Write) -> io::Result<()> {
         lane
     });
     let (count, ratio) = (lane.times.count(), lane.times.us(100) / lane.times.us(50));
-    writeln!(out, "{count} changes by {CLIENTS} clients at 10,000 issues, with checkpoints\n")?;
+    writeln!(out, "{count} changes by {CLIENTS} clients at 10,000 issues, while publishing\n")?;
     head(out, &format!("{COLUMNS} | longest to p50"))?;
     writeln!(out, "| {} | {ratio:.0} |\n", lane.times.columns())
 }
@@ -148,7 +149,7 @@ fn without_pause(out: &mut dyn Write) -> io::Result<()> {
 fn faces(out: &mut dyn Write) -> io::Result<()> {
     const SIZE: usize = 1_000;
     const EACH: usize = 100;
-    // Time enough for a checkpoint of each store between the bursts of changes.
+    // Time enough to publish each store between the bursts of changes.
     const REST: Duration = Duration::from_millis(600);
     writeln!(out, "One client, {SIZE} issues\n")?;
     head(out, &format!(" | | {COLUMNS} | p50 to stdio"))?;

@@ -12,7 +12,7 @@ use crate::server::Server;
 
 const SIZE: usize = 10_000;
 const CLIENTS: usize = 8;
-/// So few that a burst ends before a checkpoint is due.
+/// So few that a burst ends before the file is published.
 const EACH: usize = 100;
 const ROUNDS: usize = 12;
 /// More pages than anybody can load during a burst.

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use agent_issue_tracker::domain::{Classification, Event, EventKind, IssueId};
+use agent_issue_tracker::domain::{Classification, EventKind, IssueId};
 use agent_issue_tracker::store::json::format::{self, Document};
 use chrono::{TimeDelta, Utc};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -18,7 +18,7 @@ use crate::client::Connection;
 use crate::client::Operation::Add;
 use crate::figures::{ns, percentile, us};
 use crate::fixture::template;
-use crate::issues::{Filing, comment};
+use crate::issues::{self, Filing, comment};
 use crate::load::{COLUMNS, Lane, head, runtime};
 use crate::server::{Server, processor_time};
 
@@ -114,8 +114,7 @@ fn document(size: usize) -> Document {
         for (step, kind) in kinds.into_iter().take(count).enumerate() {
             let at = begin + filed + TimeDelta::minutes((number % 50 * step) as i64);
             let agent = format!("agent-{}", (number + step) % AGENTS);
-            let event = Event { issue, at: at.min(Utc::now()).into(), agent, kind };
-            document.issues.apply(&event).expect("an event that fits");
+            issues::apply(&mut document, issue, at.min(Utc::now()).into(), agent, kind);
         }
     }
     document

@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use agent_issue_tracker::store::json::place::Place;
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::figures::memory_bytes;
@@ -17,9 +19,7 @@ pub const READY: &str = "pages: http://localhost:";
 /// How many lines may come before that.
 const MAX_LINES: usize = 100;
 
-/// A journal that is shorter holds no change.
-const EMPTY_JOURNAL_BYTES: u64 = 512;
-/// How often, and after how long, it is looked at whether that is so. After a checkpoint the store
+/// How often, and after how long, it is looked at whether `issues.json` is up to date. After publishing it the store
 /// rests for 20 times as long as that took, which is seconds on a busy machine.
 const LOOKS: usize = 12_000;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
@@ -42,7 +42,7 @@ impl Server {
     pub fn on(issues_json: &Path) -> Self {
         let directory = fixture::new_directory();
         let path = directory.path().join("issues.json");
-        fs::hard_link(issues_json, path).expect("a second name");
+        fixture::copy(issues_json, &path);
         Self::serving(directory)
     }
 
@@ -71,18 +71,15 @@ impl Server {
 
     /// Waits until `issues.json` is up to date, so that what is measured next is not disturbed by that.
     pub fn settle(&self) {
-        let journal = self.path().with_extension("json.journal");
+        let place = Place::of(self.directory.path().join("issues.json"));
         for _ in 0..LOOKS {
-            match fs::metadata(&journal) {
-                Ok(journal) if journal.len() > EMPTY_JOURNAL_BYTES => thread::sleep(BETWEEN_LOOKS),
-                _ => return,
+            if durable_number(&place).is_none_or(|number| published_number(&place) == Some(number))
+            {
+                return;
             }
+            thread::sleep(BETWEEN_LOOKS);
         }
         panic!("issues.json is not brought up to date");
-    }
-
-    pub fn path(&self) -> PathBuf {
-        self.directory.path().join("issues.json")
     }
 
     pub fn id(&self) -> u32 {
@@ -100,6 +97,18 @@ impl Drop for Server {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// The number of the newest event that is durable.
+fn durable_number(place: &Place) -> Option<u64> {
+    let mark = fs::read_to_string(place.mark()).ok()?;
+    u64::from_str_radix(mark.split(' ').nth(3)?, 16).ok()
+}
+
+/// The number of the newest event that `issues.json` tells.
+fn published_number(place: &Place) -> Option<u64> {
+    let published: Value = serde_json::from_slice(&fs::read(place.published()).ok()?).ok()?;
+    published["number"].as_u64()
 }
 
 /// The program on the store of a directory, its pages on a port that the system picks.

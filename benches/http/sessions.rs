@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::client::{Agent, Connection, Operation};
 use crate::figures::{ns, percentile, us};
-use crate::load::{COLUMNS, Lane, head, runtime};
+use crate::load::{Lane, head, runtime};
 use crate::server::Server;
 
 /// How many sessions the server keeps in memory.
@@ -17,11 +17,6 @@ const TWICE: usize = 2 * SESSIONS;
 const RESUMED: usize = 500;
 
 pub fn report(out: &mut dyn Write) -> io::Result<()> {
-    memory(out)?;
-    ended(out)
-}
-
-fn memory(out: &mut dyn Write) -> io::Result<()> {
     let (runtime, server) = (runtime(), Server::with(0));
     let (sizes, names) = runtime.block_on(async {
         // So that whatever is made once is there.
@@ -73,35 +68,4 @@ fn memory(out: &mut dyn Write) -> io::Result<()> {
     }
     let ratio = percentile(&taken_up, 50) as f64 / percentile(&live, 50) as f64;
     writeln!(out, "\ntaken up to live: {ratio:.1}\n")
-}
-
-/// Whether a session was ended is looked up in a file, which has a line for each that was.
-fn ended(out: &mut dyn Write) -> io::Result<()> {
-    const LINES: [usize; 4] = [0, 100, 10_000, 60_000];
-    const EACH: usize = 100;
-    const ROUNDS: usize = 8;
-    let runtime = runtime();
-    let mut lanes = Vec::new();
-    for lines in LINES {
-        let server = Server::with(0);
-        if lines > 0 {
-            let text: String = (0..lines).map(|number| format!("{number:016x}\n")).collect();
-            std::fs::write(server.path().with_extension("json.sessions"), text)?;
-        }
-        let lane = runtime.block_on(Lane::of_sessions(format!("{lines}"), &server, 1));
-        lanes.push((lane, server));
-    }
-    for _ in 0..ROUNDS {
-        for (lane, _) in &mut lanes {
-            runtime.block_on(lane.run(Operation::List, EACH));
-        }
-    }
-    writeln!(out, "list_issues by one client when so many sessions were ended before\n")?;
-    head(out, &format!("ended | {COLUMNS} | p50 to none"))?;
-    let none = lanes[0].0.times.us(50);
-    for (lane, _) in &lanes {
-        let ratio = lane.times.us(50) / none;
-        writeln!(out, "| {} | {} | {ratio:.2} |", lane.name, lane.times.columns())?;
-    }
-    writeln!(out)
 }

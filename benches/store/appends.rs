@@ -1,90 +1,96 @@
-//! Whether it pays to write the room for a journal beforehand, so that appending to it changes no length: the
-//! same appends to a file that grows and to one of zeros, in alternating bursts, on a disk that is left alone
-//! otherwise and on one that something else writes to all the time.
+//! One change by one caller, beside one append and sync of the same bytes.
+//!
+//! What is compared is measured alternately, so that a moment in which the machine is busy with something else slows
+//! down all sides.
 
-use std::fs::File;
 use std::io::{self, Write};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::Duration;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{self, JoinHandle};
 
-use crate::figures::{timed, us};
-use crate::fixture::{self, Appender, Fixture};
+use tokio::sync::oneshot;
 
-const BURSTS: usize = 40;
-const BURST: usize = 50;
-/// Callers do not come one right behind the other.
-const PAUSE: Duration = Duration::from_millis(1);
-/// What else is written: files of this size, synced each time that so much was written.
-const OTHER_BYTES: usize = 64 << 20;
-const OTHER_SYNC_BYTES: usize = 4 << 20;
+use crate::figures::{percentile, timed, us};
+use crate::fixture::{Appender, Fixture};
+use crate::issues::Filing;
+use crate::sqlite::Database;
 
-pub fn run() {
-    report(&mut io::stdout()).expect("somebody who reads this");
-}
+const LARGE: usize = 100_000;
+const ROUNDS: usize = 1_000;
 
-fn report(out: &mut dyn Write) -> io::Result<()> {
-    let appends = BURSTS * BURST;
-    writeln!(out, "{appends} appends and syncs each, ms\n")?;
-    writeln!(out, "| the disk | the file | p50 | p99 | p99.9 |")?;
-    writeln!(out, "|---|---|---:|---:|---:|")?;
-    for is_busy in [false, true] {
-        let stop = Arc::new(AtomicBool::new(false));
-        let other = is_busy.then(|| {
-            let stop = Arc::clone(&stop);
-            thread::spawn(move || write_something_else(&stop))
-        });
-        let times = measured();
-        stop.store(true, Ordering::Relaxed);
-        if let Some(other) = other {
-            other.join().expect("space on the disk");
+pub fn report(out: &mut dyn Write) -> io::Result<()> {
+    let (empty, large) = (Fixture::new(0), Fixture::new(LARGE));
+    let (mut empty_sql, mut large_sql) = (Database::new(0), Database::new(LARGE));
+    let frame_bytes = empty.frame_bytes();
+    let mut appender = Appender::new(frame_bytes);
+    let handover = Handover::new(frame_bytes);
+    let mut acts: [(&str, &mut dyn FnMut(Filing)); 6] = [
+        ("append to a file", &mut |_| appender.append()),
+        ("append by another thread", &mut |_| handover.append(&empty)),
+        ("add_issue, empty", &mut |filing| _ = empty.add(filing)),
+        ("add_issue, 100,000", &mut |filing| _ = large.add(filing)),
+        ("SQLite, empty", &mut |filing| empty_sql.add(&filing)),
+        ("SQLite, 100,000", &mut |filing| large_sql.add(&filing)),
+    ];
+    let mut times: [Vec<u64>; 6] = Default::default();
+    for round in 0..ROUNDS {
+        for ((_, act), times) in acts.iter_mut().zip(&mut times) {
+            let filing = Filing::new(round);
+            times.push(timed(|| act(filing)));
         }
-        let disk = if is_busy { "is written to" } else { "is left alone" };
-        let mut rows = Vec::new();
-        for (file, mut times) in ["grows", "has its room"].into_iter().zip(times) {
-            times.sort_unstable();
-            let at = |of_thousand: usize| {
-                us(times[((times.len() - 1) * of_thousand).div_ceil(1_000)]) / 1e3
-            };
-            let row = [500, 990, 999].map(at);
-            let [p50, p99, p999] = row;
-            writeln!(out, "| {disk} | {file} | {p50:.2} | {p99:.2} | {p999:.2} |")?;
-            rows.push(row);
-        }
-        let ratio = |place: usize| rows[1][place] / rows[0][place];
-        let [p50, p99, p999] = [0, 1, 2].map(ratio);
-        writeln!(out, "| {disk} | ratio | {p50:.2} | {p99:.2} | {p999:.2} |")?;
     }
-    writeln!(out)
+    writeln!(out, "One change by one caller, {ROUNDS} rounds, {frame_bytes} bytes each\n")?;
+    writeln!(out, "| | p50 µs | p90 µs | p99 µs | longest µs | p50 to an append |")?;
+    writeln!(out, "|---|---:|---:|---:|---:|---:|")?;
+    let mut medians = Vec::new();
+    for ((name, _), times) in acts.iter().zip(&mut times) {
+        times.sort_unstable();
+        let [p50, p90, p99, p100] = [50, 90, 99, 100].map(|percent| us(percentile(times, percent)));
+        medians.push(p50);
+        let ratio = p50 / medians[0];
+        writeln!(out, "| {name} | {p50:.0} | {p90:.0} | {p99:.0} | {p100:.0} | {ratio:.2} |")?;
+    }
+    let [append, by_thread, empty, large, ..] = medians[..] else { unreachable!("six acts") };
+    writeln!(
+        out,
+        "\n100,000 to empty: {:.2} (target: at most 1.3); to an append: {:.2} and {:.2} (target: at most 1.3); \
+         to an append by another thread: {:.2} and {:.2}\n",
+        large / empty,
+        empty / append,
+        large / append,
+        empty / by_thread,
+        large / by_thread,
+    )?;
+    handover.finish();
+    Ok(())
 }
 
-/// How long each append to a growing file took, and each to one that has its room.
-fn measured() -> [Vec<u64>; 2] {
-    let frame_bytes = Fixture::new(0).frame_bytes();
-    let mut files = [Appender::new(frame_bytes), Appender::new(frame_bytes)];
-    files[1].make_room(BURSTS * BURST);
-    let mut times = [Vec::new(), Vec::new()];
-    for _ in 0..BURSTS {
-        for (file, times) in files.iter_mut().zip(&mut times) {
-            for _ in 0..BURST {
-                times.push(timed(|| file.append()));
-                thread::sleep(PAUSE);
+/// A thread that appends for others, as the store has one: what the two changes of threads cost.
+struct Handover {
+    jobs: Sender<oneshot::Sender<()>>,
+    thread: JoinHandle<()>,
+}
+
+impl Handover {
+    fn new(frame_bytes: usize) -> Self {
+        let (jobs, incoming) = channel::<oneshot::Sender<()>>();
+        let mut appender = Appender::new(frame_bytes);
+        let thread = thread::spawn(move || {
+            for done in incoming {
+                appender.append();
+                done.send(()).expect("a caller that waits");
             }
-        }
+        });
+        Self { jobs, thread }
     }
-    times
-}
 
-fn write_something_else(stop: &AtomicBool) {
-    let directory = fixture::new_directory();
-    let path = directory.path().join("other");
-    let piece = vec![b'o'; OTHER_SYNC_BYTES];
-    while !stop.load(Ordering::Relaxed) {
-        let mut file = File::create(&path).expect("a new file");
-        for _ in 0..OTHER_BYTES / OTHER_SYNC_BYTES {
-            file.write_all(&piece).expect("space on the disk");
-            file.sync_all().expect("a disk that works");
-        }
+    fn append(&self, fixture: &Fixture) {
+        let (done, is_done) = oneshot::channel();
+        self.jobs.send(done).expect("a thread that listens");
+        fixture.runtime.block_on(is_done).expect("a thread that answers");
+    }
+
+    fn finish(self) {
+        drop(self.jobs);
+        self.thread.join().expect("a thread that succeeded");
     }
 }

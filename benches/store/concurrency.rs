@@ -1,25 +1,20 @@
-//! How many changes a second callers in one process get done together.
+//! How many changes a second callers in one process get done together: how many changes share a sync.
 //!
-//! On a fast disk the work of the processor decides; with one millisecond more for each sync it shows
-//! how many changes share one. SQLite has one connection and one thread for each caller.
+//! SQLite has one connection and one thread for each caller.
 
 use std::sync::{Arc, Barrier};
 use std::thread;
-use std::time::Duration;
 
-use agent_issue_tracker::store::json::fs::{FileSystem, RealFileSystem};
 use divan::Bencher;
 use divan::counter::ItemsCount;
 
-use crate::fixture::{self, Fixture, NO_CHECKPOINT};
+use crate::fixture::{self, Fixture};
 use crate::issues::Filing;
 use crate::sqlite;
-use crate::watched_fs::WatchedFs;
 
 const CALLERS: [usize; 4] = [1, 8, 32, 128];
-pub const SYNC_DELAY: Duration = Duration::from_millis(1);
 
-/// How often each caller files an issue: in all not so often that the journal has to be cut short.
+/// How often each caller files an issue: in all so few that one segment holds them.
 pub fn adds_each(callers: usize) -> usize {
     match callers {
         1 => 200,
@@ -30,19 +25,10 @@ pub fn adds_each(callers: usize) -> usize {
 
 #[divan::bench(args = CALLERS, sample_count = 10, sample_size = 1)]
 fn add(bencher: Bencher, callers: usize) {
-    measure(bencher, callers, &(Arc::new(RealFileSystem) as _));
-}
-
-#[divan::bench(args = CALLERS, sample_count = 10, sample_size = 1)]
-fn add_with_slow_sync(bencher: Bencher, callers: usize) {
-    measure(bencher, callers, &WatchedFs::slow(SYNC_DELAY));
-}
-
-fn measure(bencher: Bencher, callers: usize, fs: &Arc<dyn FileSystem>) {
     let adds = adds_each(callers);
     bencher
         .counter(ItemsCount::new(callers * adds))
-        .with_inputs(|| Fixture::with(0, Arc::clone(fs), NO_CHECKPOINT))
+        .with_inputs(|| Fixture::new(0))
         .bench_local_values(|fixture| {
             hammer(&fixture, callers, adds);
             fixture

@@ -1,30 +1,49 @@
-//! What happens once in a while: opening, bringing `issues.json` up to date, and catching up with what
-//! another process has appended.
+//! What happens once in a while: opening, publishing, and catching up with what another process has appended.
 
-use std::sync::Arc;
-use std::sync::mpsc::channel;
-use std::time::Duration;
-
-use agent_issue_tracker::store::json::fs::RealFileSystem;
 use agent_issue_tracker::store::{JsonStore, Store};
-use agent_issue_tracker::tracker::Tracker;
 use divan::Bencher;
 
 use crate::SIZES;
 use crate::concurrency::hammer;
-use crate::fixture::{self, Fixture, NO_CHECKPOINT};
-use crate::issues::Filing;
+use crate::fixture::{self, Fixture};
 use crate::sqlite;
-use crate::watched_fs::WatchedFs;
 
-/// A new store object, and its first answer.
+/// How many issues there are, and how many events come after the snapshot: about as many as fit in a log that is
+/// a quarter as long as the snapshot, behind which the next one is written.
+const REPLAYS: [(usize, usize); 4] =
+    [(10_000, 1_000), (10_000, 4_500), (100_000, 1_000), (100_000, 45_000)];
+
+/// A new store object on a snapshot and its log, and its first answer.
 #[divan::bench(args = SIZES, sample_count = 10, sample_size = 1, max_time = 10, skip_ext_time = true)]
 fn open(bencher: Bencher, size: usize) {
-    let fixture = Fixture::new(size);
+    measure_opening(bencher, &Fixture::published(size));
+}
+
+/// The same where events come after the snapshot.
+#[divan::bench(args = REPLAYS, sample_count = 10, sample_size = 1, max_time = 10, skip_ext_time = true)]
+fn open_with_replay(bencher: Bencher, (size, events): (usize, usize)) {
+    let fixture = Fixture::published(size);
+    hammer(&fixture, 100, events / 100);
+    measure_opening(bencher, &fixture);
+}
+
+/// The same on `issues.json` alone, as other programs leave it.
+#[divan::bench(args = SIZES, sample_count = 10, sample_size = 1, max_time = 10, skip_ext_time = true)]
+fn open_without_log(bencher: Bencher, size: usize) {
+    let (runtime, directory) = (fixture::runtime(), fixture::directory_with(size));
+    let path = directory.path().join("issues.json");
+    bencher.bench_local(|| {
+        let store = JsonStore::new(&path);
+        runtime.block_on(store.counts()).expect("a valid file");
+        store
+    });
+}
+
+fn measure_opening(bencher: Bencher, fixture: &Fixture) {
     let path = fixture.path();
     bencher.bench_local(|| {
         let store = JsonStore::new(&path);
-        fixture.runtime.block_on(store.counts()).expect("a valid file");
+        fixture.runtime.block_on(store.counts()).expect("a valid store");
         store
     });
 }
@@ -47,31 +66,16 @@ fn open_sqlite(bencher: Bencher, size: usize) {
     });
 }
 
-/// From the answer to a change until `issues.json` contains it.
+/// Bringing `issues.json` up to date after one change.
 #[divan::bench(args = SIZES, sample_count = 10, sample_size = 1, max_time = 8)]
-fn checkpoint(bencher: Bencher, size: usize) {
-    // One object and one journal for each sample, since all rest for a while after a checkpoint, and
-    // the journal is what tells them.
-    let directory = Fixture::new(size);
-    let path = directory.path();
-    bencher
-        .with_inputs(|| {
-            let _ = std::fs::remove_file(path.with_extension("json.journal"));
-            let (saved, is_saved) = channel();
-            let fs = WatchedFs::telling(saved);
-            let tracker = Tracker::new(Arc::new(fixture::open(&path, fs, Duration::ZERO)));
-            directory.runtime.block_on(fixture::add(&tracker, Filing::new(size)));
-            (tracker, is_saved)
-        })
-        .bench_local_values(|(tracker, is_saved)| {
-            is_saved.recv().expect("a checkpoint");
-            tracker
-        });
+fn publish(bencher: Bencher, size: usize) {
+    let fixture = Fixture::published(size);
+    bencher.with_inputs(|| fixture.add(fixture.filing())).bench_local_values(|_| fixture.publish());
 }
 
 /// Its floor, as in `latency`.
 #[divan::bench(args = SIZES, sample_count = 10, sample_size = 1, max_time = 4)]
-fn checkpoint_rewrite(bencher: Bencher, size: usize) {
+fn publish_rewrite(bencher: Bencher, size: usize) {
     let bytes = std::fs::read(fixture::issues_json(size)).expect("a file that can be read");
     let directory = fixture::new_directory();
     bencher.bench_local(|| fixture::rewrite(directory.path(), &bytes));
@@ -82,15 +86,14 @@ fn checkpoint_rewrite(bencher: Bencher, size: usize) {
 fn catch_up(bencher: Bencher, changes: usize) {
     bencher
         .with_inputs(|| {
-            let other = Fixture::new(10_000);
-            let fs = Arc::new(RealFileSystem);
-            let store = fixture::open(&other.path(), fs, NO_CHECKPOINT);
-            other.runtime.block_on(store.counts()).expect("a valid file");
+            let other = Fixture::published(10_000);
+            let store = fixture::open(&other.path(), fixture::unpublished());
+            other.runtime.block_on(store.counts()).expect("a valid store");
             hammer(&other, changes.min(100), changes.div_ceil(100));
             (other, store)
         })
         .bench_local_values(|(other, store)| {
-            let counts = other.runtime.block_on(store.counts()).expect("a valid file");
+            let counts = other.runtime.block_on(store.counts()).expect("a valid store");
             assert_eq!(counts.total(), 10_001 + changes);
             (other, store)
         });

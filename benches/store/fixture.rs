@@ -1,7 +1,8 @@
 //! Stores of every size, each in a directory of its own.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{BufWriter, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -9,16 +10,13 @@ use std::time::Duration;
 
 use agent_issue_tracker::domain::{Classification, IssueId};
 use agent_issue_tracker::store::JsonStore;
-use agent_issue_tracker::store::json::fs::{FileSystem, RealFileSystem};
-use agent_issue_tracker::store::json::{JsonStoreOptions, format};
-use agent_issue_tracker::tracker::Tracker;
+use agent_issue_tracker::store::json::fs::RealFileSystem;
+use agent_issue_tracker::store::json::{JsonStoreOptions, Maintenance, format};
+use agent_issue_tracker::tracker::{Probe, Tracker};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use crate::issues::{self, Filing};
-
-/// Long enough that no checkpoint comes between.
-pub const NO_CHECKPOINT: Duration = Duration::from_secs(3600);
 
 static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
 
@@ -55,16 +53,18 @@ pub fn issues_json(size: usize) -> PathBuf {
     })
 }
 
-/// A directory with an `issues.json` of so many issues.
+/// A directory with an `issues.json` of so many issues and no log.
 pub fn directory_with(size: usize) -> TempDir {
     let directory = new_directory();
     if size > 0 {
-        // Not a copy, which the disk would be busy with: the store replaces the file and never writes
-        // into it.
-        let path = directory.path().join("issues.json");
-        fs::hard_link(issues_json(size), path).expect("a second name");
+        copy(&issues_json(size), &directory.path().join("issues.json"));
     }
     directory
+}
+
+/// Copies a file durably. A hard link would do for reading only: the store never replaces one.
+pub fn copy(from: &Path, to: &Path) {
+    fs::copy(from, to).and_then(|_| File::open(to)?.sync_all()).expect("space on the disk");
 }
 
 /// As many threads as the program itself has.
@@ -77,33 +77,46 @@ pub fn runtime() -> Runtime {
         .expect("a runtime")
 }
 
-pub fn open(path: &Path, fs: Arc<dyn FileSystem>, checkpoint_after: Duration) -> JsonStore {
-    let options = JsonStoreOptions { checkpoint_after, ..JsonStoreOptions::default() };
-    JsonStore::with(path, fs, options)
+/// Options of a store that never publishes unless it is told to.
+pub fn unpublished() -> JsonStoreOptions {
+    let publish_after = Duration::from_secs(3600);
+    JsonStoreOptions { publish_after, last_publish_bytes: 0, ..JsonStoreOptions::default() }
 }
 
-/// A store that is open, and one issue larger than it says: its journal has begun.
+pub fn open(path: &Path, options: JsonStoreOptions) -> JsonStore {
+    JsonStore::with(path, Arc::new(RealFileSystem), options)
+}
+
+/// An open store that has a log and never publishes by itself. It holds one issue more than its size says.
 pub struct Fixture {
     pub runtime: Runtime,
     pub tracker: Tracker,
+    maintenance: Maintenance,
     /// The one issue.
     pub issue: IssueId,
     filed: AtomicUsize,
-    directory: TempDir,
+    pub directory: TempDir,
 }
 
 impl Fixture {
     pub fn new(size: usize) -> Self {
-        Self::with(size, Arc::new(RealFileSystem), NO_CHECKPOINT)
+        let directory = directory_with(size);
+        let store = open(&directory.path().join("issues.json"), unpublished());
+        let maintenance = store.maintenance();
+        let (runtime, tracker) = (runtime(), Tracker::new(Arc::new(store)));
+        let issue = runtime.block_on(add(&tracker, Filing::new(size)));
+        Self { runtime, tracker, maintenance, issue, filed: AtomicUsize::new(size + 1), directory }
     }
 
-    pub fn with(size: usize, fs: Arc<dyn FileSystem>, checkpoint_after: Duration) -> Self {
-        let directory = directory_with(size);
-        let path = directory.path().join("issues.json");
-        let (runtime, tracker) =
-            (runtime(), Tracker::new(Arc::new(open(&path, fs, checkpoint_after))));
-        let issue = runtime.block_on(add(&tracker, Filing::new(size)));
-        Self { runtime, tracker, issue, filed: AtomicUsize::new(size + 1), directory }
+    /// Makes a store that another process opens without comparing `issues.json` with the log.
+    pub fn published(size: usize) -> Self {
+        let fixture = Self::new(size);
+        fixture.publish();
+        fixture
+    }
+
+    pub fn publish(&self) {
+        self.runtime.block_on(self.maintenance.publish()).expect("space on the disk");
     }
 
     /// What is to be filed next.
@@ -119,15 +132,15 @@ impl Fixture {
         self.directory.path().join("issues.json")
     }
 
-    /// How many bytes filing one issue appends to the journal.
+    /// How many bytes the log grows by when an issue is filed.
     pub fn frame_bytes(&self) -> usize {
-        let length = || {
-            let path = self.path().with_extension("json.journal");
-            fs::metadata(path).expect("a journal").len()
+        let log_bytes = || {
+            let health = self.runtime.block_on(self.tracker.health(Probe::Known));
+            health.journal_bytes.expect("a log")
         };
-        let before = length();
+        let before = log_bytes();
         self.add(self.filing());
-        usize::try_from(length() - before).expect("a small frame")
+        usize::try_from(log_bytes() - before).expect("a small frame")
     }
 }
 
@@ -155,26 +168,12 @@ pub struct Appender {
 impl Appender {
     pub fn new(frame_bytes: usize) -> Self {
         let directory = new_directory();
-        let path = directory.path().join("journal");
-        let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create_new(true).open(path).expect("a new file");
+        let file = File::create_new(directory.path().join("log")).expect("a new file");
         Self { file, bytes: vec![b'x'; frame_bytes], end: 0, _directory: directory }
     }
 
-    /// Writes the room for so many appends.
-    pub fn make_room(&mut self, appends: usize) {
-        let room = vec![0; appends * self.bytes.len()];
-        (&self.file).write_all(&room).expect("space on the disk");
-        self.file.sync_all().expect("a disk that works");
-    }
-
     pub fn append(&mut self) {
-        #[cfg(unix)]
-        std::os::unix::fs::FileExt::write_all_at(&self.file, &self.bytes, self.end)
-            .expect("space on the disk");
-        #[cfg(windows)]
-        std::os::windows::fs::FileExt::seek_write(&self.file, &self.bytes, self.end)
-            .expect("space on the disk");
+        self.file.write_all_at(&self.bytes, self.end).expect("space on the disk");
         self.file.sync_data().expect("a disk that works");
         self.end += self.bytes.len() as u64;
     }

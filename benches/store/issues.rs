@@ -1,8 +1,8 @@
 //! Issues of ordinary length, as agents write them.
 
 use agent_issue_tracker::domain::{
-    AgentName, Classification, CommentText, Description, Event, EventKind, IssueId, Timestamp,
-    Title,
+    AgentName, Before, Classification, CommentText, Description, Event, EventKind, IssueId,
+    Timestamp, Title,
 };
 use agent_issue_tracker::store::json::format::Document;
 use chrono::Utc;
@@ -68,9 +68,21 @@ pub fn document(size: usize) -> Document {
             EventKind::Completed { comment }
         };
         for kind in [filed, EventKind::Claimed, last] {
-            let event = Event { issue, at, agent: agent().into_string(), kind };
-            document.issues.apply(&event).expect("an event that fits");
+            apply(&mut document, issue, at, agent().into_string(), kind);
         }
     }
     document
+}
+
+/// Changes a document by one event.
+pub fn apply(
+    document: &mut Document,
+    issue: IssueId,
+    at: Timestamp,
+    agent: String,
+    kind: EventKind,
+) {
+    let before = document.issues.get(issue).map(|issue| Before::of(&issue));
+    let event = Event { issue, at, agent, kind, before };
+    document.issues.apply(&event).expect("an event that fits");
 }

@@ -5,16 +5,16 @@
 //! cargo bench --bench store                 every group, as tables
 //! cargo bench --bench store -- reads        the groups whose name contains a word
 //! cargo bench --bench store -- report       the targets, and the waits of callers in several processes
-//! cargo bench --bench store -- stalls       the waits during a checkpoint
-//! cargo bench --bench store -- appends      whether a journal should have its room beforehand
+//! cargo bench --bench store -- appends      a change beside an append of the same bytes, which is part of that
+//! cargo bench --bench store -- stalls       the waits during a publish and a snapshot
+//! cargo bench --bench store -- watch        how soon another process is told of a change
 //! ```
 //!
 //! See `benches/README.md` for what the groups mean and for results. Everything happens in a directory
 //! below the target directory, so on the disk that holds it, and is removed at the end.
 //!
-//! `issues.json` is brought up to date in the background, which costs as much as the file is long. Where
-//! the latency or the rate of changes is measured, that is put off (`checkpoint_after` is an hour, and
-//! the journal stays below the size at which it no longer waits), so that a run measures the one or the
+//! `issues.json` is published in the background, which costs as much as the file is long. Where the latency or the
+//! rate of changes is measured, that is put off (`publish_after` is an hour), so that a run measures the one or the
 //! other.
 
 mod appends;
@@ -29,8 +29,20 @@ mod reads;
 mod report;
 mod sqlite;
 mod stalls;
-mod watched_fs;
+mod watch;
 mod worker;
+
+use std::io::{self, Write};
+
+/// A report, which prints its tables.
+type Report = fn(&mut dyn Write) -> io::Result<()>;
+
+const REPORTS: [(&str, Report); 4] = [
+    ("report", report::report),
+    ("appends", appends::report),
+    ("stalls", stalls::report),
+    ("watch", watch::report),
+];
 
 /// How many issues a store has.
 const SIZES: [usize; 4] = [0, 1_000, 10_000, 100_000];
@@ -40,14 +52,10 @@ fn main() {
         return;
     }
     let directory = fixture::make_directory();
-    if std::env::args().any(|argument| argument == "report") {
-        report::run();
-    } else if std::env::args().any(|argument| argument == "stalls") {
-        stalls::run();
-    } else if std::env::args().any(|argument| argument == "appends") {
-        appends::run();
-    } else {
-        divan::main();
+    let is_named = |name: &str| std::env::args().any(|argument| argument == name);
+    match REPORTS.iter().find(|(name, _)| is_named(name)) {
+        Some((_, report)) => report(&mut io::stdout()).expect("somebody who reads this"),
+        None => divan::main(),
     }
     directory.close().expect("the directory of the benchmarks can be removed");
 }

@@ -19,9 +19,9 @@ use crate::worker::{self, Kind};
 const PROCESSES: [usize; 3] = [1, 4, 8];
 /// How often each process files an issue.
 const ADDS: usize = 200;
-/// The same where checkpoints are wanted: for so long that there are some.
-const ADDS_WITH_CHECKPOINTS: usize = 2_000;
-/// How many issues there are before: the journal may become a quarter as long as `issues.json`.
+/// The same where `issues.json` is published meanwhile: for so long that it is, several times.
+const ADDS_WHILE_PUBLISHING: usize = 2_000;
+/// How many issues there are before.
 const SIZE: usize = 10_000;
 
 #[divan::bench(args = PROCESSES, sample_count = 5, sample_size = 1)]
@@ -57,7 +57,8 @@ enum Place {
     Sqlite(Connection, TempDir),
 }
 
-struct Worker {
+/// This program as a worker, until it is dropped.
+pub struct Worker {
     process: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
@@ -70,11 +71,11 @@ impl Team {
             // The change to WAL mode fails when several try it at once; from here on it is made.
             (Place::Sqlite(sqlite::open(&path), directory), path)
         } else {
-            let fixture = Fixture::new(SIZE);
+            let fixture = Fixture::published(SIZE);
             let path = fixture.path();
             (Place::Json(Box::new(fixture)), path)
         };
-        let adds = if kind == Kind::JsonWithCheckpoints { ADDS_WITH_CHECKPOINTS } else { ADDS };
+        let adds = if kind == Kind::JsonPublishing { ADDS_WHILE_PUBLISHING } else { ADDS };
         let start = |_| Worker::start(kind, &path, adds);
         let mut workers: Vec<_> = (0..processes).map(start).collect();
         workers.iter_mut().for_each(|worker| worker.expect("ready"));
@@ -101,7 +102,7 @@ impl Team {
 }
 
 impl Worker {
-    fn start(kind: Kind, path: &Path, adds: usize) -> Self {
+    pub fn start(kind: Kind, path: &Path, adds: usize) -> Self {
         let program: PathBuf = std::env::current_exe().expect("this program");
         let mut process = Command::new(program)
             .arg(path)
@@ -116,13 +117,13 @@ impl Worker {
         Self { process, input, output }
     }
 
-    fn line(&mut self) -> String {
+    pub fn line(&mut self) -> String {
         let mut line = String::new();
         self.output.read_line(&mut line).expect("a worker that answers");
         line
     }
 
-    fn expect(&mut self, word: &str) {
+    pub fn expect(&mut self, word: &str) {
         assert_eq!(self.line().trim_end(), word, "a worker failed");
     }
 }
@@ -136,10 +137,10 @@ impl Drop for Worker {
     }
 }
 
-/// The resident set of a process in bytes: as it begins, after it has opened this file, after its
-/// first change, and the largest that it ever was.
-pub fn resident_bytes(path: &Path) -> [u64; 4] {
+/// The resident set of a process in bytes: as it begins, after it has opened this store, the largest until then,
+/// after its first change, and the largest until it has published that.
+pub fn resident_bytes(path: &Path) -> [u64; 5] {
     let line = Worker::start(Kind::Memory, path, 0).line();
     let mut numbers = line.split_whitespace().map(|word| word.parse().expect("a number"));
-    std::array::from_fn(|_| numbers.next().expect("four numbers"))
+    std::array::from_fn(|_| numbers.next().expect("five numbers"))
 }

@@ -4,6 +4,7 @@
 //! choice of the next issue is measured without one, on the state in memory.
 
 use agent_issue_tracker::domain::{Command, IssueRef, Order, Query, Timestamp};
+use agent_issue_tracker::store::State;
 use agent_issue_tracker::store::json::format;
 use divan::{Bencher, black_box};
 
@@ -56,7 +57,7 @@ fn get(bencher: Bencher, size: usize, reference: impl Fn(&Fixture) -> IssueRef) 
     let reference = reference(&fixture);
     bencher
         .with_inputs(|| reference.clone())
-        .bench_local_values(|it| fixture.runtime.block_on(fixture.tracker.get_issue(it)));
+        .bench_local_values(|id| fixture.runtime.block_on(fixture.tracker.get_issue(id)));
 }
 
 #[divan::bench(args = SIZES, max_time = 1)]
@@ -94,9 +95,18 @@ fn counts_sqlite(bencher: Bencher, size: usize) {
 /// Which issue a claim gets, without the disk and without another thread.
 #[divan::bench(args = SIZES, max_time = 1)]
 fn choice_of_the_next(bencher: Bencher, size: usize) {
+    let state = state(size);
+    let (command, now) = claim();
+    bencher.bench_local(|| state.decide(black_box(&command), now));
+}
+
+/// The state of a store with so many issues.
+pub fn state(size: usize) -> State {
     let bytes = std::fs::read(fixture::issues_json(size)).expect("a file that can be read");
-    let issues = format::parse(bytes).expect("a valid file").issues;
+    State::of(format::parse(bytes).expect("a valid file"))
+}
+
+pub fn claim() -> (Command, Timestamp) {
     let command = Command::GetNextIssue { classification: None, agent: issues::agent() };
-    let now = Timestamp::from(chrono::Utc::now());
-    bencher.bench_local(|| issues.decide(black_box(&command), now));
+    (command, Timestamp::from(chrono::Utc::now()))
 }

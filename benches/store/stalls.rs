@@ -1,28 +1,32 @@
-//! How long operations wait while `issues.json` is brought up to date, beside the same load without that and
-//! beside a checkpoint that keeps the lock all the time.
+//! How long changes and reads wait while `issues.json` is published, and while a snapshot is written, too, beside
+//! the same load without that.
 
+use std::fs;
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use agent_issue_tracker::domain::Query;
-use agent_issue_tracker::store::JsonStore;
-use agent_issue_tracker::store::json::JsonStoreOptions;
-use agent_issue_tracker::store::json::fs::RealFileSystem;
+use agent_issue_tracker::domain::{Command, Description, Issue, IssueId, Query};
+use agent_issue_tracker::store::Store;
+use agent_issue_tracker::store::json::place::Place;
+use agent_issue_tracker::store::json::{JsonStore, JsonStoreOptions, KeepEvents};
 use agent_issue_tracker::tracker::Tracker;
 
 use crate::figures::{ns, us};
-use crate::fixture::{self, NO_CHECKPOINT};
+use crate::fixture;
 use crate::issues::Filing;
 
-const SIZES: [usize; 2] = [10_000, 100_000];
+const SIZE: usize = 100_000;
 /// Tasks that change and read something in turn, each with a pause in between.
 const CALLERS: usize = 4;
 const PAUSE: Duration = Duration::from_millis(1);
 const ROUNDS: usize = 8;
-/// How long the load is measured without a checkpoint, in each round.
+/// How long the load is measured alone, in each round.
 const QUIET: Duration = Duration::from_millis(600);
+/// The least bytes of log behind which a snapshot is written.
+const MIN_REPLAY_BYTES: u64 = 4 << 20;
 
 /// What was done, and when.
 struct Done {
@@ -33,81 +37,79 @@ struct Done {
 
 type Log = Arc<Mutex<Vec<Done>>>;
 
-pub fn run() {
-    report(&mut io::stdout()).expect("somebody who reads this");
+/// What was measured.
+#[derive(Default)]
+struct Measured {
+    during: Vec<Done>,
+    without: Vec<Done>,
+    /// How long each publish took, in ns.
+    took: Vec<u64>,
 }
 
-fn report(out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "Waits during a checkpoint, {CALLERS} callers, {ROUNDS} checkpoints, ms\n")?;
-    writeln!(out, "| issues | | | count | p50 | p99 | p99.9 | longest |")?;
-    writeln!(out, "|---|---|---|---:|---:|---:|---:|---:|")?;
-    for size in SIZES {
-        for (way, aside_from_bytes) in [("beside commits", 0), ("under the lock", u64::MAX)] {
-            let (during, without, took) = measured(size, aside_from_bytes);
-            for (name, done) in [("none", without), (way, during)] {
-                for (what, is_change) in [("changes", true), ("reads", false)] {
-                    row(out, size, name, what, &done, is_change)?;
-                }
+pub fn report(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "Waits at {SIZE} issues, {CALLERS} callers, {ROUNDS} times each, ms\n")?;
+    writeln!(
+        out,
+        "| | | count | p50 | p99 | p99.9 | longest |\n|---|---|---:|---:|---:|---:|---:|"
+    )?;
+    for (way, has_snapshot) in [("publish", false), ("publish and snapshot", true)] {
+        let mut measured = measure(has_snapshot);
+        for (name, done) in [("none", &measured.without), (way, &measured.during)] {
+            for (what, is_change) in [("changes", true), ("reads", false)] {
+                let of_kind = done.iter().filter(|done| done.is_change == is_change);
+                row(out, name, what, of_kind.map(|done| ns(done.ended - done.begun)).collect())?;
             }
-            writeln!(out, "| {size} | {way} | the checkpoint | {ROUNDS} | {took:.0} | | | |")?;
         }
+        row(out, way, "itself", std::mem::take(&mut measured.took))?;
     }
-    writeln!(out)
+    writeln!(out, "\nTarget: changes during either at most 50 at p99.9\n")
 }
 
-fn row(
-    out: &mut dyn Write,
-    size: usize,
-    name: &str,
-    what: &str,
-    done: &[Done],
-    is_change: bool,
-) -> io::Result<()> {
-    let of_kind = done.iter().filter(|done| done.is_change == is_change);
-    let mut times: Vec<_> = of_kind.map(|done| ns(done.ended - done.begun)).collect();
+fn row(out: &mut dyn Write, name: &str, what: &str, mut times: Vec<u64>) -> io::Result<()> {
     times.sort_unstable();
     let Some(last) = times.len().checked_sub(1) else { return Ok(()) };
     let [p50, p99, p999, longest] = [500, 990, 999, 1_000]
         .map(|of_thousand| us(times[(last * of_thousand).div_ceil(1_000)]) / 1e3);
     let count = times.len();
-    writeln!(
-        out,
-        "| {size} | {name} | {what} | {count} | {p50:.2} | {p99:.2} | {p999:.2} | {longest:.2} |"
-    )
+    writeln!(out, "| {name} | {what} | {count} | {p50:.2} | {p99:.2} | {p999:.2} | {longest:.2} |")
 }
 
-/// What was done during checkpoints, and without one, and how many ms a checkpoint took (p50).
-fn measured(size: usize, aside_from_bytes: u64) -> (Vec<Done>, Vec<Done>, f64) {
-    let (runtime, directory) = (fixture::runtime(), fixture::directory_with(size));
-    let options = JsonStoreOptions {
-        checkpoint_after: NO_CHECKPOINT,
-        aside_from_bytes,
-        ..Default::default()
-    };
+fn measure(has_snapshot: bool) -> Measured {
+    let (runtime, directory) = (fixture::runtime(), fixture::directory_with(SIZE));
     let path = directory.path().join("issues.json");
-    let tracker = Tracker::new(Arc::new(JsonStore::with(path, Arc::new(RealFileSystem), options)));
+    // So that old segments are removed with each snapshot.
+    let keep_events = KeepEvents::Bytes(0);
+    let options = JsonStoreOptions { keep_events, ..fixture::unpublished() };
+    let store = Arc::new(fixture::open(&path, options));
+    let (maintenance, tracker) = (store.maintenance(), Tracker::new(Arc::clone(&store) as _));
     let (log, stop) = (Log::default(), Arc::new(AtomicBool::new(false)));
-    let (mut during, mut without, mut took) = (Vec::new(), Vec::new(), Vec::new());
+    let mut measured = Measured::default();
     runtime.block_on(async {
-        fixture::add(&tracker, Filing::new(size)).await;
+        let issue = fixture::add(&tracker, Filing::new(SIZE)).await;
+        maintenance.publish().await.expect("space on the disk");
         let callers: Vec<_> = (0..CALLERS)
             .map(|_| tokio::spawn(load(tracker.clone(), Arc::clone(&log), Arc::clone(&stop))))
             .collect();
         for _ in 0..ROUNDS {
+            let length_bytes = fs::metadata(&path).expect("a file").len();
+            let snapshot = newest_snapshot(&path);
+            if has_snapshot {
+                lengthen_log(&store, issue, MIN_REPLAY_BYTES + length_bytes / 4).await;
+            }
             let quiet = Instant::now();
             tokio::time::sleep(QUIET).await;
             let begun = Instant::now();
-            tracker.save().await.expect("space on the disk");
+            maintenance.publish().await.expect("space on the disk");
             let ended = Instant::now();
-            took.push(ns(ended - begun));
+            measured.took.push(ns(ended - begun));
+            assert_eq!(newest_snapshot(&path) != snapshot, has_snapshot, "when a snapshot is due");
             // Those that were waiting are taken note of when they are done.
             tokio::time::sleep(QUIET / 4).await;
             for done in log.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-                let is_during = done.begun < ended && done.ended > begun;
-                match is_during {
-                    true => during.push(done),
-                    false if done.begun > quiet && done.ended < begun => without.push(done),
-                    false => {}
+                if done.begun < ended && done.ended > begun {
+                    measured.during.push(done);
+                } else if done.begun > quiet && done.ended < begun {
+                    measured.without.push(done);
                 }
             }
         }
@@ -115,9 +117,33 @@ fn measured(size: usize, aside_from_bytes: u64) -> (Vec<Done>, Vec<Done>, f64) {
         for caller in callers {
             caller.await.expect("a caller that succeeds");
         }
+        tracker.close().await;
     });
-    took.sort_unstable();
-    (during, without, us(took[took.len() / 2]) / 1e3)
+    measured
+}
+
+fn newest_snapshot(issues_json: &Path) -> Option<u64> {
+    let entries = fs::read_dir(Place::of(issues_json.to_owned()).directory).expect("a store");
+    let names = entries.map(|entry| entry.expect("a name").file_name());
+    names.filter_map(|name| Place::snapshot_number(&name.to_string_lossy())).max()
+}
+
+/// Lengthens the log by so many bytes, by an issue whose long description changes to and fro.
+async fn lengthen_log(store: &JsonStore, issue: IssueId, bytes: u64) {
+    const CHARS: usize = Description::MAX_CHARS;
+    let (now, issue) =
+        (chrono::Utc::now().into(), store.get(issue.into()).await.expect("an issue"));
+    let versions = ["a", "b"].map(|letter| {
+        Arc::new(Issue { description: letter.repeat(CHARS), ..Issue::clone(&issue) })
+    });
+    // Each event holds the description before and after it.
+    let count = usize::try_from(bytes).expect("less than the memory") / (2 * CHARS);
+    for version in versions.iter().cycle().take(count) {
+        let command =
+            Command::ReplaceIssue { issue: Arc::clone(version), agent: "bench".to_owned() };
+        let outcomes = store.commit(vec![command], now).await.expect("space on the disk");
+        assert!(outcomes.iter().all(Result::is_ok));
+    }
 }
 
 /// Changes and reads something in turn.

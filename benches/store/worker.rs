@@ -1,19 +1,20 @@
 //! The other end of [`processes`](crate::processes): what this program does as a worker.
 //!
-//! It opens a store, says "ready", waits for a line, files its issues, says "done", tells how many
-//! nanoseconds each of them took, and waits for the end of its input.
+//! One that changes something opens a store, says "ready", waits for a line, files its issues, says "done", tells how
+//! many nanoseconds each of them took, and waits for the end of its input.
 
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::thread;
+use std::time::Instant;
 
+use agent_issue_tracker::store::Store;
 use agent_issue_tracker::store::json::JsonStoreOptions;
-use agent_issue_tracker::store::json::fs::RealFileSystem;
 use agent_issue_tracker::tracker::Tracker;
 
 use crate::figures::memory_bytes;
-use crate::fixture::{self, NO_CHECKPOINT};
+use crate::fixture;
 use crate::issues::Filing;
 use crate::sqlite;
 
@@ -24,22 +25,26 @@ pub const VARIABLE: &str = "AIT_BENCH_WORKER";
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Json,
-    /// The same, with checkpoints as they are made outside of benchmarks.
-    JsonWithCheckpoints,
+    /// The same as `ait` does it: publishes what changed, and watches what others do.
+    JsonPublishing,
     Sqlite,
-    /// Opens `issues.json` and tells how much memory it takes.
+    /// Opens a store and tells how much memory it takes.
     Memory,
+    /// Watches a store and tells the number of each newest event.
+    Watch,
 }
 
 impl Kind {
-    const ALL: [Self; 4] = [Self::Json, Self::JsonWithCheckpoints, Self::Sqlite, Self::Memory];
+    const ALL: [Self; 5] =
+        [Self::Json, Self::JsonPublishing, Self::Sqlite, Self::Memory, Self::Watch];
 
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Json => "json",
-            Self::JsonWithCheckpoints => "json-with-checkpoints",
+            Self::JsonPublishing => "json, publishing",
             Self::Sqlite => "sqlite",
             Self::Memory => "memory",
+            Self::Watch => "watch",
         }
     }
 }
@@ -52,24 +57,23 @@ pub fn run() -> bool {
     let path = PathBuf::from(arguments.next().expect("a path"));
     let adds = arguments.next().and_then(|adds| adds.parse().ok()).expect("a number");
     match kind {
-        Kind::Json => json(&path, adds, NO_CHECKPOINT),
-        Kind::JsonWithCheckpoints => {
-            json(&path, adds, JsonStoreOptions::default().checkpoint_after);
-        }
+        Kind::Json | Kind::JsonPublishing => json(&path, adds, kind == Kind::JsonPublishing),
         Kind::Sqlite => {
             let mut connection = sqlite::open(&path);
             work(adds, |number| sqlite::add(&mut connection, &Filing::new(number)));
         }
         Kind::Memory => memory(&path),
+        Kind::Watch => watch(&path),
     }
     true
 }
 
-fn json(path: &Path, adds: usize, checkpoint_after: Duration) {
+fn json(path: &Path, adds: usize, publishes: bool) {
     let runtime = fixture::runtime();
-    let store = fixture::open(path, Arc::new(RealFileSystem), checkpoint_after);
-    let tracker = Tracker::new(Arc::new(store));
-    runtime.block_on(tracker.counts()).expect("a valid file");
+    let options = if publishes { JsonStoreOptions::default() } else { fixture::unpublished() };
+    let tracker = Tracker::new(Arc::new(fixture::open(path, options)));
+    let _watching = publishes.then(|| tracker.watch());
+    runtime.block_on(tracker.counts()).expect("a valid store");
     work(adds, |number| {
         runtime.block_on(fixture::add(&tracker, Filing::new(number)));
     });
@@ -95,13 +99,32 @@ fn work(adds: usize, mut add: impl FnMut(usize)) {
 fn memory(path: &Path) {
     let before = memory_bytes("self", "VmRSS:");
     let runtime = fixture::runtime();
-    let tracker =
-        Tracker::new(Arc::new(fixture::open(path, Arc::new(RealFileSystem), NO_CHECKPOINT)));
-    let total = runtime.block_on(tracker.counts()).expect("a valid file").total();
-    let opened = memory_bytes("self", "VmRSS:");
+    let store = fixture::open(path, fixture::unpublished());
+    let maintenance = store.maintenance();
+    let tracker = Tracker::new(Arc::new(store));
+    let total = runtime.block_on(tracker.counts()).expect("a valid store").total();
+    let (opened, opening) = (memory_bytes("self", "VmRSS:"), memory_bytes("self", "VmHWM:"));
     runtime.block_on(fixture::add(&tracker, Filing::new(total)));
-    let (changed, peak) = (memory_bytes("self", "VmRSS:"), memory_bytes("self", "VmHWM:"));
-    say(&format!("{before} {opened} {changed} {peak}"));
+    let changed = memory_bytes("self", "VmRSS:");
+    runtime.block_on(maintenance.publish()).expect("space on the disk");
+    let published = memory_bytes("self", "VmHWM:");
+    say(&format!("{before} {opened} {opening} {changed} {published}"));
+}
+
+fn watch(path: &Path) {
+    let runtime = fixture::runtime();
+    let store = fixture::open(path, fixture::unpublished());
+    let mut newest = store.watch();
+    runtime.block_on(store.counts()).expect("a valid store");
+    thread::spawn(|| {
+        io::copy(&mut io::stdin().lock(), &mut io::sink()).expect("the end of the input");
+        std::process::exit(0);
+    });
+    say("ready");
+    while runtime.block_on(newest.changed()).is_ok() {
+        let number = newest.borrow_and_update().number;
+        say(&number.to_string());
+    }
 }
 
 fn say(text: &str) {

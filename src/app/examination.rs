@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use tokio::task::spawn_blocking;
 
-use super::following::Neighbours;
+use super::OpenStore;
 use super::port::USUAL;
 use crate::cli::{self, DoctorArguments, Output};
 use crate::config::settings::FILE;
@@ -16,8 +16,8 @@ use crate::config::{Config, FILE_NAME, Location};
 use crate::doctor::{Around, Settings, Subject};
 use crate::domain::Timestamp;
 use crate::setup::Machine;
-use crate::store::{JsonStore, Store};
-use crate::tracker::Tracker;
+use crate::store::Store;
+use crate::store::json::JsonStoreOptions;
 
 /// How long the settings may take to be read, before everything else.
 const SETTINGS_WITHIN: Duration = Duration::from_millis(1_000);
@@ -44,12 +44,12 @@ pub async fn doctor(
     };
     let allows_network = settings.as_ref().is_ok_and(|settings| settings.allows_network);
     // Not one that reads in place: what hangs must hang on a thread that nobody waits for.
-    let store = Arc::new(
-        JsonStore::new(&path).beside(Arc::new(Neighbours)).allowing_network(allows_network),
-    );
-    let now = Tracker::new(store.clone()).now();
+    let options = JsonStoreOptions { allows_network, ..JsonStoreOptions::default() };
+    let OpenStore { store, tracker, maintenance } = OpenStore::at(&path, options);
+    let now = tracker.now();
     let mut output = Output::stdout();
-    let subject = Subject { path, reason, store, settings, around, now };
+    let maintenance = Some(maintenance);
+    let subject = Subject { path, reason, store, maintenance, settings, around, now };
     let ended = cli::run_doctor(command, subject, &mut output).await;
     output.flush()?;
     ended
@@ -64,7 +64,9 @@ pub(super) fn subject(
 ) -> Subject {
     let around = around(&config.location, working_directory);
     let Location { path, reason, .. } = config.location.clone();
-    Subject { path, reason, store, settings: Ok(settings(config)), around, now }
+    // Nobody repairs anything through it, and the store takes over edits anyway.
+    let maintenance = None;
+    Subject { path, reason, store, maintenance, settings: Ok(settings(config)), around, now }
 }
 
 fn around(location: &Location, working_directory: &Path) -> Around {

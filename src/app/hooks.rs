@@ -2,22 +2,22 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use super::{save_behind, shared};
+use super::{OpenStore, save_behind};
 use crate::cli::{self, HookAction, HookCallArguments, Output};
 use crate::config::settings::AGENT;
 use crate::config::{Config, Source};
 use crate::domain::AgentName;
 use crate::hooks::{self, ASK_LIMIT, CALL_LIMIT, Call, Git};
 use crate::setup::Machine;
-use crate::store::JsonStore;
-use crate::tracker::Tracker;
+use crate::store::json::JsonStoreOptions;
+use crate::store::json::fs::{FileSystem, RealFileSystem};
+use crate::store::json::place::Place;
 
 /// How long a note waits for those who hold the store.
 const BUSY_AFTER: Duration = Duration::from_millis(1_200);
@@ -77,9 +77,7 @@ async fn called(
     if !is_there {
         return Ok(());
     }
-    let path = &config.location.path;
-    let store = shared(JsonStore::for_hook(path, BUSY_AFTER), &config);
-    let tracker = Tracker::new(Arc::new(store));
+    let OpenStore { tracker, .. } = OpenStore::new(&config, JsonStoreOptions::for_hook(BUSY_AFTER));
     let user = || AgentName::try_from(whoami::username().ok()?).ok();
     let agent = config.agent.as_ref();
     let is_of_call = |source: &Source| *source == Source::Variable(AGENT.variable);
@@ -92,14 +90,13 @@ async fn called(
         noting: agent.map(|agent| agent.value.clone()).or_else(user),
     };
     if hooks::call(hook, &call).await? && !tracker.close().await {
-        save_behind(path);
+        save_behind(&config.location.path);
     }
     Ok(())
 }
 
-/// Tells whether there is a store. A hook makes none.
+/// Returns true if there is a store. A hook makes none.
 fn is_store(path: &Path) -> bool {
-    let mut journal = path.as_os_str().to_owned();
-    journal.push(".journal");
-    path.exists() || Path::new(&journal).exists()
+    let has_log = |issues| Place::of(issues).log.is_dir();
+    path.exists() || RealFileSystem.resolve(path).is_ok_and(has_log)
 }

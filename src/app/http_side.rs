@@ -8,9 +8,7 @@ use anyhow::{Context, Result, bail};
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
 
-use super::following::follow;
 use super::pins::Pins;
 use super::port::{Attempt, Ports, STANDBY, USUAL};
 use super::{App, last_work};
@@ -20,7 +18,7 @@ use crate::http::{self, Access, Limits, guarded};
 use crate::mcp;
 use crate::mcp::http::{Ending, HttpOptions};
 use crate::processes::{Entry, Kind, Registration, Registry};
-use crate::tracker::Tracker;
+use crate::tracker::{Maintenance, Tracker};
 use crate::web::{self, WebOptions};
 
 /// How many files are kept free for what is no connection: the store, the log, and connections that are
@@ -43,8 +41,11 @@ fn page(address: IpAddr, port: u16) -> String {
 }
 
 /// The file of the store, where it really is.
-pub(super) async fn file_of(tracker: &Tracker, config: &Config) -> PathBuf {
-    tracker.files().await.into_iter().next().unwrap_or_else(|| config.location.path.clone())
+pub(super) async fn file_of(maintenance: &Maintenance, config: &Config) -> PathBuf {
+    let maintenance = maintenance.clone();
+    // A disk that hangs holds up a thread that nothing else waits for.
+    let files = spawn_blocking(move || maintenance.files()).await.unwrap_or_default();
+    files.into_iter().next().unwrap_or_else(|| config.location.path.clone())
 }
 
 /// This process among the others on its store.
@@ -53,14 +54,18 @@ pub(super) struct Presence {
     ports: Ports,
     registration: Option<Registration>,
     kind: Kind,
-    /// Keeps up with the others, where it stays for long.
-    _following: Option<AbortOnDropHandle<()>>,
 }
 
 impl Presence {
     /// Makes this process known to the others, as far as something can be written beside the store.
-    pub async fn of(tracker: &Tracker, config: &Config, kind: Kind, is_guarded: bool) -> Self {
-        let store = file_of(tracker, config).await;
+    pub async fn of(
+        tracker: &Tracker,
+        maintenance: &Maintenance,
+        config: &Config,
+        kind: Kind,
+        is_guarded: bool,
+    ) -> Self {
+        let store = file_of(maintenance, config).await;
         let (address, project) = (config.bind.value.0, config.project());
         let (registry, pins) = (Registry::beside(&store), Pins::of_user());
         let wanted = config.port.as_ref().map(|port| port.value.0);
@@ -77,7 +82,6 @@ impl Presence {
             project: project.clone(),
         };
         let entry = Entry { address: Some(address), is_guarded, ..Entry::new(kind, tracker.now()) };
-        let known = registry.clone();
         let registered = spawn_blocking(move || {
             if let Some(port) = pinned
                 && let Err(error) = pins.note(port, &project)
@@ -85,8 +89,8 @@ impl Presence {
                 tracing::debug!("other projects do not know that port {port} is pinned: {error}");
             }
             // What dead processes have left goes; what cannot be found out will be said to who asks.
-            let _ = known.living();
-            known.register(entry)
+            let _ = registry.living();
+            registry.register(entry)
         });
         let registration = match registered.await {
             Ok(Ok(registration)) => Some(registration),
@@ -96,9 +100,7 @@ impl Presence {
             }
             Err(_) => None,
         };
-        let is_lasting = kind != Kind::Watch;
-        let following = is_lasting.then(|| tokio::spawn(follow(tracker.clone(), registry)));
-        Self { ports, registration, kind, _following: following.map(AbortOnDropHandle::new) }
+        Self { ports, registration, kind }
     }
 
     /// Serves HTTP as soon as there is a port for it; `None` when the process ends before that.
@@ -280,8 +282,7 @@ fn limits() -> Limits {
     let usual = Limits::default();
     #[cfg(unix)]
     {
-        let wanted = (usual.connections + OTHER_FILES) as u64;
-        let files = rlimit::increase_nofile_limit(wanted).unwrap_or(wanted);
+        let files = open_files((usual.connections + OTHER_FILES) as u64);
         let files = usize::try_from(files).unwrap_or(usize::MAX);
         let connections = usual.connections.min(files.saturating_sub(OTHER_FILES)).max(1);
         if connections < usual.connections {
@@ -291,4 +292,19 @@ fn limits() -> Limits {
     }
     #[cfg(not(unix))]
     usual
+}
+
+/// Raises the limit of open files to `wanted` where it is lower and may be raised; returns what it is then.
+#[cfg(unix)]
+fn open_files(wanted: u64) -> u64 {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    // Without a number there is no limit.
+    let Some(current) = current.filter(|current| *current < wanted) else { return wanted };
+    let raised = maximum.map_or(wanted, |maximum| wanted.min(maximum));
+    match setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum }) {
+        Ok(()) => raised,
+        Err(_) => current,
+    }
 }

@@ -2,10 +2,10 @@
 
 use std::env;
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 
+use super::OpenStore;
 use super::http_side::file_of;
 use super::pins::Pins;
 use super::port::{Attempt, Ports, USUAL};
@@ -13,8 +13,7 @@ use crate::cli::{self, InitArguments, Output, Project};
 use crate::config::{self, Config, FILE_NAME, Source};
 use crate::processes::Registry;
 use crate::setup::Machine;
-use crate::store::JsonStore;
-use crate::tracker::Tracker;
+use crate::store::json::JsonStoreOptions;
 
 /// Sets the project up around a directory, or takes that back.
 ///
@@ -58,7 +57,8 @@ async fn port(config: &Config, pins: &Pins) -> Result<u16> {
         Some((port, Source::Flag(_))) => Some(port),
         _ => None,
     };
-    let tracker = Tracker::new(Arc::new(JsonStore::for_command(&config.location.path)));
+    let OpenStore { tracker, maintenance, .. } =
+        OpenStore::new(config, JsonStoreOptions::for_command());
     let ports = Ports {
         wanted,
         is_guarded: config.token.is_some() || config.token_file.is_some(),
@@ -66,7 +66,7 @@ async fn port(config: &Config, pins: &Pins) -> Result<u16> {
         address: config.bind.value.0,
         project: config.project(),
         store_id: Some(tracker.store_id().await),
-        registry: Registry::beside(&file_of(&tracker, config).await),
+        registry: Registry::beside(&file_of(&maintenance, config).await),
         pins: pins.clone(),
     };
     let attempt = ports.attempt().await;

@@ -1,7 +1,6 @@
 //! Wiring: which store, which faces, and the order in which they end.
 
 mod examination;
-mod following;
 mod hooks;
 mod http_side;
 mod init;
@@ -21,20 +20,21 @@ use anyhow::{Context, Result, bail};
 use tokio_util::sync::CancellationToken;
 
 pub use self::examination::doctor;
-use self::following::Neighbours;
 pub use self::hooks::{call_hook, hooks};
 use self::http_side::Presence;
 pub use self::init::init;
 use crate::cli::{self, OpenArguments, Output, QueueCommand, StatusArguments};
-use crate::config::{Address, Chosen, Config, FilePath, Secret};
+use crate::config::{Address, Chosen, Config, FilePath, KeptEvents, Secret};
 use crate::http::{Access, Tokens};
 use crate::mcp::{self, McpServer, Surroundings};
 use crate::metrics::Metrics;
 use crate::processes::{Kind, Registry};
 use crate::setup::PROGRAM;
+use crate::store::json::fs::RealFileSystem;
+use crate::store::json::{JsonStoreOptions, KeepEvents};
 use crate::store::{JsonStore, Store};
 use crate::token_file::TokenFile;
-use crate::tracker::Tracker;
+use crate::tracker::{Maintenance, Tracker};
 
 /// How long the last answers and the last writing of the file may take after that.
 const LAST_WORK: Duration = Duration::from_millis(500);
@@ -55,8 +55,8 @@ pub async fn run(config: Config) -> Result<()> {
     };
     let path = config.location.path.display();
     tracing::info!("store: {path} ({})", config.location.reason);
-    let store: Arc<dyn Store> = Arc::new(shared(JsonStore::new(&config.location.path), &config));
-    let tracker = Tracker::new(Arc::clone(&store));
+    let OpenStore { store, tracker, maintenance } =
+        OpenStore::new(&config, JsonStoreOptions::default());
     let (metrics, shutdown) = (Metrics::new(), CancellationToken::new());
     cancel_on_signal(shutdown.clone())?;
     let surroundings = {
@@ -66,16 +66,44 @@ pub async fn run(config: Config) -> Result<()> {
         move || around(&config, store, &tracker, &program)
     };
     let server = McpServer::new(tracker.clone(), metrics.clone(), surroundings);
-    let app = App { config, tracker, metrics, server };
+    let app = App { config, tracker, maintenance, metrics, server };
+    // From now on this process adopts external edits and publishes what dead processes left.
+    drop(app.tracker.watch());
     match access {
         Ok(access) if is_http_only => app.serve_http(access, shutdown).await,
         access => app.serve_agent(access, shutdown).await,
     }
 }
 
-/// A store as it is set, with the other processes that use it.
-fn shared(store: JsonStore, config: &Config) -> JsonStore {
-    store.beside(Arc::new(Neighbours)).allowing_network(config.allows_network())
+/// A store, and the ways to it.
+struct OpenStore {
+    store: Arc<dyn Store>,
+    tracker: Tracker,
+    maintenance: Maintenance,
+}
+
+impl OpenStore {
+    /// The store that the settings name. Reads nothing yet.
+    fn new(config: &Config, options: JsonStoreOptions) -> Self {
+        let keep_events = config.keep_events.as_ref().map(|chosen| match chosen.value {
+            KeptEvents::Bytes(bytes) => KeepEvents::Bytes(bytes),
+            KeptEvents::Age(age) => KeepEvents::Age(age),
+        });
+        let options = JsonStoreOptions {
+            allows_network: config.allows_network(),
+            keep_events: keep_events.unwrap_or_default(),
+            ..options
+        };
+        Self::at(&config.location.path, options)
+    }
+
+    /// The store in a file.
+    fn at(path: &Path, options: JsonStoreOptions) -> Self {
+        let store = JsonStore::with(path, Arc::new(RealFileSystem), options);
+        let maintenance = store.maintenance();
+        let store: Arc<dyn Store> = Arc::new(store);
+        Self { tracker: Tracker::new(Arc::clone(&store)), maintenance, store }
+    }
 }
 
 /// Who may use the web side: on this machine everybody, unless there are tokens; from others nobody
@@ -116,20 +144,19 @@ fn tokens(file: Option<&Chosen<FilePath>>, token: Option<&Chosen<Secret>>) -> Re
 ///
 /// What kept the command from being done.
 pub async fn run_command(command: &QueueCommand, config: &Config) -> Result<cli::Ending> {
-    let path = &config.location.path;
-    let store = match command {
-        QueueCommand::Import(_) => JsonStore::for_many_changes(path),
-        _ => JsonStore::for_command(path),
+    let options = match command {
+        QueueCommand::Import(_) => JsonStoreOptions::for_many_changes(),
+        _ => JsonStoreOptions::for_command(),
     };
-    let tracker = Tracker::new(Arc::new(shared(store, config)));
-    let watches = command.watches();
-    let _presence = match watches {
-        true => Some(Presence::of(&tracker, config, Kind::Watch, false).await),
+    let OpenStore { tracker, maintenance, .. } = OpenStore::new(config, options);
+    let _presence = match command.watches() {
+        true => Some(Presence::of(&tracker, &maintenance, config, Kind::Watch, false).await),
         false => None,
     };
     let usual = config.agent.as_ref().map(|agent| &agent.value);
+    let context = cli::CommandContext { tracker: &tracker, maintenance: &maintenance, usual };
     let mut output = Output::stdout();
-    let ended = cli::run(command, &tracker, usual, &mut output).await;
+    let ended = cli::run(command, &context, &mut output).await;
     leave(tracker, config, ended, &mut output).await
 }
 
@@ -139,12 +166,12 @@ pub async fn run_command(command: &QueueCommand, config: &Config) -> Result<cli:
 ///
 /// The store cannot be read.
 pub async fn status(command: &StatusArguments, config: &Config) -> Result<cli::Ending> {
-    let store = shared(JsonStore::for_command(&config.location.path), config);
-    let tracker = Tracker::new(Arc::new(store));
-    let registry = Registry::beside(&http_side::file_of(&tracker, config).await);
+    let OpenStore { tracker, maintenance, .. } =
+        OpenStore::new(config, JsonStoreOptions::for_command());
+    let file = http_side::file_of(&maintenance, config).await;
     let mut output = Output::stdout();
     let reason = &config.location.reason;
-    let ended = cli::show_status(command, &tracker, &registry, reason, &mut output).await;
+    let ended = cli::show_status(command, &tracker, &file, reason, &mut output).await;
     leave(tracker, config, ended, &mut output).await
 }
 
@@ -154,8 +181,8 @@ pub async fn status(command: &StatusArguments, config: &Config) -> Result<cli::E
 ///
 /// Nobody serves it.
 pub async fn open_page(command: &OpenArguments, config: &Config) -> Result<cli::Ending> {
-    let tracker = Tracker::new(Arc::new(JsonStore::for_command(&config.location.path)));
-    let store = http_side::file_of(&tracker, config).await;
+    let opened = OpenStore::new(config, JsonStoreOptions::for_command());
+    let store = http_side::file_of(&opened.maintenance, config).await;
     // Where the page is, those know best who serve it.
     let living = Registry::beside(&store).living().unwrap_or_default();
     let served = living.into_iter().find_map(|entry| entry.url).filter(|_| command.port.is_none());
@@ -207,6 +234,7 @@ fn save_behind(store: &Path) {
 struct App {
     config: Config,
     tracker: Tracker,
+    maintenance: Maintenance,
     metrics: Metrics,
     server: McpServer,
 }
@@ -222,7 +250,7 @@ impl App {
         }
         self.log_what_is_wrong().await;
         let needs_token = !access.tokens().is_empty();
-        let presence = Presence::of(&self.tracker, &self.config, Kind::Serve, needs_token).await;
+        let presence = self.presence(Kind::Serve, needs_token).await;
         let Some(http) = presence.serve(&self, access, &shutdown).await? else { return Ok(()) };
         if !self.config.serve_only {
             let program = env::current_exe().unwrap_or_else(|_| "ait".into());
@@ -249,8 +277,7 @@ impl App {
             async move {
                 let unserved = |error| tracing::error!("no pages from this process: {error:#}");
                 let needs_token = access.as_ref().is_ok_and(|access| !access.tokens().is_empty());
-                let (tracker, config) = (&app.tracker, &app.config);
-                let presence = Presence::of(tracker, config, Kind::Stdio, needs_token).await;
+                let presence = app.presence(Kind::Stdio, needs_token).await;
                 match access {
                     Ok(access) => {
                         let http = presence.serve(&app, access, &ending).await;
@@ -282,6 +309,10 @@ impl App {
             return Err(error).context("the agent was not served as it should have been");
         }
         Ok(())
+    }
+
+    async fn presence(&self, kind: Kind, needs_token: bool) -> Presence {
+        Presence::of(&self.tracker, &self.maintenance, &self.config, kind, needs_token).await
     }
 
     async fn log_what_is_wrong(&self) {

@@ -10,6 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::config::{self, FILE_NAME};
+use crate::small_file::{self, MAX_BYTES};
 
 /// The notes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,7 +39,7 @@ impl Pins {
         let Some(directory) = &self.directory else { return Ok(()) };
         let file = project.join(FILE_NAME);
         let (note, text) = (directory.join(port.to_string()), file.as_os_str().as_encoded_bytes());
-        if fs::read(&note).is_ok_and(|known| known == text) {
+        if small_file::read_bytes(&note, MAX_BYTES).is_ok_and(|known| known == text) {
             return Ok(());
         }
         fs::create_dir_all(directory)?;
@@ -50,7 +51,7 @@ impl Pins {
 /// such as two clones, the first to start has it.
 pub(super) fn pinned_by_another(pins: &Pins, port: u16, project: &Path) -> Option<PathBuf> {
     let note = pins.directory.as_ref()?.join(port.to_string());
-    let file = PathBuf::from(String::from_utf8(fs::read(note).ok()?).ok()?);
+    let file = PathBuf::from(small_file::read(&note, MAX_BYTES).ok()?);
     let is_other = file != project.join(FILE_NAME) && config::pinned_port(project) != Some(port);
     (is_other && config::pinned_port(file.parent()?) == Some(port)).then_some(file)
 }

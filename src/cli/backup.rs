@@ -10,10 +10,10 @@ use serde::Serialize;
 use super::options::{Format, WrongUsage};
 use super::output::STRONG;
 use super::waiting::waiting;
-use super::{Ending, Output};
+use super::{CommandContext, Ending, Output};
 use crate::domain::Timestamp;
 use crate::tracker::backup::file;
-use crate::tracker::{Saved, Saving, Tracker};
+use crate::tracker::{Holdings, Maintenance, Saved, Saving, StoreError, Tracker};
 
 /// The arguments of `ait backup`.
 #[derive(Clone, Debug, Args)]
@@ -57,41 +57,69 @@ struct Report<'a> {
     partial: Option<&'a str>,
 }
 
+/// How many things that are lost are named.
+const MAX_LOST: usize = 20;
 /// Stands for stdin and stdout.
 pub(super) const STREAM: &str = "-";
 
 pub(super) async fn run(
     arguments: &Arguments,
-    tracker: &Tracker,
+    context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<Ending> {
+    let CommandContext { tracker, maintenance, .. } = *context;
     let to_stdout = arguments.target.as_deref() == Some(Path::new(STREAM));
     if to_stdout && arguments.format.json {
         let why = "the backup and --json both want stdout: name a FILE, or leave --json out";
         return Err(WrongUsage(why).into());
     }
-    let holdings = waiting("reading the store", tracker.holdings()).await?;
-    if let Some(why) = &holdings.damage {
-        if !arguments.partial {
-            bail!(
-                "nothing was saved: only a part of the store can be read: {why}. `ait backup --partial` \
-                 saves that part"
-            );
+    let holdings = match waiting("reading the store", holdings(tracker)).await {
+        Ok(holdings) => holdings,
+        Err(why) if arguments.partial => {
+            waiting("reading what can be read", salvaged(maintenance, &why)).await?
         }
-        tracing::warn!("only what can be read is saved: {why}");
-    }
+        Err(why) => {
+            bail!("nothing was saved: {why}. `ait backup --partial` saves what can be read")
+        }
+    };
     if to_stdout {
         let about = file::write(&holdings, tracker.now(), output)?;
         output.flush()?;
         tracing::info!("saved {}", issues(about.issues));
         return Ok(Ending::Done);
     }
-    let (now, store) = (tracker.now(), tracker.files().await);
+    let (now, store) = (tracker.now(), maintenance.files());
     let path = target(arguments.target.as_deref(), store.first().map(PathBuf::as_path), now);
     let saving = Saving { path, replaces: arguments.force, store, now };
     let saved = tokio::task::spawn_blocking(move || saving.save(&holdings));
     let saved = waiting("writing the backup", saved).await.context("the backup broke off")??;
     answer(&saved, arguments.format.json, output)
+}
+
+/// Everything that the store holds.
+async fn holdings(tracker: &Tracker) -> Result<Holdings, StoreError> {
+    let document = tracker.snapshot().await?.document();
+    match tracker.check().await {
+        // What comes before the damage was read all the same.
+        Err(damaged @ StoreError::Damaged(_)) => Err(damaged),
+        Err(_) | Ok(()) => Ok(Holdings { document, damage: None }),
+    }
+}
+
+/// What can be read of a store, and says what is lost.
+async fn salvaged(maintenance: &Maintenance, why: &StoreError) -> Result<Holdings, StoreError> {
+    let salvaged = maintenance.salvage().await?;
+    tracing::warn!("only what can be read is saved: {why}");
+    for what in salvaged.lost.iter().take(MAX_LOST) {
+        tracing::warn!("lost: {what}");
+    }
+    let more = salvaged.lost.len().saturating_sub(MAX_LOST);
+    if more > 0 {
+        tracing::warn!("lost: {more} more things, which `ait doctor --salvage` lists");
+    }
+    let mut holdings = salvaged.into_holdings();
+    holdings.damage.get_or_insert_with(|| why.to_string());
+    Ok(holdings)
 }
 
 fn answer(saved: &Saved, json: bool, output: &mut Output) -> Result<Ending> {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
+use tokio::sync::watch;
 
 use super::board_view;
 use super::live::{Live, Wake};
@@ -13,10 +14,12 @@ use super::options::Format;
 use super::screen::Screen;
 use super::{Ending, Output};
 use crate::domain::{Classification, Issue, IssueId, Query, Status, Statuses, Timestamp};
-use crate::tracker::{Cursor, StoreError, Tracker};
+use crate::tracker::{IssueStore, Position, StoreError, Tracker, Version};
 
-/// How often it is asked whether something has changed.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How long changes are gathered before the board is read again.
+const GATHER: Duration = Duration::from_millis(100);
+/// How often a store is looked at that tells of no changes: one that cannot be read, or has no log yet.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How often the ages are brought up to date.
 const AGE_EVERY: Duration = Duration::from_secs(5);
 
@@ -50,7 +53,7 @@ pub(super) async fn run(
         watch(arguments, tracker, output).await?;
         return Ok(Ending::Done);
     }
-    let board = Board::read(tracker).await?;
+    let board = Board::of(&tracker.snapshot().await?.issues);
     if arguments.format.json {
         output.json(&JsonBoard::of(&board, arguments.most()))?;
     } else {
@@ -75,10 +78,10 @@ impl Arguments {
 /// Shows the board anew with each change until somebody ends it.
 async fn watch(arguments: &Arguments, tracker: &Tracker, output: &mut Output) -> Result<()> {
     let mut live = Live::begin()?;
-    let mut place = Place::Unknown;
-    let mut board = place.moved(tracker).await?;
+    let mut changes = Changes::of(tracker);
+    let mut board = changes.next_board().await?;
     if arguments.format.json || !Screen::is_possible(output) {
-        return write_each(board, live, place, arguments, tracker, output).await;
+        return write_each(board, live, changes, arguments, output).await;
     }
     let mut screen = Screen::enter(output)?;
     let mut shown = board.take();
@@ -97,8 +100,8 @@ async fn watch(arguments: &Arguments, tracker: &Tracker, output: &mut Output) ->
             screen.draw(&lines)?;
             drawn = Some(Instant::now());
         }
-        wake = live.wait(LOOK_EVERY).await;
-        board = place.moved(tracker).await?;
+        wake = changes.wait(&mut live).await;
+        board = changes.next_board().await?;
     }
     Ok(())
 }
@@ -107,9 +110,8 @@ async fn watch(arguments: &Arguments, tracker: &Tracker, output: &mut Output) ->
 async fn write_each(
     mut board: Option<Result<Board, StoreError>>,
     mut live: Live,
-    mut place: Place,
+    mut changes: Changes<'_>,
     arguments: &Arguments,
-    tracker: &Tracker,
     output: &mut Output,
 ) -> Result<()> {
     let mut written = None;
@@ -117,16 +119,16 @@ async fn write_each(
         match board {
             // Not all that changes is on the board, and nothing is when only the file was written anew.
             Some(Ok(board)) if written.as_ref() != Some(&board) => {
-                write_one(&board, arguments, tracker.now(), output)?;
+                write_one(&board, arguments, changes.tracker.now(), output)?;
                 written = Some(board);
             }
             Some(Err(error)) => tracing::warn!("{error}; waiting until that is mended"),
             _ => {}
         }
-        if live.wait(LOOK_EVERY).await == Wake::End {
+        if changes.wait(&mut live).await == Wake::End {
             return Ok(());
         }
-        board = place.moved(tracker).await?;
+        board = changes.next_board().await?;
     }
 }
 
@@ -146,40 +148,40 @@ fn write_one(
     output.flush()
 }
 
-/// Where somebody is who follows the changes.
-enum Place {
-    Unknown,
-    At(Cursor),
-    /// The store could not be read, for this reason.
-    Lost(String),
+/// The changes of the board.
+struct Changes<'a> {
+    tracker: &'a Tracker,
+    newest: watch::Receiver<Position>,
+    /// The issues of the last board, or why they could not be read; `None` before the first one.
+    known: Option<Result<Version, String>>,
 }
 
-impl Place {
+impl<'a> Changes<'a> {
+    fn of(tracker: &'a Tracker) -> Self {
+        Self { tracker, newest: tracker.watch(), known: None }
+    }
+
+    /// Waits for a change, for the time of the next look, or for the end of the command.
+    async fn wait(&mut self, live: &mut Live) -> Wake {
+        tokio::select! {
+            wake = live.wait(LOOK_EVERY) => return wake,
+            Ok(()) = self.newest.changed() => {}
+        }
+        live.wait(GATHER).await
+    }
+
     /// The board, if it has changed since it was last asked for. The inner error is the store's, and is
     /// told once; only at the beginning it is the outer one.
-    async fn moved(&mut self, tracker: &Tracker) -> Result<Option<Result<Board, StoreError>>> {
-        let begins = matches!(self, Self::Unknown);
-        let after = if let Self::At(cursor) = self { Some(*cursor) } else { None };
-        // The place before the board: what happens between the two is shown now and once more.
-        let read = async {
-            let cursor = tracker.changes(after).await?.cursor;
-            let board =
-                if after == Some(cursor) { None } else { Some(Board::read(tracker).await?) };
-            Ok((cursor, board))
+    async fn next_board(&mut self) -> Result<Option<Result<Board, StoreError>>> {
+        self.newest.mark_unchanged();
+        let (known, board) = match self.tracker.snapshot().await {
+            Ok(state) => (Ok(state.issues.revision()), Ok(state.issues)),
+            Err(error) if self.known.is_none() => return Err(error.into()),
+            Err(error) => (Err(error.to_string()), Err(error)),
         };
-        match read.await {
-            Ok((cursor, board)) => {
-                *self = Self::At(cursor);
-                Ok(board.map(Ok))
-            }
-            Err(error) if begins => Err(StoreError::into(error)),
-            Err(error) => {
-                let why = error.to_string();
-                let is_known = matches!(self, Self::Lost(known) if *known == why);
-                *self = Self::Lost(why);
-                Ok((!is_known).then_some(Err(error)))
-            }
-        }
+        let is_known = self.known.as_ref() == Some(&known);
+        self.known = Some(known);
+        Ok((!is_known).then(|| board.map(|issues| Board::of(&issues))))
     }
 }
 
@@ -200,11 +202,9 @@ pub(super) struct Column {
 }
 
 impl Board {
-    async fn read(tracker: &Tracker) -> Result<Self, StoreError> {
-        let open = Query { statuses: Statuses::open(), take: usize::MAX, ..Query::default() };
-        // One question, so that no issue is in two columns.
-        let open = tracker.list_issues(open).await?.issues;
-        let counts = tracker.counts().await?;
+    fn of(issues: &IssueStore) -> Self {
+        let open = Query { statuses: Statuses::open(), take: issues.len(), ..Query::default() };
+        let (open, counts) = (issues.list(&open).issues, issues.counts());
         let column = |status: Status| {
             let of_status = open.iter().filter(|issue| issue.status == status);
             let mut issues: Vec<_> = of_status.cloned().collect();
@@ -213,11 +213,11 @@ impl Board {
             }
             Column { status, issues }
         };
-        Ok(Self {
+        Self {
             columns: Statuses::open().iter().map(column).collect(),
             closed: counts.in_status(Status::Closed),
             rejected: counts.in_status(Status::Rejected),
-        })
+        }
     }
 }
 

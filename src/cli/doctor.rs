@@ -24,9 +24,11 @@ const INDENT: usize = 2 + CHECK_COLUMNS;
         of agents are told, and the settings, within five seconds, also when the store cannot be read.\n\
         Changes nothing without --fix.\n\n\
         Ends with 1 when something is wrong; a warning is nothing wrong.\n\n\
-        --fix keeps copies of what it changes first (*.before-doctor-<time>), then repairs what is safe\n\
-        to repair, and says what it did. --salvage saves what can be read of a damaged store in a new\n\
-        file, says what is lost, and ends with 1 if something is; `ait restore NEW --force` goes on with it.\n\n\
+        --fix repairs what is safe to repair, and says what it did: it brings issues.json up to date,\n\
+        removes what dead processes left, protects tokens, and brings up to date what `ait init` wrote, of\n\
+        which it keeps copies (*.before-doctor-<time>). --salvage saves what can be read of a damaged store\n\
+        in a new file, says what is lost, and ends with 1 if something is; `ait restore NEW --force` goes on\n\
+        with it.\n\n\
         Examples:\n  \
         ait doctor\n  \
         ait doctor --fix\n  \
@@ -34,7 +36,7 @@ const INDENT: usize = 2 + CHECK_COLUMNS;
         ait doctor --salvage rescued.json"
 )]
 pub struct Arguments {
-    /// Repair what is safe to repair, after a backup
+    /// Repair what is safe to repair
     #[arg(long)]
     fix: bool,
 
@@ -76,7 +78,8 @@ pub async fn run(arguments: &Arguments, subject: Subject, output: &mut Output) -
     } else {
         write(&report, &repaired, arguments.fix, output)?;
     }
-    let is_wrong = report.verdict == Verdict::Problem || repaired.iter().any(|it| !it.done);
+    let is_wrong =
+        report.verdict == Verdict::Problem || repaired.iter().any(|repaired| !repaired.done);
     Ok(if is_wrong { Ending::Partly } else { Ending::Done })
 }
 
@@ -100,8 +103,9 @@ fn write_salvaged(salvaged: &Salvaged, output: &mut Output) -> Result<()> {
     let Salvaged { file, issues, issues_read, changes_made, lost } = salvaged;
     let name = plain::line(&file.display().to_string());
     let issues = super::backup::issues(*issues);
+    let changes = if *changes_made == 1 { "change" } else { "changes" };
     output.line(format_args!(
-        "saved {issues} in {} ({issues_read} of issues.json, and {changes_made} changes of the journal)",
+        "saved {issues} in {} ({issues_read} read in issues.json, and {changes_made} {changes} in the log)",
         output.styled(STRONG, name)
     ))?;
     for what in lost {

@@ -13,10 +13,9 @@ use serde::Serialize;
 use super::list::{ALL, statuses, statuses_of};
 use super::options::{Format, WrongUsage, classification};
 use super::progress::Progress;
-use super::{Ending, Output};
+use super::{CommandContext, Ending, Output};
 use crate::domain::{Classification, Issue, Query};
 use crate::interchange::{self, Form};
-use crate::tracker::Tracker;
 
 /// The arguments of `ait export`.
 #[derive(Clone, Debug, Args)]
@@ -83,7 +82,7 @@ struct Answer<'a> {
 
 pub(super) async fn run(
     arguments: &Arguments,
-    tracker: &Tracker,
+    context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<Ending> {
     let file = arguments.target.as_deref().filter(|file| *file != Path::new("-"));
@@ -95,15 +94,16 @@ pub(super) async fn run(
         )
         .into());
     }
-    let store = tracker.files().await;
+    let store = context.maintenance.files();
     let target = file.map(|file| Target::of(file, arguments.force, &store)).transpose()?;
+    let kept = context.tracker.snapshot().await?.issues;
     let query = Query {
         statuses: statuses_of(&arguments.status),
         classification: arguments.classification,
-        take: usize::MAX,
+        take: kept.len(),
         ..Query::default()
     };
-    let issues = tracker.list_issues(query).await?.issues;
+    let issues = kept.list(&query).issues;
     let Some(target) = target else {
         let progress = Progress::of("exporting", issues.len());
         interchange::write(&issues, form, output, &|| progress.step())?;
@@ -196,5 +196,6 @@ fn is_of_store(file: &Path, store: &[PathBuf]) -> bool {
     let directory = fs::canonicalize(directory.unwrap_or(Path::new("."))).ok();
     let place = directory.zip(file.file_name()).map(|(directory, name)| directory.join(name));
     let place = fs::canonicalize(file).ok().or(place);
-    place.is_some_and(|place| store.contains(&place))
+    // Of its directory, also everything inside.
+    place.is_some_and(|place| store.iter().any(|own| place.starts_with(own)))
 }

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -17,10 +18,10 @@ use super::import_report::{Outcome, Report};
 use super::options::{Acting, Format};
 use super::progress::Progress;
 use super::{Ending, Output};
-use crate::domain::{AgentName, DomainError, Issue, IssueId, Query};
+use crate::domain::{AgentName, DomainError, Issue, IssueId};
 use crate::interchange::difference::differences;
 use crate::interchange::{self, Content, Draft, Form};
-use crate::tracker::{StoreError, Tracker};
+use crate::tracker::{IssueStore, StoreError, Tracker};
 
 /// The most bytes of a file that are read: some millions of issues.
 const MAX_BYTES: u64 = 2 * 1024 * 1024 * 1024;
@@ -28,6 +29,8 @@ const MAX_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 const MAX_UNDER_WAY: usize = 512;
 /// How many bytes of them, so that large ones do not fill the memory.
 const MAX_BYTES_UNDER_WAY: usize = 32 * 1024 * 1024;
+/// How long the store may be busy before a line tells that this waits for it.
+const BUSY_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The arguments of `ait import`.
 #[derive(Clone, Debug, Args)]
@@ -76,9 +79,8 @@ pub(super) async fn run(
     let entries = interchange::read(&bytes, form, tracker.now())
         .with_context(|| format!("{name} was not imported, read as {}", form.as_str()))?;
     drop(bytes);
-    let kept = Query { take: usize::MAX, ..Query::default() };
-    let kept = tracker.list_issues(kept).await?.issues;
-    let mut import = Import::of(entries, kept);
+    let kept = told_when_busy(tracker.snapshot(), &mut false).await?.issues;
+    let mut import = Import::of(entries, &kept);
     if !arguments.dry_run {
         import.file(tracker, &agent).await?;
     }
@@ -117,9 +119,7 @@ struct Import {
 
 impl Import {
     /// Compares the entries with what the store holds, and with each other.
-    fn of(entries: Vec<interchange::Entry>, kept: Vec<Arc<Issue>>) -> Self {
-        let kept: HashMap<IssueId, Arc<Issue>> =
-            kept.into_iter().map(|issue| (issue.id, issue)).collect();
+    fn of(entries: Vec<interchange::Entry>, kept: &IssueStore) -> Self {
         let mut first: HashMap<IssueId, (usize, Arc<Issue>)> = HashMap::new();
         let mut import = Self { report: Report::default(), new: Vec::new() };
         for entry in entries {
@@ -142,7 +142,7 @@ impl Import {
                 }
                 Slot::Vacant(slot) => {
                     slot.insert((entry.line, Arc::clone(&issue)));
-                    kept.get(&issue.id).map_or(Outcome::New, |kept| compared(kept, &draft))
+                    kept.get(issue.id).map_or(Outcome::New, |kept| compared(&kept, &draft))
                 }
             };
             let (id, title) = (issue.id.to_string(), issue.title.clone());
@@ -160,7 +160,7 @@ impl Import {
         let total = self.new.len();
         let progress = Progress::of("importing", total);
         let (mut under_way, mut bytes_under_way) = (FuturesUnordered::new(), 0);
-        let (mut filed, mut failure) = (0, None);
+        let (mut filed, mut failure, mut is_told) = (0, None, false);
         let mut waiting = std::mem::take(&mut self.new).into_iter().peekable();
         loop {
             let has_room = under_way.len() < MAX_UNDER_WAY && bytes_under_way < MAX_BYTES_UNDER_WAY;
@@ -176,7 +176,7 @@ impl Import {
                         continue;
                     }
                 }
-            } else if let Some(settled) = under_way.next().await {
+            } else if let Some(settled) = told_when_busy(under_way.next(), &mut is_told).await {
                 settled
             } else {
                 break;
@@ -201,6 +201,22 @@ impl Import {
             })
         })
     }
+}
+
+/// Waits for the store, and tells once that it is busy, if that takes long.
+async fn told_when_busy<T>(work: impl Future<Output = T>, is_told: &mut bool) -> T {
+    tokio::pin!(work);
+    if !*is_told {
+        if let Ok(done) = tokio::time::timeout(BUSY_PATIENCE, &mut work).await {
+            return done;
+        }
+        *is_told = true;
+        tracing::warn!(
+            "the store is busy, because another process has it locked or the disk is slow: waiting for it, for up \
+             to 10 minutes; Ctrl-C ends that, and importing the file again brings the rest"
+        );
+    }
+    work.await
 }
 
 /// What became of one issue.

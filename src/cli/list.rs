@@ -9,15 +9,17 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::issue_view::words;
-use super::options::{Format, agent_name, classification};
+use super::options::{Format, agent_name, classification, time_arg};
 use super::output::{FAINT, STRONG, of_classification, of_status};
 use super::table::{self, Cell, Column};
 use super::{Ending, Output, plain};
+use crate::activity::state_at;
 use crate::domain::{
     AgentName, Classification, ContentFilter, Issue, Order, Page, Query, Status, Statuses,
     Timestamp,
 };
 use crate::span;
+use crate::time_arg::TimeArg;
 use crate::tracker::Tracker;
 
 /// How many issues a person is shown at once.
@@ -29,6 +31,7 @@ const SCREENFUL: usize = 50;
     ait list                          what is open, the last changed first\n  \
     ait list --status created,in_progress -c bug\n  \
     ait list safari login --status all\n  \
+    ait list --at '2026-11-21 13:00'  as it was then\n  \
     ait list --holder dev-1 --json | jq -r '.issues[].id'")]
 pub struct Arguments {
     /// Only issues that say all of this, in title, description or comments
@@ -73,6 +76,10 @@ pub struct Arguments {
     /// Which page of so many
     #[arg(short, long, value_name = "NUMBER", default_value_t = 1, value_parser = page_number)]
     page: usize,
+
+    /// As it was then: so long ago, or a date and time
+    #[arg(long, value_name = "WHEN", value_parser = time_arg)]
+    at: Option<TimeArg>,
 
     #[command(flatten)]
     format: Format,
@@ -134,7 +141,14 @@ pub(super) async fn run(
         take,
     };
     let skip = query.skip;
-    let page = tracker.list_issues(query).await?;
+    let mut now = tracker.now();
+    let page = match arguments.at {
+        None => tracker.list_issues(query).await?,
+        Some(at) => {
+            now = at.time(now);
+            state_at(tracker, now).await?.issues.list(&query)
+        }
+    };
     if arguments.format.json {
         output.json(&Listing { total: page.total, issues: &page.issues })?;
         return Ok(Ending::Done);
@@ -143,7 +157,7 @@ pub(super) async fn run(
         tracing::info!("{}", nothing(page.total, take));
         return Ok(Ending::Done);
     }
-    write_table(&page.issues, tracker.now(), output)?;
+    write_table(&page.issues, now, output)?;
     let last = skip + page.issues.len();
     if last < page.total {
         // Behind the answer, so that nobody takes a part for the whole, and not in it.

@@ -1,7 +1,6 @@
 //! `ait log`: what happened, and what happens.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
+use std::collections::{HashMap, VecDeque};
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,24 +8,33 @@ use std::time::Duration;
 use anstyle::Style;
 use anyhow::Result;
 use clap::Args;
-use serde::Serialize;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use tokio::sync::watch;
 
 use super::line::Line;
 use super::live::{Live, Wake};
-use super::options::{agent_name, issue_ref};
+use super::options::{agent_name, issue_ref, time_arg};
 use super::output::{FAINT, STRONG, local, of_status};
-use super::since::{Since, since};
 use super::{Ending, Output, plain};
+use crate::activity::{
+    self, ActivityFilter, EventRecord, MAX_SCANNED, newest_first, number_before, oldest_first,
+    title_in,
+};
 use crate::domain::event::RETURN_ACTION;
 use crate::domain::{
-    AgentName, Event, EventKind, Issue, IssueId, IssueRef, Moment, Query, Status, Timestamp,
+    AgentName, EventKind, Issue, IssueId, IssueRef, Moment, Patch, Status, Timestamp,
 };
-use crate::tracker::{Cursor, StoreError, Tracker};
+use crate::time_arg::TimeArg;
+use crate::tracker::{IssueStore, NumberedEvent, Position, StoreError, Tracker};
 
-/// How many moments a person is shown at once.
+/// How many events a person is shown at once.
 const SCREENFUL: usize = 50;
-/// How often it is asked what happened meanwhile.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How many events are read and written at once.
+const PAGE: usize = 10_000;
+/// How soon a store that could not be read is read again.
+const RETRY: Duration = Duration::from_secs(1);
+/// How long is waited where only a change or the end of the command can come.
+const FOREVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// The arguments of `ait log`.
 #[derive(Clone, Debug, Args)]
@@ -36,6 +44,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
     ait log -f                        and what happens from now on\n  \
     ait log --since 2h --agent dev-1\n  \
     ait log --since '2026-11-21 13:00' --issue 3f2a9c1e\n  \
+    ait log --json --after 1500 -n 100  the first 100 events after number 1500\n  \
     ait log -f -n 0 --json | jq -r 'select(.status == \"completed\") | .title'")]
 pub struct Arguments {
     /// Go on with what every process does, as it happens
@@ -43,11 +52,15 @@ pub struct Arguments {
     follow: bool,
 
     /// Only what happened since: so long ago, or a date and time
-    #[arg(short, long, value_name = "WHEN", value_parser = since)]
-    since: Option<Since>,
+    #[arg(short, long, value_name = "WHEN", value_parser = time_arg)]
+    since: Option<TimeArg>,
 
-    /// How much to show of the past, the latest of it; 0 for nothing [default: 50 on a terminal, unless
-    /// --since is given; else all]
+    /// Only events after this number, which --json tells of each
+    #[arg(long, value_name = "NUMBER")]
+    after: Option<u64>,
+
+    /// How much to show of the past: the latest of it, or the first after --after; 0 for nothing [default:
+    /// 50 on a terminal, unless --since or --after is given; else all]
     #[arg(short = 'n', long, value_name = "COUNT")]
     limit: Option<usize>,
 
@@ -55,19 +68,35 @@ pub struct Arguments {
     #[arg(short, long, value_name = "NAME", value_parser = agent_name)]
     agent: Option<AgentName>,
 
-    /// Only what happened to this issue
+    /// Only what happened to this issue, also before the log began
     #[arg(short, long, value_name = "ID", value_parser = issue_ref)]
     issue: Option<IssueRef>,
 
-    /// Answer as JSON, one object on each line, for scripts
+    /// Only events of this kind
+    #[arg(short, long, value_name = "KIND", value_parser = kind())]
+    kind: Option<&'static str>,
+
+    /// Answer as JSON, one object on each line, for scripts: with the number of the event, and the values
+    /// before and after it
     #[arg(long)]
     json: bool,
 }
 
+fn kind() -> impl TypedValueParser<Value = &'static str> {
+    PossibleValuesParser::new(EventKind::WORDS)
+        .map(|word| activity::kind_from_word(&word).expect("only these words are possible"))
+}
+
 impl Arguments {
-    /// Tells whether it goes on until somebody ends it.
+    /// Returns true if it goes on until somebody ends it.
     pub(super) fn follows(&self) -> bool {
         self.follow
+    }
+
+    /// The most events of the past that are shown; `None` for all.
+    fn most(&self, output: &Output) -> Option<usize> {
+        let shows_all = !output.is_terminal() || self.since.is_some() || self.after.is_some();
+        self.limit.or((!shows_all).then_some(SCREENFUL))
     }
 }
 
@@ -80,48 +109,55 @@ pub(super) async fn run(
         Some(reference) => Some(tracker.get_issue(reference.clone()).await?.id),
         None => None,
     };
-    let agent = arguments.agent.as_ref().map(AgentName::as_str);
-    let mut feed = Feed { tracker, issue, agent, seen: Seen::default() };
-    // Following begins before the past is read, so that nothing falls between the two.
-    let cursor = tracker.changes(None).await?.cursor;
-    let issues = feed.issues().await?;
-    let mut past = feed.entries(&issues);
-    if arguments.follow {
-        past = feed.seen.news(past);
-    }
-    if let Some(start) = arguments.since.and_then(|since| since.from(tracker.now())) {
-        past.retain(|entry| entry.moment.at >= start);
-    }
-    let is_unlimited = !output.is_terminal() || arguments.since.is_some();
-    let most = arguments.limit.unwrap_or(if is_unlimited { usize::MAX } else { SCREENFUL });
-    let past = &past[past.len().saturating_sub(most)..];
-    past.iter().try_for_each(|entry| entry.write(arguments.json, tracker.now(), output))?;
-    if arguments.follow {
-        drop(issues);
-        follow(feed, cursor, arguments.json, output).await?;
-    } else if past.is_empty() && most > 0 {
-        tracing::info!("nothing has happened that fits");
+    let filter = ActivityFilter {
+        agent: arguments.agent.as_ref().map(|agent| agent.as_str().to_owned()),
+        kind: arguments.kind,
+        issue,
+        since: arguments.since.map(|since| since.time(tracker.now())),
+    };
+    // Following begins where the past ends, so that nothing falls between the two and nothing comes twice.
+    let watched = arguments.follow.then(|| tracker.watch());
+    let most = arguments.most(output);
+    let mut log = Log { tracker, filter, json: arguments.json, written: 0, looked: tracker.now() };
+    let end = match (issue, arguments.after) {
+        _ if most == Some(0) => activity::bounds(tracker).await?.0,
+        (Some(issue), None) => log.write_issue(issue, most, output).await?,
+        (_, Some(after)) => log.write_after(after, most, output).await?,
+        (None, None) => match most {
+            Some(most) => log.write_latest(most, output).await?,
+            None => {
+                let after = match log.filter.since {
+                    Some(since) => number_before(tracker, since).await?,
+                    None => 0,
+                };
+                log.write_after(after, None, output).await?
+            }
+        },
+    };
+    if let Some(watched) = watched {
+        follow(log, watched, end, output).await?;
+    } else if log.written == 0 && most != Some(0) {
+        match end.number {
+            0 => tracing::info!(
+                "the log has no events yet; --issue ID shows what is known of one issue"
+            ),
+            _ => tracing::info!("nothing has happened that fits"),
+        }
     }
     Ok(Ending::Done)
 }
 
-/// Writes what happens until somebody ends it.
+/// Writes what happens after a position until somebody ends it.
 async fn follow(
-    mut feed: Feed<'_>,
-    mut cursor: Cursor,
-    json: bool,
+    mut log: Log<'_>,
+    mut watched: watch::Receiver<Position>,
+    mut last: Position,
     output: &mut Output,
 ) -> Result<()> {
     let mut live = Live::begin()?;
-    let mut is_first_look = true;
     let mut known_problem = None;
-    output.flush()?;
     loop {
-        if live.wait(LOOK_EVERY).await == Wake::End {
-            return Ok(());
-        }
-        output.measure();
-        match feed.look(&mut cursor, &mut is_first_look, json, output).await? {
+        match log.write_news(&mut last, output).await? {
             Ok(()) => known_problem = None,
             // Somebody may be about to mend it, and what happens then is still wanted.
             Err(error) => {
@@ -133,134 +169,196 @@ async fn follow(
             }
         }
         output.flush()?;
+        let wait = if known_problem.is_some() { RETRY } else { FOREVER };
+        tokio::select! {
+            wake = live.wait(wait) => if wake == Wake::End { return Ok(()) },
+            // What is watched lives as long as the tracker.
+            Ok(()) = watched.changed() => {}
+        }
+        output.measure();
     }
 }
 
-/// The stream of what happens, as far as it is wanted.
-struct Feed<'a> {
+/// What is wanted of the log, and how it is written.
+struct Log<'a> {
     tracker: &'a Tracker,
-    issue: Option<IssueId>,
-    agent: Option<&'a str>,
-    seen: Seen,
+    filter: ActivityFilter,
+    json: bool,
+    /// How many entries were written.
+    written: usize,
+    /// When the log was last read.
+    looked: Timestamp,
 }
 
-impl Feed<'_> {
-    /// The issues that can tell something.
-    async fn issues(&self) -> Result<Vec<Arc<Issue>>, StoreError> {
-        match self.issue {
-            Some(id) => Ok(vec![self.tracker.get_issue(id.into()).await?]),
-            None => {
-                let all = Query { take: usize::MAX, ..Query::default() };
-                Ok(self.tracker.list_issues(all).await?.issues)
+impl Log<'_> {
+    /// Writes the first events after a number, up to the newest one there is now; returns the position of that one.
+    async fn write_after(
+        &mut self,
+        after: u64,
+        most: Option<usize>,
+        output: &mut Output,
+    ) -> Result<Position> {
+        let (newest, oldest) = activity::bounds(self.tracker).await?;
+        let (mut after, mut left) = (after, most.unwrap_or(usize::MAX));
+        if after > newest.number {
+            tracing::warn!("there is no event {after}: the newest is {}", newest.number);
+        } else if oldest > after + 1 && after > 0 {
+            tracing::warn!("the events {} to {} are no longer kept", after + 1, oldest - 1);
+        }
+        while after < newest.number && left > 0 {
+            let page = oldest_first(self.tracker, &self.filter, after, left.min(PAGE)).await?;
+            let events = page.events.iter().take_while(|event| is_up_to(event, newest)).collect();
+            self.write_events(events, output).await??;
+            left -= page.events.len();
+            if page.is_last {
+                break;
+            }
+            after = page.reached;
+        }
+        Ok(newest)
+    }
+
+    /// Writes the latest events; returns the position of the newest one.
+    async fn write_latest(&mut self, most: usize, output: &mut Output) -> Result<Position> {
+        let (newest, _) = activity::bounds(self.tracker).await?;
+        let mut before = newest.number + 1;
+        let mut events = VecDeque::new();
+        while events.len() < most {
+            let wanted = most - events.len();
+            let page = newest_first(self.tracker, &self.filter, Some(before), wanted).await?;
+            page.events.into_iter().for_each(|event| events.push_front(event));
+            if page.is_last {
+                break;
+            }
+            before = page.reached;
+        }
+        self.write_events(events.iter().collect(), output).await??;
+        Ok(newest)
+    }
+
+    /// Writes what happened to one issue, beginning with what its history tells of the time before the log;
+    /// returns the position of the newest event of the store.
+    async fn write_issue(
+        &mut self,
+        id: IssueId,
+        most: Option<usize>,
+        output: &mut Output,
+    ) -> Result<Position> {
+        let found = activity::of_issue(self.tracker, id).await?;
+        let older = found.before.iter().flat_map(Issue::story);
+        let older: Vec<_> = older.filter(|moment| self.filter.accepts_moment(moment)).collect();
+        let events = found.events.iter().filter(|event| self.filter.accepts(&event.event));
+        let events: Vec<_> = events.collect();
+        let skipped = (older.len() + events.len()).saturating_sub(most.unwrap_or(usize::MAX));
+        for moment in older.iter().skip(skipped) {
+            self.written += 1;
+            if self.json {
+                output.json_line(&EventRecord::of_moment(&found.issue, moment))?;
+            } else {
+                let entry = Entry::of_moment(&found.issue, *moment);
+                entry.write(self.tracker.now(), output)?;
             }
         }
+        let skipped = skipped.saturating_sub(older.len());
+        self.write_events(events[skipped..].to_vec(), output).await??;
+        Ok(found.newest)
     }
 
-    /// What issues tell, oldest first.
-    fn entries<'i>(&self, issues: &'i [Arc<Issue>]) -> Vec<Entry<'i>> {
-        let of = |issue: &'i Arc<Issue>| {
-            let entry = |moment| Entry { issue: issue.id, title: &issue.title, moment };
-            issue.story().into_iter().map(entry)
-        };
-        let mut entries: Vec<_> =
-            issues.iter().flat_map(of).filter(|entry| self.is_wanted(entry)).collect();
-        entries.sort_by_key(|entry| entry.moment.at);
-        entries
-    }
-
-    fn is_wanted(&self, entry: &Entry<'_>) -> bool {
-        self.issue.is_none_or(|issue| issue == entry.issue)
-            && self.agent.is_none_or(|agent| agent == entry.moment.agent)
-    }
-
-    /// Writes what happened since the last look. The inner error is the store's.
-    async fn look(
+    /// Writes what happened after a position, and moves that on. The inner error is the store's.
+    async fn write_news(
         &mut self,
-        cursor: &mut Cursor,
-        is_first_after_reading: &mut bool,
-        json: bool,
+        last: &mut Position,
         output: &mut Output,
     ) -> Result<Result<(), StoreError>> {
-        let changes = match self.tracker.changes(Some(*cursor)).await {
-            Ok(changes) => changes,
-            Err(error) => return Ok(Err(error)),
-        };
-        let is_edited = |event: &Arc<Event>| matches!(event.kind, EventKind::Edited { .. });
-        // What they tell that no command did, the issues tell better.
-        let is_whole = changes.complete && !changes.events.iter().any(is_edited);
-        for event in changes.events.iter().filter(|event| is_whole || is_edited(event)) {
-            self.write_event(event, *is_first_after_reading, json, output).await?;
-        }
-        *is_first_after_reading = false;
-        if !is_whole {
-            // More happened than is remembered, or something that no event tells.
-            let issues = match self.issues().await {
-                Ok(issues) => issues,
+        loop {
+            let looked = mem::replace(&mut self.looked, self.tracker.now());
+            let first = match self.tracker.events(last.number.saturating_sub(1), MAX_SCANNED).await
+            {
+                Ok(read) => read,
                 Err(error) => return Ok(Err(error)),
             };
-            let entries = self.entries(&issues);
-            let news = self.seen.news(entries);
-            news.iter().try_for_each(|entry| entry.write(json, self.tracker.now(), output))?;
-            *is_first_after_reading = true;
+            let mut events = first.events;
+            if last.number > 0 {
+                let is_same = match events.first() {
+                    Some(event) if event.position.number == last.number => event.position == *last,
+                    // What was read last is not kept any more.
+                    _ => first.newest.number >= last.number && first.oldest > last.number,
+                };
+                if !is_same {
+                    return self.write_replaced(last, looked, output).await;
+                }
+                events.retain(|event| event.position.number > last.number);
+            }
+            let Some(newest) = events.last().map(|event| event.position) else { return Ok(Ok(())) };
+            let wanted = events.iter().filter(|event| self.filter.accepts(&event.event)).collect();
+            if let Err(error) = self.write_events(wanted, output).await? {
+                return Ok(Err(error));
+            }
+            *last = newest;
+            output.flush()?;
         }
-        *cursor = changes.cursor;
-        Ok(Ok(()))
     }
 
-    async fn write_event(
+    /// Writes what happened since a time in the log that took the place of the one that was followed.
+    async fn write_replaced(
         &mut self,
-        event: &Event,
-        may_be_known: bool,
-        json: bool,
+        last: &mut Position,
+        since: Timestamp,
+        output: &mut Output,
+    ) -> Result<Result<(), StoreError>> {
+        tracing::warn!("the log of events was replaced: following goes on in the new one");
+        let filter =
+            ActivityFilter { since: self.filter.since.max(Some(since)), ..self.filter.clone() };
+        let mut page = match newest_first(self.tracker, &filter, None, PAGE).await {
+            Ok(page) => page,
+            Err(error) => return Ok(Err(error)),
+        };
+        page.events.reverse();
+        let written = self.write_events(page.events.iter().collect(), output).await?;
+        *last = page.newest;
+        Ok(written)
+    }
+
+    /// Writes events. The inner error is the store's, of which nothing is written then.
+    async fn write_events(
+        &mut self,
+        events: Vec<&NumberedEvent>,
+        output: &mut Output,
+    ) -> Result<Result<(), StoreError>> {
+        if events.is_empty() {
+            return Ok(Ok(()));
+        }
+        match self.tracker.snapshot().await {
+            Ok(state) => self.write_all(events, &state.issues, output).map(Ok),
+            Err(error) => Ok(Err(error)),
+        }
+    }
+
+    fn write_all(
+        &mut self,
+        events: Vec<&NumberedEvent>,
+        issues: &IssueStore,
         output: &mut Output,
     ) -> Result<()> {
-        let mut entry = Entry { issue: event.issue, title: "", moment: event.moment() };
-        // What happened while the issues were read is told by both.
-        if !self.is_wanted(&entry) || (may_be_known && self.seen.contains(&entry)) {
-            return Ok(());
-        }
-        self.seen.insert(&entry);
-        let issue = self.tracker.get_issue(event.issue.into()).await.ok();
-        entry.title = issue.as_ref().map_or("", |issue| &issue.title);
-        entry.write(json, self.tracker.now(), output)
-    }
-}
-
-/// What was read or told so far, by hashes, and how often.
-#[derive(Default)]
-struct Seen {
-    hasher: RandomState,
-    counts: HashMap<u64, u32>,
-}
-
-impl Seen {
-    fn key(&self, entry: &Entry<'_>) -> u64 {
-        self.hasher.hash_one((entry.issue, entry.moment))
-    }
-
-    fn contains(&self, entry: &Entry<'_>) -> bool {
-        self.counts.contains_key(&self.key(entry))
-    }
-
-    fn insert(&mut self, entry: &Entry<'_>) {
-        *self.counts.entry(self.key(entry)).or_default() += 1;
-    }
-
-    /// Takes everything that there is now, and leaves what was not there before.
-    fn news<'i>(&mut self, mut entries: Vec<Entry<'i>>) -> Vec<Entry<'i>> {
-        let mut before = mem::take(&mut self.counts);
-        entries.retain(|entry| {
-            self.insert(entry);
-            match before.get_mut(&self.key(entry)) {
-                Some(count) if *count > 0 => {
-                    *count -= 1;
-                    false
-                }
-                _ => true,
+        let mut known: HashMap<IssueId, Option<Arc<Issue>>> = HashMap::new();
+        let now = self.tracker.now();
+        for event in events {
+            self.written += 1;
+            let id = event.event.issue;
+            let issue = known.entry(id).or_insert_with(|| issues.get(id));
+            let title = issue.as_ref().map(|issue| issue.title.as_str());
+            if self.json {
+                output.json_line(&EventRecord::new(event, title))?;
+            } else {
+                Entry::of_event(event, title).write(now, output)?;
             }
-        });
-        entries
+        }
+        Ok(())
     }
+}
+
+fn is_up_to(event: &NumberedEvent, newest: Position) -> bool {
+    event.position.number <= newest.number
 }
 
 const DATE: &str = "%Y-%m-%d";
@@ -283,45 +381,38 @@ impl Room {
     }
 }
 
-/// One moment of one issue.
-#[derive(Clone, Copy)]
+/// One line for people.
 struct Entry<'a> {
     issue: IssueId,
     title: &'a str,
-    moment: Moment<'a>,
-}
-
-/// The same in JSON.
-#[derive(Serialize)]
-struct JsonEntry<'a> {
-    at: Timestamp,
-    issue: IssueId,
-    title: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<Status>,
-    agent: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    action: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    comment: Option<&'a str>,
+    moment: Moment<'a>,
+    /// What was edited.
+    patch: Option<&'a Patch>,
 }
 
-impl Entry<'_> {
-    fn write(&self, json: bool, now: Timestamp, output: &mut Output) -> Result<()> {
-        let Self { issue, title, moment } = *self;
-        let Moment { at, agent, action, comment } = moment;
-        let status = moment.status();
-        if json {
-            return output.json_line(&JsonEntry {
-                at,
-                issue,
-                title,
-                status,
-                agent,
-                action,
-                comment,
-            });
+impl<'a> Entry<'a> {
+    fn of_event(numbered: &'a NumberedEvent, title: Option<&'a str>) -> Self {
+        let event = &numbered.event;
+        let patch = match &event.kind {
+            EventKind::Edited { patch } => Some(&**patch),
+            _ => None,
+        };
+        Self {
+            issue: event.issue,
+            title: title.or_else(|| title_in(event)).unwrap_or_default(),
+            status: event.status_after(),
+            moment: event.moment(),
+            patch,
         }
+    }
+
+    fn of_moment(issue: &'a Issue, moment: Moment<'a>) -> Self {
+        Self { issue: issue.id, title: &issue.title, status: moment.status(), moment, patch: None }
+    }
+
+    fn write(&self, now: Timestamp, output: &mut Output) -> Result<()> {
+        let Moment { at, agent, action, comment } = self.moment;
         let room = Room::of(output.width());
         let time = match room {
             Room::Wide => local(at, "%Y-%m-%d %H:%M:%S"),
@@ -339,15 +430,18 @@ impl Entry<'_> {
             Room::Narrow => (" ", action.split(' ').next().unwrap_or(action), ""),
             _ => ("  ", action, "by "),
         };
+        let issue = if self.issue == IssueId::NIL { "-".repeat(8) } else { self.issue.short() };
         let mut line = Line::default()
             .part(FAINT, time)
             .text(gap)
-            .part(STRONG, issue.short())
+            .part(STRONG, issue)
             .text(gap)
-            .part(status.map_or(Style::new(), of_status), plain::line(action))
-            .text(format!(" {by}{}: {}", plain::line(agent), plain::line(title)));
-        if let Some(said) = comment.and_then(|text| text.lines().find(|it| !it.trim().is_empty())) {
-            line = line.part(FAINT, format!(" · {}", plain::line(said.trim())));
+            .part(self.status.map_or(Style::new(), of_status), plain::line(action))
+            .text(format!(" {by}{}: {}", plain::line(agent), plain::line(self.title)));
+        let said = comment.and_then(|text| text.lines().find(|line| !line.trim().is_empty()));
+        let edited = self.patch.map(|patch| patch.fields().join(", "));
+        if let Some(more) = said.map(str::to_owned).or(edited) {
+            line = line.part(FAINT, format!(" · {}", plain::line(more.trim())));
         }
         output.line(line.fitted(output.width(), output))
     }

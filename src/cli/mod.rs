@@ -39,7 +39,6 @@ mod review;
 mod save;
 mod screen;
 mod show;
-mod since;
 mod status;
 mod table;
 mod waiting;
@@ -48,7 +47,7 @@ use anyhow::Result;
 use clap::Subcommand;
 
 use crate::domain::{AgentName, DomainError, Vocabulary};
-use crate::tracker::{StoreError, Tracker};
+use crate::tracker::{Maintenance, StoreError, Tracker};
 
 pub use about::{AboutCommand, run as run_about};
 pub use config::{Arguments as ConfigArguments, run as show_config};
@@ -120,17 +119,28 @@ pub enum Ending {
     Partly,
 }
 
-/// Runs a command; `usual` acts where it does not name an agent.
+/// What commands work with.
+#[derive(Clone, Copy)]
+pub struct CommandContext<'a> {
+    /// The use cases.
+    pub tracker: &'a Tracker,
+    /// The files of the store.
+    pub maintenance: &'a Maintenance,
+    /// The agent of a command that names none.
+    pub usual: Option<&'a AgentName>,
+}
+
+/// Runs a command.
 ///
 /// # Errors
 ///
 /// What kept it from being done; the text says what to do.
 pub async fn run(
     command: &QueueCommand,
-    tracker: &Tracker,
-    usual: Option<&AgentName>,
+    context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<Ending> {
+    let CommandContext { tracker, usual, .. } = *context;
     match command {
         QueueCommand::Add(arguments) => add::run(arguments, tracker, usual, output).await,
         QueueCommand::Board(arguments) => board::run(arguments, tracker, output).await,
@@ -144,11 +154,11 @@ pub async fn run(
         QueueCommand::Complete(arguments) => complete::run(arguments, tracker, usual, output).await,
         QueueCommand::Review(arguments) => review::run(arguments, tracker, usual, output).await,
         QueueCommand::Close(arguments) => close::run(arguments, tracker, usual, output).await,
-        QueueCommand::Export(arguments) => export::run(arguments, tracker, output).await,
+        QueueCommand::Export(arguments) => export::run(arguments, context, output).await,
         QueueCommand::Import(arguments) => import::run(arguments, tracker, usual, output).await,
-        QueueCommand::Save(arguments) => save::run(arguments, tracker, output).await,
-        QueueCommand::Backup(arguments) => backup::run(arguments, tracker, output).await,
-        QueueCommand::Restore(arguments) => restore::run(arguments, tracker, output).await,
+        QueueCommand::Save(arguments) => save::run(arguments, context, output).await,
+        QueueCommand::Backup(arguments) => backup::run(arguments, context, output).await,
+        QueueCommand::Restore(arguments) => restore::run(arguments, context, output).await,
     }
 }
 

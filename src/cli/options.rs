@@ -3,11 +3,13 @@
 use std::io::{self, IsTerminal, Read};
 
 use anyhow::{Context, Result, bail};
+use chrono::Local;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::COMMANDS;
 use crate::domain::{AgentName, Classification, CommentText, DomainError, IssueRef};
+use crate::time_arg::TimeArg;
 
 /// Arguments that do not go together, and what to do.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
@@ -111,6 +113,11 @@ pub(super) fn agent_name(text: &str) -> Result<AgentName, String> {
 
 pub(super) fn issue_ref(text: &str) -> Result<IssueRef, String> {
     in_our_words(text.parse())
+}
+
+/// Reads a point in time; dates are those of this machine's time zone.
+pub(super) fn time_arg(text: &str) -> Result<TimeArg, String> {
+    TimeArg::parse(text, &Local)
 }
 
 /// A value of the command line, or why it cannot be used.

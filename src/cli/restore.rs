@@ -11,23 +11,23 @@ use super::backup::{STREAM, issues};
 use super::options::Format;
 use super::output::{FAINT, STRONG, local};
 use super::waiting::waiting;
-use super::{Ending, Output, plain};
+use super::{CommandContext, Ending, Output, plain};
 use crate::domain::{IssueId, Timestamp};
 use crate::tracker::backup::{Difference, file};
-use crate::tracker::{About, Backup, Consent, Differing, Replacement, Tracker, Verdict};
+use crate::tracker::{About, Backup, Consent, Differing, Replacement, Verdict};
 
 /// The arguments of `ait restore`.
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "FILE is read and checked as a whole before anything changes. What the store holds is kept in a\n\
-        file beside it first, also when it is damaged. It is not replaced without --force when something\n\
+    after_help = "FILE is read and checked as a whole before anything changes. What the store holds is kept in\n\
+        .ait/ beside it first, also when it is damaged. It is not replaced without --force when something\n\
         would be lost: an issue that the backup lacks, or one that changed since. Agents and servers\n\
         that run go on with what was restored.\n\n\
         Ends with 1 when it refuses; so does --dry-run when it would take --force.\n\n\
         Examples:\n  \
         ait restore issues-backup-2026-01-31T093000.000Z.json --dry-run\n  \
         ait restore issues-backup-2026-01-31T093000.000Z.json --force\n  \
-        ait restore issues.json.before-restore-2026-02-01T120000.000Z     undo a restore"
+        ait restore .ait/issues.json/kept/2026-02-01T120000.000Z-before-restore-issues.json   undo a restore"
 )]
 pub struct Arguments {
     /// What `ait backup` has written, or a copy of issues.json; - is stdin
@@ -78,7 +78,7 @@ struct DifferingReport<'a> {
 
 pub(super) async fn run(
     arguments: &Arguments,
-    tracker: &Tracker,
+    context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<Ending> {
     let file = arguments.backup.clone();
@@ -96,7 +96,10 @@ pub(super) async fn run(
     if let Some(why) = backup.about.as_ref().and_then(|about| about.partial.as_ref()) {
         tracing::warn!("the backup has only what could be read of a damaged store: {why}");
     }
-    let replacement = waiting("restoring", tracker.restore(&backup, consent)).await?;
+    let replacement = {
+        let document = backup.document.clone();
+        waiting("restoring", context.maintenance.restore(document, consent)).await?
+    };
     let would_refuse = replacement.needs_consent() && !arguments.force;
     if arguments.format.json {
         output.json(&report(arguments, &backup, &replacement))?;
@@ -109,7 +112,7 @@ pub(super) async fn run(
         Verdict::Looked | Verdict::Refused => {
             // Behind the answer, and also when nobody reads that.
             let flushed = output.flush();
-            let is_readable = tracker.holdings().await.is_ok();
+            let is_readable = context.tracker.snapshot().await.is_ok();
             let refusal = refusal(&arguments.backup, &replacement, is_readable);
             if let Err(unheard) = flushed {
                 tracing::debug!("the answer could not be written: {unheard}");
@@ -226,8 +229,8 @@ fn refusal(file: &Path, replacement: &Replacement, is_readable: bool) -> anyhow:
             if is_readable { "; `ait backup --partial` saves what can be read" } else { "" };
         return anyhow!(
             "nothing was changed, because the store is damaged and nobody can tell what would be lost: \
-             {why}. `ait restore {file} --force` puts the backup in its place and keeps copies of the \
-             damaged files beside it{partial}"
+             {why}. `ait restore {file} --force` puts the backup in its place and keeps the damaged \
+             files in .ait/ beside it{partial}"
         );
     };
     let parts = [(missing, "that it lacks"), (newer, "that changed since")];
@@ -238,6 +241,6 @@ fn refusal(file: &Path, replacement: &Replacement, is_readable: bool) -> anyhow:
     let parts = parts.collect::<Vec<_>>().join(" and ");
     anyhow!(
         "nothing was changed: the store has newer work than {file}: {parts}. `ait restore {file} --force` \
-         goes back all the same and keeps what it replaces in a file beside the store"
+         goes back all the same and keeps what it replaces in .ait/ beside the store"
     )
 }

@@ -7,8 +7,8 @@ use clap::Args;
 use serde::Serialize;
 
 use super::options::Format;
-use super::{Ending, Output};
-use crate::tracker::Tracker;
+use super::{CommandContext, Ending, Output};
+use crate::tracker::Probe;
 
 /// The arguments that let a process of its own save what a command has changed.
 pub const WHEN_QUIET: [&str; 2] = ["save", "--when-quiet"];
@@ -19,9 +19,9 @@ const QUIET: Duration = Duration::from_millis(300);
 /// The arguments of `ait save`.
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "Every change is in the journal beside it at once. Servers write it into issues.json \
-    within a moment, and so do the other commands; where that would take long, they leave it to a process \
-    that goes on for a moment after they have ended.\n\n\
+    after_help = "Every change is in the log (.ait/ beside issues.json) before it is answered. Servers write it \
+    into issues.json within a second, and so do the other commands; where that would take long, they leave it \
+    to a process that goes on for a moment after they have ended.\n\n\
     Example:\n  \
     ait save && git commit issues.json -m 'Record the state of the queue'"
 )]
@@ -41,21 +41,23 @@ struct Saved {
 
 pub(super) async fn run(
     arguments: &Arguments,
-    tracker: &Tracker,
+    context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<Ending> {
-    let before = tracker.vitals().await;
+    let health = || context.tracker.health(Probe::Known);
     if arguments.when_quiet {
+        let before = health().await.journal_bytes;
         tokio::time::sleep(QUIET).await;
-        if tracker.vitals().await.journal_bytes != before.journal_bytes {
+        if health().await.journal_bytes != before {
             return Ok(Ending::Nothing);
         }
     }
-    tracker.save().await?;
+    context.maintenance.publish().await?;
+    let store = health().await.name;
     if arguments.format.json {
-        output.json(&Saved { store: before.name })?;
+        output.json(&Saved { store })?;
     } else {
-        output.line(format_args!("{} is up to date", before.name))?;
+        output.line(format_args!("{store} is up to date"))?;
     }
     Ok(Ending::Done)
 }

@@ -1,6 +1,6 @@
 //! `ait status`: which store this is, how it is doing, and who uses it.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ pub struct Arguments {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report<'a> {
-    file: PathBuf,
+    file: &'a Path,
     reason: &'a str,
     /// Why the store cannot be read; then there are no counts.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,7 +70,7 @@ struct Claim {
     since: Timestamp,
 }
 
-/// Shows it all; `reason` tells why it is this store.
+/// Shows it all; `file` is the one of the store, where it really is, and `reason` tells why it is this store.
 ///
 /// A store that cannot be read is shown so, with the processes on it.
 ///
@@ -80,7 +80,7 @@ struct Claim {
 pub async fn run(
     arguments: &Arguments,
     tracker: &Tracker,
-    registry: &Registry,
+    file: &Path,
     reason: &str,
     output: &mut Output,
 ) -> Result<Ending> {
@@ -96,7 +96,7 @@ pub async fn run(
     old_claims.sort_by_key(|claim| claim.since);
     let count = |&status| Count { status, count: counts.in_status(status) };
     let report = Report {
-        file: tracker.files().await.into_iter().next().unwrap_or_default(),
+        file,
         reason,
         read_only: match problem {
             None => tracker.check().await.err().map(|error| error.to_string()),
@@ -106,7 +106,7 @@ pub async fn run(
         total: counts.total(),
         counts: Status::ALL.iter().map(count).collect(),
         old_claims,
-        processes: registry.living().unwrap_or_else(|error| {
+        processes: Registry::beside(file).living().unwrap_or_else(|error| {
             tracing::warn!("the processes on the store cannot be told: {error}");
             Vec::new()
         }),
@@ -121,12 +121,10 @@ pub async fn run(
 
 /// The counts, and what is claimed.
 async fn look(tracker: &Tracker) -> Result<(Counts, Vec<Arc<Issue>>), StoreError> {
-    let claimed = Query {
-        statuses: [Status::InProgress, Status::InReview].into_iter().collect(),
-        take: usize::MAX,
-        ..Query::default()
-    };
-    Ok((tracker.counts().await?, tracker.list_issues(claimed).await?.issues))
+    let issues = tracker.snapshot().await?.issues;
+    let statuses = [Status::InProgress, Status::InReview].into_iter().collect();
+    let claimed = Query { statuses, take: issues.len(), ..Query::default() };
+    Ok((issues.counts(), issues.list(&claimed).issues))
 }
 
 fn claim(issue: &Arc<Issue>) -> Option<Claim> {

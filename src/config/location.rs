@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 use super::Arguments;
 use super::sources::set;
+use crate::small_file::{self, MAX_BYTES};
 
 const FILE_NAME: &str = "issues.json";
 
@@ -143,14 +144,14 @@ impl Repository {
 
 /// The directory that a `.git` file points to.
 fn git_directory(mark: &Path) -> Option<PathBuf> {
-    let text = fs::read_to_string(mark).ok()?;
+    let text = small_file::read(mark, MAX_BYTES).ok()?;
     let target = text.strip_prefix("gitdir:")?.trim();
     Some(mark.parent()?.join(target))
 }
 
 /// For the git directory of a linked worktree, the one that all its worktrees share.
 fn common_directory(git_directory: &Path) -> Option<PathBuf> {
-    let common = fs::read_to_string(git_directory.join("commondir")).ok()?;
+    let common = small_file::read(&git_directory.join("commondir"), MAX_BYTES).ok()?;
     fs::canonicalize(git_directory.join(common.trim())).ok()
 }
 
@@ -178,7 +179,7 @@ fn is_bare(directory: &Path) -> bool {
 
 /// The value of a key in the section `[core]` of a git directory's configuration.
 fn setting(git_directory: &Path, key: &str) -> Option<String> {
-    let text = fs::read_to_string(git_directory.join("config")).ok()?;
+    let text = small_file::read(&git_directory.join("config"), MAX_BYTES).ok()?;
     let core = text.lines().map(str::trim).skip_while(|line| *line != "[core]").skip(1);
     let mut settings =
         core.take_while(|line| !line.starts_with('[')).filter_map(|line| line.split_once('='));

@@ -22,8 +22,8 @@ use crate::http::{Access, AllowedHost, AllowedOrigin};
 use crate::log::{LogFormat, LogOptions, Voice};
 use crate::setting::SettingRow;
 use settings::{
-    AGENT, ALLOW_HOST, ALLOW_ORIGIN, BIND, FILE, LOG, LOG_FILE, LOG_FORMAT, NETWORK_FILE_SYSTEM,
-    PORT, TOKEN, TOKEN_FILE,
+    AGENT, ALLOW_HOST, ALLOW_ORIGIN, BIND, FILE, KEEP_EVENTS, LOG, LOG_FILE, LOG_FORMAT,
+    NETWORK_FILE_SYSTEM, PORT, TOKEN, TOKEN_FILE,
 };
 
 pub use location::Location;
@@ -34,7 +34,7 @@ pub const DEFAULT_PORT: u16 = 3000;
 pub const LAST_PORT: u16 = 3019;
 pub use sources::{Chosen, ConfigError, FILE_NAME, Source};
 pub use values::{
-    Address, BadAddress, BadPort, FilePath, LogFilter, NetworkFileSystem, Port, Secret,
+    Address, BadAddress, BadPort, FilePath, KeptEvents, LogFilter, NetworkFileSystem, Port, Secret,
 };
 
 /// What options are called that every command has.
@@ -113,6 +113,10 @@ pub struct ServeArguments {
     #[arg(long = TOKEN_FILE.name, value_name = "FILE", help = TOKEN_FILE.line())]
     pub token_file: Option<FilePath>,
 
+    /// How many events are kept.
+    #[arg(long = KEEP_EVENTS.name, value_name = "SIZE|TIME", help = KEEP_EVENTS.line())]
+    pub keep_events: Option<KeptEvents>,
+
     /// What is logged.
     #[arg(long = LOG.name, value_name = "FILTER", help = LOG.line())]
     pub log: Option<LogFilter>,
@@ -158,6 +162,8 @@ pub struct Config {
     pub location: Location,
     /// What is done where that is on a file system of a network.
     pub network_file_system: Chosen<NetworkFileSystem>,
+    /// How many events its log keeps, when somebody said so.
+    pub keep_events: Option<Chosen<KeptEvents>>,
     /// Who acts where a command does not name somebody.
     pub agent: Option<Chosen<AgentName>>,
     /// The port of the web side, when somebody asked for one.
@@ -213,6 +219,7 @@ impl Config {
         };
         Ok(Self {
             network_file_system: sources.choose(&NETWORK_FILE_SYSTEM, None)?.unwrap_or_default(),
+            keep_events: sources.choose(&KEEP_EVENTS, serve.keep_events)?,
             agent: sources.choose(&AGENT, None)?,
             port: sources.choose(&PORT, serve.port)?,
             bind: sources.choose(&BIND, serve.bind)?.unwrap_or_default(),
@@ -265,8 +272,14 @@ impl Config {
         let origins = self.origins.value.iter().map(ToString::to_string).collect();
         let user = whoami::username().ok();
         let port = DEFAULT_PORT.to_string();
+        let keep_events = KEEP_EVENTS.default.to_owned();
         let rows = [
             (NETWORK_FILE_SYSTEM, values::chosen(Some(&self.network_file_system))),
+            (
+                KEEP_EVENTS,
+                values::chosen(self.keep_events.as_ref())
+                    .or_else(|| of(Some(&keep_events), &Source::Default)),
+            ),
             (
                 AGENT,
                 values::chosen(self.agent.as_ref()).or_else(|| of(user.as_ref(), &Source::Default)),
@@ -330,6 +343,7 @@ impl ServeArguments {
             allow_host: hosts.allow_host.clone(),
             allow_origin: origins.allow_origin.clone(),
             token_file: file(|it| &it.token_file),
+            keep_events: self.keep_events.or(others.keep_events),
             log: self.log.clone().or_else(|| others.log.clone()),
             log_file: file(|it| &it.log_file),
             log_format: self.log_format.or(others.log_format),

@@ -120,7 +120,7 @@ pub const LOG: Setting = Setting {
     name: "log",
     variable: "RUST_LOG",
     places: Places::All,
-    default: "info,rmcp=off",
+    default: "info,rmcp=off,notify=off",
     help: "What a server logs: error, warn, info, debug, or a filter as tracing-subscriber has it",
 };
 
@@ -151,10 +151,20 @@ pub const NETWORK_FILE_SYSTEM: Setting = Setting {
     help: "Changes to a store on NFS, SMB and the like: refuse, or allow where one machine alone uses it",
 };
 
+/// How many events are kept.
+pub const KEEP_EVENTS: Setting = Setting {
+    name: "keep-events",
+    variable: "AIT_KEEP_EVENTS",
+    places: Places::All,
+    default: "1GiB",
+    help: "How much of the event log is kept: a size such as 500MB, or a time such as 30d",
+};
+
 /// Every setting, in the order in which they are told.
-pub const SETTINGS: [Setting; 12] = [
+pub const SETTINGS: [Setting; 13] = [
     FILE,
     NETWORK_FILE_SYSTEM,
+    KEEP_EVENTS,
     AGENT,
     PORT,
     BIND,

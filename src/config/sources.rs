@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::{fs, io};
+use std::{fmt, io};
 
 use toml::de::{DeTable, DeValue};
 
 use super::settings::{SETTINGS, Setting};
+use crate::small_file;
 
 /// What the file with the settings of a project is called, beside its store.
 pub const FILE_NAME: &str = "ait.toml";
@@ -69,7 +69,7 @@ pub enum ConfigError {
         known: String,
     },
     /// `ait.toml` cannot be read.
-    #[error("{} cannot be read ({cause}): make it readable, or move it away", path.display())]
+    #[error("{} cannot be read ({cause}): put a readable text file there, or move it away", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -181,7 +181,7 @@ fn parsed<T: FromStr<Err: fmt::Display>>(
 
 impl Settings {
     fn read(path: PathBuf) -> Result<Self, ConfigError> {
-        match fs::read_to_string(&path) {
+        match small_file::read(&path, small_file::MAX_BYTES) {
             Ok(text) => Self::parse(path, &text),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
             Err(error) => Err(ConfigError::Unreadable { path, cause: error.to_string() }),

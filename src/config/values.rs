@@ -5,6 +5,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use tracing_subscriber::EnvFilter;
 
@@ -137,6 +138,72 @@ impl fmt::Display for NetworkFileSystem {
     }
 }
 
+/// How many events the log of the store keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KeptEvents {
+    /// So many bytes of them.
+    Bytes(u64),
+    /// Those that are not older than this.
+    Age(Duration),
+}
+
+/// The units of a size, each with its bytes; the first one of a size is used to show it.
+const SIZE_UNITS: [(&str, u64); 14] = [
+    ("TiB", 1 << 40),
+    ("GiB", 1 << 30),
+    ("MiB", 1 << 20),
+    ("KiB", 1 << 10),
+    ("TB", 1_000_000_000_000),
+    ("GB", 1_000_000_000),
+    ("MB", 1_000_000),
+    ("kB", 1_000),
+    ("KB", 1_000),
+    ("T", 1 << 40),
+    ("G", 1 << 30),
+    ("M", 1 << 20),
+    ("K", 1 << 10),
+    ("B", 1),
+];
+
+impl FromStr for KeptEvents {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(bytes) = size(text) {
+            return Ok(Self::Bytes(bytes));
+        }
+        humantime::parse_duration(text).map(Self::Age).map_err(|_| {
+            format!(
+                "{text:?} is neither a size nor a time: give a size such as 1GiB or 500MB, or a time such as \
+                 30d or 12h"
+            )
+        })
+    }
+}
+
+/// The size in bytes that a number with a unit stands for.
+fn size(text: &str) -> Option<u64> {
+    let (number, bytes) = SIZE_UNITS.iter().find_map(|(unit, bytes)| {
+        let number = text.strip_suffix(unit)?.trim_end();
+        number.ends_with(|last: char| last.is_ascii_digit()).then_some((number, bytes))
+    })?;
+    number.parse::<u64>().ok()?.checked_mul(*bytes)
+}
+
+impl fmt::Display for KeptEvents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Bytes(bytes) => {
+                let mut units = SIZE_UNITS.iter();
+                let whole = units.find(|(_, unit)| bytes >= *unit && bytes % unit == 0);
+                let (unit, each) = whole.unwrap_or(&("B", 1));
+                write!(f, "{}{unit}", bytes / each)
+            }
+            Self::Age(age) => humantime::format_duration(age).fmt(f),
+        }
+    }
+}
+
 /// A text that is never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(pub String);
@@ -175,4 +242,35 @@ pub(super) fn row<T: fmt::Display>(value: Option<&T>, source: &Source) -> Option
 /// The same for a value that was chosen.
 pub(super) fn chosen<T: fmt::Display>(chosen: Option<&Chosen<T>>) -> Option<(String, Source)> {
     chosen.and_then(|chosen| row(Some(&chosen.value), &chosen.source))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kept_events_are_a_size_or_a_time() {
+        let size = |bytes| Ok(KeptEvents::Bytes(bytes));
+        let hours = |hours: u64| Ok(KeptEvents::Age(Duration::from_secs(hours * 3600)));
+        for (text, expected, shown) in [
+            ("1GiB", size(1 << 30), "1GiB"),
+            ("2G", size(2 << 30), "2GiB"),
+            ("500MB", size(500_000_000), "500MB"),
+            ("1500 kB", size(1_500_000), "1500kB"),
+            ("7B", size(7), "7B"),
+            ("0B", size(0), "0B"),
+            ("30d", hours(720), "30days"),
+            ("12h", hours(12), "12h"),
+            ("1day 6h", hours(30), "1day 6h"),
+        ] {
+            let parsed: Result<KeptEvents, _> = text.parse();
+            assert_eq!(parsed, expected, "{text}");
+            assert_eq!(parsed.unwrap().to_string(), shown);
+            assert_eq!(shown.parse(), expected, "{shown}");
+        }
+        for text in ["", "1", "GiB", "-1GB", "1.5GB", "1 gib", "99999999TiB", "soon"] {
+            let error = text.parse::<KeptEvents>().unwrap_err();
+            assert!(error.contains("1GiB") && error.contains("30d"), "{error}");
+        }
+    }
 }

@@ -19,7 +19,7 @@ use super::report::{counted, quoted};
 use super::{Around, Check, Finding, Subject, Verdict};
 use crate::neighbour;
 use crate::setup::{Damaged, Entry, Way, entries, is_program};
-use crate::store::json::look::files;
+use crate::store::json::inspect::place_of;
 
 /// How long a program may take to say its version, and how much it may say.
 const VERSION_WITHIN: Duration = Duration::from_millis(1_000);
@@ -223,7 +223,7 @@ async fn version(program: &Path, directory: &Path) -> Result<Version, String> {
 /// Whether the store that an entry leads to is this one.
 fn store_of(subject: &Subject, entry: &Entry, named: Option<(&Path, &str)>) -> Option<Told> {
     let Subject { path, around, .. } = subject;
-    let real = |path: &Path| files(path).map_or_else(|_| path.to_owned(), |files| files.snapshot);
+    let real = |path: &Path| place_of(path).map_or_else(|_| path.to_owned(), |place| place.issues);
     let (leads, found): (_, PathBuf) = match (named, &around.found) {
         (Some((named, by)), _) => (format!("has, by {by},"), named.to_owned()),
         (None, _) if !entry.is_in_project => {

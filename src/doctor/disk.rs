@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use super::report::quoted;
 use super::{Check, Finding, Subject};
-use crate::store::StoreError;
 use crate::store::json::fs::{FileSystem, Kind, RealFileSystem, directory_of};
 use crate::store::json::ground::{LOCKS_NOTHING, NETWORK_RISK, NETWORK_WAY_OUT};
-use crate::store::json::look::files;
+use crate::store::json::inspect::{self, place_of};
+use crate::store::{Probe, StoreError};
 
 /// How long the lock of a commit may be held, and how often it is asked for.
 const LOCK_WITHIN: Duration = Duration::from_millis(1_000);
@@ -27,7 +27,11 @@ const ROOM_FACTOR: u64 = 4;
 pub(super) async fn writable(subject: &Subject) -> Vec<Finding> {
     let check = Check::Writable;
     let directory = directory_of(&subject.path);
-    let finding = match subject.store.try_writing().await {
+    let tried = match &subject.maintenance {
+        Some(maintenance) => maintenance.try_writing().await,
+        None => subject.store.health(Probe::Trial).await.trouble.map_or(Ok(()), Err),
+    };
+    let finding = match tried {
         Ok(()) => Finding::ok(check, format!("a trial in {} succeeded", directory.display())),
         Err(StoreError::Busy(_)) => Finding::skipped(check, "the lock is held: see there"),
         Err(error @ StoreError::ReadOnly(_)) => {
@@ -37,6 +41,7 @@ pub(super) async fn writable(subject: &Subject) -> Vec<Finding> {
             ))
         }
         Err(StoreError::Unreadable(_)) => Finding::skipped(check, "the files cannot be read"),
+        Err(StoreError::Damaged(_)) => Finding::skipped(check, "the log is damaged: see `journal`"),
         Err(error) => Finding::problem(check, error.to_string())
             .fix(format!("make room, or look at `df -h {0}; df -i {0}`", quoted(directory))),
     };
@@ -45,7 +50,7 @@ pub(super) async fn writable(subject: &Subject) -> Vec<Finding> {
 
 pub(super) fn file_system(subject: &Subject) -> Vec<Finding> {
     // Where the file is, and not where a link to it is.
-    let path = files(&subject.path).map_or_else(|_| subject.path.clone(), |files| files.snapshot);
+    let path = place_of(&subject.path).map_or_else(|_| subject.path.clone(), |place| place.issues);
     let allows_network = subject.settings.as_ref().is_ok_and(|settings| settings.allows_network);
     vec![kind(RealFileSystem.kind(directory_of(&path)), allows_network)]
 }
@@ -77,10 +82,13 @@ pub(super) fn lock(subject: &Subject) -> Vec<Finding> {
 
 fn lock_of(subject: &Subject) -> Finding {
     let check = Check::Lock;
-    let Ok(files) = files(&subject.path) else {
+    let Ok(place) = place_of(&subject.path) else {
         return Finding::skipped(check, "there is no place for the files");
     };
-    let path = files.lock;
+    // The newest segment of the log is the lock of a commit.
+    let Some(path) = inspect::newest_segment(&place) else {
+        return Finding::ok(check, "there is none yet; the first change makes it");
+    };
     // Never made here; opened for reading, which needs no right to change it.
     let file = match File::open(&path) {
         Ok(file) => file,
@@ -100,7 +108,7 @@ fn lock_of(subject: &Subject) -> Finding {
         match file.try_lock() {
             Ok(()) => {
                 let time = begun.elapsed().as_millis();
-                let excludes = RealFileSystem.excludes(&path);
+                let excludes = excludes(&path);
                 let _ = file.unlock();
                 return excluding(excludes, time);
             }
@@ -128,6 +136,15 @@ fn lock_of(subject: &Subject) -> Finding {
         ),
         None => format!("`fuser -v {}` names it", quoted(&path)),
     })
+}
+
+/// Whether a lock that is held keeps another opening of the file out.
+fn excludes(path: &Path) -> io::Result<bool> {
+    match File::open(path)?.try_lock() {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
 }
 
 /// What is told of a lock that was had after so many milliseconds.
@@ -167,8 +184,7 @@ fn holder(_file: &File) -> Option<(u32, String)> {
 
 pub(super) fn space(subject: &Subject) -> Vec<Finding> {
     let check = Check::Space;
-    let size = |path: &Path| path.metadata().map_or(0, |file| file.len());
-    let used = files(&subject.path).map_or(0, |it| size(&it.snapshot) + size(&it.journal));
+    let used = place_of(&subject.path).map_or(0, |place| inspect::rendered_bytes(&place));
     vec![match free(directory_of(&subject.path)) {
         None => Finding::skipped(check, "how much room there is cannot be told"),
         Some(free) => room(free, used),

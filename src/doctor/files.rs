@@ -4,16 +4,14 @@ use std::collections::VecDeque;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 use super::report::{counted, quoted};
 use super::{Check, Finding, Repair, Subject};
 use crate::processes::Registry;
 use crate::store::json::fs::directory_of;
-use crate::store::json::look::{Files, files};
+use crate::store::json::inspect::{self, Leftovers, place_of};
+use crate::store::json::place::Place;
 
-/// How old a temporary file is before it counts as left behind: one is there for a moment now and then.
-const STALE_AFTER: Duration = Duration::from_secs(60);
 /// How many entries of how deep directories are looked at for other stores.
 const MAX_ENTRIES: usize = 20_000;
 const MAX_DEPTH: usize = 8;
@@ -24,27 +22,24 @@ const OF_OTHERS: [&str; 4] = ["node_modules", "target", "vendor", "__pycache__"]
 
 pub(super) fn leftovers(subject: &Subject) -> Vec<Finding> {
     let check = Check::Leftovers;
-    let Ok(files) = files(&subject.path) else {
+    let Ok(place) = place_of(&subject.path) else {
         return vec![Finding::skipped(check, "there is no place for the files")];
     };
-    let kept = kept(&files);
-    let stale = stale(&files);
+    let kept = inspect::leftovers(&place).kept;
+    let stale = stale(&place);
     if kept.is_empty() && stale.is_empty() {
         return vec![Finding::ok(check, "nothing was left behind")];
     }
-    let names = |paths: &[PathBuf]| -> Vec<String> {
-        let name =
-            |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        paths.iter().map(name).collect()
-    };
-    let about: Vec<_> = names(&stale).into_iter().chain(names(&kept)).collect();
+    let directory = directory_of(&place.issues);
+    let name = |path: &PathBuf| path.strip_prefix(directory).unwrap_or(path).display().to_string();
+    let about: Vec<_> = stale.iter().chain(&kept).map(name).collect();
     let finding = Finding::warning(
         check,
         counted(about.len(), "file was left behind", "files were left behind"),
     );
     let finding = finding.about(about);
     let look = format!(
-        "look at what is kept, and remove what nobody needs any more, such as `rm {}`",
+        "look at what is kept, and remove what nobody needs any more, such as `rm -r {}`",
         kept.iter().take(3).map(|path| quoted(path)).collect::<Vec<_>>().join(" ")
     );
     vec![match (kept.is_empty(), stale.is_empty()) {
@@ -58,65 +53,26 @@ pub(super) fn leftovers(subject: &Subject) -> Vec<Finding> {
     }]
 }
 
-/// What was kept for people, beside the store.
-fn kept(files: &Files) -> Vec<PathBuf> {
-    const KINDS: [&str; 8] = [
-        ".hand-",
-        ".before-restore-",
-        ".before-doctor-",
-        ".damaged-",
-        ".journal.torn-",
-        ".journal.damaged-",
-        ".journal.before-doctor-",
-        ".journal.suspect-",
-    ];
-    let store = files.snapshot.file_name().unwrap_or_default().to_string_lossy();
-    beside(files, |name| {
-        let kind = name.strip_prefix(&*store);
-        kind.is_some_and(|rest| KINDS.iter().any(|kind| rest.starts_with(kind)))
-    })
-}
-
 /// What processes that died did not remove.
-fn stale(files: &Files) -> Vec<PathBuf> {
-    let store = files.snapshot.file_name().unwrap_or_default().to_string_lossy();
-    let prefix = format!(".{store}.");
-    let mut stale = beside(files, |name| name.starts_with(&prefix) && name.ends_with(".tmp"));
-    let is_old = |path: &PathBuf| {
-        let modified = fs::metadata(path).and_then(|it| it.modified());
-        let age = modified.ok().and_then(|time| SystemTime::now().duration_since(time).ok());
-        age.is_some_and(|age| age > STALE_AFTER)
-    };
-    stale.retain(is_old);
-    stale.extend(Registry::beside(&files.snapshot).left_behind());
-    stale
-}
-
-fn beside(files: &Files, is_meant: impl Fn(&str) -> bool) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory_of(&files.snapshot)).into_iter().flatten().flatten();
-    let mut found: Vec<_> = entries
-        .take(MAX_ENTRIES)
-        .filter(|entry| is_meant(&entry.file_name().to_string_lossy()))
-        .map(|entry| entry.path())
-        .collect();
-    found.sort();
-    found
+pub(super) fn stale(place: &Place) -> Vec<PathBuf> {
+    let Leftovers { stale, unmerged, .. } = inspect::leftovers(place);
+    let registered = Registry::beside(&place.issues).left_behind();
+    stale.into_iter().chain(unmerged).chain(registered).collect()
 }
 
 pub(super) fn other_stores(subject: &Subject) -> Vec<Finding> {
     let check = Check::OtherStores;
-    let Ok(files) = files(&subject.path) else {
+    let Ok(place) = place_of(&subject.path) else {
         return vec![Finding::skipped(check, "there is no place for the files")];
     };
-    let Some(root) = repository(directory_of(&files.snapshot)) else {
+    let Some(root) = repository(directory_of(&place.issues)) else {
         return vec![Finding::skipped(check, "the store is in no repository")];
     };
-    let name = files.snapshot.file_name().unwrap_or_default();
-    let is_other = |path: &PathBuf| {
-        path.file_name() == Some(name) && *path != files.snapshot && is_store(path)
-    };
+    let name = place.issues.file_name().unwrap_or_default();
+    let is_other =
+        |path: &PathBuf| path.file_name() == Some(name) && *path != place.issues && is_store(path);
     let mut others: Vec<_> = inside(&root).into_iter().filter(is_other).collect();
-    // A copy that git has put into another worktree is used by nobody; one with a journal was.
+    // A copy that git has put into another worktree is used by nobody; one with a log was.
     let of_worktrees = worktrees(&root).into_iter().flat_map(|tree| inside(&tree));
     others.extend(of_worktrees.filter(is_other).filter(|path| was_used(path)));
     others.sort();
@@ -132,7 +88,7 @@ pub(super) fn other_stores(subject: &Subject) -> Vec<Finding> {
         "`ait import {0}` takes its issues over; then remove it. Where it is meant, name the right one with \
          ISSUES_FILE={1} in what starts the agents",
         quoted(first),
-        quoted(&files.snapshot)
+        quoted(&place.issues)
     );
     let about = others.iter().map(|path| path.display().to_string());
     vec![Finding::warning(check, reason).about(about).fix(fix)]
@@ -192,7 +148,5 @@ fn is_store(path: &Path) -> bool {
 }
 
 fn was_used(path: &Path) -> bool {
-    let mut journal = path.as_os_str().to_owned();
-    journal.push(".journal");
-    Path::new(&journal).exists()
+    place_of(path).is_ok_and(|place| inspect::newest_segment(&place).is_some())
 }

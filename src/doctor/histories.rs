@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::domain::event::{FILE_ACTION, RETURN_ACTION};
-use crate::domain::{Issue, Moment, OLD_CLAIM_MS, Status, Timestamp};
+use crate::domain::story::status_after;
+use crate::domain::{Issue, OLD_CLAIM_MS, Status, Timestamp};
 use crate::span;
-use crate::store::json::look::Look;
+use crate::store::json::inspect::Inspection;
 
 use super::report::counted;
 use super::{Check, Finding};
@@ -17,13 +18,13 @@ const FUTURE_MS: u64 = 60_000;
 /// How often an issue may come back.
 const MANY_RETURNS: usize = 3;
 
-pub(super) fn examine(look: &Look, now: Timestamp) -> Vec<Finding> {
-    let Ok(issues) = &look.issues else {
+pub(super) fn examine(found: &Inspection, now: Timestamp) -> Vec<Finding> {
+    let Ok(state) = &found.state else {
         let skipped = |check| Finding::skipped(check, "the issues cannot be read");
         return [Check::Histories, Check::Claims, Check::Returns, Check::Clock].map(skipped).into();
     };
-    let issues: Vec<Arc<Issue>> = issues.issues().collect();
-    let files = [("issues.json", look.snapshot), ("the journal", look.journal)];
+    let issues: Vec<Arc<Issue>> = state.issues.issues().collect();
+    let files = [("issues.json", found.issues_file), ("the log", found.newest_segment)];
     let files = files.iter().filter_map(|(name, file)| Some((*name, (*file)?.modified)));
     vec![histories(&issues), claims(&issues, now), returns(&issues), clock(&issues, files, now)]
 }
@@ -47,9 +48,7 @@ fn flaws(issue: &Issue) -> Vec<Flaw> {
     }
     let mut known: Option<Status> = None;
     for entry in &issue.history {
-        let (at, agent) = (entry.timestamp, entry.agent.as_str());
-        let moment = Moment { at, agent, action: Some(&entry.action), comment: None };
-        let next = moment.status();
+        let (at, next) = (entry.timestamp, status_after(&entry.action, known));
         if let (Some(before), Some(after)) = (known, next)
             && !is_possible(before, after, &entry.action)
         {
@@ -224,6 +223,13 @@ mod tests {
             ("in_review", &[filed, "Issue claimed for review"], 1),
             ("closed", &[filed, claimed], 1),
             ("created", &[filed, claimed, claimed], 2),
+            ("created", &[filed, claimed, "Claim lapsed"], 0),
+            ("in_progress", &[filed, claimed, "Claim lapsed", claimed], 0),
+            (
+                "completed",
+                &[filed, "Issue completed", "Issue claimed for review", "Claim lapsed"],
+                0,
+            ),
         ] {
             let found = flaws(&issue(status, actions));
             assert_eq!(found.len(), expected, "{status} {actions:?}: {found:?}");

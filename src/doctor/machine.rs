@@ -12,7 +12,7 @@ use super::{Check, Finding, Settings, Subject};
 use crate::neighbour::{self, Answer};
 use crate::processes::{Entry, Registry};
 use crate::store::StoreId;
-use crate::store::json::look::files;
+use crate::store::json::inspect::place_of;
 
 /// How long somebody on a port may take to answer.
 const PROBE_TIMEOUT: Duration = Duration::from_millis(800);
@@ -20,7 +20,7 @@ const PROBE_TIMEOUT: Duration = Duration::from_millis(800);
 pub(super) async fn examine(subject: &Subject) -> Vec<Finding> {
     let path = subject.path.clone();
     let living = spawn_blocking(move || {
-        let store = files(&path).map_or(path, |files| files.snapshot);
+        let store = place_of(&path).map_or(path, |place| place.issues);
         Registry::beside(&store).look()
     });
     let living = match living.await {

@@ -29,6 +29,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::domain::Timestamp;
 use crate::setup::Machine;
 use crate::store::Store;
+use crate::store::json::Maintenance;
 
 pub use access::Settings;
 pub use repairs::{Repaired, SalvageError, Salvaged, repair, salvage};
@@ -46,6 +47,9 @@ pub struct Subject {
     pub reason: String,
     /// The store in it.
     pub store: Arc<dyn Store>,
+    /// The way to its files. Without it the store itself is asked whether it can be written, which takes over
+    /// edits of `issues.json`, and that file is not repaired.
+    pub maintenance: Option<Maintenance>,
     /// What is set; or what is wrong with that.
     pub settings: Result<Settings, String>,
     /// What is around the store.

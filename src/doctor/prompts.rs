@@ -1,7 +1,7 @@
 //! What was set up in the project for agents: whether another version wrote it. And the repairs of that.
 
 use crate::setup::{self, Change, SetupError, Upkeep, UpkeepState};
-use crate::store::json::look::files;
+use crate::store::json::inspect::place_of;
 
 use super::report::counted;
 use super::{Check, Finding, Repair, Subject};
@@ -67,13 +67,13 @@ pub(super) fn refresh(subject: &Subject) -> Result<String, String> {
     ))
 }
 
-/// Has git ignore what belongs to one machine.
-pub(super) fn ignore(subject: &Subject) -> Result<String, String> {
-    let store = files(&subject.path).map_err(|error| error.to_string())?.snapshot;
+/// Has git ignore what belongs to one machine; `None` if it does so already.
+pub(super) fn ignore(subject: &Subject) -> Result<Option<String>, String> {
+    let store = place_of(&subject.path).map_err(|error| error.to_string())?.issues;
     let upkeep = Upkeep { store: &store, ..upkeep(subject) };
     let change = upkeep.ignore().map_err(|error| reason(&error))?;
     let written = write(change.as_slice(), subject)?;
-    Ok(format!("completed {}", written.join(", ")))
+    Ok((!written.is_empty()).then(|| format!("completed {}", written.join(", "))))
 }
 
 fn write(changes: &[Change], subject: &Subject) -> Result<Vec<String>, String> {

@@ -1,24 +1,26 @@
 //! What is done about what was found: repairs that lose nothing, and saving what can be read.
 
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use tokio::task::spawn_blocking;
 
-use super::{Check, Repair, Report, Subject, Verdict, prompts};
+use super::report::counted;
+use super::{Check, Repair, Report, Subject, Verdict, files, prompts};
 use crate::processes::Registry;
-use crate::store::backup::{BackupError, Holdings, Saving};
-use crate::store::json::look::{self, Unsound};
-use crate::store::json::{mend, salvage as salvaging};
+use crate::store::backup::{BackupError, Saving};
+use crate::store::json::inspect::{self, OpenError, place_of};
+use crate::store::json::place::Place;
+use crate::store::json::salvage as salvaging;
 
 /// One repair, and what came of it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Repaired {
-    /// Which; `None` for the backup before the others.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub repair: Option<Repair>,
+    /// Which.
+    pub repair: Repair,
     /// Whether it was done.
     pub done: bool,
     /// What was done, or why it was not, in one sentence.
@@ -33,9 +35,9 @@ pub struct Salvaged {
     pub file: PathBuf,
     /// How many issues it has.
     pub issues: usize,
-    /// How many of them `issues.json` gave.
+    /// How many issues were read in `issues.json`.
     pub issues_read: usize,
-    /// How many changes of the journal were made to them.
+    /// How many changes of the log were made.
     pub changes_made: usize,
     /// What is lost, in words.
     pub lost: Vec<String>,
@@ -46,106 +48,100 @@ pub struct Salvaged {
 pub enum SalvageError {
     /// There is nothing that could be read.
     #[error("{0}: there is nothing to be saved")]
-    Unsound(#[from] Unsound),
+    Unsound(#[from] OpenError),
     /// The new file cannot be written.
     #[error(transparent)]
     NotSaved(#[from] BackupError),
 }
 
-/// Does what is safe to do about what a report names; says what was done. What touches the files of the
-/// store is done only after they were copied.
+/// Does what is safe to do about what a report names; says what was done, and nothing of what others did meanwhile.
 pub async fn repair(subject: &Subject, report: &Report) -> Vec<Repaired> {
-    let repairs = report.repairs();
-    let touches = |repair: &Repair| matches!(repair, Repair::RemoveCopies | Repair::Settle);
-    let mut done = Vec::new();
     let is_refused = report
         .findings
         .iter()
         .any(|finding| finding.check == Check::FileSystem && finding.verdict == Verdict::Problem);
-    let locks = |repair: &Repair| touches(repair) || *repair == Repair::RemoveStale;
-    let (left, repairs): (Vec<_>, Vec<_>) =
-        repairs.into_iter().partition(|repair| is_refused && locks(repair));
-    done.extend(left.into_iter().map(|repair| Repaired {
-        repair: Some(repair),
-        done: false,
-        what:
-            "the files were not touched, because locks may not hold on this file system".to_owned(),
-    }));
-    let is_kept = if repairs.iter().any(touches) {
-        let kept = keep(subject).await;
-        let is_kept = kept.done;
-        done.push(kept);
-        is_kept
-    } else {
-        true
-    };
-    for repair in repairs.into_iter().filter(|repair| is_kept || !touches(repair)) {
+    let mut done = Vec::new();
+    for repair in report.repairs() {
+        let locks = matches!(repair, Repair::Settle | Repair::RemoveStale);
         let made = match repair {
+            _ if is_refused && locks => {
+                Err("the files were not touched, because locks may not hold on this file system"
+                    .to_owned())
+            }
             Repair::Settle => settle(subject).await,
+            Repair::RemoveStale => remove_stale(subject).await,
             other => {
                 let subject = subject.clone();
                 let made = spawn_blocking(move || make(other, &subject));
                 made.await.unwrap_or_else(|panic| Err(panic.to_string()))
             }
         };
-        let (is_done, what) = made.map_or_else(|why| (false, why), |what| (true, what));
-        done.push(Repaired { repair: Some(repair), done: is_done, what });
+        match made {
+            Ok(Some(what)) => done.push(Repaired { repair, done: true, what }),
+            Ok(None) => {}
+            Err(what) => done.push(Repaired { repair, done: false, what }),
+        }
     }
     done
 }
 
-async fn keep(subject: &Subject) -> Repaired {
-    let path = subject.path.clone();
-    let kept = spawn_blocking(move || mend::keep_copies(&path).map_err(|error| error.to_string()));
-    match kept.await.unwrap_or_else(|panic| Err(panic.to_string())) {
-        Ok(paths) => {
-            let paths: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
-            let what = format!("kept copies of the files: {}", paths.join(", "));
-            Repaired { repair: None, done: true, what }
-        }
-        Err(why) => {
-            let what =
-                format!("the files were not touched, because they could not be copied: {why}");
-            Repaired { repair: None, done: false, what }
-        }
+/// Brings `issues.json` up to date; `None` if nothing had to be written.
+async fn settle(subject: &Subject) -> Result<Option<String>, String> {
+    let fingerprint = |place: &Place| fs::metadata(&place.issues).and_then(|it| it.modified()).ok();
+    let place = place_of(&subject.path).map_err(|error| error.to_string())?;
+    let before = fingerprint(&place);
+    publish(subject).await?;
+    let what = match (before, fingerprint(&place)) {
+        (None, Some(_)) => "wrote issues.json anew from the log",
+        (before, after) if before != after => "brought issues.json up to date with the log",
+        _ => return Ok(None),
+    };
+    Ok(Some(what.to_owned()))
+}
+
+async fn publish(subject: &Subject) -> Result<(), String> {
+    let maintenance = subject.maintenance.as_ref().ok_or("issues.json is not written from here")?;
+    maintenance.publish().await.map_err(|error| error.to_string())
+}
+
+/// Removes what processes that died have left; `None` if somebody else has done so.
+async fn remove_stale(subject: &Subject) -> Result<Option<String>, String> {
+    let place = place_of(&subject.path).map_err(|error| error.to_string())?;
+    let before = files::stale(&place);
+    if before.is_empty() {
+        return Ok(None);
     }
+    let found = inspect::leftovers(&place);
+    // One of these may hold an edit, which whoever writes the file takes over before it removes them.
+    let published = if found.unmerged.is_empty() { Ok(()) } else { publish(subject).await };
+    for path in &found.stale {
+        // What cannot be removed is told below.
+        let _ = fs::remove_file(path);
+    }
+    let registry = Registry::beside(&place.issues);
+    let listed = spawn_blocking(move || registry.living().map(drop)).await;
+    listed.map_err(|panic| panic.to_string())?.map_err(|error| error.to_string())?;
+    let (left, removed): (Vec<_>, Vec<_>) = before.into_iter().partition(|path| path.exists());
+    if let Some(path) = left.first() {
+        let why = published.err().map(|why| format!(": {why}")).unwrap_or_default();
+        return Err(format!("{} could not be removed{why}", path.display()));
+    }
+    let count = counted(removed.len(), "file", "files");
+    Ok(Some(format!("removed {count} that processes had left which died")))
 }
 
-async fn settle(subject: &Subject) -> Result<String, String> {
-    let settled = subject.store.save().await;
-    settled.map_err(|error| error.to_string())?;
-    Ok("put issues.json and its journal in order".to_owned())
-}
-
-fn make(repair: Repair, subject: &Subject) -> Result<String, String> {
-    let path = &subject.path;
+/// Makes a repair around the store; `None` if nothing had to be done.
+fn make(repair: Repair, subject: &Subject) -> Result<Option<String>, String> {
     match repair {
-        Repair::RemoveCopies => match mend::remove_copies(path) {
-            Ok(true) => Ok("left out of issues.json what stood there once more".to_owned()),
-            Ok(false) => {
-                Err("issues.json has more wrong with it, and was left as it is".to_owned())
-            }
-            Err(error) => Err(error.to_string()),
-        },
-        Repair::RemoveStale => {
-            let kept = mend::remove_temps(path).map_err(|error| error.to_string())?;
-            let store = look::files(path).map_err(|error| error.to_string())?.snapshot;
-            Registry::beside(&store).living().map_err(|error| error.to_string())?;
-            let kept = kept.iter().map(|path| {
-                format!("; what somebody may have saved is kept as {}", path.display())
-            });
-            Ok(format!("removed what processes that died had left{}", kept.collect::<String>()))
-        }
         Repair::ProtectTokens => {
             let file = subject.settings.as_ref().ok().and_then(|it| it.token_file.clone());
             let file = file.ok_or("there is no file with tokens")?;
             protect(&file).map_err(|error| format!("{}: {error}", file.display()))?;
-            Ok(format!("let nobody but its owner read {}", file.display()))
+            Ok(Some(format!("let nobody but its owner read {}", file.display())))
         }
         Repair::Ignore => prompts::ignore(subject),
-        Repair::Refresh => prompts::refresh(subject),
-        // Needs no thread.
-        Repair::Settle => Ok(String::new()),
+        Repair::Refresh => prompts::refresh(subject).map(Some),
+        Repair::Settle | Repair::RemoveStale => Err("it needs no thread".to_owned()),
     }
 }
 
@@ -168,17 +164,12 @@ fn protect(_file: &Path) -> io::Result<()> {
 ///
 /// Nothing can be read, or the new file cannot be written. A file that is there is never replaced.
 pub fn salvage(subject: &Subject, target: &Path) -> Result<Salvaged, SalvageError> {
-    let files = look::files(&subject.path)?;
-    let salvaging::Salvage { document, issues_read, changes_made, lost } =
-        salvaging::salvage(&subject.path)?;
-    let damage = (!lost.is_empty()).then(|| format!("salvaged, {} lost", lost.len()));
-    let issues = document.issues.len();
-    let saving = Saving {
-        path: target.to_owned(),
-        replaces: false,
-        store: vec![files.snapshot, files.journal, files.lock, files.checkpoint, files.sessions],
-        now: subject.now,
-    };
-    saving.save(&Holdings { document, damage })?;
+    let place = place_of(&subject.path)?;
+    let salvaged = salvaging::salvage(&subject.path)?;
+    let (issues_read, changes_made) = (salvaged.issues_read, salvaged.changes_made);
+    let (issues, lost) = (salvaged.document.issues.len(), salvaged.lost.clone());
+    let store = vec![place.issues, place.directory];
+    let saving = Saving { path: target.to_owned(), replaces: false, store, now: subject.now };
+    saving.save(&salvaged.into_holdings())?;
     Ok(Salvaged { file: target.to_owned(), issues, issues_read, changes_made, lost })
 }

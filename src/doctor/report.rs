@@ -34,7 +34,7 @@ words! {
         Valid = "valid",
         /// No two issues share an id.
         Ids = "ids",
-        /// The journal is whole and follows `issues.json`.
+        /// The log is whole, its snapshots fit it, and `issues.json` follows it.
         Journal = "journal",
         /// Histories are possible.
         Histories = "histories",
@@ -77,9 +77,7 @@ words! {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Repair {
-    /// To leave out copies of issues.
-    RemoveCopies,
-    /// To let the store put its files in order.
+    /// To bring `issues.json` up to date.
     Settle,
     /// To remove what dead processes have left.
     RemoveStale,

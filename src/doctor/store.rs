@@ -1,8 +1,12 @@
 //! The files of the store: whether they can be read, are valid, and belong together.
 
+use std::time::{Duration, SystemTime};
+
 use super::report::{counted, quoted};
 use super::{Check, Finding, Repair, Subject, histories};
-use crate::store::json::look::{self, JournalStanding, Look, Repeated, Unsound};
+use crate::store::json::inspect::{
+    self, FileStanding, Inspection, LogCheck, LogFault, OpenError, Repeated,
+};
 
 /// The checks of [`examine`]; all need the files to be read.
 pub(super) const CHECKS: [Check; 8] = [
@@ -17,60 +21,119 @@ pub(super) const CHECKS: [Check; 8] = [
 ];
 const SALVAGE: &str = "`ait doctor --salvage NEW.json` saves what can be read";
 const RESTORE: &str = "`ait restore BACKUP --force` goes back to a backup";
+/// How long old parts of a long log may be examined.
+const LOG_WITHIN: Duration = Duration::from_millis(2_000);
+/// How long `issues.json` may lag behind the log, until nobody seems to write it.
+const PUBLISHED_WITHIN: Duration = Duration::from_secs(10);
 
 pub(super) fn examine(subject: &Subject) -> Vec<Finding> {
-    let look = look::look(&subject.path);
+    let found = match inspect::inspect(&subject.path, LOG_WITHIN) {
+        Ok(found) => found,
+        Err(error) => {
+            let skipped =
+                |check: &Check| Finding::skipped(*check, "there is no place for the files");
+            let others = CHECKS[1..].iter().map(skipped);
+            return [unreadable(&error)].into_iter().chain(others).collect();
+        }
+    };
     let mut findings =
-        vec![readable(&look, subject), valid(&look, subject), ids(&look.repeated), journal(&look)];
-    findings.extend(histories::examine(&look, subject.now));
+        vec![readable(&found), valid(&found, subject), ids(&found.repeated), log(&found, subject)];
+    findings.extend(histories::examine(&found, subject.now));
     findings
 }
 
-fn readable(look: &Look, subject: &Subject) -> Finding {
+fn readable(found: &Inspection) -> Finding {
     let check = Check::Readable;
-    match &look.issues {
-        Err(Unsound::NoDirectory(directory)) => {
-            Finding::problem(check, format!("the directory {} does not exist", directory.display()))
-                .fix(format!("`mkdir -p {}`, or name another file with --file", quoted(directory)))
-        }
-        Err(unsound @ Unsound::Io { path, .. }) => Finding::problem(check, unsound.to_string())
-            .fix(format!("look at `ls -ld {}`, and let this user read it", quoted(path))),
-        Err(unsound @ Unsound::Gone(path)) => {
-            Finding::problem(check, unsound.to_string()).fix(format!(
-                "put it back, such as with `git checkout -- {}`; or {RESTORE}; or {SALVAGE}",
-                quoted(path)
-            ))
-        }
-        Err(unsound @ Unsound::Interrupted(_)) => {
-            Finding::problem(check, unsound.to_string()).fix(format!("run it again: {RESTORE}"))
-        }
-        Err(unsound @ Unsound::Moving(_)) => Finding::problem(check, unsound.to_string())
-            .fix("find out who writes it, and run `ait doctor` again"),
-        Err(Unsound::Format(_)) => Finding::ok(check, "the files can be read"),
-        Ok(issues) => match (look.snapshot, look.journal) {
-            (None, None) => Finding::ok(
-                check,
-                format!("there is no {} yet; the first issue makes it", subject.path.display()),
-            ),
-            _ => Finding::ok(check, counted(issues.len(), "issue", "issues")),
-        },
+    if let FileStanding::Unreadable(reason) = &found.standing {
+        let file = found.place.issues.display();
+        let finding = Finding::problem(check, format!("{file} cannot be read: {reason}"));
+        return finding.fix(permit(&found.place.issues));
+    }
+    match &found.state {
+        Err(OpenError::Format { .. }) => Finding::ok(check, "the files can be read"),
+        Err(error) => unreadable(error),
+        Ok(_) if found.log.is_none() && found.issues_file.is_none() => Finding::ok(
+            check,
+            format!("there is no {} yet; the first issue makes it", found.place.issues.display()),
+        ),
+        Ok(state) => Finding::ok(check, counted(state.issues.len(), "issue", "issues")),
     }
 }
 
-fn valid(look: &Look, subject: &Subject) -> Finding {
-    let check = Check::Valid;
-    match &look.issues {
-        Ok(_) if look.snapshot.is_none() => Finding::skipped(check, "there is no issues.json yet"),
-        Ok(_) => Finding::ok(check, "issues.json is valid"),
-        Err(Unsound::Format(error)) => {
-            let file = quoted(&subject.path);
-            let finding = Finding::problem(check, format!("issues.json, {error}"));
-            finding.fix(format!(
-                "mend it there (`${{EDITOR:-vi}} +{} {file}`), or {RESTORE}, or {SALVAGE}",
-                error.line
-            ))
+fn unreadable(error: &OpenError) -> Finding {
+    let check = Check::Readable;
+    match error {
+        OpenError::MissingDirectory(directory) => {
+            Finding::problem(check, format!("the directory {} does not exist", directory.display()))
+                .fix(format!("`mkdir -p {}`, or name another file with --file", quoted(directory)))
         }
-        Err(_) => Finding::skipped(check, "issues.json cannot be read"),
+        OpenError::Io { path, source } => {
+            Finding::problem(check, format!("{} cannot be read: {source}", path.display()))
+                .fix(permit(path))
+        }
+        OpenError::Format { path, source } => {
+            Finding::problem(check, format!("{}, {source}", path.display())).fix("correct it there")
+        }
+        OpenError::Newer(path) => {
+            let file = path.display();
+            Finding::problem(check, format!("a newer version of ait wrote {file}"))
+                .fix("update this ait")
+        }
+        OpenError::NoSnapshot { directory, why } => Finding::problem(
+            check,
+            format!(
+                "no snapshot in {} can be used, without which the log has no beginning: {why}",
+                directory.display()
+            ),
+        )
+        .fix(start_over()),
+        OpenError::Segment { path, why } => {
+            Finding::problem(check, format!("{}: {why}", path.display())).fix(start_over())
+        }
+    }
+}
+
+fn permit(path: &std::path::Path) -> String {
+    format!("look at `ls -ld {}`, and let this user read it", quoted(path))
+}
+
+/// What is left to do where the log is damaged.
+fn start_over() -> String {
+    format!("{RESTORE}; without one, {SALVAGE}, and `ait restore NEW.json --force` goes on with it")
+}
+
+fn valid(found: &Inspection, subject: &Subject) -> Finding {
+    let check = Check::Valid;
+    let file = quoted(&subject.path);
+    if let FileStanding::Invalid(error) = &found.standing {
+        let finding = Finding::problem(check, format!("issues.json, {error}"));
+        let edit = format!("correct it there (`${{EDITOR:-vi}} +{} {file}`)", error.line);
+        return finding.fix(match &found.state {
+            Ok(_) => format!(
+                "{edit}; or, since the log has all that agents did, move it away (`mv {file} {file}.broken`) and \
+                 have it written anew (`ait save`)"
+            ),
+            Err(_) => format!("{edit}, or {RESTORE}, or {SALVAGE}"),
+        });
+    }
+    if let Some(links) = found.issues_file.map(|file| file.links).filter(|links| *links > 1) {
+        let reason =
+            format!("issues.json has {links} hard links, and replacing it would part them");
+        let fix =
+            format!("keep one of them: `find . -samefile {file}` lists those below this directory");
+        return match found.log {
+            Some(_) => Finding::warning(check, format!("{reason}: it is not brought up to date")),
+            None => Finding::problem(check, format!("{reason}: every change is refused")),
+        }
+        .fix(fix);
+    }
+    match &found.standing {
+        FileStanding::Missing if found.log.is_none() => {
+            Finding::skipped(check, "there is no issues.json yet")
+        }
+        FileStanding::Missing => Finding::skipped(check, "there is no issues.json: see `journal`"),
+        FileStanding::Unreadable(_) => Finding::skipped(check, "issues.json cannot be read"),
+        _ => Finding::ok(check, "issues.json is valid"),
     }
 }
 
@@ -83,71 +146,178 @@ fn ids(repeated: &[Repeated]) -> Finding {
         "{} more than one issue",
         counted(repeated.len(), "id is that of", "ids are those of")
     );
-    let about = repeated.iter().map(|Repeated { id, lines, identical }| {
+    let about = repeated.iter().map(|Repeated { id, lines, are_identical }| {
         let lines: Vec<_> = lines.iter().map(ToString::to_string).collect();
-        let how = if *identical { "the same each time" } else { "with different contents" };
+        let how = if *are_identical { "the same each time" } else { "with different contents" };
         format!("{id} at lines {}, {how}", lines.join(", "))
     });
-    let finding = Finding::problem(check, reason).about(about);
-    if repeated.iter().all(|it| it.identical) {
-        finding
-            .fix("`ait doctor --fix` leaves out what is there once more")
-            .repaired_by(Repair::RemoveCopies)
-    } else {
-        finding.fix("give one of them another id, or remove it; `ait doctor --salvage NEW.json` keeps the one with the longer history")
+    let fix = match repeated.iter().all(|repeated| repeated.are_identical) {
+        true => "remove all but one of each",
+        false => {
+            "give one of them another id, or remove it; `ait doctor --salvage NEW.json` keeps the one with the longer history"
+        }
+    };
+    Finding::problem(check, reason).about(about).fix(fix)
+}
+
+/// The log, and whether `issues.json` follows it.
+fn log(found: &Inspection, subject: &Subject) -> Finding {
+    let check = Check::Journal;
+    let Some(log) = &found.log else {
+        return Finding::ok(check, "there is no log yet: issues.json has everything");
+    };
+    if !log.faults.is_empty() {
+        return faulty(found, log);
+    }
+    let ok = |what: &str| Finding::ok(check, format!("whole, {}{}{what}", numbers(log), torn(log)));
+    let told = |finding: Finding| {
+        finding.about([format!("the log is whole, {}{}", numbers(log), torn(log))])
+    };
+    match &found.standing {
+        FileStanding::UpToDate | FileStanding::Alone => ok("; issues.json is up to date"),
+        FileStanding::Behind(_) if is_new(found) => ok("; issues.json is about to follow"),
+        FileStanding::Behind(count) => {
+            let reason =
+                format!("issues.json lacks the last {}, which the log has", events(*count));
+            told(Finding::warning(check, reason))
+                .fix("`ait save`, or `ait doctor --fix`")
+                .repaired_by(Repair::Settle)
+        }
+        FileStanding::Missing => {
+            told(Finding::warning(check, "issues.json is gone; the log has everything"))
+                .fix("`ait save`, or `ait doctor --fix`, writes it anew")
+                .repaired_by(Repair::Settle)
+        }
+        FileStanding::Edited(count) => {
+            let issues = counted(*count, "issue", "issues");
+            ok(&format!(
+                "; somebody edited {issues} in issues.json, and whoever uses the store next takes that over"
+            ))
+        }
+        FileStanding::Older(count) => {
+            let issues = counted(*count, "issue", "issues");
+            ok(&format!(
+                "; issues.json has another version of {issues}, with nothing that is newer than the log; the next \
+                 change writes it anew"
+            ))
+        }
+        FileStanding::Unreadable(_) | FileStanding::Invalid(_) => ok(""),
+        FileStanding::Unknown => {
+            Finding::skipped(check, "the log cannot be followed: see `readable`")
+        }
+        FileStanding::Foreign | FileStanding::Ahead(_) | FileStanding::Differs(..) => {
+            told(strange(&found.standing, subject))
+        }
     }
 }
 
-fn journal(look: &Look) -> Finding {
-    let check = Check::Journal;
-    let changes = |count: &usize| counted(*count, "change", "changes");
-    match &look.standing {
-        JournalStanding::Missing => Finding::ok(check, "there is none: issues.json has everything"),
-        JournalStanding::Follows(count) | JournalStanding::Whole(count) => {
-            Finding::ok(check, format!("whole, with {} after issues.json", changes(count)))
+/// What is said of an `issues.json` that does not belong to the log as it is.
+fn strange(standing: &FileStanding, subject: &Subject) -> Finding {
+    let (check, file) = (Check::Journal, quoted(&subject.path));
+    match standing {
+        FileStanding::Foreign => Finding::problem(
+            check,
+            "issues.json has none of the issues of the log, so it is not taken for an edit",
+        )
+        .fix(format!(
+            "move it away (`mv {file} other.json`) and have the former one written (`ait save`); `ait import \
+             other.json` takes its issues over"
+        )),
+        FileStanding::Ahead(number) => Finding::problem(
+            check,
+            format!("issues.json tells of event {number}, which the log lacks: an older log was put in its place"),
+        )
+        .fix("put the newer .ait directory back; without it, copy issues.json elsewhere and `ait restore` the copy"),
+        FileStanding::Differs(issues, count) => {
+            let more = count.saturating_sub(issues.len());
+            let ids: Vec<_> = issues.iter().map(|id| id.short()).collect();
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            Finding::problem(
+                check,
+                format!("issues.json was written as of the last event, and differs from what the log replays to: {}{more}", ids.join(", ")),
+            )
+            .fix("compare issues.json with `ait show ID`: the log counts; save issues.json again to have it taken over")
         }
-        JournalStanding::Interrupted => Finding::warning(
-            check,
-            "a process died while it wrote issues.json; the next change goes on with that",
-        )
-        .fix("`ait save`, or `ait doctor --fix`")
-        .repaired_by(Repair::Settle),
-        JournalStanding::FollowsAnother(0) => Finding::ok(
-            check,
-            "somebody edited issues.json since it was written; the next change takes it over",
-        ),
-        JournalStanding::FollowsAnother(count) => Finding::warning(
-            check,
-            format!(
-                "it follows another issues.json: somebody edited or replaced that one, and {} of the \
-                 journal will be made to what is there now, where they fit",
-                changes(count)
-            ),
-        )
-        .fix("look at `ait list`; if it is right, `ait save` or `ait doctor --fix` settles it; else put the right issues.json back first")
-        .repaired_by(Repair::Settle),
-        JournalStanding::Torn { at, length_bytes } => Finding::warning(
-            check,
-            format!(
-                "its last {length_bytes} bytes, from byte {at} on, were not written whole by a process that \
-                 died; nobody was told of them"
-            ),
-        )
-        .fix("the next change cuts them off and keeps them in a file; `ait doctor --fix` does so now")
-        .repaired_by(Repair::Settle),
-        JournalStanding::Damaged(at) => Finding::problem(
-            check,
-            format!("damaged at byte {at}: what stood there was saved once; only reads are possible"),
-        )
-        .fix(format!("{RESTORE}; without one, {SALVAGE}, and `ait restore NEW.json --force` goes on with it")),
-        JournalStanding::Newer(at) => Finding::problem(
-            check,
-            format!("a newer version of ait wrote what begins at byte {at}; only reads are possible"),
-        )
-        .fix("update this ait"),
-        JournalStanding::Misfit(why) => Finding::problem(check, why.clone())
-            .fix(format!("{RESTORE}; without one, {SALVAGE}")),
-        JournalStanding::Unreadable(why) => Finding::problem(check, format!("it cannot be read: {why}"))
-            .fix("let this user read it"),
+        _ => Finding::skipped(check, "nothing is known of it"),
     }
+}
+
+/// What is said of a log with which something is wrong.
+fn faulty(found: &Inspection, log: &LogCheck) -> Finding {
+    let check = Check::Journal;
+    let is_newer = log.faults.iter().any(|fault| matches!(fault, LogFault::Newer(_)));
+    let is_forged = log.faults.iter().any(|fault| matches!(fault, LogFault::Event { .. }));
+    let is_closed = found.state.is_err() || found.damage.is_some();
+    let reason = match &log.faults[..] {
+        [only] => only.to_string(),
+        faults => format!("{} things are wrong with the log", faults.len()),
+    };
+    let about = log.faults.iter().filter(|_| log.faults.len() > 1).map(ToString::to_string);
+    let about = about.chain([format!("what could be read of the log: {}", numbers(log))]);
+    let problem = |reason: String| Finding::problem(check, reason);
+    if is_newer {
+        return problem(format!("{reason}; only reads are possible"))
+            .about(about)
+            .fix("update this ait");
+    }
+    if is_closed {
+        let reads =
+            if found.state.is_ok() { "only reads are possible" } else { "nothing can be read" };
+        return problem(format!("{reason}; {reads}")).about(about).fix(start_over());
+    }
+    if is_forged {
+        return problem(reason).about(about).fix(
+            "somebody wrote to the log who is not ait, or ait is wrong: look at the issue with `ait show ID` and \
+             `ait log`, and put it right with `ait return ID -m WHY`",
+        );
+    }
+    // What comes behind the newest snapshot is whole.
+    Finding::warning(check, format!("{reason}; the issues themselves are complete"))
+        .about(about)
+        .fix("nothing has to be done for the issues (`ait backup` keeps them); a part of what is kept of earlier times is lost")
+}
+
+/// The log in numbers.
+fn numbers(log: &LogCheck) -> String {
+    let segments = counted(log.segments, "segment", "segments");
+    let range = match log.events {
+        0 => String::new(),
+        _ => format!(" ({} to {})", log.first, log.last.number),
+    };
+    let replayed = match log.replayed_from {
+        Some(number) if number >= log.first => format!(", replayed from {}", number + 1),
+        _ => String::new(),
+    };
+    let unexamined = match log.unexamined {
+        0 => String::new(),
+        count => format!(", without the {}", counted(count, "oldest segment", "oldest segments")),
+    };
+    format!(
+        "{}{range}{replayed}, {} bytes in {segments}{unexamined}",
+        events(log.events),
+        log.bytes
+    )
+}
+
+fn events(count: u64) -> String {
+    counted(usize::try_from(count).unwrap_or(usize::MAX), "event", "events")
+}
+
+/// What is noted of an end that was not written whole, which is nothing wrong.
+fn torn(log: &LogCheck) -> String {
+    let Some(torn) = &log.torn else { return String::new() };
+    format!(
+        "; the last {} bytes of {}, from byte {} on, were not written whole by a process that died: nobody was \
+         told of them, and the next change begins a new segment",
+        torn.length_bytes,
+        torn.path.display(),
+        torn.offset
+    )
+}
+
+/// Whether something was written to the log just now, so that somebody is about to write `issues.json`.
+fn is_new(found: &Inspection) -> bool {
+    let age = found.newest_segment.map(|file| SystemTime::now().duration_since(file.modified));
+    // One that lies in the future is new, too.
+    age.is_some_and(|age| age.map_or(true, |age| age < PUBLISHED_WITHIN))
 }

@@ -1,13 +1,14 @@
 //! What callers can want: one variant for each operation that changes something.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::issue::words;
 use super::{
-    AgentName, Classification, CommentText, Description, Importable, IssueId, IssueRef, Status,
-    Title,
+    AgentName, Classification, CommentText, Description, Extra, Importable, Issue, IssueId,
+    IssueRef, Status, Title,
 };
 
 /// A caller's wish to change something.
@@ -83,6 +84,54 @@ pub enum Command {
         /// Who says it.
         agent: AgentName,
     },
+    /// End a claim whose agent is gone.
+    LapseClaim {
+        /// Which issue.
+        issue: IssueId,
+        /// The position in its history of the entry that the claim has left. A later claim is not touched.
+        entry: usize,
+        /// Why.
+        reason: String,
+    },
+    /// Take over an edit of `issues.json`, merged with what happened meanwhile.
+    MergeEdit {
+        /// The issue as the file has it.
+        theirs: Arc<Issue>,
+        /// The version that the edit began with; `None` where that is not known any more.
+        base: Option<Arc<Issue>>,
+    },
+    /// Take over an issue that only `issues.json`, or a backup, has.
+    PlaceIssue {
+        /// The issue.
+        issue: Arc<Issue>,
+        /// The issue in front of which it is to stand; `None` behind all others.
+        ahead_of: Option<IssueId>,
+        /// Who places it.
+        agent: String,
+    },
+    /// Make an issue what a backup has.
+    ReplaceIssue {
+        /// The issue from then on.
+        issue: Arc<Issue>,
+        /// Who replaces it.
+        agent: String,
+    },
+    /// Take an issue out of the store that a backup does not have.
+    RemoveIssue {
+        /// Which one.
+        issue: IssueId,
+        /// The issue in front of which it stands; `None` for the last one.
+        ahead_of: Option<IssueId>,
+        /// Who removes it.
+        agent: String,
+    },
+    /// Replace the keys beside the issues that this version does not know.
+    SetUnknownKeys {
+        /// All of them from then on.
+        keys: Extra,
+        /// Who replaces them.
+        agent: String,
+    },
 }
 
 words! {
@@ -102,6 +151,10 @@ pub enum Selection<'a> {
     New(IssueId),
     /// The one that the caller named.
     Named(&'a IssueRef),
+    /// The one with this id.
+    Existing(IssueId),
+    /// No issue, but what is kept beside them.
+    Document,
     /// The first filed of those in a status, of one classification or of any.
     Oldest(Status, Option<Classification>),
 }
@@ -112,6 +165,14 @@ impl Command {
         match self {
             Self::AddIssue { id, .. } => Selection::New(*id),
             Self::ImportIssue { issue, .. } => Selection::New(issue.issue().id),
+            Self::PlaceIssue { issue, .. } => Selection::New(issue.id),
+            Self::LapseClaim { issue, .. } | Self::RemoveIssue { issue, .. } => {
+                Selection::Existing(*issue)
+            }
+            Self::MergeEdit { theirs: issue, .. } | Self::ReplaceIssue { issue, .. } => {
+                Selection::Existing(issue.id)
+            }
+            Self::SetUnknownKeys { .. } => Selection::Document,
             Self::GetNextIssue { classification, .. } => {
                 Selection::Oldest(Status::Created, *classification)
             }
@@ -134,6 +195,12 @@ impl Command {
             Self::CompleteIssue { .. } => "complete_issue",
             Self::CloseIssue { .. } => "close_issue",
             Self::CommentIssue { .. } => "comment_issue",
+            Self::LapseClaim { .. } => "lapse_claim",
+            Self::MergeEdit { .. } => "merge_edit",
+            Self::PlaceIssue { .. } => "place_issue",
+            Self::ReplaceIssue { .. } => "replace_issue",
+            Self::RemoveIssue { .. } => "remove_issue",
+            Self::SetUnknownKeys { .. } => "set_unknown_keys",
         }
     }
 }

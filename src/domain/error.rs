@@ -79,6 +79,16 @@ pub enum DomainError {
         /// Where it would have to stand.
         required: Status,
     },
+    /// An event of a log does not follow from the issue as it is.
+    DoesNotFollow {
+        /// Which issue.
+        id: IssueId,
+    },
+    /// The claim does not stand any more: somebody has ended it, or another one has followed.
+    ClaimEnded {
+        /// Which issue.
+        id: IssueId,
+    },
 }
 
 impl DomainError {
@@ -180,6 +190,12 @@ impl fmt::Display for InWords<'_> {
                 f,
                 "issue {id} is {status}, which is final: file what is left to do with {add_issue}"
             ),
+            DomainError::DoesNotFollow { id } => {
+                write!(f, "an event does not follow from issue {id} as it is")
+            }
+            DomainError::ClaimEnded { id } => {
+                write!(f, "the claim of issue {id} has ended already: there is nothing to do")
+            }
             DomainError::NotClaimable { id, status, required } => {
                 let claim = match required {
                     Status::Completed => get_next_review_item,

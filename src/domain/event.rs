@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::{
-    Classification, Comment, Extra, HistoryEntry, Importable, Issue, IssueId, Status, Timestamp,
+    Change, Classification, Comment, Extra, HistoryEntry, Issue, IssueId, Patch, Status, Timestamp,
 };
 
 /// One change of one issue, decided by [`rules`](super::rules).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// The issue that changed.
+    /// The issue that changed; [`IssueId::NIL`] where the change is none of an issue.
     pub issue: IssueId,
     /// When.
     pub at: Timestamp,
@@ -17,15 +17,24 @@ pub struct Event {
     pub agent: String,
     /// What changed.
     pub kind: EventKind,
+    /// What the issue was before, for events that move it; `None` for all others, which hold that themselves.
+    pub before: Option<Before>,
 }
 
-/// What an event has left in an issue.
+/// What an event overwrites in an issue that it moves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Trace {
-    /// The history entry in this place.
-    Entry(usize),
-    /// The comment.
-    Comment,
+pub struct Before {
+    /// The status before the event.
+    pub status: Status,
+    /// The time of the last change before the event.
+    pub modified_at: Timestamp,
+}
+
+impl Before {
+    /// What there is to overwrite in an issue.
+    pub fn of(issue: &Issue) -> Self {
+        Self { status: issue.status, modified_at: issue.modified_at }
+    }
 }
 
 /// What changed.
@@ -43,17 +52,36 @@ pub enum EventKind {
     /// The issue was taken over from elsewhere, with its history, in which this leaves nothing.
     Imported {
         /// The issue as it came.
-        issue: Importable,
-    },
-    /// The issue became what somebody made of it in the file itself, where no command tells what happened.
-    Edited {
-        /// The issue as it is from then on.
         issue: Arc<Issue>,
+        /// The issue in front of which it was placed; `None` behind all others.
+        ahead_of: Option<IssueId>,
+    },
+    /// The issue was edited: in `issues.json` itself, or by going back to a backup.
+    Edited {
+        /// What changed, its history included.
+        patch: Box<Patch>,
+    },
+    /// The issue was taken out of the store, which only going back to a backup does.
+    Removed {
+        /// The issue as it was.
+        issue: Arc<Issue>,
+        /// The issue in front of which it stood; `None` for the last one.
+        ahead_of: Option<IssueId>,
+    },
+    /// The keys beside the issues, which this version does not know, were edited. Belongs to no issue.
+    UnknownKeysEdited {
+        /// All of them, before and after.
+        keys: Box<Change<Extra>>,
     },
     /// An agent took it to work on it.
     Claimed,
     /// An agent took it to review it.
     ReviewStarted,
+    /// A claim ended without its agent: the issue waits again where it waited before.
+    Lapsed {
+        /// Why.
+        reason: String,
+    },
     /// It went back into the queue.
     Returned {
         /// Why.
@@ -87,6 +115,10 @@ pub enum EventKind {
 pub const RETURN_ACTION: &str = "Issue returned to created status";
 /// Who is named for a change that somebody made in the file itself.
 pub const HAND_EDIT: &str = "hand-edit";
+/// The action that an edit leaves in the history.
+pub const EDIT_ACTION: &str = "Issue edited by hand";
+/// The action that a lapsed claim leaves in the history.
+pub const LAPSE_ACTION: &str = "Claim lapsed";
 /// The action that filing leaves in the history.
 pub const FILE_ACTION: &str = "Issue filed";
 /// The action that a claim for work leaves in the history.
@@ -101,30 +133,37 @@ pub const CLOSE_ACTION: &str = "Issue closed";
 pub const REJECT_ACTION: &str = "Issue rejected";
 
 impl EventKind {
-    /// The status that the issue has afterwards; `None` where it stays what it was.
-    pub fn status(&self) -> Option<Status> {
+    /// The status to which the event moves an issue that was in `before`; `None` where it stays what it was.
+    fn status(&self, before: Status) -> Option<Status> {
         Some(match self {
             Self::Filed { .. } | Self::Returned { .. } => Status::Created,
-            Self::Imported { issue } => issue.issue().status,
-            Self::Edited { issue } => issue.status,
             Self::Claimed => Status::InProgress,
             Self::Completed { .. } => Status::Completed,
             Self::ReviewStarted => Status::InReview,
             Self::Closed { .. } => Status::Closed,
             Self::Rejected { .. } => Status::Rejected,
-            Self::Commented { .. } => return None,
+            Self::Lapsed { .. } if before == Status::InReview => Status::Completed,
+            Self::Lapsed { .. } => Status::Created,
+            Self::Imported { .. }
+            | Self::Edited { .. }
+            | Self::Removed { .. }
+            | Self::UnknownKeysEdited { .. }
+            | Self::Commented { .. } => return None,
         })
     }
 
-    /// The phrase that says what happened, which all but an import and an edit leave in the history; `None`
-    /// for a comment alone.
+    /// The phrase that says what happened; `None` for a comment alone. All but an import, a removal and an edit
+    /// leave it in the history.
     pub fn action(&self) -> Option<&'static str> {
         Some(match self {
             Self::Filed { .. } => FILE_ACTION,
             Self::Imported { .. } => "Issue imported",
-            Self::Edited { .. } => "Issue edited by hand",
+            Self::Edited { .. } => EDIT_ACTION,
+            Self::Removed { .. } => "Issue removed",
+            Self::UnknownKeysEdited { .. } => "Other keys edited by hand",
             Self::Claimed => CLAIM_ACTION,
             Self::ReviewStarted => REVIEW_ACTION,
+            Self::Lapsed { .. } => LAPSE_ACTION,
             Self::Returned { .. } => RETURN_ACTION,
             Self::Completed { .. } => COMPLETE_ACTION,
             Self::Closed { .. } => CLOSE_ACTION,
@@ -133,15 +172,54 @@ impl EventKind {
         })
     }
 
+    /// The word for the kind, as the log and its JSON spell it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Filed { .. } => "filed",
+            Self::Imported { .. } => "imported",
+            Self::Edited { .. } => "edited",
+            Self::Removed { .. } => "removed",
+            Self::UnknownKeysEdited { .. } => "unknown_keys_edited",
+            Self::Claimed => "claimed",
+            Self::ReviewStarted => "review_started",
+            Self::Lapsed { .. } => "lapsed",
+            Self::Returned { .. } => "returned",
+            Self::Completed { .. } => "completed",
+            Self::Closed { .. } => "closed",
+            Self::Rejected { .. } => "rejected",
+            Self::Commented { .. } => "commented",
+        }
+    }
+
+    /// Every word for a kind.
+    pub const WORDS: [&'static str; 13] = [
+        "filed",
+        "imported",
+        "edited",
+        "removed",
+        "unknown_keys_edited",
+        "claimed",
+        "review_started",
+        "lapsed",
+        "returned",
+        "completed",
+        "closed",
+        "rejected",
+        "commented",
+    ];
+
     /// The comment that it leaves.
     pub fn comment(&self) -> Option<&str> {
         match self {
             Self::Filed { .. }
             | Self::Imported { .. }
             | Self::Edited { .. }
+            | Self::Removed { .. }
+            | Self::UnknownKeysEdited { .. }
             | Self::Claimed
             | Self::ReviewStarted => None,
-            Self::Returned { comment }
+            Self::Lapsed { reason: comment }
+            | Self::Returned { comment }
             | Self::Completed { comment }
             | Self::Closed { comment }
             | Self::Rejected { comment }
@@ -153,8 +231,8 @@ impl EventKind {
 impl Event {
     /// The issue that a `Filed` or `Imported` event brings into being; `None` for every other event.
     pub fn filed(&self) -> Option<Issue> {
-        if let EventKind::Imported { issue } = &self.kind {
-            return Some(Issue::clone(issue.issue()));
+        if let EventKind::Imported { issue, .. } = &self.kind {
+            return Some(Issue::clone(issue));
         }
         let EventKind::Filed { title, description, classification } = &self.kind else {
             return None;
@@ -175,38 +253,49 @@ impl Event {
         Some(issue)
     }
 
-    /// Tells whether an issue has what the event leaves: a history entry from a place on, which is given
-    /// then, or the comment where it is one alone.
-    ///
-    /// `None` where it has not; an import and an edit, which leave neither, are for who asks to tell.
-    pub fn trace_in(&self, issue: &Issue, from: usize) -> Option<Trace> {
-        let is_it = |at: Timestamp, agent: &str| (at, agent) == (self.at, self.agent.as_str());
-        let Some(action) = self.kind.action() else {
-            let said = self.kind.comment();
-            let is_there = issue
-                .comments
-                .iter()
-                .any(|it| is_it(it.timestamp, &it.agent) && Some(it.text.as_str()) == said);
-            return is_there.then_some(Trace::Comment);
+    /// Returns true if the event can have happened to an issue as it is.
+    pub fn follows(&self, issue: &Issue) -> bool {
+        let Some(before) = self.before else { return true };
+        let is_claimable = match self.kind {
+            EventKind::Claimed => before.status == Status::Created,
+            EventKind::ReviewStarted => before.status == Status::Completed,
+            EventKind::Lapsed { .. } => before.status.is_claimed(),
+            EventKind::Commented { .. } => true,
+            _ => !before.status.is_terminal(),
         };
-        let entries = issue.history.iter().enumerate().skip(from);
-        let mut found = entries
-            .filter(|(_, it)| is_it(it.timestamp, &it.agent) && it.action == action)
-            .map(|(place, _)| Trace::Entry(place));
-        found.next()
+        is_claimable && before == Before::of(issue)
+    }
+
+    /// The status that an issue has after the event, where the event itself tells that.
+    pub fn status_after(&self) -> Option<Status> {
+        match &self.kind {
+            EventKind::Imported { issue, .. } => Some(issue.status),
+            EventKind::Edited { patch } => patch.status.as_ref().map(|status| status.after),
+            kind => kind.status(self.before.map_or(Status::Created, |before| before.status)),
+        }
+    }
+
+    /// The status that an issue had before the event; `None` for one that the event brought into being, and
+    /// where the event does not touch it.
+    pub fn status_before(&self) -> Option<Status> {
+        match &self.kind {
+            EventKind::Edited { patch } => patch.status.as_ref().map(|status| status.before),
+            EventKind::Removed { issue, .. } => Some(issue.status),
+            _ => self.before.map(|before| before.status),
+        }
     }
 
     /// Changes the issue as the event says: status, time, one history entry, perhaps a comment. A comment
     /// alone changes neither status nor history.
     pub fn apply(&self, issue: &mut Issue) {
-        match &self.kind {
-            EventKind::Imported { issue: imported } => return issue.clone_from(imported.issue()),
-            EventKind::Edited { issue: edited } => return issue.clone_from(edited),
-            _ => {}
+        if let EventKind::Edited { patch } = &self.kind {
+            return patch.apply(issue);
         }
-        issue.status = self.kind.status().unwrap_or(issue.status);
+        issue.status = self.kind.status(issue.status).unwrap_or(issue.status);
         issue.modified_at = self.at;
-        if let Some(action) = self.kind.action() {
+        if self.leaves_entry()
+            && let Some(action) = self.kind.action()
+        {
             issue.history.push(HistoryEntry {
                 timestamp: self.at,
                 agent: self.agent.clone(),
@@ -222,5 +311,33 @@ impl Event {
                 extra: Extra::default(),
             });
         }
+    }
+
+    /// Undoes [`apply`](Self::apply) on the issue as the event has left it. Not for events that bring an issue
+    /// into being or take it out of the store.
+    pub fn revert(&self, issue: &mut Issue) {
+        if let EventKind::Edited { patch } = &self.kind {
+            return patch.revert(issue);
+        }
+        if let Some(Before { status, modified_at }) = self.before {
+            (issue.status, issue.modified_at) = (status, modified_at);
+        }
+        if self.leaves_entry() {
+            issue.history.pop();
+        }
+        if self.kind.comment().is_some() {
+            issue.comments.pop();
+        }
+    }
+
+    fn leaves_entry(&self) -> bool {
+        let leaves_none = matches!(
+            self.kind,
+            EventKind::Imported { .. }
+                | EventKind::Removed { .. }
+                | EventKind::UnknownKeysEdited { .. }
+                | EventKind::Commented { .. }
+        );
+        !leaves_none
     }
 }

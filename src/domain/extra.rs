@@ -1,6 +1,9 @@
 //! The keys of an object that this version does not know.
 
+use std::fmt;
+
 use indexmap::IndexMap;
+use serde::de::{self, Deserialize, Deserializer, MapAccess};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
@@ -45,6 +48,9 @@ impl Extra {
     }
 }
 
+// Equal texts are equal.
+impl Eq for Extra {}
+
 impl PartialEq for Extra {
     fn eq(&self, other: &Self) -> bool {
         self.iter().map(text).eq(other.iter().map(text))
@@ -62,5 +68,27 @@ impl Serialize for Extra {
             map.serialize_entry(key, value)?;
         }
         map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Extra {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = Extra;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Extra, A::Error> {
+                let mut extra = Extra::default();
+                while let Some((key, value)) = map.next_entry()? {
+                    extra.insert(key, value);
+                }
+                Ok(extra)
+            }
+        }
+        deserializer.deserialize_map(Visitor)
     }
 }

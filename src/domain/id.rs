@@ -19,6 +19,9 @@ const WHOLE_CHARS: usize = 36;
 pub struct IssueId(Uuid);
 
 impl IssueId {
+    /// The id of no issue: all zeros.
+    pub const NIL: Self = Self(Uuid::nil());
+
     /// Parses a whole id with its hyphens, in any case.
     pub fn parse(text: &str) -> Option<Self> {
         // The usual form, without the way through a reference; what it is not, that way tells.

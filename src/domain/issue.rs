@@ -9,6 +9,7 @@ use serde::de::{self, MapAccess};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
+use super::event::EDIT_ACTION;
 use super::{Extra, IssueId, Timestamp};
 
 /// Declares an enum whose values are lower-case words in JSON.
@@ -134,10 +135,20 @@ pub struct Holder<'a> {
 pub const OLD_CLAIM_MS: u64 = 24 * 60 * 60 * 1_000;
 
 impl Issue {
-    /// Who holds the issue: the agent of the latest history entry while the status is a claimed one.
+    /// Who holds the issue: while the status is a claimed one, the agent of the latest history entry that is
+    /// not an edit.
     pub fn holder(&self) -> Option<Holder<'_>> {
-        let claim = self.history.last().filter(|_| self.status.is_claimed())?;
+        let claim = self.claim_entry()?;
+        let claim = &self.history[claim];
         Some(Holder { agent: &claim.agent, since: claim.timestamp })
+    }
+
+    /// The position in the history of the entry by which the issue was claimed, while it is.
+    pub fn claim_entry(&self) -> Option<usize> {
+        if !self.status.is_claimed() {
+            return None;
+        }
+        self.history.iter().rposition(|entry| entry.action != EDIT_ACTION)
     }
 }
 

@@ -12,7 +12,11 @@
 //! agent is gone must be able to move on. Nothing leaves `closed` and `rejected`. `comment_issue` says
 //! something about an issue wherever it stands, moves nothing, and leaves nothing in the history.
 
-use super::{Command, DomainError, Event, EventKind, Issue, Resolution, Status, Timestamp};
+use super::event::EDIT_ACTION;
+use super::{
+    Before, Command, DomainError, Event, EventKind, Extra, HAND_EDIT, HistoryEntry, Issue, Patch,
+    Resolution, Status, Timestamp, merge,
+};
 
 /// Decides what filing or importing an issue means, which has no issue to look at yet.
 ///
@@ -25,17 +29,23 @@ pub fn file(command: &Command, now: Timestamp) -> Option<Event> {
                 description: description.as_str().to_owned(),
                 classification: *classification,
             };
-            (*id, agent, kind)
+            (*id, agent.as_str(), kind)
         }
         Command::ImportIssue { issue, agent } => {
-            (issue.issue().id, agent, EventKind::Imported { issue: issue.clone() })
+            let issue = issue.issue().clone();
+            (issue.id, agent.as_str(), EventKind::Imported { issue, ahead_of: None })
+        }
+        Command::PlaceIssue { issue, ahead_of, agent } => {
+            let kind = EventKind::Imported { issue: issue.clone(), ahead_of: *ahead_of };
+            (issue.id, agent.as_str(), kind)
         }
         _ => return None,
     };
-    Some(Event { issue: id, at: now, agent: agent.as_str().to_owned(), kind })
+    Some(Event { issue: id, at: now, agent: agent.to_owned(), kind, before: None })
 }
 
-/// Decides what a command does to an issue, looking only at the issue and the time.
+/// Decides what a command does to an issue, looking only at the issue and the time. `None` where the command
+/// changes nothing.
 ///
 /// The time of the event is never before the issue's last change, so that a history reads forward
 /// even where clocks disagree.
@@ -43,27 +53,32 @@ pub fn file(command: &Command, now: Timestamp) -> Option<Event> {
 /// # Errors
 ///
 /// Refuses every change of an issue that has ended but a comment, claims of an issue that does not wait for one,
-/// and a new issue in the place of an existing one.
-pub fn decide(command: &Command, issue: &Issue, now: Timestamp) -> Result<Event, DomainError> {
+/// the end of a claim that no longer stands, and a new issue in the place of an existing one.
+pub fn decide(
+    command: &Command,
+    issue: &Issue,
+    now: Timestamp,
+) -> Result<Option<Event>, DomainError> {
+    let at = now.max(issue.modified_at);
     let (agent, kind) = match command {
-        Command::AddIssue { .. } | Command::ImportIssue { .. } => {
+        Command::AddIssue { .. } | Command::ImportIssue { .. } | Command::PlaceIssue { .. } => {
             return Err(DomainError::IdTaken { id: issue.id });
         }
         Command::GetNextIssue { agent, .. } => {
             claimable(issue, Status::Created)?;
-            (agent, EventKind::Claimed)
+            (agent.as_str(), EventKind::Claimed)
         }
         Command::GetNextReviewItem { agent } => {
             claimable(issue, Status::Completed)?;
-            (agent, EventKind::ReviewStarted)
+            (agent.as_str(), EventKind::ReviewStarted)
         }
         Command::ReturnIssue { comment, agent, .. } => {
             open(issue)?;
-            (agent, EventKind::Returned { comment: comment.as_str().to_owned() })
+            (agent.as_str(), EventKind::Returned { comment: comment.as_str().to_owned() })
         }
         Command::CompleteIssue { comment, agent, .. } => {
             open(issue)?;
-            (agent, EventKind::Completed { comment: comment.as_str().to_owned() })
+            (agent.as_str(), EventKind::Completed { comment: comment.as_str().to_owned() })
         }
         Command::CloseIssue { comment, agent, resolution, .. } => {
             open(issue)?;
@@ -72,15 +87,58 @@ pub fn decide(command: &Command, issue: &Issue, now: Timestamp) -> Result<Event,
                 Resolution::Closed => EventKind::Closed { comment },
                 Resolution::Rejected => EventKind::Rejected { comment },
             };
-            (agent, kind)
+            (agent.as_str(), kind)
         }
         // Also of one that has ended: it stays where it is.
         Command::CommentIssue { comment, agent, .. } => {
-            (agent, EventKind::Commented { comment: comment.as_str().to_owned() })
+            (agent.as_str(), EventKind::Commented { comment: comment.as_str().to_owned() })
         }
+        Command::LapseClaim { entry, reason, .. } => {
+            if issue.claim_entry() != Some(*entry) {
+                return Err(DomainError::ClaimEnded { id: issue.id });
+            }
+            let holder = issue.history[*entry].agent.as_str();
+            (holder, EventKind::Lapsed { reason: reason.clone() })
+        }
+        Command::MergeEdit { theirs, base } => {
+            return Ok(edited(issue, theirs, base.as_deref(), at));
+        }
+        Command::ReplaceIssue { issue: wanted, agent } => {
+            return Ok(patched(issue, wanted, agent, at));
+        }
+        Command::RemoveIssue { ahead_of, agent, .. } => {
+            let kind = EventKind::Removed { issue: issue.clone().into(), ahead_of: *ahead_of };
+            (agent.as_str(), kind)
+        }
+        Command::SetUnknownKeys { .. } => return Ok(None),
     };
-    let at = now.max(issue.modified_at);
-    Ok(Event { issue: issue.id, at, agent: agent.as_str().to_owned(), kind })
+    let before = Some(Before::of(issue)).filter(|_| !matches!(kind, EventKind::Removed { .. }));
+    Ok(Some(Event { issue: issue.id, at, agent: agent.to_owned(), kind, before }))
+}
+
+/// What an edit of the file makes of an issue. It leaves an entry in the history, by which this version is known
+/// from then on, unless the file has a longer history itself.
+fn edited(ours: &Issue, theirs: &Issue, base: Option<&Issue>, at: Timestamp) -> Option<Event> {
+    let mut wanted = merge(base, ours, theirs).issue;
+    if wanted == *ours {
+        return None;
+    }
+    if wanted.history.len() == ours.history.len() {
+        wanted.modified_at = at;
+        wanted.history.push(HistoryEntry {
+            timestamp: at,
+            agent: HAND_EDIT.to_owned(),
+            action: EDIT_ACTION.to_owned(),
+            extra: Extra::default(),
+        });
+    }
+    patched(ours, &wanted, HAND_EDIT, at)
+}
+
+fn patched(before: &Issue, after: &Issue, agent: &str, at: Timestamp) -> Option<Event> {
+    let patch = Box::new(Patch::between(before, after));
+    let (agent, kind) = (agent.to_owned(), EventKind::Edited { patch: patch.clone() });
+    (!patch.is_empty()).then(|| Event { issue: before.id, at, agent, kind, before: None })
 }
 
 fn open(issue: &Issue) -> Result<(), DomainError> {
@@ -179,7 +237,7 @@ mod tests {
                     continue;
                 };
                 let mut after = before.clone();
-                decided.unwrap().apply(&mut after);
+                decided.unwrap().unwrap().apply(&mut after);
                 assert_eq!(after.status, expected, "{command:?} from {status}");
                 assert_eq!(after.modified_at, at(5));
                 assert_eq!(after.created_at, before.created_at);
@@ -202,7 +260,7 @@ mod tests {
             Command::CommentIssue { issue: id().into(), comment: comment(), agent: agent() };
         for status in Status::ALL {
             let before = issue_in(*status);
-            let event = decide(&command, &before, at(5)).unwrap();
+            let event = decide(&command, &before, at(5)).unwrap().unwrap();
             let mut after = before.clone();
             event.apply(&mut after);
             assert_eq!((after.status, &after.history), (*status, &before.history));
@@ -211,8 +269,6 @@ mod tests {
             let moment = event.moment();
             assert_eq!((moment.action, moment.comment), (None, Some("because")));
             assert_eq!(after.story().last(), Some(&moment));
-            assert_eq!(event.trace_in(&before, 0), None);
-            assert_eq!(event.trace_in(&after, 0), Some(crate::domain::Trace::Comment));
         }
     }
 
@@ -231,7 +287,7 @@ mod tests {
     fn only_filing_files() {
         assert_eq!(file(&close(Resolution::Closed), at(0)), None);
         let event = decide(&close(Resolution::Closed), &issue_in(Status::Created), at(0)).unwrap();
-        assert_eq!(event.filed(), None);
+        assert_eq!(event.unwrap().filed(), None);
     }
 
     #[test]
@@ -248,7 +304,7 @@ mod tests {
     fn time_never_runs_backwards_within_an_issue() {
         let mut issue = issue_in(Status::Created);
         issue.modified_at = at(9);
-        let event = decide(&close(Resolution::Closed), &issue, at(2)).unwrap();
+        let event = decide(&close(Resolution::Closed), &issue, at(2)).unwrap().unwrap();
         assert_eq!(event.at, at(9));
     }
 

@@ -1,8 +1,8 @@
 //! What happened to an issue, in the order in which it happened.
 
 use super::event::{
-    CLAIM_ACTION, CLOSE_ACTION, COMPLETE_ACTION, FILE_ACTION, REJECT_ACTION, RETURN_ACTION,
-    REVIEW_ACTION,
+    CLAIM_ACTION, CLOSE_ACTION, COMPLETE_ACTION, EDIT_ACTION, FILE_ACTION, LAPSE_ACTION,
+    REJECT_ACTION, RETURN_ACTION, REVIEW_ACTION,
 };
 use super::{Comment, Event, HistoryEntry, Issue, Status, Timestamp};
 
@@ -20,17 +20,29 @@ pub struct Moment<'a> {
 }
 
 impl Moment<'_> {
-    /// The status that the issue had afterwards, where the action tells that.
+    /// The status that the issue had afterwards, where the action alone tells that. That of a lapsed claim does
+    /// not: see [`status_after`].
     pub fn status(&self) -> Option<Status> {
-        match self.action? {
-            FILE_ACTION | RETURN_ACTION => Some(Status::Created),
-            CLAIM_ACTION => Some(Status::InProgress),
-            COMPLETE_ACTION => Some(Status::Completed),
-            REVIEW_ACTION => Some(Status::InReview),
-            CLOSE_ACTION => Some(Status::Closed),
-            REJECT_ACTION => Some(Status::Rejected),
+        status_after(self.action?, None)
+    }
+}
+
+/// Returns the status that an issue has after an action of its history, as far as that and the status `before`
+/// it tell.
+pub fn status_after(action: &str, before: Option<Status>) -> Option<Status> {
+    match action {
+        FILE_ACTION | RETURN_ACTION => Some(Status::Created),
+        CLAIM_ACTION => Some(Status::InProgress),
+        COMPLETE_ACTION => Some(Status::Completed),
+        REVIEW_ACTION => Some(Status::InReview),
+        CLOSE_ACTION => Some(Status::Closed),
+        REJECT_ACTION => Some(Status::Rejected),
+        LAPSE_ACTION => match before? {
+            Status::InProgress => Some(Status::Created),
+            Status::InReview => Some(Status::Completed),
             _ => None,
-        }
+        },
+        _ => None,
     }
 }
 
@@ -78,14 +90,28 @@ fn alone(comment: &Comment) -> Moment<'_> {
 }
 
 fn belongs(comment: &Comment, entry: &HistoryEntry) -> bool {
-    // Several things can happen within one millisecond, and these three say nothing.
-    let is_silent = [FILE_ACTION, CLAIM_ACTION, REVIEW_ACTION].contains(&entry.action.as_str());
+    // Several things can happen within one millisecond, and these say nothing.
+    let silent = [FILE_ACTION, CLAIM_ACTION, REVIEW_ACTION, EDIT_ACTION];
+    let is_silent = silent.contains(&entry.action.as_str());
     !is_silent && comment.timestamp == entry.timestamp && comment.agent == entry.agent
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lapsed_claim_leads_back_to_where_the_claim_began() {
+        for (before, after) in [
+            (Some(Status::InProgress), Some(Status::Created)),
+            (Some(Status::InReview), Some(Status::Completed)),
+            (Some(Status::Closed), None),
+            (None, None),
+        ] {
+            assert_eq!(status_after(LAPSE_ACTION, before), after, "{before:?}");
+        }
+        assert_eq!(status_after(EDIT_ACTION, Some(Status::InProgress)), None);
+    }
 
     #[test]
     fn a_comment_stands_with_what_was_done_at_the_same_time() {

@@ -29,7 +29,7 @@ pub use file::LogFileError;
 
 /// What is logged unless somebody says otherwise. The protocol library reports every notification at
 /// `info`, every refused request as a warning, and every client that goes away as an error.
-const DEFAULT: &str = "info,rmcp=off";
+const DEFAULT: &str = "info,rmcp=off,notify=off";
 /// The same for a command that somebody waits for.
 const DEFAULT_OF_COMMANDS: &str = "warn,agent_issue_tracker::cli=info";
 /// How many lines may wait to be written.

@@ -65,9 +65,9 @@ pub(super) async fn complete(
 /// changed last.
 async fn ids(server: &McpServer, typed: &str) -> Result<(usize, Vec<String>), ErrorData> {
     const MOST: usize = CompletionInfo::MAX_VALUES;
-    let issues = server.tracker().holdings().await;
-    let issues = issues.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-    let issues = issues.document.issues;
+    let state = server.tracker().snapshot().await;
+    let state = state.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+    let issues = state.issues;
     if typed.is_empty() {
         let latest =
             issues.list(&Query { order: Order::LatestActivity, take: MOST, ..Query::default() });

@@ -4,6 +4,7 @@
 
 mod arguments;
 mod completion;
+mod delivery;
 pub mod http;
 mod instructions;
 mod misshapen;
@@ -16,6 +17,8 @@ mod schema;
 pub mod server;
 pub mod stdio;
 mod surroundings;
+#[cfg(test)]
+mod testing;
 mod tools;
 
 pub use server::McpServer;

@@ -7,50 +7,48 @@
 use std::collections::{BTreeMap, HashSet};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
-use futures::future::FutureExt;
 use rmcp::model::ResourceUpdatedNotificationParam;
 use rmcp::service::{Peer, RequestContext, RoleServer, SubscriptionContext};
 use tokio::sync::{Notify, watch};
+use tokio::time::sleep;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::http::{Kept, kept};
 use super::resources::{Diagnostics, Resource};
 use crate::domain::IssueId;
-use crate::lookout::{LOOK_EVERY, Lookout};
-use crate::tracker::{Changes, Cursor, Tracker};
+use crate::tracker::{Position, StoreError, Tracker};
 
 /// How many addresses one client can watch.
 pub(super) const MAX_WATCHED: usize = 1_000;
+/// How long changes are gathered before clients are told.
+const GATHER: Duration = Duration::from_millis(100);
+/// How soon a store that could not be read is read again.
+const RETRY_EVERY: Duration = Duration::from_secs(1);
+/// How many events are read at a time.
+const PAGE: usize = 1_000;
 
 /// Where news come from. Clones share it.
 #[derive(Clone)]
 pub(super) struct Newsroom {
     tracker: Tracker,
     diagnostics: Arc<Diagnostics>,
-    /// Sees where the store stands; `None` while it cannot be read.
-    lookout: Arc<Lookout<Option<Cursor>>>,
 }
 
 impl Newsroom {
     pub fn new(tracker: Tracker, diagnostics: Arc<Diagnostics>) -> Self {
-        let looked = tracker.clone();
-        let lookout = Lookout::new(move || {
-            let tracker = looked.clone();
-            async move { tracker.changes(None).await.ok().map(|changes| changes.cursor) }.boxed()
-        });
-        Self { tracker, diagnostics, lookout }
+        Self { tracker, diagnostics }
     }
 
     /// Begins to follow what happens from now on.
     pub async fn follow(&self) -> Follower {
-        let begun = self.tracker.changes(None).await.ok();
-        Follower {
-            tracker: self.tracker.clone(),
-            cursor: begun.map(|changes| changes.cursor),
-            store: self.lookout.listen(),
-            diagnostics: self.diagnostics.news(),
-        }
+        let mut newest = self.tracker.watch();
+        // A read also sees what other processes did until now.
+        let is_known = self.tracker.counts().await.is_ok();
+        let known = Some(*newest.borrow_and_update()).filter(|_| is_known);
+        let diagnostics = self.diagnostics.news();
+        Follower { tracker: self.tracker.clone(), known, newest, diagnostics }
     }
 }
 
@@ -58,12 +56,13 @@ impl Newsroom {
 pub(super) struct Follower {
     tracker: Tracker,
     /// Up to where it is known; `None` while nothing is.
-    cursor: Option<Cursor>,
-    store: watch::Receiver<Option<Option<Cursor>>>,
+    known: Option<Position>,
+    newest: watch::Receiver<Position>,
     diagnostics: watch::Receiver<u64>,
 }
 
 /// What has happened.
+#[derive(PartialEq, Eq, Debug)]
 pub(super) enum News {
     /// These issues have changed.
     Issues(HashSet<IssueId>),
@@ -78,32 +77,61 @@ impl Follower {
     pub async fn next(&mut self) -> News {
         loop {
             tokio::select! {
-                changed = self.store.changed() => if changed.is_err() {
-                    // There is nobody left who looks, which is the end of the process.
-                    std::future::pending::<()>().await;
-                },
-                changed = self.diagnostics.changed() => match changed {
-                    Ok(()) => return News::Diagnostics,
-                    Err(_) => std::future::pending().await,
-                },
+                Ok(()) = self.newest.changed() => {}
+                Ok(()) = self.diagnostics.changed() => return News::Diagnostics,
+                // The end of the process.
+                else => std::future::pending().await,
             }
-            let Changes { events, cursor, complete } = loop {
-                if let Ok(changes) = self.tracker.changes(self.cursor).await {
-                    break changes;
+            sleep(GATHER).await;
+            // Seen here: what comes while events are read is read by them, or told of again.
+            self.newest.borrow_and_update();
+            let news = loop {
+                match self.read().await {
+                    Ok(news) => break news,
+                    // There may be no further change to tell of this one, so it is not to be given up.
+                    Err(_) => sleep(RETRY_EVERY).await,
                 }
-                // Whoever looks may see no further change, so this one is not to be given up.
-                tokio::time::sleep(LOOK_EVERY).await;
             };
-            let was_lost = self.cursor.replace(cursor).is_none();
-            if was_lost || !complete {
-                return News::Anything;
+            if news != News::Issues(HashSet::new()) {
+                return news;
             }
-            if !events.is_empty() {
-                return News::Issues(events.iter().map(|event| event.issue).collect());
+        }
+    }
+
+    /// Reads what has happened since the last time.
+    async fn read(&mut self) -> Result<News, StoreError> {
+        let mut changed = HashSet::new();
+        loop {
+            let Some(known) = self.known else {
+                self.known = Some(self.tracker.events(FROM_NOW_ON, 0).await?.newest);
+                return Ok(News::Anything);
+            };
+            // Begins with the one that is known, so that a log in the place of the old one is noticed.
+            let after = known.number.saturating_sub(1);
+            let read = self.tracker.events(after, PAGE).await?;
+            let first = read.events.first().map(|event| event.position);
+            let is_kept = known.number > 0 && read.oldest <= known.number;
+            if read.newest.number < known.number
+                || !read.is_complete_after(known.number)
+                || is_kept && first != Some(known)
+            {
+                self.known = None;
+                continue;
+            }
+            let is_new = |position: Position| position.number > known.number;
+            let new = read.events.iter().filter(|event| is_new(event.position));
+            changed.extend(new.map(|event| event.event.issue));
+            let last = read.events.last().map_or(known, |event| event.position);
+            self.known = Some(last);
+            if last.number >= read.newest.number || !is_new(last) {
+                return Ok(News::Issues(changed));
             }
         }
     }
 }
+
+/// After which number there is no event.
+const FROM_NOW_ON: u64 = u64::MAX - 1;
 
 impl News {
     /// Tells whether a resource may be another one now.
@@ -272,5 +300,67 @@ pub(super) async fn listen(
         () = telling => {}
         () = context.cancelled() => {}
         () = ended => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp::surroundings::FoundWhenAsked;
+    use crate::mcp::testing::file_issue;
+    use crate::store::MemoryStore;
+
+    async fn file(tracker: &Tracker, count: usize) -> HashSet<IssueId> {
+        let mut ids = HashSet::new();
+        for _ in 0..count {
+            ids.insert(file_issue(tracker).await.id);
+        }
+        ids
+    }
+
+    fn follower(tracker: &Tracker, number: u64, hash: u64) -> Follower {
+        Follower {
+            tracker: tracker.clone(),
+            known: Some(Position { number, hash }),
+            newest: tracker.watch(),
+            diagnostics: watch::Sender::new(0).subscribe(),
+        }
+    }
+
+    #[tokio::test]
+    async fn events_are_told_of_once_in_whichever_number_they_come() {
+        let tracker = Tracker::new(Arc::new(MemoryStore::default()));
+        let before = file(&tracker, 3).await;
+        let mut follower = follower(&tracker, 2, 0);
+        let told = follower.read().await.unwrap();
+        assert!(matches!(told, News::Issues(ids) if ids.len() == 1 && ids.is_subset(&before)));
+        for count in [0, 1, PAGE - 2, PAGE - 1, PAGE, 2 * PAGE + 1] {
+            let filed = file(&tracker, count).await;
+            assert!(follower.read().await.unwrap() == News::Issues(filed), "{count}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_log_in_the_place_of_the_one_that_is_known_may_have_changed_anything() {
+        let tracker = Tracker::new(Arc::new(MemoryStore::default()));
+        file(&tracker, 3).await;
+        for (number, hash) in [(4, 0), (3, 1), (2, 1), (u64::MAX - 2, 0)] {
+            let mut follower = follower(&tracker, number, hash);
+            assert_eq!(follower.read().await.unwrap(), News::Anything, "{number} {hash}");
+            assert_eq!(follower.read().await.unwrap(), News::Issues(HashSet::new()));
+        }
+        let mut unread = Follower { known: None, ..follower(&tracker, 0, 0) };
+        assert_eq!(unread.read().await.unwrap(), News::Anything);
+    }
+
+    #[tokio::test]
+    async fn whoever_follows_is_told_of_what_comes_afterwards() {
+        let tracker = Tracker::new(Arc::new(MemoryStore::default()));
+        file(&tracker, 3).await;
+        let surroundings = FoundWhenAsked::new(|| unreachable!("nobody examines anything"));
+        let diagnostics = Arc::new(Diagnostics::new(tracker.clone(), surroundings));
+        let mut follower = Newsroom::new(tracker.clone(), diagnostics).follow().await;
+        let filed = file(&tracker, 2).await;
+        assert_eq!(follower.next().await, News::Issues(filed));
     }
 }

@@ -1,12 +1,15 @@
 //! What a tool answers: one compact text, marked as an error where it is one.
 
+use std::sync::Arc;
+
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde::Serialize;
 
+use super::delivery::Claim;
 use crate::domain::Issue;
 use crate::json_text;
 use crate::metrics::Outcome;
-use crate::tracker::StoreError;
+use crate::tracker::{StoreError, Tracker};
 
 /// Why a call did nothing, or not for certain: a text that names what failed, what was expected and
 /// what to call next.
@@ -42,21 +45,22 @@ impl From<StoreError> for Failure {
 }
 
 /// What a call did: the text that tells it.
-#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Success {
     pub text: String,
     pub outcome: Outcome,
+    /// The claim that the text tells of.
+    pub claim: Option<Claim>,
 }
 
 impl Success {
     /// It did what it was asked.
     pub fn done(text: String) -> Self {
-        Self { text, outcome: Outcome::Ok }
+        Self { text, outcome: Outcome::Ok, claim: None }
     }
 
     /// It found nothing to claim.
     pub fn nothing(text: String) -> Self {
-        Self { text, outcome: Outcome::Empty }
+        Self { text, outcome: Outcome::Empty, claim: None }
     }
 }
 
@@ -88,6 +92,12 @@ pub(super) fn json(value: &impl Serialize) -> Result<Success, Failure> {
     // Unknown keys of an issue have the white space of their file. They are not parsed again, since
     // not every number that a file may hold can be, and the claim is made already.
     Ok(Success::done(json_text::without_white_space(&text)))
+}
+
+/// A whole issue that the caller has claimed.
+pub(super) fn claimed(tracker: Tracker, issue: Arc<Issue>) -> Result<Success, Failure> {
+    let claim = Some(Claim::new(tracker, Arc::clone(&issue)));
+    Ok(Success { claim, ..json(&*issue)? })
 }
 
 /// The short confirmation of a change.

@@ -17,13 +17,14 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
 use tokio_util::sync::CancellationToken;
 
-use super::http::{is_gone, read_only_token};
+use super::delivery::{Caller, awaited, gone};
+use super::http::read_only_token;
 use super::instructions::INSTRUCTIONS;
 use super::news::{self, MAX_WATCHED, Newsroom, Watched};
 use super::resources::{self, Diagnostics, Resource};
-use super::result::{Failure, Success, call_tool_result, outcome_of};
+use super::result::{Failure, call_tool_result, outcome_of};
 use super::surroundings::FoundWhenAsked;
-use super::tools::{Answer, Toolbox};
+use super::tools::Toolbox;
 use super::{FIXED_TTL_MS, Surroundings, completion, misshapen, prompts, shown};
 use crate::metrics::{Metrics, Outcome};
 use crate::tracker::Tracker;
@@ -194,13 +195,7 @@ impl ServerHandler for McpServer {
         };
         let _in_progress = self.metrics.begin();
         let begun = Instant::now();
-        let outcome = tokio::select! {
-            outcome = answered(answer) => outcome,
-            // Dropping the answer withdraws a command that was not decided yet.
-            () = cancelled(&context) => Err(Failure::cancelled(
-                "the call was cancelled; look with list_issues whether it took effect",
-            )),
-        };
+        let outcome = awaited(answer, &context.ct, Caller::of(&context)).await;
         let tool = self.toolbox.label(&request.name);
         self.metrics.operation(tool, outcome_of(&outcome), begun.elapsed());
         Ok(call_tool_result(&request.name, outcome).into())
@@ -324,7 +319,7 @@ impl ServerHandler for McpServer {
             tokio::select! {
                 // A client may end its input right behind its word that it has heard enough.
                 () = self.ending.cancelled() => tokio::time::sleep(LAST_WORDS).await,
-                () = is_gone(context.request_context()) => {}
+                () = gone(Caller::of(context.request_context())) => {}
             }
         };
         news::listen(&context, &self.newsroom, ended).await;
@@ -341,30 +336,6 @@ fn is_modern(context: &RequestContext<RoleServer>) -> bool {
 async fn cancelled(context: &RequestContext<RoleServer>) {
     tokio::select! {
         () = context.ct.cancelled() => {}
-        () = is_gone(context) => {}
-    }
-}
-
-/// Waits for an answer; a panic on the way to it is answered too, since nothing else would be.
-async fn answered(answer: Answer) -> Result<Success, Failure> {
-    AssertUnwindSafe(answer).catch_unwind().await.unwrap_or_else(|_| {
-        Err(Failure::panicked(
-            "this is a defect of the tracker (details are in its log); \
-             look with list_issues whether anything changed before you try again",
-        ))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::metrics::Outcome;
-
-    #[tokio::test]
-    async fn a_panic_in_a_tool_is_answered() {
-        let panicking: Answer = async { panic!("on purpose") }.boxed();
-        let failure = answered(panicking).await.unwrap_err();
-        assert!(failure.reason.contains("defect of the tracker"), "{failure:?}");
-        assert_eq!(failure.outcome, Outcome::Panicked);
+        () = gone(Caller::of(context)) => {}
     }
 }

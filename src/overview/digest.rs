@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::names::{Name, Names};
+use crate::domain::story::status_after;
 use crate::domain::{Classification, Issue, IssueId, Status, Timestamp, event};
 
 /// The parts of an issue by which it is found, sorted, counted and shown in a row.
@@ -37,6 +38,8 @@ pub struct Act {
     pub agent: Name,
     /// What.
     pub deed: Deed,
+    /// The status from then on, where the history tells it.
+    pub status: Option<Status>,
 }
 
 /// What an agent does to an issue.
@@ -56,6 +59,10 @@ pub enum Deed {
     Closed,
     /// Ended it, not to be done.
     Rejected,
+    /// Lost its claim without a word: nobody heard of it, or it was given up.
+    Lapsed,
+    /// Edited it in the file itself.
+    Edited,
     /// Something that only other programs write.
     Other,
 }
@@ -70,6 +77,8 @@ impl Deed {
         Self::Returned,
         Self::Closed,
         Self::Rejected,
+        Self::Lapsed,
+        Self::Edited,
         Self::Other,
     ];
 
@@ -83,21 +92,15 @@ impl Deed {
             event::RETURN_ACTION => Self::Returned,
             event::CLOSE_ACTION => Self::Closed,
             event::REJECT_ACTION => Self::Rejected,
+            event::LAPSE_ACTION => Self::Lapsed,
+            event::EDIT_ACTION => Self::Edited,
             _ => Self::Other,
         }
     }
 
-    /// The status that an issue has afterwards, where that can be told.
-    pub fn status(self) -> Option<Status> {
-        match self {
-            Self::Filed | Self::Returned => Some(Status::Created),
-            Self::Claimed => Some(Status::InProgress),
-            Self::Completed => Some(Status::Completed),
-            Self::ReviewStarted => Some(Status::InReview),
-            Self::Closed => Some(Status::Closed),
-            Self::Rejected => Some(Status::Rejected),
-            Self::Other => None,
-        }
+    /// Returns true for what few agents ever do.
+    pub fn is_rare(self) -> bool {
+        matches!(self, Self::Lapsed | Self::Edited | Self::Other)
     }
 }
 
@@ -113,10 +116,12 @@ pub struct Held {
 impl Digest {
     /// That of an issue; the agents in it get their place among the `names`.
     pub(super) fn of(issue: &Issue, names: &mut Names) -> Self {
-        let acts = issue.history.iter().map(|entry| Act {
-            at: entry.timestamp,
-            agent: names.name(&entry.agent),
-            deed: Deed::of(&entry.action),
+        let mut before = None;
+        let acts = issue.history.iter().map(|entry| {
+            let status = status_after(&entry.action, before);
+            before = status.or(before);
+            let (at, agent) = (entry.timestamp, names.name(&entry.agent));
+            Act { at, agent, deed: Deed::of(&entry.action), status }
         });
         let acts: Box<[Act]> = acts.collect();
         let is_unusual = acts.last().is_some_and(|act| act.deed == Deed::Other);
@@ -134,9 +139,12 @@ impl Digest {
         }
     }
 
-    /// Who holds it: the agent of the latest entry while the status is a claimed one.
+    /// Who holds it: while the status is a claimed one, the agent of the latest entry that is not an edit.
     pub fn holder(&self) -> Option<Held> {
-        let claim = self.acts.last().filter(|_| self.status.is_claimed())?;
+        if !self.status.is_claimed() {
+            return None;
+        }
+        let claim = self.acts.iter().rfind(|act| act.deed != Deed::Edited)?;
         Some(Held { agent: claim.agent, since: claim.at })
     }
 
@@ -152,8 +160,8 @@ impl Digest {
 
     /// When it got where it stands: the time of the latest entry that leads there.
     pub fn standing_since(&self) -> Timestamp {
-        let leads = |act: &&Act| act.deed.status() == Some(self.status);
-        self.acts.iter().rev().find(leads).map_or(self.created_at, |act| act.at)
+        let leads = |act: &&Act| act.status == Some(self.status);
+        self.acts.iter().rfind(leads).map_or(self.created_at, |act| act.at)
     }
 
     /// The title as titles are compared.

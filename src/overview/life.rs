@@ -1,7 +1,8 @@
 //! The way of one issue through its statuses, without its texts.
 
-use crate::domain::event::FILE_ACTION;
-use crate::domain::{Classification, HistoryEntry, Issue, Moment, Status, Timestamp};
+use crate::domain::event::{FILE_ACTION, LAPSE_ACTION};
+use crate::domain::story::status_after;
+use crate::domain::{Classification, Issue, Status, Timestamp};
 
 /// One change of status.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -10,6 +11,14 @@ pub struct Step {
     pub at: Timestamp,
     /// The status from then on.
     pub status: Status,
+    /// Whether a claim lapsed: the issue is where it was before the claim, and no work was done.
+    pub is_lapse: bool,
+}
+
+impl Step {
+    fn new(at: Timestamp, status: Status) -> Self {
+        Self { at, status, is_lapse: false }
+    }
 }
 
 /// The way of one issue.
@@ -33,23 +42,25 @@ pub struct Life<'a> {
 ///
 /// A time may be before that of the step before it: the clocks of several machines stamp them.
 pub fn steps_of(issue: &Issue) -> Vec<Step> {
-    let told = issue.history.iter().filter_map(|entry| Some((entry, status_after(entry)?)));
-    let mut told = told.peekable();
     let mut steps = Vec::with_capacity(issue.history.len() + 1);
-    // A return leads to the same status as the filing does, but is none.
-    if told.peek().is_none_or(|(entry, _)| entry.action != FILE_ACTION) {
-        steps.push(Step { at: issue.created_at, status: Status::Created });
+    let mut before = None;
+    for entry in &issue.history {
+        let Some(status) = status_after(&entry.action, before) else { continue };
+        // A return leads to the same status as the filing does, but is none.
+        if steps.is_empty() && entry.action != FILE_ACTION {
+            steps.push(Step::new(issue.created_at, Status::Created));
+        }
+        let is_lapse = entry.action == LAPSE_ACTION;
+        steps.push(Step { is_lapse, ..Step::new(entry.timestamp, status) });
+        before = Some(status);
     }
-    steps.extend(told.map(|(entry, status)| Step { at: entry.timestamp, status }));
+    if steps.is_empty() {
+        steps.push(Step::new(issue.created_at, Status::Created));
+    }
     if steps.last().is_none_or(|step| step.status != issue.status) {
-        steps.push(Step { at: issue.modified_at, status: issue.status });
+        steps.push(Step::new(issue.modified_at, issue.status));
     }
     steps
-}
-
-fn status_after(entry: &HistoryEntry) -> Option<Status> {
-    let HistoryEntry { timestamp, agent, action, .. } = entry;
-    Moment { at: *timestamp, agent, action: Some(action), comment: None }.status()
 }
 
 #[cfg(test)]
@@ -74,6 +85,8 @@ mod tests {
     fn the_steps_begin_with_the_filing_and_end_in_the_status_of_the_issue() {
         let (file, claim, back) =
             ("Issue filed", "Issue claimed for work", "Issue returned to created status");
+        let (review, lapse, edit) =
+            ("Issue claimed for review", "Claim lapsed", "Issue edited by hand");
         for (status, history, expected) in [
             ("created", &[(2, file)][..], &[(2, "created")][..]),
             ("created", &[], &[(1, "created")]),
@@ -82,6 +95,17 @@ mod tests {
             ("in_progress", &[(3, claim)], &[(1, "created"), (3, "in_progress")]),
             ("created", &[(3, back)], &[(1, "created"), (3, "created")]),
             ("created", &[(2, file), (3, back)], &[(2, "created"), (3, "created")]),
+            (
+                "created",
+                &[(2, file), (3, claim), (4, edit), (5, lapse)],
+                &[(2, "created"), (3, "in_progress"), (5, "created")],
+            ),
+            (
+                "completed",
+                &[(2, file), (3, review), (5, lapse)],
+                &[(2, "created"), (3, "in_review"), (5, "completed")],
+            ),
+            ("created", &[(5, lapse)], &[(1, "created")]),
             (
                 "rejected",
                 &[(2, file), (3, claim), (4, "Looked at it")],

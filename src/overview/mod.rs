@@ -62,7 +62,7 @@ impl Overview {
     ///
     /// # Errors
     ///
-    /// Those of [`Tracker::holdings`].
+    /// Those of [`Tracker::snapshot`].
     ///
     /// # Panics
     ///
@@ -79,8 +79,8 @@ impl Overview {
             if sender.is_closed() {
                 return;
             }
-            let issues = match tracker.holdings().await {
-                Ok(holdings) => holdings.document.issues,
+            let issues = match tracker.snapshot().await {
+                Ok(state) => state.issues,
                 Err(error) => return drop(sender.send(Ok(Err(error)))),
             };
             let looked = spawn_blocking(move || {

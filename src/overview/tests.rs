@@ -7,10 +7,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::domain::{
-    Classification, Command, ContentFilter, Counts, Issue, IssueId, Resolution, Status, Statuses,
-    Timestamp,
+    Classification, Command, ContentFilter, Counts, HAND_EDIT, Issue, IssueId, Resolution, Status,
+    Statuses, Timestamp,
 };
-use crate::tracker::IssueStore;
+use crate::tracker::{IssueStore, Position, State};
 
 const AGENTS: [&str; 3] = ["ann", "Bob", "cy"];
 const WORDS: [&str; 6] = ["Alpha", "beta", "GÄMMA", "de\"lta", "\\eps\n", "zeta ß İzmir"];
@@ -39,6 +39,10 @@ enum Happening {
     Returned(usize, usize),
     Completed(usize, usize),
     Closed(usize, usize),
+    Lapsed(usize),
+    Edited(usize, usize),
+    Placed(usize, usize),
+    Removed(usize),
     /// Everything is another object, as after a file was read anew; without the last issue if so.
     ReadAnew(bool),
 }
@@ -51,7 +55,11 @@ fn happening() -> impl Strategy<Value = Happening> {
         1 => index.clone().prop_map(Happening::Reviewed),
         2 => (index.clone(), index.clone()).prop_map(|(a, b)| Happening::Returned(a, b)),
         2 => (index.clone(), index.clone()).prop_map(|(a, b)| Happening::Completed(a, b)),
-        1 => (index.clone(), index).prop_map(|(a, b)| Happening::Closed(a, b)),
+        1 => (index.clone(), index.clone()).prop_map(|(a, b)| Happening::Closed(a, b)),
+        1 => index.clone().prop_map(Happening::Lapsed),
+        1 => (index.clone(), index.clone()).prop_map(|(a, b)| Happening::Edited(a, b)),
+        1 => (index.clone(), index.clone()).prop_map(|(a, b)| Happening::Placed(a, b)),
+        1 => index.prop_map(Happening::Removed),
         1 => any::<bool>().prop_map(Happening::ReadAnew),
     ]
 }
@@ -61,16 +69,15 @@ fn time(second: usize) -> Timestamp {
 }
 
 /// Makes it happen, where the rules allow it; several things have the same time.
-fn happen(store: &mut IssueStore, happening: Happening, number: usize) {
+fn happen(state: &mut State, happening: Happening, number: usize) {
     let agent = |index: usize| AGENTS[index % AGENTS.len()].try_into().unwrap();
     let comment = |index: usize| WORDS[index % WORDS.len()].try_into().unwrap();
-    let named = |index: usize| {
-        let issues: Vec<_> = store.issues().collect();
-        issues.get(index % issues.len().max(1)).map(|issue| issue.id.into())
-    };
+    let issues: Vec<_> = state.issues.issues().collect();
+    let named = |index: usize| issues.get(index % issues.len().max(1));
+    let id = IssueId::from(uuid::Uuid::from_u128(number as u128 | 0x4000 << 64));
     let command = match happening {
         Happening::Filed(word, other) => Command::AddIssue {
-            id: IssueId::from(uuid::Uuid::from_u128(number as u128 | 0x4000 << 64)),
+            id,
             title: WORDS[word % WORDS.len()].trim().replace('\n', " ").as_str().try_into().unwrap(),
             description: format!("{} {}", WORDS[other % 6], WORDS[word / 2 % 6])
                 .try_into()
@@ -83,30 +90,54 @@ fn happen(store: &mut IssueStore, happening: Happening, number: usize) {
         }
         Happening::Reviewed(index) => Command::GetNextReviewItem { agent: agent(index) },
         Happening::Returned(index, word) => {
-            let Some(issue) = named(index) else { return };
+            let Some(issue) = named(index).map(|issue| issue.id.into()) else { return };
             Command::ReturnIssue { issue, comment: comment(word), agent: agent(word) }
         }
         Happening::Completed(index, word) => {
-            let Some(issue) = named(index) else { return };
+            let Some(issue) = named(index).map(|issue| issue.id.into()) else { return };
             Command::CompleteIssue { issue, comment: comment(word), agent: agent(word) }
         }
         Happening::Closed(index, word) => {
-            let Some(issue) = named(index) else { return };
+            let Some(issue) = named(index).map(|issue| issue.id.into()) else { return };
             let resolution = Resolution::Closed;
             Command::CloseIssue { issue, resolution, comment: comment(word), agent: agent(word) }
         }
+        Happening::Lapsed(index) => {
+            let claimed: Vec<_> = issues.iter().filter(|it| it.claim_entry().is_some()).collect();
+            let Some(issue) = claimed.get(index % claimed.len().max(1)) else { return };
+            let entry = issue.claim_entry().unwrap();
+            Command::LapseClaim { issue: issue.id, entry, reason: "unheard".to_owned() }
+        }
+        Happening::Edited(index, word) => {
+            let Some(issue) = named(index) else { return };
+            let title = WORDS[word % WORDS.len()].trim().replace('\n', " ");
+            let theirs = Issue { title, ..Issue::clone(issue) }.into();
+            Command::MergeEdit { theirs, base: Some(Arc::clone(issue)) }
+        }
+        Happening::Placed(index, other) => {
+            let Some(issue) = named(index) else { return };
+            let issue = Issue { id, ..Issue::clone(issue) }.into();
+            let ahead_of = named(other).map(|issue| issue.id);
+            Command::PlaceIssue { issue, ahead_of, agent: HAND_EDIT.to_owned() }
+        }
+        Happening::Removed(index) => {
+            let Some(issue) = named(index).map(|issue| issue.id) else { return };
+            let ahead_of = named(index + 1).map(|issue| issue.id);
+            Command::RemoveIssue { issue, ahead_of, agent: "restore".to_owned() }
+        }
         Happening::ReadAnew(is_shorter) => {
             let mut anew = IssueStore::default();
-            let kept = store.len() - usize::from(is_shorter && !store.is_empty());
-            for issue in store.issues().take(kept) {
-                anew.push(Issue::clone(&issue)).unwrap();
+            let kept = issues.len() - usize::from(is_shorter && !issues.is_empty());
+            for issue in &issues[..kept] {
+                anew.push(Issue::clone(issue)).unwrap();
             }
-            *store = anew;
+            state.issues = anew;
             return;
         }
     };
-    if let Ok(Some(event)) = store.decide(&command, time(number / 3)) {
-        store.apply(&event).unwrap();
+    if let Ok(Some(event)) = state.decide(&command, time(number / 3)) {
+        let number = state.position.number + 1;
+        state.apply(&event, Position { number, hash: 0 }).unwrap();
     }
 }
 
@@ -174,17 +205,18 @@ proptest! {
             1..8,
         ),
     ) {
-        let (mut store, mut index, mut number) = (IssueStore::default(), Index::default(), 0);
+        let (mut state, mut index, mut number) = (State::default(), Index::default(), 0);
         for (happenings, filter, key, is_descending, page) in steps {
             for happening in happenings {
                 number += 1;
-                happen(&mut store, happening, number);
+                happen(&mut state, happening, number);
             }
+            let store = &state.issues;
             let direction = if is_descending { Direction::Descending } else { Direction::Ascending };
             let order = Sorting { key: SortKey::ALL[key], direction };
             let mut survey = index.follow(store.clone());
             let listing = survey.find(&filter, order, page, 3);
-            let (counts, found) = read(&store, &filter, order);
+            let (counts, found) = read(store, &filter, order);
             prop_assert_eq!(listing.counts, counts);
             prop_assert_eq!(listing.total, found.len());
             prop_assert!(listing.is_exact && listing.has_exact_counts);
@@ -199,10 +231,11 @@ proptest! {
         happenings in prop::collection::vec(happening(), 0..60),
         most in 0..5_usize,
     ) {
-        let mut store = IssueStore::default();
+        let mut state = State::default();
         for (number, happening) in happenings.into_iter().enumerate() {
-            happen(&mut store, happening, number);
+            happen(&mut state, happening, number);
         }
+        let store = state.issues;
         let mut index = Index::default();
         let survey = index.follow(store.clone());
         for column in survey.board(|_| most) {

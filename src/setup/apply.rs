@@ -1,12 +1,16 @@
 //! Writing what was planned: each file whole or not at all, through a file beside it.
 
+use std::fs::{self, File};
 use std::io::{self, Write};
+use std::mem;
 use std::path::Path;
-use std::{fs, mem};
 
 use tempfile::Builder;
 
 use super::{Backup, Change};
+
+/// What the names of files begin with that are being written.
+const TEMP_PREFIX: &str = ".ait-init.";
 
 /// What came of writing.
 #[derive(Debug, Default)]
@@ -66,8 +70,9 @@ fn write(change: &Change, root: &Path) -> io::Result<()> {
 /// Puts a text at a path, with the permissions of a file that is there.
 fn replace(path: &Path, text: &str, like: Option<&Path>) -> io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
+    remove_abandoned(directory);
     let mut builder = Builder::new();
-    builder.prefix(".ait-init.");
+    builder.prefix(TEMP_PREFIX);
     let permissions = like.and_then(|like| fs::metadata(like).ok()).map(|it| it.permissions());
     // Less what the user's mask takes.
     #[cfg(unix)]
@@ -78,12 +83,28 @@ fn replace(path: &Path, text: &str, like: Option<&Path>) -> io::Result<()> {
     #[cfg(unix)]
     builder.permissions(usual);
     let mut file = builder.tempfile_in(directory)?;
+    // As long as it is written, so that others know that it is not abandoned. Where there are no locks, none is
+    // taken for abandoned.
+    let _ = file.as_file().try_lock();
     file.write_all(text.as_bytes())?;
     if let Some(permissions) = permissions {
         file.as_file().set_permissions(permissions)?;
     }
     file.as_file().sync_all()?;
     file.persist(path).map_err(|error| error.error).map(mem::drop)
+}
+
+/// Removes files that processes were writing which have died: nobody has them locked.
+fn remove_abandoned(directory: &Path) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let is_temp = entry.file_name().to_string_lossy().starts_with(TEMP_PREFIX);
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        if is_temp && is_file && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok())
+        {
+            // What cannot be removed is in nobody's way.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Removes the directories around a file that is gone, as far as they are empty and below `root`.
@@ -133,5 +154,21 @@ mod tests {
         }
         let gone = apply(&[change(file("c/d"), Some("made"), None)], directory.path());
         assert!(gone.failure.is_none() && !file("c").exists() && directory.path().exists());
+    }
+
+    #[test]
+    fn files_that_a_killed_run_was_writing_are_removed_and_those_of_a_live_one_stay() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str| directory.path().join(name);
+        fs::write(file(".ait-init.dead"), "half").unwrap();
+        let live = File::create(file(".ait-init.live")).unwrap();
+        live.lock().unwrap();
+        assert!(
+            apply(&[change(file("a"), None, Some("ours"))], directory.path()).failure.is_none()
+        );
+        let mut names: Vec<_> =
+            fs::read_dir(directory.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, [".ait-init.live", "a"]);
     }
 }

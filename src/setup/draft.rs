@@ -1,16 +1,16 @@
 //! Files as they are and as they are to be, before anything is written.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::edit::EditError;
 use super::error::SetupError;
 use super::machine::Machine;
 use super::{BACKUP_SUFFIX, Backup, Change};
+use crate::small_file;
 
 /// More than anybody writes into any of these files.
-const MAX_BYTES: u64 = 4 * 1024 * 1024;
+pub(super) const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 /// A file on its way.
 #[derive(Debug)]
@@ -182,21 +182,11 @@ fn resolved(path: &Path, shown: &str) -> Result<PathBuf, SetupError> {
 }
 
 pub(super) fn read(path: &Path, shown: &str) -> Result<Option<String>, SetupError> {
-    let unreadable = |cause: String| Err(SetupError::Unreadable { path: shown.to_owned(), cause });
-    let read = File::open(path).and_then(|file| {
-        let mut bytes = Vec::new();
-        file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    });
-    match read {
-        Ok(bytes) if bytes.len() as u64 > MAX_BYTES => {
-            unreadable(format!("it is longer than {MAX_BYTES} bytes"))
-        }
-        Ok(bytes) => match String::from_utf8(bytes) {
-            Ok(text) => Ok(Some(text)),
-            Err(_) => unreadable("it is not UTF-8".to_owned()),
-        },
+    match small_file::read(path, MAX_BYTES) {
+        Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => unreadable(error.to_string()),
+        Err(error) => {
+            Err(SetupError::Unreadable { path: shown.to_owned(), cause: error.to_string() })
+        }
     }
 }

@@ -244,7 +244,7 @@ pub(super) fn patterns(root: &Path, store: &Path, is_named: bool, track: bool) -
         if !track {
             patterns.push(ignored::whole(&directory, &name));
         }
-        patterns.extend(ignored::beside(&directory, &name));
+        patterns.push(ignored::beside(&directory));
     }
     patterns
 }

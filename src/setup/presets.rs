@@ -1,7 +1,6 @@
 //! The presets: which prompts, which settings and which workflow a project gets. They are data, in
 //! `presets/`.
 
-use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -9,7 +8,9 @@ use serde_json::Value;
 use similar::TextDiff;
 
 use super::clients::CLIENTS;
+use super::draft::MAX_BYTES;
 use super::edit::marked::MARKDOWN;
+use crate::small_file;
 
 /// The files, each by the name of its preset; the first is the usual one.
 const FILES: [(&str, &str); 3] = [
@@ -59,7 +60,8 @@ impl Preset {
     /// The one that a project got before, as its sections tell.
     pub fn told_in(root: &Path) -> Option<Self> {
         let guides = CLIENTS.iter().filter_map(|client| client.guide);
-        let mut texts = guides.filter_map(|guide| fs::read_to_string(root.join(guide)).ok());
+        let mut texts =
+            guides.filter_map(|guide| small_file::read(&root.join(guide), MAX_BYTES).ok());
         let section = texts.find_map(|text| MARKDOWN.section(&text).ok().flatten());
         section.map(|section| Self::of_section(&section))
     }
@@ -84,6 +86,8 @@ impl Preset {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::setup::prompts::PROMPTS;
 

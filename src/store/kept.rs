@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytestring::ByteString;
 
-use crate::domain::Issue;
+use crate::domain::{Issue, IssueId};
 
 /// An issue, as a value or as it stands in the file that it was read from.
 ///
@@ -39,6 +39,18 @@ impl Written {
 }
 
 impl Kept {
+    /// The id of the issue.
+    pub fn id(&self) -> IssueId {
+        match self {
+            Self::Whole(issue) => issue.id,
+            // It is the first value of the text.
+            Self::Written(written) => {
+                let id = written.text().split('"').nth(3).and_then(IssueId::parse);
+                id.unwrap_or_else(|| self.issue().id)
+            }
+        }
+    }
+
     /// The issue as a value, made anew each time from a text.
     pub fn issue(&self) -> Arc<Issue> {
         match self {

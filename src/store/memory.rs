@@ -12,8 +12,8 @@ use imbl::{OrdMap, OrdSet, Vector};
 
 use super::kept::{Kept, Written};
 use crate::domain::{
-    Classification, Command, Counts, DomainError, Event, EventKind, Issue, IssueId, IssueRef,
-    Order, Page, Query, Selection, Status, Statuses, Timestamp, rules,
+    Classification, Counts, DomainError, Event, Issue, IssueId, IssueRef, Order, Page, Query,
+    Status, Statuses, Timestamp,
 };
 
 /// The issues of a store, indexed.
@@ -106,6 +106,25 @@ impl IssueStore {
         self.positions.get(&id).map(|&position| &self.issues[position])
     }
 
+    /// The id of the issue at a position.
+    pub fn id_at(&self, position: usize) -> Option<IssueId> {
+        self.issues.get(position).map(Kept::id)
+    }
+
+    /// Whether another state has the same issue, to the letter.
+    pub(super) fn is_same_in(&self, other: &Self, id: IssueId) -> bool {
+        match (self.kept_of(id), other.kept_of(id)) {
+            (Some(Kept::Written(one)), Some(Kept::Written(other)))
+                if one.text() == other.text() =>
+            {
+                true
+            }
+            (Some(Kept::Whole(one)), Some(Kept::Whole(other))) if Arc::ptr_eq(one, other) => true,
+            (Some(one), Some(other)) => one.issue() == other.issue(),
+            _ => false,
+        }
+    }
+
     /// How many issues there are.
     pub fn len(&self) -> usize {
         self.issues.len()
@@ -169,50 +188,102 @@ impl IssueStore {
         Err(DomainError::AmbiguousReference { reference: reference.to_string(), candidates, count })
     }
 
-    /// Decides a command on this state, for a claim on the oldest issue that waits for it.
+    /// Adds an issue in front of another one; behind all others without one, and where that one is not known.
     ///
-    /// Gives `None` for a claim that finds nothing. The state does not change until the event is
-    /// [applied](Self::apply).
+    /// Costs as much as there are issues behind the place.
     ///
     /// # Errors
     ///
-    /// The refusals of [`rules::decide`] and of [`find`](Self::find).
-    pub fn decide(&self, command: &Command, now: Timestamp) -> Result<Option<Event>, DomainError> {
-        let issue = match command.selection() {
-            Selection::New(id) => match self.positions.get(&id) {
-                Some(&position) => self.at(position),
-                None => return Ok(rules::file(command, now)),
-            },
-            Selection::Named(reference) => self.find(reference)?,
-            Selection::Oldest(status, classification) => {
-                match self.oldest(status, classification) {
-                    Some(position) => self.at(position),
-                    None => return Ok(None),
-                }
-            }
+    /// Those of [`push`](Self::push).
+    pub fn insert(
+        &mut self,
+        issue: Issue,
+        ahead_of: Option<IssueId>,
+    ) -> Result<Arc<Issue>, DomainError> {
+        let Some(&place) = ahead_of.and_then(|id| self.positions.get(&id)) else {
+            return self.push(issue);
         };
-        rules::decide(command, &issue, now).map(Some)
+        if self.positions.contains_key(&issue.id) {
+            return Err(DomainError::IdTaken { id: issue.id });
+        }
+        let behind = self.take_behind(place);
+        let issue = self.push(issue)?;
+        self.put_back(behind);
+        Ok(issue)
     }
 
-    /// Applies an event that was decided on this state and gives the issue as it is afterwards.
+    /// Takes an issue out. Costs as much as there are issues behind it.
+    ///
+    /// # Errors
+    ///
+    /// [`DomainError::UnknownIssue`]; nothing changes then.
+    pub fn remove(&mut self, id: IssueId) -> Result<(), DomainError> {
+        let Some(&place) = self.positions.get(&id) else {
+            return Err(DomainError::UnknownIssue { reference: id.to_string() });
+        };
+        let behind = self.take_behind(place);
+        self.put_back(behind.into_iter().skip(1));
+        self.revision = Version::new();
+        Ok(())
+    }
+
+    /// Takes out all issues from a place on.
+    fn take_behind(&mut self, place: usize) -> Vec<Kept> {
+        let behind: Vec<Kept> = self.issues.split_off(place).into_iter().collect();
+        drop(self.versions.split_off(place));
+        for (offset, kept) in behind.iter().enumerate() {
+            let issue = kept.issue();
+            self.positions.remove(&issue.id);
+            self.dequeue(&issue, place + offset);
+        }
+        behind
+    }
+
+    fn put_back(&mut self, behind: impl IntoIterator<Item = Kept>) {
+        for kept in behind {
+            let (issue, position) = (kept.issue(), self.issues.len());
+            self.positions.insert(issue.id, position);
+            self.enqueue(&issue, position);
+            self.issues.push_back(kept);
+            self.versions.push_back(Version::new());
+        }
+    }
+
+    /// Finds an issue by its id.
+    pub fn get(&self, id: IssueId) -> Option<Arc<Issue>> {
+        self.positions.get(&id).map(|&position| self.at(position))
+    }
+
+    /// Applies an event that was decided on this state, of an issue that is there or comes behind all others, and
+    /// returns the issue as it is afterwards.
     ///
     /// # Errors
     ///
     /// [`DomainError::IdTaken`] and [`DomainError::UnknownIssue`] for an event that this state does
     /// not follow; nothing changes then.
     pub fn apply(&mut self, event: &Event) -> Result<Arc<Issue>, DomainError> {
-        if let Some(issue) = event.filed() {
-            return self.push(issue);
+        match event.filed() {
+            Some(issue) => self.push(issue),
+            None => self.change(event.issue, |issue| event.apply(issue)),
         }
-        let Some(&position) = self.positions.get(&event.issue) else {
-            if let EventKind::Edited { issue } = &event.kind {
-                return self.push(Issue::clone(issue));
-            }
-            return Err(DomainError::UnknownIssue { reference: event.issue.to_string() });
+    }
+
+    /// Undoes an event that changed an issue which was there before it.
+    pub(super) fn revert(&mut self, event: &Event) -> Result<(), DomainError> {
+        self.change(event.issue, |issue| event.revert(issue)).map(drop)
+    }
+
+    fn change(
+        &mut self,
+        id: IssueId,
+        change: impl FnOnce(&mut Issue),
+    ) -> Result<Arc<Issue>, DomainError> {
+        let Some(&position) = self.positions.get(&id) else {
+            return Err(DomainError::UnknownIssue { reference: id.to_string() });
         };
         let mut issue = Arc::unwrap_or_clone(self.at(position));
         self.dequeue(&issue, position);
-        event.apply(&mut issue);
+        change(&mut issue);
         self.enqueue(&issue, position);
         let issue = Arc::new(issue);
         self.issues.set(position, Kept::Whole(Arc::clone(&issue)));
@@ -266,7 +337,11 @@ impl IssueStore {
     }
 
     /// The first filed of the matching issues.
-    fn oldest(&self, status: Status, classification: Option<Classification>) -> Option<usize> {
+    pub(super) fn oldest(
+        &self,
+        status: Status,
+        classification: Option<Classification>,
+    ) -> Option<usize> {
         let queues = self.queues_of([status].into_iter().collect(), classification);
         queues.filter_map(|queue| queue.filed.get_min().copied()).min()
     }
@@ -324,12 +399,6 @@ impl Gathering {
     pub fn push(&mut self, issue: Issue) {
         self.note(&issue);
         self.issues.push_back(Kept::Whole(Arc::new(issue)));
-    }
-
-    /// The same in the form in which it is kept elsewhere.
-    pub fn push_kept(&mut self, kept: &Kept) {
-        self.note(&kept.issue());
-        self.issues.push_back(kept.clone());
     }
 
     /// The same for one that stays text. Nothing is asked of `issue` but what it is indexed by: id,

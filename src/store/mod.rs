@@ -2,57 +2,64 @@
 //!
 //! A store holds issues in the order in which they were filed, chooses the issue that a claim gets,
 //! and makes every change durable before it answers. No lock, file or transaction shows through
-//! [`Store`], so that another kind of store fits behind it.
+//! [`Store`], so that another kind of store fits behind it. What only files have is reached through
+//! [`json::Maintenance`].
 
 pub mod backup;
-mod changes;
+mod events;
+mod health;
 mod identity;
 pub mod json;
 mod kept;
 pub mod memory;
 mod memory_store;
-mod vitals;
+mod state;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use tokio::sync::watch;
 
 use crate::domain::{Command, Counts, DomainError, Issue, IssueRef, Page, Query, Timestamp};
 
-use self::backup::{Consent, Holdings, Replacement};
-pub use changes::{Changes, Cursor};
+pub use events::{Events, NumberedEvent, Position};
+pub use health::{DURATION_BUCKETS_S, Probe, StoreHealth};
 pub use identity::{NotAStoreId, StoreId};
 pub use json::JsonStore;
-pub use json::format::Document;
 pub use memory::{IssueStore, Version};
 pub use memory_store::MemoryStore;
-pub use vitals::{DURATION_BUCKETS_S, Vitals};
+pub use state::{Document, State};
 
 /// What an operation on a store gives, in time.
 pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+
+/// What a command came to: the issue as it is afterwards, `None` where nothing had to change, such as for a claim
+/// that found nothing to claim, or the refusal by the rules.
+pub type Outcome = Result<Option<Arc<Issue>>, DomainError>;
 
 /// A place to keep issues, shared by any number of callers.
 ///
 /// Whoever was answered finds what it wrote in everything it reads afterwards, and so does everyone
 /// who asks after that answer, through whichever process.
 pub trait Store: Send + Sync {
-    /// Tells which store this is.
+    /// Returns the id of this store.
     ///
     /// The same in every process on this machine that shares it, and after a restart. Reads and makes
     /// nothing that is kept.
     fn id(&self) -> BoxFuture<'_, StoreId>;
 
-    /// Decides a command and makes its event durable.
+    /// Decides commands, each on the state that the one before has left, and makes their events durable: all of
+    /// them in one step, or none.
     ///
-    /// Gives the issue as it is afterwards; `None` for a claim that found nothing to claim, which
-    /// changes nothing. An answer means that the change is durable; dropping the future before that
-    /// withdraws a command that was not decided yet.
+    /// Returns the outcome of each. An answer means that the events are durable; dropping the future before that
+    /// withdraws commands that are not decided yet. A claim of a caller that is gone when it is decided lapses
+    /// again at once.
     ///
     /// # Errors
     ///
-    /// Any [`StoreError`]. Except for [`StoreError::Uncertain`], an error means that nothing changed.
-    fn apply(&self, command: Command, now: Timestamp) -> StoreFuture<'_, Option<Arc<Issue>>>;
+    /// Any [`StoreError`] but [`StoreError::Refused`], which is an outcome. Except for
+    /// [`StoreError::Uncertain`], an error means that nothing changed.
+    fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Vec<Outcome>>;
 
     /// Finds the issue that a caller names.
     ///
@@ -76,102 +83,31 @@ pub trait Store: Send + Sync {
     /// [`StoreError::Unreadable`].
     fn counts(&self) -> StoreFuture<'_, Counts>;
 
-    /// Tells what happened since a place that an earlier answer gave; without one, where to begin.
-    ///
-    /// Answers at once. A store remembers at least the last 1,000 changes; [`Changes::complete`] tells
-    /// whether that was enough.
+    /// Returns all issues at one event number: at least what was answered before the call. Costs the same at any
+    /// size.
     ///
     /// # Errors
     ///
     /// [`StoreError::Unreadable`].
-    fn changes(&self, after: Option<Cursor>) -> StoreFuture<'_, Changes>;
+    fn snapshot(&self) -> StoreFuture<'_, State>;
 
-    /// Gives everything that the store holds at one moment after the call began: at least what was
-    /// answered before it; of a damaged store, what can be read.
+    /// Returns the durable events after a number, oldest first, at most `limit` of them. Events outlive restarts,
+    /// as long as the store keeps them.
     ///
     /// # Errors
     ///
     /// [`StoreError::Unreadable`].
-    fn holdings(&self) -> StoreFuture<'_, Holdings>;
+    fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events>;
 
-    /// Puts a document in the place of everything that the store holds, in one step: every process that
-    /// shares the store goes on with it, and no change is made to what was there before.
-    ///
-    /// What is replaced is kept first, durably, by a store that is durable itself. A crash leaves either
-    /// the one or the other, or a store that cannot be read and says what to do.
-    ///
-    /// # Errors
-    ///
-    /// Any [`StoreError`]; see [`apply`](Self::apply). That something would be lost is none.
-    fn replace(&self, document: Document, consent: Consent) -> StoreFuture<'_, Replacement>;
+    /// Returns a receiver of the position of the newest durable event, of whichever process. From the first call
+    /// on the store watches what other processes do.
+    fn watch(&self) -> watch::Receiver<Position>;
 
-    /// The files that the store consists of, that of the issues first; none for one that has no files.
-    fn files(&self) -> BoxFuture<'_, Vec<PathBuf>>;
+    /// Tells whether the store can be read and changed, and how it is doing.
+    fn health(&self, probe: Probe) -> BoxFuture<'_, StoreHealth>;
 
-    /// Tells whether the store can be read and, as far as is known without trying, changed.
-    ///
-    /// # Errors
-    ///
-    /// What the next change would be answered with.
-    fn check(&self) -> StoreFuture<'_, ()>;
-
-    /// Tries whether a change could be written now: opens what it would open, and really writes a few
-    /// KiB that nobody else sees and that are gone again afterwards.
-    ///
-    /// Says nothing about what [`check`](Self::check) finds out.
-    ///
-    /// # Errors
-    ///
-    /// What keeps changes from being written.
-    fn try_writing(&self) -> StoreFuture<'_, ()>;
-
-    /// Tells how the store is doing, without reading its issues.
-    fn vitals(&self) -> BoxFuture<'_, Vitals>;
-
-    /// Takes note that a client's HTTP session was ended, so that no process takes it up again.
-    ///
-    /// A store remembers at least the last 10,000 of them. An answer does not mean that a power cut
-    /// cannot take it back.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Unreadable`], [`StoreError::ReadOnly`], [`StoreError::NotSaved`] and
-    /// [`StoreError::Busy`]; the session counts as not ended then.
-    fn end_session(&self, session: String) -> StoreFuture<'_, ()>;
-
-    /// Tells whether any process has ended a client's HTTP session.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Unreadable`].
-    fn session_ended(&self, session: String) -> StoreFuture<'_, bool>;
-
-    /// Looks what others did, so that nobody has to wait for that later. Tells whether somebody has changed by
-    /// hand what is kept, so that the next change has to take that over; [`take_over_edit`](Self::take_over_edit)
-    /// does so at once.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Unreadable`].
-    fn keep_up(&self) -> StoreFuture<'_, bool>;
-
-    /// Takes over what somebody changed by hand, if this process knows what was there before.
-    ///
-    /// # Errors
-    ///
-    /// What keeps it from being written; nothing is lost then.
-    fn take_over_edit(&self) -> StoreFuture<'_, ()>;
-
-    /// Brings what people read up to date, where that lags behind what is kept. The commands that are
-    /// being written need not be in it.
-    ///
-    /// # Errors
-    ///
-    /// What keeps it from being written; nothing is lost then.
-    fn save(&self) -> StoreFuture<'_, ()>;
-
-    /// Takes no more commands, waits for those that are being written, and leaves what is kept in
-    /// its tidiest form, if that is quickly done: false leaves it to the next [`save`](Self::save).
+    /// Takes no more commands and waits for those that are being written. Returns false if something is left to
+    /// do that would take long.
     fn close(&self) -> BoxFuture<'_, bool>;
 }
 
@@ -205,4 +141,19 @@ pub enum StoreError {
     /// The store is being closed.
     #[error("the tracker is shutting down; nothing was changed")]
     Closed,
+}
+
+impl StoreError {
+    /// What is wrong, without a word on the change that was asked for.
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Busy(why)
+            | Self::Unreadable(why)
+            | Self::Damaged(why)
+            | Self::ReadOnly(why)
+            | Self::NotSaved(why)
+            | Self::Uncertain(why) => why.clone(),
+            Self::Refused(_) | Self::Closed => self.to_string(),
+        }
+    }
 }

@@ -1,10 +1,13 @@
 //! What the address of a page asks for, and addresses that ask for something else.
 
+use chrono::Utc;
 use form_urlencoded::Serializer;
 
-use crate::domain::{Classification, Status, Statuses};
+use crate::activity::kind_from_word;
+use crate::domain::{Classification, EventKind, IssueRef, Status, Statuses};
 use crate::overview::stats::Range;
 use crate::overview::{Direction, Filter, SortKey, Sorting};
+use crate::time_arg::{self, TimeArg};
 
 /// The word for the statuses that issues can leave.
 const OPEN: &str = "open";
@@ -124,12 +127,7 @@ impl ListAddress {
 
     /// The query part that asks for this, with the question mark; empty for what needs none.
     pub fn query(&self) -> String {
-        let mut query = Serializer::new(String::new());
-        self.parameters().into_iter().for_each(|(name, value)| {
-            query.append_pair(name, &value);
-        });
-        let query = query.finish();
-        if query.is_empty() { query } else { format!("?{query}") }
+        query_of(self.parameters())
     }
 
     /// The parameters that ask for this.
@@ -185,6 +183,142 @@ impl ListAddress {
         };
         Self { order: Sorting { key, direction }, page: 0, ..self.clone() }
     }
+}
+
+/// What happened, as an address asks for it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct ActivityAddress {
+    /// What this agent did.
+    pub agent: Option<String>,
+    /// What is of this kind.
+    pub kind: Option<&'static str>,
+    /// What happened to this issue.
+    pub issue: Option<IssueRef>,
+    /// What happened since then.
+    pub since: Option<Since>,
+    /// Which part of it.
+    pub part: Part,
+}
+
+/// A point in time, as it was given.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Since {
+    pub text: String,
+    pub time: TimeArg,
+}
+
+/// A part of what happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Part {
+    /// The newest events.
+    #[default]
+    Newest,
+    /// The events right before a number.
+    Before(u64),
+    /// The events right after a number.
+    After(u64),
+}
+
+impl ActivityAddress {
+    const BEFORE: &str = "before";
+    const AFTER: &str = "after";
+    /// The most events of one answer to a program, and how many it has unless it asks for others.
+    const MAX_LIMIT: usize = 1_000;
+    const USUAL_LIMIT: usize = 100;
+
+    /// Reads the query part of the address of a page.
+    pub fn parse(query: Option<&str>) -> Result<Self, BadAddress> {
+        let parameters =
+            Parameters::of(query, &["agent", "kind", "issue", "since", Self::BEFORE, Self::AFTER])?;
+        let before = number(&parameters, Self::BEFORE)?;
+        let after = number(&parameters, Self::AFTER)?;
+        let part = match (before, after) {
+            (None, None) => Part::Newest,
+            (Some(before), None) => Part::Before(before),
+            (None, Some(after)) => Part::After(after),
+            (Some(_), Some(after)) => {
+                return Err(BadAddress {
+                    parameter: Self::AFTER.to_owned(),
+                    given: after.to_string(),
+                    expected: "before, after".to_owned(),
+                });
+            }
+        };
+        Ok(Self { part, ..Self::filters(&parameters)? })
+    }
+
+    /// Reads the query part of the address of a feed, which is always of the newest events.
+    pub fn parse_feed(query: Option<&str>) -> Result<Self, BadAddress> {
+        Self::filters(&Parameters::of(query, &["agent", "kind", "issue", "since"])?)
+    }
+
+    /// Reads what a program asks for: the filters, the number after which the events are to begin, and how many
+    /// it wants at most.
+    pub fn parse_request(query: Option<&str>) -> Result<(Self, u64, usize), BadAddress> {
+        let known = ["agent", "kind", "issue", "since", Self::AFTER, "limit"];
+        let parameters = Parameters::of(query, &known)?;
+        let expected = || format!("1 … {}", Self::MAX_LIMIT);
+        let limit = parameters.parsed("limit", expected, |text| {
+            text.parse().ok().filter(|limit| (1..=Self::MAX_LIMIT).contains(limit))
+        })?;
+        let after = number(&parameters, Self::AFTER)?.unwrap_or_default();
+        Ok((Self::filters(&parameters)?, after, limit.unwrap_or(Self::USUAL_LIMIT)))
+    }
+
+    fn filters(parameters: &Parameters) -> Result<Self, BadAddress> {
+        let kinds = || joined(EventKind::WORDS.into_iter());
+        let id = || format!("{} … 32 hex digits", IssueRef::MIN_DIGITS);
+        let since = |text: &str| {
+            let time = TimeArg::parse(text, &Utc).ok()?;
+            Some(Since { text: text.to_owned(), time })
+        };
+        Ok(Self {
+            agent: parameters.all("agent").last().map(str::to_owned),
+            kind: parameters.parsed("kind", kinds, kind_from_word)?,
+            issue: parameters.parsed("issue", id, |text| text.parse().ok())?,
+            since: parameters.parsed("since", || time_arg::FORMS.to_owned(), since)?,
+            part: Part::Newest,
+        })
+    }
+
+    /// The query part that asks for this, with the question mark; empty for what needs none.
+    pub fn query(&self) -> String {
+        let parameters = [
+            ("agent", self.agent.clone()),
+            ("kind", self.kind.map(str::to_owned)),
+            ("issue", self.issue.as_ref().map(ToString::to_string)),
+            ("since", self.since.as_ref().map(|since| since.text.clone())),
+            match self.part {
+                Part::Newest => (Self::BEFORE, None),
+                Part::Before(number) => (Self::BEFORE, Some(number.to_string())),
+                Part::After(number) => (Self::AFTER, Some(number.to_string())),
+            },
+        ];
+        query_of(parameters.into_iter().filter_map(|(name, value)| Some((name, value?))))
+    }
+
+    /// Whether everything is asked for, in whichever part.
+    pub fn is_unfiltered(&self) -> bool {
+        self.at(Part::Newest) == Self::default()
+    }
+
+    /// Another part of the same.
+    pub fn at(&self, part: Part) -> Self {
+        Self { part, ..self.clone() }
+    }
+}
+
+fn number(parameters: &Parameters, name: &str) -> Result<Option<u64>, BadAddress> {
+    parameters.parsed(name, || "0, 1, 2, …".to_owned(), |text| text.parse().ok())
+}
+
+fn query_of(parameters: impl IntoIterator<Item = (&'static str, String)>) -> String {
+    let mut query = Serializer::new(String::new());
+    parameters.into_iter().for_each(|(name, value)| {
+        query.append_pair(name, &value);
+    });
+    let query = query.finish();
+    if query.is_empty() { query } else { format!("?{query}") }
 }
 
 /// The range that an address of statistics asks for; a week, unless it says otherwise.
@@ -303,6 +437,39 @@ mod tests {
             assert_eq!(bad.parameter, parameter, "{query}");
             assert!(bad.expected.contains(expected), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn what_an_address_of_activity_asks_for_stands_in_the_one_that_is_made_of_it() {
+        for (query, expected) in [
+            ("", ""),
+            ("agent=&kind=&since=", ""),
+            ("agent=x%26y&kind=claimed", "?agent=x%26y&kind=claimed"),
+            ("since=2026-11-21+13:00&after=7", "?since=2026-11-21+13%3A00&after=7"),
+            ("before=8&issue=3F2A9C1E", "?issue=3f2a9c1e&before=8"),
+        ] {
+            let address = ActivityAddress::parse(Some(query)).unwrap();
+            assert_eq!(address.query(), expected, "{query}");
+        }
+        let request = ActivityAddress::parse_request(Some("after=7")).unwrap();
+        assert_eq!((request.1, request.2), (7, 100));
+        for (query, parameter, expected) in [
+            ("kind=done", "kind", "review_started"),
+            ("issue=3f2a", "issue", "8"),
+            ("since=soon", "since", "2h"),
+            ("before=-1", "before", "1"),
+            ("before=5&after=1", "after", "before"),
+            ("limit=5", "limit", "since"),
+        ] {
+            let bad = ActivityAddress::parse(Some(query)).unwrap_err();
+            assert_eq!(bad.parameter, parameter, "{query}");
+            assert!(bad.expected.contains(expected), "{bad:?}");
+        }
+        for limit in ["limit=0", "limit=1001", "limit=x"] {
+            let bad = ActivityAddress::parse_request(Some(limit)).unwrap_err();
+            assert!(bad.expected.contains("1000"), "{bad:?}");
+        }
+        assert!(ActivityAddress::parse_feed(Some("after=1")).is_err());
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub(super) static STYLE: LazyLock<Asset> = LazyLock::new(|| {
             include_str!("assets/style/list.css"),
             include_str!("assets/style/board.css"),
             include_str!("assets/style/agents.css"),
+            include_str!("assets/style/activity.css"),
             include_str!("assets/style/stats.css"),
             include_str!("assets/style/issue.css"),
             include_str!("assets/style/errors.css"),

@@ -13,7 +13,7 @@ use tokio::sync::Mutex;
 use super::WebOptions;
 use super::site::Site;
 use crate::domain::Timestamp;
-use crate::tracker::{StoreError, StoreId, Tracker, Vitals};
+use crate::tracker::{Probe, StoreError, StoreHealth, StoreId, Tracker};
 
 /// What the probe remembers between two requests.
 pub(super) struct Health {
@@ -24,14 +24,14 @@ pub(super) struct Health {
     last_trial: Arc<Mutex<LastTrial>>,
 }
 
-/// When it was last tried to write, and what came of it.
-type LastTrial = Option<(Instant, Result<(), StoreError>)>;
+/// When it was last tried to write, and what was wrong then.
+type LastTrial = Option<(Instant, Option<StoreError>)>;
 
 /// What there is to tell of a store.
 struct Findings {
     issue_count: Option<usize>,
     reason: Option<String>,
-    vitals: Vitals,
+    health: StoreHealth,
     store_id: Option<StoreId>,
 }
 
@@ -73,10 +73,10 @@ impl Health {
         let found = found.unwrap_or_else(|reason| Findings {
             issue_count: None,
             reason: Some(reason),
-            vitals: Vitals::default(),
+            health: StoreHealth::default(),
             store_id: None,
         });
-        let Findings { issue_count, reason, vitals, store_id } = found;
+        let Findings { issue_count, reason, health, store_id } = found;
         let age = |since: Timestamp| tracker.now().millis_since(since) / 1000;
         Report {
             status: if reason.is_none() { "ok" } else { "degraded" },
@@ -84,9 +84,9 @@ impl Health {
             issue_count,
             version: env!("CARGO_PKG_VERSION"),
             uptime_seconds: self.started.elapsed().as_secs(),
-            last_durable_write: vitals.last_write,
-            snapshot_age_seconds: vitals.snapshot_written.map(age),
-            store: Some(vitals.name).filter(|name| !name.is_empty()),
+            last_durable_write: health.last_write,
+            snapshot_age_seconds: health.snapshot_written.map(age),
+            store: Some(health.name).filter(|name| !name.is_empty()),
             store_id: store_id.map(|id| id.to_string()),
         }
     }
@@ -96,25 +96,24 @@ impl Health {
 async fn examine(tracker: &Tracker, last_trial: &mut LastTrial, trial_every: Duration) -> Findings {
     let counts = tracker.counts().await;
     let issue_count = counts.as_ref().map(|counts| counts.total()).ok();
-    let healthy = async {
-        counts?;
-        tracker.check().await?;
-        if let Some((at, outcome)) = last_trial
-            && at.elapsed() < trial_every
-        {
-            return outcome.clone();
+    let mut health = tracker.health(Probe::Known).await;
+    if health.trouble.is_none() && counts.is_ok() {
+        match last_trial {
+            Some((at, trouble)) if at.elapsed() < trial_every => health.trouble.clone_from(trouble),
+            _ => {
+                health = tracker.health(Probe::Trial).await;
+                *last_trial = Some((Instant::now(), health.trouble.clone()));
+            }
         }
-        let outcome = tracker.try_writing().await;
-        *last_trial = Some((Instant::now(), outcome.clone()));
-        outcome
-    };
-    let reason = healthy.await.err().map(|error| error.to_string());
-    let (vitals, store_id) = (tracker.vitals().await, Some(tracker.store_id().await));
-    Findings { issue_count, reason, vitals, store_id }
+    }
+    let trouble = counts.err().or(health.trouble.clone());
+    // Agents may go on while people have something to look after; a probe is there to tell them.
+    let reason = trouble.map(|error| error.to_string()).or(health.warning.clone());
+    Findings { issue_count, reason, health, store_id: Some(tracker.store_id().await) }
 }
 
-/// Answers 200 and `"status":"ok"` while the store can be read and could be written to when that was
-/// last tried, else 503 and `"status":"degraded"` with a `reason`. So it does when the disk hangs.
+/// Answers 200 and `"status":"ok"` while the store can be read, could be written to when that was last tried,
+/// and needs nobody; else 503 and `"status":"degraded"` with a `reason`. So it does when the disk hangs.
 pub(super) async fn probe(State(site): State<Site>) -> Response {
     let report = site.health.report(&site.tracker).await;
     let code =

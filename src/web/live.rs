@@ -5,22 +5,21 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use futures::future::FutureExt;
 use futures::stream::{self, Stream, StreamExt};
 use tokio::sync::{Semaphore, watch};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::site::Site;
-use crate::lookout::Lookout;
-use crate::tracker::Tracker;
+use crate::tracker::{Position, Probe, Tracker};
 
 /// How often a stream says that it is still there.
 const BEAT_EVERY: Duration = Duration::from_secs(10);
@@ -28,64 +27,112 @@ const BEAT_EVERY: Duration = Duration::from_secs(10);
 const RETRY: Duration = Duration::from_secs(1);
 /// How many streams there may be at a time. The other connections are for agents and pages.
 pub(super) const MAX_STREAMS: usize = 1_500;
+/// How long changes are gathered before pages are told again.
+const GATHER: Duration = Duration::from_millis(100);
+/// How often the store is asked for trouble, of which it does not tell by itself.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 
 /// What the streams share.
 pub(super) struct Live {
-    eye: Eye,
-    lookout: Arc<Lookout<Place>>,
+    tracker: Tracker,
+    /// The place that the streams tell of; `None` while nobody looks.
+    seen: watch::Sender<Option<Place>>,
+    is_looking: AtomicBool,
     slots: Arc<Semaphore>,
     ending: CancellationToken,
 }
 
-/// What sees how the store stands. Clones see the same.
-#[derive(Clone)]
-struct Eye {
-    tracker: Tracker,
-    /// Tells places that this process names from those that another one does.
-    process: Uuid,
-}
-
-/// The name of where the store stands, as far as pages show it: another one after each change.
+/// The name of where the store stands, as far as pages show it: another one after each change, and the same in
+/// every process.
 pub(super) type Place = Arc<str>;
 
 /// How the store stands.
 pub(super) struct Standing {
     /// Where.
     pub place: Place,
-    /// Why it cannot be changed, or not even read.
+    /// Why it cannot be changed, or not even read, or what somebody has to look after.
     pub trouble: Option<String>,
 }
 
 impl Live {
     /// Streams that end with `ending`.
     pub fn new(tracker: Tracker, ending: CancellationToken) -> Self {
-        let eye = Eye { tracker, process: Uuid::new_v4() };
-        let looking = eye.clone();
-        let lookout = Lookout::new(move || {
-            let eye = looking.clone();
-            async move { eye.standing().await.place }.boxed()
-        });
-        Self { eye, lookout, slots: Arc::new(Semaphore::new(MAX_STREAMS)), ending }
+        Self {
+            tracker,
+            seen: watch::Sender::new(None),
+            is_looking: AtomicBool::new(false),
+            slots: Arc::new(Semaphore::new(MAX_STREAMS)),
+            ending,
+        }
     }
 
     /// How the store stands now.
     pub async fn standing(&self) -> Standing {
-        self.eye.standing().await
+        let trouble = self.trouble().await;
+        // Later, because that look has also seen what other processes did.
+        let position = *self.tracker.watch().borrow();
+        Standing { place: place(position, trouble.as_deref()), trouble }
+    }
+
+    async fn trouble_in(&self, pause: Duration) -> Option<String> {
+        sleep(pause).await;
+        self.trouble().await
+    }
+
+    async fn trouble(&self) -> Option<String> {
+        let health = self.tracker.health(Probe::Known).await;
+        health.trouble.map(|error| error.to_string()).or(health.warning)
+    }
+
+    /// Begins to listen, and to look if nobody does.
+    fn listen(self: &Arc<Self>) -> watch::Receiver<Option<Place>> {
+        let listener = self.seen.subscribe();
+        if !self.is_looking.swap(true, Ordering::SeqCst) {
+            tokio::spawn(Arc::clone(self).look());
+        }
+        listener
+    }
+
+    /// Looks where the store stands for as long as anybody listens.
+    async fn look(self: Arc<Self>) {
+        let mut newest = self.tracker.watch();
+        let mut check = Box::pin(self.trouble_in(Duration::ZERO));
+        let mut trouble = None;
+        loop {
+            tokio::select! {
+                // A disk that hangs keeps nobody from being told of what was seen.
+                found = &mut check => {
+                    trouble = Some(found);
+                    check.set(self.trouble_in(CHECK_EVERY));
+                }
+                _ = newest.changed() => {}
+            }
+            if let Some(trouble) = &trouble {
+                let now = Some(place(*newest.borrow_and_update(), trouble.as_deref()));
+                self.seen.send_if_modified(|seen| {
+                    let is_other = *seen != now;
+                    *seen = now;
+                    is_other
+                });
+            }
+            sleep(GATHER).await;
+            if self.seen.receiver_count() == 0 {
+                self.seen.send_replace(None);
+                self.is_looking.store(false, Ordering::SeqCst);
+                // Somebody may have begun to listen just then, and found that it is looked.
+                let is_needed = self.seen.receiver_count() > 0;
+                if !is_needed || self.is_looking.swap(true, Ordering::SeqCst) {
+                    return;
+                }
+            }
+        }
     }
 }
 
-impl Eye {
-    async fn standing(&self) -> Standing {
-        let changes = self.tracker.changes(None).await;
-        let (cursor, trouble) = match changes {
-            Ok(changes) => (Some(changes.cursor), self.tracker.check().await.err()),
-            Err(error) => (None, Some(error)),
-        };
-        let trouble = trouble.map(|error| error.to_string());
-        let name = format!("{} {cursor:?} {trouble:?}", self.process);
-        // Hashed, because what is wrong with the store has no place in it.
-        Standing { place: format!("{:032x}", xxh3_128(name.as_bytes())).into(), trouble }
-    }
+fn place(position: Position, trouble: Option<&str>) -> Place {
+    // Hashed, because what is wrong with the store has no room in a name.
+    let name = format!("{position} {trouble:?}");
+    format!("{:032x}", xxh3_128(name.as_bytes())).into()
 }
 
 /// Answers with a stream of events: `hello` at once and `change` when anything has changed, both with the
@@ -97,7 +144,7 @@ pub(super) async fn events(State(site): State<Site>) -> Response {
         return (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "30")], text)
             .into_response();
     };
-    let listener = site.live.lookout.listen();
+    let listener = site.live.listen();
     let ending = site.live.ending.clone().cancelled_owned();
     let stream = stream_of(listener).take_until(ending).map(move |event| {
         // The slot is taken for as long as the stream is there.

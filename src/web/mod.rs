@@ -4,9 +4,11 @@
 //! Knows the overview, the tracker, the meters and the domain. It only reads: every method but GET and HEAD
 //! is refused, on every path.
 
+mod activity_api;
 mod address;
 mod api;
 mod assets;
+mod atom;
 mod chart;
 mod etag;
 pub mod health;
@@ -82,6 +84,9 @@ pub fn router_with(tracker: Tracker, metrics: Metrics, options: WebOptions) -> R
         .route("/api/issues/{id}", get(api::issue))
         .route("/board", get(pages::board))
         .route("/agents", get(pages::agents))
+        .route("/activity", get(pages::activity))
+        .route("/activity.atom", get(atom::feed))
+        .route("/api/activity", get(activity_api::activity))
         .route("/stats", get(pages::stats))
         .route("/api/stats", get(api::stats))
         .route("/events", get(live::events))

@@ -55,8 +55,9 @@ async function tools(session) {
 
 async function emptyQueue(session, directory) {
   check.deepEqual(await read(session, 'list_issues', {}), { count: 0, issues: [] });
-  const made = readdirSync(directory).filter((name) => name !== 'issues.json.processes');
-  check.deepEqual(made, [], 'starting and reading create nothing that stays');
+  const made = readdirSync(directory, { recursive: true });
+  const stays = made.filter((name) => !/^\.ait(\/issues\.json(\/(\.gitignore|processes.*))?)?$/.test(name));
+  check.deepEqual(stays, [], 'starting and reading create nothing that stays');
   await nothingWaits(session, 'get_next_issue', { agent: 'developer' });
   await nothingWaits(session, 'get_next_issue', { agent: 'bug-fixer', classification: 'bug' });
   await nothingWaits(session, 'get_next_review_item', { agent: 'code-reviewer' });

@@ -8,13 +8,14 @@ use std::thread;
 
 use agent_issue_tracker::domain::Timestamp;
 use agent_issue_tracker::store::Store;
-use agent_issue_tracker::store::backup::{BackupError, Saving, file};
+use agent_issue_tracker::store::backup::{BackupError, Holdings, Saving, file};
 use serde_json::Value;
 
 use crate::support::disk::{Disk, Neglect};
-use crate::support::files::{id, issue_json, issues_in_file, names, write_issues};
+use crate::support::files::{id, issue_json, issues_in_file, names, newest_segment, write_issues};
 use crate::support::runs::{assert_snapshot, run, run_with};
-use crate::support::stores::{add, now, open};
+use crate::support::stores::{add, apply, now, open};
+use crate::support::trouble::Fault;
 use crate::support::{Client, directory};
 
 fn ids_in(path: &Path) -> Vec<String> {
@@ -29,7 +30,7 @@ fn a_backup_holds_everything_and_reads_as_an_issues_json() {
     let path = directory.path();
     let issues = [issue_json(&id(1), "one", "created"), issue_json(&id(2), "two", "closed")];
     write_issues(path, &issues);
-    // One that only the journal has.
+    // One that only the log has.
     assert!(run(path, &["add", "three", "-c", "bug", "-a", "a"]).code == 0);
     let saved = run(path, &["backup", "b.json"]);
     assert_snapshot("backup", path, &saved);
@@ -57,11 +58,11 @@ fn the_answer_as_json_and_the_refusals_say_what_they_should() {
     run(path, &["add", "two", "-c", "bug", "-a", "a"]).ok();
     run(path, &["backup", "--force", "b.json"]).ok();
     assert_eq!(ids_in(&path.join("b.json")).len(), 2);
-    for file in ["issues.json", "issues.json.journal", "issues.json.lock"] {
-        let before = fs::read(path.join(file)).unwrap();
-        let refused = run(path, &["backup", "--force", file]).refusal();
+    for file in [path.join("issues.json"), newest_segment(path)] {
+        let before = fs::read(&file).unwrap();
+        let refused = run(path, &["backup", "--force", file.to_str().unwrap()]).refusal();
         assert!(refused.contains("belongs to the store itself"), "{refused}");
-        assert_eq!(fs::read(path.join(file)).unwrap(), before);
+        assert_eq!(fs::read(&file).unwrap(), before);
     }
     assert_snapshot("backup_no_directory", path, &run(path, &["backup", "none/b.json"]));
     assert_snapshot("backup_usage", path, &run(path, &["backup", "-", "--json"]));
@@ -130,31 +131,39 @@ fn what_was_answered_before_a_backup_began_is_in_it_while_many_write() {
 #[tokio::test]
 async fn whichever_call_of_a_backup_fails_there_is_no_file_or_a_whole_one() {
     let directory = directory();
-    let store = open(directory.path(), &Disk::new(Neglect::Nothing));
-    store.apply(add(), now()).await.unwrap();
-    let holdings = store.holdings().await.unwrap();
+    let store = open(directory.path(), &Disk::new(directory.path(), Neglect::Nothing));
+    apply(&store, add(), now()).await.unwrap();
+    let document = store.snapshot().await.unwrap().document();
+    let holdings = Holdings { document, damage: None };
     let target = directory.path().join("b.json");
     let mut failed = Vec::new();
     for call in 1.. {
-        let disk = Disk::new(Neglect::Nothing);
-        disk.trouble.fail_call(call);
-        let (path, store) = (target.clone(), store.files().await);
+        let disk = Disk::new(directory.path(), Neglect::Nothing);
+        disk.trouble.begin(Fault::Once(call));
+        let (path, store) = (target.clone(), store.maintenance().files());
         let saving =
             Saving { path, replaces: false, store, now: Timestamp::from(chrono::Utc::now()) };
         let saved = saving.save_with(&*disk, &holdings);
-        assert!(names(directory.path()).iter().all(|name| !name.ends_with(".tmp")));
+        let is_over = disk.trouble.failed().is_none();
+        assert!(!is_over || names(directory.path()).iter().all(|name| !name.ends_with(".tmp")));
         if target.exists() {
             assert_eq!(ids_in(&target).len(), 1);
             fs::remove_file(&target).unwrap();
         } else {
             assert!(saved.is_err());
         }
-        let Some(name) = disk.failed() else { break };
-        assert!(matches!(saved, Err(BackupError::NotSaved { .. })), "{name}: {saved:?}");
-        failed.push(name);
+        let Some(name) = disk.trouble.failed() else { break };
+        // What cannot be tidied up behind it is no failure.
+        let is_behind = matches!(name.name, "list" | "remove" | "fingerprint" | "open");
+        assert!(
+            is_behind || matches!(saved, Err(BackupError::NotSaved { .. })),
+            "{name:?}: {saved:?}"
+        );
+        failed.push(name.name);
     }
-    let all = ["resolve", "stamp", "create_temp", "write", "sync", "place", "open_directory"];
-    assert_eq!(failed, [&all[..], &["sync_directory", "stamp_open"]].concat());
+    for name in ["resolve", "create", "write_at", "sync", "rename", "sync_directory"] {
+        assert!(failed.contains(&name), "{name} is not among {failed:?}");
+    }
 }
 
 #[test]
@@ -179,7 +188,7 @@ fn a_damaged_store_is_not_backed_up_as_if_it_were_whole() {
     }
     client.signal("KILL");
     client.wait();
-    let journal = path.join("issues.json.journal");
+    let journal = newest_segment(path);
     let mut bytes = fs::read(&journal).unwrap();
     let lines: Vec<_> = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').collect();
     // In the second change, behind which there are others.
@@ -187,7 +196,7 @@ fn a_damaged_store_is_not_backed_up_as_if_it_were_whole() {
     bytes[place] ^= 1;
     fs::write(&journal, bytes).unwrap();
     let refused = run(path, &["backup", "b.json"]).refusal();
-    assert!(refused.contains("damaged at byte") && refused.contains("--partial"), "{refused}");
+    assert!(refused.contains("damaged from byte") && refused.contains("--partial"), "{refused}");
     assert!(!path.join("b.json").exists());
     let partial: Value =
         serde_json::from_str(&run(path, &["backup", "b.json", "--partial", "--json"]).ok())

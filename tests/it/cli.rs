@@ -5,7 +5,7 @@ use std::process::Output;
 use std::time::Duration;
 
 use crate::support::files::names;
-use crate::support::{Client, Log, ait, directory, healthy_count, signal, wait};
+use crate::support::{BINARY, Client, Log, ait, directory, healthy_count, signal, wait};
 
 fn run(arguments: &[&str]) -> Output {
     let directory = directory();
@@ -75,7 +75,7 @@ fn the_start_names_the_file_with_its_reason_and_the_address_of_the_pages() {
     client.initialize();
     client.add("t", "bug");
     client.close();
-    assert_eq!(names(directory.path()), ["other.json", "other.json.journal", "other.json.lock"]);
+    assert_eq!(names(directory.path()), [".ait", "other.json"]);
 }
 
 #[test]
@@ -141,8 +141,8 @@ fn in_a_terminal_the_pages_are_served_and_the_way_to_connect_is_told() {
     let directory = directory();
     let mut command = Command::new("script");
     // Not every shell makes way for its last command; one that stays would die of Ctrl-C itself.
-    let program = concat!("exec '", env!("CARGO_BIN_EXE_ait"), "'");
-    command.args(["-qefc", program, "/dev/null"]);
+    let program = format!("exec '{BINARY}'");
+    command.args(["-qefc", &program, "/dev/null"]);
     command.current_dir(directory.path()).env("PORT", "0").env_remove("ISSUES_FILE");
     command.env_remove("RUST_LOG").stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();

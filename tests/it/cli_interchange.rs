@@ -162,7 +162,14 @@ fn a_file_is_only_replaced_when_that_is_asked_for_and_the_store_never() {
         done(&run(directory.path(), &["export", "copy.json", "--force"]));
         assert_eq!(fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
     }
-    for file in ["issues.json", "./issues.json", "issues.json.journal", "issues.json.lock"] {
+    fs::create_dir_all(directory.path().join(".ait/issues.json/log")).unwrap();
+    for file in [
+        "issues.json",
+        "./issues.json",
+        ".ait/issues.json/log/0000000001.log",
+        ".ait/issues.json/new.json",
+        "./.ait/../.ait/issues.json/snapshot-0.json",
+    ] {
         let error = refused(&run(directory.path(), &["export", file, "--force"]), 1);
         assert!(error.contains("belongs to the store itself"), "{error}");
     }
@@ -171,7 +178,7 @@ fn a_file_is_only_replaced_when_that_is_asked_for_and_the_store_never() {
     assert!(error.contains("the directory nowhere does not exist: create it"), "{error}");
     let error = refused(&run(directory.path(), &["export", "--json", "--format", "csv"]), 2);
     assert!(error.contains("leave out one of"), "{error}");
-    assert_eq!(names(directory.path()), ["copy.json", "issues.json"]);
+    assert_eq!(names(directory.path()), [".ait", "copy.json", "issues.json"]);
 }
 
 #[cfg(unix)]

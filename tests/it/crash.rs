@@ -1,13 +1,15 @@
 //! Processes that are killed at any moment: what was answered is there, and the store opens again.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::files::{STORE_FILES, names, stored_issues};
+use crate::support::files::{
+    STORE_FILES, kept, names, store_directory, stored_issues, wait_for_file,
+};
 use crate::support::{Client, directory};
 
 const ROUNDS: u64 = 12;
@@ -101,10 +103,13 @@ fn what_was_answered_before_a_kill_is_there_after_it() {
     // The next process that writes clears away what the killed ones left.
     let mut client = Client::start(path);
     client.add("after all", "bug");
+    let all = stored_issues(path).len();
+    wait_for_file(path, |issues| issues.len() == all);
     client.close();
-    let left = names(path);
-    // The lock of a checkpoint is there once the file was large.
-    let is_other = |name: &&String| !name.contains(".torn-") && !name.ends_with(".checkpoint");
-    let left: Vec<_> = left.iter().filter(is_other).collect();
-    assert_eq!(left, STORE_FILES);
+    assert_eq!(names(path), STORE_FILES);
+    let own = store_directory(path);
+    let left: Vec<_> =
+        [own.clone(), own.join("log")].iter().flat_map(|directory| names(directory)).collect();
+    assert!(!left.iter().any(|name| name.ends_with(".tmp")), "{left:?}");
+    assert_eq!(kept(path), Vec::<PathBuf>::new());
 }

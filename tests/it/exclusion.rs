@@ -15,6 +15,7 @@ use tokio::runtime::Runtime;
 use crate::support::commands::{add, all, at, claim, complete, give_back};
 use crate::support::directory_in_memory;
 use crate::support::disk::{Disk, Neglect};
+use crate::support::stores::{apply, open_with};
 
 const STORES: usize = 4;
 const TASKS: usize = 6;
@@ -39,14 +40,10 @@ impl Held {
     }
 }
 
-/// Every second store writes `issues.json` beside commits, the others under the lock.
-fn open(directory: &Path, disk: &Arc<Disk>, number: usize) -> JsonStore {
-    let is_aside = number.is_multiple_of(2);
-    // Checkpoints all the time, so that journals change under everybody's hands.
-    let checkpoint_after = Duration::ZERO;
-    let aside_from_bytes = if is_aside { 0 } else { u64::MAX };
-    let options = JsonStoreOptions { checkpoint_after, aside_from_bytes, ..Default::default() };
-    JsonStore::with(directory.join("issues.json"), Arc::clone(disk) as _, options)
+/// `issues.json` is written all the time.
+fn open(directory: &Path, disk: &Arc<Disk>) -> JsonStore {
+    let options = JsonStoreOptions { publish_after: Duration::ZERO, ..Default::default() };
+    open_with(directory, &disk.beside(), options)
 }
 
 /// Files, claims, returns and completes until its operations are used up; gives the claims in order.
@@ -64,7 +61,7 @@ async fn work(
         match (own, rest) {
             (Some(issue), 0) => {
                 held.gives_up(issue);
-                store.apply(give_back(issue.into()), now).await.map_err(text)?;
+                apply(store, give_back(issue.into()), now).await.map_err(text)?;
             }
             (Some(issue), _) => {
                 // Nobody else can have moved it on.
@@ -73,14 +70,14 @@ async fn work(
                     return Err(format!("{issue} is {} in its holder's hands", found.status));
                 }
                 held.gives_up(issue);
-                store.apply(complete(issue.into()), now).await.map_err(text)?;
+                apply(store, complete(issue.into()), now).await.map_err(text)?;
             }
             (None, 0) => {
                 let id = next_id.fetch_add(1, Ordering::Relaxed) as u32;
-                store.apply(add(id, Classification::Bug), now).await.map_err(text)?;
+                apply(store, add(id, Classification::Bug), now).await.map_err(text)?;
             }
             (None, _) => {
-                if let Some(issue) = store.apply(claim(None), now).await.map_err(text)? {
+                if let Some(issue) = apply(store, claim(None), now).await.map_err(text)? {
                     held.claimed(issue.id, number)?;
                     mine = Some(issue.id);
                 }
@@ -93,11 +90,10 @@ async fn work(
 /// What became of the work of all tasks; every issue that was filed is there once.
 fn hammer(neglect: Neglect) -> Result<(), String> {
     let directory = directory_in_memory();
-    let disk = Disk::new(neglect);
+    let disk = Disk::new(directory.path(), neglect);
     let (held, next_id) = (Arc::new(Held::default()), Arc::new(AtomicUsize::new(0)));
     Runtime::new().unwrap().block_on(async {
-        let stores: Vec<_> =
-            (0..STORES).map(|it| Arc::new(open(directory.path(), &disk, it))).collect();
+        let stores: Vec<_> = (0..STORES).map(|_| Arc::new(open(directory.path(), &disk))).collect();
         let tasks: Vec<_> = (0..STORES * TASKS)
             .map(|number| {
                 let store = Arc::clone(&stores[number % STORES]);
@@ -139,13 +135,12 @@ fn locks_that_lock_nothing_are_noticed() {
 #[test]
 fn the_first_filed_is_claimed_first_over_all_processes() {
     let directory = directory_in_memory();
-    let disk = Disk::new(Neglect::Nothing);
+    let disk = Disk::new(directory.path(), Neglect::Nothing);
     Runtime::new().unwrap().block_on(async {
-        let stores: Vec<_> =
-            (0..STORES).map(|it| Arc::new(open(directory.path(), &disk, it))).collect();
+        let stores: Vec<_> = (0..STORES).map(|_| Arc::new(open(directory.path(), &disk))).collect();
         for number in 0..120 {
             let store = &stores[number as usize % STORES];
-            store.apply(add(number, Classification::Bug), at(0)).await.unwrap();
+            apply(&**store, add(number, Classification::Bug), at(0)).await.unwrap();
         }
         let order = stores[0].list(all()).await.unwrap().issues;
         let place: HashMap<_, _> = order.iter().map(|issue| issue.id).zip(0..).collect();
@@ -154,7 +149,7 @@ fn the_first_filed_is_claimed_first_over_all_processes() {
                 let store = Arc::clone(&stores[number % STORES]);
                 tokio::spawn(async move {
                     let mut claimed = Vec::new();
-                    while let Some(issue) = store.apply(claim(None), at(1)).await.unwrap() {
+                    while let Some(issue) = apply(&*store, claim(None), at(1)).await.unwrap() {
                         claimed.push(issue.id);
                     }
                     claimed

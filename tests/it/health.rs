@@ -1,5 +1,6 @@
 //! The health probe: it says "ok" only of a store that can be read and that a change could be written to.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -8,17 +9,21 @@ use std::time::Duration;
 
 use agent_issue_tracker::domain::Timestamp;
 use agent_issue_tracker::metrics::Metrics;
-use agent_issue_tracker::store::Store;
+use agent_issue_tracker::store::json::JsonStoreOptions;
 use agent_issue_tracker::tracker::Tracker;
 use agent_issue_tracker::web::{WebOptions, router_with};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
 use crate::support::disk::{Disk, Neglect};
-use crate::support::files::{id, issue_json, names, wait_for_file, write_issues};
-use crate::support::stores::open;
-use crate::support::{Client, directory, get, until};
+use crate::support::files::{
+    id, issue_json, issues_in_file, names, newest_segment, store_directory, wait_for_file,
+    write_issues,
+};
+use crate::support::stores::{add, apply, now, open, open_with, quiet};
+use crate::support::trouble::{Call, Fault};
+use crate::support::{Client, directory, get, holds_no_store, until};
 
 const NEVER_AGAIN: Duration = Duration::from_secs(3600);
 
@@ -33,10 +38,17 @@ fn serve(directory: &Path, disk: &Arc<Disk>, trial_every: Duration) -> (Runtime,
 fn serve_on(runtime: &Runtime, directory: &Path, disk: &Arc<Disk>, options: WebOptions) -> u16 {
     let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
     let port = listener.local_addr().unwrap().port();
-    let tracker = Tracker::new(Arc::new(open(directory, disk)));
+    // What waits for the disk keeps none of the threads that answer.
+    let options_of_store = JsonStoreOptions { reads_in_place: false, ..quiet() };
+    let tracker = Tracker::new(Arc::new(open_with(directory, disk, options_of_store)));
     let router = router_with(tracker, Metrics::new(), options);
     runtime.spawn(async { axum::serve(listener, router).await });
     port
+}
+
+/// Returns true if a call is the one by which a trial to write begins.
+fn begins_trial(call: &Call) -> bool {
+    call.name == "create" && call.file.starts_with(".trial.")
 }
 
 fn keys(report: &Value) -> Vec<&str> {
@@ -70,7 +82,7 @@ fn the_report_tells_what_there_is_in_the_same_order_always() {
     assert!(report["lastDurableWrite"].is_null() && report["snapshotAgeSeconds"].is_null());
     assert_eq!(report["store"], "issues.json");
     assert_eq!(report["storeId"].as_str().unwrap().len(), 32);
-    assert!(names(directory.path()).is_empty());
+    assert!(holds_no_store(directory.path()));
 
     client.add("t", "bug");
     let report = get(client.port(), "/health").json();
@@ -98,19 +110,65 @@ fn a_store_that_cannot_be_read_is_degraded_for_a_reason_and_has_no_count() {
     assert_eq!(keys(&report)[..3], ["status", "reason", "version"]);
 }
 
+/// Agents go on without the file; people are told what is wrong with it, and where.
+#[test]
+fn an_edit_that_is_not_valid_is_degraded_with_line_and_column_while_agents_go_on() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    let id = client.add("kept in the log", "bug");
+    wait_for_file(directory.path(), |issues| issues.len() == 1);
+    let port = client.port();
+    let path = directory.path().join("issues.json");
+    let valid = fs::read_to_string(&path).unwrap();
+    let broken = valid.replace("\"title\": ", "\"title\": , ");
+    for (text, place) in [(broken.as_str(), "line 5, column 16"), ("", "line 1, column")] {
+        fs::write(&path, text).unwrap();
+        let response = get(port, "/health");
+        let report = response.json();
+        assert_eq!((response.status, &report["status"]), (503, &"degraded".into()), "{report}");
+        assert_eq!(report["issueCount"], 1, "{report}");
+        let reason = report["reason"].as_str().unwrap();
+        assert!(reason.contains("issues.json") && reason.contains(place), "{place}: {reason}");
+        let claimed = client.call("get_next_issue", json!({ "agent": "a" })).issue();
+        assert_eq!(claimed["id"], json!(id));
+        let back = json!({ "issue_id": id, "comment": "c", "agent": "a" });
+        client.call("return_issue", back).ok();
+        // Longer than it takes until the file is written otherwise.
+        thread::sleep(Duration::from_millis(1500));
+        assert_eq!(fs::read_to_string(&path).unwrap(), text, "the file was overwritten");
+    }
+    fs::write(&path, valid.replace("kept in the log", "and edited")).unwrap();
+    until("the edit is taken over", || get(port, "/health").status == 200);
+    let issue = client.call("list_issues", json!({ "issue_id": id })).issue();
+    assert_eq!(issue["title"], "and edited");
+    let last = issue["history"].as_array().unwrap().last().unwrap().clone();
+    assert_eq!([&last["agent"], &last["action"]], ["hand-edit", "Issue edited by hand"]);
+    assert!(client.close().success());
+    assert_eq!(issues_in_file(directory.path())[0], issue);
+}
+
+/// Whatever takes room fails.
+fn is_full_disk() -> Fault {
+    Fault::Where(Arc::new(|call| ["create", "create_directory", "write_at"].contains(&call.name)))
+}
+
 #[test]
 fn a_disk_without_room_is_noticed_and_so_is_its_repair_while_reads_go_on() {
-    let (directory, disk) = (directory(), Disk::new(Neglect::Nothing));
+    let directory = directory();
+    let disk = Disk::new(directory.path(), Neglect::Nothing);
     write_issues(directory.path(), &[issue_json(&id(1), "t", "created")]);
     let (_runtime, port) = serve(directory.path(), &disk, Duration::ZERO);
     for is_full in [false, true, false] {
-        disk.ground.be_full(is_full);
+        match is_full {
+            true => disk.trouble.begin(is_full_disk()),
+            false => disk.trouble.end(),
+        }
         let response = get(port, "/health");
         let report = response.json();
         assert_eq!(report["issueCount"], 1);
         if is_full {
             assert_eq!((response.status, &report["status"]), (503, &"degraded".into()));
-            let reason = report["reason"].as_str().unwrap();
+            let reason = report["reason"].as_str().unwrap().to_lowercase();
             for words in ["no space left", "nothing was changed", "mend"] {
                 assert!(reason.contains(words), "no {words:?} in {reason}");
             }
@@ -127,16 +185,18 @@ fn a_lock_that_another_process_keeps_is_told_until_it_is_given_up() {
     let mut client = Client::start(directory.path());
     client.add("t", "bug");
     drop(client);
-    let disk = Disk::new(Neglect::Nothing);
+    let disk = Disk::new(directory.path(), Neglect::Nothing);
     let (_runtime, port) = serve(directory.path(), &disk, Duration::ZERO);
     assert_eq!(get(port, "/health").status, 200);
-    let lock = fs::File::open(directory.path().join("issues.json.lock")).unwrap();
+    let segment = newest_segment(directory.path());
+    let lock = fs::File::open(&segment).unwrap();
     lock.lock().unwrap();
     let response = get(port, "/health");
     let report = response.json();
     assert_eq!((response.status, &report["status"]), (503, &"degraded".into()));
     let reason = report["reason"].as_str().unwrap();
-    assert!(reason.contains("issues.json.lock has been locked for more than 2 s"), "{reason}");
+    let told = format!("{} has been locked for more than 2 s", segment.display());
+    assert!(reason.contains(&told), "{reason}");
     assert_eq!(report["issueCount"], 1);
     lock.unlock().unwrap();
     assert_eq!(get(port, "/health").status, 200);
@@ -144,12 +204,13 @@ fn a_lock_that_another_process_keeps_is_told_until_it_is_given_up() {
 
 #[test]
 fn a_disk_that_hangs_is_told_to_all_probes_and_keeps_one_thread_only() {
-    let (directory, disk) = (directory(), Disk::new(Neglect::Nothing));
+    let directory = directory();
+    let disk = Disk::new(directory.path(), Neglect::Nothing);
     let runtime = Runtime::new().unwrap();
     let probe_within = Duration::from_millis(200);
     let options = WebOptions { trial_every: Duration::ZERO, probe_within, ..WebOptions::default() };
     let port = serve_on(&runtime, directory.path(), &disk, options);
-    let pause = disk.pause_at(&["try_write"]);
+    let pause = disk.pause_at(begins_trial);
     let probes: Vec<_> = (0..3).map(|_| thread::spawn(move || get(port, "/health"))).collect();
     runtime.block_on(pause.reached());
     for response in probes.into_iter().map(|probe| probe.join().unwrap()) {
@@ -157,47 +218,66 @@ fn a_disk_that_hangs_is_told_to_all_probes_and_keeps_one_thread_only() {
         assert_eq!((response.status, &report["status"]), (503, &"degraded".into()));
         assert_eq!(report["reason"], "the disk did not answer within 200ms");
     }
-    assert_eq!(disk.count_of("try_write"), 0);
+    assert_eq!(disk.count_of("create", ".tmp"), 0);
     runtime.block_on(pause.end());
     until("the probe is content again", || get(port, "/health").status == 200);
 }
 
 #[test]
 fn probes_share_a_trial_and_the_files_are_looked_at_each_time() {
-    let (directory, disk) = (directory(), Disk::new(Neglect::Nothing));
+    let directory = directory();
+    let disk = Disk::new(directory.path(), Neglect::Nothing);
     let (runtime, port) = serve(directory.path(), &disk, NEVER_AGAIN);
-    let pause = disk.pause_at(&["try_write"]);
+    let pause = disk.pause_at(begins_trial);
     let probes: Vec<_> =
         (0..3).map(|_| thread::spawn(move || get(port, "/health").status)).collect();
     runtime.block_on(pause.reached());
     runtime.block_on(pause.end());
     assert!(probes.into_iter().all(|probe| probe.join().unwrap() == 200));
     // Nothing is tried any more, and what needs no trial is noticed all the same.
-    disk.ground.be_full(true);
+    disk.trouble.begin(is_full_disk());
     assert_eq!(get(port, "/health").status, 200);
     fs::write(directory.path().join("issues.json"), "{").unwrap();
     assert_eq!(get(port, "/health").status, 503);
     fs::remove_file(directory.path().join("issues.json")).unwrap();
-    assert_eq!(disk.count_of("try_write"), 1);
+    assert_eq!(disk.count_of("create", ".tmp"), 1);
 }
+
+/// The calls of a trial that have to go well.
+const TOLD: [&str; 4] = ["lock", "create", "write_at", "remove"];
 
 #[test]
 fn whichever_call_of_a_trial_fails_it_is_told_and_nothing_is_left_behind() {
-    let (directory, disk) = (directory(), Disk::new(Neglect::Nothing));
+    let directory = directory();
+    let disk = Disk::new(directory.path(), Neglect::Nothing);
     let (store, runtime) = (open(directory.path(), &disk), Runtime::new().unwrap());
-    fs::write(directory.path().join("issues.json.lock"), "").unwrap();
-    let mut failed = Vec::new();
-    for call in 1.. {
-        disk.trouble.fail_call(call);
-        let outcome = runtime.block_on(store.try_writing());
-        let Some(name) = disk.failed() else {
+    runtime.block_on(apply(&store, add(), now())).unwrap();
+    let before = names(&store_directory(directory.path()).join("log"));
+    let mut failed = HashSet::new();
+    for number in 1.. {
+        disk.trouble.begin(Fault::Once(number));
+        let outcome = runtime.block_on(store.maintenance().try_writing());
+        let Some(call) = disk.trouble.failed() else {
             outcome.unwrap();
             break;
         };
-        failed.push(name);
-        let text = outcome.unwrap_err().to_string();
-        assert!(text.contains("no space left"), "{name}: {text}");
+        failed.insert(call.name);
+        match outcome {
+            // A look at a name may be made up for by another.
+            Ok(()) => assert!(!TOLD.contains(&call.name), "{call:?}"),
+            Err(error) => {
+                let text = error.to_string().to_lowercase();
+                assert!(text.contains("no space left"), "{call:?}: {text}");
+            }
+        }
+        disk.trouble.end();
+        for left in names(&store_directory(directory.path()).join("log")) {
+            // The one that could not be removed.
+            let is_excused = call.name == "remove" && left.ends_with(".tmp");
+            assert!(before.contains(&left) || is_excused, "{call:?}: {left}");
+        }
     }
-    assert_eq!(failed, ["resolve", "open", "open", "claim", "excludes", "try_write"]);
-    assert_eq!(names(directory.path()), ["issues.json.lock"]);
+    for name in TOLD {
+        assert!(failed.contains(name), "{name} is not among {failed:?}");
+    }
 }

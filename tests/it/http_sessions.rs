@@ -18,7 +18,7 @@ use crate::support::http::{
     Agent, CANCELLED, IN_PROGRESS, Raw, SESSIONS, Server, figure, filing, lock_of, posted,
     session_header, wait_for_figure,
 };
-use crate::support::stores::{add, now, surroundings};
+use crate::support::stores::{add, apply, now, surroundings};
 use crate::support::{directory, introduction, request};
 
 /// Serves within this process with room for a few sessions; gives the port.
@@ -162,7 +162,7 @@ fn many_requests_of_one_session_are_all_answered() {
 async fn an_answer_that_takes_long_is_a_stream_and_its_call_waits_as_long_as_its_client() {
     let directory = directory();
     let store = Arc::new(JsonStore::new(directory.path().join("issues.json")));
-    store.apply(add(), now()).await.unwrap();
+    apply(&*store, add(), now()).await.unwrap();
     let options = HttpOptions { stream_after: Duration::from_millis(20), ..HttpOptions::default() };
     let port = serve(store, options, Ending::default()).await;
     tokio::task::spawn_blocking(move || {
@@ -193,7 +193,7 @@ async fn an_answer_that_takes_long_is_a_stream_and_its_call_waits_as_long_as_its
 async fn sessions_that_are_in_use_stay_and_make_room_as_soon_as_they_are_not() {
     let directory = directory();
     let store = Arc::new(JsonStore::new(directory.path().join("issues.json")));
-    store.apply(add(), now()).await.unwrap();
+    apply(&*store, add(), now()).await.unwrap();
     let options = HttpOptions { sessions: 2, ..HttpOptions::default() };
     let port = serve(store, options, Ending::default()).await;
     tokio::task::spawn_blocking(move || {

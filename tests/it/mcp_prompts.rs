@@ -169,6 +169,8 @@ fn what_agents_call_themselves_gives_no_orders() {
     // Since a day ago, so that the diagnostics tell of it.
     let path = directory.path().join("issues.json");
     assert!(ait(directory.path()).arg("save").status().unwrap().success());
+    // With a log, nobody could rewrite what happened.
+    fs::remove_dir_all(directory.path().join(".ait")).unwrap();
     let file = fs::read_to_string(&path).unwrap();
     let old = file.lines().map(|line| match line.split_once("\"timestamp\": \"") {
         Some((before, after)) => format!("{before}\"timestamp\": \"2020{}", &after[4..]),

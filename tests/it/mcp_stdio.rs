@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::support::files::{issues_in_file, stored_issues};
+use crate::support::http::lock_of;
 use crate::support::{Client, ait, directory, introduction, request, signal};
 
 /// What a request of the stateless era carries.
@@ -305,8 +306,7 @@ fn a_cancelled_call_that_waits_for_another_process_changes_nothing() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     client.add("first", "bug");
-    let lock = std::fs::File::open(directory.path().join("issues.json.lock")).unwrap();
-    lock.lock().unwrap();
+    let lock = lock_of(directory.path());
     let add =
         json!({ "title": "cancelled", "description": "", "classification": "bug", "agent": "a" });
     let id = client.ask_tool("add_issue", add);
@@ -327,8 +327,7 @@ fn the_end_of_the_input_withdraws_a_call_that_waits_for_another_process() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     client.add("first", "bug");
-    let lock = std::fs::File::open(directory.path().join("issues.json.lock")).unwrap();
-    lock.lock().unwrap();
+    let lock = lock_of(directory.path());
     let add = json!({ "title": "late", "description": "", "classification": "bug", "agent": "a" });
     let id = client.ask_tool("add_issue", add);
     client.request("ping", json!({}));

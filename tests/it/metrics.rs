@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use agent_issue_tracker::metrics::Metrics;
-use agent_issue_tracker::store::Vitals;
+use agent_issue_tracker::store::StoreHealth;
 use serde_json::json;
 
 use crate::support::files::wait_for_file;
@@ -196,7 +196,7 @@ fn sessions_are_counted() {
     }
     same.session_resumed();
     same.sessions_live(4);
-    let meters = Exposition::parse(&metrics.text(None, &Vitals::default()).unwrap());
+    let meters = Exposition::parse(&metrics.text(None, &StoreHealth::default()).unwrap());
     assert_eq!(meters.value("ait_http_sessions"), 4.0);
     assert_eq!(meters.value("ait_http_sessions_opened_total"), 3.0);
     assert_eq!(meters.value("ait_http_sessions_resumed_total"), 1.0);
@@ -206,7 +206,7 @@ fn sessions_are_counted() {
 fn calls_count_as_in_progress_until_they_end_however_they_end() {
     let metrics = Metrics::new();
     let in_progress = || {
-        let text = metrics.text(None, &Vitals::default()).unwrap();
+        let text = metrics.text(None, &StoreHealth::default()).unwrap();
         Exposition::parse(&text).value("ait_operations_in_progress")
     };
     let (one, two) = (metrics.begin(), metrics.begin());

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::support::files::stored_issues;
+use crate::support::files::{copy_directory, stored_issues};
 use crate::support::{Answer, BINARY, Client, PATIENCE, ait_through, directory, get};
 
 /// Starts the binary by a script that mounts what it needs in `$1`; `None` where that is not permitted.
@@ -82,12 +82,7 @@ fn a_full_disk_refuses_changes_loses_none_and_takes_them_again_when_there_is_roo
     assert_eq!(count(&mut client), filed + 1);
     // What is on the disk, as another process would find it.
     let copy = crate::support::directory();
-    for name in ["issues.json", "issues.json.journal"] {
-        let content = fs::read(inside.join(name));
-        if let Ok(content) = content {
-            fs::write(copy.path().join(name), content).unwrap();
-        }
-    }
+    copy_directory(&inside, copy.path());
     assert_eq!(stored_issues(copy.path()).len(), filed + 1);
     client.close();
 }
@@ -113,6 +108,39 @@ fn a_read_only_file_system_is_degraded_and_can_be_read() {
     let inside = PathBuf::from(format!("/proc/{}/cwd", client.pid()));
     assert_eq!(crate::support::files::names(&inside), ["issues.json"]);
     client.close();
+}
+
+#[test]
+fn in_a_read_only_directory_the_error_is_said_once() {
+    let directory = directory();
+    let script = r#"
+        mount -t tmpfs tmpfs "$1"
+        cd "$1"
+        "$2" add first -c bug -a a >/dev/null
+        mount -o remount,ro "$1"
+        for command in "add t -c bug" "next" "save"; do
+            echo "== $command" >&2
+            "$2" $command -a a >&2 || true
+        done
+        echo "== end" >&2"#;
+    let Some(mut client) = start(&directory, script) else { return };
+    let log = client.log().wait_for("== end");
+    let mut said = log.split("== ").skip(1);
+    for command in ["add", "next"] {
+        let (_, lines) = said.next().unwrap().split_once('\n').unwrap();
+        assert_eq!(lines.lines().count(), 1, "{command}: {lines}");
+        assert!(lines.contains("read-only"), "{command}: {lines}");
+    }
+    for _ in 0..3 {
+        assert!(add(&mut client, "").refusal().contains("read-only"));
+    }
+    assert_eq!(count(&mut client), 1);
+    client.close();
+    let log = client.log().whole();
+    let (_, of_server) = log.split_once("== end\n").unwrap();
+    // Once at the start, once for each call, and once at the end.
+    let lines = of_server.lines().filter(|line| line.contains("read-only")).count();
+    assert_eq!(lines, 1 + 3 + 1, "{of_server}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::support::files::{all_names, id, issue_json, stored_issues, write_issues};
+use crate::support::files::{id, issue_json, names, store_directory, stored_issues, write_issues};
 use crate::support::http::Server;
 use crate::support::runs::run;
 use crate::support::{Client, Log, ait, directory, get, until, wait};
@@ -72,7 +72,7 @@ fn one_process_serves_the_page_and_another_takes_over_when_it_is_killed() {
     }
     assert_eq!(stored_issues(directory.path()).len(), 6);
     // Nobody is left, and nothing of them.
-    assert!(!all_names(directory.path()).iter().any(|name| name.ends_with(".processes")));
+    assert!(!store_directory(directory.path()).join("processes").exists());
     assert_eq!(processes(directory.path()), []);
 }
 
@@ -173,6 +173,10 @@ fn status_tells_of_old_claims_and_of_commands_that_watch() {
     // People look here when something is wrong.
     let good = std::fs::read(directory.path().join("issues.json")).unwrap();
     std::fs::write(directory.path().join("issues.json"), "{").unwrap();
+    let told = run(directory.path(), &["status"]);
+    assert!(told.code == 0 && told.out.contains("2 in progress"), "{told:?}");
+    assert!(told.log.contains("issues.json, line 1") && told.log.contains("go on"), "{told:?}");
+    std::fs::rename(directory.path().join(".ait"), directory.path().join("away")).unwrap();
     let bad = run(directory.path(), &["status"]);
     assert!(bad.code == 1 && bad.out.contains("cannot be read"), "{bad:?}");
     assert!(bad.out.contains("no process serves this store"), "{bad:?}");
@@ -219,7 +223,7 @@ fn nothing_is_left_of_processes_that_end_at_once() {
         let mut child = ait(directory.path()).spawn().unwrap();
         drop(child.stdin.take());
         assert!(wait(&mut child).success());
-        assert!(all_names(directory.path()).is_empty(), "{:?}", all_names(directory.path()));
+        assert!(names(directory.path()).is_empty(), "{:?}", names(directory.path()));
     }
 }
 

@@ -1,15 +1,20 @@
 //! Several processes on one file: nothing lost, nothing claimed twice, the file valid throughout.
 
 use std::collections::HashSet;
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::files::{STORE_FILES, issues_in_file, names, stored_issues, wait_for_file};
-use crate::support::{Client, directory, healthy_count};
+use crate::support::files::{
+    STORE_FILES, copy_directory, issues_in_file, names, newest_segment, stored_issues,
+    wait_for_file,
+};
+use crate::support::http::lock_of;
+use crate::support::{Client, ait, directory, healthy_count, id_in, until};
 
 const PROCESSES: usize = 8;
 const ISSUES_EACH: usize = 25;
@@ -107,33 +112,41 @@ fn an_edit_by_hand_between_two_calls_is_taken_up() {
     assert_eq!(stored_issues(directory.path())[0]["title"], "typo");
 }
 
+/// As `git clean -fdx` does it, while agents work.
 #[test]
-fn a_lock_file_that_is_removed_again_and_again_costs_no_answered_change() {
+fn a_log_that_is_removed_again_and_again_costs_no_answered_change() {
     let directory = directory();
     let path = directory.path();
-    let filed: Vec<String> = thread::scope(|scope| {
-        let workers: Vec<_> = (0..4)
-            .map(|_| {
-                scope.spawn(|| {
-                    let mut client = Client::start(path);
-                    let add = json!({ "title": "t", "description": "", "classification": "bug", "agent": "a" });
-                    // A refusal is a true answer too; only what was confirmed counts.
-                    let answers = (0..60).map(|_| client.call("add_issue", add.clone()));
-                    answers.filter(|answer| !answer.is_error).map(|answer| crate::support::id_in(&answer.text)).collect::<Vec<_>>()
-                })
-            })
-            .collect();
+    let is_over = AtomicBool::new(false);
+    let add = json!({ "title": "t", "description": "", "classification": "bug", "agent": "a" });
+    let (mut clients, filed): (Vec<_>, Vec<_>) = thread::scope(|scope| {
+        let worker = || {
+            let mut client = Client::start(path);
+            // A refusal is a true answer too; only what was confirmed counts.
+            let answers = (0..60).map(|_| client.call("add_issue", add.clone()));
+            let confirmed = answers.filter(|answer| !answer.is_error);
+            let filed = confirmed.map(|answer| id_in(&answer.text)).collect::<Vec<_>>();
+            (client, filed)
+        };
+        let workers = [(); 4].map(|()| scope.spawn(worker));
         let remover = scope.spawn(|| {
-            for _ in 0..40 {
-                let _ = fs::remove_file(path.join("issues.json.lock"));
-                thread::sleep(std::time::Duration::from_millis(30));
+            while !is_over.load(Ordering::Relaxed) {
+                // Whose files are just being made, that may fail.
+                let _ = fs::remove_dir_all(path.join(".ait"));
+                thread::sleep(Duration::from_millis(30));
             }
         });
-        let filed = workers.into_iter().map(|worker| worker.join());
-        let filed: Vec<_> = filed.collect();
+        let done = workers.map(|worker| worker.join());
+        is_over.store(true, Ordering::Relaxed);
         remover.join().unwrap();
-        filed.into_iter().flat_map(|filed| filed.unwrap()).collect()
+        done.into_iter().map(|done| done.unwrap()).unzip()
     });
+    // Those who know what was in the log are still there.
+    for client in &mut clients {
+        until("a change is possible again", || !client.call("add_issue", add.clone()).is_error);
+        assert!(client.close().success(), "{}", client.log().text());
+    }
+    let filed: Vec<String> = filed.into_iter().flatten().collect();
     let issues = stored_issues(path);
     let kept: HashSet<_> = issues.iter().map(|issue| issue["id"].as_str().unwrap()).collect();
     let lost = filed.iter().filter(|id| !kept.contains(id.as_str())).count();
@@ -144,48 +157,62 @@ fn a_lock_file_that_is_removed_again_and_again_costs_no_answered_change() {
 #[test]
 fn stores_with_similar_names_in_one_directory_leave_each_other_alone() {
     let directory = directory();
+    let path = directory.path();
     let start = |file: &str| {
-        let mut client =
-            Client::spawn(crate::support::ait(directory.path()).args(["--file", file]));
+        let mut client = Client::spawn(ait(path).args(["--file", file]));
         client.initialize();
         client
     };
-    fs::write(directory.path().join(".issues.json.aB3dE6.tmp"), "left by a dead process").unwrap();
-    for bystander in [".issues.json.bak.aB3dE6.tmp", ".issues.json.notes.tmp", ".issues.json.tmp"] {
-        fs::write(directory.path().join(bystander), "somebody else's").unwrap();
+    for (file, title) in [("issues", "one"), ("issues.json", "other")] {
+        let mut client = start(file);
+        client.add(title, "bug");
+        assert!(client.close().success());
     }
-    start("issues").add("t", "bug");
-    assert!(directory.path().join(".issues.json.aB3dE6.tmp").exists());
-    start("issues.json").add("t", "bug");
-    let left = names(directory.path());
-    let left: Vec<_> = left.iter().filter(|name| name.starts_with('.')).collect();
-    assert_eq!(left, [".issues.json.bak.aB3dE6.tmp", ".issues.json.notes.tmp", ".issues.json.tmp"]);
+    for bystander in [".issues.json.tmp", ".issues.json.00000000.tmp", "issues.json.journal"] {
+        fs::write(path.join(bystander), "somebody else's").unwrap();
+    }
+    let of_other = path.join(".ait/issues/issues.00000000.tmp");
+    fs::write(&of_other, "left by a dead process").unwrap();
+    let mut client = start("issues.json");
+    client.add("another", "bug");
+    wait_for_file(path, |issues| issues.len() == 2);
+    assert!(of_other.exists());
+    let left = names(path);
+    let left: Vec<_> = left.iter().filter(|name| fs::read(path.join(name)).is_ok()).collect();
+    let all =
+        [".issues.json.00000000.tmp", ".issues.json.tmp", "issues.json", "issues.json.journal"];
+    assert!(all.iter().all(|name| left.iter().any(|it| it == name)), "{left:?}");
+    let mut client = start("issues");
+    client.add("more", "bug");
+    until("what a dead process has left is removed", || !of_other.exists());
+    assert!(client.close().success());
 }
 
-#[cfg(unix)]
 #[test]
-fn a_lock_file_that_is_cleaned_away_while_it_is_waited_for_is_made_anew() {
+fn a_log_that_is_replaced_while_its_lock_is_waited_for_is_not_written_to() {
     let directory = directory();
-    let path = directory.path().join("issues.json.lock");
-    let mut client = Client::start(directory.path());
+    let path = directory.path();
+    let mut client = Client::start(path);
     client.add("first", "bug");
-    let old = fs::File::open(&path).unwrap();
-    old.lock().unwrap();
+    let old = lock_of(path);
     let add =
         json!({ "title": "second", "description": "", "classification": "bug", "agent": "a" });
     let waiting = client.ask_tool("add_issue", add);
     client.request("ping", json!({}));
-    // In one step, so that the client cannot make one of its own in between.
-    let clean = directory.path().join("clean");
-    let new = fs::File::create(&clean).unwrap();
+    copy_directory(&path.join(".ait"), &path.join("copy"));
+    let new = File::open(
+        path.join("copy/issues.json/log").join(newest_segment(path).file_name().unwrap()),
+    )
+    .unwrap();
     new.lock().unwrap();
-    fs::rename(&clean, &path).unwrap();
-    // The client gets the old file's lock, which excludes nobody any more, and must not rely on it.
+    fs::rename(path.join(".ait"), path.join("old")).unwrap();
+    fs::rename(path.join("copy"), path.join(".ait")).unwrap();
+    // The client gets the lock of the old log, which excludes nobody any more, and must not rely on it.
     old.unlock().unwrap();
     // Nothing tells that it waits again; a client that did not would be done long before this ends.
-    thread::sleep(std::time::Duration::from_millis(300));
-    assert_eq!(stored_issues(directory.path()).len(), 1);
+    thread::sleep(Duration::from_millis(300));
+    assert_eq!(stored_issues(path).len(), 1);
     new.unlock().unwrap();
     client.answer(waiting).unwrap().ok();
-    assert_eq!(stored_issues(directory.path()).len(), 2);
+    assert_eq!(stored_issues(path).len(), 2);
 }

@@ -1,21 +1,27 @@
 //! `ait restore`: checked before, refused while it would lose something, and seen by everybody at once.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::files::{id, issue_json, names, stored_issues, write_issues};
+use crate::support::files::{id, issue_json, kept, names, segments, stored_issues, write_issues};
 use crate::support::runs::{Run, assert_snapshot, run};
 use crate::support::{Client, ait, directory, healthy_count, until};
 
 /// The bytes of the store's files.
-fn bytes(path: &Path) -> Vec<(String, Vec<u8>)> {
-    let of_store = |name: &String| name.starts_with("issues.json");
-    let names = names(path).into_iter().filter(of_store);
-    names.map(|name| (name.clone(), fs::read(path.join(name)).unwrap())).collect()
+fn bytes(path: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let files = [path.join("issues.json")].into_iter().chain(segments(path));
+    files.map(|file| (file.clone(), fs::read(file).unwrap())).collect()
+}
+
+/// What restores have kept.
+fn before_restores(path: &Path) -> Vec<PathBuf> {
+    let mut kept = kept(path);
+    kept.retain(|path| path.to_string_lossy().contains("before-restore"));
+    kept
 }
 
 fn titles(path: &Path) -> Vec<String> {
@@ -60,17 +66,17 @@ fn newer_work_is_not_lost_unless_told_and_kept_then() {
     }
     let forced = without_new_ids(path, run(path, &["restore", "b.json", "--force"]));
     assert_eq!(titles(path), ["one", "two"]);
-    let kept: Vec<_> =
-        names(path).into_iter().filter(|name| name.contains(".before-restore-")).collect();
+    let kept = before_restores(path);
     assert_eq!(kept.len(), 1, "{kept:?}");
-    let forced = Run { out: forced.out.replace(&new_id(&path.join(&kept[0])), "[ID]"), ..forced };
+    let forced = Run { out: forced.out.replace(&new_id(&kept[0]), "[ID]"), ..forced };
+    let kept = [kept[0].to_str().unwrap()];
     assert_snapshot("restore_forced", path, &forced);
     // What was replaced is a backup: going back to it loses nothing and needs no force.
-    let undone = run(path, &["restore", &kept[0]]);
+    let undone = run(path, &["restore", kept[0]]);
     assert_snapshot("restore_undone", path, &without_new_ids(path, undone));
     assert_eq!(titles(path), ["one", "two", "three"]);
     assert_eq!(stored_issues(path)[0]["status"], "in_progress");
-    assert_snapshot("restore_unneeded", path, &run(path, &["restore", &kept[0]]));
+    assert_snapshot("restore_unneeded", path, &run(path, &["restore", kept[0]]));
     let json = run(path, &["restore", "b.json", "--force", "--json"]);
     let report: Value = serde_json::from_str(&json.ok()).unwrap();
     assert_eq!(
@@ -145,6 +151,7 @@ fn an_empty_place_takes_a_backup_and_there_is_nothing_to_keep() {
     assert_eq!(titles(to.path()), ["one", "two"]);
     assert_eq!(names(to.path()), crate::support::files::STORE_FILES);
     let original: Value = serde_json::from_slice(&fs::read(backup).unwrap()).unwrap();
+    run(to.path(), &["save"]).ok();
     let restored = fs::read(to.path().join("issues.json")).unwrap();
     let restored: Value = serde_json::from_slice(&restored).unwrap();
     assert_eq!(restored, json!({ "issues": original["issues"] }));
@@ -176,7 +183,7 @@ fn servers_and_agents_that_run_go_on_with_what_was_restored() {
     crate::support::signal(&serve, "TERM");
     assert!(crate::support::wait(&mut serve).success());
     assert_eq!(titles(path), ["one", "two", "after 3"]);
-    assert_eq!(names(path).iter().filter(|name| name.contains(".before-restore-")).count(), 3);
+    assert_eq!(before_restores(path).len(), 3);
 }
 
 /// Agents write all the time: whatever was answered is in the store, or in what a restore has kept, or the
@@ -212,8 +219,8 @@ fn what_is_answered_around_a_restore_is_in_the_store_or_in_what_was_kept() {
         is_over.store(true, std::sync::atomic::Ordering::SeqCst);
         answered.extend(writers.into_iter().flat_map(|writer| writer.join().unwrap()));
     });
-    let kept = names(path).into_iter().filter(|name| name.contains(".before-restore-"));
-    let texts: Vec<_> = kept.map(|name| fs::read_to_string(path.join(name)).unwrap()).collect();
+    let kept = before_restores(path).into_iter();
+    let texts: Vec<_> = kept.map(|path| fs::read_to_string(path).unwrap()).collect();
     let now: Vec<_> =
         stored_issues(path).iter().map(|it| it["id"].as_str().unwrap().to_owned()).collect();
     for id in &answered {
@@ -255,8 +262,8 @@ fn a_restore_that_is_killed_leaves_the_one_state_or_the_other() {
         let x = stored_issues(path).into_iter().find(|it| it["title"] == "x").unwrap();
         assert_eq!(x["status"], "created", "round {round}");
         run(path, &["restore", &format!("{}.json", then[0]), "--force"]).ok();
-        for name in names(path).into_iter().filter(|name| name.contains("before-restore")) {
-            fs::remove_file(path.join(name)).unwrap();
+        for kept in before_restores(path) {
+            fs::remove_file(kept).unwrap();
         }
     }
     eprintln!("{went} restores were done before the kill, {stayed} were not");

@@ -1,294 +1,214 @@
-//! A restore on a disk that fails at each call, and on one whose power is cut at each step: the store
-//! holds what it held or what the backup holds, never a mixture, and what was replaced is kept first.
-//!
-//! Duties towards the disk are neglected once each, which must be noticed: all but that of the intent,
-//! since a journal without changes cannot change what was restored, even when that is taken for an edit.
+//! Going back to a backup on a disk that fails or whose power is cut at each call, and by a process that dies there:
+//! the store holds what it held or what the backup holds, never a mixture, and what was replaced is kept.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use agent_issue_tracker::domain::{Classification, Issue};
-use agent_issue_tracker::store::backup::{Consent, Replacement, Verdict, file};
-use agent_issue_tracker::store::json::JsonStoreOptions;
-use agent_issue_tracker::store::json::fs::FileSystem;
-use agent_issue_tracker::store::{Document, JsonStore, MemoryStore, Store, StoreError};
+use agent_issue_tracker::store::backup::{Consent, Verdict};
+use agent_issue_tracker::store::{Document, MemoryStore, Store, StoreError};
 
-use crate::support::commands::{add, all, at, claim, number};
+use crate::support::commands::{add, at, claim};
 use crate::support::directory_in_memory;
 use crate::support::disk::{Disk, Neglect};
-use crate::support::files::names;
-use crate::support::power::{Fate, files_after, write_files};
+use crate::support::files::{kept, newest_segment};
+use crate::support::power::{Fate, fates, files_after, write_files};
+use crate::support::scene::Process;
+use crate::support::stores::{all_issues, apply};
+use crate::support::trouble::{EIO, Fault};
 
-const NEVER: Duration = Duration::from_secs(3600);
-
-/// What the files are before the restore.
+/// What the log is before the restore.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Files {
-    /// In order, with changes in the journal that `issues.json` lacks.
+enum Log {
     Sound,
-    /// A change in the journal is damaged.
-    BadJournal,
-    /// The journal is damaged from its first byte on.
-    NoJournal,
-    /// `issues.json` is damaged.
-    BadSnapshot,
+    /// An event in the middle is damaged.
+    BadEvent,
+    /// The first line is.
+    BadHeader,
 }
 
-pub fn open(directory: &Path, disk: &Arc<Disk>) -> JsonStore {
-    let options = JsonStoreOptions {
-        checkpoint_after: NEVER,
-        second_look_after: Duration::ZERO,
-        ..Default::default()
-    };
-    JsonStore::with(directory.join("issues.json"), Arc::clone(disk) as _, options)
+const LOGS: [Log; 3] = [Log::Sound, Log::BadEvent, Log::BadHeader];
+
+struct Scene {
+    directory: tempfile::TempDir,
+    log: Log,
+    /// The process that goes back.
+    process: Process,
+    /// One that knows what there was before the damage.
+    other: Process,
+    before: Vec<Issue>,
+    backup: Document,
+    wanted: Vec<Issue>,
 }
 
-pub async fn issues(store: &dyn Store) -> Result<Vec<Issue>, StoreError> {
-    let page = store.list(all()).await?;
-    Ok(page.issues.iter().map(|issue| Issue::clone(issue)).collect())
+async fn issues(store: &dyn Store) -> Result<Vec<Issue>, StoreError> {
+    Ok(all_issues(store).await?.iter().map(|issue| Issue::clone(issue)).collect())
 }
 
-/// The backup: an issue that the store has, as it was, and one that it lacks.
-pub async fn backup() -> Document {
+/// An issue that the store has, as it was, and one that it lacks.
+async fn backup() -> Document {
     let store = MemoryStore::default();
-    store.apply(add(1, Classification::Bug), at(1)).await.unwrap();
-    store.apply(add(9, Classification::Feature), at(9)).await.unwrap();
-    store.holdings().await.unwrap().document
+    apply(&store, add(9, Classification::Feature), at(9)).await.unwrap();
+    apply(&store, add(1, Classification::Bug), at(1)).await.unwrap();
+    store.snapshot().await.unwrap().document()
 }
 
-/// Fills a store through a disk; gives a process that has it open, with all that it holds.
-pub async fn filled(directory: &Path, disk: &Arc<Disk>, files: Files) -> (JsonStore, Vec<Issue>) {
-    let first = open(directory, disk);
-    first.apply(add(1, Classification::Bug), at(1)).await.unwrap();
-    first.apply(add(2, Classification::Bug), at(2)).await.unwrap();
-    first.close().await;
-    let store = open(directory, disk);
-    store.apply(add(3, Classification::Bug), at(3)).await.unwrap();
-    store.apply(claim(None), at(4)).await.unwrap();
-    store.apply(add(4, Classification::Bug), at(5)).await.unwrap();
-    let all = issues(&store).await.unwrap();
-    let (name, place) = match files {
-        Files::Sound => return (store, all),
-        Files::BadJournal => ("issues.json.journal", second_change(directory)),
-        Files::NoJournal => ("issues.json.journal", 3),
-        Files::BadSnapshot => ("issues.json", 3),
-    };
-    // Through the disk, which would not know of it otherwise.
-    let open = disk.open(&directory.join(name)).unwrap().unwrap();
-    disk.write_at(&open.file, place, b"\0").unwrap();
-    disk.sync_data(&open.file).unwrap();
-    (store, all)
-}
-
-/// A byte within the second change of the journal.
-fn second_change(directory: &Path) -> u64 {
-    let bytes = fs::read(directory.join("issues.json.journal")).unwrap();
-    let lines: Vec<_> = (0..bytes.len()).filter(|&at| bytes[at] == b'\n').collect();
-    lines[1] as u64 + 30
-}
-
-async fn restore(store: &JsonStore) -> Result<Replacement, StoreError> {
-    store.replace(backup().await, Consent::Everything).await
-}
-
-/// Looks at what is left: `old`, or the backup with what was replaced kept beside it; then goes on.
-async fn check(
-    directory: &Path,
-    files: Files,
-    old: &[Issue],
-    must_be_new: bool,
-) -> Result<bool, String> {
-    let new: Vec<_> = backup().await.issues.issues().map(Arc::unwrap_or_clone).collect();
-    let disk = Disk::new(Neglect::Nothing);
-    let mut store = open(directory, &disk);
-    let holdings = store.holdings().await;
-    let refuses = holdings.as_ref().map_or(true, |it| it.damage.is_some());
-    let found = issues(&store).await.unwrap_or_default();
-    let is_new = !refuses && found == new;
-    if must_be_new && !is_new {
-        return Err(format!("the restore was answered, and {holdings:?} is there"));
+impl Scene {
+    async fn new(log: Log) -> Self {
+        let directory = directory_in_memory();
+        let path = directory.path();
+        let disk = Disk::new(path, Neglect::Nothing);
+        let other = Process::start(path, Arc::clone(&disk));
+        for n in 1..=3 {
+            apply(&*other.store, add(n, Classification::Bug), at(n.into())).await.unwrap();
+        }
+        other.publish().await.unwrap();
+        apply(&*other.store, claim(None), at(4)).await.unwrap();
+        let before = issues(&*other.store).await.unwrap();
+        damage(path, log);
+        // What the disk holds from now on is durable.
+        let disk = Disk::new(path, Neglect::Nothing);
+        let process = Process::start(path, disk);
+        let backup = backup().await;
+        let wanted = backup.issues.issues().map(|issue| Issue::clone(&issue)).collect();
+        Self { directory, log, process, other, before, backup, wanted }
     }
-    if is_new {
-        kept(directory, files, old)?;
-    } else if refuses && files != Files::Sound {
-        // What can be read is a part of the old state, and it is not written to.
-        if !found.iter().all(|issue| old.iter().any(|it| it.id == issue.id)) {
-            return Err(format!("a mixture: {found:?}"));
-        }
-        if let Ok(written) = store.apply(add(5, Classification::Bug), at(6)).await {
-            return Err(format!("damaged, and {written:?} was written"));
-        }
-        restore(&store).await.map_err(|error| format!("not again: {error}"))?;
-        store = open(directory, &disk);
-        if issues(&store).await.ok() != Some(new) {
-            return Err("restoring again did not help".to_owned());
-        }
-    } else if files != Files::Sound || found != old {
-        return Err(format!("neither the one nor the other: {holdings:?}"));
-    }
-    let before = issues(&store).await.map_err(|error| error.to_string())?;
-    let more = store.apply(add(6, Classification::Bug), at(7)).await;
-    let more = more.map_err(|error| error.to_string())?;
-    let after = issues(&open(directory, &disk)).await.map_err(|error| error.to_string())?;
-    let expected: Vec<_> = before.into_iter().chain(more.map(|it| Issue::clone(&it))).collect();
-    if after != expected { Err("the next change did not follow".to_owned()) } else { Ok(is_new) }
-}
 
-/// Makes sure that what was replaced is there.
-fn kept(directory: &Path, files: Files, old: &[Issue]) -> Result<(), String> {
-    let names = names(directory);
-    let path = |word: &str| names.iter().find(|name| name.contains(word));
-    if files == Files::Sound {
-        let kept = path(".before-restore-").ok_or("nothing was kept")?;
-        let backup = file::load(&directory.join(kept)).map_err(|error| error.to_string())?;
-        let issues = backup.document.issues.issues().map(Arc::unwrap_or_clone);
-        return if issues.eq(old.iter().cloned()) {
-            Ok(())
-        } else {
-            Err("another was kept".into())
+    fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    async fn restore(&self, process: &Process) -> Result<(), StoreError> {
+        let maintenance = process.store.maintenance();
+        let verdict = maintenance.restore(self.backup.clone(), Consent::Everything).await?.verdict;
+        assert!(matches!(verdict, Verdict::Done | Verdict::Unneeded), "{verdict:?}");
+        Ok(())
+    }
+
+    /// Tells what is wrong with what somebody finds; `None` for a store that is damaged as it was.
+    async fn found(&self, directory: &Path) -> Result<Option<bool>, String> {
+        let process = Process::start(directory, Disk::new(directory, Neglect::Nothing));
+        let found = issues(&*process.store).await;
+        let works = apply(&*process.store, add(50, Classification::Bug), at(50)).await;
+        let is_restored = match found {
+            Ok(found) if found == self.wanted => true,
+            Ok(found) if found == self.before && self.log == Log::Sound => false,
+            _ if self.log != Log::Sound && works.is_err() => return Ok(None),
+            found => return Err(format!("neither state: {found:?}")),
         };
+        works.map_err(|error| format!("nothing follows: {error}"))?;
+        Ok(Some(is_restored))
     }
-    for word in ["issues.json.damaged-", "issues.json.journal.damaged-"] {
-        let kept = path(word).ok_or_else(|| format!("no {word} in {names:?}"))?;
-        let length = fs::metadata(directory.join(kept)).map_err(|error| error.to_string())?.len();
-        if length < 100 {
-            return Err(format!("{kept} has {length} bytes"));
+
+    /// Tells what is wrong after a restore that came to `result`; only after a death it may be repeated.
+    async fn check(&self, result: &Result<(), StoreError>) -> Result<(), String> {
+        let copy = directory_in_memory();
+        crate::support::files::copy_directory(self.path(), copy.path());
+        let found = self.found(copy.path()).await?;
+        match (result, found) {
+            (Ok(()), Some(true)) | (Err(_), None | Some(false)) => {}
+            (Err(StoreError::Uncertain(_)), Some(true)) => {}
+            (result, found) => return Err(format!("{result:?}, and {found:?} is there")),
         }
+        if found != Some(true) {
+            // Whoever tries again gets there, also beside what the first one left.
+            let later = Process::start(self.path(), self.process.disk.beside());
+            self.restore(&later).await.map_err(|error| format!("not again: {error}"))?;
+        }
+        // One that knew what was before goes on with the restored state.
+        let known = issues(&*self.other.store).await.map_err(|error| error.to_string())?;
+        if known != self.wanted {
+            return Err(format!("another process goes on with {known:?}"));
+        }
+        let more = apply(&*self.other.store, add(60, Classification::Bug), at(60)).await;
+        more.map_err(|error| format!("another process cannot go on: {error}"))?;
+        let later = Process::start(self.path(), self.process.disk.beside());
+        let found = issues(&*later.store).await.map_err(|error| error.to_string())?;
+        if found.len() != self.wanted.len() + 1 || found[..2] != self.wanted[..] {
+            return Err(format!("mixed: {found:?}"));
+        }
+        if self.log != Log::Sound && kept(self.path()).is_empty() {
+            return Err("the damaged log is not kept".to_owned());
+        }
+        Ok(())
     }
-    Ok(())
 }
 
-/// Cuts the power behind every step of a restore; gives how often the old and the new state was left.
-async fn cut_everywhere(files: Files, neglect: Neglect) -> Result<BTreeMap<bool, usize>, String> {
-    let (directory, disk) = (directory_in_memory(), Disk::new(neglect));
-    let (_running, old) = filled(directory.path(), &disk, files).await;
-    let begin = disk.steps().len();
-    let restoring = open(directory.path(), &Disk::beside(&disk));
-    let done = restore(&restoring).await.map_err(|error| error.to_string())?;
-    assert_eq!(done.verdict, Verdict::Done);
-    let (steps, mut left) = (disk.steps(), BTreeMap::new());
-    for place in begin..=steps.len() {
-        let mixed = (0..8).map(|seed| Fate::Mixed { seed: seed + place as u64 * 1000 });
-        for fate in [Fate::Lost, Fate::Kept].into_iter().chain(mixed) {
-            let directory = directory_in_memory();
-            write_files(directory.path(), &files_after(&steps[..place], fate));
-            let is_end = place == steps.len();
-            let checked = check(directory.path(), files, &old, is_end).await;
-            let is_new =
-                checked.map_err(|error| format!("{fate:?} behind step {place}: {error}"))?;
-            *left.entry(is_new).or_insert(0) += 1;
-        }
+fn damage(directory: &Path, log: Log) {
+    let segment = newest_segment(directory);
+    let mut bytes = fs::read(&segment).unwrap();
+    let header = bytes.iter().position(|byte| *byte == b'\n').unwrap();
+    match log {
+        Log::Sound => return,
+        Log::BadEvent => bytes[header + 40] ^= 1,
+        Log::BadHeader => bytes[30] ^= 1,
     }
-    Ok(left)
+    fs::write(segment, bytes).unwrap();
 }
 
-const ALL: [Files; 4] = [Files::Sound, Files::BadJournal, Files::NoJournal, Files::BadSnapshot];
+#[tokio::test]
+async fn whichever_call_of_a_restore_fails_or_is_the_last_no_states_mix() {
+    for log in LOGS {
+        for fault in [Fault::Once, Fault::From, Fault::Death] {
+            for number in 1.. {
+                let scene = Scene::new(log).await;
+                scene.process.disk.trouble.with(EIO);
+                scene.process.disk.trouble.begin(fault(number));
+                let mut result = scene.restore(&scene.process).await;
+                let call = scene.process.disk.trouble.failed();
+                if scene.process.disk.trouble.is_dead() && result.is_err() {
+                    // Nobody was told anything.
+                    result = Err(StoreError::Uncertain("dead".to_owned()));
+                    scene.process.kill().await;
+                } else {
+                    scene.process.disk.trouble.end();
+                }
+                let at = |wrong| format!("{log:?}, call {number}, {call:?}: {wrong}");
+                scene.check(&result).await.map_err(at).unwrap();
+                scene.other.kill().await;
+                if call.is_none() {
+                    assert!(number > 10);
+                    break;
+                }
+            }
+        }
+    }
+}
 
 #[tokio::test]
 async fn a_power_cut_at_any_step_of_a_restore_leaves_the_one_state_or_the_other() {
-    for files in ALL {
-        let left = cut_everywhere(files, Neglect::Nothing).await;
-        let left = left.unwrap_or_else(|error| panic!("{files:?}: {error}"));
-        eprintln!("{files:?}: {left:?}");
-        assert!(left[&false] > 10 && left[&true] > 10, "{files:?}: {left:?}");
-    }
-}
-
-#[tokio::test]
-async fn whichever_duty_of_a_restore_is_neglected_is_noticed() {
-    for (files, neglect) in [
-        (Files::Sound, Neglect::SyncTemp),
-        (Files::Sound, Neglect::SyncDirectory),
-        (Files::BadJournal, Neglect::SyncTemp),
-        (Files::BadJournal, Neglect::SyncDirectory),
-        (Files::BadSnapshot, Neglect::SyncTemp),
-    ] {
-        let noticed = cut_everywhere(files, neglect).await;
-        let noticed = noticed.expect_err(&format!("{files:?}, {neglect:?} was not noticed"));
-        eprintln!("{files:?}, {neglect:?}: {noticed}");
-    }
-}
-
-/// What is done to a call.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Trouble {
-    Fails,
-    /// The process dies at it.
-    Dies,
-}
-
-/// One call of a restore fails, or the process dies at it, beside a process that has the store open.
-/// Gives the name of the call; `None` when there was none.
-async fn trouble_at(
-    call: usize,
-    files: Files,
-    trouble: Trouble,
-) -> Result<Option<&'static str>, String> {
-    let (directory, disk) = (directory_in_memory(), Disk::new(Neglect::Nothing));
-    let (running, old) = filled(directory.path(), &disk, files).await;
-    let mortal = Disk::beside(&disk);
-    let restoring = open(directory.path(), &mortal);
-    match trouble {
-        Trouble::Fails => mortal.trouble.fail_call(call),
-        Trouble::Dies => mortal.die_at(call),
-    }
-    let outcome = restore(&restoring).await;
-    let name = mortal.failed();
-    if trouble == Trouble::Dies {
-        std::mem::forget(restoring);
-    }
-    let case = |error: String| format!("{name:?}, {outcome:?}: {error}");
-    // The process that was there follows, or refuses; what it writes stands in the state that it shows.
-    let shown = issues(&running).await;
-    let written = running.apply(add(7, Classification::Bug), at(8)).await;
-    if let (Ok(shown), Ok(Some(_))) = (&shown, &written) {
-        let now = issues(&running).await.map_err(|error| case(error.to_string()))?;
-        if now.len() != shown.len() + 1 || now[..shown.len()] != shown[..] {
-            return Err(case(format!("{} became {}", shown.len(), now.len())));
-        }
-        // For the check of the rest, which knows nothing of it.
-        if files == Files::Sound {
-            let again = issues(&open(directory.path(), &Disk::new(Neglect::Nothing))).await;
-            if again.ok() != Some(now) {
-                return Err(case("others see something else".to_owned()));
-            }
-        }
-        let is_new = shown.iter().any(|issue| issue.id == number(9));
-        let is_true = match &outcome {
-            Ok(_) => is_new,
-            Err(StoreError::Uncertain(_)) => true,
-            Err(_) => !is_new,
-        };
-        let is_dead = trouble == Trouble::Dies;
-        return if is_true || is_dead { Ok(name) } else { Err(case(format!("is new: {is_new}"))) };
-    }
-    if outcome.is_ok() {
-        return Err(case(format!("{shown:?}, {written:?}")));
-    }
-    check(directory.path(), files, &old, false).await.map_err(case)?;
-    Ok(name)
-}
-
-#[tokio::test]
-async fn whichever_call_of_a_restore_fails_or_is_the_last_the_answer_is_true_and_no_states_mix() {
-    for trouble in [Trouble::Fails, Trouble::Dies] {
-        for files in ALL {
-            let mut names = Vec::new();
-            for call in 1.. {
-                let name = trouble_at(call, files, trouble).await;
-                match name.unwrap_or_else(|error| panic!("{trouble:?}, {files:?}: {error}")) {
-                    Some(name) => names.push(name),
-                    None => break,
+    for log in LOGS {
+        let scene = Scene::new(log).await;
+        let before = scene.process.disk.moment();
+        scene.restore(&scene.process).await.unwrap();
+        let steps = scene.process.disk.steps();
+        let mut states = [0; 3];
+        for moment in before..=steps.len() {
+            for fate in fates(moment as u64, 3) {
+                let directory = directory_in_memory();
+                write_files(directory.path(), &files_after(&steps[..moment], fate));
+                let at = |wrong| format!("{log:?}, {fate:?} behind step {moment}: {wrong}");
+                let found = scene.found(directory.path()).await.map_err(at).unwrap();
+                states[found.map_or(2, usize::from)] += 1;
+                if moment == steps.len() {
+                    assert_eq!(found, Some(true), "{log:?}, {fate:?}: answered and lost");
                 }
             }
-            for call in
-                ["lock", "create_temp", "write", "sync", "place", "replace", "sync_directory"]
-            {
-                assert!(names.contains(&call), "{files:?}: {call} is not among {names:?}");
-            }
         }
+        let first = &states[if log == Log::Sound { 0 } else { 2 }];
+        assert!(*first > 0 && states[1] > 0, "{states:?}");
     }
+}
+
+/// A restore that is not synced at its end.
+#[tokio::test]
+async fn a_restore_that_is_answered_too_early_is_noticed() {
+    let scene = Scene::new(Log::Sound).await;
+    let disk = scene.process.disk.neglecting(Neglect::SyncSegment);
+    let hasty = Process::start(scene.path(), disk);
+    scene.restore(&hasty).await.unwrap();
+    let directory = directory_in_memory();
+    write_files(directory.path(), &files_after(&hasty.disk.steps(), Fate::Lost));
+    assert_eq!(scene.found(directory.path()).await, Ok(Some(false)));
 }

@@ -6,10 +6,10 @@ use rmcp::transport::TokioChildProcess;
 use rmcp::{RmcpError, ServiceExt};
 use serde_json::{Value, json};
 
-use crate::support::{directory, id_in};
+use crate::support::{BINARY, directory, id_in};
 
 async fn connect(directory: &std::path::Path) -> Result<RunningService<RoleClient, ()>, RmcpError> {
-    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_ait"));
+    let mut command = tokio::process::Command::new(BINARY);
     command.current_dir(directory).env("PORT", "0").env_remove("ISSUES_FILE");
     let transport = TokioChildProcess::new(command)
         .map_err(RmcpError::transport_creation::<TokioChildProcess>)?;

@@ -5,7 +5,7 @@ use std::fs;
 use agent_issue_tracker::config::settings;
 use serde_json::Value;
 
-use crate::support::files::{all_names, stored_issues};
+use crate::support::files::{names, stored_issues};
 use crate::support::runs::{Run, run};
 use crate::support::{Client, ait, directory};
 
@@ -37,7 +37,7 @@ fn config_tells_each_value_and_who_gave_it() {
     );
     let plain = run(directory.path(), &["config"]).ok();
     assert!(plain.starts_with("SETTING ") && plain.contains("team"), "{plain}");
-    assert_eq!(all_names(directory.path()), ["ait.toml"]);
+    assert_eq!(names(directory.path()), ["ait.toml"]);
 }
 
 #[test]
@@ -144,4 +144,35 @@ fn what_is_done_on_a_network_is_set_for_all_who_use_the_store() {
     let log = String::from_utf8(refused.stderr).unwrap();
     let words = "AIT_NETWORK_FILE_SYSTEM: \"yes\" is neither refuse nor allow";
     assert!(!refused.status.success() && log.contains(words), "{log}");
+}
+
+/// A pipe that nobody writes to would hang the program, and a device without an end would fill the memory.
+#[cfg(unix)]
+#[test]
+fn settings_in_what_is_no_file_are_refused_at_once() {
+    use std::time::{Duration, Instant};
+
+    for device in [None, Some("/dev/zero")] {
+        let directory = directory();
+        let path = directory.path().join("ait.toml");
+        match device {
+            Some(device) => std::os::unix::fs::symlink(device, &path).unwrap(),
+            None => {
+                let made = std::process::Command::new("mkfifo").arg(&path).status();
+                assert!(made.unwrap().success());
+            }
+        }
+        for (arguments, code) in
+            [(&["list"][..], 2), (&["config"], 2), (&["serve"], 1), (&[], 1), (&["doctor"], 1)]
+        {
+            let begun = Instant::now();
+            let refused = run(directory.path(), arguments);
+            assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+            assert_eq!(refused.code, code, "{arguments:?}: {}{}", refused.out, refused.log);
+            let told = format!("{}{}", refused.out, refused.log);
+            for words in ["ait.toml", "not a regular file"] {
+                assert!(told.contains(words), "{arguments:?}: no {words:?} in {told}");
+            }
+        }
+    }
 }

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const MAX_FILE_LINES: usize = 400;
+/// Of code, tests in the same file not counted. From about 400 on, a file is looked at: is it still one idea?
+const MAX_FILE_LINES: usize = 600;
 const MAX_FUNCTION_LINES: usize = 70;
 
 /// Every Rust file of the project below a directory, with its path from the root and its text.
@@ -27,6 +28,11 @@ fn sources(below: &str) -> Vec<(String, String)> {
     }
     assert!(!files.is_empty(), "nothing below {below}");
     files
+}
+
+/// What is not only for the tests of a file.
+fn code_of(text: &str) -> &str {
+    text.split("#[cfg(test)]").next().unwrap_or_default()
 }
 
 fn everything() -> Vec<(String, String)> {
@@ -63,7 +69,7 @@ fn long_functions(text: &str) -> Vec<String> {
 #[test]
 fn files_and_functions_stay_short() {
     for (name, text) in everything() {
-        let lines = text.lines().count();
+        let lines = code_of(&text).lines().count();
         assert!(lines <= MAX_FILE_LINES, "{name} has {lines} lines: split it");
         let long = long_functions(&text);
         assert!(long.is_empty(), "{name}: split {long:?}");
@@ -79,7 +85,7 @@ fn the_measure_of_functions_measures() {
 }
 
 /// Which parts of the house must not be named in which rooms.
-const FORBIDDEN: [(&str, &[&str]); 19] = [
+const FORBIDDEN: [(&str, &[&str]); 20] = [
     (
         "src/domain/",
         &[
@@ -130,6 +136,21 @@ const FORBIDDEN: [(&str, &[&str]); 19] = [
     (
         "src/tracker.rs",
         &["crate::mcp", "crate::web", "crate::config", "crate::app", "JsonStore", "MemoryStore"],
+    ),
+    (
+        "src/activity/",
+        &[
+            "crate::store",
+            "crate::mcp",
+            "crate::web",
+            "crate::cli",
+            "crate::config",
+            "crate::app",
+            "axum::",
+            "maud::",
+            "std::fs",
+            "Utc::now",
+        ],
     ),
     (
         "src/overview/",
@@ -266,34 +287,34 @@ const FORBIDDEN: [(&str, &[&str]); 19] = [
 
 #[test]
 fn each_module_knows_only_those_above_its_line() {
-    for (name, text) in sources("src") {
+    // Files of tests may know more.
+    for (name, text) in sources("src").into_iter().filter(|(name, _)| !name.ends_with("/tests.rs"))
+    {
         for (room, words) in FORBIDDEN {
             for word in words.iter().filter(|_| name.starts_with(room)) {
-                assert!(!text.contains(word), "{name} must not know {word}");
+                assert!(!code_of(&text).contains(word), "{name} must not know {word}");
             }
         }
     }
 }
 
 #[test]
-fn the_json_store_reaches_the_disk_through_one_file() {
-    for (name, text) in sources("src/store") {
+fn the_json_store_reaches_the_disk_through_one_trait() {
+    for (name, text) in sources("src/store/json") {
         if !name.starts_with("src/store/json/fs/") {
-            for word in ["fs::read", "OpenOptions", "std::fs", "Uuid::new_v4", "SystemTime::now"] {
-                assert!(!text.contains(word), "{name} must not know {word}");
+            let calls = ["fs::read", "fs::write", "fs::rename", "fs::remove", "fs::metadata"];
+            for word in calls.into_iter().chain(["OpenOptions", "File::open", "File::create"]) {
+                assert!(!code_of(&text).contains(word), "{name} must not know {word}");
             }
         }
     }
 }
 
 #[test]
-fn one_call_to_the_system_is_unsafe() {
-    let allowed = ["unsafe", "_code"].concat(); // not in this file
-    let who: Vec<_> =
-        everything().into_iter().filter(|(_, text)| text.contains(&allowed)).collect();
-    let [(name, text)] = &who[..] else { panic!("{} files", who.len()) };
-    assert_eq!(name, "src/store/json/fs/platform/lease.rs");
-    assert_eq!(text.matches("unsafe {").count(), 1);
+fn nothing_is_unsafe() {
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let forbidden = ["unsafe", "_code = \"forbid\""].concat(); // not in this file
+    assert!(fs::read_to_string(manifest).unwrap().contains(&forbidden));
 }
 
 #[test]
@@ -306,8 +327,7 @@ fn every_module_says_what_it_is_for() {
 /// The literals in code that somebody could read as a text: with a word and a space in it, or with a
 /// capital at the beginning. What is no text: the values of attributes, and what only a defect shows.
 fn readable_literals(code: &str) -> Vec<&str> {
-    let code = code.split("#[cfg(test)]").next().unwrap_or_default();
-    let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let lines = code_of(code).lines().filter(|line| !line.trim_start().starts_with("//"));
     let mut found = Vec::new();
     for line in lines.filter(|line| !line.contains("expect(") && !line.contains("r#\"")) {
         for (number, part) in line.split('"').enumerate() {

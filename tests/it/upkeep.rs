@@ -1,4 +1,4 @@
-//! What happens to the files beside the changes themselves: `issues.json` is kept up to date, a journal
+//! What happens to the files beside the changes themselves: `issues.json` is kept up to date, a log
 //! that somebody removes is made anew, and who may not write is told so.
 
 use std::fs;
@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::support::files::{
-    STORE_FILES, issues_in_file, names, stored_issues, wait_for_file, wait_for_new_journal,
+    STORE_FILES, issues_in_file, names, newest_segment, stored_issues, wait_for_file,
 };
 use crate::support::{BINARY, Client, ait_through, directory, get};
 
@@ -34,13 +34,11 @@ fn the_file_follows_the_changes_while_they_go_on_and_after_the_last() {
         }
     }
     wait_for_file(directory.path(), |issues| issues.len() == filed);
-    // The journal begins anew each time, and holds nothing but its header in the end.
-    wait_for_new_journal(directory.path());
     assert_eq!(names(directory.path()), STORE_FILES);
 }
 
 #[test]
-fn the_journal_keeps_what_the_file_lacks_when_a_process_is_killed() {
+fn the_log_keeps_what_the_file_lacks_when_a_process_is_killed() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     client.add("first", "bug");
@@ -51,22 +49,23 @@ fn the_journal_keeps_what_the_file_lacks_when_a_process_is_killed() {
     assert_eq!(stored_issues(directory.path())[1]["id"], id);
     // Reading does not write.
     let mut reader = Client::start(directory.path());
-    let before = STORE_FILES.map(|name| fs::read(directory.path().join(name)).unwrap());
+    // But for what a dead process has left to be published.
+    let log = || fs::read(newest_segment(directory.path())).unwrap();
+    let before = log();
     reader.call("list_issues", json!({ "issue_id": id })).issue();
     assert!(reader.close().success());
-    let after = STORE_FILES.map(|name| fs::read(directory.path().join(name)).unwrap());
-    assert_eq!(after, before);
+    assert_eq!(log(), before);
 }
 
 #[test]
-fn a_journal_that_is_removed_while_processes_run_costs_nothing() {
+fn a_log_that_is_removed_while_processes_run_costs_nothing() {
     let directory = directory();
     let (mut one, mut other) = (Client::start(directory.path()), Client::start(directory.path()));
     one.add("first", "bug");
     wait_for_file(directory.path(), |issues| issues.len() == 1);
-    // In the journal alone.
+    // In the log alone.
     one.add("second", "bug");
-    fs::remove_file(directory.path().join("issues.json.journal")).unwrap();
+    fs::remove_dir_all(directory.path().join(".ait")).unwrap();
     assert!(one.call("list_issues", json!({})).ok().contains("\"count\":2"));
     one.add("third", "bug");
     one.add("fourth", "bug");

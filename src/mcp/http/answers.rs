@@ -5,10 +5,12 @@
 //! nearly always one. Plain JSON is smaller, is understood by every HTTP tool, and is not held back by
 //! proxies that collect events.
 
+use std::convert::Infallible;
+use std::task::Poll;
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
-use axum::http::{HeaderValue, header};
+use axum::body::{Body, Bytes, to_bytes};
+use axum::http::{HeaderValue, header, response};
 use axum::response::Response;
 use futures::stream::{self, StreamExt};
 use serde::Deserialize;
@@ -21,17 +23,18 @@ use super::EVENT_STREAM;
 const BLANK_LINE: &[u8] = b"\n\n";
 
 /// The answer to a request, as plain JSON if it comes alone and within some time; `None` when there is
-/// none. What is given to be kept is dropped with the end of the answer.
-pub(super) async fn plain<K>(response: Response, within: Duration, kept: K) -> Option<Response>
+/// none. Calls `passed_on` when the connection takes the answer, and drops it uncalled if it never does.
+pub(super) async fn plain<F>(response: Response, within: Duration, passed_on: F) -> Option<Response>
 where
-    K: Send + 'static,
+    F: FnOnce() + Send + 'static,
 {
-    let kind = response.headers().get(header::CONTENT_TYPE);
-    if !kind.is_some_and(|kind| kind.as_bytes().starts_with(EVENT_STREAM.as_bytes())) {
-        return Some(response);
-    }
     let deadline = Instant::now() + within;
     let (mut parts, body) = response.into_parts();
+    let kind = parts.headers.get(header::CONTENT_TYPE);
+    if !kind.is_some_and(|kind| kind.as_bytes().starts_with(EVENT_STREAM.as_bytes())) {
+        let answer = to_bytes(body, usize::MAX).await.unwrap_or_default();
+        return Some(whole(parts, answer, passed_on));
+    }
     let mut frames = body.into_data_stream();
     let mut begun = Vec::new();
     while let Ok(frame) = timeout_at(deadline, frames.next()).await {
@@ -53,16 +56,33 @@ where
             let json = HeaderValue::from_static("application/json");
             parts.headers.insert(header::CONTENT_TYPE, json);
             parts.headers.remove("x-accel-buffering");
-            return Some(Response::from_parts(parts, Body::from(answer)));
+            return Some(whole(parts, answer.into(), passed_on));
         } else {
             break;
         }
     }
     let begun = stream::iter([Ok(Bytes::from(begun))]);
-    let rest = begun.chain(frames).inspect(move |_| {
-        let _until_the_end = &kept;
+    let mut passed_on = Some(passed_on);
+    let end = stream::poll_fn(move |_| {
+        if let Some(passed_on) = passed_on.take() {
+            passed_on();
+        }
+        Poll::Ready(None)
     });
-    Some(Response::from_parts(parts, Body::from_stream(rest)))
+    Some(Response::from_parts(parts, Body::from_stream(begun.chain(frames).chain(end))))
+}
+
+/// An answer that is all there.
+fn whole<F>(mut parts: response::Parts, answer: Bytes, passed_on: F) -> Response
+where
+    F: FnOnce() + Send + 'static,
+{
+    parts.headers.insert(header::CONTENT_LENGTH, answer.len().into());
+    let body = stream::once(async move {
+        passed_on();
+        Ok::<_, Infallible>(answer)
+    });
+    Response::from_parts(parts, Body::from_stream(body))
 }
 
 /// The message of an event, if it is the answer to a request.
@@ -84,6 +104,9 @@ fn answer_in(event: &[u8]) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
 
     /// What becomes of a stream with these frames, and whether it is JSON.
@@ -99,7 +122,7 @@ mod tests {
         let mut response = Response::new(body);
         let kind = HeaderValue::from_static(EVENT_STREAM);
         response.headers_mut().insert(header::CONTENT_TYPE, kind);
-        let response = plain(response, Duration::from_millis(20), ()).await;
+        let response = plain(response, Duration::from_millis(20), || ()).await;
         let Some(response) = response else { return (false, "none".to_owned()) };
         let is_json = response.headers()[header::CONTENT_TYPE] == "application/json";
         let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
@@ -127,6 +150,32 @@ mod tests {
             (vec![&answer[..9]], true, false, answer[..9].to_owned()),
         ] {
             assert_eq!(answered(&frames, is_open).await, (is_json, expected), "{frames:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_counts_as_passed_on_when_it_was_taken_and_not_before() {
+        for (kind, text) in [
+            ("application/json", "{}"),
+            (EVENT_STREAM, "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n"),
+            (EVENT_STREAM, "data: {\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n\n"),
+        ] {
+            for is_taken in [false, true] {
+                let mut response = Response::new(Body::from(text));
+                let kind = HeaderValue::from_static(kind);
+                response.headers_mut().insert(header::CONTENT_TYPE, kind);
+                let passed_on = Arc::new(AtomicBool::new(false));
+                let noted = Arc::clone(&passed_on);
+                let note = move || noted.store(true, Ordering::SeqCst);
+                let response = plain(response, Duration::from_secs(1), note).await.unwrap();
+                assert!(!passed_on.load(Ordering::SeqCst), "{text}");
+                match is_taken {
+                    true => drop(to_bytes(response.into_body(), usize::MAX).await.unwrap()),
+                    false => drop(response),
+                }
+                assert_eq!(passed_on.load(Ordering::SeqCst), is_taken, "{text}");
+                assert_eq!(Arc::strong_count(&passed_on), 1, "{text}");
+            }
         }
     }
 }

@@ -11,11 +11,11 @@ use rmcp::model::{ProtocolVersion, RequestId};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use super::caller::Caller;
 use super::messages::{self, Message};
 use super::sessions::{INTRODUCTION, NEEDED, Sessions};
 use super::under_way::{Entry, UnderWay};
 use super::{EVENT_STREAM, HttpOptions, PROTOCOL_VERSION, SESSION_ID, Service, answers};
+use crate::mcp::delivery::delivery;
 
 /// What the requests share.
 #[derive(Clone)]
@@ -44,9 +44,9 @@ pub(super) async fn serve(State(endpoint): State<Endpoint>, request: Request) ->
     };
     let id = message.id.clone();
     let session = session_of(&parts.headers, message.introduction.is_some()).map(ToOwned::to_owned);
-    let entry = match endpoint.admit(session.as_deref(), id.clone()).await {
+    let entry = match endpoint.admit(session.as_deref(), id.clone()) {
         Ok(entry) => entry,
-        Err(refusal) => return refusal,
+        Err(refusal) => return *refusal,
     };
     let answer = async {
         let request = Request::from_parts(parts, body);
@@ -68,18 +68,18 @@ impl Endpoint {
     }
 
     /// Lets a request in whose session, if it names one, can be served; takes note of its id.
-    async fn admit(
+    fn admit(
         &self,
         session: Option<&str>,
         id: Option<RequestId>,
-    ) -> Result<Option<Entry>, Response> {
+    ) -> Result<Option<Entry>, Box<Response>> {
         let Some(session) = session else { return Ok(None) };
-        if !self.sessions.can_be_served(session).await {
-            return Err(messages::unknown_session(id));
+        if self.sessions.client_of(session).is_none() {
+            return Err(messages::unknown_session(id).into());
         }
         let Some(id) = id else { return Ok(None) };
         let entry = self.under_way.begin(session, &id);
-        entry.map(Some).ok_or_else(|| messages::id_in_use(id))
+        entry.map(Some).ok_or_else(|| messages::id_in_use(id).into())
     }
 
     /// Has rmcp answer a request.
@@ -98,8 +98,11 @@ impl Endpoint {
             }
         };
         let Some(ended) = ended else { return messages::unknown_session(id) };
-        let (caller, waiting) = Caller::new(&ended, entry);
+        let (caller, delivery) = delivery(&ended);
         request.extensions_mut().insert(caller);
+        // The id is in use for as long as the request is worked on, also when nobody waits for it.
+        let in_use = entry.map(Arc::new);
+        request.extensions_mut().insert(in_use.clone());
         if let Some(keepable) = session.and_then(|session| self.sessions.keepable(session)) {
             request.extensions_mut().insert(keepable);
         }
@@ -109,7 +112,11 @@ impl Endpoint {
             if !is_post {
                 return Some(answer);
             }
-            answers::plain(answer, self.options.stream_after, waiting).await
+            let passed_on = move || {
+                delivery.done();
+                drop(in_use);
+            };
+            answers::plain(answer, self.options.stream_after, passed_on).await
         };
         let answer = tokio::select! {
             answer = answer => answer,
@@ -144,7 +151,7 @@ impl Endpoint {
             return;
         }
         // It may have been ended since the request was let in.
-        if !self.sessions.can_be_served(session).await {
+        if self.sessions.client_of(session).is_none() {
             return;
         }
         let Ok(name) = HeaderValue::from_str(session) else { return };
@@ -165,20 +172,15 @@ impl Endpoint {
         }
     }
 
-    /// Ends a session for good: first for all processes, then in this one.
+    /// Ends a session for good, as far as this process is asked.
     async fn end(&self, session: &str) -> Response {
         let _alone = self.changing.lock().await;
-        if !self.sessions.can_be_served(session).await {
+        if self.sessions.client_of(session).is_none() {
             return messages::unknown_session(None);
         }
-        match self.sessions.end(session).await {
-            // 202 would only promise it, and some clients take that for a failure.
-            Ok(()) => StatusCode::NO_CONTENT.into_response(),
-            Err(error) => {
-                tracing::error!("a session could not be ended: {error}");
-                (StatusCode::SERVICE_UNAVAILABLE, format!("{error}\n")).into_response()
-            }
-        }
+        self.sessions.end(session).await;
+        // 202 would only promise it, and some clients take that for a failure.
+        StatusCode::NO_CONTENT.into_response()
     }
 }
 

@@ -1,13 +1,18 @@
-//! The sessions that are in memory, and which of them makes room for others.
+//! The sessions that are in memory, which of them makes room for others, and which were ended.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use indexmap::IndexSet;
 use rmcp::transport::streamable_http_server::session::SessionId;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::session_id::key_of;
+
+/// How many sessions that were ended are remembered.
+const MAX_ENDED: usize = 16_384;
 /// How many times as many sessions are kept of clients that watch something.
 const WATCHING_FACTOR: usize = 4;
 
@@ -19,6 +24,8 @@ pub(super) struct Live {
     pub uses: u64,
     /// Names of sessions that made room and whose workers will still report that they have ended.
     pub leaving: HashMap<SessionId, usize>,
+    /// The keys of the sessions that were ended last, in that order.
+    ended: IndexSet<u128>,
 }
 
 pub(super) struct Session {
@@ -36,6 +43,20 @@ pub(super) struct Session {
 }
 
 impl Live {
+    /// Takes a session out for good.
+    pub fn end(&mut self, id: &str) -> Option<Session> {
+        self.ended.extend(key_of(id));
+        if self.ended.len() > MAX_ENDED {
+            self.ended.shift_remove_index(0);
+        }
+        self.sessions.remove(id)
+    }
+
+    /// Returns true if a session was ended, by whichever spelling of its name.
+    pub fn has_ended(&self, id: &str) -> bool {
+        key_of(id).is_some_and(|key| self.ended.contains(&key))
+    }
+
     /// Takes the session out that has been idle for longest, when there are more than there may be.
     pub fn leave(&mut self, capacity: usize) -> Option<LocalSessionHandle> {
         if self.sessions.len() <= capacity {
@@ -84,6 +105,22 @@ mod tests {
         let (watches, heard) = (Arc::default(), None);
         let session = Session { handle, last_use: 0, is_ready: true, end, users, watches, heard };
         live.sessions.insert(Arc::clone(id), session);
+    }
+
+    #[test]
+    fn the_sessions_that_were_ended_last_are_remembered_and_no_more() {
+        let mut live = Live::default();
+        let id = |number: usize| format!("store.{number:032x}.client");
+        for number in 0..=MAX_ENDED {
+            for _ in 0..2 {
+                assert!(live.end(&id(number)).is_none());
+            }
+            assert!(live.has_ended(&id(number)) && !live.has_ended(&id(number + 1)));
+        }
+        assert!(!live.has_ended(&id(0)) && live.has_ended(&id(1)));
+        assert!(live.has_ended(&id(1).replace("client", "another")));
+        assert_eq!(live.ended.len(), MAX_ENDED);
+        assert!(live.end("no name of a session").is_none());
     }
 
     #[test]

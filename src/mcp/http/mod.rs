@@ -4,8 +4,11 @@
 //! and names it in every request; from 2026-07-28 on every request stands alone. Around it are
 //! `messages`, which reads bodies and refuses what is no message; `sessions`, which keeps sessions
 //! within bounds and takes those up again that this process does not know; `caller`, which tells a call
-//! whose token it came with, and that nobody waits for it any more; and `answers`, which answers with plain JSON where there is nothing
-//! to stream.
+//! whose token it came with; and `answers`, which answers with plain JSON where there is nothing to stream, and
+//! tells when an answer was passed on.
+//!
+//! An answer goes to the connection that asked, and nowhere else. When that is closed, or the session ends, a call
+//! that is not decided yet is withdrawn, and a claim is given back.
 
 mod answers;
 mod caller;
@@ -31,7 +34,7 @@ use self::sessions::Sessions;
 use super::McpServer;
 use crate::http::{AllowedOrigin, MAX_BODY_BYTES};
 
-pub(in crate::mcp) use caller::{Kept, is_gone, kept, read_only_token};
+pub(in crate::mcp) use caller::{Kept, kept, of_http_request, read_only_token};
 
 /// Where the endpoint is.
 pub const PATH: &str = "/mcp";
@@ -117,4 +120,113 @@ pub async fn routes(server: McpServer, options: HttpOptions, ending: Ending) -> 
         .max_age(CORS_MAX_AGE);
     let endpoint = Endpoint::new(service, sessions, options);
     Router::new().route(PATH, any(endpoint::serve)).with_state(endpoint).layer(cors)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::thread;
+
+    use serde_json::{Value, json};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::task::block_in_place;
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::domain::Status;
+    use crate::domain::event::LAPSE_ACTION;
+    use crate::mcp::testing::{file_issue, only_issue, tracker};
+    use crate::metrics::Metrics;
+    use crate::tracker::Tracker;
+
+    /// Serves a tracker in this process, and gives the port.
+    async fn served(tracker: &Tracker) -> u16 {
+        let around = || unreachable!("nobody asks for it");
+        let server = McpServer::new(tracker.clone(), Metrics::new(), around);
+        let routes = routes(server, HttpOptions::default(), Ending::default()).await;
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        tokio::spawn(async move { axum::serve(listener, routes).await });
+        port
+    }
+
+    /// Posts a message on a connection of its own.
+    async fn post(port: u16, session: &str, message: &Value) -> TcpStream {
+        let mut connection = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        let (body, session) = (message.to_string(), format!("Mcp-Session-Id: {session}\r\n"));
+        let session = if session.len() > 20 { &*session } else { "" };
+        let request = format!(
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json, text/event-stream\r\n\
+             Content-Type: application/json\r\nConnection: close\r\n{session}Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        connection.write_all(request.as_bytes()).await.unwrap();
+        connection
+    }
+
+    async fn answer(mut connection: TcpStream) -> String {
+        let mut text = String::new();
+        connection.read_to_string(&mut text).await.unwrap();
+        text
+    }
+
+    /// The name of a new session.
+    async fn session(port: u16) -> String {
+        let info = json!({ "name": "test", "version": "1" });
+        let params =
+            json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info });
+        let initialize =
+            json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
+        let answer = answer(post(port, "", &initialize).await).await;
+        let named = answer.lines().find_map(|line| line.strip_prefix("mcp-session-id: "));
+        named.unwrap_or_else(|| panic!("{answer}")).to_owned()
+    }
+
+    fn claim() -> Value {
+        let params = json!({ "name": "get_next_issue", "arguments": { "agent": "b" } });
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params })
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn a_claim_whose_connection_closes_between_commit_and_answer_lapses() {
+        for is_closed in [true, false] {
+            let connection = Arc::new(Mutex::new(None));
+            let closing = Arc::clone(&connection);
+            let tracker = tracker(move || {
+                if is_closed {
+                    // So that no task stays behind this one on its thread.
+                    block_in_place(|| {
+                        // Until the test has it, and then until the server has seen that it was closed.
+                        while closing.lock().unwrap().take().is_none() {
+                            thread::yield_now();
+                        }
+                        thread::sleep(Duration::from_secs(1));
+                    });
+                }
+            });
+            file_issue(&tracker).await;
+            let port = served(&tracker).await;
+            let session = session(port).await;
+            *connection.lock().unwrap() = Some(post(port, &session, &claim()).await);
+            let mut newest = tracker.watch();
+            if is_closed {
+                // Filed, claimed, lapsed.
+                let lapsed = newest.wait_for(|newest| newest.number == 3);
+                timeout(Duration::from_secs(10), lapsed).await.unwrap().unwrap();
+                let issue = only_issue(&tracker).await;
+                assert_eq!(issue.history.last().unwrap().action, LAPSE_ACTION);
+                assert_eq!(issue.status, Status::Created);
+                continue;
+            }
+            let connection = connection.lock().unwrap().take().unwrap();
+            let answer = answer(connection).await;
+            assert!(answer.contains("\\\"status\\\":\\\"in_progress\\\""), "{answer}");
+            let length = answer.lines().find_map(|line| line.strip_prefix("content-length: "));
+            let body = answer.split_once("\r\n\r\n").unwrap().1;
+            assert_eq!(length, Some(&*body.len().to_string()), "{answer}");
+            tracker.close().await;
+            assert_eq!(only_issue(&tracker).await.status, Status::InProgress);
+        }
+    }
 }

@@ -52,10 +52,10 @@ pub(super) fn client_of(id: &str, store: StoreId) -> Option<InitializeRequestPar
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(client).ok()?).ok()
 }
 
-/// What a session is remembered by when it was ended: its name without what the client said, which has
-/// more than one way to be written.
-pub(super) fn key_of(id: &str) -> &str {
-    id.rsplit_once('.').map_or(id, |(key, _client)| key)
+/// What a session is remembered by when it was ended: the random part of its name. What the client said has more
+/// than one way to be written.
+pub(super) fn key_of(id: &str) -> Option<u128> {
+    u128::from_str_radix(id.split('.').nth(1)?, 16).ok()
 }
 
 #[cfg(test)]

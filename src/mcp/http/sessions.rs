@@ -2,7 +2,7 @@
 //!
 //! A session lives in memory while it is used. Its name says everything that is needed to take it up
 //! again ([`session_id`]), so one that made room for others, or that another process began, is served as if
-//! nothing had happened. Only `DELETE` ends it; the store remembers that.
+//! nothing had happened. Nothing about it is stored: that `DELETE` has ended it, only this process remembers.
 
 use std::cell::RefCell;
 use std::iter;
@@ -28,7 +28,7 @@ use super::live::{Live, Session};
 use super::session_id;
 use crate::mcp::McpServer;
 use crate::metrics::Metrics;
-use crate::tracker::{StoreError, StoreId, Tracker};
+use crate::tracker::StoreId;
 
 tokio::task_local! {
     /// What the client says of itself in the `initialize` that is being served.
@@ -49,7 +49,6 @@ const BETWEEN_NEWS: Duration = Duration::from_secs(5);
 /// The sessions of this process.
 pub(super) struct Sessions {
     store: StoreId,
-    tracker: Tracker,
     metrics: Metrics,
     capacity: usize,
     /// Ends the streams that only wait for news.
@@ -59,14 +58,15 @@ pub(super) struct Sessions {
 
 impl Sessions {
     pub async fn new(server: &McpServer, capacity: usize, ending: CancellationToken) -> Self {
-        let (tracker, metrics) = (server.tracker().clone(), server.metrics().clone());
-        let store = tracker.store_id().await;
-        Self { store, tracker, metrics, capacity, ending, live: Mutex::default() }
+        let (store, metrics) = (server.tracker().store_id().await, server.metrics().clone());
+        Self { store, metrics, capacity, ending, live: Mutex::default() }
     }
 
-    /// Tells whether a session is one of this store and was not ended.
-    pub async fn can_be_served(&self, id: &str) -> bool {
-        session_id::client_of(id, self.store).is_some() && !self.has_ended(id).await
+    /// What the client of a session said when it began; `None` when the session is of another store, or was
+    /// ended.
+    pub fn client_of(&self, id: &str) -> Option<InitializeRequestParams> {
+        let client = session_id::client_of(id, self.store)?;
+        (!self.live().has_ended(id)).then_some(client)
     }
 
     /// Tells whether a session is in memory and was begun, and keeps it there while this request is
@@ -87,15 +87,13 @@ impl Sessions {
         self.live().sessions.get(id).map(|session| Keepable(Arc::downgrade(&session.watches)))
     }
 
-    /// Ends a session for good: first for all processes, then in this one.
-    pub async fn end(&self, id: &str) -> Result<(), StoreError> {
-        self.tracker.end_session(session_id::key_of(id).to_owned()).await?;
-        if let Some(session) = self.take_out(|live| live.sessions.remove(id)) {
+    /// Ends a session for good, as far as this process is asked.
+    pub async fn end(&self, id: &str) {
+        if let Some(session) = self.take_out(|live| live.end(id)) {
             session.end.cancel();
             // A worker that has ended by itself is closed, too.
             let _closed = session.handle.close().await;
         }
-        Ok(())
     }
 
     /// Takes note that a session that was taken up has begun.
@@ -103,15 +101,6 @@ impl Sessions {
         if let Some(session) = self.live().sessions.get_mut(id) {
             session.is_ready = true;
         }
-    }
-
-    async fn has_ended(&self, id: &str) -> bool {
-        self.tracker.session_ended(session_id::key_of(id).to_owned()).await.unwrap_or_else(
-            |error| {
-                tracing::warn!("whether a client has ended its session is not known: {error}");
-                false
-            },
-        )
     }
 
     fn live(&self) -> MutexGuard<'_, Live> {
@@ -284,10 +273,7 @@ impl SessionManager for Sessions {
 #[async_trait::async_trait]
 impl SessionStore for Sessions {
     async fn load(&self, id: &str) -> Result<Option<SessionState>, SessionStoreError> {
-        if self.has_ended(id).await {
-            return Ok(None);
-        }
-        Ok(session_id::client_of(id, self.store).map(SessionState::new))
+        Ok(self.client_of(id).map(SessionState::new))
     }
 
     /// The name of the session says it all.
@@ -296,7 +282,8 @@ impl SessionStore for Sessions {
     }
 
     async fn delete(&self, id: &str) -> Result<(), SessionStoreError> {
-        Ok(self.end(id).await?)
+        self.end(id).await;
+        Ok(())
     }
 }
 

@@ -102,9 +102,9 @@ pub(super) async fn messages(
     if let Some(reference) = reference {
         let reference: IssueRef =
             reference.parse().map_err(|bad: DomainError| refused(bad.to_string()))?;
-        let issues = server.tracker().holdings().await;
-        let issues = issues.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-        let issues = issues.document.issues;
+        let state = server.tracker().snapshot().await;
+        let state = state.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        let issues = state.issues;
         let issue = issues.find(&reference).map_err(|bad| refused(bad.to_string()))?;
         if classification.is_some_and(|it| it != issue.classification) {
             let (id, kind) = (issue.id.short(), issue.classification);

@@ -217,8 +217,8 @@ pub(super) async fn read(server: &McpServer, resource: &Resource) -> Result<Read
         }
         Resource::Presets => presets(),
         Resource::Queue => {
-            let issues = server.tracker().holdings().await?.document.issues;
-            Ok(Read::now(text(&queue::look(&issues))?))
+            let state = server.tracker().snapshot().await?;
+            Ok(Read::now(text(&queue::look(&state.issues))?))
         }
         Resource::Issue(reference) => {
             let issue = server.tracker().get_issue(reference.clone()).await?;

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::Operation;
 use crate::domain::{AgentName, Classification};
-use crate::mcp::result::{Failure, Success, json};
+use crate::mcp::result::{Failure, Success, claimed};
 use crate::tracker::Tracker;
 
 pub(super) struct GetNextIssue;
@@ -30,7 +30,7 @@ impl Operation for GetNextIssue {
     async fn call(tracker: Tracker, arguments: Arguments) -> Result<Success, Failure> {
         let Arguments { agent, classification } = arguments;
         match tracker.get_next_issue(classification, agent).await? {
-            Some(issue) => json(&*issue),
+            Some(issue) => claimed(tracker, issue),
             None => Ok(Success::nothing(nothing(classification))),
         }
     }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::Operation;
 use crate::domain::AgentName;
-use crate::mcp::result::{Failure, Success, json};
+use crate::mcp::result::{Failure, Success, claimed};
 use crate::tracker::Tracker;
 
 pub(super) struct GetNextReviewItem;
@@ -26,7 +26,7 @@ impl Operation for GetNextReviewItem {
 
     async fn call(tracker: Tracker, arguments: Arguments) -> Result<Success, Failure> {
         match tracker.get_next_review_item(arguments.agent).await? {
-            Some(issue) => json(&*issue),
+            Some(issue) => claimed(tracker, issue),
             None => Ok(Success::nothing("No issue is waiting for review.".to_owned())),
         }
     }

@@ -45,7 +45,7 @@ pub struct Stats {
     pub throughput: Throughput,
     /// From the filing to the closing of the issues that were closed since the begin.
     pub lead: Spreads,
-    /// From the first claim for work to the last completion of those of them that were claimed and completed.
+    /// From the first claim for work that did not lapse to the last completion, of those of them that have both.
     pub cycle: Spreads,
     /// How old the open issues are, the youngest first.
     pub ages: Vec<AgeBand>,

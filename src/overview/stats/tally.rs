@@ -3,7 +3,7 @@
 use super::grid::Grid;
 use super::parts::STATUSES;
 use crate::domain::{Classification, Status};
-use crate::overview::life::Life;
+use crate::overview::life::{Life, Step};
 
 /// The ages at which one band of open issues ends and the next one begins.
 pub(super) const AGES_MS: [u64; 6] = [
@@ -28,7 +28,8 @@ pub(super) struct Tally {
     bucket_of: Vec<u32>,
     /// By how much each number changes at each point.
     pub changes: Vec<[i32; STATUSES]>,
-    /// How often a status was entered in each bucket, but by filing.
+    /// How often a status was entered in each bucket, but by filing and by the lapse of a claim, which is no
+    /// work.
     pub entered: Vec<[u32; STATUSES]>,
     /// How many issues were filed in each bucket.
     pub filed: Vec<u32>,
@@ -77,7 +78,7 @@ impl Tally {
         let last = life.steps.last().map_or(Status::Created, |step| step.status);
         if last != life.status {
             // Nothing tells when, so that the counts of now are all that it changes.
-            self.enter(now_ms, last, life.status);
+            self.enter(now_ms, last, life.status, true);
         }
         self.follow(life, filed_ms, last);
         if life.status == Status::Closed {
@@ -110,7 +111,7 @@ impl Tally {
                 return;
             }
             let before = life.steps[place - 1].status;
-            self.enter(time_ms, before, status);
+            self.enter(time_ms, before, status, !life.steps[place].is_lapse);
             status = before;
         }
         if filed_ms < self.grid.begin_ms {
@@ -122,12 +123,12 @@ impl Tally {
         self.filed[bucket] += 1;
     }
 
-    fn enter(&mut self, time_ms: i64, before: Status, status: Status) {
+    fn enter(&mut self, time_ms: i64, before: Status, status: Status, is_work: bool) {
         let (point, bucket) = self.place(time_ms);
         let change = &mut self.changes[point];
         change[before as usize] -= 1;
         change[status as usize] += 1;
-        self.entered[bucket][status as usize] += 1;
+        self.entered[bucket][status as usize] += u32::from(is_work);
     }
 
     /// The first point that a time is not after, and its bucket; the time is within the grid.
@@ -149,8 +150,11 @@ impl Tally {
         }
         let kind = life.classification as usize;
         self.lead_ms[kind].push(closed_ms.abs_diff(filed_ms));
-        let first = life.steps.iter().position(|step| step.status == Status::InProgress);
-        let last = life.steps.iter().rposition(|step| step.status == Status::Completed);
+        let has_lapsed = |place: usize| life.steps.get(place + 1).is_some_and(|next| next.is_lapse);
+        let first = (0..life.steps.len())
+            .find(|&place| life.steps[place].status == Status::InProgress && !has_lapsed(place));
+        let is_completion = |step: &Step| step.status == Status::Completed && !step.is_lapse;
+        let last = life.steps.iter().rposition(is_completion);
         if let (Some(first), Some(last)) = (first, last)
             && first < last
         {

@@ -37,10 +37,12 @@ impl Known {
 }
 
 fn known(Sketch(kind, steps): &Sketch) -> Known {
-    let now_ms = at(NOW).unix_millis();
-    let step =
-        |&(ago, status)| Step { at: Timestamp::from_unix_millis(now_ms - ago * MINUTE_MS), status };
     Known { kind: *kind, steps: steps.iter().map(step).collect() }
+}
+
+fn step(&(ago, status): &(i64, Status)) -> Step {
+    let at = Timestamp::from_unix_millis(at(NOW).unix_millis() - ago * MINUTE_MS);
+    Step { at, status, is_lapse: false }
 }
 
 fn stats(sketches: &[Sketch], range: Range) -> Stats {
@@ -92,6 +94,35 @@ fn one_life_is_followed_to_the_minute() {
     let spread = |ms| Spread { count: 1, median_ms: Some(ms), p90_ms: Some(ms) };
     assert_eq!((stats.lead.all, stats.lead.bug), (spread(7_200_000), spread(7_200_000)));
     assert_eq!((stats.cycle.bug, stats.cycle.feature), (spread(1_800_000), Spread::default()));
+}
+
+#[test]
+fn a_claim_that_lapses_is_no_work_and_moves_the_issue_back() {
+    let claims = [
+        (600, Created),
+        (500, InProgress),
+        (490, Created),
+        (300, InProgress),
+        (200, Completed),
+        (150, InReview),
+        (140, Completed),
+        (100, InReview),
+        (20, Closed),
+    ];
+    let mut steps: Vec<_> = claims.iter().map(step).collect();
+    for place in [2, 6] {
+        steps[place].is_lapse = true;
+    }
+    let known = Known { kind: Bug, steps };
+    let stats = Stats::of([known.life()].into_iter(), Range::All, at(NOW));
+    let total = Work { filed: 1, completed: 1, closed: 1, rejected: 0, returned: 0 };
+    assert_eq!(stats.throughput.total, total);
+    let cycle_ms = stats.cycle.bug.median_ms.map(i64::try_from);
+    assert_eq!(cycle_ms, Some(Ok(100 * MINUTE_MS)), "from the claim that led to something");
+    assert_eq!(last(&stats), stats.present);
+    let waits = |point: &&FlowPoint| point.counts.in_status(Created) == 1;
+    let first = stats.flow.points.iter().rfind(waits).map(|point| point.at);
+    assert!(first.is_some_and(|at_last| at_last > at("2026-03-18T02:10:00Z")), "{first:?}");
 }
 
 #[test]
@@ -189,7 +220,7 @@ fn wrong_clocks_move_no_more_than_they_must() {
 #[test]
 fn a_life_that_ends_elsewhere_than_its_steps_is_what_it_says_it_is() {
     let filed = at("2026-03-18T09:00:00Z");
-    let steps = [Step { at: filed, status: Created }];
+    let steps = [Step { at: filed, status: Created, is_lapse: false }];
     for steps in [&steps[..], &[]] {
         let life = Life { classification: Bug, created_at: filed, status: Closed, steps };
         let stats = Stats::of([life].into_iter(), Range::All, at(NOW));
@@ -204,8 +235,12 @@ fn the_first_and_the_last_year_are_years_like_others() {
     let times = ["0000-01-01T00:00:00Z", "0001-06-01T00:00:00Z", NOW, "9999-12-31T23:59:59.999Z"];
     for (&range, now) in Range::ALL.iter().flat_map(|range| times.map(|now| (range, now))) {
         let steps: Vec<_> = times.iter().zip([Created, InProgress, Completed, Closed]).collect();
-        let steps: Vec<_> =
-            steps.iter().map(|(text, status)| Step { at: at(text), status: *status }).collect();
+        let step = |(text, status): &(&&str, Status)| Step {
+            at: at(text),
+            status: *status,
+            is_lapse: false,
+        };
+        let steps: Vec<_> = steps.iter().map(step).collect();
         let life = Known { kind: Bug, steps };
         let stats = Stats::of([life.life()].into_iter(), range, at(now));
         assert_eq!((stats.present.in_status(Closed), last(&stats)), (1, stats.present));

@@ -8,9 +8,9 @@ pub fn whole(directory: &str, name: &str) -> String {
     if directory.is_empty() { format!("/{name}") } else { format!("/{directory}/{name}") }
 }
 
-/// The lines for what lies beside a store and belongs to one machine.
-pub fn beside(directory: &str, name: &str) -> [String; 2] {
-    [whole(directory, &format!("{name}.*")), whole(directory, &format!(".{name}.*.tmp"))]
+/// The line for what lies beside a store and belongs to one machine.
+pub fn beside(directory: &str) -> String {
+    whole(directory, ".ait/")
 }
 
 /// The text with these patterns besides those that the section has.

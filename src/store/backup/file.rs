@@ -1,19 +1,27 @@
 //! Backups on a disk: written beside their name, synced, and only then put in their place.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
-use tempfile::NamedTempFile;
+use uuid::Uuid;
 
 use super::format::{self, About, Backup, Flaw};
 use super::{BackupError, Holdings};
 use crate::domain::Timestamp;
-use crate::store::json::format::Document;
-use crate::store::json::fs::{FileSystem, RealFileSystem, sync_name};
+use crate::store::json::fs::{FileSystem, RealFileSystem, Rename, directory_of};
+use crate::store::json::render::render;
 
-/// How much is written at once.
-const CHUNK_BYTES: usize = 256 * 1024;
+/// The end of the name of a backup that is being written.
+const TEMP_SUFFIX: &str = ".ait-backup.tmp";
+/// How old such a file is when the process that wrote it is taken for dead.
+const STALE_AFTER: Duration = Duration::from_secs(60 * 60);
+
+/// Returns true if a file of this name is a backup that is being written, or that a dead process has left.
+pub fn is_temp(name: &str) -> bool {
+    name.starts_with('.') && name.ends_with(TEMP_SUFFIX)
+}
 
 /// How a backup is to be written.
 #[derive(Clone, Debug)]
@@ -22,8 +30,8 @@ pub struct Saving {
     pub path: PathBuf,
     /// Whether to replace a file that is there.
     pub replaces: bool,
-    /// The files of the store: none of them is replaced, and the backup gets the owner and the mode of
-    /// the first.
+    /// The file of the store, and the directory of its other files: nothing of them is replaced, and the
+    /// backup gets the owner and the mode of the first.
     pub store: Vec<PathBuf>,
     /// The time that is noted in it.
     pub now: Timestamp,
@@ -64,23 +72,50 @@ impl Saving {
             |source| BackupError::NotSaved { path: self.path.clone(), cause: Arc::new(source) };
         // A link leads to the file that is meant; the link itself stays.
         let target = fs.resolve(&self.path).map_err(|unresolved| failed(unresolved.source))?;
-        if self.store.contains(&target) {
+        // Of its directory, also everything inside.
+        if self.store.iter().any(|own| target.starts_with(own)) {
             return Err(BackupError::OfTheStore(self.path.clone()));
         }
-        let exists = fs.stamp(&target).map_err(failed)?.is_some();
+        let exists = fs.fingerprint(&target).map_err(failed)?.is_some();
         if exists && !self.replaces {
             return Err(BackupError::Exists(self.path.clone()));
         }
         let model = self.store.first().unwrap_or(&target);
-        let (temp, about) = write_temp(fs, holdings, &target, model, self.now).map_err(failed)?;
-        let placed = if exists { fs.replace(temp, &target) } else { fs.place(temp, &target) };
-        let file = placed.map_err(|source| match source.kind() {
+        let name = target.file_name().unwrap_or_default().to_string_lossy();
+        let id = Uuid::new_v4().as_u128() as u32;
+        let temp = target.with_file_name(format!(".{name}.{id:08x}{TEMP_SUFFIX}"));
+        let mut about = None;
+        let rendered = render(fs, &temp, model, |out| {
+            about = Some(write(holdings, self.now, out)?);
+            Ok(())
+        });
+        let length_bytes = rendered.map_err(failed)?.length_bytes;
+        let mode = if exists { Rename::Replace } else { Rename::KeepOther };
+        let placed = fs.rename(&temp, &target, mode).inspect_err(|_| drop(fs.remove(&temp)));
+        placed.map_err(|source| match source.kind() {
             io::ErrorKind::AlreadyExists => BackupError::Exists(self.path.clone()),
             _ => failed(source),
         })?;
-        sync_name(fs, &target).map_err(failed)?;
-        let length_bytes = fs.stamp_open(&file).map_err(failed)?.length_bytes();
+        fs.sync_directory(directory_of(&target)).map_err(failed)?;
+        remove_stale(fs, directory_of(&target));
+        let lost = || failed(io::Error::other("nothing was written"));
+        let about = about.ok_or_else(lost)?;
         Ok(Saved { path: self.path.clone(), length_bytes, about })
+    }
+}
+
+/// Removes what processes have left that died while they wrote a backup.
+fn remove_stale(fs: &dyn FileSystem, directory: &Path) {
+    let is_stale = |path: &PathBuf| {
+        let found = fs.fingerprint(path).ok().flatten();
+        let age = found.and_then(|found| SystemTime::now().duration_since(found.modified()).ok());
+        age.is_some_and(|age| age > STALE_AFTER)
+    };
+    let names = fs.list(directory).unwrap_or_default();
+    let temps = names.iter().filter(|name| is_temp(name)).map(|name| directory.join(name));
+    for path in temps.filter(is_stale) {
+        // What cannot be removed is in nobody's way.
+        let _ = fs.remove(&path);
     }
 }
 
@@ -102,11 +137,10 @@ pub fn write(holdings: &Holdings, now: Timestamp, out: &mut impl Write) -> io::R
 ///
 /// It cannot be read, or is not what was written.
 pub fn load(path: &Path) -> Result<Backup, BackupError> {
-    let contents = RealFileSystem.read(path);
-    let contents = contents
-        .map_err(|source| BackupError::Io { path: path.to_owned(), cause: Arc::new(source) })?;
-    let contents = contents.ok_or_else(|| BackupError::Missing(path.to_owned()))?;
-    read(contents.bytes.into(), path)
+    let failed = |source| BackupError::Io { path: path.to_owned(), cause: Arc::new(source) };
+    let open = RealFileSystem.open(path).map_err(failed)?;
+    let open = open.ok_or_else(|| BackupError::Missing(path.to_owned()))?;
+    read(RealFileSystem.read_at(&open.file, 0).map_err(failed)?, path)
 }
 
 /// The same for bytes that came from elsewhere, called `name`.
@@ -120,57 +154,4 @@ pub fn read(bytes: Vec<u8>, name: &Path) -> Result<Backup, BackupError> {
         Flaw::Changed => BackupError::Changed(path),
         Flaw::Format(cause) => BackupError::Format { path, cause },
     })
-}
-
-/// Keeps what a store holds in a new file, and makes that durable.
-///
-/// # Errors
-///
-/// The file is not there then, unless only its name could not be made durable.
-pub(in crate::store) fn keep(
-    fs: &dyn FileSystem,
-    document: &Document,
-    target: &Path,
-    beside: &Path,
-    now: Timestamp,
-) -> io::Result<()> {
-    let holdings = Holdings { document: document.clone(), damage: None };
-    let (temp, _) = write_temp(fs, &holdings, beside, beside, now)?;
-    fs.place(temp, target)?;
-    sync_name(fs, target)
-}
-
-/// Writes a backup to a synced temporary file beside `target`, with the owner and mode of `model`.
-fn write_temp(
-    fs: &dyn FileSystem,
-    holdings: &Holdings,
-    target: &Path,
-    model: &Path,
-    now: Timestamp,
-) -> io::Result<(NamedTempFile, About)> {
-    let mut temp = fs.create_temp(target, model)?;
-    let mut out = BufWriter::with_capacity(CHUNK_BYTES, TempWriter { fs, temp: &mut temp });
-    let about = write(holdings, now, &mut out);
-    let about = about.and_then(|about| out.flush().map(|()| about));
-    // What could not be written must not be tried again when the writer is dropped.
-    drop(out.into_parts());
-    let about = about?;
-    fs.sync(&temp)?;
-    Ok((temp, about))
-}
-
-/// Writes to a temporary file through a file system.
-struct TempWriter<'a> {
-    fs: &'a dyn FileSystem,
-    temp: &'a mut NamedTempFile,
-}
-
-impl Write for TempWriter<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.fs.write(self.temp, bytes).map(|()| bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

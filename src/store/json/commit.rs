@@ -1,345 +1,511 @@
-//! One commit: lock, catch up, decide, append, unlock, sync, publish, and only then answer.
+//! Making changes: decide under the lock of the newest segment, append, unlock, sync, answer.
 //!
-//! Every command of the batch is decided on the state that the one before left. The lock is given up
-//! before the sync, so that other processes commit while this one waits for the disk: a sync covers
-//! all earlier bytes of the file, so whoever is answered knows that everything its change stands on is
-//! durable too.
+//! Whatever is wrong with the end of a segment has one solution: a new segment that repeats every whole batch which
+//! is not known to be durable ([`Committer::roll`]).
 
-use std::fmt::Display;
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::sync::{Arc, MutexGuard};
+use std::time::Instant;
 
-use super::fs::{Directory, directory_of, sync_name};
-use super::journal;
-use super::others::{leave_to_others, may_know_more};
-use super::replica::{Expectation, Replica};
-use super::schedule::Unsaved;
-use super::session::{Interrupted, Session, refused};
-use super::suspect::{self, failed_sync};
-use super::upkeep::unsaved_in;
-use super::view::{Journal, Place, Standing, View};
-use super::writer::{Outcome, Request};
-use crate::domain::{Event, EventKind};
-use crate::store::StoreError;
+use uuid::Uuid;
 
-/// How often a session is begun anew because somebody who takes no lock changed the files, or because
-/// the state had to be loaded outside of the lock; from the third time on it is loaded under it.
-pub(super) const MAX_SESSIONS: u32 = 20;
-const LOADS_OUTSIDE: u32 = 2;
-/// The pause before each further session, longer each time.
-pub(super) const PAUSE: Duration = Duration::from_millis(2);
+use super::cancellation::WriterTicket;
+use super::fs::{FileSystem, directory_of};
+use super::ground::{must_exclude, refused};
+use super::log::frame::{self, MAX_JSON_BYTES};
+use super::log::segment::{self, ordinals};
+use super::log::{Cut, Segment, Tail, record};
+use super::place::Place;
+use super::published::Published;
+use super::support::{lock, now};
+use super::view::{Follower, Head, Shared, Source, View};
+use super::{kept, recovery, snapshot};
+use crate::domain::{Command, DomainError, Event, Timestamp};
+use crate::store::{NumberedEvent, Outcome, Position, State, StoreError};
 
-/// Commits the changes of this process, one batch after the other.
+/// How often the newest segment may be another one when it is locked.
+const MAX_ROUNDS: usize = 100;
+/// From which size on a segment is not appended to any more.
+const MAX_SEGMENT_BYTES: u64 = 8 * 1024 * 1024;
+
+/// Changes the store. There is one for each process and store, on a thread of its own, since no other may sync a
+/// segment: a kernel tells of a failed sync once for each opening.
 pub(super) struct Committer {
-    replica: Arc<Replica>,
-    /// Why nothing can be committed any more.
-    broken: Option<StoreError>,
-    /// What `issues.json` lacked after the last commit that changed something.
-    unsaved: Option<Unsaved>,
+    pub shared: Arc<Shared>,
+    /// The segment of which a sync has failed.
+    failed: Option<SegmentId>,
+    /// The segment whose name was made durable.
+    named: Option<SegmentId>,
+    /// What lets somebody withdraw the work that is under way, until a change is decided under the lock.
+    pub ticket: Option<WriterTicket>,
 }
 
-/// Whether to wait for a lock that another process has.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum IfTaken {
-    Wait,
-    Try,
+type SegmentId = (u64, u32);
+
+fn id_of(segment: &Segment) -> SegmentId {
+    (segment.ordinal, segment.header.salt)
 }
 
-/// The right to change files that are in order, and what they hold.
-pub(super) type Settled<'a> = (Session<'a>, Arc<View>, Arc<Journal>);
-
-/// A batch that was appended and is not durable yet.
-struct Appended<'a> {
-    place: Place,
-    before: Arc<View>,
-    after: View,
-    journal: Arc<Journal>,
-    /// The directory to sync with the journal, whose name this process has not made durable yet.
-    names: Option<Directory>,
-    /// Dropped when all is published, or nothing ever will be.
-    expectation: Option<Expectation<'a>>,
+/// What became of changes that were made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kept {
+    /// They are durable, in the log as everybody reads it.
+    Durable,
+    /// Another log took the place of the one that they were made in.
+    Lost,
 }
 
-impl Appended<'_> {
-    /// Tells whether a state contains the changes.
-    fn is_kept_in(&self, view: &View) -> bool {
-        let kept = |event: &Arc<Event>| {
-            let issue = event.issue.into();
-            let (Ok(found), Ok(expected)) =
-                (view.issues.find(&issue), self.after.issues.find(&issue))
-            else {
-                return false;
-            };
-            let is_import = matches!(event.kind, EventKind::Imported { .. });
-            found.history.len() >= expected.history.len()
-                && (is_import || event.trace_in(&found, 0).is_some())
-        };
-        let before = self.before.recent.since(None).cursor;
-        self.after.recent.since(Some(before)).events.iter().all(kept)
+/// Changes that are being decided, each on the state that the one before has left.
+pub(super) struct Draft {
+    /// The state with the changes so far.
+    pub state: State,
+    events: Vec<NumberedEvent>,
+    texts: Vec<Vec<u8>>,
+}
+
+impl Draft {
+    fn new(state: State) -> Self {
+        Self { state, events: Vec::new(), texts: Vec::new() }
     }
+
+    /// Decides a command.
+    pub fn run(&mut self, command: &Command, now: Timestamp) -> Outcome {
+        match self.state.decide(command, now)? {
+            Some(event) => self.push(event),
+            None => Ok(None),
+        }
+    }
+
+    /// Takes all changes back, to the state that it began with.
+    pub fn reset(&mut self, state: State) {
+        *self = Self::new(state);
+    }
+
+    fn push(&mut self, event: Event) -> Outcome {
+        let (text, position) = record::encode(&event, self.state.position);
+        if text.len() > MAX_JSON_BYTES - 1024 {
+            return Err(DomainError::IssueTooLarge {
+                bytes: text.len(),
+                limit: MAX_JSON_BYTES - 1024,
+            });
+        }
+        let issue = self.state.apply(&event, position)?;
+        self.events.push(NumberedEvent { position, event: Arc::new(event) });
+        self.texts.push(text);
+        Ok(issue)
+    }
+
+    /// The lines of one batch.
+    fn lines(&self, salt: u32, durable: u64) -> Vec<u8> {
+        let mut lines = Vec::new();
+        for (number, (event, text)) in self.events.iter().zip(&self.texts).enumerate() {
+            let is_end = number + 1 == self.events.len();
+            frame::write(salt, &record::line(text, event.position, durable, is_end), &mut lines);
+        }
+        lines
+    }
+}
+
+/// A batch that was appended.
+struct Appended {
+    segment: Arc<Segment>,
+    place: Place,
+    end: Tail,
 }
 
 impl Committer {
-    pub fn new(replica: Arc<Replica>) -> Self {
-        Self { replica, broken: None, unsaved: None }
+    pub fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, failed: None, named: None, ticket: None }
     }
 
-    pub(super) fn replica(&self) -> &Arc<Replica> {
-        &self.replica
+    fn fs(&self) -> &dyn FileSystem {
+        &*self.shared.fs
     }
 
-    /// Why nothing can be committed any more.
-    pub fn broken(&self) -> Option<&StoreError> {
-        self.broken.as_ref()
-    }
-
-    /// What `issues.json` lacks since the last commit, if that changed something; said once.
-    pub fn take_unsaved(&mut self) -> Option<Unsaved> {
-        self.unsaved.take()
-    }
-
-    /// Decides the commands that `gather` gives once the lock is held, and makes durable what they
-    /// change. Gives the outcome of each; an error is that of all.
-    pub fn commit(
-        &mut self,
-        gather: impl FnOnce() -> Vec<Request>,
-    ) -> (Vec<Request>, Result<Vec<Outcome>, StoreError>) {
-        let replica = Arc::clone(&self.replica);
-        // Where all of a journal is durable, its name becomes so with what is appended.
-        let is_ready = |view: &View, it: &Journal| it.is_adopted() || it.durable() >= view.end;
-        let begun = self.session_where(is_ready, &replica, IfTaken::Wait);
-        let batch = gather();
-        let result = begun.and_then(|settled| {
-            let (appended, outcomes) = self.decide_and_append(settled, &batch)?;
-            if let Some(appended) = appended {
-                self.make_durable(appended)?;
-            }
-            Ok(outcomes)
-        });
-        if result.is_err() && self.unsaved.is_none() {
-            // Nobody is to wait for the next change until the journal is in order again.
-            let suspect = replica.latest().filter(|view| replica.suspects.why(view).is_some());
-            self.unsaved = suspect.map(|view| unsaved_in(&view));
+    /// From here on the work cannot be withdrawn any more.
+    ///
+    /// # Errors
+    ///
+    /// It was withdrawn.
+    pub fn begin(&self) -> Result<(), StoreError> {
+        if self.ticket.as_ref().is_some_and(|ticket| !ticket.take()) {
+            return Err(StoreError::Busy("nobody waits for it any more".to_owned()));
         }
-        (batch, result)
+        Ok(())
     }
 
-    /// Begins a session and gets the files in order.
-    pub fn session<'a>(
+    /// Lets `decide` make changes on the newest state, as one batch, and makes them durable.
+    ///
+    /// # Errors
+    ///
+    /// Any [`StoreError`]; `decide` was not called, or its changes did not happen, except for
+    /// [`StoreError::Uncertain`].
+    pub fn transact<T>(
         &mut self,
-        replica: &'a Replica,
-        if_taken: IfTaken,
-    ) -> Result<Settled<'a>, StoreError> {
-        self.session_where(|_, journal| journal.is_adopted(), replica, if_taken)
+        decide: impl FnOnce(&mut Draft) -> T,
+    ) -> Result<(T, Kept), StoreError> {
+        let (result, appended) = self.append(decide)?;
+        let Some(appended) = appended else { return Ok((result, Kept::Durable)) };
+        let durable = self.make_durable(&appended);
+        *lock(&self.shared.failure) = durable.as_ref().err().cloned();
+        Ok((result, durable?))
     }
 
-    /// The same, with a journal that is adopted unless it is ready as it is.
-    fn session_where<'a>(
+    fn append<T>(
         &mut self,
-        is_ready: impl Fn(&View, &Journal) -> bool,
-        replica: &'a Replica,
-        if_taken: IfTaken,
-    ) -> Result<Settled<'a>, StoreError> {
-        let mut others = "others keep changing the files";
-        let mut pause = Duration::ZERO;
-        for attempt in 0..MAX_SESSIONS {
-            if let Some(broken) = &self.broken {
-                return Err(broken.clone());
+        decide: impl FnOnce(&mut Draft) -> T,
+    ) -> Result<(T, Option<Appended>), StoreError> {
+        let shared = Arc::clone(&self.shared);
+        for _ in 0..MAX_ROUNDS {
+            let view = shared.fresh()?;
+            if let Some(damage) = &view.damage {
+                return Err(StoreError::Damaged(damage.to_string()));
             }
-            if !pause.is_zero() {
-                replica.fs.pause(pause);
-            }
-            pause += PAUSE;
-            // Loading takes long, so it is done before the lock is taken.
-            let place = replica.place()?;
-            let view = match attempt {
-                0 => replica.fresh_to_read(&place)?,
-                _ => replica.fresh_to_write(&place)?,
-            };
-            if may_know_more(&view) {
-                leave_to_others(replica)?;
-            }
-            let session = match if_taken {
-                IfTaken::Wait => Some(Session::begin(replica, place)?),
-                IfTaken::Try => Session::try_begin(replica, place)?,
-            };
-            let Some(mut session) = session else {
-                others = "another process keeps the lock";
+            let Some(head) = view.head() else {
+                self.create_log(&view)?;
                 continue;
             };
-            if !replica.is_clean.swap(true, Ordering::AcqRel) {
-                session.clean();
-            }
-            let is_last_resort = attempt >= LOADS_OUTSIDE;
-            match session.settle(is_last_resort) {
-                Ok((view, journal)) if is_ready(&view, &journal) => {
-                    return Ok((session, view, journal));
+            let segment = Arc::clone(&head.segment);
+            if !segment.is_writable {
+                // Somebody may have permitted it meanwhile.
+                let open = self.fs().open(&segment.path).ok().flatten();
+                if open.is_none_or(|open| !open.is_writable) {
+                    let denied = io::ErrorKind::PermissionDenied.into();
+                    return Err(refused(&segment.path, &denied));
                 }
-                Ok((view, journal)) => match self.adopt(session, &view, &journal, is_last_resort) {
-                    Ok(Some(session)) => return Ok((session, view, journal)),
-                    // Nobody is in the way.
-                    Ok(None) => pause = Duration::ZERO,
-                    Err(error) => return Err(error),
-                },
-                Err(Interrupted::Overtaken) => {}
-                Err(Interrupted::Failed(error)) => return Err(error),
-                Err(Interrupted::Hopeless(error)) => return Err(self.give_up(error)),
+                shared.follower().view = None;
+                continue;
             }
+            let _lock = shared.ground.lock(self.fs(), &view.place, &segment.path, &segment.file)?;
+            let is_current = segment.is_current(self.fs(), &view.place.log);
+            let mut follower = shared.follower();
+            if !is_current.map_err(|source| refused(&segment.path, &source))? {
+                shared.refresh(&mut follower)?;
+                continue;
+            }
+            let view = shared.refresh_under_lock(&mut follower)?;
+            let Source::Log(head) = &view.source else { continue };
+            if view.damage.is_some() || id_of(&head.segment) != id_of(&segment) {
+                continue;
+            }
+            let is_torn = head.length > head.tail.offset;
+            let is_full = head.tail.offset >= MAX_SEGMENT_BYTES;
+            if is_torn || is_full || self.failed == Some(id_of(&segment)) {
+                let undurable = follower.undurable.clone();
+                // Nobody else appends meanwhile, and readers do not wait for the disk.
+                drop(follower);
+                self.roll(&view, head, &undurable)?;
+                continue;
+            }
+            self.begin()?;
+            return self.append_under_lock(follower, &view, head.clone(), decide);
         }
-        Err(StoreError::Busy(format!("{others} of {}", replica.path().display())))
+        Err(StoreError::Busy(format!(
+            "{} is being replaced again and again",
+            shared.path.display()
+        )))
     }
 
-    /// Gets the files in order, and changes nothing else.
-    pub fn settle(&mut self, replica: &Replica) -> Result<(), StoreError> {
-        self.session(replica, IfTaken::Try).map(drop)
-    }
-
-    /// Makes durable what other processes left, before this one appends to their journal for the first
-    /// time: its name, which its maker may have died before it could sync, and its content, so that
-    /// what is appended can tell that it was durable. (Where the name is all there is to do, whoever commits
-    /// does that later.) Gives the session back if it is to be kept meanwhile; otherwise the next one finds
-    /// out what has become of it.
-    fn adopt<'a>(
-        &self,
-        session: Session<'a>,
-        view: &View,
-        journal: &Journal,
-        keep: bool,
-    ) -> Result<Option<Session<'a>>, StoreError> {
-        let names = self.names(&session.place)?;
-        suspect::write_again(&session, view, journal)?;
-        let session = keep.then_some(session);
-        if self.replica.sync(journal, Some(&names)).is_err() {
-            return Ok(None);
-        }
-        journal.is_durable_to(view.end);
-        journal.adopt();
-        Ok(session)
-    }
-
-    /// The directory to sync with a journal whose name this process has not made durable yet. Opened
-    /// before anything is synced or written, so that a process without a file descriptor to spare
-    /// changes nothing and may try again.
-    fn names(&self, place: &Place) -> Result<Directory, StoreError> {
-        let directory = directory_of(&place.journal);
-        let names = self.replica.fs.open_directory(directory);
-        names.map_err(|source| refused(directory, &source))
-    }
-
-    fn make_durable(&mut self, appended: Appended<'_>) -> Result<(), StoreError> {
-        let Appended { before, after, journal, .. } = &appended;
-        self.unsaved = Some(unsaved_in(after));
-        if let Err(source) = self.replica.sync(journal, appended.names.as_ref()) {
-            return self.save_elsewhere(&appended, &source);
-        }
-        journal.adopt();
-        journal.is_durable_to(after.end);
-        self.replica.publish_after(before, after.clone());
-        self.still_counts(appended)
-    }
-
-    /// Makes durable what was appended to a journal of which a sync has failed, in another file.
-    fn save_elsewhere(
+    fn append_under_lock<T>(
         &mut self,
-        appended: &Appended<'_>,
-        source: &io::Error,
-    ) -> Result<(), StoreError> {
-        let failed = failed_sync(&appended.place.journal, source);
-        let replica = Arc::clone(&self.replica);
-        match self.session(&replica, IfTaken::Wait) {
-            // Whoever may append to a journal has made sure that all of it is durable.
-            Ok((_, view, _)) if appended.is_kept_in(&view) => Ok(()),
-            Ok(_) => Err(StoreError::NotSaved(failed)),
-            Err(error) => {
-                let why = suspect::reason(error);
-                Err(StoreError::Uncertain(format!("{failed}, and no other file took it ({why})")))
-            }
+        mut follower: MutexGuard<'_, Follower>,
+        view: &View,
+        mut head: Head,
+        decide: impl FnOnce(&mut Draft) -> T,
+    ) -> Result<(T, Option<Appended>), StoreError> {
+        let shared = Arc::clone(&self.shared);
+        let (fs, segment) = (&*shared.fs, Arc::clone(&head.segment));
+        let failed = |source: io::Error| refused(&segment.path, &source);
+        self.rewrite(&head).map_err(failed)?;
+        let mut draft = Draft::new(view.state.clone());
+        let result = decide(&mut draft);
+        if draft.events.is_empty() {
+            let is_behind = head.durable.offset < head.tail.offset;
+            let (place, end) = (view.place.clone(), head.tail);
+            let appended =
+                is_behind.then(|| Appended { segment: Arc::clone(&segment), place, end });
+            return Ok((result, appended));
         }
+        let lines = draft.lines(segment.header.salt, head.durable.offset);
+        if let Err(source) = fs.write_at(&segment.file, head.tail.offset, &lines) {
+            // A part of it may be there, which nobody may take for whole. A segment without it follows.
+            let error = failed(source);
+            let undurable = follower.undurable.clone();
+            drop(follower);
+            return match self.roll(view, &head, &undurable) {
+                Ok(()) => Err(error),
+                Err(rolled) if self.is_longer(&head) => Err(StoreError::Uncertain(format!(
+                    "{error}, and what was written of it could not be left behind ({rolled})"
+                ))),
+                Err(_) => Err(error),
+            };
+        }
+        let end =
+            Tail { offset: head.tail.offset + lines.len() as u64, position: draft.state.position };
+        let mut view = view.clone();
+        view.state = draft.state.clone();
+        view.recent.extend(draft.events.iter().cloned());
+        view.forget_old();
+        follower.undurable.extend(draft.events);
+        follower.appended(end, draft.state);
+        (head.tail, head.length) = (end, end.offset);
+        head.replayed_bytes += lines.len() as u64;
+        view.source = Source::Log(head);
+        let place = view.place.clone();
+        shared.publish_view(&mut follower, view);
+        Ok((result, Some(Appended { segment, place, end })))
     }
 
-    /// Commits nothing any more.
-    pub fn give_up(&mut self, broken: StoreError) -> StoreError {
-        self.broken = Some(broken.clone());
-        broken
+    /// Whether more stands in the file than the last whole batch.
+    fn is_longer(&self, head: &Head) -> bool {
+        let found = self.fs().fingerprint_of(&head.segment.file);
+        found.is_ok_and(|found| found.length_bytes() > head.tail.offset)
     }
 
-    /// Makes sure that what was appended is part of what others read: the journal is at its path, or
-    /// what took its place contains the changes.
-    fn still_counts(&mut self, mut appended: Appended<'_>) -> Result<(), StoreError> {
-        appended.expectation = None;
-        let replica = Arc::clone(&self.replica);
-        let (fs, path) = (&*replica.fs, &appended.place.journal);
-        if fs.is_at(&appended.journal.open.file, path).is_ok_and(|is_at| is_at) {
+    /// Writes again what is not known to be durable: a kernel that failed to save what a dead process has written
+    /// tells nobody who opens the file later, and calls a sync of it a success.
+    fn rewrite(&self, head: &Head) -> io::Result<()> {
+        let (begin, end) = (head.durable.offset, head.tail.offset);
+        if begin == end {
             return Ok(());
         }
-        let uncertain = |why: String| {
-            StoreError::Uncertain(format!("{} was replaced meanwhile{why}", path.display()))
-        };
-        let because = |error: &dyn Display| uncertain(format!(": {error}"));
-        let mut view = replica.fresh().map_err(|error| because(&error))?;
-        if view.standing == Standing::Settled {
-            // Whoever replaced it may have had a reason not to rely on it, and died before the name was durable.
-            sync_name(fs, path).map_err(|source| because(&source))?;
-        } else {
-            // What only this process knows, nobody else reads until it is written anew.
-            let settled = self.session(&replica, IfTaken::Wait);
-            view = settled.map_err(|error| because(&error))?.1;
+        let mut bytes = self.fs().read_at(&head.segment.file, begin)?;
+        bytes.truncate(usize::try_from(end - begin).unwrap_or(usize::MAX));
+        self.fs().write_at(&head.segment.file, begin, &bytes)
+    }
+
+    /// Begins the next segment, which repeats every whole batch that is not known to be durable.
+    fn roll(
+        &mut self,
+        view: &View,
+        head: &Head,
+        undurable: &[NumberedEvent],
+    ) -> Result<(), StoreError> {
+        let (segment, base) = (&head.segment, head.durable);
+        let cut = Cut { ordinal: segment.ordinal, offset: base.offset };
+        let header = segment::header(segment.header.store.clone(), base.position, Some(cut), now());
+        let mut draft = Draft::new(State { position: base.position, ..State::default() });
+        for event in undurable {
+            let (text, position) = record::encode(&event.event, draft.state.position);
+            draft.state.position = position;
+            draft.events.push(event.clone());
+            draft.texts.push(text);
         }
-        if appended.is_kept_in(&view) {
-            Ok(())
-        } else {
-            Err(uncertain(" by one without this change".to_owned()))
+        if draft.state.position != view.state.position {
+            return Err(StoreError::NotSaved(format!(
+                "{}: what is not durable of it cannot be repeated elsewhere",
+                segment.path.display()
+            )));
+        }
+        let lines = draft.lines(header.salt, 0);
+        let (directory, ordinal) = (&view.place.log, segment.ordinal + 1);
+        let model = &view.place.issues;
+        match segment::create(self.fs(), directory, ordinal, &header, &lines, model) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
+            Err(error) => return Err(refused(&segment::path_of(directory, ordinal), &error)),
+        }
+        self.remove_temps(directory);
+        let shared = Arc::clone(&self.shared);
+        let mut follower = shared.follower();
+        let view = shared.refresh(&mut follower)?;
+        if let Some(head) = view.head()
+            && head.segment.header.salt == header.salt
+        {
+            // All of it was durable before it had its name.
+            self.named = Some(id_of(&head.segment));
+            self.durable_to(&mut follower, &view, head.clone(), head.tail.offset);
+        }
+        Ok(())
+    }
+
+    /// Removes what processes left that died while they made a segment. Only under the lock.
+    fn remove_temps(&self, directory: &std::path::Path) {
+        for name in self.fs().list(directory).unwrap_or_default() {
+            if name.starts_with('.') && name.ends_with(".tmp") {
+                // What cannot be removed is in nobody's way.
+                let _ = self.fs().remove(&directory.join(name));
+            }
         }
     }
 
-    /// Decides each command on the state that the one before left, and appends the events with one
-    /// call.
-    fn decide_and_append<'a>(
-        &mut self,
-        (session, view, journal): Settled<'a>,
-        batch: &[Request],
-    ) -> Result<(Option<Appended<'a>>, Vec<Outcome>), StoreError> {
-        let mut after = View::clone(&view);
-        let mut events = Vec::new();
-        let mut decide = |request: &Request| -> Outcome {
-            let Some(event) = after.issues.decide(&request.command, request.now)? else {
-                return Ok(None);
-            };
-            let issue = after.issues.apply(&event)?;
-            let event = Arc::new(event);
-            after.note(after.seq + 1, &event);
-            events.push(event);
-            Ok(Some(issue))
-        };
-        let outcomes = batch.iter().map(&mut decide).collect();
-        if events.is_empty() {
-            return Ok((None, outcomes));
+    fn durable_to(&self, follower: &mut Follower, view: &View, mut head: Head, offset: u64) {
+        let mut view = view.clone();
+        self.shared.is_durable_to(follower, &mut view, &mut head, offset);
+        self.shared.write_mark(follower, &head, &view.place.issues);
+        view.source = Source::Log(head);
+        self.shared.publish_view(follower, view);
+    }
+
+    /// Makes durable what was appended, here or in another segment.
+    fn make_durable(&mut self, appended: &Appended) -> Result<Kept, StoreError> {
+        let (shared, Appended { segment, place, end }) = (Arc::clone(&self.shared), appended);
+        let begun = Instant::now();
+        let synced = self.fs().sync(&segment.file).and_then(|()| self.name_durably(segment, place));
+        shared.syncs.observe(begun.elapsed().as_secs_f64());
+        if let Err(source) = synced {
+            self.failed = Some(id_of(segment));
+            return self.save_elsewhere(appended, &source).map(|()| Kept::Durable);
         }
-        let names = (!journal.is_adopted()).then(|| self.names(&session.place)).transpose()?;
-        let (replica, file) = (session.replica, &journal.open.file);
-        let (epoch, durable) = (journal.epoch(), journal.durable());
-        let frames = journal::batch(epoch, view.end, view.seq + 1, durable, &events);
-        after.end += frames.len() as u64;
-        let expectation = Some(replica.expect(&journal, view.end, after.end));
-        if let Err(source) = replica.fs.write_at(file, view.end, &frames) {
-            let path = &session.place.journal;
-            let Err(second) = replica.fs.truncate(file, view.end) else {
-                return Err(refused(path, &source));
-            };
-            let found = replica.fs.stamp_open(file);
-            if found.is_ok_and(|found| found.length_bytes() <= view.end) {
-                return Err(refused(path, &source));
+        shared.wrote();
+        {
+            let mut follower = shared.follower();
+            if let Some(view) = follower.view.clone()
+                && let Source::Log(head) = &view.source
+                && id_of(&head.segment) == id_of(segment)
+            {
+                self.durable_to(&mut follower, &view, head.clone(), end.offset);
             }
-            // Whoever has the lock next cuts what was written in part; a whole batch counts for everybody.
-            return Err(StoreError::Uncertain(format!(
-                "{}: {source}, and {second} when that was to be undone",
-                path.display()
+        }
+        match segment.is_current(self.fs(), &place.log) {
+            Ok(true) => Ok(Kept::Durable),
+            _ => self.still_counts(end.position),
+        }
+    }
+
+    /// Makes the name of a segment durable, once.
+    fn name_durably(&mut self, segment: &Segment, place: &Place) -> io::Result<()> {
+        if self.named == Some(id_of(segment)) {
+            return Ok(());
+        }
+        // Whoever wrote a mark of this segment had made its name durable before.
+        let mark = self.shared.follower().mark.read(self.fs());
+        if mark.is_none_or(|mark| (mark.ordinal, mark.salt) != id_of(segment)) {
+            sync_names(self.fs(), place)?;
+        }
+        self.named = Some(id_of(segment));
+        Ok(())
+    }
+
+    /// Makes sure that a change is part of the log as others read it now.
+    fn still_counts(&self, position: Position) -> Result<Kept, StoreError> {
+        let shared = Arc::clone(&self.shared);
+        let uncertain = |why: &dyn std::fmt::Display| {
+            StoreError::Uncertain(format!(
+                "{} was replaced meanwhile: {why}",
+                shared.path.display()
+            ))
+        };
+        let view = shared.fresh().map_err(|error| uncertain(&error))?;
+        if view.contains(position) {
+            let named = sync_names(self.fs(), &view.place);
+            return named.map(|()| Kept::Durable).map_err(|error| uncertain(&error));
+        }
+        Ok(Kept::Lost)
+    }
+
+    /// Makes durable in another segment what could not be made durable in this one.
+    fn save_elsewhere(
+        &mut self,
+        appended: &Appended,
+        source: &io::Error,
+    ) -> Result<(), StoreError> {
+        let path = appended.segment.path.display();
+        let failed = format!("{path} could not be saved: {source}");
+        tracing::error!("{failed}");
+        let uncertain = |why: &dyn std::fmt::Display| {
+            StoreError::Uncertain(format!("{failed}, and no other file took it ({why})"))
+        };
+        // With the segment noted as failed, this begins a new one.
+        self.append(|_| ()).map_err(|error| uncertain(&error))?;
+        let view = self.shared.fresh().map_err(|error| uncertain(&error))?;
+        if !view.contains(appended.end.position) {
+            return Err(uncertain(&"it could not be read back"));
+        }
+        self.shared.wrote();
+        Ok(())
+    }
+
+    /// Begins a log for a store that is nothing but a file of issues.
+    fn create_log(&mut self, view: &View) -> Result<(), StoreError> {
+        let (fs, place) = (&*self.shared.fs, &view.place);
+        self.shared.ground.survey(fs, place)?;
+        let failed = |source: io::Error| refused(&place.directory, &source);
+        if let Some(found) = fs.fingerprint(&place.issues).map_err(failed)?
+            && found.links() > 1
+        {
+            return Err(StoreError::ReadOnly(format!(
+                "{} has {} hard links, and replacing it would part them: remove the others",
+                place.issues.display(),
+                found.links()
             )));
         }
-        let place = session.place.clone();
-        let appended = Appended { place, before: view, after, journal, names, expectation };
-        Ok((Some(appended), outcomes))
+        fs.create_directory(&place.log).map_err(failed)?;
+        let path = place.publish_lock();
+        let open = open_or_create(fs, &path, &place.issues).map_err(failed)?;
+        let _lock = fs.lock(&open, true).map_err(failed)?;
+        must_exclude(fs, &path)?;
+        if !ordinals(fs, &place.log).map_err(failed)?.is_empty() {
+            return Ok(());
+        }
+        // Those of a log that is gone.
+        for name in fs.list(&place.directory).map_err(failed)? {
+            if Place::snapshot_number(&name).is_some() {
+                kept::move_to(fs, place, &place.directory.join(&name), "snapshot-of-lost-log")
+                    .map_err(failed)?;
+            }
+        }
+        let file = recovery::read_issues(fs, &place.issues)?;
+        let id = Uuid::new_v4();
+        if let Some(file) = &file {
+            let published = Published::new(base_of(id), file.fingerprint, file.hash);
+            published.write(fs, place).map_err(failed)?;
+        }
+        let state = file.map(|file| file.state).unwrap_or_default();
+        begin_log(fs, place, state, id, None).map_err(failed)
     }
+}
+
+/// The position before the first event of a log.
+fn base_of(id: Uuid) -> Position {
+    Position { number: 0, hash: id.as_u64_pair().1 }
+}
+
+/// Begins a log with a state that no event tells of, durably; `replaces` is the store in whose place it comes.
+pub(super) fn begin_log(
+    fs: &dyn FileSystem,
+    place: &Place,
+    mut state: State,
+    id: Uuid,
+    replaces: Option<String>,
+) -> io::Result<()> {
+    if fs.fingerprint(&place.gitignore())?.is_none() {
+        let file = fs.create(&place.gitignore(), &place.issues)?;
+        fs.write_at(&file, 0, b"*\n")?;
+    }
+    let (base, store) = (base_of(id), id.simple().to_string());
+    state.position = base;
+    snapshot::write(fs, place, &state, &store)?;
+    let mut header = segment::header(store, base, None, now());
+    header.replaces = replaces;
+    sync_names(fs, place)?;
+    match segment::create(fs, &place.log, 1, &header, &[], &place.issues) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Opens a file, which is made when it is missing.
+pub(super) fn open_or_create(
+    fs: &dyn FileSystem,
+    path: &std::path::Path,
+    model: &std::path::Path,
+) -> io::Result<Arc<std::fs::File>> {
+    loop {
+        if let Some(open) = fs.open(path)? {
+            return Ok(open.file);
+        }
+        match fs.create(path, model) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            created => return created,
+        }
+    }
+}
+
+/// Makes the names of everything on the way to the segments durable.
+fn sync_names(fs: &dyn FileSystem, place: &Place) -> io::Result<()> {
+    fs.sync_directory(&place.log)?;
+    fs.sync_directory(&place.directory)?;
+    fs.sync_directory(directory_of(&place.directory))?;
+    fs.sync_directory(directory_of(&place.issues))
 }

@@ -1,173 +1,360 @@
-//! What becomes of an `issues.json` that somebody edited, or that git replaced, while a journal follows it.
+//! Edits of `issues.json`: noticing them, and turning them into commands.
 //!
-//! A process that has followed the journal so far knows what the store held before, and [merges](super::merge)
-//! the two; the next commit writes the outcome. So nothing that was answered is undone, whatever was put in the
-//! place of the file. What else the person changed is told as events, by each process that knew the state
-//! before. When the outcome is not what the person saved, that is kept beside it as `issues.json.hand-<time>`.
-//!
-//! A process that has begun later knows of the state before only what the journal tells. It takes the file as
-//! it is and makes those changes that it lacks, but leaves the taking over to those who know more, if there are
-//! any; see [`Others`](super::Others).
+//! Somebody may edit the file by hand, and git may put another one in its place, at any moment. What differs from
+//! the store comes back as one command for each issue, which [`merge`](crate::domain::merge) decides against the
+//! version with which the edit began. The log knows that version: it is the one at the history that the file and
+//! the store have in common. Merging is idempotent, so several processes may take over the same edit.
 
-use std::io;
-use std::path::PathBuf;
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::thread;
 
-use super::fs::{FileSystem, Stamp};
-use super::merge::{Upheld, differences, merge};
-use super::replica::{continues, follow};
-use super::session::{Interrupted, Session, keep_copy, timestamp};
-use super::view::{Journal, Snapshot, Standing, View};
-use crate::store::IssueStore;
-use crate::store::changes::Recent;
+use super::commit::{Committer, Draft, Kept};
+use super::ground::refused;
+use super::kept;
+use super::published::{KnownFile, Published};
+use super::read_events::Backwards;
+use super::recovery::{self, IssuesFile, OpenError};
+use super::support::{lock, now};
+use super::view::{Shared, View};
+use crate::domain::merge::common_history;
+use crate::domain::{Command, EventKind, HAND_EDIT, Issue, IssueId, merge};
+use crate::store::{State, StoreError};
 
-/// An edit that no commit has taken over yet.
-#[derive(Clone, Debug)]
+/// How often an invalid file is looked at again: editors write in place, and git removes a file first.
+const MAX_LOOKS: usize = 5;
+/// How many issues are noted that were edited since the file was written.
+const MAX_NOTED: usize = 10_000;
+/// How many issues of a conflict a warning names.
+const MAX_NAMED: usize = 5;
+
+/// An edit as commands.
+#[derive(Default)]
 pub(super) struct Edit {
-    /// What the store held before it; `None` when this process does not know that.
-    pub before: Option<View>,
-    pub upheld: Upheld,
+    commands: Vec<Command>,
+    /// The issues of which something was not taken over, with the fields.
+    conflicts: Vec<(IssueId, Vec<&'static str>)>,
 }
 
-/// What this process knows the store to hold up to the end of a journal with these bytes; `None` when it has
-/// not followed it so far.
-pub(super) fn known(
-    fs: &dyn FileSystem,
-    before: Option<&View>,
-    journal: &Arc<Journal>,
-    bytes: &[u8],
-) -> io::Result<Option<View>> {
-    let Some((own, mut known)) = before.and_then(last_settled) else { return Ok(None) };
-    let from = |at: u64| usize::try_from(at).ok().and_then(|at| bytes.get(at..));
-    let follows = if own.epoch() == journal.epoch() {
-        from(known.end).is_some_and(|behind| follow(&mut known, &own, behind))
+impl Edit {
+    /// The issues that it changes.
+    fn edited(&self) -> impl Iterator<Item = IssueId> {
+        self.commands.iter().filter_map(|command| match command {
+            Command::MergeEdit { theirs, .. } => Some(theirs.id),
+            _ => None,
+        })
+    }
+}
+
+/// Whether somebody may have edited the file since this process looked at it.
+pub(super) fn is_pending(shared: &Shared, view: &View) -> bool {
+    if view.head().is_none() {
+        return false;
+    }
+    let found = shared.fs.fingerprint(&view.place.issues).ok().flatten();
+    let mut known = lock(&shared.known);
+    if known.looked_at == Some(found) {
+        return false;
+    }
+    // Nothing is edited that is not there; it is written again with the next change.
+    let is_published = found.is_none_or(|found| {
+        Published::read_up_to(&*shared.fs, &view.place, view.state.position)
+            .is_some_and(|published| published.knows(&found))
+    });
+    if is_published {
+        *known = KnownFile { looked_at: Some(found), problem: None };
+    }
+    !is_published
+}
+
+/// Makes changes as [`Committer::transact`] does. If the log is replaced meanwhile, what this process knew, with
+/// these changes, is merged into the log that took its place.
+///
+/// # Errors
+///
+/// Those of [`Committer::transact`].
+pub(super) fn transact<T>(
+    committer: &mut Committer,
+    decide: impl FnOnce(&mut Draft) -> T,
+) -> Result<T, StoreError> {
+    let (result, kept) = committer.transact(decide)?;
+    if kept == Kept::Lost || !committer.shared.follower().orphaned.is_empty() {
+        merge_orphaned(committer).map_err(|error| {
+            let path = committer.shared.path.display();
+            StoreError::Uncertain(format!("the log of {path} was replaced meanwhile: {error}"))
+        })?;
+    }
+    Ok(result)
+}
+
+/// Takes over what somebody made of the file, and what this process knew of a log that is gone.
+///
+/// # Errors
+///
+/// What keeps changes from being made. A file that is not valid is none: the store goes on without it.
+pub(super) fn adopt(committer: &mut Committer) -> Result<(), StoreError> {
+    merge_orphaned(committer)?;
+    let shared = Arc::clone(&committer.shared);
+    let view = shared.fresh()?;
+    if !is_pending(&shared, &view) {
+        return Ok(());
+    }
+    let path = &view.place.issues;
+    let found = shared.fs.fingerprint(path).ok().flatten();
+    let set_known = |problem: Option<String>| {
+        *lock(&shared.known) = KnownFile { looked_at: Some(found), problem };
+    };
+    let file = match read_file(&shared, &view) {
+        Ok(Some(file)) => file,
+        Ok(None) => return Ok(()),
+        Err(error) => {
+            let problem = format!("{error}; agents go on with the issues of the log meanwhile");
+            if lock(&shared.known).problem.as_ref() != Some(&problem) {
+                tracing::warn!("{problem}");
+            }
+            // What the system does not let this process read now, it may read later.
+            let looked_at = matches!(error, OpenError::Format { .. }).then_some(found);
+            *lock(&shared.known) = KnownFile { looked_at, problem: Some(problem) };
+            return Ok(());
+        }
+    };
+    let mut told = view.durable.position;
+    let note = Published::read_up_to(&*shared.fs, &view.place, view.state.position);
+    let mut edited = note.as_ref().map(|note| note.edited.clone()).unwrap_or_default();
+    if let Some(note) = note.filter(|note| note.hash() == file.hash) {
+        // It tells what was published last, and nothing that came later.
+        told = note.position();
     } else {
-        let rest = fs.read_at(&own.open.file, known.end)?;
-        follow(&mut known, &own, &rest)
-            && continues(journal, &own, &known)
-            && from(journal.begin).is_some_and(|behind| known.go_on(journal, behind))
-    };
-    known.journal = Some(Arc::clone(journal));
-    Ok(follows.then_some(known))
-}
-
-/// The same where the journal was removed too: it is still open here.
-pub(super) fn known_of_removed(
-    fs: &dyn FileSystem,
-    before: Option<&View>,
-) -> io::Result<Option<View>> {
-    let Some((own, mut known)) = before.and_then(last_settled) else { return Ok(None) };
-    let rest = fs.read_at(&own.open.file, known.end)?;
-    // What cannot be followed was never answered, or was known before.
-    let _ = follow(&mut known, &own, &rest);
-    Ok(Some(known))
-}
-
-/// The last state without an edit, and its journal.
-fn last_settled(view: &View) -> Option<(Arc<Journal>, View)> {
-    let settled = match &view.edit {
-        Some(edit) => edit.before.as_ref()?,
-        None => view,
-    };
-    let is_damaged = matches!(settled.standing, Standing::Damaged { .. });
-    let journal = settled.journal.clone().filter(|_| !is_damaged)?;
-    Some((journal, settled.clone()))
-}
-
-/// The state that an edited file and what was known before make together. `found` is what the file alone
-/// says, `before` what this process has told its readers last, and `journal` how its journal was found.
-pub(super) fn merged(found: View, known: View, before: &View, journal: Option<Stamp>) -> View {
-    let (issues, upheld) = merge(&found.issues, &known.issues);
-    let recent = retold(before, &known, &issues, found.snapshot.map(|snapshot| snapshot.stamp));
-    View {
-        issues,
-        seq: known.seq,
-        journal: known.journal.clone().filter(|_| journal.is_some()),
-        end: known.end,
-        // Is there anything to be written that the file lacks?
-        unsaved: if upheld.is_nothing() { 0 } else { known.unsaved.max(1) },
-        standing: Standing::Unsettled { edited: true, journal },
-        recent: recent.unwrap_or_else(|| found.recent.clone()),
-        edit: Some(Arc::new(Edit { before: Some(known), upheld })),
-        ..found
+        if let Some(problem) = foreign(&view, &file.state) {
+            tracing::warn!("{problem}");
+            set_known(Some(problem));
+            return Ok(());
+        }
+        let adopted = take_over(committer, &file.state, &edited)?;
+        if !adopted.conflicts.is_empty() {
+            keep(&shared, &view, &adopted.conflicts)?;
+        }
+        edited.extend(adopted.edited());
+        edited.sort_unstable();
+        edited.dedup();
+        edited.truncate(MAX_NOTED);
     }
+    *lock(&shared.known) = KnownFile { looked_at: Some(Some(file.fingerprint)), problem: None };
+    let noted = Published::new(told, file.fingerprint, file.hash);
+    let published = Published { edited, ..noted };
+    // Somebody may have replaced the file meanwhile, and have written a newer note.
+    let is_there = shared.fs.fingerprint(path).is_ok_and(|now| now == Some(file.fingerprint));
+    if is_there && let Err(error) = published.write(&*shared.fs, &view.place) {
+        tracing::debug!("{}: {error}", view.place.published().display());
+    }
+    Ok(())
 }
 
-/// The state that was known before, where `issues.json` is the one that its journal follows, or is that again.
-pub(super) fn without(known: View, before: &View, snapshot: Snapshot, base_seq: u64) -> View {
-    let recent = retold(before, &known, &known.issues, Some(snapshot.stamp));
-    // What was there in between may have had more of the changes.
-    let unsaved = known.seq - base_seq;
-    let standing = Standing::Settled;
-    let mut same = View { snapshot: Some(snapshot), unsaved, standing, ..known };
-    match recent {
-        Some(recent) => same.recent = recent,
-        None => same.recent.interrupt(),
+/// Reads the file, again and again while it is not valid because somebody is just writing it.
+fn read_file(shared: &Shared, view: &View) -> Result<Option<IssuesFile>, OpenError> {
+    for look in 0.. {
+        match recovery::read_issues(&*shared.fs, &view.place.issues) {
+            Err(OpenError::Format { .. }) if look < MAX_LOOKS => {
+                thread::sleep(shared.options.second_look_after);
+            }
+            read => return read,
+        }
     }
-    same
+    Ok(None)
 }
 
-/// What has happened up to a state that another process has made of an edit, which its journal begins with;
-/// `None` when this one does not know what was there before.
-pub(super) fn retold_by_another(
-    fs: &dyn FileSystem,
-    before: Option<&View>,
-    journal: &Journal,
-    issues: &IssueStore,
-) -> io::Result<Option<Recent>> {
-    let Some(before) = before.filter(|_| journal.header.edited) else { return Ok(None) };
-    let is_next = |(own, _): &(Arc<Journal>, View)| journal.header.follows == Some(own.epoch());
-    if last_settled(before).filter(is_next).is_none() {
-        return Ok(None);
-    }
-    let stamp = journal.header.base_stamp;
-    let known = known_of_removed(fs, Some(before))?;
-    Ok(known.and_then(|known| retold(before, &known, issues, stamp)))
-}
-
-/// What happened up to these issues, the differences told as events of the time of a file; `None` when
-/// events cannot tell it.
-fn retold(before: &View, known: &View, issues: &IssueStore, file: Option<Stamp>) -> Option<Recent> {
-    let told = if before.edit.is_some() { before } else { known };
-    let events = differences(&told.issues, issues, timestamp(file?.modified()))?;
-    let mut recent = told.recent.clone();
-    events.into_iter().for_each(|event| recent.push(event));
-    Some(recent)
-}
-
-/// Keeps the `issues.json` of an edited state, before something else takes its place.
-pub(super) fn keep(session: &Session<'_>, view: &View) -> Result<PathBuf, Interrupted> {
-    let (fs, place) = (session.fs(), &session.place);
-    let kept = place.by_hand(&timestamp(fs.now()).to_string());
-    let found = keep_copy(fs, &place.snapshot, &kept, place)?;
-    if found != view.snapshot.map(|snapshot| snapshot.stamp) {
-        return Err(Interrupted::Overtaken);
-    }
-    Ok(kept)
-}
-
-/// Says what has become of an edit that was taken over.
-pub(super) fn tell(view: &View, edit: &Edit, kept: Option<&PathBuf>) {
-    let path = view.place.snapshot.display();
-    let Some(kept) = kept.map(|kept| kept.display()) else {
-        tracing::info!("{path} was edited by hand: that is taken over");
-        return;
-    };
-    let Upheld { dropped, shortened } = &edit.upheld;
-    let of =
-        |count: usize| if count == 1 { "1 issue".to_owned() } else { format!("{count} issues") };
-    let mut done = Vec::new();
-    if !shortened.is_empty() {
-        done.push(format!("{} kept the work that the edited file lacked", of(shortened.len())));
-    }
-    if !dropped.is_empty() {
-        done.push(format!("{} that it did not have stayed", of(dropped.len())));
-    }
-    if done.is_empty() {
-        done.push("what agents had done meanwhile was added to it".to_owned());
-    }
-    let done = done.join(", and ");
+/// Keeps a file of which not everything was taken over.
+fn keep(
+    shared: &Shared,
+    view: &View,
+    conflicts: &[(IssueId, Vec<&'static str>)],
+) -> Result<(), StoreError> {
+    let (fs, path) = (&*shared.fs, &view.place.issues);
+    let kept = (|| {
+        let Some(open) = fs.open(path)? else { return Ok(None) };
+        kept::copy_to(fs, &view.place, &fs.read_at(&open.file, 0)?, "edited").map(Some)
+    })();
+    let kept = kept.map_err(|source| refused(&view.place.kept, &source))?;
+    let named = conflicts
+        .iter()
+        .take(MAX_NAMED)
+        .map(|(id, fields)| format!("{} ({})", id.short(), fields.join(", ")));
+    let named: Vec<_> = named.collect();
+    let more = if conflicts.len() > MAX_NAMED { ", …" } else { "" };
     tracing::warn!(
-        "{path} was edited by hand while agents worked: {done}; the file as it was found is {kept}"
+        "an edit of {} conflicts with changes that agents made meanwhile, which stay: {}{more}. The edited \
+         file is kept as {}",
+        path.display(),
+        named.join(", "),
+        kept.map(|path| path.display().to_string()).unwrap_or_default(),
     );
+    Ok(())
+}
+
+/// Merges another state of the issues into the store. Of the issues in `edited` it goes on from an edit that was
+/// taken over before.
+pub(super) fn take_over(
+    committer: &mut Committer,
+    theirs: &State,
+    edited: &[IssueId],
+) -> Result<Edit, StoreError> {
+    let view = committer.shared.fresh()?;
+    let edit = edit(&committer.shared, &view, theirs, edited)?;
+    if !edit.commands.is_empty() {
+        let now = now();
+        committer.transact(|draft| {
+            for command in &edit.commands {
+                // Another process may have taken it over already, which makes a refusal of it.
+                if let Err(error) = draft.run(command, now) {
+                    tracing::debug!("a part of an edit is not taken over: {error}");
+                }
+            }
+        })?;
+    }
+    Ok(edit)
+}
+
+/// Merges what this process knew of a log that is gone into the store that took its place.
+fn merge_orphaned(committer: &mut Committer) -> Result<(), StoreError> {
+    /// How often the log may be replaced while it is merged into.
+    const MAX_ROUNDS: usize = 100;
+    for _ in 0..MAX_ROUNDS {
+        committer.shared.fresh()?;
+        let Some(orphaned) = committer.shared.follower().orphaned.first().cloned() else {
+            return Ok(());
+        };
+        let merged = take_over(committer, &orphaned, &[])?;
+        committer.shared.follower().orphaned.remove(0);
+        if !merged.commands.is_empty() {
+            tracing::warn!(
+                "the log of {} was removed or replaced while this process ran; what it knew was merged into the new one",
+                committer.shared.path.display()
+            );
+        }
+    }
+    Err(StoreError::Busy(format!(
+        "{} is replaced again and again",
+        committer.shared.path.display()
+    )))
+}
+
+/// Why a file is no edit of the store at all.
+fn foreign(view: &View, theirs: &State) -> Option<String> {
+    let ours = &view.state.issues;
+    let is_foreign = !ours.is_empty()
+        && !theirs.issues.is_empty()
+        && theirs.issues.issues().all(|issue| ours.get(issue.id).is_none());
+    is_foreign.then(|| {
+        format!(
+            "{} has none of the issues of the store, so it is not taken for an edit: import it as another file \
+             with `ait import`, and put the former one back",
+            view.place.issues.display()
+        )
+    })
+}
+
+/// What makes of the store what a file says, as far as the merge allows that.
+fn edit(
+    shared: &Shared,
+    view: &View,
+    theirs: &State,
+    edited: &[IssueId],
+) -> Result<Edit, StoreError> {
+    let ours = &view.state.issues;
+    let (mut differing, mut needed) = (Vec::new(), HashMap::new());
+    let mut placed = Vec::new();
+    let mut next_known = None;
+    let mut is_stale = false;
+    for position in (0..theirs.issues.len()).rev() {
+        let Some(id) = theirs.issues.id_at(position) else { continue };
+        if theirs.issues.is_same_in(ours, id) {
+            next_known = Some(id);
+            continue;
+        }
+        let issue = theirs.issues.at(position);
+        match ours.get(id) {
+            Some(known) => {
+                let common = common_history(&known, &issue);
+                if common < known.history.len() {
+                    is_stale = true;
+                    needed.insert(id, (known, common));
+                }
+                differing.push(issue);
+                next_known = Some(id);
+            }
+            None => placed.push((issue, next_known)),
+        }
+    }
+    let bases = bases(shared, view, needed, edited)?;
+    let mut edit = Edit::default();
+    for theirs in differing.into_iter().rev() {
+        let Some(ours) = ours.get(theirs.id) else { continue };
+        let base = bases.get(&theirs.id).cloned();
+        let merged = merge(base.as_deref(), &ours, &theirs);
+        if !merged.conflicts.is_empty() {
+            edit.conflicts.push((theirs.id, merged.conflicts));
+        }
+        if merged.issue != *ours {
+            edit.commands.push(Command::MergeEdit { theirs, base });
+        }
+    }
+    let agent = HAND_EDIT.to_owned();
+    for (issue, ahead_of) in placed.into_iter().rev() {
+        edit.commands.push(Command::PlaceIssue { issue, ahead_of, agent: agent.clone() });
+    }
+    let mut keys = view.state.unknown.clone();
+    for (key, value) in theirs.unknown.iter() {
+        if !is_stale || keys.get(key).is_none() {
+            keys.insert(key.to_owned(), value.to_owned());
+        }
+    }
+    if keys != view.state.unknown {
+        edit.commands.push(Command::SetUnknownKeys { keys, agent });
+    }
+    Ok(edit)
+}
+
+/// The versions with which a copy began: those at the length of the history that a copy has in common with them; none for an issue that
+/// came into the log with a longer history, or so long ago that the events are gone.
+fn bases(
+    shared: &Shared,
+    view: &View,
+    mut needed: HashMap<IssueId, (Arc<Issue>, usize)>,
+    edited: &[IssueId],
+) -> Result<HashMap<IssueId, Arc<Issue>>, StoreError> {
+    let mut bases = HashMap::new();
+    if needed.is_empty() {
+        return Ok(bases);
+    }
+    let mut events = Backwards::new(shared, view);
+    while !needed.is_empty()
+        && let Some(event) = events.next_event()?
+    {
+        let id = event.event.issue;
+        let Some((issue, common)) = needed.get_mut(&id) else { continue };
+        let is_edit = matches!(event.event.kind, EventKind::Edited { .. });
+        if is_edit && edited.binary_search(&id).is_ok() {
+            // The file goes on from this edit, although it does not show it.
+            if let Some((issue, _)) = needed.remove(&id) {
+                bases.insert(id, issue);
+            }
+            continue;
+        }
+        let is_begin = matches!(
+            event.event.kind,
+            EventKind::Filed { .. } | EventKind::Imported { .. } | EventKind::Removed { .. }
+        );
+        if is_begin {
+            needed.remove(&id);
+            continue;
+        }
+        event.event.revert(Arc::make_mut(issue));
+        if issue.history.len() <= *common
+            && let Some((issue, common)) = needed.remove(&id)
+            && issue.history.len() == common
+        {
+            bases.insert(id, issue);
+        }
+    }
+    Ok(bases)
 }

@@ -29,15 +29,7 @@ use crate::json_text;
 pub use crate::json_text::FormatError;
 use crate::store::kept::Kept;
 use crate::store::memory::IssueStore;
-
-/// What the file holds.
-#[derive(Clone, Debug, Default)]
-pub struct Document {
-    /// The issues.
-    pub issues: IssueStore,
-    /// The keys that this version does not know.
-    pub extra: Extra,
-}
+pub use crate::store::state::Document;
 
 /// Reads a document.
 ///
@@ -62,12 +54,25 @@ pub fn parse(bytes: impl Into<Bytes>) -> Result<Document, FormatError> {
     parsed.map_err(|error| FormatError::of(bytes, &error))
 }
 
+/// The end of every document.
+pub const CLOSE: &[u8] = b"\n}\n";
+
 /// Writes a document.
 ///
 /// # Errors
 ///
 /// Those of `out`.
 pub fn write(document: &Document, out: &mut impl io::Write) -> io::Result<()> {
+    write_open(document, out)?;
+    out.write_all(CLOSE)
+}
+
+/// Writes a document without its end, so that more keys can follow.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write_open(document: &Document, out: &mut impl io::Write) -> io::Result<()> {
     out.write_all(b"{\n  \"issues\": [")?;
     let mut separator: &[u8] = b"\n    ";
     for issue in document.issues.kept() {
@@ -85,7 +90,7 @@ pub fn write(document: &Document, out: &mut impl io::Write) -> io::Result<()> {
         out.write_all(b": ")?;
         out.write_all(value.get().as_bytes())?;
     }
-    out.write_all(b"\n}\n")
+    Ok(())
 }
 
 /// Writes an issue as it stands in the array of a document.

@@ -9,15 +9,15 @@
 //!
 //! What was found good is not asked about again, as long as the files are in the same directory.
 
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
-use super::fs::{FileSystem, Kind, Lock, directory_of};
-use super::replica;
-use super::session::refused;
-use super::view::Place;
+use super::fs::{FileLock, FileSystem, Kind, directory_of};
+use super::place::Place;
+use super::support::lock;
 use crate::store::StoreError;
 
 /// What may happen on a file system of a network.
@@ -46,7 +46,7 @@ impl Ground {
 
     /// Refuses a file system of a network.
     pub fn survey(&self, fs: &dyn FileSystem, place: &Place) -> Result<(), StoreError> {
-        let directory = directory_of(&place.snapshot);
+        let directory = directory_of(&place.issues);
         if self.is_good(directory) || self.allows_network.load(Ordering::Relaxed) {
             return Ok(());
         }
@@ -59,48 +59,41 @@ impl Ground {
         }
     }
 
-    /// Waits for the lock of a commit.
-    pub fn lock(&self, fs: &dyn FileSystem, place: &Place) -> Result<Lock, StoreError> {
+    /// Waits for the lock on an open file.
+    pub fn lock(
+        &self,
+        fs: &dyn FileSystem,
+        place: &Place,
+        path: &Path,
+        file: &Arc<File>,
+    ) -> Result<FileLock, StoreError> {
         self.survey(fs, place)?;
-        let lock = fs.lock(&place.lock).map_err(|source| not_locked(&place.lock, &source))?;
-        self.try_locks(fs, place)?;
-        Ok(lock)
-    }
-
-    /// Takes the lock of a commit if nobody has it.
-    pub fn try_lock(&self, fs: &dyn FileSystem, place: &Place) -> Result<Option<Lock>, StoreError> {
-        self.survey(fs, place)?;
-        let lock = fs.try_lock(&place.lock).map_err(|source| not_locked(&place.lock, &source))?;
-        if lock.is_some() {
-            self.try_locks(fs, place)?;
+        let taken = fs.lock(file, true).map_err(|source| not_locked(path, &source))?;
+        let taken =
+            taken.ok_or_else(|| StoreError::Busy(format!("{} is locked", path.display())))?;
+        let directory = directory_of(&place.issues);
+        if !self.is_good(directory) {
+            must_exclude(fs, path)?;
+            *lock(&self.good) = Some(directory.to_owned());
         }
-        Ok(lock)
-    }
-
-    /// Tries whether the lock of a commit, which is held, keeps others out.
-    fn try_locks(&self, fs: &dyn FileSystem, place: &Place) -> Result<(), StoreError> {
-        let directory = directory_of(&place.snapshot);
-        if self.is_good(directory) {
-            return Ok(());
-        }
-        must_exclude(fs, &place.lock)?;
-        *replica::lock(&self.good) = Some(directory.to_owned());
-        Ok(())
+        Ok(taken)
     }
 
     fn is_good(&self, directory: &Path) -> bool {
-        replica::lock(&self.good).as_deref() == Some(directory)
+        lock(&self.good).as_deref() == Some(directory)
     }
 }
 
-/// Refuses locks that lock nothing; of a lock file that is there.
-pub(super) fn must_exclude(fs: &dyn FileSystem, lock: &Path) -> Result<(), StoreError> {
-    if fs.excludes(lock).map_err(|source| not_locked(lock, &source))? {
+/// Refuses locks that lock nothing; of a file that is locked through another opening.
+pub(super) fn must_exclude(fs: &dyn FileSystem, path: &Path) -> Result<(), StoreError> {
+    let failed = |source| not_locked(path, &source);
+    let Some(open) = fs.open(path).map_err(failed)? else { return Ok(()) };
+    if fs.lock(&open.file, false).map_err(failed)?.is_none() {
         return Ok(());
     }
-    let lock = lock.display();
+    let path = path.display();
     Err(StoreError::ReadOnly(format!(
-        "{lock}: {LOCKS_NOTHING}, so that two agents may get one issue; keep the store on a disk of this machine"
+        "{path}: {LOCKS_NOTHING}, so that two agents may get one issue; keep the store on a disk of this machine"
     )))
 }
 
@@ -112,5 +105,16 @@ fn not_locked(path: &Path, source: &io::Error) -> StoreError {
             path.display()
         )),
         _ => refused(path, source),
+    }
+}
+
+/// The refusal of a change because of what a file system said.
+pub(super) fn refused(path: &Path, source: &io::Error) -> StoreError {
+    let text = format!("{}: {source}", path.display());
+    match source.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            StoreError::ReadOnly(format!("{text}: give this user the right to write there"))
+        }
+        _ => StoreError::NotSaved(text),
     }
 }

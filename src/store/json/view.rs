@@ -1,278 +1,521 @@
-//! One state of the store, as this process knows it from the files.
+//! What this process knows of the store: an immutable view for readers, and following the log.
+//!
+//! Readers take no lock of the store and never wait for a sync. Two looks at the names of the newest segment and
+//! of the next one tell whether a view is still the newest; what other processes appended is read from where
+//! the last look ended.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use super::edits::Edit;
-use super::format::Document;
-use super::frame::Hex128;
-use super::fs::{OpenFile, Stamp};
-use super::journal::{self, Content, Entry, Header, Rest, Scan, Unreadable};
-use super::schedule;
-use crate::domain::{DomainError, Event, Extra};
-use crate::store::changes::Recent;
-use crate::store::memory::IssueStore;
+use imbl::Vector;
+use prometheus_client::metrics::histogram::Histogram;
+use tokio::sync::watch;
 
-/// The names of the files of a store.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Place {
-    /// `issues.json`, symbolic links resolved.
-    pub snapshot: PathBuf,
-    pub journal: PathBuf,
-    pub lock: PathBuf,
-    /// The lock of whoever writes `issues.json` while others commit.
-    pub checkpoint: PathBuf,
-    pub sessions: PathBuf,
-}
+use super::fs::{FileFingerprint, FileSystem, Unresolved};
+use super::ground::Ground;
+use super::log::mark::MarkFile;
+use super::log::segment::{SegmentError, ordinals, path_of};
+use super::log::{DurableMark, Segment, Tail};
+use super::options::JsonStoreOptions;
+use super::place::Place;
+use super::published::KnownFile;
+use super::recovery::{self, Damage, OpenError, Opened, unreadable};
+use super::support::{lock, now};
+use crate::domain::Timestamp;
+use crate::store::{DURATION_BUCKETS_S, NumberedEvent, Position, State, StoreError};
 
-impl Place {
-    pub fn of(snapshot: PathBuf) -> Self {
-        let sibling = |suffix: &str| with_suffix(&snapshot, suffix);
-        let (journal, lock) = (sibling(".journal"), sibling(".lock"));
-        let (checkpoint, sessions) = (sibling(".checkpoint"), sibling(".sessions"));
-        Self { snapshot, journal, lock, checkpoint, sessions }
-    }
+/// How many of the newest events are kept in memory.
+const MAX_RECENT: usize = 4_096;
 
-    /// Where a state is kept that a restore has replaced.
-    pub fn before_restore(&self, time: &str) -> PathBuf {
-        with_suffix(&self.snapshot, &format!(".before-restore-{}", time.replace(':', "")))
-    }
-
-    /// Where an `issues.json` is kept that somebody edited, and that something else took the place of.
-    pub fn by_hand(&self, time: &str) -> PathBuf {
-        with_suffix(&self.snapshot, &format!(".hand-{}", time.replace(':', "")))
-    }
-
-    /// Where a copy of a damaged file is kept.
-    pub fn damaged(path: &Path, time: &str) -> PathBuf {
-        with_suffix(path, &format!(".damaged-{}", time.replace(':', "")))
-    }
-
-    /// Where a journal is kept for people that a disk failed to save, and that cannot be read back.
-    pub fn suspect(&self, time: &str) -> PathBuf {
-        with_suffix(&self.journal, &format!(".suspect-{}", time.replace(':', "")))
-    }
-
-    /// Where a torn tail is kept for people.
-    pub fn torn(&self, time: &str, offset: u64) -> PathBuf {
-        with_suffix(&self.journal, &format!(".torn-{}-{offset}", time.replace(':', "")))
-    }
-}
-
-/// The path whose name has `suffix` added.
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
-}
-
-/// A journal that this process has open.
-#[derive(Debug)]
-pub(super) struct Journal {
-    pub open: OpenFile,
-    pub header: Header,
-    /// Where the first frame behind the header begins.
-    pub begin: u64,
-    /// How many of its bytes this process knows to be durable, because it or another one has synced them.
-    durable: AtomicU64,
-    /// Whether this process has made sure that its name is durable.
-    is_adopted: AtomicBool,
-}
-
-impl Journal {
-    /// A journal that was found at its path, where its header is durable. Its name need not be: the
-    /// process that gave it may have died just then.
-    pub fn found(open: OpenFile, header: Header, begin: u64) -> Self {
-        Self { open, header, begin, durable: AtomicU64::new(begin), is_adopted: false.into() }
-    }
-
-    /// Tells whether this process has made sure that everything it found of the journal is durable.
-    pub fn is_adopted(&self) -> bool {
-        self.is_adopted.load(Ordering::Relaxed)
-    }
-
-    pub fn adopt(&self) {
-        self.is_adopted.store(true, Ordering::Relaxed);
-    }
-
-    pub fn durable(&self) -> u64 {
-        self.durable.load(Ordering::Relaxed)
-    }
-
-    /// Takes note of a sync of everything before `end`.
-    pub fn is_durable_to(&self, end: u64) {
-        self.durable.fetch_max(end, Ordering::Relaxed);
-    }
-
-    pub fn epoch(&self) -> Hex128 {
-        self.header.epoch
-    }
-}
-
-/// An `issues.json` as it was found.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Snapshot {
-    pub stamp: Stamp,
-    pub content: Content,
-}
-
-/// How the files of a state stand to each other.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Standing {
-    /// The journal, where there is one, follows `issues.json`.
-    Settled,
-    /// The next commit has to write something first; `edited` when issues changed without an event.
-    Unsettled { edited: bool, journal: Option<Stamp> },
-    /// The journal cannot be followed to its end, and why. Nothing may be written.
-    Damaged { why: String, journal: Option<Stamp> },
-}
-
-impl Standing {
-    /// Tells whether it needs no second look: what is half written looks damaged or edited.
-    pub fn is_sound(&self) -> bool {
-        !matches!(self, Self::Damaged { .. }) && !self.is_edited()
-    }
-
-    pub fn is_edited(&self) -> bool {
-        matches!(self, Self::Unsettled { edited: true, .. })
-    }
-}
-
-/// One state. Never changes; a clone is cheap, and a newer one takes its place.
-#[derive(Clone, Debug)]
+/// What is known of a store.
+#[derive(Clone)]
 pub(super) struct View {
-    pub place: Arc<Place>,
-    pub issues: IssueStore,
-    /// The keys of the document in `issues.json` that this version does not know.
-    pub extra: Arc<Extra>,
-    /// The number of the last change.
-    pub seq: u64,
-    pub snapshot: Option<Snapshot>,
-    pub journal: Option<Arc<Journal>>,
-    /// Where the last whole batch of the journal ends.
-    pub end: u64,
-    /// How many of the changes are not in `issues.json`.
-    pub unsaved: u64,
-    /// The size of the `issues.json` that the last entry of the journal announces, and that is this state
-    /// together with the journal.
-    pub announced_bytes: Option<u64>,
-    pub standing: Standing,
-    /// The edit of `issues.json` that is part of it and was not taken over yet.
-    pub edit: Option<Arc<Edit>>,
-    pub recent: Recent,
+    /// Where its files are.
+    pub place: Place,
+    /// The newest state, of which others may not have been answered yet.
+    pub state: State,
+    /// The newest state that is durable.
+    pub durable: State,
+    /// The newest events, oldest first, durable or not.
+    pub recent: Vector<NumberedEvent>,
+    /// What is damaged, so that nothing may be changed.
+    pub damage: Option<Damage>,
+    /// The log, or the file alone.
+    pub source: Source,
+}
+
+/// Where a view comes from.
+#[derive(Clone)]
+pub(super) enum Source {
+    /// The log.
+    Log(Head),
+    /// The file of the issues, or nothing, as long as there is no log.
+    File(Option<FileFingerprint>),
+}
+
+/// The end of the log.
+#[derive(Clone)]
+pub(super) struct Head {
+    /// The newest segment.
+    pub segment: Arc<Segment>,
+    /// Where its last whole batch ends.
+    pub tail: Tail,
+    /// The end of the last batch that is known to be durable.
+    pub durable: Tail,
+    /// How much of the file was read.
+    pub length: u64,
+    /// How many bytes of log came after the newest snapshot, and how many that has.
+    pub replayed_bytes: u64,
+    pub snapshot_bytes: u64,
+    /// How many segments there were when the log was opened.
+    pub segments: usize,
 }
 
 impl View {
-    /// What `issues.json` is to hold.
-    pub fn document(&self) -> Document {
-        Document { issues: self.issues.clone(), extra: Extra::clone(&self.extra) }
+    pub fn head(&self) -> Option<&Head> {
+        match &self.source {
+            Source::Log(head) => Some(head),
+            Source::File(_) => None,
+        }
     }
 
-    /// The state after one more change.
-    pub fn advance(&mut self, seq: u64, event: &Arc<Event>) -> Result<(), DomainError> {
-        self.issues.apply(event)?;
-        self.note(seq, event);
+    /// Keeps only the newest events in memory.
+    pub fn forget_old(&mut self) {
+        while self.recent.len() > MAX_RECENT {
+            self.recent.pop_front();
+        }
+    }
+
+    /// Whether an event is part of this view, as far as the newest events tell.
+    pub fn contains(&self, position: Position) -> bool {
+        position == self.state.position
+            || self.recent.iter().any(|event| event.position == position)
+    }
+}
+
+/// What the parts of a store in this process share.
+pub(super) struct Shared {
+    pub fs: Arc<dyn FileSystem>,
+    /// The file as it was given.
+    pub path: PathBuf,
+    pub options: JsonStoreOptions,
+    pub ground: Ground,
+    /// The newest view, to look at without waiting.
+    view: RwLock<Option<Arc<View>>>,
+    follower: Mutex<Follower>,
+    /// The position of the newest durable event.
+    pub newest: watch::Sender<Position>,
+    /// What this process knows of the file of the issues.
+    pub known: Mutex<KnownFile>,
+    /// How long syncs took.
+    pub syncs: Histogram,
+    /// When this process made something durable last, in milliseconds since 1970.
+    last_write_ms: AtomicU64,
+    /// What is wrong with the disk since a sync or an append failed.
+    pub failure: Mutex<Option<StoreError>>,
+}
+
+/// What following the log needs, under one lock.
+pub(super) struct Follower {
+    pub view: Option<Arc<View>>,
+    pub mark: MarkFile,
+    /// The states after batches that are not known to be durable, oldest first.
+    pending: VecDeque<(Tail, State)>,
+    /// The events behind the last batch that is.
+    pub undurable: Vec<NumberedEvent>,
+    /// What this process knew of a log that is gone, to be merged into the one that took its place.
+    pub orphaned: Vec<State>,
+}
+
+impl Follower {
+    /// Takes note of the state behind a batch that is not durable yet.
+    pub fn appended(&mut self, end: Tail, state: State) {
+        self.pending.push_back((end, state));
+    }
+}
+
+impl Shared {
+    pub fn new(path: PathBuf, fs: Arc<dyn FileSystem>, options: JsonStoreOptions) -> Self {
+        let mark = MarkFile::new(PathBuf::new());
+        let follower = Follower {
+            view: None,
+            mark,
+            pending: VecDeque::new(),
+            undurable: Vec::new(),
+            orphaned: Vec::new(),
+        };
+        Self {
+            fs,
+            path,
+            options,
+            ground: Ground::default(),
+            view: RwLock::default(),
+            follower: Mutex::new(follower),
+            newest: watch::Sender::default(),
+            known: Mutex::default(),
+            syncs: Histogram::new(DURATION_BUCKETS_S),
+            last_write_ms: AtomicU64::new(0),
+            failure: Mutex::default(),
+        }
+    }
+
+    /// Follows symbolic links to the files.
+    pub fn place(&self) -> Result<Place, OpenError> {
+        let resolved = self.fs.resolve(&self.path);
+        resolved.map(Place::of).map_err(|Unresolved { directory, source }| {
+            if source.kind() == std::io::ErrorKind::NotFound {
+                OpenError::MissingDirectory(directory)
+            } else {
+                unreadable(&directory, source)
+            }
+        })
+    }
+
+    /// The view that was looked at last, without a look.
+    pub fn latest(&self) -> Option<Arc<View>> {
+        self.view.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn follower(&self) -> MutexGuard<'_, Follower> {
+        lock(&self.follower)
+    }
+
+    /// The newest view.
+    pub fn fresh(&self) -> Result<Arc<View>, StoreError> {
+        if let Some(view) = self.latest()
+            && self.is_newest(&view)
+        {
+            return Ok(view);
+        }
+        self.refresh(&mut self.follower())
+    }
+
+    /// The newest view, with what other processes made durable since.
+    pub fn fresh_durable(&self) -> Result<Arc<View>, StoreError> {
+        let mut follower = self.follower();
+        let view = self.refresh(&mut follower)?;
+        Ok(if view.durable.position == view.state.position {
+            view
+        } else {
+            self.read_mark(&mut follower)
+        })
+    }
+
+    fn is_newest(&self, view: &View) -> bool {
+        let named = |path: &Path| self.fs.fingerprint(path).ok().flatten();
+        match &view.source {
+            // What is damaged is not followed. Whether somebody has repaired it shows in its segments.
+            Source::Log(Head { segment, length, segments, .. }) if view.damage.is_some() => {
+                let is_same = |found: FileFingerprint| {
+                    found.length_bytes() == *length && segment.opened == found
+                };
+                named(&segment.path).is_some_and(is_same)
+                    && ordinals(&*self.fs, &view.place.log)
+                        .is_ok_and(|found| found.len() == *segments)
+            }
+            Source::Log(Head { segment, length, .. }) => {
+                let is_same = |found: FileFingerprint| {
+                    found.length_bytes() == *length && segment.opened.is_same_file(&found)
+                };
+                named(&segment.path).is_some_and(is_same)
+                    && named(&path_of(&view.place.log, segment.ordinal + 1)).is_none()
+            }
+            Source::File(fingerprint) => {
+                named(&view.place.issues) == *fingerprint
+                    && self.fs.list(&view.place.log).is_ok_and(|names| names.is_empty())
+            }
+        }
+    }
+
+    /// Reads what changed since the last look.
+    pub fn refresh(&self, follower: &mut Follower) -> Result<Arc<View>, StoreError> {
+        /// How often the newest segment may be replaced while it is looked for.
+        const MAX_SEGMENTS: usize = 100;
+        let Some(known) = follower.view.clone() else { return self.open(follower) };
+        if self.is_newest(&known) {
+            return Ok(known);
+        }
+        let Source::Log(head) = &known.source else { return self.open(follower) };
+        if known.damage.is_some() {
+            return self.open(follower);
+        }
+        let (mut view, mut head) = (View::clone(&known), head.clone());
+        for _ in 0..MAX_SEGMENTS {
+            match self.follow(follower, &mut view, &mut head) {
+                Ok(true) => {}
+                Ok(false) => {
+                    view.source = Source::Log(head);
+                    self.read_mark_into(follower, &mut view);
+                    return Ok(self.publish_view(follower, view));
+                }
+                Err(Lost) => break,
+            }
+        }
+        // The log is gone, shorter than it was, or another one.
+        tracing::debug!("{}: the log was replaced", known.place.log.display());
+        follower.orphaned.push(known.state.clone());
+        self.open(follower)
+    }
+
+    /// The same under the lock of the segment, also where the look before saw a batch that was being written.
+    pub fn refresh_under_lock(&self, follower: &mut Follower) -> Result<Arc<View>, StoreError> {
+        if let Some(known) = &follower.view
+            && let Source::Log(head) = &known.source
+            && head.length != head.tail.offset
+        {
+            let head = Head { length: head.tail.offset, ..head.clone() };
+            let view = View { source: Source::Log(head), ..View::clone(known) };
+            follower.view = Some(Arc::new(view));
+        }
+        self.refresh(follower)
+    }
+
+    /// Reads the rest of a segment, and goes on to the next one; false when there is none.
+    fn follow(
+        &self,
+        follower: &mut Follower,
+        view: &mut View,
+        head: &mut Head,
+    ) -> Result<bool, Lost> {
+        let fs = &*self.fs;
+        let found = fs.fingerprint(&head.segment.path).ok().flatten().ok_or(Lost)?;
+        if !head.segment.opened.is_same_file(&found) || found.length_bytes() < head.tail.offset {
+            return Err(Lost);
+        }
+        let next = match Segment::open(fs, &view.place.log, head.segment.ordinal + 1) {
+            Ok(next) => next,
+            Err(SegmentError::Io(_)) => return Err(Lost),
+            Err(SegmentError::Newer | SegmentError::Damaged) => return Err(Lost),
+        };
+        let cut = next.as_ref().and_then(|next| next.header.previous).map(|cut| cut.offset);
+        // What is behind the cut is repeated there.
+        let to_read = cut.is_none_or(|cut| cut > head.tail.offset);
+        if to_read && (found.length_bytes() > head.length || cut.is_some()) {
+            let (segment, tail) = (Arc::clone(&head.segment), head.tail);
+            let scan = segment.scan(fs, tail, cut, head.durable.offset).map_err(|_| Lost)?;
+            head.length = scan.length;
+            head.replayed_bytes +=
+                scan.batches.last().map_or(0, |batch| batch.end.offset - tail.offset);
+            for batch in scan.batches {
+                self.apply(follower, view, head, &batch.events, batch.end)?;
+            }
+            self.is_durable_to(follower, view, head, scan.durable);
+            view.damage = Damage::of(&scan.rest, &segment.path);
+        }
+        let Some(next) = next else { return Ok(false) };
+        let base = next.begin.position;
+        if next.header.store != head.segment.header.store
+            || base.number > view.state.position.number
+        {
+            return Err(Lost);
+        }
+        if base.number < view.state.position.number {
+            // They have to be repeated with the same hash.
+            let last = view.state.position;
+            let scan = next.scan(fs, next.begin, None, 0).map_err(|_| Lost)?;
+            let mut events = scan.batches.iter().flat_map(|batch| &batch.events);
+            if !events.any(|event| event.position == last) {
+                return Err(Lost);
+            }
+        } else if base != view.state.position {
+            return Err(Lost);
+        }
+        let begin = next.begin;
+        head.segment = Arc::new(next);
+        (head.tail, head.durable, head.length) = (begin, begin, 0);
+        follower.pending.clear();
+        let behind = |event: &NumberedEvent| event.position.number > base.number;
+        follower.undurable.retain(behind);
+        if follower.undurable.is_empty() {
+            view.durable = view.state.clone();
+        }
+        Ok(true)
+    }
+
+    /// Applies a batch, of which the view may have a part already.
+    pub fn apply(
+        &self,
+        follower: &mut Follower,
+        view: &mut View,
+        head: &mut Head,
+        events: &[NumberedEvent],
+        end: Tail,
+    ) -> Result<(), Lost> {
+        for event in events {
+            if event.position.number <= view.state.position.number {
+                continue;
+            }
+            view.state.apply(&event.event, event.position).map_err(|_| Lost)?;
+            view.recent.push_back(event.clone());
+            follower.undurable.push(event.clone());
+        }
+        view.forget_old();
+        head.tail = end;
+        follower.pending.push_back((end, view.state.clone()));
         Ok(())
     }
 
-    /// Takes note of a change that the issues contain already.
-    pub fn note(&mut self, seq: u64, event: &Arc<Event>) {
-        self.seq = seq;
-        self.unsaved += 1;
-        self.announced_bytes = None;
-        self.recent.push(Arc::clone(event));
-    }
-
-    /// Follows the journal as far as `scan` has read it.
-    ///
-    /// # Errors
-    ///
-    /// Why it cannot be followed to its end; as much as possible is followed all the same.
-    pub fn follow(&mut self, scan: &Scan) -> Result<(), String> {
-        let mut misfits = None;
-        for entry in &scan.entries {
-            match entry {
-                Entry::Change { seq, event } => {
-                    if let Err(error) = self.advance(*seq, event) {
-                        let text = || format!("change {seq} does not fit: {error}");
-                        misfits = misfits.or_else(|| Some(text()));
-                    }
-                }
-                Entry::Intent { seq, content, edited } => {
-                    // With the changes behind it that the journal has, it is this state.
-                    let is_part = *seq <= self.seq && !edited;
-                    self.announced_bytes = is_part.then_some(content.length_bytes);
-                }
+    /// Takes note that a segment is durable up to an offset.
+    pub fn is_durable_to(
+        &self,
+        follower: &mut Follower,
+        view: &mut View,
+        head: &mut Head,
+        offset: u64,
+    ) {
+        while follower.pending.front().is_some_and(|(tail, _)| tail.offset <= offset) {
+            let Some((tail, state)) = follower.pending.pop_front() else { return };
+            head.durable = tail;
+            // The repeated beginning of a segment may end before what is known to be durable.
+            if tail.position.number >= view.durable.position.number {
+                view.durable = state;
             }
         }
-        self.end = scan.end;
-        match (misfits, scan.rest) {
-            (Some(why), _) => Err(why),
-            (None, Rest::Unreadable(why)) => Err(explained(why)),
-            (None, Rest::Nothing | Rest::Torn) => Ok(()),
+        let number = head.durable.position.number;
+        follower.undurable.retain(|event| event.position.number > number);
+    }
+
+    fn read_mark_into(&self, follower: &mut Follower, view: &mut View) {
+        let Source::Log(mut head) = view.source.clone() else { return };
+        if let Some(mark) = follower.mark.read(&*self.fs)
+            && (mark.ordinal, mark.salt) == (head.segment.ordinal, head.segment.header.salt)
+        {
+            self.is_durable_to(follower, view, &mut head, mark.offset);
+            view.source = Source::Log(head);
         }
     }
 
-    /// How long `issues.json` is to be left alone, after it was last brought up to date by whichever
-    /// process.
-    pub fn rest(&self, now: SystemTime) -> Duration {
-        let Some(header) = self.journal.as_ref().map(|journal| &journal.header) else {
-            return Duration::ZERO;
-        };
-        let whole = schedule::rest_after(Duration::from_millis(header.took_ms));
-        let written = header.base_stamp.map_or(UNIX_EPOCH, |stamp| stamp.changed());
-        // When the clock went back, nobody can tell; each process keeps to its own rest in any case.
-        now.duration_since(written).map_or(Duration::ZERO, |age| whole.saturating_sub(age))
+    fn read_mark(&self, follower: &mut Follower) -> Arc<View> {
+        let mut view = View::clone(follower.view.as_deref().expect("it was just refreshed"));
+        self.read_mark_into(follower, &mut view);
+        self.publish_view(follower, view)
     }
 
-    /// Turns to a journal that begins with this state.
-    pub fn begin(&mut self, journal: Arc<Journal>) {
-        let base = journal.header.base().zip(journal.header.base_stamp);
-        self.snapshot = base.map(|(content, stamp)| Snapshot { stamp, content });
-        self.end = journal.begin;
-        self.unsaved = 0;
-        self.announced_bytes = None;
-        self.standing = Standing::Settled;
-        self.edit = None;
-        self.journal = Some(journal);
+    /// Tells other processes how much is durable.
+    pub fn write_mark(&self, follower: &mut Follower, head: &Head, model: &Path) {
+        let (ordinal, salt) = (head.segment.ordinal, head.segment.header.salt);
+        let Tail { offset, position } = head.durable;
+        let mark = DurableMark { ordinal, salt, offset, position };
+        follower.mark.write(&*self.fs, model, mark);
     }
 
-    /// Turns to a journal that follows an `issues.json` of before this state, and begins with the changes
-    /// up to it; follows what stands behind them in `bytes`, which begin behind the header. False when it
-    /// cannot be followed.
-    pub fn go_on(&mut self, journal: &Arc<Journal>, bytes: &[u8]) -> bool {
-        let (epoch, repeated) = (journal.epoch(), self.seq - journal.header.base_seq);
-        // They are known: that they are whole is enough.
-        let Some(known) = journal::length_of(epoch, journal.begin, repeated, bytes) else {
-            return false;
+    /// Opens the store as its files are now.
+    fn open(&self, follower: &mut Follower) -> Result<Arc<View>, StoreError> {
+        /// How often the files may change while they are opened.
+        const MAX_TRIALS: usize = 5;
+        let mut opened = self.open_once(follower);
+        for _ in 1..MAX_TRIALS {
+            match &opened {
+                // Another process may just have rolled, pruned or made the log.
+                Err(OpenError::Segment { .. } | OpenError::NoSnapshot { .. }) => {
+                    std::thread::sleep(self.options.second_look_after);
+                    opened = self.open_once(follower);
+                }
+                _ => break,
+            }
+        }
+        if let Ok(view) = &opened
+            && let Some(head) = view.head()
+            && let Some(known) = follower.view.as_ref().and_then(|view| view.head())
+            && head.segment.header.replaces.as_ref() == Some(&known.segment.header.store)
+        {
+            // Somebody went back to a backup.
+            follower.orphaned.clear();
+        }
+        let view = opened.inspect_err(|_| {
+            *self.view.write().unwrap_or_else(PoisonError::into_inner) = None;
+        })?;
+        Ok(self.publish_view(follower, view))
+    }
+
+    fn open_once(&self, follower: &mut Follower) -> Result<View, OpenError> {
+        let (fs, place) = (&*self.fs, self.place()?);
+        follower.mark = MarkFile::new(place.mark());
+        let mark = follower.mark.read(fs);
+        follower.pending.clear();
+        follower.undurable.clear();
+        if let Some(opened) = recovery::open(fs, &place, mark)? {
+            let Opened { state, segment, tail, length, durable, undurable, damage, .. } = opened;
+            let (replayed_bytes, snapshot_bytes) = (opened.replayed_bytes, opened.snapshot_bytes);
+            let (durable, durable_state) = durable;
+            if !undurable.is_empty() {
+                follower.pending.push_back((tail, state.clone()));
+            }
+            follower.undurable.clone_from(&undurable);
+            let segments = opened.segments;
+            let head =
+                Head { segment, tail, durable, length, replayed_bytes, snapshot_bytes, segments };
+            return Ok(View {
+                place,
+                state,
+                durable: durable_state,
+                recent: undurable.into(),
+                damage,
+                source: Source::Log(head),
+            });
+        }
+        if follower.view.as_ref().is_some_and(|view| view.head().is_some()) {
+            tracing::warn!("{} is gone; it is made anew", place.directory.display());
+        }
+        let (state, fingerprint) = match recovery::read_issues(fs, &place.issues)? {
+            Some(file) => (file.state, Some(file.fingerprint)),
+            None if follower.view.as_ref().is_some_and(|view| !view.state.issues.is_empty())
+                && follower.orphaned.is_empty() =>
+            {
+                return Err(OpenError::Io {
+                    path: place.issues.clone(),
+                    source: Arc::new(std::io::Error::new(
+                        std::io::ErrorKind::NotFound,
+                        "it is gone, though it was there",
+                    )),
+                });
+            }
+            None => (State::default(), None),
         };
-        let at = journal.begin + known as u64;
-        let scan = journal::scan(epoch, at, self.seq, &bytes[known..]);
-        journal.is_durable_to(scan.durable);
-        self.begin(Arc::clone(journal));
-        self.unsaved = repeated;
-        self.follow(&scan).is_ok()
+        Ok(View {
+            place,
+            durable: state.clone(),
+            state,
+            recent: Vector::new(),
+            damage: None,
+            source: Source::File(fingerprint),
+        })
+    }
+
+    /// Lets readers see a view.
+    pub fn publish_view(&self, follower: &mut Follower, view: View) -> Arc<View> {
+        let newest = view.durable.position;
+        let view = Arc::new(view);
+        follower.view = Some(Arc::clone(&view));
+        *self.view.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&view));
+        self.newest.send_if_modified(|known| {
+            let is_other = *known != newest;
+            *known = newest;
+            is_other
+        });
+        view
+    }
+
+    /// Why the last change could not be made durable, if it could not.
+    pub fn failure(&self) -> Option<StoreError> {
+        lock(&self.failure).clone()
+    }
+
+    /// Takes note that this process made something durable just now.
+    pub fn wrote(&self) {
+        let ms = u64::try_from(now().unix_millis()).unwrap_or(0);
+        self.last_write_ms.fetch_max(ms, Ordering::Relaxed);
+    }
+
+    /// When this process made something durable last.
+    pub fn last_write(&self) -> Option<Timestamp> {
+        let ms = self.last_write_ms.load(Ordering::Relaxed);
+        (ms > 0).then(|| Timestamp::from_unix_millis(i64::try_from(ms).unwrap_or(i64::MAX)))
     }
 }
 
-/// What is wrong with a journal, in words, and the way out.
-pub(super) fn explained(why: Unreadable) -> String {
-    match why {
-        Unreadable::Damaged { offset: 0 } => {
-            "it is damaged at byte 0, so that nothing in it can be \
-             told from the rest. Keep a copy of it; to go on with issues.json alone, end all ait \
-             processes and move it away"
-                .to_owned()
-        }
-        Unreadable::Damaged { offset } => format!(
-            "it is damaged at byte {offset}, and what stood there was saved once. Keep a copy of it; \
-             to go on without what it holds from there on, end all ait processes and cut it there \
-             (truncate -s {offset})"
-        ),
-        Unreadable::Newer { offset } => {
-            format!("a newer version of ait wrote what begins at byte {offset}: update this one")
-        }
-    }
-}
+/// The log does not go on from what is known of it.
+#[derive(Debug)]
+pub(super) struct Lost;

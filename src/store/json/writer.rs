@@ -1,65 +1,116 @@
-//! The thread through which every change of this process goes to the files.
+//! The thread through which every change of this process goes to the log.
 //!
-//! Commands that arrive while a commit is under way form the next one ([`commit`](super::commit)). When
-//! nothing arrives for a while, or the journal has grown, it makes a [`checkpoint`](super::checkpoint).
+//! Commands that arrive while a commit is under way form the next one.
 
+use std::collections::VecDeque;
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, Weak};
+use std::thread;
+use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::JsonStoreOptions;
+use super::cancellation::{WriterTicket, ticket};
 use super::commit::Committer;
-use super::replica::Replica;
-use super::schedule::Schedule;
-use super::ticket::{WriterTicket, ticket};
-use super::upkeep::Saved;
-use crate::domain::{Command, Issue, Timestamp};
-use crate::store::StoreError;
+use super::edits;
+use super::support::{lock, now};
+use super::view::Shared;
+use crate::domain::{Command, Timestamp};
+use crate::store::{Outcome, StoreError};
 
-/// The most commands that one commit decides.
+/// The most requests that one commit decides.
 const MAX_BATCH: usize = 256;
 /// How long the end of a process waits for a lock that others keep.
 const LAST_LOCK: Duration = Duration::from_millis(100);
-/// How often is looked whether a checkpoint on a thread of its own has come to its end.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// The most commands that wait for their commit.
+/// The most requests that wait for their commit.
 const MAX_WAITING: usize = 4096;
+/// What a claim lapses with whose caller is gone.
+const CALLER_GONE: &str = "the caller was gone before it was answered";
 
-/// What a command came to.
-pub(super) type Outcome = Result<Option<Arc<Issue>>, StoreError>;
+type Reply = Result<Vec<Outcome>, StoreError>;
 
-/// A command on its way to the writer thread.
-pub(super) struct Request {
-    pub command: Command,
-    pub now: Timestamp,
+/// Commands on their way to the writer thread.
+struct Request {
+    commands: Vec<Command>,
+    now: Timestamp,
     ticket: WriterTicket,
-    reply: oneshot::Sender<Outcome>,
+    reply: oneshot::Sender<Answer>,
 }
 
-/// The way to the writer thread, which starts with the first command.
-pub(super) struct Writer {
-    replica: Arc<Replica>,
-    options: JsonStoreOptions,
+/// The outcomes of commands on their way to their caller. Claims of which nobody hears lapse.
+struct Answer {
+    /// `None` once somebody has heard.
+    reply: Option<Reply>,
+    commands: Vec<Command>,
+    writer: Weak<Writer>,
+}
+
+impl Answer {
+    fn heard(mut self) -> Reply {
+        self.reply.take().expect("an answer is heard once, and dropped then")
+    }
+
+    /// What gives back the claims of which nobody has heard.
+    fn take_lapses(&mut self) -> Vec<Command> {
+        let outcomes = self.reply.take().and_then(Result::ok).unwrap_or_default();
+        lapses(&self.commands, &outcomes)
+    }
+}
+
+impl Drop for Answer {
+    /// The caller went away after this was sent, and before it was received.
+    fn drop(&mut self) {
+        let lapses = self.take_lapses();
+        if !lapses.is_empty()
+            && let Some(writer) = self.writer.upgrade()
+            && let Err(error) = WriterHandle(writer)
+                .send(Job::Run(Box::new(move |committer| lapse(committer, &lapses)), None))
+        {
+            tracing::warn!("a claim whose caller is gone could not be given back: {error}");
+        }
+    }
+}
+
+/// What the writer thread can be given to do.
+enum Job {
+    /// To commit commands.
+    Commit(Box<Request>),
+    /// Something else that changes the store.
+    Run(Box<dyn FnOnce(&mut Committer) + Send>, Option<WriterTicket>),
+}
+
+/// The way to the writer thread, which starts with the first job. Clones lead to the same one.
+#[derive(Clone)]
+pub(super) struct WriterHandle(Arc<Writer>);
+
+/// A way to the writer thread that does not keep it alive.
+pub(super) struct WeakWriter(Weak<Writer>);
+
+impl WeakWriter {
+    /// The way, while the store is there.
+    pub fn upgrade(&self) -> Option<WriterHandle> {
+        self.0.upgrade().map(WriterHandle)
+    }
+}
+
+struct Writer {
+    shared: Arc<Shared>,
     lane: Mutex<Lane>,
     closing: CancellationToken,
     /// What the thread does.
-    state: watch::Sender<State>,
-    /// Whether `issues.json` lacks something that this process has changed.
-    behind: watch::Sender<bool>,
-    /// Why the thread cannot commit any more.
-    broken: watch::Sender<Option<StoreError>>,
+    activity: watch::Sender<Activity>,
+    /// Called after each commit that changed something, with the way back to this thread.
+    changed: Changed,
 }
+
+type Changed = Box<dyn Fn(WriterHandle, &Arc<Shared>) + Send + Sync>;
 
 /// What the thread does, as far as the end of the process has to know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+enum Activity {
     /// There is none, or it has nothing to do any more.
     Ended,
     /// It has something to finish.
@@ -70,32 +121,39 @@ enum State {
 
 enum Lane {
     Idle,
-    Running(SyncSender<Box<Request>>),
+    Running(SyncSender<Job>),
     Closed,
 }
 
-impl Writer {
-    pub fn new(replica: Arc<Replica>, options: JsonStoreOptions) -> Self {
-        Self {
-            replica,
-            options,
+impl WriterHandle {
+    /// A way to a thread that calls `changed` after each commit that changed something.
+    pub fn new(
+        shared: Arc<Shared>,
+        changed: impl Fn(WriterHandle, &Arc<Shared>) + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(Writer {
+            shared,
             lane: Mutex::new(Lane::Idle),
             closing: CancellationToken::new(),
-            state: watch::Sender::new(State::Ended),
-            behind: watch::Sender::new(false),
-            broken: watch::Sender::new(None),
-        }
+            activity: watch::Sender::new(Activity::Ended),
+            changed: Box::new(changed),
+        }))
     }
 
-    /// Sends a command to the thread, and withdraws it when it is not decided in time.
-    pub async fn apply(&self, command: Command, now: Timestamp) -> Outcome {
-        let (caller_ticket, writer_ticket) = ticket();
+    /// The same way, which does not keep the thread alive.
+    pub fn downgrade(&self) -> WeakWriter {
+        WeakWriter(Arc::downgrade(&self.0))
+    }
+
+    /// Sends commands to the thread, and withdraws them when they are not decided in time.
+    pub async fn commit(&self, commands: Vec<Command>, now: Timestamp) -> Reply {
+        let (caller_ticket, ticket) = ticket();
         let (reply, mut outcome) = oneshot::channel();
-        self.send(Request { command, now, ticket: writer_ticket, reply })?;
+        self.send(Job::Commit(Box::new(Request { commands, now, ticket, reply })))?;
         let given_up = tokio::select! {
             outcome = &mut outcome => return settled(outcome),
-            () = tokio::time::sleep(self.options.busy_after) => self.busy(),
-            () = self.closing.cancelled() => StoreError::Closed,
+            () = tokio::time::sleep(self.0.shared.options.busy_after) => self.busy(),
+            () = self.0.closing.cancelled() => StoreError::Closed,
         };
         if caller_ticket.withdraw() {
             return Err(given_up);
@@ -104,273 +162,242 @@ impl Writer {
         settled(outcome.await)
     }
 
-    /// Why nothing can be committed any more.
-    pub fn broken(&self) -> Option<StoreError> {
-        self.broken.borrow().clone()
+    /// Lets the thread do something, and waits for it on this thread. Withdraws it when no change of it was decided
+    /// in time.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Busy`], [`StoreError::Closed`], and [`StoreError::Uncertain`] if the job panics.
+    pub fn run<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&mut Committer) -> T + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.run_within(self.0.shared.options.busy_after, job)
     }
 
-    /// Lets callers withdraw what is not decided yet, and waits for what is and for a last checkpoint;
-    /// false when `issues.json` lacks something all the same.
+    /// The same within another time.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run`](Self::run).
+    pub fn run_within<T: Send + 'static>(
+        &self,
+        limit: Duration,
+        job: impl FnOnce(&mut Committer) -> T + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let has_ended = matches!(*lock(&self.0.lane), Lane::Closed)
+            && *self.0.activity.borrow() == Activity::Ended;
+        if has_ended {
+            // The last work of the process: nobody else changes anything.
+            return Ok(job(&mut Committer::new(Arc::clone(&self.0.shared))));
+        }
+        let (caller_ticket, writer_ticket) = ticket();
+        let (reply, outcome) = sync_channel(1);
+        let work = move |committer: &mut Committer| {
+            // Whoever is gone needs no answer.
+            let _ = reply.send(job(committer));
+        };
+        self.send(Job::Run(Box::new(work), Some(writer_ticket)))?;
+        let gone = || StoreError::Uncertain("the writer failed".to_owned());
+        match outcome.recv_timeout(limit) {
+            Ok(done) => Ok(done),
+            Err(RecvTimeoutError::Disconnected) => Err(gone()),
+            Err(RecvTimeoutError::Timeout) if caller_ticket.withdraw() => Err(self.busy()),
+            Err(RecvTimeoutError::Timeout) => outcome.recv().map_err(|_| gone()),
+        }
+    }
+
+    /// Lets callers withdraw what is not decided yet, and waits for what is; false if that waits for a lock that
+    /// others keep.
     pub async fn close(&self) -> bool {
-        self.closing.cancel();
+        self.0.closing.cancel();
         // The thread ends when there is nobody left to send it anything.
-        *self.lane.lock().unwrap_or_else(PoisonError::into_inner) = Lane::Closed;
-        let (mut state, mut waits) = (self.state.subscribe(), self.state.subscribe());
+        *lock(&self.0.lane) = Lane::Closed;
+        let (mut activity, mut waits) = (self.0.activity.subscribe(), self.0.activity.subscribe());
         loop {
             // The sender is there as long as `self`, so that waiting for its value cannot fail.
-            let _ = state.wait_for(|state| *state != State::Working).await;
+            let _ = activity.wait_for(|activity| *activity != Activity::Working).await;
             tokio::select! {
-                _ = state.wait_for(|state| *state == State::Ended) => break,
+                _ = activity.wait_for(|activity| *activity == Activity::Ended) => return true,
                 // It has got the lock.
-                _ = waits.wait_for(|state| *state == State::Working) => {}
-                () = tokio::time::sleep(LAST_LOCK) => break,
+                _ = waits.wait_for(|activity| *activity == Activity::Working) => {}
+                () = tokio::time::sleep(LAST_LOCK) => return false,
             }
         }
-        !*self.behind.borrow()
     }
 
-    pub fn busy(&self) -> StoreError {
-        let path = self.replica.path().display();
-        let seconds = self.options.busy_after.as_secs_f32();
+    fn busy(&self) -> StoreError {
+        let path = self.0.shared.path.display();
+        let seconds = self.0.shared.options.busy_after.as_secs_f32();
         StoreError::Busy(format!(
-            "neither the lock beside {path} nor the disk was free for {seconds} s"
+            "neither the lock on the log of {path} nor the disk was free for {seconds} s"
         ))
     }
 
-    fn send(&self, request: Request) -> Result<(), StoreError> {
-        let mut lane = self.lane.lock().unwrap_or_else(PoisonError::into_inner);
+    fn send(&self, job: Job) -> Result<(), StoreError> {
+        let mut lane = lock(&self.0.lane);
         if matches!(*lane, Lane::Idle) {
-            let requests = self.start().map_err(|error| {
+            let jobs = self.start().map_err(|error| {
                 StoreError::NotSaved(format!("no thread to write with: {error}"))
             })?;
-            *lane = Lane::Running(requests);
+            *lane = Lane::Running(jobs);
         }
-        let Lane::Running(requests) = &*lane else { return Err(StoreError::Closed) };
-        requests.try_send(Box::new(request)).map_err(|error| match error {
+        let Lane::Running(jobs) = &*lane else { return Err(StoreError::Closed) };
+        jobs.try_send(job).map_err(|error| match error {
             TrySendError::Full(_) => StoreError::Busy(format!("{MAX_WAITING} changes are waiting")),
             TrySendError::Disconnected(_) => StoreError::Closed,
         })
     }
 
-    fn start(&self) -> io::Result<SyncSender<Box<Request>>> {
-        // Boxed, because the channel has room for all of them from the beginning.
-        let (requests, incoming) = sync_channel(MAX_WAITING);
+    fn start(&self) -> io::Result<SyncSender<Job>> {
+        let (jobs, incoming) = sync_channel(MAX_WAITING);
+        let writer = Arc::clone(&self.0);
         let mut thread = Thread {
-            committer: Committer::new(Arc::clone(&self.replica)),
-            saving: None,
-            schedule: Schedule::new(self.options.checkpoint_after),
-            last_checkpoint: self.options.last_checkpoint,
+            committer: Committer::new(Arc::clone(&writer.shared)),
             incoming,
-            state: self.state.clone(),
-            behind: self.behind.clone(),
-            broken: self.broken.clone(),
+            held: VecDeque::new(),
+            activity: writer.activity.clone(),
+            writer: Arc::downgrade(&writer),
         };
-        let state = self.state.clone();
-        state.send_replace(State::Working);
+        let activity = writer.activity.clone();
+        activity.send_replace(Activity::Working);
         let spawned = thread::Builder::new().name("ait-writer".to_owned()).spawn(move || {
             thread.run();
-            state.send_replace(State::Ended);
+            activity.send_replace(Activity::Ended);
         });
-        spawned.map(|_| requests).inspect_err(|_| {
-            self.state.send_replace(State::Ended);
+        spawned.map(|_| jobs).inspect_err(|_| {
+            self.0.activity.send_replace(Activity::Ended);
         })
     }
 }
 
 /// What the writer thread answered; it answers everything that it decides, unless it panics.
-fn settled(reply: Result<Outcome, oneshot::error::RecvError>) -> Outcome {
-    reply.unwrap_or_else(|_| Err(StoreError::Uncertain("the writer failed".to_owned())))
-}
-
-/// A checkpoint on a thread of its own, while this one goes on to commit.
-struct Saving {
-    thread: JoinHandle<(Result<Saved, StoreError>, Option<StoreError>)>,
-    /// Whether it waits for a lock that others may keep.
-    waits: Arc<AtomicBool>,
-    begun: Instant,
-}
-
-impl Saving {
-    fn start(committer: &Committer) -> io::Result<Self> {
-        let (mut committer, begun) =
-            (Committer::new(Arc::clone(committer.replica())), Instant::now());
-        let waits = Arc::new(AtomicBool::new(false));
-        let waiting = Arc::clone(&waits);
-        let thread = thread::Builder::new().name("ait-checkpoint".to_owned()).spawn(move || {
-            let saved = committer.checkpoint(|waits| waiting.store(waits, Ordering::Relaxed));
-            (saved, committer.broken().cloned())
-        })?;
-        Ok(Self { thread, waits, begun })
-    }
+fn settled(answer: Result<Answer, oneshot::error::RecvError>) -> Reply {
+    let lost = |_| Err(StoreError::Uncertain("the writer failed".to_owned()));
+    answer.map_or_else(lost, Answer::heard)
 }
 
 struct Thread {
     committer: Committer,
-    saving: Option<Saving>,
-    schedule: Schedule,
-    last_checkpoint: Duration,
-    incoming: Receiver<Box<Request>>,
-    state: watch::Sender<State>,
-    behind: watch::Sender<bool>,
-    broken: watch::Sender<Option<StoreError>>,
+    incoming: Receiver<Job>,
+    /// What arrived while a commit was gathered and is none.
+    held: VecDeque<Job>,
+    activity: watch::Sender<Activity>,
+    writer: Weak<Writer>,
 }
 
 impl Thread {
-    /// Commits and makes checkpoints until there is nobody left to send anything.
+    /// Works until there is nobody left to send anything.
     fn run(&mut self) {
-        loop {
-            let until = |due: Instant| due.saturating_duration_since(Instant::now());
-            let wait = match &self.saving {
-                Some(_) => Some(LOOK_EVERY),
-                None => self.schedule.due().map(until),
-            };
-            let next = match wait {
-                None => self.incoming.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                Some(wait) => self.incoming.recv_timeout(wait),
-            };
-            let is_last = matches!(next, Err(RecvTimeoutError::Disconnected));
+        while let Some(job) = self.held.pop_front().or_else(|| self.incoming.recv().ok()) {
+            // Nobody who closes the store has to wait for a lock that others keep.
+            self.activity.send_replace(Activity::Waiting);
+            let before = self.committer.shared.latest().map(|view| view.durable.position);
             // A panic loses the replies of its batch, whose callers learn that their outcome is not
             // certain; the thread goes on for the others.
-            let went_well = panic::catch_unwind(AssertUnwindSafe(|| match next {
-                Ok(first) => self.commit(*first),
-                Err(RecvTimeoutError::Timeout) if self.saving.is_some() => {
-                    self.look_after_saving();
-                }
-                Err(RecvTimeoutError::Timeout) => self.checkpoint(),
-                Err(RecvTimeoutError::Disconnected) => {
-                    self.end_saving();
-                    self.last_checkpoint();
+            let went_well = panic::catch_unwind(AssertUnwindSafe(|| match job {
+                Job::Commit(first) => self.commit(*first),
+                Job::Run(job, ticket) => {
+                    self.committer.ticket = ticket;
+                    job(&mut self.committer);
                 }
             }));
+            self.committer.ticket = None;
             if went_well.is_err() {
-                tracing::error!("the writer of the store panicked; going on");
+                tracing::error!("the writer of the store panicked; it goes on");
             }
-            if is_last {
-                return;
+            let after = self.committer.shared.latest().map(|view| view.durable.position);
+            if before != after
+                && let Some(writer) = self.writer.upgrade()
+            {
+                let handle = WriterHandle(Arc::clone(&writer));
+                (writer.changed)(handle, &writer.shared);
             }
         }
     }
 
     fn commit(&mut self, first: Request) {
-        // Nobody who closes the store has to wait for a lock that others keep.
-        self.state.send_replace(State::Waiting);
-        // Gathered under the lock, so that all that arrived while it was waited for share this commit.
-        let gather = || {
-            self.state.send_replace(State::Working);
-            let waiting = std::iter::once(first).chain(self.incoming.try_iter().map(|it| *it));
-            let waiting = waiting.take(MAX_BATCH);
-            waiting.filter(|request| request.ticket.take()).collect::<Vec<_>>()
-        };
-        let (batch, result) = self.committer.commit(gather);
+        if let Err(error) = edits::adopt(&mut self.committer) {
+            // The change itself meets the same trouble, and tells it.
+            tracing::debug!("an edit is not taken over for now: {error}");
+        }
+        let Self { committer, incoming, held, activity, .. } = self;
+        let mut batch = Vec::new();
+        let mut first = Some(first);
+        let result = edits::transact(committer, |draft| {
+            activity.send_replace(Activity::Working);
+            // Gathered under the lock, so that all that arrived while it was waited for share this commit.
+            let mut outcomes = Vec::new();
+            let mut waiting = first.take().into_iter().chain(std::iter::from_fn(|| {
+                if !held.is_empty() {
+                    return None;
+                }
+                match incoming.try_recv().ok()? {
+                    Job::Commit(request) => Some(*request),
+                    other => {
+                        held.push_back(other);
+                        None
+                    }
+                }
+            }));
+            while batch.len() < MAX_BATCH
+                && let Some(request) = waiting.next()
+            {
+                if request.ticket.take() {
+                    let run = |command| draft.run(command, request.now);
+                    outcomes.push(request.commands.iter().map(run).collect::<Vec<_>>());
+                    batch.push(request);
+                }
+            }
+            outcomes
+        });
+        // Nothing was decided; whoever waits for it is told why.
+        batch.extend(first.filter(|request| request.ticket.take()));
         let failure = result.as_ref().err().filter(|_| !batch.is_empty()).cloned();
-        let mut outcomes = match result {
-            Ok(outcomes) => outcomes,
+        let replies: Vec<Reply> = match result {
+            Ok(outcomes) => outcomes.into_iter().map(Ok).collect(),
             Err(error) => vec![Err(error); batch.len()],
         };
-        for (request, outcome) in batch.into_iter().zip(outcomes.drain(..)) {
-            // A caller that is gone does not need its answer.
-            let _ = request.reply.send(outcome);
+        let mut abandoned = Vec::new();
+        for (request, reply) in batch.into_iter().zip(replies) {
+            let (commands, writer) = (request.commands, self.writer.clone());
+            if let Err(mut unheard) =
+                request.reply.send(Answer { reply: Some(reply), commands, writer })
+            {
+                abandoned.extend(unheard.take_lapses());
+            }
+        }
+        if !abandoned.is_empty() {
+            lapse(&mut self.committer, &abandoned);
         }
         // Last, because whoever reads the log may be slower than those who wait for an answer.
-        if let Some(error) = failure {
+        if let Some(error) = failure.filter(|_| self.committer.shared.options.logs_failures) {
             tracing::error!("{error}");
-            self.tell_whether_broken();
-        }
-        if self.committer.broken().is_none()
-            && let Some(unsaved) = self.committer.take_unsaved()
-        {
-            self.schedule.changed(unsaved, Instant::now());
-            self.behind.send_replace(true);
-        }
-        // Those who change something without a pause let no time for it.
-        self.look_after_saving();
-        let is_due = || self.schedule.due().is_some_and(|due| due <= Instant::now());
-        if self.saving.is_none() && self.committer.broken().is_none() && is_due() {
-            self.checkpoint();
         }
     }
+}
 
-    /// Brings `issues.json` up to date; a large one on a thread of its own.
-    fn checkpoint(&mut self) {
-        let begun = Instant::now();
-        self.schedule.begun(begun);
-        if self.committer.is_large() {
-            match Saving::start(&self.committer) {
-                Ok(saving) => self.saving = Some(saving),
-                Err(error) => {
-                    let error = StoreError::NotSaved(format!("no thread to write with: {error}"));
-                    self.saved(Err(error), begun);
-                }
-            }
-            return;
+/// Gives back claims whose callers are gone.
+fn lapse(committer: &mut Committer, commands: &[Command]) {
+    let lapsed = edits::transact(committer, |draft| {
+        for command in commands {
+            // Whoever has moved the issue on meanwhile has a reason.
+            let _ = draft.run(command, now());
         }
-        let waits = |waits| {
-            self.state.send_replace(if waits { State::Waiting } else { State::Working });
-        };
-        let saved = self.committer.checkpoint(waits);
-        self.saved(saved, begun);
+    });
+    if let Err(error) = lapsed {
+        tracing::warn!("a claim whose caller is gone could not be given back: {error}");
     }
+}
 
-    /// Takes note of what has become of a checkpoint.
-    fn saved(&mut self, saved: Result<Saved, StoreError>, begun: Instant) {
-        let now = Instant::now();
-        match saved {
-            Ok(Saved::Now(took, rest)) => {
-                self.schedule.saved(took, now);
-                if let Some(rest) = rest {
-                    self.schedule.changed(rest, now);
-                }
-            }
-            Ok(Saved::UpToDate) => self.schedule.nothing_to_save(),
-            Ok(Saved::Later(rest, unsaved)) => self.schedule.postponed(rest, unsaved, now),
-            Err(error) => {
-                // The journal has everything; only `issues.json` is older than it should be.
-                tracing::warn!("issues.json is not brought up to date for now: {error}");
-                self.schedule.failed(begun.elapsed(), now);
-            }
-        }
-        self.behind.send_replace(self.schedule.is_behind());
-        self.tell_whether_broken();
-    }
-
-    /// Takes note of a checkpoint on a thread of its own, when it has come to its end.
-    fn look_after_saving(&mut self) {
-        if self.saving.as_ref().is_some_and(|saving| saving.thread.is_finished()) {
-            self.end_saving();
-        }
-    }
-
-    /// Waits for the end of a checkpoint on a thread of its own, if there is one.
-    fn end_saving(&mut self) {
-        let Some(Saving { thread, waits, begun }) = self.saving.take() else { return };
-        while !thread.is_finished() {
-            let waits = waits.load(Ordering::Relaxed);
-            self.state.send_replace(if waits { State::Waiting } else { State::Working });
-            thread::sleep(LOOK_EVERY);
-        }
-        self.state.send_replace(State::Working);
-        let (saved, broken) = thread.join().unwrap_or_else(|_| {
-            (Err(StoreError::NotSaved("the checkpoint panicked".to_owned())), None)
-        });
-        if let Some(broken) = broken {
-            self.committer.give_up(broken);
-        }
-        self.saved(saved, begun);
-    }
-
-    fn tell_whether_broken(&self) {
-        self.broken.send_replace(self.committer.broken().cloned());
-    }
-
-    /// Leaves `issues.json` up to date, unless that takes long or somebody else is writing.
-    fn last_checkpoint(&mut self) {
-        if self.schedule.is_behind() && self.schedule.is_worth(self.last_checkpoint) {
-            match self.committer.last_checkpoint() {
-                Ok(_) => drop(self.behind.send_replace(false)),
-                Err(error) => tracing::warn!(
-                    "issues.json is not up to date: {error}; the journal has the rest"
-                ),
-            }
-        }
-    }
+/// What ends the claims among commands whose outcomes nobody hears of.
+fn lapses(commands: &[Command], outcomes: &[Outcome]) -> Vec<Command> {
+    let claims = commands.iter().zip(outcomes).filter_map(|(command, outcome)| {
+        let is_claim =
+            matches!(command, Command::GetNextIssue { .. } | Command::GetNextReviewItem { .. });
+        let issue = outcome.as_ref().ok()?.as_ref().filter(|_| is_claim)?;
+        let (entry, reason) = (issue.claim_entry()?, CALLER_GONE.to_owned());
+        Some(Command::LapseClaim { issue: issue.id, entry, reason })
+    });
+    claims.collect()
 }

@@ -21,8 +21,8 @@ pub(in crate::web) fn content(survey: &Survey, now: Timestamp, words: &Words) ->
     let deeds: Vec<_> = Deed::ALL
         .iter()
         .copied()
-        // What only other programs write has a column where there is any of it.
-        .filter(|&deed| deed != Deed::Other || agents.iter().any(|it| it.count(deed) > 0))
+        // What few agents ever do has a column where there is any of it.
+        .filter(|&deed| !deed.is_rare() || agents.iter().any(|it| it.count(deed) > 0))
         .collect();
     html! {
         h1.unseen { (text.heading) }

@@ -16,6 +16,7 @@ pub(in crate::web) enum Tab {
     Issues,
     Board,
     Agents,
+    Activity,
     Statistics,
 }
 
@@ -84,6 +85,7 @@ impl Frame<'_> {
             (Tab::Issues, "/", terms.issues),
             (Tab::Board, "/board", frame.board),
             (Tab::Agents, "/agents", frame.agents),
+            (Tab::Activity, "/activity", frame.activity),
             (Tab::Statistics, "/stats", frame.statistics),
         ];
         let live = &frame.live;

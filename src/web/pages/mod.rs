@@ -1,5 +1,6 @@
 //! The pages: data in, markup out; one file each. Here are their handlers.
 
+pub(super) mod activity;
 pub(super) mod agents;
 pub(super) mod board;
 pub(super) mod error;
@@ -16,11 +17,13 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use maud::Markup;
 
+use self::activity::ActivityView;
 use self::error::{ErrorPage, Form};
 use self::frame::{Frame, Tab};
 use self::issue::IssueView;
 use self::list::ListView;
-use super::address::{BadAddress, ListAddress, Parameters, stats_range};
+use super::activity_api::read;
+use super::address::{ActivityAddress, BadAddress, ListAddress, Parameters, Part, stats_range};
 use super::live::Standing;
 use super::lookup::{Found, find};
 use super::site::Site;
@@ -82,6 +85,30 @@ pub(super) async fn agents(State(site): State<Site>, RawQuery(query): RawQuery) 
     .await
 }
 
+/// Shows what happened.
+pub(super) async fn activity(State(site): State<Site>, RawQuery(query): RawQuery) -> Response {
+    let address = match ActivityAddress::parse(query.as_deref()) {
+        Ok(address) => address,
+        Err(bad) => return bad_address(&site, &bad),
+    };
+    // Before the events are read: what happens between the two is shown now and once more.
+    let standing = site.live.standing().await;
+    let read = match read(&address, activity::PAGE_SIZE, &site).await {
+        Ok(read) => read,
+        Err(error) => return error.into_response(Form::Page, &site),
+    };
+    page_of(&site, Tab::Activity, standing, move |survey, now, words| {
+        let filters = address.at(Part::Newest).query();
+        let view = ActivityView { address: &address, activity: &read, survey, now };
+        Ok(Shown {
+            head: Some(activity::head(&filters, words)),
+            json: Some(format!("/api/activity{filters}")),
+            ..Shown::new(words.activity.heading, activity::content(&view, words))
+        })
+    })
+    .await
+}
+
 /// Shows the statistics.
 pub(super) async fn stats(State(site): State<Site>, RawQuery(query): RawQuery) -> Response {
     let range = match stats_range(query.as_deref()) {
@@ -131,7 +158,17 @@ async fn page(
     tab: Tab,
     show: impl FnOnce(&mut Survey, Timestamp, &Words) -> Result<Shown, ErrorPage> + Send + 'static,
 ) -> Response {
-    let Standing { place, trouble } = site.live.standing().await;
+    page_of(site, tab, site.live.standing().await, show).await
+}
+
+/// Shows a page of what there is at least since the store stood where it stood.
+async fn page_of(
+    site: &Site,
+    tab: Tab,
+    standing: Standing,
+    show: impl FnOnce(&mut Survey, Timestamp, &Words) -> Result<Shown, ErrorPage> + Send + 'static,
+) -> Response {
+    let Standing { place, trouble } = standing;
     let (now, words) = (site.tracker.now(), site.words);
     let looked = site.overview.look(move |survey| {
         show(survey, now, words).map(|shown| {

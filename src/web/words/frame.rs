@@ -13,6 +13,8 @@ pub struct Frame {
     pub board: &'static str,
     /// The agents.
     pub agents: &'static str,
+    /// What happened.
+    pub activity: &'static str,
     /// The statistics.
     pub statistics: &'static str,
     /// Below every page.

@@ -3,6 +3,7 @@
 //! A text without a place for anything is a string, one with places a function. Pages hold no text of
 //! their own.
 
+pub mod activity;
 pub mod agents;
 pub mod board;
 pub mod english;
@@ -29,6 +30,8 @@ pub struct Words {
     pub board: board::Board,
     /// On the page of the agents.
     pub agents: agents::Agents,
+    /// On the page of what happened.
+    pub activity: activity::Activity,
     /// On the page of the statistics.
     pub stats: stats::Stats,
     /// Around the texts of agents.

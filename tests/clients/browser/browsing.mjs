@@ -11,7 +11,7 @@ import { elementOf, idOf, issue, issues, OPEN, site } from './stores.mjs';
 
 const RUN_MS = 120_000;
 const PAGE = 50;
-const PAGES = ['/', '/board', '/agents', '/stats'];
+const PAGES = ['/', '/board', '/agents', '/activity', '/stats'];
 
 const [binary] = process.argv.slice(2);
 

@@ -12,6 +12,7 @@ export const PAGES = {
   ...Object.fromEntries([0, 1, 2, 3, 4, 5].map((number) => [`/issues/${idOf(number)}`, 200])),
   '/board': 200,
   '/agents': 200,
+  '/activity': 200,
   '/stats': 200,
   '/stats?range=24h': 200,
   '/stats?range=all': 200,
@@ -28,6 +29,7 @@ export const EMPTY = {
   '/': 200,
   '/board': 200,
   '/agents': 200,
+  '/activity': 200,
   '/stats': 200,
   '/issues/00000000': 404,
 };

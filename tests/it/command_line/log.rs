@@ -8,7 +8,7 @@ use std::time::Instant;
 use serde_json::Value;
 
 use super::{Desk, Run, Running, assert_written};
-use crate::support::files::{id, issue_json, write_issues};
+use crate::support::files::{id, issue_json, issues_in_file, write_issues};
 use crate::support::http::Server;
 use crate::support::{Client, Log, PATIENCE, ait, signal, wait};
 
@@ -81,8 +81,8 @@ fn escape_sequences_are_shown_and_not_sent() {
     issue["history"][0]["agent"] = "a\u{1b}]0;b\u{7}".into();
     issue["history"][0]["action"] = "done\r\u{9b}1m".into();
     let desk = Desk::with(&[issue]);
-    for command in ["log", "board", "list"] {
-        let text = desk.run(&[command]).done().stdout();
+    for command in [&["log", "--issue", &id(1)][..], &["board"], &["list"]] {
+        let text = desk.run(command).done().stdout();
         assert!(!text.contains(['\u{1b}', '\u{7}', '\u{9b}', '\r']), "{text:?}");
         assert!(text.contains("red \u{fffd}[31m"), "{text:?}");
     }
@@ -129,22 +129,28 @@ fn following_tells_each_change_of_every_process_once() {
 
 #[test]
 fn following_goes_on_over_edits_by_hand_and_a_file_that_is_broken_for_a_while() {
-    let desk = Desk::with(&[issue_json(&id(1), "first", "created")]);
+    let desk = Desk::new();
+    desk.add("first");
+    desk.run(&["save"]).done();
     let (mut follower, lines) = follow(&desk, &[]);
     let problems = Log::of(follower.0.stderr.take().unwrap());
     lines.wait_for("first");
-    let both = [issue_json(&id(1), "first", "created"), issue_json(&id(2), "by hand", "created")];
+    let mut both = issues_in_file(desk.path());
+    both.push(issue_json(&id(2), "by hand", "created"));
     write_issues(desk.path(), &both);
     lines.wait_for("by hand");
     fs::write(desk.path().join("issues.json"), "{").unwrap();
-    problems.wait_for("waiting until that is mended");
-    write_issues(desk.path(), &both);
-    desk.add("third");
+    problems.wait_for("issues.json, line 1");
+    // Agents go on without the file.
+    desk.run(&["add", "third", "-c", "bug"]).ends_with(0);
     lines.wait_for("third");
+    write_issues(desk.path(), &both);
+    desk.run(&["add", "fourth", "-c", "bug"]).ends_with(0);
+    lines.wait_for("fourth");
     signal(&follower.0, "TERM");
     assert!(wait(&mut follower.0).success());
     let text = lines.whole();
-    assert_eq!(text.lines().count(), 3, "{text}");
+    assert_eq!(text.lines().count(), 4, "{text}");
     assert_eq!(problems.whole().lines().count(), 1, "{}", problems.whole());
 }
 

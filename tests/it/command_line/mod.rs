@@ -131,7 +131,8 @@ macro_rules! assert_written {
 }
 use assert_written;
 
-const FILTERS: [(&str, &str); 7] = [
+const FILTERS: [(&str, &str); 8] = [
+    (r#""position":"(\d+)-[0-9a-f]{16}""#, r#""position":"$1-[hash]""#),
     (r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", "[id]"),
     (r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "[time]"),
     (r"20\d\d-\d\d-\d\d \d\d:\d\d(:\d\d)?", "[local time]"),

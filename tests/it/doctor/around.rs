@@ -7,7 +7,8 @@ use std::time::{Duration, SystemTime};
 use serde_json::json;
 
 use super::{everything, examine, examine_by, fix, git, healthy};
-use crate::support::files::{id, issue_json, write_issues};
+use crate::support::files::{id, issue_json, newest_segment, store_directory, write_issues};
+use crate::support::http::lock_of;
 use crate::support::runs::run;
 use crate::support::{Client, ait, directory};
 
@@ -15,7 +16,7 @@ use crate::support::{Client, ait, directory};
 fn repository() -> tempfile::TempDir {
     let directory = directory();
     git(directory.path(), &["init", "-q"]);
-    fs::write(directory.path().join(".gitignore"), "issues.json.*\n.issues.json.*.tmp\n").unwrap();
+    fs::write(directory.path().join(".gitignore"), "/.ait/\n").unwrap();
     run(directory.path(), &["add", "one", "-c", "bug", "-a", "a"]).ok();
     examine(directory.path()).only(&[]).is("git", "ok").is("other_stores", "ok").ends_with(0);
     directory
@@ -24,8 +25,7 @@ fn repository() -> tempfile::TempDir {
 #[test]
 fn a_lock_that_is_held_is_told_with_who_holds_it() {
     let directory = healthy();
-    let lock = File::open(directory.path().join("issues.json.lock")).unwrap();
-    lock.lock().unwrap();
+    let lock = lock_of(directory.path());
     let begun = std::time::Instant::now();
     let examined = examine(directory.path());
     examined.is("lock", "problem").is("writable", "skipped").ends_with(1);
@@ -72,7 +72,7 @@ fn disks_that_take_no_change_or_have_little_room_are_told() {
 }
 
 #[test]
-fn a_check_that_hangs_is_told_and_holds_nothing_up() {
+fn a_pipe_in_the_place_of_a_file_is_told_and_holds_nothing_up() {
     let directory = healthy();
     let pipe = directory.path().join("tokens");
     if !std::process::Command::new("mkfifo").arg(&pipe).status().is_ok_and(|it| it.success()) {
@@ -84,14 +84,11 @@ fn a_check_that_hangs_is_told_and_holds_nothing_up() {
     let begun = std::time::Instant::now();
     let examined = examine_by(&mut command);
     assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
-    examined
-        .is("settings", "problem")
-        .says("settings", &["hangs"])
-        .is("readable", "ok")
-        .ends_with(1);
+    examined.only(&["access"]).says("access", &["not a regular file"]).ends_with(1);
     assert!(examined.report["tookMs"].as_u64().unwrap() < 5_000, "{}", examined.report);
     fs::rename(&pipe, directory.path().join("ait.toml")).unwrap();
-    examine(directory.path()).only(&["settings"]).says("settings", &["hangs"]).ends_with(1);
+    let examined = examine(directory.path());
+    examined.only(&["settings"]).says("settings", &["ait.toml", "not a regular file"]).ends_with(1);
 }
 
 #[test]
@@ -129,7 +126,7 @@ fn a_process_that_serves_and_does_not_answer_is_told() {
 #[test]
 fn processes_of_other_versions_and_those_that_died_are_told() {
     let directory = healthy();
-    let beside = directory.path().join("issues.json.processes");
+    let beside = store_directory(directory.path()).join("processes");
     fs::create_dir(&beside).unwrap();
     let entry = json!({
         "pid": 4711, "kind": "stdio", "version": "0.1.0", "startedAt": "2026-01-31T09:30:00.000Z",
@@ -176,32 +173,30 @@ fn other_stores_of_the_repository_are_told() {
 fn what_git_does_not_ignore_or_has_committed_is_told_and_ignored() {
     let directory = repository();
     let path = directory.path();
-    fs::write(path.join(".gitignore"), "*.log\nissues.json.lock").unwrap();
+    // The log has a list of its own, which somebody may remove.
+    fs::remove_file(store_directory(path).join(".gitignore")).unwrap();
+    fs::write(path.join(".gitignore"), "*.tmp\n/issues.json").unwrap();
     let before = everything(path);
     let examined = examine(path);
-    examined.only(&["git"]).says("git", &["issues.json.journal", ".gitignore"]).ends_with(0);
-    assert!(!examined.finding("git")["details"].to_string().contains(".lock"));
+    examined.only(&["git"]).says("git", &[".ait/issues.json/log/", ".gitignore"]).ends_with(0);
     assert_eq!(everything(path), before);
     fix(path).only(&[]).ends_with(0);
     let list = fs::read_to_string(path.join(".gitignore")).unwrap();
     assert_eq!(
         list,
-        "*.log\nissues.json.lock\n\n# ait init: begin\n*.before-ait-init\n*.before-doctor-*\n\
-         /issues.json.*\n/.issues.json.*.tmp\n# ait init: end"
+        "*.tmp\n/issues.json\n\n# ait init: begin\n*.before-ait-init\n*.before-doctor-*\n\
+         /.ait/\n# ait init: end"
     );
     assert!(path.join(".gitignore.before-ait-init").exists());
     // What it lacks comes into the section, and nothing goes.
-    let short = list.replace("/issues.json.*\n", "/issues.json\n");
+    let short = list.replace("/.ait/\n", "/other\n");
     fs::write(path.join(".gitignore"), &short).unwrap();
-    examine(path).says("git", &["issues.json.journal"]);
+    examine(path).says("git", &[".ait/issues.json/log/"]);
     fix(path).only(&[]).ends_with(0);
     let list = fs::read_to_string(path.join(".gitignore")).unwrap();
-    assert!(list.contains("/issues.json\n") && list.contains("/issues.json.*\n"), "{list}");
-    fs::write(path.join("issues.json.example"), "{}").unwrap();
-    git(path, &["add", "-f", "issues.json.example"]);
-    examine(path).only(&[]);
-    git(path, &["add", "-f", "issues.json.lock"]);
-    examine(path).only(&["git"]).says("git", &["git rm --cached issues.json.lock"]);
+    assert!(list.contains("/other\n") && list.contains("/.ait/\n"), "{list}");
+    git(path, &["add", "-f", ".ait/issues.json/log"]);
+    examine(path).only(&["git"]).says("git", &["git rm -r --cached .ait/issues.json"]);
 }
 
 #[test]
@@ -251,16 +246,22 @@ fn whom_the_settings_let_in_is_told_and_tokens_are_protected() {
 fn what_was_left_behind_is_listed_and_only_what_nobody_needs_is_removed() {
     let directory = healthy();
     let path = directory.path();
-    let (kept, temp) =
-        (path.join("issues.json.before-restore-x"), path.join(".issues.json.abcdef.tmp"));
-    for file in [&kept, &temp] {
+    let own = store_directory(path);
+    let kept = own.join("kept/2026-02-01T120000.000Z-edited-issues.json");
+    let in_log = newest_segment(path).with_file_name(".0000000002.abcdef01.tmp");
+    let rendering = own.join("issues.abcdef01.tmp");
+    fs::create_dir(own.join("kept")).unwrap();
+    for file in [&kept, &in_log, &rendering] {
         fs::write(file, "").unwrap();
     }
-    // One that may be in use is none.
-    examine(path).only(&["leftovers"]).says("leftovers", &["before-restore-x", "1 file"]);
-    let old = SystemTime::now() - Duration::from_secs(3_600);
-    File::options().write(true).open(&temp).unwrap().set_modified(old).unwrap();
-    examine(path).says("leftovers", &["abcdef.tmp", "2 files"]);
+    // What may be in use is not left behind.
+    examine(path).only(&["leftovers"]).says("leftovers", &["edited-issues.json", "1 file"]);
+    let old = SystemTime::now() - Duration::from_secs(2 * 3_600);
+    for temp in [&in_log, &rendering] {
+        File::options().write(true).open(temp).unwrap().set_modified(old).unwrap();
+    }
+    let words = [".0000000002.abcdef01.tmp", "issues.abcdef01.tmp", "3 files"];
+    examine(path).says("leftovers", &words);
     fix(path).only(&["leftovers"]).ends_with(0);
-    assert!(kept.exists() && !temp.exists());
+    assert!(kept.exists() && !in_log.exists() && !rendering.exists());
 }

@@ -6,12 +6,13 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::everything;
-use crate::support::files::{id, issue_json, stored_issues, write_issues};
+use crate::support::files::{id, issue_json, kept, newest_segment, stored_issues, write_issues};
 use crate::support::runs::run;
 use crate::support::{Client, directory};
 
 fn salvage(directory: &Path) -> (i32, Value) {
     let run = run(directory, &["doctor", "--salvage", "new.json", "--json"]);
+    assert!(!run.log.contains("panicked"), "{}", run.log);
     (
         run.code,
         serde_json::from_str(&run.out).unwrap_or_else(|error| panic!("{error}: {}", run.log)),
@@ -32,17 +33,25 @@ fn lost(report: &Value) -> String {
         .collect()
 }
 
-/// A store with three changes in its journal, the last of which claims the first issue.
-fn with_journal() -> tempfile::TempDir {
+/// A store with four changes in its log, the last of which claims the first issue. Its `issues.json` shows nothing
+/// of them.
+fn with_log() -> tempfile::TempDir {
     let directory = directory();
-    write_issues(directory.path(), &[issue_json(&id(1), "one", "created")]);
     let mut client = Client::start(directory.path());
-    client.add("two", "bug");
-    client.add("three", "bug");
+    for title in ["one", "two", "three"] {
+        client.add(title, "bug");
+    }
     client.call("get_next_issue", json!({ "agent": "worker" })).ok();
     client.signal("KILL");
     client.wait();
+    let _ = fs::remove_file(directory.path().join("issues.json"));
     directory
+}
+
+/// Where each line of a segment begins.
+fn lines(bytes: &[u8]) -> Vec<usize> {
+    let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+    [0].into_iter().chain(ends.map(|(at, _)| at + 1)).collect()
 }
 
 #[test]
@@ -70,37 +79,45 @@ fn every_issue_that_can_be_read_by_itself_is_saved_and_the_rest_is_named() {
 }
 
 #[test]
-fn changes_before_and_behind_the_damage_of_a_journal_are_made() {
-    let directory = with_journal();
+fn changes_before_and_behind_the_damage_of_a_log_are_made() {
+    let directory = with_log();
     let path = directory.path();
-    let mut bytes = fs::read(path.join("issues.json.journal")).unwrap();
-    let lines: Vec<_> =
-        bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at).collect();
+    let segment = newest_segment(path);
+    let mut bytes = fs::read(&segment).unwrap();
+    let lines = lines(&bytes);
     // Within the second change.
-    bytes[lines[1] + 40] ^= 1;
-    fs::write(path.join("issues.json.journal"), &bytes).unwrap();
+    bytes[lines[2] + 40] ^= 1;
+    fs::write(&segment, &bytes).unwrap();
+    let before = everything(path);
     let (code, report) = salvage(path);
-    assert_eq!((code, &report["changesMade"]), (1, &json!(2)), "{report}");
+    assert_eq!((code, &report["changesMade"]), (1, &json!(3)), "{report}");
     let told = lost(&report);
-    assert!(told.contains("change 2 of the journal"), "{told}");
-    assert!(told.contains(&format!("at byte {}", lines[1] + 1)), "{told}");
+    assert!(told.contains("change 2 of the log"), "{told}");
+    assert!(told.contains(&format!("at byte {}", lines[2])), "{told}");
+    let mut after = everything(path);
+    after.retain(|name, _| !name.ends_with("new.json"));
+    assert_eq!(after, before);
     run(path, &["restore", "new.json", "--force"]).ok();
-    assert_eq!(titles(path), ["one", "two"]);
+    assert_eq!(titles(path), ["one", "three"]);
     assert_eq!(stored_issues(path)[0]["status"], "in_progress");
+    // What was damaged is kept.
+    let kept: Vec<_> = kept(path).into_iter().map(|path| path.display().to_string()).collect();
+    assert!(kept.iter().any(|path| path.contains("damaged")), "{kept:?}");
 }
 
 #[test]
-fn a_journal_without_its_beginning_is_taken_as_it_stands_and_a_sound_store_as_it_is() {
-    let directory = with_journal();
+fn a_log_without_its_beginning_is_taken_as_it_stands_and_a_sound_store_as_it_is() {
+    let directory = with_log();
     let path = directory.path();
     let sound = run(path, &["doctor", "--salvage", "sound.json"]).ok();
     assert!(sound.contains("saved 3 issues"), "{sound}");
-    let mut bytes = fs::read(path.join("issues.json.journal")).unwrap();
+    let segment = newest_segment(path);
+    let mut bytes = fs::read(&segment).unwrap();
     bytes[30] ^= 1;
-    fs::write(path.join("issues.json.journal"), &bytes).unwrap();
+    fs::write(&segment, &bytes).unwrap();
     let (code, report) = salvage(path);
-    assert_eq!((code, &report["changesMade"]), (1, &json!(3)), "{report}");
-    assert!(lost(&report).contains("no checksum"), "{report}");
+    assert_eq!((code, &report["changesMade"]), (1, &json!(4)), "{report}");
+    assert_eq!(report["issues"], 3, "{report}");
     let nothing = crate::support::directory();
     run(nothing.path(), &["doctor", "--salvage", "new.json"]).refusal();
     assert!(everything(nothing.path()).is_empty());

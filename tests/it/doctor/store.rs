@@ -7,27 +7,42 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 
 use super::{everything, examine, fix, healthy};
-use crate::support::files::{id, issue_json, names, stored_issues, write_issues};
+use crate::support::files::{
+    id, issue_json, newest_segment, store_directory, stored_issues, wait_for_file, write_issues,
+};
 use crate::support::runs::run;
 use crate::support::{Client, directory};
 
-/// A store with three changes in its journal.
-fn with_journal() -> tempfile::TempDir {
+/// A store with four changes in its log, which a process has left that died.
+fn with_log() -> tempfile::TempDir {
     let directory = directory();
-    write_issues(directory.path(), &[issue_json(&id(1), "one", "created")]);
     let mut client = Client::start(directory.path());
+    client.add("one", "bug");
     for _ in 0..3 {
         client.add("newer", "bug");
     }
+    wait_for_file(directory.path(), |issues| issues.len() == 4);
     client.signal("KILL");
     client.wait();
     // What it left to tell of itself is another matter.
-    fs::remove_dir_all(directory.path().join("issues.json.processes")).unwrap();
+    fs::remove_dir_all(store_directory(directory.path()).join("processes")).unwrap();
+    examine(directory.path()).only(&[]).ends_with(0);
     directory
 }
 
-fn journal(directory: &Path) -> Vec<u8> {
-    fs::read(directory.join("issues.json.journal")).unwrap()
+/// Where each line of the newest segment begins, and where the last one ends.
+fn lines(directory: &Path) -> Vec<usize> {
+    let bytes = fs::read(newest_segment(directory)).unwrap();
+    let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+    [0].into_iter().chain(ends.map(|(at, _)| at + 1)).collect()
+}
+
+/// Changes the newest segment.
+fn change_log(directory: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+    let path = newest_segment(directory);
+    let mut bytes = fs::read(&path).unwrap();
+    change(&mut bytes);
+    fs::write(path, bytes).unwrap();
 }
 
 fn story(status: &str, actions: &[&str]) -> Value {
@@ -41,12 +56,22 @@ fn story(status: &str, actions: &[&str]) -> Value {
 fn what_is_not_valid_is_told_with_line_and_column_and_changes_nothing() {
     let directory = healthy();
     let path = directory.path();
-    fs::write(path.join("issues.json"), "{\n  \"issues\": [\n    x\n").unwrap();
-    let before = everything(path);
-    let examined = examine(path);
-    examined.is("valid", "problem").says("valid", &["line 3, column 5", "--salvage"]).ends_with(1);
-    examined.is("histories", "skipped").is("readable", "ok");
-    assert_eq!(everything(path), before);
+    for has_log in [true, false] {
+        fs::write(path.join("issues.json"), "{\n  \"issues\": [\n    x\n").unwrap();
+        let before = everything(path);
+        let examined = examine(path);
+        examined.is("valid", "problem").says("valid", &["line 3, column 5"]).ends_with(1);
+        examined.is("readable", "ok");
+        if has_log {
+            // Agents go on with what the log has.
+            examined.only(&["valid"]).is("histories", "ok").says("valid", &["ait save"]);
+        } else {
+            examined.is("histories", "skipped").says("valid", &["--salvage"]);
+        }
+        fix(path).is("valid", "problem").ends_with(1);
+        assert_eq!(everything(path), before);
+        fs::remove_dir_all(path.join(".ait")).unwrap_or_default();
+    }
 }
 
 #[test]
@@ -54,87 +79,100 @@ fn what_cannot_be_read_is_told() {
     let directory = directory();
     fs::create_dir(directory.path().join("issues.json")).unwrap();
     examine(directory.path()).is("readable", "problem").ends_with(1);
-    let gone = healthy();
-    run(gone.path(), &["save"]).ok();
-    fs::remove_file(gone.path().join("issues.json")).unwrap();
-    examine(gone.path()).is("readable", "problem").says("readable", &["is gone", "restore"]);
 }
 
 #[test]
-fn copies_of_issues_are_told_and_left_out_and_others_with_the_same_id_are_left_alone() {
+fn a_file_that_is_gone_is_told_and_written_anew_from_the_log() {
+    let directory = with_log();
+    let path = directory.path();
+    let before = fs::read(path.join("issues.json")).unwrap();
+    fs::remove_file(path.join("issues.json")).unwrap();
+    let examined = examine(path);
+    examined.only(&["journal"]).says("journal", &["is gone", "ait save", "--fix"]).ends_with(0);
+    assert!(!path.join("issues.json").exists());
+    let fixed = fix(path);
+    fixed.only(&[]).ends_with(0);
+    assert_eq!(fixed.report["repaired"].as_array().unwrap().len(), 1, "{}", fixed.report);
+    assert_eq!(fs::read(path.join("issues.json")).unwrap(), before);
+}
+
+#[test]
+fn issues_that_share_an_id_are_told_with_their_lines_and_left_alone() {
     let directory = directory();
     let path = directory.path();
     let one = issue_json(&id(1), "one", "created");
-    write_issues(path, &[one.clone(), issue_json(&id(2), "two", "created"), one.clone()]);
-    examine(path).is("ids", "problem").says("ids", &[&id(1), "--fix"]).ends_with(1);
-    let fixed = fix(path);
-    fixed.is("ids", "ok").is("valid", "ok").ends_with(0);
-    assert_eq!(stored_issues(path).len(), 2);
-    assert!(names(path).iter().any(|name| name.contains(".before-doctor-")), "{:?}", names(path));
     let other = issue_json(&id(1), "another", "created");
-    write_issues(path, &[one, other]);
-    let bytes = fs::read(path.join("issues.json")).unwrap();
-    fix(path).is("ids", "problem").says("ids", &["different contents"]).ends_with(1);
-    assert_eq!(fs::read(path.join("issues.json")).unwrap(), bytes);
+    for (twin, words) in [(one.clone(), "the same each time"), (other, "different contents")] {
+        write_issues(path, &[one.clone(), issue_json(&id(2), "two", "created"), twin]);
+        let before = everything(path);
+        let examined = examine(path);
+        examined.is("ids", "problem").says("ids", &[&id(1), words, "lines 3, "]).ends_with(1);
+        fix(path).is("ids", "problem").ends_with(1);
+        assert_eq!(everything(path), before);
+    }
 }
 
 #[test]
-fn damage_of_the_journal_is_told_with_its_byte_and_not_repaired() {
-    let directory = with_journal();
+fn damage_of_the_log_is_told_with_its_byte_and_not_repaired() {
+    let directory = with_log();
     let path = directory.path();
-    let mut bytes = journal(path);
-    let line = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
-    bytes[line + 30] ^= 1;
-    fs::write(path.join("issues.json.journal"), &bytes).unwrap();
+    // Within the second event.
+    let line = lines(path)[2];
+    change_log(path, |bytes| bytes[line + 30] ^= 1);
     let before = everything(path);
-    let told = format!("damaged at byte {line}");
-    examine(path).is("journal", "problem").says("journal", &[&told, "--salvage"]).ends_with(1);
+    let (place, name) = (format!("byte {line}"), newest_segment(path));
+    let words = [place.as_str(), name.to_str().unwrap(), "only reads", "--salvage", "ait restore"];
+    examine(path).is("journal", "problem").says("journal", &words).ends_with(1);
     fix(path).is("journal", "problem").ends_with(1);
     assert_eq!(everything(path), before);
 }
 
 #[test]
-fn a_torn_tail_is_told_and_cut_after_a_backup() {
-    let directory = with_journal();
+fn a_torn_end_is_nothing_wrong_and_nothing_is_left_by_a_repair() {
+    let directory = with_log();
     let path = directory.path();
-    let mut bytes = journal(path);
-    bytes.extend_from_slice(b"0123");
-    fs::write(path.join("issues.json.journal"), &bytes).unwrap();
+    let end = *lines(path).last().unwrap();
+    change_log(path, |bytes| bytes.extend_from_slice(b"0123"));
     let before = everything(path);
-    let told = format!("from byte {}", bytes.len() - 4);
-    examine(path).only(&["journal"]).says("journal", &[&told, "last 4 bytes"]).ends_with(0);
-    assert_eq!(everything(path), before);
-    let fixed = fix(path);
-    fixed.is("journal", "ok").only(&["leftovers"]).ends_with(0);
-    assert!(fixed.report["repaired"].as_array().unwrap().len() >= 2, "{}", fixed.report);
-    let names = names(path);
-    let kept = names.iter().find(|name| name.contains(".journal.before-doctor-")).unwrap();
-    assert_eq!(fs::read(path.join(kept)).unwrap(), bytes);
-    assert_eq!(stored_issues(path).len(), 4);
+    let (place, count) = (format!("from byte {end}"), "last 4 bytes");
+    for examine in [examine, fix] {
+        let examined = examine(path);
+        examined.only(&[]).says("journal", &[&place, count]).ends_with(0);
+        assert!(examined.report.get("repaired").is_none(), "{}", examined.report);
+        assert_eq!(everything(path), before);
+    }
+    run(path, &["add", "later", "-c", "bug", "-a", "a"]).ok();
+    examine(path).only(&[]).ends_with(0);
+    assert_eq!(stored_issues(path).len(), 5);
 }
 
 #[test]
-fn a_journal_that_follows_another_file_is_told_and_settled() {
-    let directory = with_journal();
+fn a_file_of_another_store_is_told_and_left_alone() {
+    let directory = with_log();
     let path = directory.path();
-    write_issues(path, &[issue_json(&id(9), "from a branch", "created")]);
-    examine(path).only(&["journal"]).says("journal", &["another issues.json", "3 changes"]);
-    fix(path).is("journal", "ok");
+    write_issues(path, &[issue_json(&id(9), "from elsewhere", "created")]);
+    let examined = examine(path);
+    examined.only(&["journal"]).is("journal", "problem").ends_with(1);
+    examined.says("journal", &["none of the issues", "ait import"]);
+    let before = fs::read(path.join("issues.json")).unwrap();
+    fix(path).is("journal", "problem").ends_with(1);
+    assert_eq!(fs::read(path.join("issues.json")).unwrap(), before);
     assert_eq!(stored_issues(path).len(), 4);
 }
 
 #[test]
 fn what_a_newer_version_wrote_is_told() {
-    let directory = with_journal();
+    let directory = with_log();
     let path = directory.path();
-    // A header with a key that is not known, and its checksum.
-    let json =
-        r#"{"journal":2,"epoch":"00000000000000000000000000000000","baseSeq":0,"baseLen":0}"#;
-    let text = format!("{:08x} {json}", json.len());
-    let seed = crc32c::crc32c(&[0; 16]);
-    let crc = crc32c::crc32c_append(crc32c::crc32c_append(seed, &[0; 8]), text.as_bytes());
-    fs::write(path.join("issues.json.journal"), format!("{crc:08x} {text}\n")).unwrap();
-    examine(path).is("journal", "problem").says("journal", &["newer version", "update"]);
+    change_log(path, |bytes| {
+        let end = bytes.iter().position(|byte| *byte == b'\n').unwrap();
+        let mut header: Value = serde_json::from_slice(&bytes[18..end]).unwrap();
+        header["format"] = json!(1_000);
+        let text = format!("{:08x} {header}", header.to_string().len());
+        let line = format!("{:08x} {text}", crc32c::crc32c(text.as_bytes()));
+        bytes.splice(..end, line.into_bytes());
+    });
+    examine(path).ends_with(1).says("readable", &["newer version", "update"]);
 }
 
 #[test]

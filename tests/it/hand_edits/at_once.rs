@@ -1,222 +1,328 @@
-//! Edits in the middle of a checkpoint: at each of its calls somebody saves another `issues.json`.
+//! Edits in the middle of what processes do: at each call somebody saves another `issues.json`.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use agent_issue_tracker::domain::{Classification, Issue};
-use agent_issue_tracker::store::json::JsonStoreOptions;
-use agent_issue_tracker::store::{JsonStore, Store};
+use agent_issue_tracker::store::Store;
+use fastrand::Rng;
+use serde_json::{Value, json};
 
-use crate::support::commands::{add, all, at, claim};
-use crate::support::directory_in_memory;
-use crate::support::disk::{Disk, Neglect};
-use crate::support::files::names;
+use crate::faults::{Act, Scene};
+use crate::support::disk::Neglect;
+use crate::support::factor;
+use crate::support::files::{id, issue_json, kept, names};
+use crate::support::scene::{Answers, Process};
+use crate::support::stores::all_issues;
 
-/// The title that an issue gets.
-const BY_HAND: &str = "edited by hand";
-
-fn open(directory: &Path, disk: &Arc<Disk>, is_aside: bool) -> JsonStore {
-    let options = JsonStoreOptions {
-        checkpoint_after: Duration::from_secs(3600),
-        second_look_after: Duration::ZERO,
-        aside_from_bytes: if is_aside { 0 } else { u64::MAX },
-        ..Default::default()
-    };
-    JsonStore::with(directory.join("issues.json"), Arc::clone(disk) as _, options)
+/// How somebody saves a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Save {
+    InPlace,
+    Rename,
 }
 
-async fn issues(store: &JsonStore) -> Vec<Issue> {
-    let page = store.list(all()).await.unwrap();
-    page.issues.iter().map(|issue| Issue::clone(issue)).collect()
+/// What somebody edits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Edit {
+    Title,
+    Comment,
+    NewIssue,
+    /// Takes an issue out, which is no edit.
+    Drop,
 }
 
-/// Saves the file with another title for its first issue, as an editor that writes in place or one that
-/// renames.
-fn edit(directory: &Path, renames: bool) {
+const EDITS: [Edit; 4] = [Edit::Title, Edit::Comment, Edit::NewIssue, Edit::Drop];
+
+fn edited(text: &str, edit: Edit) -> String {
+    let mut document: Value = serde_json::from_str(text).unwrap();
+    let issues = document["issues"].as_array_mut().unwrap();
+    match edit {
+        Edit::Title => issues[1]["title"] = json!("edited"),
+        Edit::Comment => issues[0]["comments"].as_array_mut().unwrap().push(json!({
+            "timestamp": "2026-01-31T09:30:00.000Z", "agent": "editor", "text": "edited",
+        })),
+        Edit::NewIssue => issues.insert(1, issue_json(&id(0xabc), "edited", "created")),
+        Edit::Drop => drop(issues.remove(2)),
+    }
+    serde_json::to_string_pretty(&document).unwrap()
+}
+
+fn save(directory: &Path, text: &str, how: Save) {
     let file = directory.join("issues.json");
-    let text = fs::read_to_string(&file).unwrap().replace("\"issue 1\"", &format!("\"{BY_HAND}\""));
-    if renames {
-        let own = directory.join("the editor's own");
-        fs::write(&own, text).unwrap();
-        fs::rename(own, file).unwrap();
-    } else {
-        fs::write(file, text).unwrap();
+    match how {
+        Save::InPlace => fs::write(file, text).unwrap(),
+        Save::Rename => {
+            let temp = directory.join("saved by an editor");
+            fs::write(&temp, text).unwrap();
+            fs::rename(temp, file).unwrap();
+        }
     }
 }
 
-/// Somebody saves before the call with this number of a checkpoint; false when there was no such call.
-async fn edit_at(
-    call: usize,
-    is_aside: bool,
-    renames: bool,
-    neglect: Neglect,
-) -> Result<bool, String> {
-    let (directory, disk) = (directory_in_memory(), Disk::new(neglect));
-    let store = open(directory.path(), &disk, is_aside);
-    store.apply(add(1, Classification::Bug), at(1)).await.unwrap();
-    store.apply(add(2, Classification::Bug), at(2)).await.unwrap();
-    store.save().await.unwrap();
-    store.apply(claim(None), at(3)).await.unwrap();
-    store.apply(add(3, Classification::Bug), at(4)).await.unwrap();
-    let before = issues(&store).await;
-    let (path, mut calls) = (directory.path().to_owned(), 0);
-    let is_done = Arc::new(AtomicBool::new(false));
-    let done = Arc::clone(&is_done);
-    disk.hook(move |_| {
-        calls += 1;
-        if calls == call {
-            edit(&path, renames);
-            done.store(true, Ordering::SeqCst);
-        }
+/// Tells whether an edit is lost.
+async fn check_edit(store: &dyn Store, directory: &Path, edit: Edit) -> Result<(), String> {
+    let issues = all_issues(store).await.map_err(|error| error.to_string())?;
+    let is_there = issues.iter().any(|issue| match edit {
+        Edit::Title | Edit::NewIssue => issue.title == "edited",
+        Edit::Comment => issue.comments.iter().any(|comment| comment.agent == "editor"),
+        Edit::Drop => true,
     });
-    // It may say that somebody was faster; nothing is lost then either.
-    let _ = store.save().await;
-    disk.hook(|_| ());
-    if !is_done.load(Ordering::SeqCst) {
-        return Ok(false);
-    }
-    let mut expected = before;
-    expected[0].title = BY_HAND.to_owned();
-    let case = format!("call {call}, aside {is_aside}, renamed {renames}");
-    let fresh = open(directory.path(), &Disk::new(Neglect::Nothing), is_aside);
-    for (who, store) in [("the writer", &store), ("a new process", &fresh)] {
-        let found = issues(store).await;
-        if found != expected {
-            return Err(format!("{case}: {who} finds {found:?}"));
-        }
-    }
-    let claimed =
-        store.apply(claim(None), at(5)).await.map_err(|error| format!("{case}: {error}"))?;
-    expected[1] = claimed
-        .map(|issue| Issue::clone(&issue))
-        .filter(|it| it.id == expected[1].id)
-        .ok_or(case)?;
-    store.save().await.unwrap();
-    let fresh = open(directory.path(), &Disk::new(Neglect::Nothing), is_aside);
-    assert_eq!(issues(&fresh).await, expected);
-    Ok(true)
+    let is_kept =
+        || kept(directory).iter().any(|path| fs::read_to_string(path).unwrap().contains("edited"));
+    if is_there || is_kept() { Ok(()) } else { Err(format!("the edit is lost: {edit:?}")) }
 }
 
+/// Saves an edit at each call of an act; gives the number of calls.
 async fn edit_at_each_call(
-    is_aside: bool,
-    renames: bool,
+    act: Act,
+    how: Save,
+    is_stale: bool,
     neglect: Neglect,
 ) -> Result<usize, String> {
-    let mut calls = 0;
-    while edit_at(calls + 1, is_aside, renames, neglect).await? {
-        calls += 1;
+    for number in 1.. {
+        let scene = Scene::new(act, neglect).await;
+        let (edit, path) = (EDITS[number % EDITS.len()], scene.path().to_owned());
+        let early = fs::read_to_string(path.join("issues.json")).unwrap();
+        let read = move || {
+            let now = fs::read_to_string(path.join("issues.json"));
+            let text = if is_stale { early } else { now.unwrap_or(early) };
+            save(&path, &edited(&text, edit), how);
+        };
+        if is_stale {
+            scene.answers.claim(&scene.other).await.unwrap();
+        }
+        scene.process.disk.at_call(number, read);
+        let before = scene.process.disk.calls().len();
+        let acted = scene.act().await;
+        scene.process.disk.unhook();
+        let at = |wrong| {
+            format!("{act:?}, {how:?}, stale: {is_stale}, {edit:?} at call {number}: {wrong}")
+        };
+        acted.map_err(|error| at(error.to_string()))?;
+        if scene.process.disk.calls().len() - before < number {
+            scene.end().await;
+            return Ok(number - 1);
+        }
+        scene.check(false).await.map_err(at)?;
+        for process in [&scene.other, &scene.process] {
+            check_edit(&*process.store, scene.path(), edit).await.map_err(at)?;
+        }
+        scene.end().await;
     }
-    Ok(calls)
+    unreachable!()
 }
 
 #[tokio::test]
-async fn whatever_is_saved_at_whichever_call_of_a_checkpoint_is_not_lost() {
-    let mut edits = 0;
-    for is_aside in [false, true] {
-        for renames in [false, true] {
-            let calls = edit_at_each_call(is_aside, renames, Neglect::Nothing).await.unwrap();
-            assert!(calls > 20, "{calls}");
-            edits += calls;
+async fn whatever_is_saved_at_whichever_call_is_not_lost_and_undoes_nothing() {
+    for act in [Act::Publish, Act::Change, Act::Claim] {
+        for how in [Save::InPlace, Save::Rename] {
+            for is_stale in [false, true] {
+                let calls = edit_at_each_call(act, how, is_stale, Neglect::Nothing).await.unwrap();
+                assert!(calls > 8, "{act:?}: {calls}");
+            }
         }
     }
-    eprintln!("{edits} edits during checkpoints");
 }
 
-/// Without the look at what was displaced, what was saved just before the rename is gone.
+/// An editor that writes in place and stands still between opening the file, which empties it, and writing it.
+#[tokio::test]
+async fn a_save_in_place_that_takes_its_time_is_not_lost() {
+    for pause in 1..6 {
+        for number in 1.. {
+            let scene = Scene::new(Act::Publish, Neglect::Nothing).await;
+            let path = scene.path().join("issues.json");
+            let (mut calls, mut open, mut text) = (0, None, String::new());
+            scene.process.disk.hook(move |_| {
+                calls += 1;
+                if calls == number {
+                    text = edited(&fs::read_to_string(&path).unwrap(), Edit::Title);
+                    open = Some(fs::File::create(&path).unwrap());
+                } else if calls == number + pause
+                    && let Some(mut file) = open.take()
+                {
+                    file.write_all(text.as_bytes()).unwrap();
+                }
+            });
+            let before = scene.process.disk.calls().len();
+            // While it stands still the file is not valid, which is told.
+            let _ = scene.act().await;
+            // Other calls, until it has written it.
+            for _ in 0..pause {
+                let _ = scene.process.store.counts().await;
+            }
+            let is_over = scene.process.disk.calls().len() - before < number;
+            scene.process.disk.unhook();
+            let at = |wrong| format!("opened at call {number}, written {pause} later: {wrong}");
+            scene.check(false).await.map_err(at).unwrap();
+            if is_over {
+                break;
+            }
+            check_edit(&*scene.other.store, scene.path(), Edit::Title).await.map_err(at).unwrap();
+            scene.end().await;
+            if number > 80 {
+                break;
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn an_edit_that_is_not_looked_for_is_noticed() {
-    let noticed = edit_at_each_call(false, true, Neglect::Exchange).await.unwrap_err();
-    assert!(noticed.contains("finds"), "{noticed}");
+    let noticed = edit_at_each_call(Act::Publish, Save::Rename, false, Neglect::Exchange).await;
+    assert!(noticed.unwrap_err().contains("the edit is lost"));
 }
 
-/// Lets the temporary files stay that a process leaves which is killed now: in a test, it may remove its own.
-fn leave_temps(directory: &Path) {
-    for name in temps(directory) {
-        let renamed = |part| if is_random(part) { KILLED } else { part };
-        let left: Vec<_> = name.split('.').map(renamed).collect();
-        fs::hard_link(directory.join(&name), directory.join(left.join("."))).unwrap();
-    }
-}
-
-fn temps(directory: &Path) -> impl Iterator<Item = String> {
-    names(directory).into_iter().filter(|name| name.ends_with(".tmp"))
-}
-
-/// The random part of the names of temporary files that are left.
-const KILLED: &str = "killed";
-
-fn is_random(part: &str) -> bool {
-    part.len() == KILLED.len() && part != "issues"
-}
-
-/// What somebody does just before the files change names.
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum Edit {
-    Nothing,
-    Renames,
-    WritesInPlace,
-}
-
-/// Somebody saves just before the files change names, and the process is killed so many calls behind that; false when
-/// there are not so many.
-async fn killed_behind_an_edit(calls: usize, is_aside: bool, does: Edit) -> bool {
-    let (directory, disk) = (directory_in_memory(), Disk::new(Neglect::Nothing));
-    let store = open(directory.path(), &disk, is_aside);
-    store.apply(add(1, Classification::Bug), at(1)).await.unwrap();
-    store.save().await.unwrap();
-    store.apply(add(2, Classification::Bug), at(2)).await.unwrap();
-    let (path, mortal) = (directory.path().to_owned(), Arc::downgrade(&disk));
-    let (mut left, is_reached) = (None, Arc::new(AtomicBool::new(false)));
-    let reached = Arc::clone(&is_reached);
-    disk.hook(move |call| {
-        if left.is_none() && call == "exchange" {
-            if does != Edit::Nothing {
-                edit(&path, does == Edit::Renames);
-            }
-            left = Some(calls);
-        }
-        if left == Some(0) {
-            leave_temps(&path);
-            mortal.upgrade().unwrap().die_at(1);
-            reached.store(true, Ordering::SeqCst);
-        }
-        left = left.map(|left| left.wrapping_sub(1));
-    });
-    let _ = store.save().await;
-    disk.hook(|_| ());
-    store.close().await;
-    for name in temps(directory.path()).filter(|name| !name.contains(KILLED)) {
-        fs::remove_file(directory.path().join(name)).unwrap();
-    }
-    let next = open(directory.path(), &Disk::new(Neglect::Nothing), is_aside);
-    next.apply(add(3, Classification::Bug), at(3)).await.unwrap();
-    next.save().await.unwrap();
-    let names = names(directory.path());
-    let case = format!("{calls} calls behind it, aside {is_aside}, {does:?}: {names:?}");
-    assert_eq!(issues(&next).await.len(), 3, "{case}");
-    let text = |name: &str| fs::read_to_string(directory.path().join(name)).unwrap();
-    let is_edited = |name: &&String| text(name).contains(BY_HAND);
-    let kept: Vec<_> = names.iter().filter(|name| name.contains(".hand-")).collect();
-    match does {
-        Edit::Nothing => assert!(kept.is_empty(), "{case}"),
-        _ => assert!(text("issues.json").contains(BY_HAND) || kept.iter().any(is_edited), "{case}"),
-    }
-    assert_eq!(temps(directory.path()).next(), None, "{case}");
-    is_reached.load(Ordering::SeqCst)
-}
-
+/// A process that dies at any call while it publishes over an edit that was saved at any moment of that.
 #[tokio::test]
-async fn what_was_saved_is_not_lost_with_a_process_that_is_killed_while_it_puts_it_back() {
-    for is_aside in [false, true] {
-        for does in [Edit::Nothing, Edit::Renames, Edit::WritesInPlace] {
-            let mut calls = 0;
-            while killed_behind_an_edit(calls, is_aside, does).await {
-                calls += 1;
+async fn what_was_saved_is_not_lost_with_a_process_that_dies() {
+    for number in 1.. {
+        let scene = Scene::new(Act::Publish, Neglect::Nothing).await;
+        let path = scene.path().to_owned();
+        let mut is_saved = false;
+        // Between the last look at the file and its exchange.
+        scene.process.disk.hook(move |call| {
+            if call.is("exchange", "issues.json") && !std::mem::replace(&mut is_saved, true) {
+                let text = fs::read_to_string(path.join("issues.json")).unwrap();
+                save(&path, &edited(&text, Edit::Title), Save::Rename);
             }
-            assert!(calls > 5, "{calls}");
+        });
+        scene.process.disk.die_at(number);
+        let acted = scene.act().await;
+        let is_dead = scene.process.disk.trouble.is_dead();
+        scene.process.kill().await;
+        scene.check(true).await.unwrap_or_else(|wrong| panic!("death at call {number}: {wrong}"));
+        let text = fs::read_to_string(scene.path().join("issues.json")).unwrap();
+        let was_saved = scene.process.disk.count_of("exchange", "issues.json") > 0;
+        assert_eq!(text.contains("edited"), was_saved, "death at call {number}");
+        scene.end().await;
+        if !is_dead {
+            acted.unwrap();
+            return;
         }
+    }
+}
+
+/// An editor that reads, waits and saves, again and again, while two processes change issues.
+#[tokio::test]
+async fn an_editor_that_saves_what_it_read_a_while_ago_undoes_nothing() {
+    for seed in 0..8 * factor() {
+        let mut rng = Rng::with_seed(seed);
+        let scene = Scene::new(Act::Change, Neglect::Nothing).await;
+        let Scene { answers, process, other, .. } = &scene;
+        let path = scene.path();
+        let mut read = fs::read_to_string(path.join("issues.json")).unwrap();
+        let mut edits: Vec<String> = Vec::new();
+        for round in 0..60 {
+            let one = if rng.bool() { process } else { other };
+            match rng.u8(0..8) {
+                0 => read = fs::read_to_string(path.join("issues.json")).unwrap(),
+                1 => {
+                    let mut document: Value = serde_json::from_str(&read).unwrap();
+                    let text = format!("edit {round}");
+                    let issue = rng.usize(0..document["issues"].as_array().unwrap().len());
+                    document["issues"][issue]["comments"].as_array_mut().unwrap().push(json!({
+                        "timestamp": format!("2026-02-01T00:00:{round:02}.000Z"),
+                        "agent": "editor", "text": text,
+                    }));
+                    edits.push(text);
+                    let how = if rng.bool() { Save::InPlace } else { Save::Rename };
+                    read = serde_json::to_string_pretty(&document).unwrap();
+                    save(path, &read, how);
+                    // One edit right behind another that nobody has seen is another version of it.
+                    if rng.bool() {
+                        one.store.counts().await.unwrap();
+                    }
+                }
+                2 => one.publish().await.unwrap(),
+                _ => work(answers, one, &mut rng).await,
+            }
+        }
+        for process in [process, other] {
+            answers
+                .check(&*process.store)
+                .await
+                .unwrap_or_else(|wrong| panic!("seed {seed}: {wrong}"));
+        }
+        scene.check(false).await.unwrap_or_else(|wrong| panic!("seed {seed}: {wrong}"));
+        let comments: Vec<_> = all_issues(&*other.store).await.unwrap();
+        let is_there = |text: &String| {
+            comments.iter().flat_map(|issue| &issue.comments).any(|comment| comment.text == *text)
+        };
+        let lost: Vec<_> = edits.iter().filter(|text| !is_there(text)).collect();
+        // An edit that nobody has looked at before the next one was saved over it was never the content of the file
+        // for anybody; the last one was.
+        assert!(edits.last().is_none_or(|last| !lost.contains(&last)), "seed {seed}: {lost:?}");
+        assert_eq!(names(path), [".ait", "issues.json"], "seed {seed}");
+        scene.end().await;
+    }
+}
+
+/// Something that a process does for an agent.
+async fn work(answers: &Arc<Answers>, process: &Process, rng: &mut Rng) {
+    let issues = all_issues(&*process.store).await.unwrap();
+    match rng.u8(0..5) {
+        0 => drop(answers.file(process).await.unwrap()),
+        1 | 2 => drop(answers.claim(process).await.unwrap()),
+        kind => {
+            // Refused where it has ended.
+            let issue = issues[rng.usize(0..issues.len())].id;
+            drop(answers.work_on(process, issue, kind).await);
+        }
+    }
+}
+
+/// What git does with a file that is committed, while processes work: it puts old contents in place.
+#[tokio::test]
+async fn a_checkout_or_a_stash_undoes_no_work_and_is_not_written_over_by_reading() {
+    let scene = Scene::new(Act::Change, Neglect::Nothing).await;
+    let Scene { answers, process, other, .. } = &scene;
+    let file = scene.path().join("issues.json");
+    let committed = fs::read_to_string(&file).unwrap();
+    for round in 0..6 {
+        for _ in 0..2 {
+            answers.file(process).await.unwrap();
+            answers.claim(other).await.unwrap();
+        }
+        if round % 2 == 0 {
+            process.publish().await.unwrap();
+        }
+        let stashed = fs::read_to_string(&file).unwrap();
+        save(scene.path(), &committed, Save::Rename);
+        for process in [process, other, &other.beside(scene.path())] {
+            answers.check(&*process.store).await.unwrap();
+        }
+        assert_eq!(fs::read_to_string(&file).unwrap(), committed, "reading has changed the file");
+        if round % 3 == 0 {
+            answers.claim(other).await.unwrap();
+        }
+        if fs::read_to_string(&file).unwrap() == committed {
+            save(scene.path(), &stashed, Save::Rename);
+        }
+        for process in [other, process] {
+            answers.check(&*process.store).await.unwrap();
+        }
+    }
+    scene.check(false).await.unwrap();
+}
+
+/// An edit in place of the same length, right behind a rendering.
+#[tokio::test]
+async fn an_edit_within_the_same_tick_of_the_clock_is_seen() {
+    let scene = Scene::new(Act::Change, Neglect::Nothing).await;
+    let file = scene.path().join("issues.json");
+    for round in 0..50 {
+        scene.answers.file(&scene.process).await.unwrap();
+        scene.process.publish().await.unwrap();
+        let text = fs::read_to_string(&file).unwrap();
+        let title = format!("title {round:02}");
+        let at = text.find("\"title\": \"").unwrap() + 10;
+        let end = at + text[at..].find('"').unwrap();
+        let padded = format!("{title:<width$}", width = end - at);
+        let changed = format!("{}{}{}", &text[..at], &padded[..end - at], &text[end..]);
+        fs::write(&file, changed).unwrap();
+        let issues = all_issues(&*scene.process.store).await.unwrap();
+        assert_eq!(issues[0].title.trim(), padded[..end - at].trim(), "round {round}");
     }
 }

@@ -1,7 +1,7 @@
-//! `issues.json` edited by hand, or replaced by git: what was answered is never undone by it, what cannot be
-//! read is left alone, and everything else that the person changed is taken over and told.
+//! Edits of `issues.json` by people and by git, and what people do to the directory beside it.
 
 mod at_once;
 mod by_git;
+mod directory;
 mod matrix;
 mod others;

@@ -1,11 +1,11 @@
 //! What must not hold git up.
 
 use std::fs;
-use std::fs::File;
 use std::time::{Duration, Instant};
 
 use super::Desk;
 use crate::support::files::names;
+use crate::support::http::lock_of;
 
 #[test]
 fn where_there_is_no_store_none_is_made_and_nothing_is_said() {
@@ -46,6 +46,7 @@ fn a_store_or_settings_that_cannot_be_read_are_told_in_a_line_and_left_alone() {
     assert!(run.log.contains("the commit names no issue: ") && run.log.contains("prot"));
     fs::remove_file(desk.project().join("ait.toml")).unwrap();
     desk.write("issues.json", "{\n  \"issues\": [\n<<<<<<<\n");
+    fs::rename(desk.project().join(".ait"), desk.project().join("away")).unwrap();
     let run = desk.commit(&worktree, "b");
     assert_eq!((run.code, run.log.lines().count()), (0, 1), "{}", run.log);
     assert!(run.log.contains("issues.json") && run.log.contains("line 3"), "{}", run.log);
@@ -59,11 +60,28 @@ fn a_store_or_settings_that_cannot_be_read_are_told_in_a_line_and_left_alone() {
 }
 
 #[test]
+fn an_invalid_file_beside_a_log_is_told_in_a_line_and_hinders_nothing() {
+    let desk = Desk::with_hooks();
+    let (id, worktree) = desk.claimed("T");
+    desk.ait(&["save"]).ok();
+    let text = "{\n  \"issues\": [\n<<<<<<<\n";
+    desk.write("issues.json", text);
+    let run = desk.commit(&worktree, "a");
+    assert_eq!((run.code, run.log.lines().count()), (0, 1), "{}", run.log);
+    assert!(run.log.contains("issues.json") && run.log.contains("line 3"), "{}", run.log);
+    assert_eq!(desk.message(&worktree), format!("a\n\nIssue: {id} T"));
+    let branch = format!("issue-{id}");
+    let run = desk.run("git", &desk.project(), &["merge", "-q", "--no-edit", &branch]);
+    assert_eq!(run.code, 0, "{}", run.log);
+    assert_eq!(desk.comments(&id).len(), 1, "{}", run.log);
+    assert_eq!(fs::read_to_string(desk.project().join("issues.json")).unwrap(), text);
+}
+
+#[test]
 fn a_lock_that_somebody_holds_holds_nobody_up_for_long() {
     let desk = Desk::with_hooks();
     let (id, worktree) = desk.claimed("T");
-    let lock = File::options().write(true).open(desk.project().join("issues.json.lock")).unwrap();
-    lock.lock().unwrap();
+    let lock = lock_of(&desk.project());
     desk.commit(&worktree, "a").ok();
     assert_eq!(desk.message(&worktree), format!("a\n\nIssue: {id} T"));
     let begun = Instant::now();
@@ -79,14 +97,14 @@ fn a_lock_that_somebody_holds_holds_nobody_up_for_long() {
 
 /// A pipe in the place of the settings, to which nobody writes.
 #[test]
-fn what_hangs_is_not_waited_for() {
+fn what_is_no_file_is_told_and_not_waited_for() {
     let desk = Desk::with_hooks();
     let (_, worktree) = desk.claimed("T");
     desk.run("mkfifo", &desk.project(), &["ait.toml"]).ok();
     let begun = Instant::now();
     let run = desk.commit(&worktree, "a");
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
-    assert_eq!(run.code, 0, "{}", run.log);
-    assert!(run.log.contains("no time is left"), "{}", run.log);
+    assert_eq!((run.code, run.log.lines().count()), (0, 1), "{}", run.log);
+    assert!(run.log.contains("ait.toml cannot be read (it is not a regular file)"), "{}", run.log);
     assert_eq!(desk.message(&worktree), "a");
 }

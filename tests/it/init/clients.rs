@@ -101,7 +101,7 @@ fn each_client_gets_the_server_the_prompts_and_the_section_where_it_looks_and_lo
             );
         }
         let ignored = desk.read(".gitignore");
-        for pattern in ["/issues.json\n", "/issues.json.*\n", "/.issues.json.*.tmp\n"] {
+        for pattern in ["\n/issues.json\n", "\n/.ait/\n"] {
             assert!(ignored.contains(pattern), "{ignored}");
         }
         let written = desk.tree();
@@ -240,7 +240,8 @@ fn a_store_that_was_named_is_named_to_the_clients_too() {
     desk.run_in(&desk.project(), &arguments).ok();
     let line = servers(&desk, "opencode.json")["mcp"]["issues"]["command"].clone();
     assert_eq!(line, json!(["ait", "--file", store]));
-    assert!(desk.read(".gitignore").contains("\n/queue/.work.json.*.tmp\n"));
+    let ignored = desk.read(".gitignore");
+    assert!(ignored.contains("\n/queue/work.json\n") && ignored.contains("\n/queue/.ait/\n"));
 }
 
 #[test]

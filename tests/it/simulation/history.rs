@@ -1,396 +1,312 @@
-//! One history: what the processes are told to do, who goes on next, and what goes wrong, all of it from a
-//! seed.
+//! One history: processes that change issues at once, call by call, with faults, deaths, power cuts and edits, all
+//! chosen by a seed.
 
-use std::path::PathBuf;
-use std::sync::{Arc, MutexGuard};
-use std::time::Duration;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use agent_issue_tracker::domain::{Command, Issue};
-use agent_issue_tracker::store::json::JsonStoreOptions;
-use agent_issue_tracker::store::json::fs::RealFileSystem;
-use agent_issue_tracker::store::{JsonStore, Store, StoreError};
+use agent_issue_tracker::domain::IssueId;
+use agent_issue_tracker::store::Store;
 use fastrand::Rng;
+use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::runtime::Runtime;
 
-use super::asker::{Asker, issues_in};
-use super::disk::Disk;
-use super::editor::{Editor, Edits};
-use super::facts::Facts;
-use super::ledger::issues;
-use super::neglect::Neglect;
-use super::operation::{ISSUES, Operation, add, any_issue, operation};
-use super::platter::is_marked;
-use super::story::Line;
-use super::tally::Tally;
-use super::world::{ASKER, GUEST, PROCESSES, State, Status, Trouble, World, guest_of};
-use crate::support::commands::at;
+use super::gate::Gate;
 use crate::support::directory_in_memory;
-use crate::support::files::names;
-use crate::support::power::Fate;
+use crate::support::disk::{Disk, Neglect};
+use crate::support::power::{Fate, files_after, write_files};
+use crate::support::scene::{Answers, Process};
+use crate::support::stores::all_issues;
+use crate::support::trouble::{EIO, ENOSPC, Fault};
 
-/// More calls than any history makes.
-const MAX_CALLS: u64 = 50_000;
-const NEVER: Duration = Duration::from_secs(3600);
+const ROUNDS: usize = 14;
 
-/// What does the work of one history after the other.
-pub struct Stage {
-    runtime: Runtime,
-    askers: Vec<Asker>,
+/// How often something happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tally {
+    pub histories: usize,
+    pub changes: usize,
+    pub faults: usize,
+    pub deaths: usize,
+    pub cuts: usize,
+    pub edits: usize,
 }
 
-/// What became of a history.
-pub struct Report {
-    pub story: Vec<Line>,
-    pub tally: Tally,
-    pub wrong: Option<String>,
-}
-
-impl Default for Stage {
-    fn default() -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread();
-        let runtime = { runtime }.worker_threads(1).enable_time().build().unwrap();
-        let start = |name| Asker::start(name, runtime.handle().clone());
-        let names = [[ASKER; PROCESSES], [GUEST; PROCESSES]];
-        let askers = names.as_flattened().iter().map(|name| start(name)).collect();
-        Self { runtime, askers }
+impl Tally {
+    pub fn add(&mut self, other: Self) {
+        self.histories += other.histories;
+        self.changes += other.changes;
+        self.faults += other.faults;
+        self.deaths += other.deaths;
+        self.cuts += other.cuts;
+        self.edits += other.edits;
     }
 }
 
-impl Stage {
-    /// Plays the history of a seed.
-    pub fn play(&self, seed: u64, edits: Edits, neglect: Neglect) -> Report {
-        let mut history = History::new(self, seed, edits, neglect);
-        while history.step() {}
-        history.end()
-    }
-}
-
-/// A history under way.
-struct History<'a> {
-    stage: &'a Stage,
-    world: Arc<World>,
+pub struct History {
     directory: TempDir,
+    disk: Arc<Disk>,
     neglect: Neglect,
-    stores: Vec<Option<Arc<JsonStore>>>,
-    /// How many operations are still to be begun.
-    operations: u32,
-    /// How many power cuts there may still be.
-    cuts: u32,
-    /// How many edits there may still be.
-    edits: u32,
-    editor: Editor,
-    next_time: i64,
-    next_issue: u32,
+    processes: Vec<Process>,
+    answers: Arc<Answers>,
+    gate: Gate,
+    rng: Rng,
+    /// What the editor read last.
+    read: Option<String>,
+    /// The comment of the last edit, unless a process has looked at it.
+    newest_edit: Option<String>,
+    /// The comments of edits that a process has taken over.
+    edits: Vec<String>,
+    pub tally: Tally,
+    pub story: Vec<String>,
 }
 
-impl<'a> History<'a> {
-    fn new(stage: &'a Stage, seed: u64, edits: Edits, neglect: Neglect) -> Self {
+impl History {
+    pub fn new(seed: u64, neglect: Neglect) -> Self {
         let mut rng = Rng::with_seed(seed);
-        let processes = rng.usize(2..=PROCESSES);
-        let operations = rng.u32(4..=24);
-        let cuts = rng.u32(0..3);
-        let world = Arc::new(World::new(rng.u64(..)));
-        world.state().trouble = Trouble {
-            failures: [0, 0, 1, 3][rng.usize(0..4)],
-            deaths: [0, 1, 2][rng.usize(0..3)],
-            every: [20, 60, 200][rng.usize(0..3)],
-        };
-        let (directory, stores) = (directory_in_memory(), vec![None; processes]);
-        let edits = match edits {
-            Edits::Alone => [0, 0, 0, 1, 2][rng.usize(0..5)],
-            Edits::Meanwhile => {
-                world.state().ledger.facts = Some(Facts::default());
-                rng.u32(1..8)
-            }
-        };
-        let (editor, next_time, next_issue) = (Editor::default(), 0, ISSUES);
+        let directory = directory_in_memory();
+        let disk = Disk::new(directory.path(), neglect);
+        let processes =
+            (0..rng.usize(1..=3)).map(|_| Process::start(directory.path(), disk.beside()));
+        let processes = processes.collect();
+        let answers = Answers::new(&disk);
+        let tally = Tally { histories: 1, ..Tally::default() };
         Self {
-            stage,
-            world,
             directory,
+            disk,
             neglect,
-            stores,
-            operations,
-            cuts,
-            edits,
-            editor,
-            next_time,
-            next_issue,
+            processes,
+            answers,
+            gate: Gate::default(),
+            rng,
+            read: None,
+            newest_edit: None,
+            edits: Vec::new(),
+            tally,
+            story: Vec::new(),
         }
     }
 
-    fn path(&self) -> PathBuf {
-        self.directory.path().join("issues.json")
+    fn path(&self) -> &Path {
+        self.directory.path()
     }
 
-    /// Does the next thing; false when there is nothing left to do, or something is wrong.
-    fn step(&mut self) -> bool {
-        let world = Arc::clone(&self.world);
-        let mut state = world.wait_until_quiet();
-        self.bury(&mut state);
-        if state.wrong.is_some() {
-            return false;
-        }
-        let (ready, mut idle) = (state.at_gate(), state.all(Status::Idle));
-        idle.retain(|process| *process < self.stores.len());
-        if state.calls > MAX_CALLS {
-            state.wrong = Some("it does not come to an end".to_owned());
-            return false;
-        }
-        // What could not be made durable is of interest before somebody else makes it so.
-        let is_tainted = state.processes.iter().any(|process| process.is_tainted);
-        if self.cuts > 0 && state.rng.u32(0..if is_tainted { 10 } else { 100 }) == 0 {
-            self.cuts -= 1;
-            self.cut_power(state);
-            return true;
-        }
-        if state.rng.u32(0..60) == 0 {
-            self.editor.touch(&mut state, self.directory.path());
-        }
-        let meanwhile = state.ledger.facts.is_some();
-        // Between the last look at the file and its replacement, an edit can do the most harm.
-        let every = if state.is_wanted("exchange") { 3 } else { 20 };
-        if self.edits > 0 && state.rng.u32(0..if meanwhile { every } else { 100 }) == 0 {
-            if !meanwhile {
-                self.edits -= 1;
-                self.edit(state);
-                return true;
+    fn file(&self) -> PathBuf {
+        self.path().join("issues.json")
+    }
+
+    fn tell(&mut self, text: impl Into<String>) {
+        self.story.push(text.into());
+    }
+
+    /// Plays it; tells what is wrong.
+    pub async fn play(&mut self) -> Result<(), String> {
+        for round in 0..ROUNDS {
+            self.tell(format!("round {round}"));
+            let is_cut = self.round().await;
+            if is_cut {
+                self.cut_power().await?;
             }
-            self.edits -= u32::from(self.editor.edit_meanwhile(&mut state, self.directory.path()));
-        }
-        let hosts = state.hosts();
-        if !hosts.is_empty() && state.rng.u32(0..12) == 0 {
-            let host = hosts[state.rng.usize(0..hosts.len())];
-            self.visit(state, host);
-            return true;
-        }
-        let begins = self.operations > 0 && !idle.is_empty();
-        if begins && (ready.is_empty() || state.rng.u32(0..3) == 0) {
-            let process = idle[state.rng.usize(0..idle.len())];
-            self.begin(state, process);
-        } else if !ready.is_empty() {
-            let process = ready[state.rng.usize(0..ready.len())];
-            let calls = [1, 1, 2, 4, 10, 40][state.rng.usize(0..6)];
-            world.let_through(state, process, calls);
-        } else {
-            state.check_for_deadlock();
-            return false;
-        }
-        true
-    }
-
-    /// Takes leave of processes that died or have come to their end.
-    fn bury(&mut self, state: &mut State) {
-        for process in state.all(Status::Idle) {
-            state.ledger.ended(process);
-            if process < self.stores.len() && !state.processes[process].is_alive() {
-                self.stores[process] = None;
+            self.check().await?;
+            if self.rng.u8(0..3) == 0 {
+                self.edit();
+            }
+            if self.rng.bool() {
+                self.look_at_edit().await?;
             }
         }
+        self.tally.changes = self.answers.count();
+        let last = Process::start(self.path(), self.disk.beside());
+        last.publish().await.map_err(|error| format!("not published at the end: {error}"))?;
+        let issues = all_issues(&*last.store).await.map_err(|error| error.to_string())?;
+        last.kill().await;
+        let text = fs::read_to_string(self.file()).unwrap_or_default();
+        let told: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+        if told["issues"].as_array().map(Vec::len) != Some(issues.len()) {
+            return Err("issues.json does not tell everything at the end".to_owned());
+        }
+        for process in &self.processes {
+            process.kill().await;
+        }
+        Ok(())
     }
 
-    /// Tells a process that has nothing to do what to do.
-    fn begin(&mut self, mut state: MutexGuard<'_, State>, process: usize) {
-        self.operations -= 1;
-        let operation = match &self.stores[process] {
-            None => {
-                let store = self.open(&mut state, process);
-                self.stores[process] = Some(Arc::new(store));
-                operation(&mut state, process)
+    /// Some processes do something at once; true if the power failed meanwhile.
+    async fn round(&mut self) -> bool {
+        let known = all_issues(&*self.processes[0].store).await.unwrap_or_default();
+        let known: Vec<IssueId> = known.iter().map(|issue| issue.id).collect();
+        let mut threads = Vec::new();
+        for number in 0..self.processes.len() {
+            if threads.is_empty() || self.rng.u8(0..4) > 0 {
+                self.gate.guard(number, &self.processes[number]);
+                if self.rng.u8(0..8) == 0 {
+                    let call = self.rng.usize(1..60);
+                    let fault = if self.rng.bool() { Fault::Once(call) } else { Fault::From(call) };
+                    let trouble = &self.processes[number].disk.trouble;
+                    trouble.with(if self.rng.bool() { EIO } else { ENOSPC });
+                    trouble.begin(fault);
+                    self.tally.faults += 1;
+                    self.tell(format!("process {number} meets a fault from call {call} on"));
+                }
+                threads.push(self.start(number, &known));
             }
-            Some(_) => operation(&mut state, process),
-        };
-        self.ask(state, process, operation);
-    }
-
-    /// Asks something of a process while it writes.
-    fn visit(&mut self, mut state: MutexGuard<'_, State>, host: usize) {
-        let guest = guest_of(host);
-        let is_free = state.processes[guest].status == Status::Idle;
-        // One that comes to its end is not to be asked any more.
-        if !is_free || self.stores[host].is_none() {
-            return;
         }
-        state.ledger.tally.visits += 1;
-        let operation = match state.rng.bool() {
-            true => Operation::List,
-            false => Operation::Get(any_issue(&mut state.rng)),
-        };
-        self.ask(state, guest, operation);
-    }
-
-    fn ask(&mut self, mut state: MutexGuard<'_, State>, process: usize, operation: Operation) {
-        self.next_time += 1;
-        let now = at(self.next_time);
-        let (commands, what): (&[Command], _) = match &operation {
-            Operation::Change(commands) => (commands, "begins changes"),
-            Operation::Get(_) => (&[], "begins a get"),
-            Operation::List => (&[], "begins a list"),
-            Operation::Save => (&[], "begins a save"),
-            Operation::Close => (&[], "begins to end"),
-        };
-        state.tell(process, what, commands.len() as u64, None);
-        state.ledger.begun(process, commands, now);
-        state.begin(process);
-        let store = match operation {
-            Operation::Close => self.stores[process].take(),
-            _ => self.stores[process % PROCESSES].clone(),
-        };
-        drop(state);
-        self.stage.askers[process].ask(&self.world, process, &store.unwrap(), operation, now);
-    }
-
-    fn open(&self, state: &mut State, process: usize) -> JsonStore {
-        let is_alive = state.revive(process);
-        let disk = Disk::new(&self.world, process, is_alive, self.neglect);
-        let options = JsonStoreOptions {
-            busy_after: NEVER,
-            checkpoint_after: NEVER,
-            reads_in_place: true,
-            last_checkpoint: NEVER,
-            second_look_after: Duration::ZERO,
-            aside_from_bytes: if state.rng.bool() { 0 } else { u64::MAX },
-        };
-        JsonStore::with(self.path(), Arc::new(disk), options)
-    }
-
-    /// Kills everybody.
-    fn kill_all(&mut self, mut state: MutexGuard<'_, State>) {
-        let world = Arc::clone(&self.world);
-        for process in 0..self.stores.len() {
-            world.kill(&mut state, process);
+        let is_cut = self.schedule();
+        self.gate.clear();
+        for thread in threads {
+            thread.join().unwrap();
         }
-        drop(state);
-        self.bury(&mut world.wait_until_quiet());
+        for number in 0..self.processes.len() {
+            let process = self.processes[number].clone();
+            process.disk.unhook();
+            if process.disk.trouble.is_dead() {
+                process.kill().await;
+                self.processes[number] = Process::start(self.path(), self.disk.beside());
+            } else {
+                process.disk.trouble.end();
+            }
+        }
+        is_cut
     }
 
-    fn cut_power(&mut self, state: MutexGuard<'_, State>) {
-        self.kill_all(state);
-        let mut state = self.world.state();
-        let seed = state.rng.u64(..);
-        let fate = match state.rng.u8(0..4) {
+    fn start(&mut self, number: usize, known: &[IssueId]) -> std::thread::JoinHandle<()> {
+        let (answers, process) = (Arc::clone(&self.answers), self.processes[number].clone());
+        let (kind, count) = (self.rng.u8(0..12), self.rng.u8(1..=3));
+        let issue = known.get(self.rng.usize(0..known.len().max(1))).copied();
+        self.tell(format!("process {number} does {kind}"));
+        self.gate.start(number, move || async move {
+            for _ in 0..count {
+                // What they were told is checked later.
+                match (kind, issue) {
+                    (0..3, _) => drop(answers.file(&process).await),
+                    (3..6, _) => drop(answers.claim(&process).await),
+                    (6..9, Some(issue)) => drop(answers.work_on(&process, issue, kind).await),
+                    (9..11, _) => drop(process.publish().await),
+                    _ => drop(process.store.counts().await),
+                }
+            }
+        })
+    }
+
+    /// Lets the processes go on in any order, until all are done; true if the power failed.
+    fn schedule(&mut self) -> bool {
+        let mut is_cut = false;
+        loop {
+            let waiting = self.gate.waiting();
+            let Some(&number) = self.rng.choice(&waiting) else { return is_cut };
+            if self.rng.u16(0..600) == 0 {
+                self.tell(format!("process {number} dies"));
+                self.processes[number].disk.die_at(1);
+                self.tally.deaths += 1;
+            } else if self.rng.u16(0..900) == 0 {
+                self.tell("the power fails");
+                for process in &self.processes {
+                    process.disk.die_at(1);
+                }
+                is_cut = true;
+            } else if self.rng.u16(0..400) == 0 {
+                self.edit();
+            }
+            // Several calls at once, often.
+            for _ in 0..self.rng.usize(1..4) {
+                self.gate.go_on(number);
+                if !self.gate.waiting().contains(&number) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// What is durable goes on in another directory.
+    async fn cut_power(&mut self) -> Result<(), String> {
+        for process in &self.processes {
+            process.kill().await;
+        }
+        let seed = self.rng.u64(..);
+        let fate = match self.rng.u8(0..6) {
             0 => Fate::Lost,
             1 => Fate::Kept,
             _ => Fate::Mixed { seed },
         };
-        state.tell(0, "the power is cut", 0, None);
-        state.platter.cut_power(self.directory.path(), fate);
-        state.ledger.tally.cuts += 1;
-        self.note_kept(&mut state);
-        let survived = match self.look() {
-            Ok(found) => state.ledger.survived(&found),
-            Err(error) => Err(format!("after a power cut: {error}")),
-        };
-        state.check(survived);
+        self.tell(format!("{fate:?}"));
+        self.tally.cuts += 1;
+        // Nobody syncs what the editor saves.
+        self.newest_edit = None;
+        let tree = files_after(&self.disk.steps(), fate);
+        self.directory = directory_in_memory();
+        write_files(self.path(), &tree);
+        self.disk = Disk::new(self.path(), self.neglect);
+        self.answers.go_on_with(&self.disk);
+        let count = self.processes.len();
+        self.processes =
+            (0..count).map(|_| Process::start(self.path(), self.disk.beside())).collect();
+        Ok(())
     }
 
-    /// The issues as somebody finds them who comes now.
-    fn look(&self) -> Result<Vec<Issue>, StoreError> {
-        let options = JsonStoreOptions {
-            reads_in_place: true,
-            second_look_after: Duration::ZERO,
-            ..Default::default()
-        };
-        let store = JsonStore::with(self.path(), Arc::new(RealFileSystem), options);
-        let page = self.stage.runtime.block_on(store.holdings())?;
-        match page.damage {
-            Some(why) => Err(StoreError::Damaged(why)),
-            None => Ok(issues(&page.document.issues)),
-        }
-    }
-
-    /// Takes note of what was kept of edits, or will be by the next process that writes.
-    fn note_kept(&self, state: &mut State) {
-        let Some(facts) = &mut state.ledger.facts else { return };
-        let is_kept = |name: &String| name.contains(".hand-") || is_marked(name);
-        let kept = names(self.directory.path()).into_iter().filter(is_kept);
-        let kept = kept.map(|name| issues_in(&self.directory.path().join(name)));
-        facts.kept = kept.flatten().collect();
-    }
-
-    /// Lets everybody come to an end, and looks at what is left.
-    fn end(mut self) -> Report {
-        let world = Arc::clone(&self.world);
-        if world.wait_until_quiet().wrong.is_none() {
-            self.end_well();
-        }
-        self.kill_all(world.wait_until_quiet());
-        let mut state = world.state();
-        state.ledger.tally.histories = 1;
-        state.ledger.tally.calls = state.calls as usize;
-        let (story, wrong) = (std::mem::take(&mut state.story), state.wrong.take());
-        Report { story, wrong, tally: state.ledger.tally }
-    }
-
-    fn end_well(&mut self) {
-        self.put_in_order();
-        let mut state = self.world.state();
-        self.note_kept(&mut state);
-        let found = self.look().map_err(|error| error.to_string());
-        let found = found.and_then(|found| state.ledger.is_now(&found));
-        state.check(found);
-        let temps = names(self.directory.path());
-        if let Some(temp) = temps.iter().find(|name| name.ends_with(".tmp")) {
-            state.check(Err(format!("{temp} was left behind")));
-        }
-    }
-
-    /// Lets everybody come to an end undisturbed, and a last one make everything tidy.
-    fn put_in_order(&mut self) {
-        self.world.state().trouble = Trouble::default();
-        self.run();
-        // One that died left no store.
-        let world = Arc::clone(&self.world);
-        self.bury(&mut world.state());
-        for process in (0..self.stores.len()).rev() {
-            if self.stores[process].is_some() {
-                self.finish(process, Operation::Close);
+    /// Everybody finds what was answered, and can go on.
+    async fn check(&mut self) -> Result<(), String> {
+        let later = Process::start(self.path(), self.disk.beside());
+        let all: Vec<_> = self.processes.iter().chain([&later]).collect();
+        for (number, process) in all.iter().enumerate() {
+            let who = |wrong| format!("for process {number}: {wrong}");
+            self.answers.check(&*process.store).await.map_err(who)?;
+            let issues = all_issues(&*process.store).await.map_err(|error| error.to_string())?;
+            let comments: Vec<_> = issues.iter().flat_map(|issue| &issue.comments).collect();
+            if let Some(lost) = self
+                .edits
+                .iter()
+                .find(|edit| !comments.iter().any(|comment| comment.text == **edit))
+            {
+                return Err(who(format!("{lost} is lost")));
             }
         }
-        let mut state = self.world.state();
-        self.stores[0] = Some(Arc::new(self.open(&mut state, 0)));
-        drop(state);
-        let last = add(self.next_issue, 0);
-        self.next_issue += 1;
-        for operation in [Operation::Change(vec![last]), Operation::Save, Operation::Close] {
-            self.finish(0, operation);
-        }
+        let number = self.rng.usize(0..all.len());
+        let filed = self.answers.file(all[number]).await;
+        filed.map_err(|error| format!("nothing follows for process {number}: {error}"))?;
+        later.kill().await;
+        Ok(())
     }
 
-    /// Edits `issues.json` when no process runs and the journal is empty.
-    fn edit(&mut self, mut state: MutexGuard<'_, State>) {
-        let trouble = std::mem::take(&mut state.trouble);
-        drop(state);
-        self.put_in_order();
-        let mut state = self.world.state();
-        if state.wrong.is_none() {
-            let journal = std::fs::read(self.directory.path().join("issues.json.journal")).unwrap();
-            let is_empty = journal.iter().filter(|byte| **byte == b'\n').count() == 1;
-            state.check(is_empty.then_some(()).ok_or("the journal is not empty".to_owned()));
-            let is_written = self.neglect != Neglect::Edit;
-            self.editor.edit(&mut state, self.directory.path(), is_written);
+    /// Somebody saves what was read now or some time ago, with one more comment.
+    fn edit(&mut self) {
+        if self.read.is_none() || self.rng.bool() {
+            self.read = fs::read_to_string(self.file()).ok();
         }
-        state.trouble = trouble;
+        let Some(read) = &self.read else { return };
+        let Ok(mut document) = serde_json::from_str::<Value>(read) else { return };
+        let Some(issues) = document["issues"].as_array_mut().filter(|issues| !issues.is_empty())
+        else {
+            return;
+        };
+        let text = format!("edit {}", self.tally.edits);
+        let issue = self.rng.usize(0..issues.len());
+        let Some(comments) = issues[issue]["comments"].as_array_mut() else { return };
+        comments.push(json!({
+            "timestamp": format!("2026-03-01T00:00:{:02}.000Z", self.tally.edits % 60),
+            "agent": format!("editor {}", self.tally.edits), "text": text,
+        }));
+        let saved = serde_json::to_string_pretty(&document).unwrap();
+        if self.rng.bool() {
+            fs::write(self.file(), &saved).unwrap();
+        } else {
+            let temp = self.path().join("saved");
+            fs::write(&temp, &saved).unwrap();
+            fs::rename(temp, self.file()).unwrap();
+        }
+        self.tally.edits += 1;
+        self.tell(format!("somebody saves {text}"));
+        self.read = Some(saved);
+        self.newest_edit = Some(text);
     }
 
-    /// Lets a process do something, alone.
-    fn finish(&mut self, process: usize, operation: Operation) {
-        let world = Arc::clone(&self.world);
-        self.ask(world.state(), process, operation);
-        self.run();
-    }
-
-    /// Lets everybody come to the end of what they do.
-    fn run(&mut self) {
-        let world = Arc::clone(&self.world);
-        loop {
-            let mut state = world.wait_until_quiet();
-            let Some(&process) = state.at_gate().first() else {
-                state.check_for_deadlock();
-                return;
-            };
-            world.let_through(state, process, u32::MAX);
-        }
+    /// Lets a process look at the newest edit, which must stay from then on.
+    async fn look_at_edit(&mut self) -> Result<(), String> {
+        let Some(edit) = self.newest_edit.take() else { return Ok(()) };
+        let process = &self.processes[self.rng.usize(0..self.processes.len())];
+        // Whoever publishes also finds what a dead process has displaced and not looked at.
+        process.publish().await.map_err(|error| format!("not published: {error}"))?;
+        self.tell(format!("{edit} is taken over"));
+        self.edits.push(edit);
+        Ok(())
     }
 }

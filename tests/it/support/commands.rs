@@ -92,20 +92,3 @@ pub fn any_command() -> impl Strategy<Value = Command> {
         1 => (issue(), prop::sample::select(Resolution::ALL)).prop_map(|(issue, how)| close(issue, how)),
     ]
 }
-
-/// A random command about one of few issues.
-pub fn random_command(rng: &mut fastrand::Rng) -> Command {
-    let kind = Classification::ALL[rng.usize(0..Classification::ALL.len())];
-    let issue = IssueRef::from(number(rng.u32(0..12)));
-    match rng.u8(0..16) {
-        0..4 => add(rng.u32(0..12), kind),
-        4..6 => claim(Some(kind)),
-        6..8 => claim(None),
-        8 => review(),
-        9..11 => give_back(issue),
-        11..13 => complete(issue),
-        13 => say(issue),
-        14 => import(rng.u32(0..12), kind, Status::ALL[rng.usize(0..Status::ALL.len())]),
-        _ => close(issue, Resolution::ALL[rng.usize(0..Resolution::ALL.len())]),
-    }
-}

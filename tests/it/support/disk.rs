@@ -5,88 +5,135 @@
 //! power in [`power`](super::power), which takes them at their word.
 
 use std::collections::HashMap;
-use std::fs::File;
+use std::fs::{self, File, Metadata};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::SystemTime;
 
 use agent_issue_tracker::store::json::fs::{
-    Contents, Directory, FileSystem, Kind, Lock, OpenFile, RealFileSystem, Stamp, Unresolved,
+    FileFingerprint, FileLock, FileSystem, Kind, OpenFile, RealFileSystem, Rename, Unresolved,
+    directory_of,
 };
-use tempfile::NamedTempFile;
 
-use super::ground::Ground;
 use super::pause::Pause;
-use super::power::{FileId, Step};
+use super::power::{DirectoryId, Entry, FileId, Node, ROOT, Step};
 pub use super::trouble::Neglect;
-use super::trouble::Trouble;
+use super::trouble::{Call, Fault, Trouble};
 
 /// What a [`Disk`] does before a call.
-type Hook = Box<dyn FnMut(&'static str) + Send>;
+type Hook = Box<dyn FnMut(&Call) + Send>;
 
 /// What all processes that use one disk have in common.
 #[derive(Default)]
 struct Platter {
     steps: Mutex<Vec<Step>>,
-    files: Mutex<HashMap<(u64, u64), FileId>>,
-    files_made: AtomicUsize,
+    nodes: Mutex<Nodes>,
     /// How often a sync of each file has failed.
     failures: Mutex<HashMap<FileId, usize>>,
 }
 
-/// A disk as one process uses it.
 #[derive(Default)]
+struct Nodes {
+    known: HashMap<(u64, u64), Node>,
+    /// What files were last called.
+    names: HashMap<FileId, String>,
+    made: usize,
+}
+
+/// A disk as one process uses it.
 pub struct Disk {
+    root: PathBuf,
     platter: Arc<Platter>,
     neglect: Neglect,
     pub trouble: Trouble,
-    names: Mutex<Vec<&'static str>>,
+    calls: Mutex<Vec<Call>>,
     hook: Mutex<Option<Hook>>,
-    /// How many reads of `issues.json` find no file, and how many find half of one.
-    pub absent: AtomicUsize,
-    pub halved: AtomicUsize,
-    pub ground: Ground,
+    kind: Mutex<Option<Kind>>,
+    locks_nothing: AtomicBool,
+    /// Whether a lock that is waited for is asked for again and again, each time as a call of its own.
+    asks_for_locks: AtomicBool,
 }
 
 impl Disk {
-    pub fn new(neglect: Neglect) -> Arc<Self> {
-        Arc::new(Self { neglect, ..Self::default() })
+    /// A disk that holds what is in a directory.
+    pub fn new(root: &Path, neglect: Neglect) -> Arc<Self> {
+        let root = root.canonicalize().unwrap();
+        let disk = Self::on(root.clone(), Arc::default(), neglect);
+        let inode = inode(&fs::metadata(&root).unwrap());
+        disk.platter.nodes.lock().unwrap().known.insert(inode, Node::Directory(ROOT));
+        disk.find_all(&root);
+        Arc::new(disk)
     }
 
     /// The same disk as another process uses it.
-    pub fn beside(other: &Self) -> Arc<Self> {
-        let (platter, neglect) = (Arc::clone(&other.platter), other.neglect);
-        Arc::new(Self { platter, neglect, ..Self::default() })
+    pub fn beside(&self) -> Arc<Self> {
+        self.neglecting(self.neglect)
     }
 
-    /// See [`Trouble::die_at`].
+    /// The same as it is used by a process that neglects something.
+    pub fn neglecting(&self, neglect: Neglect) -> Arc<Self> {
+        Arc::new(Self::on(self.root.clone(), Arc::clone(&self.platter), neglect))
+    }
+
+    fn on(root: PathBuf, platter: Arc<Platter>, neglect: Neglect) -> Self {
+        Self {
+            root,
+            platter,
+            neglect,
+            trouble: Trouble::default(),
+            calls: Mutex::default(),
+            hook: Mutex::default(),
+            kind: Mutex::default(),
+            locks_nothing: AtomicBool::default(),
+            asks_for_locks: AtomicBool::default(),
+        }
+    }
+
+    /// Lets the process die at the call with this number, counted from 1 and from now on.
     pub fn die_at(&self, number: usize) {
-        self.trouble.die_at(number);
+        self.trouble.begin(Fault::Death(number));
     }
 
-    /// The call that failed.
-    pub fn failed(&self) -> Option<&'static str> {
-        self.trouble.failed()
+    /// The calls so far.
+    pub fn calls(&self) -> Vec<Call> {
+        self.calls.lock().unwrap().clone()
     }
 
-    /// How often a call was made.
-    pub fn count_of(&self, call: &str) -> usize {
-        self.names.lock().unwrap().iter().filter(|name| **name == call).count()
+    /// How often a call was made on files whose name ends so.
+    pub fn count_of(&self, name: &str, suffix: &str) -> usize {
+        self.calls.lock().unwrap().iter().filter(|call| call.is(name, suffix)).count()
     }
 
     /// Calls `hook` before every call.
-    pub fn hook(&self, hook: impl FnMut(&'static str) + Send + 'static) {
+    pub fn hook(&self, hook: impl FnMut(&Call) + Send + 'static) {
         *self.hook.lock().unwrap() = Some(Box::new(hook));
     }
 
-    /// Lets the process wait at the first of these calls.
-    pub fn pause_at(&self, calls: &'static [&'static str]) -> Pause {
+    pub fn unhook(&self) {
+        *self.hook.lock().unwrap() = None;
+    }
+
+    /// Calls `act` before the call with this number, counted from 1 and from now on.
+    pub fn at_call(&self, number: usize, act: impl FnOnce() + Send + 'static) {
+        let (mut calls, mut act) = (0, Some(act));
+        self.hook(move |_| {
+            calls += 1;
+            if calls == number
+                && let Some(act) = act.take()
+            {
+                act();
+            }
+        });
+    }
+
+    /// Lets the process wait before the first call of a kind.
+    pub fn pause_at(&self, is_it: impl Fn(&Call) -> bool + Send + 'static) -> Pause {
         let pause = Pause::default();
         let mut waits = Some(pause.clone());
         self.hook(move |call| {
-            if calls.contains(&call)
+            if is_it(call)
                 && let Some(pause) = waits.take()
             {
                 pause.wait();
@@ -95,10 +142,19 @@ impl Disk {
         pause
     }
 
-    /// Makes the first bytes of a file unreadable.
-    pub fn lose(&self, path: &Path, bytes: u64) {
-        let file = self.id_of(&File::open(path).unwrap());
-        *self.trouble.unreadable.lock().unwrap() = Some((file, bytes));
+    /// Says from now on that it is of this kind.
+    pub fn be(&self, kind: Kind) {
+        *self.kind.lock().unwrap() = Some(kind);
+    }
+
+    /// Gives locks to everybody from now on, also to whoever tries that.
+    pub fn lock_nothing(&self) {
+        self.locks_nothing.store(true, Ordering::SeqCst);
+    }
+
+    /// Lets no call wait for a lock of another process from now on.
+    pub fn ask_for_locks(&self) {
+        self.asks_for_locks.store(true, Ordering::SeqCst);
     }
 
     /// Everything that changed the disk so far.
@@ -106,38 +162,139 @@ impl Disk {
         self.platter.steps.lock().unwrap().clone()
     }
 
-    /// Notes that so many operations were answered.
-    pub fn answered(&self, count: usize) {
-        self.note(Step::Answered(count));
+    /// How many of these there are.
+    pub fn moment(&self) -> usize {
+        self.platter.steps.lock().unwrap().len()
     }
 
     fn note(&self, step: Step) {
         self.platter.steps.lock().unwrap().push(step);
     }
 
-    fn call(&self, name: &'static str) -> io::Result<()> {
+    fn begin(&self, name: &'static str, file: String) -> Result<(), (io::Error, bool)> {
+        let call = Call { name, file };
         // Taken out while it runs, since it may use this disk.
         let hook = self.hook.lock().unwrap().take();
         if let Some(mut hook) = hook {
-            hook(name);
+            hook(&call);
             self.hook.lock().unwrap().get_or_insert(hook);
         }
-        self.names.lock().unwrap().push(name);
-        self.trouble.call(name)
+        self.calls.lock().unwrap().push(call.clone());
+        self.trouble.call(&call)
+    }
+
+    fn call(&self, name: &'static str, path: &Path) -> io::Result<()> {
+        self.begin(name, name_of(path)).map_err(|(error, _)| error)
+    }
+
+    fn call_on(&self, name: &'static str, file: &File) -> Result<(), (io::Error, bool)> {
+        let called = self.called(self.id_of(file));
+        self.begin(name, called)
+    }
+
+    fn called(&self, file: FileId) -> String {
+        self.platter.nodes.lock().unwrap().names.get(&file).cloned().unwrap_or_default()
+    }
+
+    fn id_of(&self, file: &File) -> FileId {
+        match self.node(&file.metadata().unwrap()) {
+            Some(Node::File(id)) => id,
+            _ => self.made(file, ""),
+        }
+    }
+
+    fn node(&self, metadata: &Metadata) -> Option<Node> {
+        self.platter.nodes.lock().unwrap().known.get(&inode(metadata)).copied()
+    }
+
+    /// Takes note of a file that was just made. Its inode may have been another file's before.
+    fn made(&self, file: &File, name: &str) -> FileId {
+        let nodes = &mut *self.platter.nodes.lock().unwrap();
+        nodes.made += 1;
+        let id = FileId(nodes.made);
+        nodes.known.insert(inode(&file.metadata().unwrap()), Node::File(id));
+        nodes.names.insert(id, name.to_owned());
+        id
+    }
+
+    fn made_directory(&self, path: &Path) -> DirectoryId {
+        let nodes = &mut *self.platter.nodes.lock().unwrap();
+        nodes.made += 1;
+        let id = DirectoryId(nodes.made);
+        nodes.known.insert(inode(&fs::metadata(path).unwrap()), Node::Directory(id));
+        id
+    }
+
+    fn forget(&self, path: &Path) {
+        if let Ok(metadata) = fs::symlink_metadata(path)
+            && metadata.is_file()
+        {
+            self.platter.nodes.lock().unwrap().known.remove(&inode(&metadata));
+        }
+    }
+
+    /// The name of a path in its directory.
+    fn entry(&self, path: &Path) -> Entry {
+        (self.directory(directory_of(path)), name_of(path))
+    }
+
+    /// The directory at a path; one that is not known was there before.
+    fn directory(&self, path: &Path) -> DirectoryId {
+        match self.node(&fs::metadata(path).unwrap()) {
+            Some(Node::Directory(id)) => id,
+            _ if path.starts_with(&self.root) && path != self.root => {
+                let entry = self.entry(path);
+                let id = self.made_directory(path);
+                self.note(Step::Found { entry, node: Node::Directory(id), content: Vec::new() });
+                id
+            }
+            _ => ROOT,
+        }
+    }
+
+    /// What is at a path; something that is not known was there before.
+    fn found(&self, path: &Path) -> Option<Node> {
+        let metadata = fs::metadata(path).ok()?;
+        if metadata.is_dir() {
+            return Some(Node::Directory(self.directory(path)));
+        }
+        Some(self.node(&metadata).unwrap_or_else(|| {
+            let (file, content) = (File::open(path).unwrap(), fs::read(path).unwrap());
+            let node = Node::File(self.made(&file, &name_of(path)));
+            self.note(Step::Found { entry: self.entry(path), node, content });
+            node
+        }))
+    }
+
+    /// Takes note of everything in a directory.
+    fn find_all(&self, directory: &Path) {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            self.found(&path);
+            if path.is_dir() {
+                self.find_all(&path);
+            }
+        }
+    }
+
+    fn renamed(&self, path: &Path, node: Option<Node>) {
+        if let Some(Node::File(file)) = node {
+            self.platter.nodes.lock().unwrap().names.insert(file, name_of(path));
+        }
     }
 
     /// What becomes of a sync of a file: one that fails leaves what it was for unsaved for good, and each
     /// process that had the file open is told once.
-    fn sync_of(&self, file: &File, call: io::Result<()>, takes_effect: bool) -> io::Result<()> {
+    fn sync_of(&self, file: &File, called: io::Result<()>, takes_effect: bool) -> io::Result<()> {
         let id = self.id_of(file);
-        if call.is_err() && self.trouble.is_dying() {
-            return call;
+        if called.is_err() && self.trouble.is_dead() {
+            return called;
         }
         let mut failures = self.platter.failures.lock().unwrap();
         let failures = failures.entry(id).or_default();
-        *failures += usize::from(call.is_err());
+        *failures += usize::from(called.is_err());
         let is_news = !self.trouble.has_seen(id, *failures);
-        match call {
+        match called {
             Err(_) => self.note(Step::Dropped(id)),
             Ok(()) if takes_effect => self.note(Step::Synced(id)),
             Ok(()) => {}
@@ -154,243 +311,183 @@ impl Disk {
         let failures = self.platter.failures.lock().unwrap().get(&id).copied();
         self.trouble.has_seen(id, failures.unwrap_or(0));
     }
-
-    fn id_of(&self, file: &File) -> FileId {
-        let known = self.platter.files.lock().unwrap().get(&inode(file)).copied();
-        // One that was there before.
-        known.unwrap_or_else(|| self.made(file))
-    }
-
-    /// Notes a file that was just made. Its inode may have been another file's before.
-    fn made(&self, file: &File) -> FileId {
-        let id = FileId(self.platter.files_made.fetch_add(1, Ordering::SeqCst));
-        self.platter.files.lock().unwrap().insert(inode(file), id);
-        id
-    }
 }
 
-fn inode(file: &File) -> (u64, u64) {
-    use std::os::unix::fs::MetadataExt;
-    let metadata = file.metadata().unwrap();
+fn inode(metadata: &Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
 
-fn name(path: &Path) -> String {
-    path.file_name().unwrap().to_str().unwrap().to_owned()
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 impl FileSystem for Disk {
     fn resolve(&self, path: &Path) -> Result<PathBuf, Unresolved> {
         let directory = path.to_owned();
-        self.call("resolve").map_err(|source| Unresolved { directory, source })?;
+        self.call("resolve", path).map_err(|source| Unresolved { directory, source })?;
         RealFileSystem.resolve(path)
     }
 
-    fn stamp(&self, path: &Path) -> io::Result<Option<Stamp>> {
-        self.call("stamp")?;
-        let absent = self.absent.load(Ordering::SeqCst) > 0 && name(path) == "issues.json";
-        if absent { Ok(None) } else { RealFileSystem.stamp(path) }
+    fn fingerprint(&self, path: &Path) -> io::Result<Option<FileFingerprint>> {
+        self.call("fingerprint", path)?;
+        RealFileSystem.fingerprint(path)
     }
 
-    fn read(&self, path: &Path) -> io::Result<Option<Contents>> {
-        self.call("read")?;
-        if count_down(&self.absent) {
-            return Ok(None);
-        }
-        let mut contents = RealFileSystem.read(path)?;
-        if let Some(contents) = contents.as_mut().filter(|_| count_down(&self.halved)) {
-            contents.bytes.truncate(contents.bytes.len() / 2);
-        }
-        Ok(contents)
-    }
-
-    fn lock(&self, path: &Path) -> io::Result<Lock> {
-        self.call("lock")?;
-        if self.neglect == Neglect::Lock {
-            let file = File::options().create(true).append(true).open(path)?;
-            return Ok(Lock { file });
-        }
-        RealFileSystem.lock(path)
-    }
-
-    fn try_lock(&self, path: &Path) -> io::Result<Option<Lock>> {
-        self.call("try_lock")?;
-        RealFileSystem.try_lock(path)
-    }
-
-    fn excludes(&self, path: &Path) -> io::Result<bool> {
-        self.call("excludes").and_then(|()| self.ground.excludes(path))
-    }
-
-    fn kind(&self, _: &Path) -> Option<Kind> {
-        self.call("kind").ok().and_then(|()| self.ground.kind())
-    }
-
-    fn is_at(&self, file: &File, path: &Path) -> io::Result<bool> {
-        self.call("is_at")?;
-        RealFileSystem.is_at(file, path)
-    }
-
-    fn create_temp(&self, target: &Path, model: &Path) -> io::Result<NamedTempFile> {
-        self.call("create_temp")?;
-        let temp = RealFileSystem.create_temp(target, model)?;
-        self.made(temp.as_file());
-        Ok(temp)
-    }
-
-    fn write(&self, temp: &mut NamedTempFile, bytes: &[u8]) -> io::Result<()> {
-        let failed = self.call("write");
-        // A full disk, and a process that dies, write a part of the bytes.
-        let bytes = if failed.is_err() { &bytes[..self.trouble.half(bytes)] } else { bytes };
-        let offset = temp.as_file().metadata()?.len();
-        RealFileSystem.write(temp, bytes)?;
-        let file = self.id_of(temp.as_file());
-        self.note(Step::Wrote { file, offset, bytes: bytes.to_vec() });
-        failed
-    }
-
-    fn sync(&self, temp: &NamedTempFile) -> io::Result<()> {
-        let called = self.call("sync");
-        self.sync_of(temp.as_file(), called, self.neglect != Neglect::SyncTemp)
-    }
-
-    fn replace(&self, temp: NamedTempFile, target: &Path) -> io::Result<File> {
-        self.call("replace")?;
-        let file = self.id_of(temp.as_file());
-        let replaced = RealFileSystem.replace(temp, target)?;
-        self.note(Step::Renamed { file, name: name(target) });
-        Ok(replaced)
-    }
-
-    fn place(&self, temp: NamedTempFile, target: &Path) -> io::Result<File> {
-        self.call("place")?;
-        let file = self.id_of(temp.as_file());
-        let placed = RealFileSystem.place(temp, target)?;
-        self.note(Step::Renamed { file, name: name(target) });
-        Ok(placed)
-    }
-
-    fn exchange(&self, temp: &NamedTempFile, target: &Path) -> io::Result<bool> {
-        self.call("exchange")?;
-        if self.neglect == Neglect::Exchange {
-            return Ok(false);
-        }
-        let exchanged = RealFileSystem.exchange(temp, target)?;
-        if exchanged {
-            let file = self.id_of(&File::open(target)?);
-            self.note(Step::Renamed { file, name: name(target) });
-        }
-        Ok(exchanged)
-    }
-
-    fn put_aside(&self, path: &Path, kept: &Path) -> io::Result<()> {
-        self.call("put_aside")?;
-        RealFileSystem.put_aside(path, kept)?;
-        self.note(Step::PutAside { name: name(path), kept: name(kept) });
-        Ok(())
-    }
-
-    fn stamp_open(&self, file: &File) -> io::Result<Stamp> {
-        self.call("stamp_open")?;
-        RealFileSystem.stamp_open(file)
-    }
-
-    fn open_directory(&self, directory: &Path) -> io::Result<Directory> {
-        self.call("open_directory")?;
-        RealFileSystem.open_directory(directory)
-    }
-
-    fn sync_directory(&self, _directory: &Directory) -> io::Result<()> {
-        self.call("sync_directory")?;
-        if self.neglect != Neglect::SyncDirectory {
-            self.note(Step::SyncedDirectory);
-        }
-        Ok(())
-    }
-
-    fn remove_stale_temps(&self, target: &Path) -> Vec<PathBuf> {
-        let is_done = self.neglect != Neglect::Cleaning;
-        if is_done { RealFileSystem.remove_stale_temps(target) } else { Vec::new() }
+    fn fingerprint_of(&self, file: &File) -> io::Result<FileFingerprint> {
+        self.call_on("fingerprint_of", file).map_err(|(error, _)| error)?;
+        RealFileSystem.fingerprint_of(file)
     }
 
     fn open(&self, path: &Path) -> io::Result<Option<OpenFile>> {
-        self.call("open")?;
+        self.call("open", path)?;
         let open = RealFileSystem.open(path)?;
-        open.iter().for_each(|open| self.opened(&open.file));
+        if let Some(open) = &open {
+            self.found(path);
+            self.opened(&open.file);
+        }
         Ok(open)
     }
 
+    fn create(&self, path: &Path, model: &Path) -> io::Result<Arc<File>> {
+        self.call("create", path)?;
+        let file = RealFileSystem.create(path, model)?;
+        let id = self.made(&file, &name_of(path));
+        self.opened(&file);
+        self.note(Step::Named(vec![(self.entry(path), Some(Node::File(id)))]));
+        Ok(file)
+    }
+
     fn read_at(&self, file: &File, offset: u64) -> io::Result<Vec<u8>> {
-        self.call("read_at")?;
-        let lost = self.trouble.unreadable.lock().unwrap();
-        if lost.is_some_and(|(lost, bytes)| lost == self.id_of(file) && offset < bytes) {
-            return Err(self.trouble.error());
-        }
+        self.call_on("read_at", file).map_err(|(error, _)| error)?;
         RealFileSystem.read_at(file, offset)
     }
 
-    fn claim(&self, file: &File) -> io::Result<bool> {
-        self.call("claim")?;
-        if self.neglect == Neglect::Lock { Ok(true) } else { RealFileSystem.claim(file) }
-    }
-
-    fn release(&self, file: &File) {
-        RealFileSystem.release(file);
-    }
-
     fn write_at(&self, file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let failed = self.call("write_at");
-        let bytes = if failed.is_err() { &bytes[..self.trouble.half(bytes)] } else { bytes };
-        let is_intent = bytes.windows(13).any(|words| words == b"{\"checkpoint\"");
-        if is_intent && self.neglect == Neglect::Intent {
-            return Ok(());
-        }
+        let called = self.call_on("write_at", file);
+        // A full disk, and a process that dies, write a part of the bytes.
+        let bytes = match &called {
+            Err((_, true)) => &bytes[..bytes.len() / 2],
+            Err((_, false)) => &[],
+            Ok(()) => bytes,
+        };
+        let id = self.id_of(file);
+        let name = self.called(id);
         let is_there =
             || RealFileSystem.read_at(file, offset).is_ok_and(|it| it.starts_with(bytes));
-        if self.neglect == Neglect::WriteAgain && is_there() {
-            return failed;
+        let is_segment = name.ends_with(".log");
+        if self.neglect == Neglect::Rewrite && is_segment && is_there() {
+            return called.map_err(|(error, _)| error);
         }
-        RealFileSystem.write_at(file, offset, bytes)?;
-        let file = self.id_of(file);
-        self.note(Step::Wrote { file, offset, bytes: bytes.to_vec() });
-        failed
-    }
-
-    fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<File> {
-        self.call("append")?;
-        RealFileSystem.append(path, bytes)
-    }
-
-    fn try_write(&self, directory: &Path, length_bytes: usize) -> io::Result<()> {
-        self.call("try_write")?;
-        self.ground.try_write(directory, length_bytes)
-    }
-
-    fn truncate(&self, file: &File, length_bytes: u64) -> io::Result<()> {
-        self.call("truncate")?;
-        if self.neglect == Neglect::Truncate {
-            return Ok(());
+        let header = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1);
+        let is_new_segment = name.starts_with(".0") && offset == 0;
+        let forgets = self.neglect == Neglect::Repeat && is_new_segment;
+        let bytes = if forgets { &bytes[..header] } else { bytes };
+        if !bytes.is_empty() {
+            RealFileSystem.write_at(file, offset, bytes)?;
+            self.note(Step::Wrote { file: id, offset, bytes: bytes.to_vec() });
         }
-        RealFileSystem.truncate(file, length_bytes)?;
-        self.note(Step::Cut { file: self.id_of(file), length_bytes });
+        called.map_err(|(error, _)| error)
+    }
+
+    fn sync(&self, file: &File) -> io::Result<()> {
+        let called = self.call_on("sync", file).map_err(|(error, _)| error);
+        let neglected = match self.neglect {
+            Neglect::SyncSegment => ".log",
+            Neglect::SyncTemp => ".tmp",
+            _ => "never",
+        };
+        let takes_effect = !self.called(self.id_of(file)).ends_with(neglected);
+        self.sync_of(file, called, takes_effect)
+    }
+
+    fn lock(&self, file: &Arc<File>, waits: bool) -> io::Result<Option<FileLock>> {
+        self.call_on("lock", file).map_err(|(error, _)| error)?;
+        if self.locks_nothing.load(Ordering::SeqCst) {
+            return Ok(Some(FileLock::of(file)));
+        }
+        if self.neglect == Neglect::Lock && self.called(self.id_of(file)).ends_with(".log") {
+            return Ok(waits.then(|| FileLock::of(file)));
+        }
+        while waits && self.asks_for_locks.load(Ordering::SeqCst) {
+            if let Some(lock) = RealFileSystem.lock(file, false)? {
+                return Ok(Some(lock));
+            }
+            self.call_on("lock", file).map_err(|(error, _)| error)?;
+        }
+        RealFileSystem.lock(file, waits)
+    }
+
+    fn rename(&self, from: &Path, to: &Path, mode: Rename) -> io::Result<()> {
+        self.call(if mode == Rename::Exchange { "exchange" } else { "rename" }, to)?;
+        let nodes = (self.found(from), self.found(to));
+        let is_neglected = mode == Rename::Exchange && self.neglect == Neglect::Exchange;
+        let mode = if is_neglected { Rename::Replace } else { mode };
+        if mode == Rename::Replace && nodes.0 != nodes.1 {
+            self.forget(to);
+        }
+        RealFileSystem.rename(from, to, mode)?;
+        let (old, new) = (self.entry(from), self.entry(to));
+        match mode {
+            Rename::Replace => self.note(Step::Named(vec![(old, None), (new, nodes.0)])),
+            // As a link, and the removal of the other one.
+            Rename::KeepOther => {
+                self.note(Step::Named(vec![(new, nodes.0)]));
+                self.note(Step::Named(vec![(old, None)]));
+            }
+            Rename::Exchange => self.note(Step::Named(vec![(old, nodes.1), (new, nodes.0)])),
+        }
+        self.renamed(to, nodes.0);
+        if mode == Rename::Exchange {
+            self.renamed(from, nodes.1);
+        }
         Ok(())
     }
 
-    fn sync_data(&self, file: &File) -> io::Result<()> {
-        let called = self.call("sync_data");
-        self.sync_of(file, called, self.neglect != Neglect::SyncData)
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.call("remove", path)?;
+        // Whoever makes a file later may get its inode.
+        let metadata = fs::metadata(path);
+        RealFileSystem.remove(path)?;
+        if let Ok(metadata) = metadata
+            && metadata.nlink() == 1
+        {
+            self.platter.nodes.lock().unwrap().known.remove(&inode(&metadata));
+        }
+        self.note(Step::Named(vec![(self.entry(path), None)]));
+        Ok(())
     }
 
-    fn random(&self) -> u128 {
-        if self.neglect == Neglect::Epoch { 7 } else { RealFileSystem.random() }
+    fn list(&self, directory: &Path) -> io::Result<Vec<String>> {
+        self.call("list", directory)?;
+        RealFileSystem.list(directory)
     }
 
-    fn now(&self) -> SystemTime {
-        RealFileSystem.now()
+    fn create_directory(&self, directory: &Path) -> io::Result<()> {
+        self.call("create_directory", directory)?;
+        let missing: Vec<_> = directory.ancestors().take_while(|path| !path.exists()).collect();
+        for path in missing.into_iter().rev() {
+            match fs::create_dir(path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                made => made?,
+            }
+            let node = Node::Directory(self.made_directory(path));
+            self.note(Step::Named(vec![(self.entry(path), Some(node))]));
+        }
+        Ok(())
     }
-}
 
-/// Counts one down; false when there was none left.
-fn count_down(left: &AtomicUsize) -> bool {
-    left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
+    fn sync_directory(&self, directory: &Path) -> io::Result<()> {
+        self.call("sync_directory", directory)?;
+        File::open(directory)?;
+        if self.neglect != Neglect::SyncDirectory {
+            self.note(Step::SyncedDirectory(self.directory(directory)));
+        }
+        Ok(())
+    }
+
+    fn kind(&self, directory: &Path) -> Option<Kind> {
+        self.call("kind", directory).ok()?;
+        let kind = self.kind.lock().unwrap().clone();
+        Some(kind.unwrap_or(Kind::Local("a disk of a test".to_owned())))
+    }
 }

@@ -1,7 +1,7 @@
 //! What is on disk: making it, and looking at it.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::PATIENCE;
 
-/// The files of a store after an orderly end, sorted.
-pub const STORE_FILES: [&str; 3] = ["issues.json", "issues.json.journal", "issues.json.lock"];
+/// What a store leaves beside other files after an orderly end, sorted.
+pub const STORE_FILES: [&str; 2] = [".ait", "issues.json"];
 
 /// The issues that the files in a directory hold, as any process reads them.
 #[track_caller]
@@ -55,31 +55,56 @@ pub fn wait_for_file(directory: &Path, is_right: impl Fn(&[Value]) -> bool) -> V
     }
 }
 
-/// Waits until the journal holds nothing but its header: a new one is the last that a checkpoint writes.
-#[track_caller]
-pub fn wait_for_new_journal(directory: &Path) {
-    let start = Instant::now();
-    let lines = || fs::read(directory.join("issues.json.journal")).unwrap();
-    while lines().iter().filter(|byte| **byte == b'\n').count() > 1 {
-        assert!(start.elapsed() < PATIENCE, "the journal does not begin anew");
-        thread::sleep(Duration::from_millis(5));
-    }
-}
-
 /// The names in a directory, sorted.
 pub fn names(directory: &Path) -> Vec<String> {
-    let mut names = all_names(directory);
-    names.retain(|name| !name.ends_with(".processes"));
-    names
-}
-
-/// The same with what tells of the processes on a store.
-pub fn all_names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).unwrap();
     let mut names: Vec<_> =
         entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
+}
+
+/// The newest segment of the log of `issues.json` in a directory.
+pub fn newest_segment(directory: &Path) -> PathBuf {
+    segments(directory).pop().unwrap()
+}
+
+/// All segments, the oldest first.
+pub fn segments(directory: &Path) -> Vec<PathBuf> {
+    let log = store_directory(directory).join("log");
+    if !log.exists() {
+        return Vec::new();
+    }
+    let mut names = names(&log);
+    names.retain(|name| name.ends_with(".log"));
+    names.into_iter().map(|name| log.join(name)).collect()
+}
+
+/// The directory beside `issues.json` in which everything else is kept.
+pub fn store_directory(directory: &Path) -> PathBuf {
+    directory.join(".ait/issues.json")
+}
+
+/// The files that were set aside for people.
+pub fn kept(directory: &Path) -> Vec<PathBuf> {
+    let kept = store_directory(directory).join("kept");
+    if !kept.exists() {
+        return Vec::new();
+    }
+    names(&kept).into_iter().map(|name| kept.join(name)).collect()
+}
+
+/// Copies a directory with everything in it.
+pub fn copy_directory(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for name in names(from) {
+        let (from, to) = (from.join(&name), to.join(&name));
+        if from.is_dir() {
+            copy_directory(&from, &to);
+        } else {
+            fs::copy(from, to).unwrap();
+        }
+    }
 }
 
 /// An issue as a file may hold it, in the given status.

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::files::newest_segment;
 use super::{Answer, Log, PATIENCE, ait, get, id_in, introduction, request, signal, wait};
 
 /// A running `ait serve`. Killed when it is dropped.
@@ -262,7 +263,7 @@ pub fn meta() -> Value {
 
 /// Keeps everybody from changing the store, which was changed before.
 pub fn lock_of(directory: &Path) -> File {
-    let lock = File::open(directory.join("issues.json.lock")).unwrap();
+    let lock = File::open(newest_segment(directory)).unwrap();
     lock.lock().unwrap();
     lock
 }

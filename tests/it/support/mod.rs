@@ -3,7 +3,6 @@
 pub mod commands;
 pub mod disk;
 pub mod files;
-pub mod ground;
 pub mod http;
 pub mod pause;
 pub mod power;
@@ -11,6 +10,7 @@ pub mod runs;
 pub mod scene;
 pub mod scripts;
 pub mod stores;
+pub mod surroundings;
 pub mod trouble;
 
 use std::collections::HashMap;
@@ -38,8 +38,12 @@ pub const TOOLS: [&str; 7] = [
     "close_issue",
 ];
 
-/// The path of the binary under test.
-pub const BINARY: &str = env!("CARGO_BIN_EXE_ait");
+/// The path of the binary under test: the one that `AIT_BIN` names when the tests are compiled, else the one that is
+/// built beside them. That one has the features which dev-dependencies turn on, and the one that people get lacks.
+pub const BINARY: &str = match option_env!("AIT_BIN") {
+    Some(path) => path,
+    None => env!("CARGO_BIN_EXE_ait"),
+};
 
 /// The binary under test with a clean environment, its pages on a port that the system picks.
 pub fn ait(directory: &Path) -> Command {
@@ -68,6 +72,15 @@ pub fn ait_through(program: &str, directory: &Path) -> Command {
 /// A directory that is not inside any repository.
 pub fn directory() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
+}
+
+/// Returns true if a directory holds nothing of a store: what tells of the processes that use it goes with them.
+pub fn holds_no_store(directory: &Path) -> bool {
+    let names = |directory: &Path| files::names(directory).into_iter();
+    let own = files::store_directory(directory);
+    let is_of_processes = |name: &str| matches!(name, "processes" | ".gitignore");
+    names(directory).all(|name| name == ".ait")
+        && (!own.exists() || names(&own).all(|name| is_of_processes(&name)))
 }
 
 /// The same where that costs least: what is only ever read by the process that wrote it needs no disk.

@@ -1,8 +1,8 @@
 //! What a power cut leaves: everything that was synced, and any part of the rest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fastrand::Rng;
 
@@ -10,36 +10,44 @@ use fastrand::Rng;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FileId(pub usize);
 
+/// The same for a directory.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct DirectoryId(pub usize);
+
+/// The directory that holds everything.
+pub const ROOT: DirectoryId = DirectoryId(0);
+
+/// What a name can stand for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Node {
+    File(FileId),
+    Directory(DirectoryId),
+}
+
+/// A name in a directory.
+pub type Entry = (DirectoryId, String);
+
 /// Something that changed a disk, or made a change durable.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Step {
+    /// What was on the disk before, or was put there by a program that the test does not watch. It is durable.
+    Found {
+        entry: Entry,
+        node: Node,
+        content: Vec<u8>,
+    },
     Wrote {
         file: FileId,
         offset: u64,
         bytes: Vec<u8>,
     },
-    Cut {
-        file: FileId,
-        length_bytes: u64,
-    },
     Synced(FileId),
     /// What was not synced of a file never reaches the disk: the kernel could not write it, and takes it for
     /// written.
     Dropped(FileId),
-    Renamed {
-        file: FileId,
-        name: String,
-    },
-    /// Two files have changed names, at once.
-    Exchanged([(FileId, String); 2]),
-    /// A file was given another name, and has the old one no more.
-    PutAside {
-        name: String,
-        kept: String,
-    },
-    SyncedDirectory,
-    /// So many operations were answered.
-    Answered(usize),
+    /// Names that changed in one step.
+    Named(Vec<(Entry, Option<Node>)>),
+    SyncedDirectory(DirectoryId),
 }
 
 /// What becomes of the changes that were not synced.
@@ -49,157 +57,183 @@ pub enum Fate {
     Lost,
     /// All of them did.
     Kept,
-    /// Any of them did, in any order, in part; what a file has grown by without being written shows
-    /// zeros or what was on the disk there before.
+    /// Any of them did, in any order: each change of names by itself, and contents sector by sector.
     Mixed { seed: u64 },
 }
 
-/// The smallest part of a write that reaches a disk or does not.
+/// All fates of a power cut, with so many mixed ones.
+pub fn fates(seed: u64, mixed: u64) -> impl Iterator<Item = Fate> {
+    let mixed = (0..mixed).map(move |number| Fate::Mixed { seed: seed * 1000 + number });
+    [Fate::Lost, Fate::Kept].into_iter().chain(mixed)
+}
+
+/// The smallest part of a file that reaches a disk or does not.
 const SECTOR_BYTES: usize = 512;
 
 #[derive(Clone, Default)]
-struct Disk {
-    files: BTreeMap<FileId, (Vec<u8>, Vec<Step>)>,
-    names: BTreeMap<String, FileId>,
-    renames: Vec<Step>,
+struct Content {
+    durable: Vec<u8>,
+    unsynced: Vec<(u64, Vec<u8>)>,
 }
 
-/// The files after a power cut behind the first so many steps.
-pub fn files_after(steps: &[Step], fate: Fate) -> BTreeMap<String, Vec<u8>> {
-    let files = known_files_after(steps, fate).into_iter();
-    files.map(|(name, (_, content))| (name, content)).collect()
+#[derive(Clone, Default)]
+struct Durable {
+    files: BTreeMap<FileId, Content>,
+    names: BTreeMap<Entry, Node>,
+    unsynced: Vec<Vec<(Entry, Option<Node>)>>,
 }
 
-/// The same, with what they were before.
-pub fn known_files_after(steps: &[Step], fate: Fate) -> BTreeMap<String, (FileId, Vec<u8>)> {
-    let mut disk = Disk::default();
+/// Files, and directories without a content, by their paths.
+pub type Tree = BTreeMap<PathBuf, Option<Vec<u8>>>;
+
+/// What is on the disk after a power cut behind these steps.
+pub fn files_after(steps: &[Step], fate: Fate) -> Tree {
+    let mut durable = Durable::default();
     for step in steps {
+        durable.take(step);
+    }
+    durable.after(fate)
+}
+
+impl Durable {
+    fn take(&mut self, step: &Step) {
         match step {
-            Step::Wrote { file, .. } | Step::Cut { file, .. } => {
-                disk.files.entry(*file).or_default().1.push(step.clone());
+            Step::Found { entry, node, content } => {
+                self.names.insert(entry.clone(), *node);
+                if let Node::File(file) = node {
+                    let content = Content { durable: content.clone(), unsynced: Vec::new() };
+                    self.files.insert(*file, content);
+                }
+            }
+            Step::Wrote { file, offset, bytes } => {
+                self.files.entry(*file).or_default().unsynced.push((*offset, bytes.clone()));
             }
             Step::Synced(file) => {
-                let (content, unsynced) = disk.files.entry(*file).or_default();
-                unsynced.drain(..).for_each(|step| redo(content, &step));
+                let Content { durable, unsynced } = self.files.entry(*file).or_default();
+                unsynced.drain(..).for_each(|write| redo(durable, &write));
             }
-            Step::Dropped(file) => {
-                let (_, unsynced) = disk.files.entry(*file).or_default();
-                unsynced.clear();
+            Step::Dropped(file) => self.files.entry(*file).or_default().unsynced.clear(),
+            Step::Named(names) => self.unsynced.push(names.clone()),
+            Step::SyncedDirectory(directory) => {
+                let is_in = |names: &Vec<(Entry, Option<Node>)>| {
+                    names.iter().any(|((within, _), _)| within == directory)
+                };
+                let (synced, rest) =
+                    std::mem::take(&mut self.unsynced).into_iter().partition::<Vec<_>, _>(is_in);
+                self.unsynced = rest;
+                synced.iter().for_each(|names| self.rename(names));
             }
-            Step::Renamed { .. } | Step::Exchanged(_) | Step::PutAside { .. } => {
-                disk.renames.push(step.clone());
-            }
-            Step::SyncedDirectory => {
-                for step in std::mem::take(&mut disk.renames) {
-                    disk.rename(&step);
-                }
-            }
-            Step::Answered(_) => {}
-        }
-    }
-    disk.after(fate)
-}
-
-impl Disk {
-    fn rename(&mut self, step: &Step) {
-        match step {
-            Step::Renamed { file, name } => drop(self.names.insert(name.clone(), *file)),
-            Step::Exchanged(both) => {
-                self.names.extend(both.iter().map(|(file, name)| (name.clone(), *file)));
-            }
-            Step::PutAside { name, kept } => {
-                if let Some(file) = self.names.remove(name) {
-                    self.names.insert(kept.clone(), file);
-                }
-            }
-            _ => {}
         }
     }
 
-    fn after(mut self, fate: Fate) -> BTreeMap<String, (FileId, Vec<u8>)> {
+    fn rename(&mut self, names: &[(Entry, Option<Node>)]) {
+        for (entry, node) in names {
+            match node {
+                Some(node) => drop(self.names.insert(entry.clone(), *node)),
+                None => drop(self.names.remove(entry)),
+            }
+        }
+    }
+
+    fn after(mut self, fate: Fate) -> Tree {
         let mut rng = match fate {
             Fate::Mixed { seed } => Rng::with_seed(seed),
             Fate::Lost | Fate::Kept => Rng::with_seed(0),
         };
-        // What lay on the disk before, at the places where it was.
-        let old: Vec<_> = self.files.values().map(|(content, _)| content.clone()).collect();
-        for step in std::mem::take(&mut self.renames) {
+        for names in std::mem::take(&mut self.unsynced) {
             if fate == Fate::Kept || fate != Fate::Lost && rng.bool() {
-                self.rename(&step);
+                self.rename(&names);
             }
         }
-        let files = &self.files;
-        let content = |file: &FileId| {
-            let (mut content, unsynced) = files.get(file).cloned().unwrap_or_default();
-            match fate {
-                Fate::Lost => {}
-                Fate::Kept => unsynced.iter().for_each(|step| redo(&mut content, step)),
-                Fate::Mixed { .. } => {
-                    let stale = rng.choice(&old).filter(|_| old.len() > 1).map(|old| &old[..]);
-                    unsynced.iter().for_each(|step| half_redo(&mut content, step, stale, &mut rng));
+        let mut tree = Tree::new();
+        self.gather(ROOT, Path::new(""), fate, &mut rng, &mut BTreeSet::new(), &mut tree);
+        tree
+    }
+
+    fn gather(
+        &self,
+        directory: DirectoryId,
+        path: &Path,
+        fate: Fate,
+        rng: &mut Rng,
+        seen: &mut BTreeSet<DirectoryId>,
+        tree: &mut Tree,
+    ) {
+        if !seen.insert(directory) {
+            return;
+        }
+        for ((_, name), node) in self.names.iter().filter(|((within, _), _)| *within == directory) {
+            let path = path.join(name);
+            match node {
+                Node::File(file) => {
+                    let content = self.files.get(file).cloned().unwrap_or_default();
+                    tree.insert(path, Some(content.after(fate, rng)));
+                }
+                Node::Directory(below) => {
+                    tree.insert(path.clone(), None);
+                    self.gather(*below, &path, fate, rng, seen, tree);
                 }
             }
-            content
-        };
-        let mut content = content;
-        self.names.iter().map(|(name, file)| (name.clone(), (*file, content(file)))).collect()
+        }
     }
 }
 
-/// Does a step to the content of its file.
-fn redo(content: &mut Vec<u8>, step: &Step) {
-    match step {
-        Step::Wrote { offset, bytes, .. } => {
-            let (start, end) = (*offset as usize, *offset as usize + bytes.len());
-            content.resize(content.len().max(end), 0);
-            content[start..end].copy_from_slice(bytes);
+impl Content {
+    fn after(self, fate: Fate, rng: &mut Rng) -> Vec<u8> {
+        let Self { mut durable, unsynced } = self;
+        match fate {
+            Fate::Lost => durable,
+            Fate::Kept => {
+                unsynced.iter().for_each(|write| redo(&mut durable, write));
+                durable
+            }
+            Fate::Mixed { .. } => {
+                let mut versions = vec![durable];
+                for write in &unsynced {
+                    let mut next = versions[versions.len() - 1].clone();
+                    redo(&mut next, write);
+                    versions.push(next);
+                }
+                mix(&versions, rng)
+            }
         }
-        Step::Cut { length_bytes, .. } => content.truncate(*length_bytes as usize),
-        _ => {}
     }
 }
 
-/// Does any part of a step: all of it, nothing, the first bytes, or some sectors.
-fn half_redo(content: &mut Vec<u8>, step: &Step, stale: Option<&[u8]>, rng: &mut Rng) {
-    let Step::Wrote { file, offset, bytes } = step else {
-        if rng.bool() {
-            redo(content, step);
-        }
-        return;
+/// A content each sector of which is as it was at another moment.
+fn mix(versions: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
+    let (first, last) = (versions[0].len(), versions[versions.len() - 1].len());
+    let length = match rng.u8(0..3) {
+        0 if first < last => rng.usize(first..=last),
+        _ => versions[rng.usize(0..versions.len())].len(),
     };
-    let (file, offset) = (*file, *offset);
-    match rng.u8(0..4) {
-        0 => {}
-        1 => redo(content, step),
-        2 => {
-            let bytes = bytes[..rng.usize(0..=bytes.len())].to_vec();
-            redo(content, &Step::Wrote { file, offset, bytes });
-        }
-        _ => {
-            let end = offset as usize + bytes.len();
-            let old_length = content.len();
-            content.resize(content.len().max(end), 0);
-            if let Some(stale) = stale.and_then(|stale| stale.get(old_length..)) {
-                let place = content[old_length..].iter_mut();
-                place.zip(stale).for_each(|(byte, stale)| *byte = *stale);
-            }
-            let mut at = offset as usize;
-            while at < end {
-                let sector_end = (at / SECTOR_BYTES + 1) * SECTOR_BYTES;
-                let stop = sector_end.min(end);
-                if rng.bool() {
-                    let part = &bytes[at - offset as usize..stop - offset as usize];
-                    content[at..stop].copy_from_slice(part);
-                }
-                at = stop;
-            }
-        }
+    // Sometimes the disk kept everything up to a moment.
+    let moment = rng.bool().then(|| rng.usize(0..versions.len()));
+    let mut mixed = Vec::with_capacity(length);
+    while mixed.len() < length {
+        let begin = mixed.len();
+        let end = length.min(begin + SECTOR_BYTES);
+        let version = &versions[moment.unwrap_or_else(|| rng.usize(0..versions.len()))];
+        mixed.extend_from_slice(&version[begin.min(version.len())..end.min(version.len())]);
+        mixed.resize(end, 0);
     }
+    mixed
+}
+
+fn redo(content: &mut Vec<u8>, (offset, bytes): &(u64, Vec<u8>)) {
+    let begin = usize::try_from(*offset).unwrap();
+    let end = begin + bytes.len();
+    content.resize(content.len().max(end), 0);
+    content[begin..end].copy_from_slice(bytes);
 }
 
 /// Puts files into an empty directory.
-pub fn write_files(directory: &Path, files: &BTreeMap<String, Vec<u8>>) {
-    for (name, content) in files {
-        fs::write(directory.join(name), content).unwrap();
+pub fn write_files(directory: &Path, tree: &Tree) {
+    for (path, content) in tree {
+        let path = directory.join(path);
+        match content {
+            Some(content) => fs::write(path, content).unwrap(),
+            None => fs::create_dir(path).unwrap(),
+        }
     }
 }

@@ -1,182 +1,334 @@
-//! A store on which a sync of the journal is about to fail, and what whoever uses it was answered.
+//! Processes on one store, what they asked and what they were answered.
+//!
+//! Every change is made by an agent of its own, whose name is found in the issue afterwards exactly if the
+//! change is part of the store.
 
-use std::path::{Path, PathBuf};
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use agent_issue_tracker::domain::{Classification, IssueId};
+use agent_issue_tracker::domain::{
+    AgentName, Classification, Command, CommentText, Description, Issue, IssueId, IssueRef, Title,
+};
 use agent_issue_tracker::store::json::JsonStoreOptions;
 use agent_issue_tracker::store::{JsonStore, Store, StoreError};
+use tokio::runtime::Builder;
 
-use super::commands::{add, all, at, ids, number};
+use super::commands::{at, number};
 use super::directory_in_memory;
 use super::disk::{Disk, Neglect};
-use super::power::{Fate, files_after, write_files};
+use super::power::{Step, fates, files_after, write_files};
+use super::stores::{all_issues, apply, open_with, quiet};
 
-const NEVER: Duration = Duration::from_secs(3600);
-
-/// What the sync is for that fails.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum For {
-    /// A change, by a process that has changed something before.
-    Change,
-    /// What others have left in the journal, before the first change of a process.
-    Adoption,
-    /// The end of a journal that a dead process did not write whole, when it is cut.
-    Cut,
-    /// The intent of a checkpoint under the lock.
-    Intent,
-    /// That of one beside commits.
-    IntentAside,
-}
-pub use For::{Adoption, Change, Cut, Intent, IntentAside};
-
-pub const ALL: [For; 5] = [Change, Adoption, Cut, Intent, IntentAside];
-
-pub fn open(directory: &Path, disk: &Arc<Disk>, is_aside: bool) -> JsonStore {
-    let options = JsonStoreOptions {
-        checkpoint_after: NEVER,
-        second_look_after: Duration::ZERO,
-        aside_from_bytes: if is_aside { 0 } else { u64::MAX },
-        ..Default::default()
-    };
-    JsonStore::with(directory.join("issues.json"), Arc::clone(disk) as _, options)
-}
-
-/// Who filed what, and behind which step of the disk that was answered.
-pub struct Answers {
+/// A process on a store.
+#[derive(Clone)]
+pub struct Process {
     pub disk: Arc<Disk>,
-    asked: Mutex<Vec<IssueId>>,
-    answered: Mutex<Vec<(IssueId, usize)>>,
+    pub store: Arc<JsonStore>,
+}
+
+impl Process {
+    pub fn start(directory: &Path, disk: Arc<Disk>) -> Self {
+        Self::start_with(directory, disk, quiet())
+    }
+
+    pub fn start_with(directory: &Path, disk: Arc<Disk>, options: JsonStoreOptions) -> Self {
+        let store = Arc::new(open_with(directory, &disk, options));
+        Self { disk, store }
+    }
+
+    /// Another process on the same disk.
+    pub fn beside(&self, directory: &Path) -> Self {
+        Self::start(directory, self.disk.beside())
+    }
+
+    pub async fn publish(&self) -> Result<(), StoreError> {
+        self.store.maintenance().publish().await
+    }
+
+    /// Ends the process without any further call.
+    pub async fn kill(&self) {
+        self.disk.unhook();
+        self.disk.die_at(1);
+        self.store.close().await;
+    }
+}
+
+/// How long a process that stands at a call waits for a visitor, who may wait for a lock that it has.
+const VISIT: Duration = Duration::from_millis(25);
+
+/// Something that is done while a process stands at a call.
+#[derive(Default)]
+pub struct Visit(Arc<Mutex<Option<JoinHandle<()>>>>);
+
+impl Visit {
+    /// Does something on another thread before the call with this number, counted from 1 and from now on.
+    pub fn at_call<F: Future<Output = ()>>(
+        disk: &Disk,
+        number: usize,
+        act: impl FnOnce() -> F + Send + 'static,
+    ) -> Self {
+        let visit = Self::default();
+        let slot = Arc::clone(&visit.0);
+        disk.at_call(number, move || *slot.lock().unwrap() = Some(start(act)));
+        visit
+    }
+
+    /// Does something on another thread, from a hook.
+    pub fn now<F: Future<Output = ()>>(act: impl FnOnce() -> F + Send + 'static) -> Self {
+        Self(Arc::new(Mutex::new(Some(start(act)))))
+    }
+
+    /// Waits for its end, also in a hook.
+    pub fn join(self) {
+        self.0.lock().unwrap().take().unwrap().join().unwrap();
+    }
+
+    /// Waits for its end; false if the process did not come to that call.
+    pub async fn end(self) -> bool {
+        let Some(handle) = self.0.lock().unwrap().take() else { return false };
+        tokio::task::spawn_blocking(move || handle.join().unwrap()).await.unwrap();
+        true
+    }
+}
+
+/// Starts something, and waits a moment for its end.
+fn start<F: Future<Output = ()>>(act: impl FnOnce() -> F + Send + 'static) -> JoinHandle<()> {
+    let (done, is_done) = channel();
+    let handle = thread::spawn(move || {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(act());
+        let _ = done.send(());
+    });
+    let _ = is_done.recv_timeout(VISIT);
+    handle
+}
+
+/// What became of a change, and behind which step of the disk that was known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Outcome {
+    Asked,
+    Answered(IssueId, usize),
+    /// Nothing changed: it was refused, or there was nothing to do.
+    Refused(usize),
+    Uncertain,
+}
+
+/// What was asked, and what was answered.
+pub struct Answers {
+    disk: Mutex<Arc<Disk>>,
+    changes: Mutex<Vec<Outcome>>,
 }
 
 impl Answers {
-    pub async fn file(&self, store: &JsonStore) -> Result<(), StoreError> {
+    pub fn new(disk: &Arc<Disk>) -> Arc<Self> {
+        let disk = Mutex::new(Arc::clone(disk));
+        Arc::new(Self { disk, changes: Mutex::default() })
+    }
+
+    /// Makes a change, which gets the name of its agent and a number.
+    pub async fn change(
+        &self,
+        process: &Process,
+        command: impl FnOnce(AgentName, u32) -> Command,
+    ) -> Result<Option<Arc<Issue>>, StoreError> {
         let n = {
-            let mut asked = self.asked.lock().unwrap();
-            let n = asked.len() as u32;
-            asked.push(number(n));
-            n
+            let mut changes = self.changes.lock().unwrap();
+            changes.push(Outcome::Asked);
+            changes.len() as u32 - 1
         };
-        let filed = store.apply(add(n, Classification::Bug), at(i64::from(n))).await?;
-        let filed = filed.expect("a new issue").id;
-        self.answered.lock().unwrap().push((filed, self.disk.steps().len()));
-        Ok(())
+        let command = command(AgentName::try_from(agent_of(n as usize)).unwrap(), n);
+        let given = apply(&*process.store, command, at(i64::from(n))).await;
+        let moment = self.moment();
+        let outcome = match &given {
+            // Nobody hears what a dead process says.
+            _ if process.disk.trouble.is_dead() => Outcome::Uncertain,
+            Ok(Some(issue)) => Outcome::Answered(issue.id, moment),
+            Ok(None) => Outcome::Refused(moment),
+            Err(StoreError::Uncertain(_)) => Outcome::Uncertain,
+            Err(_) => Outcome::Refused(moment),
+        };
+        self.changes.lock().unwrap()[n as usize] = outcome;
+        given
     }
 
-    /// What was answered before a step.
-    pub fn before(&self, step: usize) -> Vec<IssueId> {
-        let answered = self.answered.lock().unwrap();
-        answered.iter().filter(|(_, answered)| *answered <= step).map(|(id, _)| *id).collect()
+    pub async fn file(&self, process: &Process) -> Result<Option<Arc<Issue>>, StoreError> {
+        self.change(process, |agent, n| file(agent, n, "")).await
     }
 
-    /// Tells what is wrong with what somebody finds: each issue that was answered is there, and none twice.
-    pub async fn check(&self, store: &JsonStore, answered: &[IssueId]) -> Result<(), String> {
-        let page = store.list(all()).await.map_err(|error| error.to_string())?;
-        let (found, asked) = (ids(&page.issues), self.asked.lock().unwrap().clone());
-        let is_known = found.iter().all(|id| asked.contains(id));
-        let lost: Vec<_> = answered.iter().filter(|id| !found.contains(id)).collect();
-        let mut once = found.clone();
-        once.sort_unstable_by_key(ToString::to_string);
-        once.dedup();
-        if !lost.is_empty() || !is_known || once.len() != found.len() {
-            return Err(format!("{lost:?} were answered, and {found:?} are there"));
+    pub async fn claim(&self, process: &Process) -> Result<Option<Arc<Issue>>, StoreError> {
+        let claim = |agent, _| Command::GetNextIssue { classification: None, agent };
+        self.change(process, claim).await
+    }
+
+    /// Returns, completes or comments an issue.
+    pub async fn work_on(
+        &self,
+        process: &Process,
+        issue: IssueId,
+        kind: u8,
+    ) -> Result<Option<Arc<Issue>>, StoreError> {
+        let (issue, comment) = (IssueRef::from(issue), CommentText::try_from("c").unwrap());
+        self.change(process, move |agent, _| match kind % 3 {
+            0 => Command::ReturnIssue { issue, comment, agent },
+            1 => Command::CompleteIssue { issue, comment, agent },
+            _ => Command::CommentIssue { issue, comment, agent },
+        })
+        .await
+    }
+
+    pub fn disk(&self) -> Arc<Disk> {
+        Arc::clone(&self.disk.lock().unwrap())
+    }
+
+    /// Goes on with another disk, on which everything is durable that is there.
+    pub fn go_on_with(&self, disk: &Arc<Disk>) {
+        *self.disk.lock().unwrap() = Arc::clone(disk);
+    }
+
+    /// How many steps the disk has taken.
+    pub fn moment(&self) -> usize {
+        self.disk().moment()
+    }
+
+    /// Takes the last change for one that was refused.
+    pub fn refuse_the_last(&self) {
+        *self.changes.lock().unwrap().last_mut().unwrap() = Outcome::Refused(0);
+    }
+
+    /// How many changes were answered.
+    pub fn count(&self) -> usize {
+        let changes = self.changes.lock().unwrap();
+        changes.iter().filter(|outcome| matches!(outcome, Outcome::Answered(..))).count()
+    }
+
+    /// Tells what is wrong with what a store holds.
+    pub async fn check(&self, store: &dyn Store) -> Result<(), String> {
+        let issues = all_issues(store).await.map_err(|error| format!("unreadable: {error}"))?;
+        self.check_issues(&issues, usize::MAX)
+    }
+
+    /// Tells what is wrong with issues that somebody finds behind a step of the disk.
+    pub fn check_issues(&self, issues: &[Arc<Issue>], step: usize) -> Result<(), String> {
+        let mut once = HashSet::new();
+        if let Some(twice) = issues.iter().find(|issue| !once.insert(issue.id)) {
+            return Err(format!("{} is there twice", twice.id));
+        }
+        for issue in issues {
+            let mut holder: Option<&str> = None;
+            for entry in &issue.history {
+                if entry.action.starts_with("Issue claimed") {
+                    if let Some(holder) = holder.replace(&entry.agent) {
+                        let agent = &entry.agent;
+                        return Err(format!("{} was claimed by {holder} and {agent}", issue.id));
+                    }
+                } else if !entry.action.starts_with("Issue edited") {
+                    holder = None;
+                }
+            }
+        }
+        let traces: HashSet<(IssueId, &str)> =
+            issues.iter().flat_map(|issue| traces(issue)).collect();
+        let agents: HashSet<&str> = traces.iter().map(|(_, agent)| *agent).collect();
+        for (n, outcome) in self.changes.lock().unwrap().iter().enumerate() {
+            let agent = agent_of(n);
+            match outcome {
+                Outcome::Answered(id, answered)
+                    if *answered <= step && !traces.contains(&(*id, &agent)) =>
+                {
+                    return Err(format!("change {n} of {id} was answered and is lost"));
+                }
+                Outcome::Refused(refused) if *refused <= step && agents.contains(&*agent) => {
+                    return Err(format!("change {n} was refused and is there"));
+                }
+                _ => {}
+            }
         }
         Ok(())
     }
 
-    /// Cuts the power behind each step from one on; gives the number of cuts.
+    /// Cuts the power behind each step from one on, and opens the store; gives the number of cuts.
     pub async fn cut_from(&self, first: usize) -> Result<usize, String> {
-        let (steps, mut cuts) = (self.disk.steps(), 0);
-        for place in first..=steps.len() {
-            let mixed = (0..3).map(|seed| Fate::Mixed { seed: seed + place as u64 * 1000 });
-            for fate in [Fate::Lost, Fate::Kept].into_iter().chain(mixed) {
+        self.cut_between(first, self.disk().moment(), 3).await
+    }
+
+    pub async fn cut_between(
+        &self,
+        first: usize,
+        last: usize,
+        mixed: u64,
+    ) -> Result<usize, String> {
+        let steps = self.disk().steps();
+        self.cut(&steps, first..=last, mixed).await
+    }
+
+    /// Cuts the power behind few of the steps from one on.
+    pub async fn cut_sometimes(&self, first: usize, step: usize) -> Result<usize, String> {
+        let steps = self.disk().steps();
+        self.cut(&steps, (first..=steps.len()).step_by(step), 0).await
+    }
+
+    async fn cut(
+        &self,
+        steps: &[Step],
+        moments: impl Iterator<Item = usize>,
+        mixed: u64,
+    ) -> Result<usize, String> {
+        let mut cuts = 0;
+        for moment in moments {
+            for fate in fates(moment as u64, mixed) {
+                let failed = |error| format!("{fate:?} behind step {moment}: {error}");
                 let directory = directory_in_memory();
-                write_files(directory.path(), &files_after(&steps[..place], fate));
-                let store = open(directory.path(), &Disk::new(Neglect::Nothing), false);
-                let checked = self.check(&store, &self.before(place)).await;
-                checked.map_err(|error| format!("{fate:?} behind step {place}: {error}"))?;
-                let more = store.apply(add(900, Classification::Bug), at(900)).await;
-                more.map_err(|error| {
-                    format!("nothing follows {fate:?} behind step {place}: {error}")
-                })?;
+                write_files(directory.path(), &files_after(&steps[..moment], fate));
+                self.check_after_cut(directory.path(), moment).await.map_err(failed)?;
                 cuts += 1;
             }
         }
         Ok(cuts)
     }
+
+    /// Opens what a power cut has left, checks it, and goes on.
+    pub async fn check_after_cut(&self, directory: &Path, moment: usize) -> Result<(), String> {
+        let disk = Disk::new(directory, Neglect::Nothing);
+        let process = Process::start(directory, Arc::clone(&disk));
+        let issues = all_issues(&*process.store).await;
+        let issues = issues.map_err(|error| format!("unreadable: {error}"))?;
+        self.check_issues(&issues, moment)?;
+        let goes_on = async {
+            let after = AgentName::try_from("after").unwrap();
+            apply(&*process.store, file(after, 900_000, ""), at(900_000)).await?;
+            process.publish().await?;
+            Ok::<_, StoreError>(())
+        };
+        goes_on.await.map_err(|error| format!("nothing follows: {error}"))?;
+        process.kill().await;
+        let later = Process::start(directory, disk.beside());
+        let issues = all_issues(&*later.store).await.map_err(|error| error.to_string())?;
+        self.check_issues(&issues, moment)
+    }
 }
 
-/// A store on which one process is about to have a sync that fails.
-pub struct Scene {
-    _directory: tempfile::TempDir,
-    pub path: PathBuf,
-    pub purpose: For,
-    pub answers: Arc<Answers>,
-    /// The disk of the process, and its store.
-    pub disk: Arc<Disk>,
-    pub store: Arc<JsonStore>,
-    /// Another process that was there before.
-    pub other: Arc<JsonStore>,
+/// Files issue `n` with a description.
+pub fn file(agent: AgentName, n: u32, description: &str) -> Command {
+    Command::AddIssue {
+        id: number(n),
+        title: Title::try_from(format!("issue {n}")).unwrap(),
+        description: Description::try_from(description).unwrap(),
+        classification: Classification::Bug,
+        agent,
+    }
 }
 
-impl Scene {
-    pub async fn new(purpose: For, neglect: Neglect) -> Self {
-        let (directory, others) = (directory_in_memory(), Disk::new(neglect));
-        let path = directory.path().to_owned();
-        let (asked, answered) = (Mutex::default(), Mutex::default());
-        let answers = Arc::new(Answers { disk: Arc::clone(&others), asked, answered });
-        let other = Arc::new(open(&path, &others, purpose == IntentAside));
-        answers.file(&other).await.unwrap();
-        other.save().await.unwrap();
-        answers.file(&other).await.unwrap();
-        let disk = Disk::beside(&others);
-        let store = Arc::new(open(&path, &disk, purpose == IntentAside));
-        if purpose != Adoption {
-            answers.file(&store).await.unwrap();
-        }
-        answers.file(&other).await.unwrap();
-        // What a dead process left: a part of a batch, or a whole one that it did not sync.
-        if let Some(last) = match purpose {
-            Cut => Some("write_at"),
-            Adoption => Some("sync_data"),
-            Change | Intent | IntentAside => None,
-        } {
-            let mortal = Disk::beside(&others);
-            let dying = open(&path, &mortal, false);
-            answers.file(&dying).await.unwrap();
-            let dies = Arc::downgrade(&mortal);
-            mortal.hook(move |call| {
-                if call == last {
-                    dies.upgrade().unwrap().die_at(1);
-                }
-            });
-            answers.file(&dying).await.unwrap_err();
-            std::mem::forget(dying);
-        }
-        Self { _directory: directory, path, purpose, answers, disk, store, other }
-    }
+fn agent_of(n: usize) -> String {
+    format!("agent-{n}")
+}
 
-    /// Lets the next sync of a journal fail, and hands the number of each call behind it to `behind`.
-    pub fn fail_next_sync(&self, mut behind: impl FnMut(usize, &Disk) + Send + 'static) {
-        let (disk, mut calls) = (Arc::downgrade(&self.disk), None);
-        self.disk.hook(move |call| {
-            let Some(disk) = disk.upgrade() else { return };
-            if let Some(calls) = &mut calls {
-                *calls += 1;
-                behind(*calls, &disk);
-            } else if call == "sync_data" {
-                calls = Some(0);
-                disk.trouble.fail_call(1);
-            }
-        });
-    }
-
-    /// What the process does.
-    pub async fn act(&self) -> Result<(), StoreError> {
-        match self.purpose {
-            Intent | IntentAside => self.store.save().await,
-            Change | Adoption | Cut => self.answers.file(&self.store).await,
-        }
-    }
+/// Who has changed an issue.
+fn traces(issue: &Issue) -> impl Iterator<Item = (IssueId, &str)> {
+    let agents = issue.history.iter().map(|entry| entry.agent.as_str());
+    let comments = issue.comments.iter().map(|comment| comment.agent.as_str());
+    agents.chain(comments).map(|agent| (issue.id, agent))
 }

@@ -1,19 +1,20 @@
 //! Stores on a test's disk, and the plainest changes.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent_issue_tracker::doctor::{Around, Subject};
 use agent_issue_tracker::domain::{
-    AgentName, Classification, Command, Description, IssueId, Query, Timestamp, Title,
+    AgentName, Classification, Command, Description, Issue, IssueId, Query, Timestamp, Title,
 };
-use agent_issue_tracker::mcp::Surroundings;
-use agent_issue_tracker::setup::Machine;
 use agent_issue_tracker::store::json::JsonStoreOptions;
-use agent_issue_tracker::store::{JsonStore, Store};
+use agent_issue_tracker::store::json::fs::FileSystem;
+use agent_issue_tracker::store::{JsonStore, Probe, Store, StoreError};
 
 use super::disk::Disk;
+pub use super::surroundings::surroundings;
+
+pub const NEVER: Duration = Duration::from_secs(36_000);
 
 pub fn add() -> Command {
     Command::AddIssue {
@@ -25,29 +26,51 @@ pub fn add() -> Command {
     }
 }
 
-/// What is around a store that has nothing around it.
-pub fn surroundings(store: &Arc<dyn Store>) -> Surroundings {
-    let (path, project) = (PathBuf::from("/nowhere/issues.json"), PathBuf::from("/nowhere"));
-    let (reason, settings) = ("named".to_owned(), Err("there are none".to_owned()));
-    let machine = Machine::default();
-    let around = Around { root: project, machine, is_named: false, found: None };
-    let store = Arc::clone(store);
-    let subject = Subject { path, reason, store, settings, around, now: now() };
-    Surroundings { settings: Vec::new(), subject, command: "ait".to_owned() }
-}
-
 pub fn now() -> Timestamp {
     Timestamp::parse("2026-01-31T09:30:00.000Z").unwrap()
 }
 
-pub async fn ids(store: &JsonStore) -> Vec<IssueId> {
-    let all = Query { take: usize::MAX, ..Query::default() };
-    store.list(all).await.unwrap().issues.iter().map(|issue| issue.id).collect()
+/// Commits one command, and gives its outcome.
+pub async fn apply(
+    store: &dyn Store,
+    command: Command,
+    now: Timestamp,
+) -> Result<Option<Arc<Issue>>, StoreError> {
+    let mut outcomes = store.commit(vec![command], now).await?;
+    assert_eq!(outcomes.len(), 1);
+    Ok(outcomes.remove(0)?)
 }
 
-/// A store that brings `issues.json` up to date at its end only.
+pub async fn all_issues(store: &dyn Store) -> Result<Vec<Arc<Issue>>, StoreError> {
+    Ok(store.list(Query { take: usize::MAX, ..Query::default() }).await?.issues)
+}
+
+pub async fn ids(store: &dyn Store) -> Vec<IssueId> {
+    all_issues(store).await.unwrap().iter().map(|issue| issue.id).collect()
+}
+
+/// Whether the store can be read and changed, as far as is known.
+pub async fn check(store: &dyn Store) -> Result<(), StoreError> {
+    store.health(Probe::Known).await.trouble.map_or(Ok(()), Err)
+}
+
+/// Options of a store that publishes only when it is told to.
+pub fn quiet() -> JsonStoreOptions {
+    JsonStoreOptions {
+        publish_after: NEVER,
+        second_look_after: Duration::ZERO,
+        reads_in_place: true,
+        last_publish_bytes: 0,
+        ..Default::default()
+    }
+}
+
+/// A store that brings `issues.json` up to date only when it is told to, and at its end.
 pub fn open(directory: &Path, disk: &Arc<Disk>) -> JsonStore {
-    let options =
-        JsonStoreOptions { checkpoint_after: Duration::from_secs(3600), ..Default::default() };
-    JsonStore::with(directory.join("issues.json"), Arc::clone(disk) as _, options)
+    open_with(directory, disk, quiet())
+}
+
+pub fn open_with(directory: &Path, disk: &Arc<Disk>, options: JsonStoreOptions) -> JsonStore {
+    let disk: Arc<dyn FileSystem> = Arc::clone(disk) as _;
+    JsonStore::with(directory.join("issues.json"), disk, options)
 }

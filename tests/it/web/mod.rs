@@ -30,7 +30,7 @@ fn one_of_each() -> Vec<Value> {
 }
 
 /// The pages of all issues.
-const PAGES: [&str; 4] = ["/", "/board", "/agents", "/stats"];
+const PAGES: [&str; 5] = ["/", "/board", "/agents", "/activity", "/stats"];
 
 #[test]
 fn everything_from_users_is_escaped() {
@@ -49,6 +49,8 @@ fn everything_from_users_is_escaped() {
         format!("/{query}"),
         format!("/issues/{query}"),
         format!("/stats?range={query}"),
+        format!("/activity?agent={query}"),
+        format!("/activity?since={query}"),
     ]) {
         let page = get(port, &path);
         assert_eq!(page.headers["content-type"], "text/html; charset=utf-8", "{path}");

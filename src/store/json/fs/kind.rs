@@ -1,7 +1,6 @@
 //! What kinds of file systems there are, as far as their locks are concerned.
 
-use std::ffi::OsStr;
-use std::path::{Path, Prefix};
+use std::path::Path;
 
 /// A kind of file system, with its name for people.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,16 +37,12 @@ const PROGRAM: [(u64, &str); 5] = [
     (0xbacb_acbc, "a shared folder of VMware"),
     (0x7c7c_6673, "a shared folder of Parallels"),
 ];
-/// Whoever opens a file on one of these does so through this kernel. Behind others may be programs or further file
-/// systems, on which the same file is open and has a name.
-const OF_THIS_KERNEL: [(u64, &str); 5] = [
+const LOCAL: [(u64, &str); 8] = [
     (0xef53, "ext4"),
     (0x9123_683e, "Btrfs"),
     (0x5846_5342, "XFS"),
     (0x0102_1994, "tmpfs, which is gone after a restart"),
     (0xf2f5_2010, "F2FS"),
-];
-const LOCAL: [(u64, &str); 3] = [
     (0x794c_7630, "overlayfs, as in a container"),
     (0x2fc1_2fc1, "ZFS"),
     (0xca45_1a4e, "bcachefs"),
@@ -66,7 +61,7 @@ impl Kind {
         let network = named(&NETWORK).map(Self::Network);
         let known = network.or_else(|| named(&PROGRAM).map(Self::Program));
         known
-            .or_else(|| named(&OF_THIS_KERNEL).or_else(|| named(&LOCAL)).map(Self::Local))
+            .or_else(|| named(&LOCAL).map(Self::Local))
             .unwrap_or_else(|| Self::Local(format!("a file system of this machine ({magic:#x})")))
     }
 
@@ -80,28 +75,6 @@ impl Kind {
             Self::Local(name.to_owned())
         }
     }
-
-    /// What the beginning of a path of Windows says, in which no drive stands for another place any more;
-    /// `None` where that is nothing.
-    pub fn of_prefix(prefix: Prefix<'_>) -> Option<Self> {
-        // The shares of the Linux in it, which are no network.
-        let is_linux = |server: &OsStr| {
-            let server = server.to_ascii_lowercase();
-            server == "wsl$" || server == "wsl.localhost"
-        };
-        match prefix {
-            Prefix::UNC(server, _) | Prefix::VerbatimUNC(server, _) if is_linux(server) => {
-                Some(Self::Program("9P (a share of WSL)".to_owned()))
-            }
-            Prefix::UNC(..) | Prefix::VerbatimUNC(..) => {
-                Some(Self::Network("a share of a network (SMB)".to_owned()))
-            }
-            Prefix::Disk(letter) | Prefix::VerbatimDisk(letter) => {
-                Some(Self::Local(format!("drive {}", char::from(letter))))
-            }
-            Prefix::Verbatim(_) | Prefix::DeviceNS(_) => None,
-        }
-    }
 }
 
 /// The kind of file system that a directory is on.
@@ -109,13 +82,6 @@ impl Kind {
 pub(super) fn kind(directory: &Path) -> Option<Kind> {
     let found = rustix::fs::statfs(directory).ok()?;
     Some(Kind::of_magic(magic(&found)))
-}
-
-/// Tells whether an open file is on a file system of which this kernel knows all openings.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-pub(super) fn is_of_this_kernel(file: &std::fs::File) -> bool {
-    let is_of = |magic| OF_THIS_KERNEL.iter().any(|(number, _)| *number == magic);
-    rustix::fs::fstatfs(file).is_ok_and(|found| is_of(magic(&found)))
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -132,19 +98,7 @@ pub(super) fn kind(directory: &Path) -> Option<Kind> {
     Some(Kind::of_name(&String::from_utf8_lossy(&name)))
 }
 
-#[cfg(windows)]
-pub(super) fn kind(directory: &Path) -> Option<Kind> {
-    use std::path::Component;
-
-    // A drive that stands for a share is one no more then.
-    let directory = std::fs::canonicalize(directory).ok()?;
-    match directory.components().next()? {
-        Component::Prefix(prefix) => Kind::of_prefix(prefix.kind()),
-        _ => None,
-    }
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple", windows)))]
+#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
 pub(super) fn kind(_: &Path) -> Option<Kind> {
     None
 }
@@ -198,21 +152,11 @@ mod tests {
         ] {
             assert_eq!(whose(&Kind::of_name(name)), expected, "{name}");
         }
-        let [server, linux, share] = ["server", "WSL$", "share"].map(OsStr::new);
-        for (prefix, expected) in [
-            (Prefix::UNC(server, share), Some(Network)),
-            (Prefix::VerbatimUNC(server, share), Some(Network)),
-            (Prefix::VerbatimUNC(linux, share), Some(Program)),
-            (Prefix::VerbatimDisk(b'C'), Some(Local)),
-            (Prefix::Verbatim(share), None),
-        ] {
-            assert_eq!(Kind::of_prefix(prefix).as_ref().map(whose), expected, "{prefix:?}");
-        }
     }
 
     #[test]
     fn no_number_stands_for_two_kinds() {
-        let lists = [&NETWORK[..], &PROGRAM, &OF_THIS_KERNEL, &LOCAL].concat();
+        let lists = [&NETWORK[..], &PROGRAM, &LOCAL].concat();
         let mut numbers: Vec<_> = lists.iter().map(|(number, _)| *number).collect();
         numbers.sort_unstable();
         numbers.dedup();

@@ -4,69 +4,66 @@
 //! fail, cut the power at it, or take its time.
 
 mod kind;
-mod platform;
 mod real;
-mod temps;
 
 use std::fs::{File, Metadata};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use tempfile::NamedTempFile;
-use xxhash_rust::xxh3::xxh3_64;
-
-use platform::Identity;
 
 pub use kind::Kind;
-pub use platform::Directory;
 pub use real::RealFileSystem;
-pub(super) use temps::{is_known, marked};
 
-/// What tells one content of a file from another without reading it: size, time of the last change
-/// of the content and of the file's metadata, device and inode.
+/// What tells one content of a file from another without reading it: its size, the time at which its content last
+/// changed, device and inode.
 ///
-/// A file that is replaced has another inode; one that is written in place has another time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+/// A file that is replaced has another inode; one that is written in place has another time. A file that is renamed
+/// keeps all of it. Two writes within one tick of the clock of the file system look the same if the size does.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Stamp {
+pub struct FileFingerprint {
+    /// How many names the file has, which says nothing about its content.
+    #[serde(skip)]
+    links: u64,
     length_bytes: u64,
     modified_ns: i64,
-    changed_ns: i64,
     device: u64,
     inode: u64,
 }
 
-impl Stamp {
-    /// Tells whether a file that was renamed between the two stamps has kept its content.
-    pub fn same_content(&self, earlier: &Self) -> bool {
-        (self.length_bytes, self.modified_ns) == (earlier.length_bytes, earlier.modified_ns)
+impl PartialEq for FileFingerprint {
+    fn eq(&self, other: &Self) -> bool {
+        self.is_same_file(other)
+            && (self.length_bytes, self.modified_ns) == (other.length_bytes, other.modified_ns)
+    }
+}
+
+impl Eq for FileFingerprint {}
+
+impl FileFingerprint {
+    fn of(metadata: &Metadata) -> Self {
+        let ns = |seconds: i64, ns: i64| seconds.saturating_mul(1_000_000_000).saturating_add(ns);
+        Self {
+            links: metadata.nlink(),
+            length_bytes: metadata.len(),
+            modified_ns: ns(metadata.mtime(), metadata.mtime_nsec()),
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        }
     }
 
-    /// Tells whether this is the same file as before, which was renamed at most.
-    pub fn is_renamed(&self, earlier: &Self) -> bool {
-        let same = (self.device, self.inode) == (earlier.device, earlier.inode);
-        same && self.same_content(earlier)
+    /// Returns true if both are of the same file, whatever its content.
+    pub fn is_same_file(&self, other: &Self) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
     }
 
-    /// Tells whether this is the same file as before, and longer.
-    pub fn has_grown(&self, earlier: &Self) -> bool {
-        let same = (self.device, self.inode) == (earlier.device, earlier.inode);
-        same && self.length_bytes > earlier.length_bytes
-    }
-
-    /// When the file last changed, in content or name.
-    pub fn changed(&self) -> SystemTime {
-        let since_1970 = self.changed_ns.max(self.modified_ns);
-        UNIX_EPOCH + Duration::from_nanos(u64::try_from(since_1970).unwrap_or(0))
-    }
-
-    /// When the content of the file last changed.
-    pub fn modified(&self) -> SystemTime {
-        UNIX_EPOCH + Duration::from_nanos(u64::try_from(self.modified_ns).unwrap_or(0))
+    /// How many names the file has.
+    pub fn links(&self) -> u64 {
+        self.links
     }
 
     /// The size of the file in bytes.
@@ -74,59 +71,52 @@ impl Stamp {
         self.length_bytes
     }
 
-    /// What tells the content of a file from another one's, whatever the file is called; also when the machine was
-    /// started anew since, where the file system numbers its files for good.
-    fn mark(&self) -> u64 {
-        let Self { length_bytes, modified_ns, inode, .. } = *self;
-        let fields = [length_bytes.to_le_bytes(), modified_ns.to_le_bytes(), inode.to_le_bytes()];
-        xxh3_64(fields.as_flattened())
-    }
-
-    fn of(metadata: &Metadata, identity: Identity) -> Self {
-        let since_1970 = |time: SystemTime| time.duration_since(UNIX_EPOCH).ok();
-        let modified = metadata.modified().ok().and_then(since_1970).unwrap_or_default();
-        Self {
-            length_bytes: metadata.len(),
-            modified_ns: i64::try_from(modified.as_nanos()).unwrap_or(i64::MAX),
-            changed_ns: platform::changed_ns(metadata),
-            device: identity.device,
-            inode: identity.inode,
-        }
+    /// When the content of the file last changed.
+    pub fn modified(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_nanos(u64::try_from(self.modified_ns).unwrap_or(0))
     }
 }
 
-/// The content of a file and what identifies it.
-#[derive(Debug)]
-pub struct Contents {
-    /// All of its bytes.
-    pub bytes: Bytes,
-    /// What identified the file before the bytes were read.
-    pub stamp: Stamp,
-}
-
-/// A file that is open.
+/// A file that is open to read and, if this user may, to write.
 #[derive(Debug)]
 pub struct OpenFile {
     /// The file.
-    pub file: File,
+    pub file: Arc<File>,
     /// Whether this process may write to it.
     pub is_writable: bool,
 }
 
-/// The lock of a commit, held until it is dropped or the process dies.
+/// An exclusive lock on a file, held until it is dropped or the process dies.
 #[derive(Debug)]
-pub struct Lock {
-    /// The lock file.
-    pub file: File,
+pub struct FileLock {
+    file: Arc<File>,
 }
 
-impl Drop for Lock {
-    /// Gives it up. To close the file would not be enough: a program that another thread is just starting has
-    /// the same open file until it is executed, and the lock with it.
+impl FileLock {
+    /// The guard of a lock that was just taken on `file`.
+    pub fn of(file: &Arc<File>) -> Self {
+        Self { file: Arc::clone(file) }
+    }
+}
+
+impl Drop for FileLock {
+    /// Gives the lock up. To close the file would not be enough: a program that another thread is just starting
+    /// has the same open file until it is executed, and the lock with it.
     fn drop(&mut self) {
         // What is not held need not be given up.
         let _ = self.file.unlock();
     }
+}
+
+/// What a rename does where the new name is taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rename {
+    /// The file takes the place of the other one.
+    Replace,
+    /// Nothing: the rename fails with [`io::ErrorKind::AlreadyExists`].
+    KeepOther,
+    /// The two files exchange their names. Fails with [`io::ErrorKind::Unsupported`] where the system cannot.
+    Exchange,
 }
 
 /// Why a path leads to no place for a file.
@@ -147,128 +137,19 @@ pub trait FileSystem: Send + Sync {
     /// The directory of the file does not exist, or the links do not end.
     fn resolve(&self, path: &Path) -> Result<PathBuf, Unresolved>;
 
-    /// Identifies the content of a file; `None` when there is no file.
+    /// Returns the fingerprint of a file; `None` when there is no file.
     ///
     /// # Errors
     ///
     /// It is not a regular file, or the system cannot tell.
-    fn stamp(&self, path: &Path) -> io::Result<Option<Stamp>>;
+    fn fingerprint(&self, path: &Path) -> io::Result<Option<FileFingerprint>>;
 
-    /// Reads a file; `None` when there is no file.
-    ///
-    /// # Errors
-    ///
-    /// It is not a regular file, or it cannot be read.
-    fn read(&self, path: &Path) -> io::Result<Option<Contents>>;
-
-    /// Waits for the exclusive lock on a lock file, which is made when it is missing.
-    ///
-    /// # Errors
-    ///
-    /// The lock file cannot be made or opened, or the file system has no locks.
-    fn lock(&self, path: &Path) -> io::Result<Lock>;
-
-    /// Takes the same lock if nobody has it; `None` when somebody does.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`lock`](Self::lock).
-    fn try_lock(&self, path: &Path) -> io::Result<Option<Lock>>;
-
-    /// Tells whether a lock keeps others out: whether a second opening of a lock file that is there is
-    /// refused the lock that another one has. Has the lock itself for a moment, when nobody else has.
-    ///
-    /// # Errors
-    ///
-    /// The lock file cannot be opened, or the file system has no locks.
-    fn excludes(&self, path: &Path) -> io::Result<bool>;
-
-    /// Tells on what kind of file system a directory is, where the system knows that.
-    fn kind(&self, directory: &Path) -> Option<Kind>;
-
-    /// Tells whether an open file is the one that a path leads to.
+    /// Returns the fingerprint of an open file.
     ///
     /// # Errors
     ///
     /// The system cannot tell.
-    fn is_at(&self, file: &File, path: &Path) -> io::Result<bool>;
-
-    /// Makes an empty temporary file beside `target`, with the owner and mode of `model` where that
-    /// exists.
-    ///
-    /// # Errors
-    ///
-    /// The file cannot be made.
-    fn create_temp(&self, target: &Path, model: &Path) -> io::Result<NamedTempFile>;
-
-    /// Writes all the bytes to a temporary file, behind those that it has.
-    ///
-    /// # Errors
-    ///
-    /// The bytes, or some of them, cannot be written.
-    fn write(&self, temp: &mut NamedTempFile, bytes: &[u8]) -> io::Result<()>;
-
-    /// Makes the content of a temporary file durable.
-    ///
-    /// # Errors
-    ///
-    /// The system cannot promise that it is.
-    fn sync(&self, temp: &NamedTempFile) -> io::Result<()>;
-
-    /// Puts a temporary file in the place of `target`, in one step, and gives the open file back.
-    ///
-    /// # Errors
-    ///
-    /// The target cannot be replaced; it is as it was then.
-    fn replace(&self, temp: NamedTempFile, target: &Path) -> io::Result<File>;
-
-    /// Puts a temporary file where there is none, in one step, and gives the open file back.
-    ///
-    /// # Errors
-    ///
-    /// [`io::ErrorKind::AlreadyExists`] when there is one, and other reasons why it cannot be put
-    /// there; nothing has changed then.
-    fn place(&self, temp: NamedTempFile, target: &Path) -> io::Result<File>;
-
-    /// Lets a temporary file and the one at `target` change names, in one step; false where the system
-    /// cannot do that.
-    ///
-    /// # Errors
-    ///
-    /// There is none at `target`, or it cannot be renamed; nothing has changed then.
-    fn exchange(&self, temp: &NamedTempFile, target: &Path) -> io::Result<bool>;
-
-    /// Gives a file another name in its directory.
-    ///
-    /// # Errors
-    ///
-    /// It has its name still.
-    fn put_aside(&self, path: &Path, kept: &Path) -> io::Result<()>;
-
-    /// Identifies the content of an open file.
-    ///
-    /// # Errors
-    ///
-    /// The system cannot tell.
-    fn stamp_open(&self, file: &File) -> io::Result<Stamp>;
-
-    /// Opens a directory to make its names durable.
-    ///
-    /// # Errors
-    ///
-    /// It cannot be opened, which says nothing about its names.
-    fn open_directory(&self, directory: &Path) -> io::Result<Directory>;
-
-    /// Makes the names in a directory durable.
-    ///
-    /// # Errors
-    ///
-    /// The system cannot promise that they are.
-    fn sync_directory(&self, directory: &Directory) -> io::Result<()>;
-
-    /// Removes the temporary files of `target` that dead processes left, and gives those whose name tells that
-    /// something else may stand under it. Only to be called under its lock, when no living process has one.
-    fn remove_stale_temps(&self, target: &Path) -> Vec<PathBuf>;
+    fn fingerprint_of(&self, file: &File) -> io::Result<FileFingerprint>;
 
     /// Opens a file to read and, where that is permitted, to write; `None` when there is no file.
     ///
@@ -277,6 +158,13 @@ pub trait FileSystem: Send + Sync {
     /// It is not a regular file, or it cannot be opened.
     fn open(&self, path: &Path) -> io::Result<Option<OpenFile>>;
 
+    /// Makes a new, empty file, with the owner and mode of `model` where that exists.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::AlreadyExists`] when there is one, and whatever keeps it from being made.
+    fn create(&self, path: &Path, model: &Path) -> io::Result<Arc<File>>;
+
     /// Reads an open file from an offset in bytes to its end.
     ///
     /// # Errors
@@ -284,84 +172,64 @@ pub trait FileSystem: Send + Sync {
     /// The bytes cannot be read.
     fn read_at(&self, file: &File, offset: u64) -> io::Result<Vec<u8>>;
 
-    /// Takes an open file for writing, so that two processes that hold different lock files (because
-    /// somebody removed one) cannot both write; false when another process has taken it. Given up with
-    /// [`release`](Self::release) or by the end of the process. Readers are not kept out.
-    ///
-    /// # Errors
-    ///
-    /// The file system has no locks.
-    fn claim(&self, file: &File) -> io::Result<bool>;
-
-    /// Gives up a file that was [claimed](Self::claim).
-    fn release(&self, file: &File);
-
-    /// Writes bytes at an offset in one call.
+    /// Writes bytes at an offset, in one call where the system takes them at once.
     ///
     /// # Errors
     ///
     /// The bytes, or some of them, were not written.
     fn write_at(&self, file: &File, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// Appends bytes to a file, which is made when it is missing, in one call that others who append do
-    /// not come between, and gives the open file back.
-    ///
-    /// # Errors
-    ///
-    /// It is not a regular file, or the bytes, or some of them, were not written.
-    fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<File>;
-
-    /// Writes so many bytes into a directory where nobody sees them, and takes them back.
-    ///
-    /// # Errors
-    ///
-    /// The directory takes no new file, or not so many bytes.
-    fn try_write(&self, directory: &Path, length_bytes: usize) -> io::Result<()>;
-
-    /// Cuts an open file.
-    ///
-    /// # Errors
-    ///
-    /// It is as long as it was then.
-    fn truncate(&self, file: &File, length_bytes: u64) -> io::Result<()>;
-
     /// Makes the content and the size of an open file durable.
     ///
     /// # Errors
     ///
     /// The system cannot promise that they are.
-    fn sync_data(&self, file: &File) -> io::Result<()>;
+    fn sync(&self, file: &File) -> io::Result<()>;
 
-    /// 128 random bits.
-    fn random(&self) -> u128;
+    /// Takes the exclusive lock on an open file, and waits for it if `waits`; `None` when somebody else has it.
+    ///
+    /// # Errors
+    ///
+    /// The file system has no locks.
+    fn lock(&self, file: &Arc<File>, waits: bool) -> io::Result<Option<FileLock>>;
 
-    /// The time, to compare with that of files, and for the names of those that are kept for people.
-    fn now(&self) -> SystemTime;
+    /// Gives a file another name, in one step.
+    ///
+    /// # Errors
+    ///
+    /// It has its name still.
+    fn rename(&self, from: &Path, to: &Path, mode: Rename) -> io::Result<()>;
 
-    /// Tells whether nobody can reach an open file but through this opening: it has no name any more, and nobody else
-    /// has it open. False where the system cannot tell.
-    fn is_unreachable(&self, file: &File) -> bool {
-        platform::is_unreachable(file)
-    }
+    /// Removes a file.
+    ///
+    /// # Errors
+    ///
+    /// It is still there.
+    fn remove(&self, path: &Path) -> io::Result<()>;
 
-    /// Waits before something is tried again that others kept from succeeding.
-    fn pause(&self, duration: Duration) {
-        thread::sleep(duration);
-    }
+    /// Lists the names in a directory; none when there is no directory.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read.
+    fn list(&self, directory: &Path) -> io::Result<Vec<String>>;
 
-    /// How long ago something began.
-    fn since(&self, begun: Instant) -> Duration {
-        begun.elapsed()
-    }
-}
+    /// Makes a directory and those above it, where they are missing.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be made.
+    fn create_directory(&self, directory: &Path) -> io::Result<()>;
 
-/// Makes the name of a file durable.
-///
-/// # Errors
-///
-/// Its directory cannot be opened, or the system cannot promise that the name is durable.
-pub fn sync_name(fs: &dyn FileSystem, path: &Path) -> io::Result<()> {
-    fs.sync_directory(&fs.open_directory(directory_of(path))?)
+    /// Makes the names in a directory durable.
+    ///
+    /// # Errors
+    ///
+    /// The system cannot promise that they are.
+    fn sync_directory(&self, directory: &Path) -> io::Result<()>;
+
+    /// Tells on what kind of file system a directory is, where the system knows that.
+    fn kind(&self, directory: &Path) -> Option<Kind>;
 }
 
 /// The directory that a file is in; the working directory for a bare name.

@@ -17,8 +17,8 @@ use memchr::memmem;
 use serde_json::Deserializer;
 
 use self::cursor::{Cursor, Mode, whole};
-use super::format::Document;
 use crate::domain::Extra;
+use crate::store::Document;
 use crate::store::kept::Written;
 use crate::store::memory::Gathering;
 

@@ -20,6 +20,8 @@ pub(super) const AGENTS: Agents = Agents {
         Deed::Returned => "returned",
         Deed::Closed => "closed",
         Deed::Rejected => "rejected",
+        Deed::Lapsed => "claim lapsed",
+        Deed::Edited => "edited",
         Deed::Other => "changed",
     },
     times: |deed| match deed {
@@ -30,6 +32,8 @@ pub(super) const AGENTS: Agents = Agents {
         Deed::Returned => "Returned",
         Deed::Closed => "Closed",
         Deed::Rejected => "Rejected",
+        Deed::Lapsed => "Lapsed",
+        Deed::Edited => "Edited",
         Deed::Other => "Other",
     },
     empty: "No agent has done anything yet.",

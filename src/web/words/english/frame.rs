@@ -8,6 +8,7 @@ pub(super) const FRAME: Frame = Frame {
     pages: "Pages",
     board: "Board",
     agents: "Agents",
+    activity: "Activity",
     statistics: "Statistics",
     read_only: "These pages only read. Agents change issues through MCP, people with the command line.",
     as_json: "This as JSON",

@@ -1,5 +1,6 @@
 //! English.
 
+mod activity;
 mod agents;
 mod board;
 mod errors;
@@ -19,6 +20,7 @@ pub static ENGLISH: Words = Words {
     list: list::LIST,
     board: board::BOARD,
     agents: agents::AGENTS,
+    activity: activity::ACTIVITY,
     stats: stats::STATS,
     markdown: markdown::MARKDOWN,
     issue: issue::ISSUE,

@@ -1,0 +1,431 @@
+//! Paging, filters and the past, against the plain list of all events and the states that were recorded.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures::future::{BoxFuture, FutureExt};
+use proptest::prelude::*;
+use tokio::sync::watch;
+use uuid::Uuid;
+
+use super::*;
+use crate::domain::{
+    Classification, Command, Counts, Extra, Issue, IssueRef, Page, Query, Resolution,
+};
+use crate::store::{
+    Events, MemoryStore, Outcome, Probe, State, Store, StoreFuture, StoreHealth, StoreId,
+};
+
+const AGENTS: [&str; 3] = ["ann", "bob", "cy"];
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(future)
+}
+
+fn time(second: u64) -> Timestamp {
+    Timestamp::from_unix_millis(1_769_850_000_000 + 1_000 * i64::try_from(second).unwrap())
+}
+
+fn id(number: usize) -> IssueId {
+    IssueId::from(Uuid::from_u128((number as u128) << 96 | 0x4000 << 64 | 0x8000 << 48))
+}
+
+fn add(number: usize, agent: &str) -> Command {
+    Command::AddIssue {
+        id: id(number),
+        title: format!("issue {number}").try_into().unwrap(),
+        description: "".try_into().unwrap(),
+        classification: Classification::Bug,
+        agent: agent.try_into().unwrap(),
+    }
+}
+
+/// A store of which only a part of the log can be seen.
+struct Window {
+    store: MemoryStore,
+    /// The number of the oldest event that is kept.
+    oldest: AtomicU64,
+    /// The number of the newest event that is durable.
+    newest: AtomicU64,
+}
+
+impl Window {
+    fn open() -> Arc<Self> {
+        let (oldest, newest) = (AtomicU64::new(1), AtomicU64::new(u64::MAX));
+        Arc::new(Self { store: MemoryStore::default(), oldest, newest })
+    }
+
+    fn tracker(self: &Arc<Self>) -> Tracker {
+        Tracker::new(Arc::clone(self) as Arc<dyn Store>)
+    }
+
+    async fn commit_at(&self, second: u64, commands: Vec<Command>) -> Vec<Outcome> {
+        self.store.commit(commands, time(second)).await.unwrap()
+    }
+}
+
+impl Store for Window {
+    fn id(&self) -> BoxFuture<'_, StoreId> {
+        self.store.id()
+    }
+
+    fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Vec<Outcome>> {
+        self.store.commit(commands, now)
+    }
+
+    fn get(&self, reference: IssueRef) -> StoreFuture<'_, Arc<Issue>> {
+        self.store.get(reference)
+    }
+
+    fn list(&self, query: Query) -> StoreFuture<'_, Page> {
+        self.store.list(query)
+    }
+
+    fn counts(&self) -> StoreFuture<'_, Counts> {
+        self.store.counts()
+    }
+
+    fn snapshot(&self) -> StoreFuture<'_, State> {
+        self.store.snapshot()
+    }
+
+    fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {
+        async move {
+            let all = self.store.events(0, usize::MAX).await?;
+            let (oldest, newest) =
+                (self.oldest.load(Ordering::SeqCst), self.newest.load(Ordering::SeqCst));
+            let is_seen =
+                |event: &NumberedEvent| (oldest..=newest).contains(&event.position.number);
+            let seen: Vec<_> = all.events.into_iter().filter(is_seen).collect();
+            let newest = seen.last().map_or(all.newest, |last| last.position);
+            let events = seen.into_iter().filter(|event| event.position.number > after);
+            Ok(Events { events: events.take(limit).collect(), newest, oldest })
+        }
+        .boxed()
+    }
+
+    fn watch(&self) -> watch::Receiver<Position> {
+        // What was not durable becomes so, as it does in a store that is watched.
+        self.newest.store(u64::MAX, Ordering::SeqCst);
+        self.store.watch()
+    }
+
+    fn health(&self, probe: Probe) -> BoxFuture<'_, StoreHealth> {
+        self.store.health(probe)
+    }
+
+    fn close(&self) -> BoxFuture<'_, bool> {
+        self.store.close()
+    }
+}
+
+/// A command on what there is, drawn from two numbers.
+fn command(state: &State, number: usize, kind: u8, pick: usize) -> Command {
+    let agent = AGENTS[pick % AGENTS.len()];
+    let issues: Vec<_> = state.issues.issues().collect();
+    let Some(issue) = issues.get(pick % issues.len().max(1)) else { return add(number, agent) };
+    let (named, agent_name) = (IssueRef::from(issue.id), agent.try_into().unwrap());
+    let comment = format!("because {number}").try_into().unwrap();
+    match kind {
+        0 => Command::GetNextIssue { classification: None, agent: agent_name },
+        1 => Command::GetNextReviewItem { agent: agent_name },
+        2 => Command::ReturnIssue { issue: named, comment, agent: agent_name },
+        3 => Command::CompleteIssue { issue: named, comment, agent: agent_name },
+        4 => Command::CloseIssue {
+            issue: named,
+            resolution: Resolution::Closed,
+            comment,
+            agent: agent_name,
+        },
+        5 => Command::CommentIssue { issue: named, comment, agent: agent_name },
+        6 => {
+            let title = format!("edited {number}");
+            let theirs = Issue { title, ..Issue::clone(issue) }.into();
+            Command::MergeEdit { theirs, base: Some(Arc::clone(issue)) }
+        }
+        7 => {
+            let ahead_of = issues.iter().skip_while(|it| it.id != issue.id).nth(1);
+            let ahead_of = ahead_of.map(|issue| issue.id);
+            Command::RemoveIssue { issue: issue.id, ahead_of, agent: agent.to_owned() }
+        }
+        8 => {
+            let placed = Issue { id: id(number), ..Issue::clone(issue) }.into();
+            Command::PlaceIssue { issue: placed, ahead_of: Some(issue.id), agent: agent.to_owned() }
+        }
+        9 => {
+            let mut keys = Extra::default();
+            let value = serde_json::value::to_raw_value(&number).unwrap();
+            keys.insert("version".to_owned(), value);
+            Command::SetUnknownKeys { keys, agent: agent.to_owned() }
+        }
+        10 => match issue.claim_entry() {
+            Some(entry) => {
+                Command::LapseClaim { issue: issue.id, entry, reason: "gone".to_owned() }
+            }
+            None => add(number, agent),
+        },
+        _ => add(number, agent),
+    }
+}
+
+/// Makes a history, and returns the states that it went through with the second of each.
+async fn history(window: &Window, draws: &[(u8, usize)]) -> Vec<(u64, State)> {
+    let mut states = Vec::new();
+    for (number, &(kind, pick)) in draws.iter().enumerate() {
+        let second = number as u64 / 2;
+        let before = window.store.snapshot().await.unwrap();
+        let command = command(&before, number, kind, pick);
+        let _refused = window.commit_at(second, vec![command]).await;
+        states.push((second, window.store.snapshot().await.unwrap()));
+    }
+    states
+}
+
+fn draws() -> impl Strategy<Value = Vec<(u8, usize)>> {
+    prop::collection::vec((0..16_u8, 0..100_usize), 0..60)
+}
+
+fn content(state: &State) -> (Vec<Arc<Issue>>, Extra, Position) {
+    (state.issues.issues().collect(), state.unknown.clone(), state.position)
+}
+
+fn filters() -> impl Strategy<Value = ActivityFilter> {
+    let agent = prop::option::of(prop::sample::select(&AGENTS[..]));
+    let kind = prop::option::of(prop::sample::select(&EventKind::WORDS[..]));
+    let (issue, since) = (prop::option::of(0..60_usize), prop::option::of(0..30_u64));
+    (agent, kind, issue, since).prop_map(|(agent, kind, issue, since)| ActivityFilter {
+        agent: agent.map(str::to_owned),
+        kind,
+        issue: issue.map(id),
+        since: since.map(time),
+    })
+}
+
+async fn all_events(tracker: &Tracker) -> Vec<NumberedEvent> {
+    tracker.events(0, usize::MAX).await.unwrap().events
+}
+
+proptest! {
+    #[test]
+    fn the_state_of_a_time_is_the_one_that_was_recorded_then(draws in draws()) {
+        block_on(async {
+            let window = Window::open();
+            let states = history(&window, &draws).await;
+            let tracker = window.tracker();
+            for (second, recorded) in &states {
+                // Of several states within a second, the last.
+                let later = states.iter().rev().find(|(other, _)| other == second);
+                let recorded = later.map_or(recorded, |(_, state)| state);
+                let found = state_at(&tracker, time(*second)).await.unwrap();
+                prop_assert_eq!(content(&found), content(recorded));
+            }
+            let found = state_at(&tracker, time(0).before_that()).await.unwrap();
+            prop_assert_eq!(content(&found), content(&State::default()));
+            Ok(())
+        })?;
+    }
+
+    #[test]
+    fn pages_in_both_directions_have_every_event_that_is_wanted_once(
+        draws in draws(), filter in filters(), limit in 1..7_usize, oldest in 1..20_u64,
+    ) {
+        block_on(async {
+            let window = Window::open();
+            history(&window, &draws).await;
+            window.oldest.store(oldest, Ordering::SeqCst);
+            let tracker = window.tracker();
+            let mut expected = all_events(&tracker).await;
+            expected.retain(|event| filter.accepts(&event.event));
+
+            let (mut found, mut after) = (Vec::new(), 0);
+            loop {
+                let page = oldest_first(&tracker, &filter, after, limit).await.unwrap();
+                prop_assert!(page.is_last || page.events.len() == limit);
+                after = page.reached;
+                found.extend(page.events);
+                if page.is_last {
+                    break;
+                }
+            }
+            prop_assert_eq!(&found, &expected);
+
+            let (mut found, mut before) = (Vec::new(), None);
+            loop {
+                let page = newest_first(&tracker, &filter, before, limit).await.unwrap();
+                prop_assert!(page.is_last || page.events.len() == limit);
+                before = Some(page.reached);
+                found.extend(page.events);
+                if page.is_last {
+                    break;
+                }
+            }
+            found.reverse();
+            prop_assert_eq!(found, expected);
+            Ok(())
+        })?;
+    }
+
+    #[test]
+    fn what_happened_to_an_issue_leads_to_what_it_is(draws in draws(), oldest in 1..40_u64) {
+        block_on(async {
+            let window = Window::open();
+            history(&window, &draws).await;
+            let all = all_events(&window.tracker()).await;
+            window.oldest.store(oldest.min(all.len() as u64 + 1), Ordering::SeqCst);
+            let state = window.store.snapshot().await.unwrap();
+            for issue in state.issues.issues() {
+                let found = of_issue(&window.tracker(), issue.id).await.unwrap();
+                prop_assert_eq!(&found.issue, &issue);
+                let mut replayed = found.before;
+                for NumberedEvent { event, .. } in &found.events {
+                    match &mut replayed {
+                        Some(issue) if event.filed().is_none() => event.apply(issue),
+                        _ => replayed = event.filed(),
+                    }
+                }
+                prop_assert_eq!(replayed.as_ref(), Some(&*issue));
+            }
+            Ok(())
+        })?;
+    }
+}
+
+trait BeforeThat {
+    fn before_that(self) -> Self;
+}
+
+impl BeforeThat for Timestamp {
+    fn before_that(self) -> Self {
+        Self::from_unix_millis(self.unix_millis() - 1)
+    }
+}
+
+#[test]
+fn a_page_that_found_too_little_says_where_to_go_on() {
+    block_on(async {
+        let window = MemoryStore::default();
+        let adds = (0..MAX_SCANNED + 500).map(|number| {
+            add(number, if number == 7 || number == MAX_SCANNED + 100 { "bob" } else { "ann" })
+        });
+        window.commit(adds.collect(), time(0)).await.unwrap();
+        let tracker = Tracker::new(Arc::new(window));
+        let filter = ActivityFilter { agent: Some("bob".to_owned()), ..ActivityFilter::default() };
+        let numbers = |page: &ActivityPage| -> Vec<u64> {
+            page.events.iter().map(|event| event.position.number).collect()
+        };
+        let scanned = MAX_SCANNED as u64;
+
+        let page = newest_first(&tracker, &filter, None, 10).await.unwrap();
+        assert_eq!(numbers(&page), [scanned + 101]);
+        assert_eq!((page.reached, page.is_last), (501, false));
+        let page = newest_first(&tracker, &filter, Some(page.reached), 10).await.unwrap();
+        assert_eq!((numbers(&page), page.is_last), (vec![8], true));
+
+        let page = oldest_first(&tracker, &filter, 0, 10).await.unwrap();
+        assert_eq!((numbers(&page), page.reached, page.is_last), (vec![8], scanned, false));
+        let page = oldest_first(&tracker, &filter, page.reached, 10).await.unwrap();
+        assert_eq!((numbers(&page), page.is_last), (vec![scanned + 101], true));
+    });
+}
+
+#[test]
+fn numbers_that_no_event_has_are_no_error() {
+    block_on(async {
+        let window = Window::open();
+        window.commit_at(0, vec![add(1, "ann")]).await;
+        let tracker = window.tracker();
+        let filter = ActivityFilter::default();
+        for after in [1, 2, u64::MAX - 1, u64::MAX] {
+            let page = oldest_first(&tracker, &filter, after, 10).await.unwrap();
+            assert!(page.events.is_empty() && page.is_last);
+        }
+        for before in [0, 1] {
+            let page = newest_first(&tracker, &filter, Some(before), 10).await.unwrap();
+            assert!(page.events.is_empty() && page.is_last);
+        }
+        let page = newest_first(&tracker, &filter, Some(u64::MAX), 10).await.unwrap();
+        assert_eq!(page.events.len(), 1);
+    });
+}
+
+#[test]
+fn since_goes_back_over_events_that_are_dated_a_little_wrong() {
+    block_on(async {
+        let window = Window::open();
+        for (number, second) in [100, 200, 290, 310, 295, 320].into_iter().enumerate() {
+            window.commit_at(second, vec![add(number, "ann")]).await;
+        }
+        let tracker = window.tracker();
+        let filter = ActivityFilter { since: Some(time(300)), ..ActivityFilter::default() };
+        let page = newest_first(&tracker, &filter, None, 10).await.unwrap();
+        let numbers: Vec<_> = page.events.iter().map(|event| event.position.number).collect();
+        assert_eq!((numbers, page.is_last), (vec![6, 4], true));
+        assert_eq!(number_before(&tracker, time(300)).await.unwrap(), 3);
+        assert!(number_before(&tracker, time(9_000)).await.unwrap() >= 3);
+        assert_eq!(number_before(&tracker, time(0)).await.unwrap(), 0);
+    });
+}
+
+#[test]
+fn what_lies_before_the_log_is_not_made_up() {
+    block_on(async {
+        let window = Window::open();
+        for (number, second) in [10, 20, 30].into_iter().enumerate() {
+            window.commit_at(second, vec![add(number, "ann")]).await;
+        }
+        window.oldest.store(2, Ordering::SeqCst);
+        let tracker = window.tracker();
+        assert_eq!(state_at(&tracker, time(20)).await.unwrap().issues.len(), 2);
+        let error = state_at(&tracker, time(19)).await.unwrap_err();
+        assert!(matches!(error, PastError::NotKept { oldest: Some(oldest) } if oldest == time(20)));
+        assert!(error.to_string().contains(&time(20).to_string()), "{error}");
+    });
+}
+
+#[test]
+fn a_state_that_is_not_durable_is_waited_for() {
+    block_on(async {
+        let window = Window::open();
+        for (number, second) in [10, 20, 30].into_iter().enumerate() {
+            window.commit_at(second, vec![add(number, "ann")]).await;
+        }
+        window.newest.store(2, Ordering::SeqCst);
+        let found = state_at(&window.tracker(), time(15)).await.unwrap();
+        assert_eq!(found.issues.len(), 1);
+    });
+}
+
+#[test]
+fn an_event_as_json_has_its_number_and_what_it_changed() {
+    block_on(async {
+        let window = Window::open();
+        window.commit_at(0, vec![add(1, "ann")]).await;
+        let claim =
+            Command::GetNextIssue { classification: None, agent: "bob".try_into().unwrap() };
+        let issue = window.commit_at(1, vec![claim]).await.remove(0).unwrap().unwrap();
+        let theirs = Issue { title: "new".to_owned(), ..Issue::clone(&issue) }.into();
+        let edit = Command::MergeEdit { theirs, base: Some(issue) };
+        window.commit_at(2, vec![edit]).await;
+        let events = all_events(&window.tracker()).await;
+        let json = |place: usize| {
+            serde_json::to_value(EventRecord::new(&events[place], Some("now"))).unwrap()
+        };
+        let filed = serde_json::json!({
+            "number": 1, "position": "1-0000000000000000", "at": time(0), "kind": "filed",
+            "issue": id(1), "title": "now", "status": "created", "agent": "ann", "action": "Issue filed",
+            "after": { "title": "issue 1", "description": "", "classification": "bug", "status": "created" },
+        });
+        assert_eq!(json(0), filed);
+        let claimed = json(1);
+        assert_eq!((&claimed["kind"], &claimed["number"]), (&"claimed".into(), &2.into()));
+        assert_eq!(claimed["before"], serde_json::json!({ "status": "created" }));
+        assert_eq!(claimed["after"], serde_json::json!({ "status": "in_progress" }));
+        let edited = json(2);
+        assert_eq!(edited["before"]["title"], "issue 1");
+        assert_eq!(edited["after"]["title"], "new");
+        assert_eq!(edited["before"]["history"], serde_json::json!([]));
+        assert_eq!(edited["after"]["history"][0]["agent"], "hand-edit");
+        assert_eq!(edited["after"].as_object().unwrap().len(), 3, "{edited}");
+    });
+}

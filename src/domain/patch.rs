@@ -1,0 +1,220 @@
+//! The difference between two versions of an issue, field by field, with the values before and after.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Classification, Comment, Extra, HistoryEntry, Issue, Status, Timestamp};
+
+/// A value that changed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Change<T> {
+    /// The value before the change.
+    pub before: T,
+    /// The value after it.
+    pub after: T,
+}
+
+/// A change within a list: at one place, some items were replaced by others.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Splice<T> {
+    /// How many items at the beginning of the list are unchanged.
+    pub at: usize,
+    /// The items that were there before.
+    #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
+    pub removed: Vec<T>,
+    /// The items that took their place.
+    #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
+    pub added: Vec<T>,
+}
+
+/// What changed in an issue. A field that did not change is `None`.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Patch {
+    /// The title.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<Change<String>>,
+    /// The description.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<Change<String>>,
+    /// The classification.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub classification: Option<Change<Classification>>,
+    /// The time at which the issue was filed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<Change<Timestamp>>,
+    /// The time of the last change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub modified_at: Option<Change<Timestamp>>,
+    /// The status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<Change<Status>>,
+    /// The history.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history: Option<Splice<HistoryEntry>>,
+    /// The comments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comments: Option<Splice<Comment>>,
+    /// The keys that this version does not know, all of them before and after.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<Change<Extra>>,
+}
+
+// It holds no value that differs from itself.
+impl Eq for Patch {}
+
+impl Patch {
+    /// Returns the patch that turns `before` into `after`, two versions of one issue.
+    pub fn between(before: &Issue, after: &Issue) -> Self {
+        Self {
+            title: change(&before.title, &after.title),
+            description: change(&before.description, &after.description),
+            classification: change(&before.classification, &after.classification),
+            created_at: change(&before.created_at, &after.created_at),
+            modified_at: change(&before.modified_at, &after.modified_at),
+            status: change(&before.status, &after.status),
+            history: splice(&before.history, &after.history),
+            comments: splice(&before.comments, &after.comments),
+            unknown: change(&before.extra, &after.extra),
+        }
+    }
+
+    /// Returns true if nothing changed.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns the names of the changed fields as `issues.json` spells them. The history and the time of the
+    /// last change are left out: they follow from every change.
+    pub fn fields(&self) -> Vec<&'static str> {
+        let changed = [
+            ("title", self.title.is_some()),
+            ("description", self.description.is_some()),
+            ("classification", self.classification.is_some()),
+            ("createdAt", self.created_at.is_some()),
+            ("status", self.status.is_some()),
+            ("comments", self.comments.is_some()),
+            ("other keys", self.unknown.is_some()),
+        ];
+        changed.into_iter().filter_map(|(name, is_changed)| is_changed.then_some(name)).collect()
+    }
+
+    /// Turns the version before the change into the one after it.
+    pub fn apply(&self, issue: &mut Issue) {
+        set(&mut issue.title, &self.title, |change| &change.after);
+        set(&mut issue.description, &self.description, |change| &change.after);
+        set(&mut issue.classification, &self.classification, |change| &change.after);
+        set(&mut issue.created_at, &self.created_at, |change| &change.after);
+        set(&mut issue.modified_at, &self.modified_at, |change| &change.after);
+        set(&mut issue.status, &self.status, |change| &change.after);
+        set(&mut issue.extra, &self.unknown, |change| &change.after);
+        if let Some(Splice { at, removed, added }) = &self.history {
+            replace(&mut issue.history, *at, removed.len(), added);
+        }
+        if let Some(Splice { at, removed, added }) = &self.comments {
+            replace(&mut issue.comments, *at, removed.len(), added);
+        }
+    }
+
+    /// Turns the version after the change into the one before it.
+    pub fn revert(&self, issue: &mut Issue) {
+        set(&mut issue.title, &self.title, |change| &change.before);
+        set(&mut issue.description, &self.description, |change| &change.before);
+        set(&mut issue.classification, &self.classification, |change| &change.before);
+        set(&mut issue.created_at, &self.created_at, |change| &change.before);
+        set(&mut issue.modified_at, &self.modified_at, |change| &change.before);
+        set(&mut issue.status, &self.status, |change| &change.before);
+        set(&mut issue.extra, &self.unknown, |change| &change.before);
+        if let Some(Splice { at, removed, added }) = &self.history {
+            replace(&mut issue.history, *at, added.len(), removed);
+        }
+        if let Some(Splice { at, removed, added }) = &self.comments {
+            replace(&mut issue.comments, *at, added.len(), removed);
+        }
+    }
+}
+
+fn change<T: PartialEq + Clone>(before: &T, after: &T) -> Option<Change<T>> {
+    (before != after).then(|| Change { before: before.clone(), after: after.clone() })
+}
+
+fn splice<T: PartialEq + Clone>(before: &[T], after: &[T]) -> Option<Splice<T>> {
+    let common = |one: &mut dyn Iterator<Item = (&T, &T)>| one.take_while(|(a, b)| a == b).count();
+    let at = common(&mut before.iter().zip(after));
+    let (before, after) = (&before[at..], &after[at..]);
+    if before.is_empty() && after.is_empty() {
+        return None;
+    }
+    let tail = common(&mut before.iter().rev().zip(after.iter().rev()));
+    let removed = before[..before.len() - tail].to_vec();
+    let added = after[..after.len() - tail].to_vec();
+    Some(Splice { at, removed, added })
+}
+
+fn set<T: Clone>(field: &mut T, change: &Option<Change<T>>, side: impl Fn(&Change<T>) -> &T) {
+    if let Some(change) = change {
+        field.clone_from(side(change));
+    }
+}
+
+/// Replaces `count` items from `at` on. A list that is shorter than the patch expects is left as far as it goes.
+fn replace<T: Clone>(list: &mut Vec<T>, at: usize, count: usize, items: &[T]) {
+    let begin = at.min(list.len());
+    let end = (at + count).min(list.len());
+    list.splice(begin..end, items.iter().cloned());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn issue(title: &str, status: &str, entries: &[u32], comments: &[&str]) -> Issue {
+        let time = |minute: u32| format!("2026-01-31T09:{minute:02}:00.000Z");
+        let history: Vec<_> = entries
+            .iter()
+            .map(|minute| serde_json::json!({"timestamp": time(*minute), "agent": "a", "action": "x"}))
+            .collect();
+        let comments: Vec<_> = comments
+            .iter()
+            .map(|text| serde_json::json!({"timestamp": time(1), "agent": "a", "text": text}))
+            .collect();
+        let issue = serde_json::json!({
+            "id": "3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73", "title": title, "description": "",
+            "classification": "bug", "createdAt": time(0), "modifiedAt": time(2), "status": status,
+            "history": history, "comments": comments, title: [1],
+        });
+        serde_json::from_str(&issue.to_string()).unwrap()
+    }
+
+    #[test]
+    fn a_patch_leads_from_one_version_to_the_other_and_back() {
+        let versions = [
+            issue("a", "created", &[], &[]),
+            issue("a", "created", &[1, 2, 3], &["x"]),
+            issue("b", "closed", &[1, 4, 3], &["x", "y"]),
+            issue("c", "created", &[5], &["y"]),
+        ];
+        for before in &versions {
+            for after in &versions {
+                let patch = Patch::between(before, after);
+                assert_eq!(patch.is_empty(), before == after);
+                let json = serde_json::to_string(&patch).unwrap();
+                assert_eq!(serde_json::from_str::<Patch>(&json).unwrap(), patch, "{json}");
+                let mut found = before.clone();
+                patch.apply(&mut found);
+                assert_eq!(&found, after);
+                patch.revert(&mut found);
+                assert_eq!(&found, before);
+            }
+        }
+    }
+
+    #[test]
+    fn only_what_changed_in_a_list_is_kept() {
+        let patch = Patch::between(
+            &issue("a", "created", &[1, 2, 3], &[]),
+            &issue("a", "created", &[1, 4, 3], &[]),
+        );
+        let history = patch.history.unwrap();
+        assert_eq!((history.at, history.removed.len(), history.added.len()), (1, 1, 1));
+    }
+}

@@ -1,0 +1,87 @@
+//! What the tests of this face share.
+
+use std::sync::Arc;
+
+use futures::future::{BoxFuture, FutureExt};
+use tokio::sync::watch;
+
+use crate::domain::{Classification, Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
+use crate::store::{MemoryStore, Outcome, Store, StoreFuture};
+use crate::tracker::{Events, Position, Probe, State, StoreHealth, StoreId, Tracker};
+
+/// A tracker over a store in memory that does something behind each claim, before its caller can hear of it.
+pub fn tracker(then: impl Fn() + Send + Sync + 'static) -> Tracker {
+    let (store, then) = (MemoryStore::default(), Box::new(then));
+    Tracker::new(Arc::new(Racing { store, then }))
+}
+
+/// Files an issue.
+pub async fn file_issue(tracker: &Tracker) -> Arc<Issue> {
+    let (title, description) = ("t".try_into().unwrap(), "".try_into().unwrap());
+    let agent = "a".try_into().unwrap();
+    tracker.add_issue(title, description, Classification::Bug, agent).await.unwrap()
+}
+
+/// The issue that was filed first.
+pub async fn only_issue(tracker: &Tracker) -> Arc<Issue> {
+    tracker.snapshot().await.unwrap().issues.at(0)
+}
+
+struct Racing {
+    store: MemoryStore,
+    then: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Store for Racing {
+    fn id(&self) -> BoxFuture<'_, StoreId> {
+        self.store.id()
+    }
+
+    fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Vec<Outcome>> {
+        async move {
+            let is_claim = commands.iter().any(|command| {
+                matches!(command, Command::GetNextIssue { .. } | Command::GetNextReviewItem { .. })
+            });
+            let outcomes = self.store.commit(commands, now).await?;
+            if is_claim {
+                // Without waiting: every store gives a claim back whose caller goes while it is made, and this one
+                // need not show that.
+                (self.then)();
+            }
+            Ok(outcomes)
+        }
+        .boxed()
+    }
+
+    fn get(&self, reference: IssueRef) -> StoreFuture<'_, Arc<Issue>> {
+        self.store.get(reference)
+    }
+
+    fn list(&self, query: Query) -> StoreFuture<'_, Page> {
+        self.store.list(query)
+    }
+
+    fn counts(&self) -> StoreFuture<'_, Counts> {
+        self.store.counts()
+    }
+
+    fn snapshot(&self) -> StoreFuture<'_, State> {
+        self.store.snapshot()
+    }
+
+    fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {
+        self.store.events(after, limit)
+    }
+
+    fn watch(&self) -> watch::Receiver<Position> {
+        self.store.watch()
+    }
+
+    fn health(&self, probe: Probe) -> BoxFuture<'_, StoreHealth> {
+        self.store.health(probe)
+    }
+
+    fn close(&self) -> BoxFuture<'_, bool> {
+        self.store.close()
+    }
+}

@@ -1,0 +1,78 @@
+//! Reading small text files that people name or write: settings, tokens, prompts.
+//!
+//! A pipe that nobody writes to would hang the program, and a device that never ends would fill the memory: only
+//! regular files of a bounded size are read.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+/// The largest settings file, in bytes, and the largest one with tokens.
+pub const MAX_BYTES: u64 = 1024 * 1024;
+
+/// Reads a text file of at most `max_bytes`.
+///
+/// # Errors
+///
+/// The file is missing or unreadable; it is not a regular file ([`io::ErrorKind::InvalidInput`]), or
+/// [`io::ErrorKind::IsADirectory`]; it is larger ([`io::ErrorKind::FileTooLarge`]) or not UTF-8
+/// ([`io::ErrorKind::InvalidData`]).
+pub fn read(path: &Path, max_bytes: u64) -> io::Result<String> {
+    let bytes = read_bytes(path, max_bytes)?;
+    String::from_utf8(bytes)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
+}
+
+/// Reads a file of at most `max_bytes`.
+///
+/// # Errors
+///
+/// Those of [`read`], except for the last one.
+pub fn read_bytes(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
+    // Looked at before it is opened: opening a pipe would wait for its other end.
+    let found = fs::metadata(path)?;
+    if found.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
+    }
+    if !found.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max_bytes {
+        let text = format!("it is longer than {max_bytes} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_regular_files_of_a_bounded_size_are_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        let kind = |path: &Path| read(path, 3).unwrap_err().kind();
+        assert_eq!(kind(&path), io::ErrorKind::NotFound);
+        assert_eq!(kind(directory.path()), io::ErrorKind::IsADirectory);
+        fs::write(&path, "abc").unwrap();
+        assert_eq!(read(&path, 3).unwrap(), "abc");
+        fs::write(&path, "abcd").unwrap();
+        assert_eq!(kind(&path), io::ErrorKind::FileTooLarge);
+        fs::write(&path, b"\xff").unwrap();
+        assert_eq!(kind(&path), io::ErrorKind::InvalidData);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn devices_and_links_to_them_are_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let link = directory.path().join("link");
+        std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
+        for path in [Path::new("/dev/zero"), &link] {
+            assert_eq!(read(path, 3).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! Publishing: writing `issues.json` and snapshots, and removing what they make superfluous.
+//!
+//! Both are renderings of a durable state, made without the lock of a commit. Nothing relies on `issues.json` being
+//! up to date. It is put in place by an exchange of names; whatever stood there instead of what was published
+//! last is an edit.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::commit::open_or_create;
+use super::edits;
+use super::format;
+use super::fs::{FileFingerprint, FileLock, Rename, directory_of};
+use super::ground::refused;
+use super::kept;
+use super::log::Segment;
+use super::log::segment::{ordinals, path_of};
+use super::place::Place;
+use super::published::{KnownFile, Published, random};
+use super::recovery::{self, OpenError};
+use super::render::{RenderedFile, render};
+use super::snapshot;
+use super::support::lock;
+use super::view::{Head, Shared, Source, View};
+use super::writer::WriterHandle;
+use crate::store::{State, StoreError};
+
+/// From how many bytes of log on a snapshot is worth its while, at least.
+const MIN_REPLAY_BYTES: u64 = 4 * 1024 * 1024;
+/// How many snapshots are kept.
+const KEPT_SNAPSHOTS: usize = 2;
+
+/// What came of publishing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Publication {
+    /// The file was up to date.
+    UpToDate,
+    /// It was written.
+    Written,
+    /// Another process is writing it.
+    Busy,
+}
+
+/// Writes `issues.json` and snapshots. What changes the store goes through the writer thread.
+pub(super) struct Publisher {
+    pub shared: Arc<Shared>,
+    pub writer: WriterHandle,
+}
+
+impl Publisher {
+    /// Brings `issues.json` up to date with everything that is durable, unless another process is at it.
+    ///
+    /// # Errors
+    ///
+    /// What keeps it from being written. Nothing is lost then.
+    pub fn publish(&self) -> Result<Publication, StoreError> {
+        /// How often somebody may edit the file while it is written.
+        const MAX_ROUNDS: usize = 5;
+        for _ in 0..MAX_ROUNDS {
+            self.writer.run(edits::adopt)??;
+            let view = self.shared.fresh_durable()?;
+            if view.head().is_none() {
+                return Ok(Publication::UpToDate);
+            }
+            if let Some(damage) = &view.damage {
+                return Err(StoreError::Damaged(damage.to_string()));
+            }
+            if let Some(problem) = lock(&self.shared.known).problem.clone() {
+                return Err(StoreError::NotSaved(problem));
+            }
+            if self.is_published(&view) && !self.has_leftovers(&view.place) {
+                return Ok(Publication::UpToDate);
+            }
+            self.shared.ground.survey(&*self.shared.fs, &view.place)?;
+            let Some(_lock) = self.publish_lock(&view.place)? else { return Ok(Publication::Busy) };
+            self.merge_leftovers(&view.place)?;
+            let view = self.shared.fresh_durable()?;
+            if self.is_published(&view) {
+                return Ok(Publication::UpToDate);
+            }
+            if self.replace(&view)? {
+                return Ok(Publication::Written);
+            }
+        }
+        Err(StoreError::Busy(format!("{} is edited all the time", self.shared.path.display())))
+    }
+
+    /// Whether the file tells everything that is durable.
+    pub fn is_published(&self, view: &View) -> bool {
+        let found = self.shared.fs.fingerprint(&view.place.issues).ok().flatten();
+        let published = Published::read(&*self.shared.fs, &view.place);
+        found.zip(published).is_some_and(|(found, published)| {
+            found == published.fingerprint && published.position() == view.durable.position
+        })
+    }
+
+    /// Whether something is durable that the file does not tell, as far as the note says.
+    pub fn is_behind(&self, view: &View) -> bool {
+        let found = self.shared.fs.fingerprint(&view.place.issues).ok().flatten();
+        let is_told = |published: Published| {
+            published.position() == view.durable.position
+                // Whoever wrote the note has died before it put the file in place.
+                && found.is_none_or(|found| published.displaced != Some(found))
+        };
+        view.head().is_some()
+            && lock(&self.shared.known).problem.is_none()
+            && !Published::read(&*self.shared.fs, &view.place).is_some_and(is_told)
+    }
+
+    fn publish_lock(&self, place: &Place) -> Result<Option<FileLock>, StoreError> {
+        let (fs, path) = (&*self.shared.fs, place.publish_lock());
+        let failed = |source| refused(&path, &source);
+        let file = open_or_create(fs, &path, &place.issues).map_err(failed)?;
+        fs.lock(&file, false).map_err(failed)
+    }
+
+    fn has_leftovers(&self, place: &Place) -> bool {
+        let names = self.shared.fs.list(&place.directory).unwrap_or_default();
+        names.iter().any(|name| Place::is_temp(name))
+    }
+
+    /// Merges what stands in temporary files that dead processes left: one may be an edit that was exchanged for a
+    /// rendering, and never looked at.
+    fn merge_leftovers(&self, place: &Place) -> Result<(), StoreError> {
+        let (fs, directory) = (&*self.shared.fs, &place.directory);
+        for name in fs.list(directory).unwrap_or_default() {
+            if !Place::is_temp(&name) {
+                continue;
+            }
+            let path = directory.join(&name);
+            match recovery::read_issues(fs, &path) {
+                Ok(Some(file)) => self.take_over(file.state)?,
+                // A rendering that was not finished.
+                Ok(None) | Err(OpenError::Format { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+            fs.remove(&path).map_err(|source| refused(&path, &source))?;
+        }
+        Ok(())
+    }
+
+    fn take_over(&self, theirs: State) -> Result<(), StoreError> {
+        self.writer.run(move |committer| edits::take_over(committer, &theirs, &[]).map(drop))?
+    }
+
+    /// Puts a rendering in the place of the file; false when somebody has edited that meanwhile.
+    fn replace(&self, view: &View) -> Result<bool, StoreError> {
+        let (shared, place) = (&self.shared, &view.place);
+        let fs = &*shared.fs;
+        let (target, temp) = (&place.issues, place.temp(random()));
+        let failed = |source: io::Error| refused(target, &source);
+        let expected = lock(&shared.known).looked_at.flatten();
+        if expected.is_some_and(|found| found.links() > 1) {
+            return Err(StoreError::ReadOnly(format!(
+                "{} has several hard links, and replacing it would part them: remove the others",
+                target.display()
+            )));
+        }
+        let document = view.durable.document();
+        let rendered = render(fs, &temp, target, |sink| format::write(&document, sink));
+        let RenderedFile { fingerprint, hash, .. } = rendered.map_err(failed)?;
+        // Before the file is there: whoever looks at it then knows that nobody has edited it.
+        let noted = Published::new(view.durable.position, fingerprint, hash);
+        let noted = Published { displaced: expected, ..noted };
+        noted.write(fs, place).map_err(failed)?;
+        let was_there = expected.is_some();
+        let put = if was_there {
+            match fs.rename(&temp, target, Rename::Exchange) {
+                // As near to one step as such a system allows.
+                Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+                    if fs.fingerprint(target).map_err(failed)? != expected {
+                        drop(fs.remove(&temp));
+                        return Ok(false);
+                    }
+                    fs.rename(&temp, target, Rename::Replace).map(|()| false)
+                }
+                // Somebody has just removed it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    drop(fs.remove(&temp));
+                    return Ok(false);
+                }
+                exchanged => exchanged.map(|()| true),
+            }
+        } else {
+            match fs.rename(&temp, target, Rename::KeepOther) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    drop(fs.remove(&temp));
+                    return Ok(false);
+                }
+                placed => placed.map(|()| false),
+            }
+        };
+        let is_exchanged = put.map_err(|source| {
+            drop(fs.remove(&temp));
+            failed(source)
+        })?;
+        if is_exchanged && !self.settle_displaced(place, &temp, expected)? {
+            return Ok(false);
+        }
+        fs.sync_directory(directory_of(target)).map_err(failed)?;
+        *lock(&shared.known) = KnownFile { looked_at: Some(Some(fingerprint)), problem: None };
+        Ok(true)
+    }
+
+    /// Looks at the file that an exchange has displaced; false when it was put back, because it is not valid.
+    fn settle_displaced(
+        &self,
+        place: &Place,
+        temp: &Path,
+        expected: Option<FileFingerprint>,
+    ) -> Result<bool, StoreError> {
+        let fs = &*self.shared.fs;
+        let failed = |source: io::Error| refused(temp, &source);
+        let displaced = fs.fingerprint(temp).map_err(failed)?;
+        let is_expected =
+            displaced.zip(expected).is_some_and(|(displaced, expected)| displaced == expected);
+        if is_expected {
+            fs.remove(temp).map_err(failed)?;
+            return Ok(true);
+        }
+        // Somebody saved it between the last look and the exchange.
+        match recovery::read_issues(fs, temp) {
+            Ok(Some(file)) => {
+                self.take_over(file.state)?;
+                kept::move_to(fs, place, temp, "edited").map_err(failed)?;
+                Ok(true)
+            }
+            Ok(None) => Ok(true),
+            Err(_) => {
+                fs.rename(temp, &place.issues, Rename::Exchange).map_err(failed)?;
+                fs.remove(temp).map_err(failed)?;
+                Ok(false)
+            }
+        }
+    }
+
+    /// Whether so much log came after the newest snapshot that another one is worth its while.
+    pub fn is_snapshot_due(&self, view: &View) -> bool {
+        let is_due =
+            |head: &Head| head.replayed_bytes > MIN_REPLAY_BYTES.max(head.snapshot_bytes / 4);
+        view.damage.is_none() && view.head().is_some_and(is_due)
+    }
+
+    /// Writes a snapshot if that is worth its while, and removes what no opening needs any more.
+    ///
+    /// # Errors
+    ///
+    /// What keeps it from being written. Nothing is lost then.
+    pub fn snapshot(&self) -> Result<bool, StoreError> {
+        let view = self.shared.fresh_durable()?;
+        let Some(head) = view.head().filter(|_| self.is_snapshot_due(&view)) else {
+            return Ok(false);
+        };
+        let place = &view.place;
+        let Some(_lock) = self.publish_lock(place)? else { return Ok(false) };
+        let fs = &*self.shared.fs;
+        let store = &head.segment.header.store;
+        let written = snapshot::write(fs, place, &view.durable, store);
+        let length = written
+            .map_err(|source| refused(&place.snapshot(view.durable.position.number), &source))?;
+        let mut follower = self.shared.follower();
+        if let Some(known) = follower.view.clone()
+            && let Source::Log(head) = &known.source
+        {
+            let head = Head { replayed_bytes: 0, snapshot_bytes: length, ..head.clone() };
+            let known = View { source: Source::Log(head), ..View::clone(&known) };
+            self.shared.publish_view(&mut follower, known);
+        }
+        drop(follower);
+        self.prune(place).map_err(|source| refused(&place.log, &source))?;
+        Ok(true)
+    }
+
+    /// Removes all but the newest snapshots, and segments that are behind the last of these and beyond what is to
+    /// be kept, the oldest first.
+    fn prune(&self, place: &Place) -> io::Result<()> {
+        let fs = &*self.shared.fs;
+        let names = fs.list(&place.directory)?;
+        let mut numbers: Vec<u64> =
+            names.iter().filter_map(|name| Place::snapshot_number(name)).collect();
+        numbers.sort_unstable_by(|one, other| other.cmp(one));
+        for number in numbers.iter().skip(KEPT_SNAPSHOTS) {
+            fs.remove(&place.snapshot(*number))?;
+        }
+        let Some(&needed) = numbers.iter().take(KEPT_SNAPSHOTS).next_back() else { return Ok(()) };
+        let found = ordinals(fs, &place.log)?;
+        let mut sizes = Vec::with_capacity(found.len());
+        for &ordinal in &found {
+            let found = fs.fingerprint(&path_of(&place.log, ordinal))?;
+            sizes.push(
+                found.map_or((0, None), |found| (found.length_bytes(), Some(found.modified()))),
+            );
+        }
+        let mut total: u64 = sizes.iter().map(|(bytes, _)| bytes).sum();
+        for (index, &ordinal) in found.iter().enumerate() {
+            // What a segment holds ends where the next one begins.
+            let Some(&next) = found.get(index + 1) else { break };
+            let Ok(Some(next)) = Segment::open(fs, &place.log, next) else { break };
+            let (bytes, modified) = sizes[index];
+            if next.begin.position.number > needed
+                || !self.shared.options.keep_events.is_exceeded(total, modified)
+            {
+                break;
+            }
+            fs.remove(&path_of(&place.log, ordinal))?;
+            total -= bytes;
+        }
+        Ok(())
+    }
+}

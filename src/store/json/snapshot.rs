@@ -1,0 +1,128 @@
+//! Snapshots: the state after an event, so that opening a store replays only what came later.
+//!
+//! A snapshot has the form of `issues.json`, with one more key behind all others, in one line:
+//!
+//! ```json
+//!   "snapshot": {"number":17,"hash":"0123456789abcdef","store":"…","checksum":"xxh3-128:…"}
+//! ```
+//!
+//! `number` and `hash` are the position of the event, `store` the id of the log; the checksum is XXH3-128 of all
+//! bytes before its digits.
+
+use std::io;
+use std::path::Path;
+
+use bytes::Bytes;
+use memchr::memmem;
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::format::{self, FormatError};
+use super::fs::{FileSystem, Rename};
+use super::place::Place;
+use super::render::{RenderedFile, render};
+use crate::store::{Position, State};
+
+const BEGIN: &[u8] = b",\n  \"snapshot\": ";
+const BEFORE_DIGITS: &[u8] = b",\"checksum\":\"xxh3-128:";
+const BEHIND_DIGITS: &[u8] = b"\"}\n}\n";
+const DIGITS: usize = 32;
+
+/// What a snapshot tells about itself.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct About {
+    number: u64,
+    hash: String,
+    store: String,
+}
+
+/// A snapshot that was read.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// The state.
+    pub state: State,
+    /// The id of the log that it belongs to.
+    pub store: String,
+    /// Its size in bytes.
+    pub length_bytes: u64,
+}
+
+/// Why a file is no snapshot.
+#[derive(Debug, thiserror::Error)]
+pub enum SnapshotError {
+    /// The system says no.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// There is no such file.
+    #[error("it is gone")]
+    Missing,
+    /// The checksum does not fit.
+    #[error("its checksum does not fit")]
+    Damaged,
+    /// It holds no issues.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+}
+
+/// Writes the snapshot of a state of a log durably; returns its size in bytes.
+///
+/// # Errors
+///
+/// It cannot be written; then there is none.
+pub fn write(fs: &dyn FileSystem, place: &Place, state: &State, store: &str) -> io::Result<u64> {
+    let Position { number, hash } = state.position;
+    let (target, temp) =
+        (place.snapshot(number), place.directory.join(format!(".snapshot-{number}.tmp")));
+    let about = About { number, hash: format!("{hash:016x}"), store: store.to_owned() };
+    // Whoever died while it wrote the same one has left it.
+    let _ = fs.remove(&temp);
+    let rendered = render(fs, &temp, &place.issues, |sink| {
+        format::write_open(&state.document(), sink)?;
+        sink.write_all(BEGIN)?;
+        let about = serde_json::to_vec(&about)?;
+        sink.write_all(about.strip_suffix(b"}").unwrap_or(&about))?;
+        sink.write_all(BEFORE_DIGITS)?;
+        let digits = format!("{:032x}", sink.digest());
+        sink.write_all(digits.as_bytes())?;
+        sink.write_all(BEHIND_DIGITS)
+    });
+    let written = rendered.and_then(|RenderedFile { length_bytes, .. }| {
+        fs.rename(&temp, &target, Rename::Replace)?;
+        fs.sync_directory(&place.directory)?;
+        Ok(length_bytes)
+    });
+    if written.is_err() {
+        let _ = fs.remove(&temp);
+    }
+    written
+}
+
+/// Reads a snapshot.
+///
+/// # Errors
+///
+/// It is none, or not as it was written.
+pub fn read(fs: &dyn FileSystem, path: &Path) -> Result<Snapshot, SnapshotError> {
+    let open = fs.open(path)?.ok_or(SnapshotError::Missing)?;
+    let mut bytes = fs.read_at(&open.file, 0)?;
+    let length_bytes = bytes.len() as u64;
+    let (end, about) = sealed(&bytes).ok_or(SnapshotError::Damaged)?;
+    let hash = u64::from_str_radix(&about.hash, 16).map_err(|_| SnapshotError::Damaged)?;
+    bytes.truncate(end);
+    bytes.extend_from_slice(format::CLOSE);
+    let mut state = State::of(format::parse(Bytes::from(bytes))?);
+    state.position = Position { number: about.number, hash };
+    Ok(Snapshot { state, store: about.store, length_bytes })
+}
+
+/// Where the document ends and what the snapshot tells about itself, if the checksum fits.
+fn sealed(bytes: &[u8]) -> Option<(usize, About)> {
+    let digits_end = bytes.strip_suffix(BEHIND_DIGITS)?.len();
+    let digits_begin = digits_end.checked_sub(DIGITS)?;
+    let digits = str::from_utf8(&bytes[digits_begin..digits_end]).ok()?;
+    let checksum = u128::from_str_radix(digits, 16).ok()?;
+    let begin = memmem::rfind(&bytes[..digits_begin], BEGIN)?;
+    let about = &bytes[begin + BEGIN.len()..digits_begin].strip_suffix(BEFORE_DIGITS)?;
+    let about = serde_json::from_slice(&[about, &b"}"[..]].concat()).ok()?;
+    (xxh3_128(&bytes[..digits_begin]) == checksum).then_some((begin, about))
+}

@@ -1,0 +1,77 @@
+//! Commands while another process keeps the lock of the store: each is answered in time, or says that it waits.
+
+use std::io::Read;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::support::files::{id, issue_json, stored_issues};
+use crate::support::http::lock_of;
+use crate::support::runs::run;
+use crate::support::{Log, ait, directory, wait};
+
+/// How long commands wait for the lock, and what a busy machine may add.
+const BUSY_AFTER: Duration = Duration::from_secs(10);
+const MARGIN: Duration = Duration::from_secs(4);
+
+/// It takes as long as commands wait; so all of them wait at once.
+#[test]
+fn commands_that_wait_for_a_lock_are_answered_in_time() {
+    let directory = directory();
+    let path = directory.path();
+    run(path, &["add", "one", "-c", "bug", "-a", "a"]).ok();
+    run(path, &["backup", "backup.json"]).ok();
+    run(path, &["add", "other", "-c", "bug", "-a", "a"]).ok();
+    let lock = lock_of(path);
+    let begun = Instant::now();
+    let commands = [
+        (&["save"][..], true),
+        (&["restore", "backup.json", "--force"], false),
+        (&["add", "t", "-c", "bug", "-a", "a"], false),
+        (&["next", "-a", "a"], false),
+    ];
+    thread::scope(|scope| {
+        for (arguments, may_succeed) in commands {
+            scope.spawn(move || {
+                let ended = run(path, arguments);
+                let took = begun.elapsed();
+                assert!(took < BUSY_AFTER + MARGIN, "{arguments:?}: {took:?}");
+                if ended.code == 0 {
+                    assert!(may_succeed, "{arguments:?}: {}", ended.out);
+                } else {
+                    assert!(ended.log.contains("busy"), "{arguments:?}: {}", ended.log);
+                    assert!(
+                        ended.log.contains("nothing was changed"),
+                        "{arguments:?}: {}",
+                        ended.log
+                    );
+                }
+            });
+        }
+    });
+    lock.unlock().unwrap();
+    let issues = stored_issues(path);
+    assert_eq!(issues.len(), 2);
+    assert!(issues.iter().all(|issue| issue["status"] == "created"), "{issues:?}");
+}
+
+#[test]
+fn an_import_that_waits_for_a_lock_says_so_and_goes_on_when_it_is_free() {
+    let directory = directory();
+    let path = directory.path();
+    run(path, &["add", "one", "-c", "bug", "-a", "a"]).ok();
+    let line = |number| issue_json(&id(number), "imported", "created").to_string() + "\n";
+    std::fs::write(path.join("more.jsonl"), (1..=3).map(line).collect::<String>()).unwrap();
+    let lock = lock_of(path);
+    let mut child = ait(path).args(["import", "more.jsonl"]).spawn().unwrap();
+    let said = Log::of(child.stderr.take().unwrap());
+    let begun = Instant::now();
+    said.wait_for("wait");
+    assert!(begun.elapsed() < BUSY_AFTER + MARGIN, "{:?}", begun.elapsed());
+    assert_eq!(child.try_wait().unwrap(), None, "{}", said.text());
+    lock.unlock().unwrap();
+    assert!(wait(&mut child).success(), "{}", said.whole());
+    let mut told = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut told).unwrap();
+    assert!(told.contains("3 new") || told.contains("3 issues"), "{told}");
+    assert_eq!(stored_issues(path).len(), 4);
+}

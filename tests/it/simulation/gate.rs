@@ -1,0 +1,98 @@
+//! One call at a time: several processes that stop before each of their calls, and a scheduler that lets one of
+//! them go on.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::{self, JoinHandle};
+
+use tokio::runtime::Builder;
+
+use crate::support::scene::Process;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Status {
+    Running,
+    AtCall,
+    Done,
+}
+
+#[derive(Default)]
+struct State {
+    processes: BTreeMap<usize, Status>,
+    /// Who may go on.
+    turn: Option<usize>,
+}
+
+#[derive(Clone, Default)]
+pub struct Gate(Arc<(Mutex<State>, Condvar)>);
+
+impl Gate {
+    /// Lets a process stop before each call.
+    pub fn guard(&self, number: usize, process: &Process) {
+        let gate = self.clone();
+        process.disk.ask_for_locks();
+        process.disk.hook(move |_| gate.wait_for_turn(number));
+    }
+
+    fn wait_for_turn(&self, number: usize) {
+        let (state, changed) = &*self.0;
+        let mut state = state.lock().unwrap();
+        // What a process does while it does nothing for anybody is not held up.
+        if !state.processes.contains_key(&number) {
+            return;
+        }
+        state.processes.insert(number, Status::AtCall);
+        changed.notify_all();
+        while state.turn != Some(number) {
+            state = changed.wait(state).unwrap();
+        }
+        state.turn = None;
+        state.processes.insert(number, Status::Running);
+    }
+
+    /// Lets a process do something, up to its first call.
+    pub fn start<F: Future<Output = ()>>(
+        &self,
+        number: usize,
+        act: impl FnOnce() -> F + Send + 'static,
+    ) -> JoinHandle<()> {
+        self.0.0.lock().unwrap().processes.insert(number, Status::Running);
+        let gate = self.clone();
+        thread::spawn(move || {
+            let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(act());
+            let (state, changed) = &*gate.0;
+            state.lock().unwrap().processes.insert(number, Status::Done);
+            changed.notify_all();
+        })
+    }
+
+    /// Waits until all processes stand at a call or have ended; gives those that can go on.
+    pub fn waiting(&self) -> Vec<usize> {
+        let (state, changed) = &*self.0;
+        let mut state = state.lock().unwrap();
+        while state.turn.is_some()
+            || state.processes.values().any(|status| *status == Status::Running)
+        {
+            state = changed.wait(state).unwrap();
+        }
+        state
+            .processes
+            .iter()
+            .filter(|(_, status)| **status == Status::AtCall)
+            .map(|(n, _)| *n)
+            .collect()
+    }
+
+    /// Lets a process that stands at a call make it.
+    pub fn go_on(&self, number: usize) {
+        let (state, changed) = &*self.0;
+        state.lock().unwrap().turn = Some(number);
+        changed.notify_all();
+    }
+
+    /// Holds nobody up any more.
+    pub fn clear(&self) {
+        self.0.0.lock().unwrap().processes.clear();
+    }
+}

@@ -1,0 +1,191 @@
+//! Snapshots, and segments that are full: a death or a power cut at any moment of them costs nothing, and what
+//! opening a store does not need goes when it is older than what is to be kept.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use agent_issue_tracker::domain::{AgentName, Command};
+use agent_issue_tracker::store::json::{JsonStoreOptions, KeepEvents};
+use agent_issue_tracker::store::{Store, StoreError};
+
+use crate::support::commands::{at, number};
+use crate::support::disk::{Disk, Neglect};
+use crate::support::files::{copy_directory, names, segments, store_directory};
+use crate::support::scene::{Answers, Process, file};
+use crate::support::stores::{all_issues, apply, quiet};
+use crate::support::trouble::Fault;
+use crate::support::{PATIENCE, directory_in_memory, factor};
+
+/// How many issues of that size make a snapshot worth its while, and how many make a segment full.
+const DESCRIPTION: usize = 60_000;
+const FOR_SNAPSHOT: u32 = 75;
+const FOR_SEGMENT: u32 = 145;
+
+fn large(n: u32) -> Command {
+    file(AgentName::try_from("before").unwrap(), 10_000 + n, &"x".repeat(DESCRIPTION))
+}
+
+/// A store with so many large issues.
+async fn large_store(count: u32) -> tempfile::TempDir {
+    let directory = directory_in_memory();
+    let process = Process::start(directory.path(), Disk::new(directory.path(), Neglect::Nothing));
+    for n in (0..count).step_by(20) {
+        let commands = (n..count.min(n + 20)).map(large).collect();
+        process.store.commit(commands, at(0)).await.unwrap();
+    }
+    process.kill().await;
+    directory
+}
+
+fn snapshots(directory: &Path) -> Vec<String> {
+    let mut names = names(&store_directory(directory));
+    names.retain(|name| name.starts_with("snapshot-"));
+    names
+}
+
+fn at_once() -> JsonStoreOptions {
+    JsonStoreOptions { publish_after: Duration::ZERO, ..quiet() }
+}
+
+/// Everything that a store must hold that was made by [`large_store`].
+async fn check(answers: &Answers, store: &dyn Store, count: u32) -> Result<(), String> {
+    answers.check(store).await?;
+    let issues = all_issues(store).await.map_err(|error| error.to_string())?;
+    let large: Vec<_> =
+        issues.iter().filter(|issue| issue.description.len() == DESCRIPTION).collect();
+    let expected = (0..count).map(|n| number(10_000 + n));
+    if !large.iter().map(|issue| issue.id).eq(expected) {
+        return Err(format!("{} of {count} large issues are there", large.len()));
+    }
+    Ok(())
+}
+
+/// Waits until there is a snapshot with events, or its process is dead.
+fn wait_for_snapshot(directory: &Path, disk: &Disk) {
+    let begun = Instant::now();
+    while snapshots(directory).len() < 2 && !disk.trouble.is_dead() {
+        assert!(begun.elapsed() < PATIENCE, "there is no snapshot");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[tokio::test]
+async fn a_death_at_any_call_of_a_snapshot_or_a_full_segment_costs_nothing() {
+    for (count, publishes) in [(FOR_SNAPSHOT, true), (FOR_SEGMENT, false)] {
+        let full = large_store(count).await;
+        // Few calls of many, and others each time that this goes on for longer.
+        for call in (1..).step_by(if factor() > 1 { 1 } else { 4 }) {
+            let directory = directory_in_memory();
+            let path = directory.path();
+            copy_directory(full.path(), path);
+            let disk = Disk::new(path, Neglect::Nothing);
+            let answers = Answers::new(&disk);
+            let options = if publishes { at_once() } else { quiet() };
+            let process = Process::start_with(path, Arc::clone(&disk), options);
+            // Opened before, so that every call belongs to the change and what follows.
+            process.store.counts().await.unwrap();
+            let before = disk.moment();
+            disk.trouble.begin(Fault::Death(call));
+            let filed = answers.file(&process).await;
+            if filed.is_ok() && publishes {
+                wait_for_snapshot(path, &disk);
+            }
+            let is_dead = disk.trouble.is_dead();
+            let name = disk.trouble.failed();
+            process.kill().await;
+            let later = Process::start(path, disk.beside());
+            let at = |wrong| format!("call {call}, {name:?}: {wrong}");
+            check(&answers, &*later.store, count).await.map_err(at).unwrap();
+            answers.file(&later).await.map_err(|error| at(error.to_string())).unwrap();
+            later.publish().await.map_err(|error| at(error.to_string())).unwrap();
+            later.kill().await;
+            if !is_dead {
+                assert!(call > 10);
+                if !publishes {
+                    assert_eq!(segments(path).len(), 2);
+                }
+                // Nobody died: the power fails somewhere.
+                let cuts = answers.cut_sometimes(before, 4).await.unwrap();
+                assert!(cuts >= 4, "{cuts}");
+                break;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_bad_snapshot_costs_nothing_as_long_as_an_older_one_is_there() {
+    let directory = large_store(FOR_SNAPSHOT).await;
+    let path = directory.path();
+    let disk = Disk::new(path, Neglect::Nothing);
+    let answers = Answers::new(&disk);
+    let process = Process::start_with(path, Arc::clone(&disk), at_once());
+    answers.file(&process).await.unwrap();
+    wait_for_snapshot(path, &disk);
+    answers.file(&process).await.unwrap();
+    process.kill().await;
+    let newest = store_directory(path)
+        .join(snapshots(path).iter().find(|name| *name != "snapshot-0.json").unwrap());
+    let good = fs::read(&newest).unwrap();
+    for place in (0..good.len()).step_by(good.len() / 7) {
+        let mut bad = good.clone();
+        bad[place] ^= 4;
+        for bad in [bad, good[..place].to_vec()] {
+            fs::write(&newest, bad).unwrap();
+            let later = Process::start(path, Disk::new(path, Neglect::Nothing));
+            check(&answers, &*later.store, FOR_SNAPSHOT).await.unwrap();
+            later.kill().await;
+        }
+    }
+    // Without the older one there is nothing to begin with, which is told.
+    fs::remove_file(store_directory(path).join("snapshot-0.json")).unwrap();
+    fs::write(&newest, b"{}").unwrap();
+    let later = Process::start(path, Disk::new(path, Neglect::Nothing));
+    let told = later.store.counts().await.unwrap_err();
+    assert!(matches!(&told, StoreError::Unreadable(text) if text.contains("snapshot")), "{told}");
+    let refused = apply(&*later.store, large(900), at(0)).await.unwrap_err();
+    assert!(matches!(refused, StoreError::Unreadable(_)), "{refused}");
+}
+
+/// What is older than what is to be kept goes, the oldest first, and nothing that opening needs.
+#[tokio::test]
+async fn old_events_go_and_the_issues_stay() {
+    let directory = directory_in_memory();
+    let path = directory.path();
+    let disk = Disk::new(path, Neglect::Nothing);
+    let answers = Answers::new(&disk);
+    let options = JsonStoreOptions { keep_events: KeepEvents::Bytes(1), ..at_once() };
+    let mut count = 0;
+    for _ in 0..3 {
+        // A new process each time, which has not to rest after the last snapshot.
+        let quiet = Process::start(path, disk.beside());
+        for _ in 0..4 {
+            let commands = (count..count + 20).map(large).collect();
+            quiet.store.commit(commands, at(0)).await.unwrap();
+            count += 20;
+        }
+        quiet.kill().await;
+        let before = snapshots(path);
+        let process = Process::start_with(path, disk.beside(), options);
+        answers.file(&process).await.unwrap();
+        let begun = Instant::now();
+        while snapshots(path) == before {
+            assert!(begun.elapsed() < PATIENCE, "there is no snapshot");
+            thread::sleep(Duration::from_millis(5));
+        }
+        // Behind it comes the removal of what is too old.
+        process.store.close().await;
+        thread::sleep(Duration::from_millis(200));
+    }
+    assert!(!segments(path)[0].ends_with("0000000001.log"), "{:?}", segments(path));
+    let later = Process::start(path, disk.beside());
+    check(&answers, &*later.store, count).await.unwrap();
+    let events = later.store.events(0, 3).await.unwrap();
+    assert!(events.oldest > 1 && !events.is_complete_after(0), "{}", events.oldest);
+    assert_eq!(events.events[0].position.number, events.oldest);
+    answers.file(&later).await.unwrap();
+    later.kill().await;
+}

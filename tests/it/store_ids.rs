@@ -1,0 +1,43 @@
+//! Which store it is: the id that all processes on this machine tell of it.
+
+use std::fs;
+use std::path::Path;
+
+use agent_issue_tracker::store::{JsonStore, Store, StoreId};
+
+use crate::support::directory;
+use crate::support::files::names;
+use crate::support::stores::{add, apply, now};
+
+async fn id(path: &Path) -> StoreId {
+    JsonStore::new(path).id().await
+}
+
+#[tokio::test]
+async fn the_id_of_a_store_is_that_of_its_place_whatever_is_there() {
+    let directory = directory();
+    let path = directory.path().join("issues.json");
+    let store = JsonStore::new(&path);
+    let before = store.id().await;
+    assert!(names(directory.path()).is_empty());
+    apply(&store, add(), now()).await.unwrap();
+    store.close().await;
+    assert_eq!(id(&path).await, before);
+    assert_ne!(id(&directory.path().join("other.json")).await, before);
+    let away = directory.path().join("not/there/issues.json");
+    assert_eq!(id(&away).await, id(&away).await);
+    assert_ne!(id(&away).await, before);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_store_that_is_reached_by_a_symbolic_link_is_the_same_store() {
+    let directory = directory();
+    fs::create_dir(directory.path().join("real")).unwrap();
+    let real = directory.path().join("real/issues.json");
+    std::os::unix::fs::symlink("real", directory.path().join("linked")).unwrap();
+    std::os::unix::fs::symlink("linked/issues.json", directory.path().join("file.json")).unwrap();
+    for path in ["linked/issues.json", "file.json", "linked/../real/issues.json"] {
+        assert_eq!(id(&directory.path().join(path)).await, id(&real).await, "{path}");
+    }
+}

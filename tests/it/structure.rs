@@ -1,0 +1,143 @@
+//! The structure of the code: who may know whom.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const JSON_STORE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/store/json");
+
+/// The source files below a directory.
+fn sources(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// The code of a file without its tests and comments.
+fn code(path: &Path) -> String {
+    let text = fs::read_to_string(path).unwrap();
+    let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let is_code = |line: &&str| !line.trim_start().starts_with("//");
+    code.lines().filter(is_code).map(|line| format!("{line}\n")).collect()
+}
+
+/// The names behind `super::`, which is given as often as a path has it.
+fn supers(code: &str) -> impl Iterator<Item = (usize, String)> + '_ {
+    code.match_indices("super::").filter_map(|(place, _)| {
+        // The beginning of a path only.
+        if code[..place].ends_with("super::") {
+            return None;
+        }
+        let mut rest = &code[place..];
+        let mut levels = 0;
+        while let Some(behind) = rest.strip_prefix("super::") {
+            (levels, rest) = (levels + 1, behind);
+        }
+        let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        let end = rest.find(|letter| !is_part(letter)).unwrap_or(rest.len());
+        Some((levels, rest[..end].to_owned()))
+    })
+}
+
+/// Which module of the JSON store uses which, by their imports.
+fn uses() -> BTreeMap<String, BTreeSet<String>> {
+    let root = Path::new(JSON_STORE);
+    let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for path in sources(root) {
+        let within = path.strip_prefix(root).unwrap().with_extension("");
+        let mut parts: Vec<_> =
+            within.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+        if parts.last().is_some_and(|last| last == "mod") {
+            parts.pop();
+        }
+        // The module itself knows all of its parts.
+        let Some(module) = parts.first().cloned() else { continue };
+        let up = parts.len();
+        let known = uses.entry(module.clone()).or_default();
+        known
+            .extend(supers(&code(&path)).filter(|(levels, _)| *levels == up).map(|(_, name)| name));
+    }
+    let modules: BTreeSet<_> = uses.keys().cloned().collect();
+    for (module, known) in &mut uses {
+        known.retain(|name| name != module && modules.contains(name));
+    }
+    uses
+}
+
+/// The modules on a way that ends where it began.
+fn circle(uses: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
+    fn walk(
+        module: &str,
+        way: &mut Vec<String>,
+        done: &mut BTreeSet<String>,
+        uses: &BTreeMap<String, BTreeSet<String>>,
+    ) -> Option<Vec<String>> {
+        if let Some(begin) = way.iter().position(|seen| seen == module) {
+            return Some(way[begin..].to_vec());
+        }
+        if !done.insert(module.to_owned()) {
+            return None;
+        }
+        way.push(module.to_owned());
+        let known = uses.get(module).into_iter().flatten();
+        let found = known.into_iter().find_map(|next| walk(next, way, done, uses));
+        way.pop();
+        found
+    }
+    let mut done = BTreeSet::new();
+    uses.keys().find_map(|module| walk(module, &mut Vec::new(), &mut done, uses))
+}
+
+#[test]
+fn the_json_store_has_no_import_circle() {
+    let uses = uses();
+    assert!(uses["commit"].contains("view"), "the imports are not found any more");
+    assert_eq!(circle(&uses), None);
+    // The control: one import against the direction.
+    let mut wrong = uses;
+    wrong.get_mut("view").unwrap().insert("commit".to_owned());
+    assert!(circle(&wrong).is_some());
+}
+
+#[test]
+fn no_type_of_the_json_store_is_implemented_in_another_file() {
+    let mut owners: BTreeMap<String, PathBuf> = BTreeMap::new();
+    let files = sources(Path::new(JSON_STORE));
+    let named = |line: &str, keyword: &str| -> Option<String> {
+        let line = line.strip_prefix("pub ").or(line.strip_prefix("pub(super) ")).unwrap_or(line);
+        let rest = line.strip_prefix(keyword)?;
+        let end = rest.find(|letter: char| !letter.is_ascii_alphanumeric()).unwrap_or(rest.len());
+        Some(rest[..end].to_owned())
+    };
+    for path in &files {
+        for line in code(path).lines() {
+            for keyword in ["struct ", "enum "] {
+                owners.extend(named(line, keyword).map(|name| (name, path.clone())));
+            }
+        }
+    }
+    for path in &files {
+        for line in code(path).lines().filter(|line| line.starts_with("impl ")) {
+            let Some(name) = named(line, "impl ") else { continue };
+            if let Some(owner) = owners.get(&name) {
+                assert_eq!(owner, path, "{line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_file_system_of_the_store_has_at_most_fifteen_calls() {
+    let code = code(&Path::new(JSON_STORE).join("fs/mod.rs"));
+    let (_, behind) = code.split_once("pub trait FileSystem").unwrap();
+    let (body, _) = behind.split_once("\n}\n").unwrap();
+    let calls = body.matches("    fn ").count();
+    assert!((10..=15).contains(&calls), "{calls}");
+}
