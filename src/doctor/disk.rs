@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use super::report::quoted;
 use super::{Check, Finding, Subject};
 use crate::store::json::fs::{FileSystem, Kind, RealFileSystem, directory_of};
-use crate::store::json::ground::{LOCKS_NOTHING, NETWORK_RISK, NETWORK_WAY_OUT};
+use crate::store::json::ground::{
+    LOCKS_NOTHING, NETWORK_RISK, NETWORK_WAY_OUT, OWN_MOUNT, OWN_MOUNT_WAY_OUT,
+};
 use crate::store::json::inspect::{self, place_of};
 use crate::store::{Probe, StoreError};
 
@@ -52,7 +54,7 @@ pub(super) fn file_system(subject: &Subject) -> Vec<Finding> {
     // Where the file is, and not where a link to it is.
     let path = place_of(&subject.path).map_or_else(|_| subject.path.clone(), |place| place.issues);
     let allows_network = subject.settings.as_ref().is_ok_and(|settings| settings.allows_network);
-    vec![kind(RealFileSystem.kind(directory_of(&path)), allows_network)]
+    vec![kind(RealFileSystem.kind(&path), allows_network)]
 }
 
 fn kind(found: Option<Kind>, allows_network: bool) -> Finding {
@@ -67,6 +69,10 @@ fn kind(found: Option<Kind>, allows_network: bool) -> Finding {
         Some(Kind::Network(name)) => {
             Finding::problem(check, format!("{name}: {NETWORK_RISK}; every change is refused"))
                 .fix(NETWORK_WAY_OUT)
+        }
+        Some(Kind::OwnMount) => {
+            Finding::problem(check, format!("issues.json {OWN_MOUNT}; every change is refused"))
+                .fix(OWN_MOUNT_WAY_OUT)
         }
         Some(Kind::Program(name)) => Finding::warning(
             check,
@@ -247,6 +253,7 @@ mod tests {
             (Some(Kind::Network(name())), false, Verdict::Problem),
             (Some(Kind::Network(name())), true, Verdict::Warning),
             (Some(Kind::Program(name())), false, Verdict::Warning),
+            (Some(Kind::OwnMount), false, Verdict::Problem),
             (None, false, Verdict::Skipped),
         ] {
             assert_eq!(kind(found.clone(), allows).verdict, expected, "{found:?} {allows}");

@@ -175,7 +175,9 @@ fn log(found: &Inspection, subject: &Subject) -> Finding {
     };
     match &found.standing {
         FileStanding::UpToDate | FileStanding::Alone => ok("; issues.json is up to date"),
-        FileStanding::Behind(_) if is_new(found) => ok("; issues.json is about to follow"),
+        FileStanding::Behind(_) | FileStanding::Missing if is_new(found) => {
+            ok("; issues.json is about to follow")
+        }
         FileStanding::Behind(count) => {
             let reason =
                 format!("issues.json lacks the last {}, which the log has", events(*count));

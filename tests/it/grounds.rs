@@ -100,7 +100,7 @@ async fn only_a_network_is_refused_unless_it_is_allowed() {
     for (kind, is_allowed, expected) in [
         (local(), false, (true, 2)),
         (program(), false, (true, 2)),
-        (network(), true, (true, 0)),
+        (network(), true, (true, 2)),
         // Each refused change asks anew: somebody may have moved the store.
         (network(), false, (false, 4)),
     ] {

@@ -7,12 +7,11 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use crate::support::files::{copy_directory, stored_issues};
-use crate::support::{Answer, BINARY, Client, PATIENCE, ait_through, directory, get};
+use crate::support::{Answer, BINARY, Client, ait_through, directory, get};
 
 /// Starts the binary by a script that mounts what it needs in `$1`; `None` where that is not permitted.
 fn start(directory: &tempfile::TempDir, script: &str) -> Option<Client> {
@@ -154,19 +153,15 @@ fn a_file_that_is_mounted_by_itself_is_refused_by_name() {
         mount --bind "$1/outside.json" "$1/inside/issues.json"
         cd "$1/inside""#;
     let Some(mut client) = start(&directory, script) else { return };
-    // It shows when the file is to be replaced for the first time.
-    let begun = Instant::now();
-    let refusal = loop {
-        let answer = add(&mut client, "");
-        if answer.is_error {
-            break answer.text;
-        }
-        assert!(begun.elapsed() < PATIENCE, "nobody notices");
-    };
+    let refusal = add(&mut client, "").refusal();
     for words in ["inside/issues.json", "mount its directory", "nothing was changed"] {
         assert!(refusal.contains(words), "no {words:?} in {refusal}");
     }
-    assert_eq!(client.close().code(), Some(1));
+    let health = get(client.port(), "/health");
+    assert_eq!(health.status, 503, "{}", health.body);
+    assert!(health.body.contains("mounted by itself"), "{}", health.body);
+    client.close();
+    assert_eq!(crate::support::files::names(&directory.path().join("inside")), ["issues.json"]);
 }
 
 /// What a program serves is not refused by its name: its locks are tried. (No file system of a network can be

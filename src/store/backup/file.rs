@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::format::{self, About, Backup, Flaw};
 use super::{BackupError, Holdings};
 use crate::domain::Timestamp;
-use crate::store::json::fs::{FileSystem, RealFileSystem, Rename, directory_of};
+use crate::store::json::fs::{FileSystem, RealFileSystem, Rename, TO_THE_END, directory_of};
 use crate::store::json::render::render;
 
 /// The end of the name of a backup that is being written.
@@ -140,7 +140,7 @@ pub fn load(path: &Path) -> Result<Backup, BackupError> {
     let failed = |source| BackupError::Io { path: path.to_owned(), cause: Arc::new(source) };
     let open = RealFileSystem.open(path).map_err(failed)?;
     let open = open.ok_or_else(|| BackupError::Missing(path.to_owned()))?;
-    read(RealFileSystem.read_at(&open.file, 0).map_err(failed)?, path)
+    read(RealFileSystem.read_at(&open.file, 0, TO_THE_END).map_err(failed)?, path)
 }
 
 /// The same for bytes that came from elsewhere, called `name`.

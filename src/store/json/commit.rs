@@ -4,6 +4,7 @@
 //! is not known to be durable ([`Committer::roll`]).
 
 use std::io;
+use std::path::Path;
 use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
@@ -15,7 +16,7 @@ use super::ground::{must_exclude, refused};
 use super::log::frame::{self, MAX_JSON_BYTES};
 use super::log::segment::{self, ordinals};
 use super::log::{Cut, Segment, Tail, record};
-use super::place::Place;
+use super::place::{Place, trial};
 use super::published::Published;
 use super::support::{lock, now};
 use super::view::{Follower, Head, Shared, Source, View};
@@ -269,8 +270,8 @@ impl Committer {
         if begin == end {
             return Ok(());
         }
-        let mut bytes = self.fs().read_at(&head.segment.file, begin)?;
-        bytes.truncate(usize::try_from(end - begin).unwrap_or(usize::MAX));
+        let length = usize::try_from(end - begin).unwrap_or(usize::MAX);
+        let bytes = self.fs().read_at(&head.segment.file, begin, length)?;
         self.fs().write_at(&head.segment.file, begin, &bytes)
     }
 
@@ -320,7 +321,7 @@ impl Committer {
     }
 
     /// Removes what processes left that died while they made a segment. Only under the lock.
-    fn remove_temps(&self, directory: &std::path::Path) {
+    fn remove_temps(&self, directory: &Path) {
         for name in self.fs().list(directory).unwrap_or_default() {
             if name.starts_with('.') && name.ends_with(".tmp") {
                 // What cannot be removed is in nobody's way.
@@ -488,8 +489,8 @@ pub(super) fn begin_log(
 /// Opens a file, which is made when it is missing.
 pub(super) fn open_or_create(
     fs: &dyn FileSystem,
-    path: &std::path::Path,
-    model: &std::path::Path,
+    path: &Path,
+    model: &Path,
 ) -> io::Result<Arc<std::fs::File>> {
     loop {
         if let Some(open) = fs.open(path)? {
@@ -504,8 +505,28 @@ pub(super) fn open_or_create(
 
 /// Makes the names of everything on the way to the segments durable.
 fn sync_names(fs: &dyn FileSystem, place: &Place) -> io::Result<()> {
-    fs.sync_directory(&place.log)?;
-    fs.sync_directory(&place.directory)?;
-    fs.sync_directory(directory_of(&place.directory))?;
-    fs.sync_directory(directory_of(&place.issues))
+    let above = [directory_of(&place.directory), directory_of(&place.issues)];
+    for directory in [&*place.log, &*place.directory].into_iter().chain(above) {
+        touch_names(fs, directory, &place.issues)?;
+        fs.sync_directory(directory)?;
+    }
+    Ok(())
+}
+
+/// Lets the next sync of a directory write all its names: those that another sync could not save, a kernel takes for
+/// written, and calls a later sync a success.
+fn touch_names(fs: &dyn FileSystem, directory: &Path, model: &Path) -> io::Result<()> {
+    let path = trial(directory, 0);
+    match fs.create(&path, model) {
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        // Who may not make names here has made none.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
+        Err(error) => return Err(error),
+    }
+    match fs.remove(&path) {
+        // Another process did the same.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::thread;
 
 use super::commit::{Committer, Draft, Kept};
+use super::fs::TO_THE_END;
 use super::ground::refused;
 use super::kept;
 use super::published::{KnownFile, Published};
@@ -172,7 +173,7 @@ fn keep(
     let (fs, path) = (&*shared.fs, &view.place.issues);
     let kept = (|| {
         let Some(open) = fs.open(path)? else { return Ok(None) };
-        kept::copy_to(fs, &view.place, &fs.read_at(&open.file, 0)?, "edited").map(Some)
+        kept::copy_to(fs, &view.place, &fs.read_at(&open.file, 0, TO_THE_END)?, "edited").map(Some)
     })();
     let kept = kept.map_err(|source| refused(&view.place.kept, &source))?;
     let named = conflicts

@@ -1,10 +1,11 @@
-//! What the files of a store stand on: whether its locks can be relied on. Everything that keeps two agents from
-//! getting one issue is a lock.
+//! What the files of a store stand on: whether its locks can be relied on, and whether `issues.json` can be replaced.
+//! Everything that keeps two agents from getting one issue is a lock.
 //!
 //! Found out before this process makes its first change, and not for reading:
 //!
 //! * A file system of a network is refused by its name, before anything is made there. What another machine locks
 //!   shows in no trial that this one could make.
+//! * An `issues.json` that is mounted by itself is refused: the log beside it would be elsewhere.
 //! * On all others it is tried: what this process has locked, it must not get once more.
 //!
 //! What was found good is not asked about again, as long as the files are in the same directory.
@@ -27,6 +28,11 @@ pub const NETWORK_RISK: &str =
 pub const NETWORK_WAY_OUT: &str = "keep the store on a disk of this machine, and let others reach it over HTTP \
      (`ait serve`); if no other machine uses it, say so with network-file-system = \"allow\" in ait.toml, or \
      AIT_NETWORK_FILE_SYSTEM=allow";
+/// What is wrong with an `issues.json` that is a mount of its own.
+pub const OWN_MOUNT: &str = "is mounted by itself, so that nothing can take its place, and the log beside it is not \
+     where it is";
+/// What to do about it.
+pub const OWN_MOUNT_WAY_OUT: &str = "mount its directory instead";
 /// What is wrong where everybody gets a lock.
 pub const LOCKS_NOTHING: &str = "locks that one process has are given to others, too";
 
@@ -44,13 +50,18 @@ impl Ground {
         self.allows_network.store(allows, Ordering::Relaxed);
     }
 
-    /// Refuses a file system of a network.
+    /// Refuses a file system of a network, and a file that is mounted by itself.
     pub fn survey(&self, fs: &dyn FileSystem, place: &Place) -> Result<(), StoreError> {
         let directory = directory_of(&place.issues);
-        if self.is_good(directory) || self.allows_network.load(Ordering::Relaxed) {
+        if self.is_good(directory) {
             return Ok(());
         }
-        match fs.kind(directory) {
+        match fs.kind(&place.issues) {
+            Some(Kind::OwnMount) => Err(StoreError::ReadOnly(format!(
+                "{} {OWN_MOUNT}; {OWN_MOUNT_WAY_OUT}",
+                place.issues.display()
+            ))),
+            Some(Kind::Network(_)) if self.allows_network.load(Ordering::Relaxed) => Ok(()),
             Some(Kind::Network(name)) => Err(StoreError::ReadOnly(format!(
                 "{} is on {name}: {NETWORK_RISK}; {NETWORK_WAY_OUT}",
                 directory.display()

@@ -7,7 +7,9 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::format::{self, Document, FormatError};
-use super::fs::{FileFingerprint, FileSystem, RealFileSystem, Unresolved, directory_of};
+use super::fs::{
+    FileFingerprint, FileSystem, RealFileSystem, TO_THE_END, Unresolved, directory_of,
+};
 use super::issue_scanner::{self, RepeatedId};
 use super::log::mark::MarkFile;
 use super::log::segment::{ordinals, path_of};
@@ -231,7 +233,7 @@ enum FileRead {
 }
 
 fn read(fs: &dyn FileSystem, path: &Path) -> std::io::Result<Option<Vec<u8>>> {
-    fs.open(path)?.map(|open| fs.read_at(&open.file, 0)).transpose()
+    fs.open(path)?.map(|open| fs.read_at(&open.file, 0, TO_THE_END)).transpose()
 }
 
 fn read_file(fs: &dyn FileSystem, place: &Place) -> FileRead {

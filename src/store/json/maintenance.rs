@@ -7,21 +7,20 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use futures::future::FutureExt;
 use uuid::Uuid;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::commit::{Committer, Draft, begin_log};
-use futures::future::FutureExt;
-
 use super::edits;
-use super::fs::{FileSystem, Rename, directory_of};
+use super::fs::{FileSystem, Rename, TO_THE_END, directory_of};
 use super::ground::{must_exclude, refused};
 use super::kept;
 use super::log::Segment;
 use super::log::segment::{SegmentError, ordinals, path_of};
-use super::place::Place;
+use super::place::{Place, trial};
 use super::publish::{Publication, Publisher};
-use super::published::{KnownFile, Published};
+use super::published::{KnownFile, Published, random};
 use super::recovery::{self, OpenError};
 use super::salvage::{Salvage, salvage_with};
 use super::snapshot::{self, SnapshotError};
@@ -254,7 +253,7 @@ fn try_writing(fs: &dyn FileSystem, place: &Place) -> Result<(), StoreError> {
     }
     let is_there = fs.list(&place.log).is_ok_and(|names| !names.is_empty());
     let directory = if is_there { &place.log } else { directory_of(&place.issues) };
-    let temp = directory.join(format!(".trial.{:08x}.tmp", Uuid::new_v4().as_u128() as u32));
+    let temp = trial(directory, random());
     let tried = fs.create(&temp, &place.issues).and_then(|file| {
         let written = fs.write_at(&file, 0, &[b'.'; TRIAL_BYTES]);
         fs.remove(&temp)?;
@@ -419,7 +418,7 @@ fn replace_damaged(shared: &Shared, document: &Document) -> Result<Vec<PathBuf>,
     let file = fs.open(&place.issues).map_err(failed)?;
     let mut noted = None;
     if let Some(open) = file {
-        let bytes = fs.read_at(&open.file, 0).map_err(failed)?;
+        let bytes = fs.read_at(&open.file, 0, TO_THE_END).map_err(failed)?;
         noted = Some((fs.fingerprint_of(&open.file).map_err(failed)?, bytes));
     }
     let name = place.directory.file_name().unwrap_or_default().to_string_lossy();

@@ -34,6 +34,7 @@ pub mod ground;
 pub mod inspect;
 mod issue_scanner;
 mod kept;
+mod landmarks;
 mod log;
 mod maintenance;
 mod options;

@@ -76,6 +76,11 @@ impl Place {
     }
 }
 
+/// A file that is made to see whether that is possible, and removed again.
+pub fn trial(directory: &Path, id: u32) -> PathBuf {
+    directory.join(format!(".trial.{id:08x}.tmp"))
+}
+
 /// Where the live processes on the store in a file register; the links to the file are followed where possible.
 pub fn processes_of(issues: &Path) -> PathBuf {
     Place::of(issues.to_owned()).processes()

@@ -6,7 +6,7 @@ use std::io;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::fs::{FileFingerprint, FileSystem, Rename};
+use super::fs::{FileFingerprint, FileSystem, Rename, TO_THE_END};
 use super::place::Place;
 use crate::domain::IssueId;
 use crate::store::Position;
@@ -80,7 +80,7 @@ impl Published {
     /// Reads the note; `None` where there is none.
     pub fn read(fs: &dyn FileSystem, place: &Place) -> Option<Self> {
         let open = fs.open(&place.published()).ok()??;
-        serde_json::from_slice(&fs.read_at(&open.file, 0).ok()?).ok()
+        serde_json::from_slice(&fs.read_at(&open.file, 0, TO_THE_END).ok()?).ok()
     }
 
     /// Writes the note.

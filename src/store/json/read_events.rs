@@ -1,12 +1,14 @@
 //! Reading events from the log: forwards from a number, and backwards from the newest.
 
-use std::sync::Arc;
-
 use super::log::Segment;
 use super::log::segment::ordinals;
 use super::recovery::unreadable;
+use super::support::lock;
 use super::view::{Shared, View};
 use crate::store::{Events, NumberedEvent, StoreError};
+
+/// How much of a segment is read at once.
+const PART_BYTES: usize = 256 * 1024;
 
 /// The durable events after a number.
 pub(super) fn after(
@@ -22,49 +24,55 @@ pub(super) fn after(
     let wanted = |event: &&NumberedEvent| {
         event.position.number > after && event.position.number <= newest.number
     };
+    let (fs, directory) = (&*shared.fs, &view.place.log);
+    let ordinals = ordinals(fs, directory).map_err(|source| unreadable(directory, source))?;
+    // One that cannot be opened was pruned, or is damaged, which is told elsewhere.
+    let open = |ordinal: &u64| Segment::open(fs, directory, *ordinal).ok().flatten();
     // A log without an event begins behind nothing; its first segment tells where.
-    let segments = segments(shared, view)?;
-    let oldest = segments
-        .first()
-        .map_or(head.segment.begin.position.number, |segment| segment.begin.position.number)
-        + 1;
-    let is_recent = view.recent.front().is_some_and(|event| event.position.number <= after + 1)
-        || after >= newest.number;
+    let first = ordinals.iter().find_map(open);
+    let oldest = first.map_or(head.segment.begin, |segment| segment.begin).position.number + 1;
+    let is_recent = after >= newest.number
+        || view.recent.front().is_some_and(|event| event.position.number <= after + 1);
     if is_recent {
         let events = view.recent.iter().filter(wanted).take(limit).cloned().collect();
         return Ok(Events { events, newest, oldest });
     }
+    let begins_behind =
+        |ordinal: &u64| open(ordinal).is_some_and(|segment| segment.begin.position.number > after);
+    let found = ordinals.partition_point(|ordinal| !begins_behind(ordinal)).saturating_sub(1);
+    let mut segments = ordinals[found..].iter().filter_map(open).peekable();
     let mut events: Vec<NumberedEvent> = Vec::new();
-    for (place, segment) in segments.iter().enumerate() {
-        let next = segments.get(place + 1);
-        if next.is_some_and(|next| next.begin.position.number <= after) {
-            continue;
+    while let Some(segment) = segments.next() {
+        let cut = cut_by(segments.peek());
+        let mut place = lock(&shared.landmarks).nearest(&segment, after);
+        while events.len() < limit && cut.is_none_or(|cut| place.offset < cut) {
+            let read = segment.read_part(fs, place, cut, PART_BYTES);
+            let batches = read.map_err(|source| unreadable(&segment.path, source))?;
+            let Some(last) = batches.last() else { break };
+            place = last.end;
+            lock(&shared.landmarks).add(&segment, place);
+            let read = batches.iter().flat_map(|batch| &batch.events).filter(wanted);
+            events.extend(read.take(limit - events.len()).cloned());
         }
-        let read = events_of(shared, segment, next)?;
-        events.extend(read.iter().filter(wanted).take(limit - events.len()).cloned());
-        if events.len() >= limit {
+        if events.len() >= limit || place.position.number >= newest.number {
             break;
         }
     }
     Ok(Events { events, newest, oldest })
 }
 
-fn segments(shared: &Shared, view: &View) -> Result<Vec<Arc<Segment>>, StoreError> {
-    let (fs, directory) = (&*shared.fs, &view.place.log);
-    let found = ordinals(fs, directory).map_err(|source| unreadable(directory, source))?;
-    // One that cannot be opened was pruned, or is damaged, which is told elsewhere.
-    let open = |ordinal: &u64| Segment::open(fs, directory, *ordinal).ok().flatten().map(Arc::new);
-    Ok(found.iter().filter_map(open).collect())
+/// Where a segment ends that another one follows.
+fn cut_by(next: Option<&Segment>) -> Option<u64> {
+    next.and_then(|next| next.header.previous).map(|cut| cut.offset)
 }
 
 /// The events of a segment that count.
 fn events_of(
     shared: &Shared,
     segment: &Segment,
-    next: Option<&Arc<Segment>>,
+    next: Option<&Segment>,
 ) -> Result<Vec<NumberedEvent>, StoreError> {
-    let cut = next.and_then(|next| next.header.previous).map(|cut| cut.offset);
-    let scan = segment.scan(&*shared.fs, segment.begin, cut, 0);
+    let scan = segment.scan(&*shared.fs, segment.begin, cut_by(next), 0);
     let scan = scan.map_err(|source| unreadable(&segment.path, source))?;
     Ok(scan.batches.into_iter().flat_map(|batch| batch.events).collect())
 }
@@ -75,10 +83,10 @@ pub(super) struct Backwards<'a> {
     view: &'a View,
     /// Those that were read and not given, the next one last.
     read: Vec<NumberedEvent>,
-    /// The segments that were not read, the next one last; `None` before the first look.
-    segments: Option<Vec<Arc<Segment>>>,
+    /// The ordinals of the segments that were not read, the next one last; `None` before the first look.
+    ordinals: Option<Vec<u64>>,
     /// The segment behind the next one.
-    behind: Option<Arc<Segment>>,
+    behind: Option<Segment>,
     /// The number of the event that was given last.
     last: u64,
 }
@@ -87,7 +95,7 @@ impl<'a> Backwards<'a> {
     pub fn new(shared: &'a Shared, view: &'a View) -> Self {
         let read = view.recent.iter().cloned().collect();
         let last = view.state.position.number + 1;
-        Self { shared, view, read, segments: None, behind: None, last }
+        Self { shared, view, read, ordinals: None, behind: None, last }
     }
 
     /// The next older event; `None` when there is none, or it is not kept any more.
@@ -99,10 +107,13 @@ impl<'a> Backwards<'a> {
                     return Ok(Some(event));
                 }
             }
-            if self.segments.is_none() {
-                self.segments = Some(segments(self.shared, self.view)?);
+            let (fs, directory) = (&*self.shared.fs, &self.view.place.log);
+            if self.ordinals.is_none() {
+                let found = ordinals(fs, directory);
+                self.ordinals = Some(found.map_err(|source| unreadable(directory, source))?);
             }
-            let Some(segment) = self.segments.as_mut().and_then(Vec::pop) else { return Ok(None) };
+            let Some(ordinal) = self.ordinals.as_mut().and_then(Vec::pop) else { return Ok(None) };
+            let Ok(Some(segment)) = Segment::open(fs, directory, ordinal) else { continue };
             if segment.begin.position.number + 1 < self.last {
                 self.read = events_of(self.shared, &segment, self.behind.as_ref())?;
             }

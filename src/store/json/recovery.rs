@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::format::{self, FormatError};
-use super::fs::{FileFingerprint, FileSystem};
+use super::fs::{FileFingerprint, FileSystem, TO_THE_END};
 use super::log::segment::{SegmentError, ordinals, path_of};
 use super::log::{Cut, Segment, Tail};
 use super::place::Place;
@@ -156,7 +156,7 @@ pub(super) fn read_issues(
     let failed = |source| unreadable(path, source);
     let Some(open) = fs.open(path).map_err(failed)? else { return Ok(None) };
     let fingerprint = fs.fingerprint_of(&open.file).map_err(failed)?;
-    let bytes = fs.read_at(&open.file, 0).map_err(failed)?;
+    let bytes = fs.read_at(&open.file, 0, TO_THE_END).map_err(failed)?;
     let hash = xxhash_rust::xxh3::xxh3_128(&bytes);
     let mut document = format::parse(bytes)
         .map_err(|source| OpenError::Format { path: path.to_owned(), source })?;

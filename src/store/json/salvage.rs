@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::format::{self, Document};
-use super::fs::{FileSystem, RealFileSystem};
+use super::fs::{FileSystem, RealFileSystem, TO_THE_END};
 use super::inspect::place_with;
 use super::issue_scanner::{self, UnreadPart};
 use super::log::frame::{self, Frame};
@@ -128,7 +128,7 @@ pub(super) fn salvage_with(fs: &dyn FileSystem, path: &Path) -> Result<Salvage, 
 }
 
 fn read(fs: &dyn FileSystem, path: &Path) -> std::io::Result<Option<Vec<u8>>> {
-    fs.open(path)?.map(|open| fs.read_at(&open.file, 0)).transpose()
+    fs.open(path)?.map(|open| fs.read_at(&open.file, 0, TO_THE_END)).transpose()
 }
 
 /// Whether the file of the issues is what the store wrote or took over last.

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::format::{self, FormatError};
-use super::fs::{FileSystem, Rename};
+use super::fs::{FileSystem, Rename, TO_THE_END};
 use super::place::Place;
 use super::render::{RenderedFile, render};
 use crate::store::{Position, State};
@@ -104,7 +104,7 @@ pub fn write(fs: &dyn FileSystem, place: &Place, state: &State, store: &str) -> 
 /// It is none, or not as it was written.
 pub fn read(fs: &dyn FileSystem, path: &Path) -> Result<Snapshot, SnapshotError> {
     let open = fs.open(path)?.ok_or(SnapshotError::Missing)?;
-    let mut bytes = fs.read_at(&open.file, 0)?;
+    let mut bytes = fs.read_at(&open.file, 0, TO_THE_END)?;
     let length_bytes = bytes.len() as u64;
     let (end, about) = sealed(&bytes).ok_or(SnapshotError::Damaged)?;
     let hash = u64::from_str_radix(&about.hash, 16).map_err(|_| SnapshotError::Damaged)?;

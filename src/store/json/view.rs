@@ -15,6 +15,7 @@ use tokio::sync::watch;
 
 use super::fs::{FileFingerprint, FileSystem, Unresolved};
 use super::ground::Ground;
+use super::landmarks::Landmarks;
 use super::log::mark::MarkFile;
 use super::log::segment::{SegmentError, ordinals, path_of};
 use super::log::{DurableMark, Segment, Tail};
@@ -109,6 +110,8 @@ pub(super) struct Shared {
     pub newest: watch::Sender<Position>,
     /// What this process knows of the file of the issues.
     pub known: Mutex<KnownFile>,
+    /// Where the log was read before.
+    pub landmarks: Mutex<Landmarks>,
     /// How long syncs took.
     pub syncs: Histogram,
     /// When this process made something durable last, in milliseconds since 1970.
@@ -155,6 +158,7 @@ impl Shared {
             follower: Mutex::new(follower),
             newest: watch::Sender::default(),
             known: Mutex::default(),
+            landmarks: Mutex::default(),
             syncs: Histogram::new(DURATION_BUCKETS_S),
             last_write_ms: AtomicU64::new(0),
             failure: Mutex::default(),

@@ -147,15 +147,15 @@ fn what(event: &Event, words: &Words) -> Markup {
     };
     let said = event.kind.comment().and_then(|it| it.lines().find(|line| !line.trim().is_empty()));
     html! {
-        p class=[colour(event)] { (sign(event)) " " ((text.did)(event.kind.word())) }
+        p class={ "deed " (colour(event)) } { (sign(event)) " " ((text.did)(event.kind.word())) }
         @if !fields.is_empty() { p.said { ((text.fields)(&fields)) } }
         @if let Some(said) = said { p.said dir="auto" { (shortened(said.trim(), MAX_COMMENT_CHARS)) } }
     }
 }
 
 /// The class that gives an event its colour.
-fn colour(event: &Event) -> Option<String> {
-    event.status_after().map(|status| format!("deed status-{status}"))
+fn colour(event: &Event) -> String {
+    event.status_after().map_or_else(String::new, |status| format!("status-{status}"))
 }
 
 /// The drawing in front of what was done.

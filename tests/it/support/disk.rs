@@ -357,9 +357,9 @@ impl FileSystem for Disk {
         Ok(file)
     }
 
-    fn read_at(&self, file: &File, offset: u64) -> io::Result<Vec<u8>> {
+    fn read_at(&self, file: &File, offset: u64, limit: usize) -> io::Result<Vec<u8>> {
         self.call_on("read_at", file).map_err(|(error, _)| error)?;
-        RealFileSystem.read_at(file, offset)
+        RealFileSystem.read_at(file, offset, limit)
     }
 
     fn write_at(&self, file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
@@ -373,7 +373,7 @@ impl FileSystem for Disk {
         let id = self.id_of(file);
         let name = self.called(id);
         let is_there =
-            || RealFileSystem.read_at(file, offset).is_ok_and(|it| it.starts_with(bytes));
+            || RealFileSystem.read_at(file, offset, bytes.len()).is_ok_and(|it| it == bytes);
         let is_segment = name.ends_with(".log");
         if self.neglect == Neglect::Rewrite && is_segment && is_there() {
             return called.map_err(|(error, _)| error);
@@ -477,7 +477,11 @@ impl FileSystem for Disk {
     }
 
     fn sync_directory(&self, directory: &Path) -> io::Result<()> {
-        self.call("sync_directory", directory)?;
+        let called = self.call("sync_directory", directory);
+        if called.is_err() && !self.trouble.is_dead() && directory.is_dir() {
+            self.note(Step::FailedDirectory(self.directory(directory)));
+        }
+        called?;
         File::open(directory)?;
         if self.neglect != Neglect::SyncDirectory {
             self.note(Step::SyncedDirectory(self.directory(directory)));
@@ -485,8 +489,8 @@ impl FileSystem for Disk {
         Ok(())
     }
 
-    fn kind(&self, directory: &Path) -> Option<Kind> {
-        self.call("kind", directory).ok()?;
+    fn kind(&self, file: &Path) -> Option<Kind> {
+        self.call("kind", file).ok()?;
         let kind = self.kind.lock().unwrap().clone();
         Some(kind.unwrap_or(Kind::Local("a disk of a test".to_owned())))
     }

@@ -46,8 +46,10 @@ pub enum Step {
     /// written.
     Dropped(FileId),
     /// Names that changed in one step.
-    Named(Vec<(Entry, Option<Node>)>),
+    Named(Names),
     SyncedDirectory(DirectoryId),
+    /// A sync of a directory failed: its names reach the disk only with another change of its names.
+    FailedDirectory(DirectoryId),
 }
 
 /// What becomes of the changes that were not synced.
@@ -80,8 +82,13 @@ struct Content {
 struct Durable {
     files: BTreeMap<FileId, Content>,
     names: BTreeMap<Entry, Node>,
-    unsynced: Vec<Vec<(Entry, Option<Node>)>>,
+    unsynced: Vec<Names>,
+    /// Names of which the kernel believes that they are on the disk.
+    forgotten: Vec<Names>,
 }
+
+/// Names that changed in one step.
+type Names = Vec<(Entry, Option<Node>)>;
 
 /// Files, and directories without a content, by their paths.
 pub type Tree = BTreeMap<PathBuf, Option<Vec<u8>>>;
@@ -93,6 +100,14 @@ pub fn files_after(steps: &[Step], fate: Fate) -> Tree {
         durable.take(step);
     }
     durable.after(fate)
+}
+
+/// Takes the changes of names in a directory out of a list.
+fn taken(list: &mut Vec<Names>, directory: DirectoryId) -> Vec<Names> {
+    let is_in = |names: &Names| names.iter().any(|((within, _), _)| *within == directory);
+    let (taken, rest) = std::mem::take(list).into_iter().partition(is_in);
+    *list = rest;
+    taken
 }
 
 impl Durable {
@@ -113,15 +128,20 @@ impl Durable {
                 unsynced.drain(..).for_each(|write| redo(durable, &write));
             }
             Step::Dropped(file) => self.files.entry(*file).or_default().unsynced.clear(),
-            Step::Named(names) => self.unsynced.push(names.clone()),
+            Step::Named(names) => {
+                for ((directory, _), _) in names {
+                    let again = taken(&mut self.forgotten, *directory);
+                    self.unsynced.extend(again);
+                }
+                self.unsynced.push(names.clone());
+            }
             Step::SyncedDirectory(directory) => {
-                let is_in = |names: &Vec<(Entry, Option<Node>)>| {
-                    names.iter().any(|((within, _), _)| within == directory)
-                };
-                let (synced, rest) =
-                    std::mem::take(&mut self.unsynced).into_iter().partition::<Vec<_>, _>(is_in);
-                self.unsynced = rest;
+                let synced = taken(&mut self.unsynced, *directory);
                 synced.iter().for_each(|names| self.rename(names));
+            }
+            Step::FailedDirectory(directory) => {
+                let failed = taken(&mut self.unsynced, *directory);
+                self.forgotten.extend(failed);
             }
         }
     }

@@ -1,8 +1,11 @@
-//! What kinds of file systems there are, as far as their locks are concerned.
+//! What a file stands on, as far as its locks and its replacement are concerned.
 
 use std::path::Path;
 
-/// A kind of file system, with its name for people.
+#[cfg(unix)]
+use super::directory_of;
+
+/// What a file stands on; a file system with its name for people.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// On a disk of this machine, or in its memory: its locks hold for everybody.
@@ -11,6 +14,8 @@ pub enum Kind {
     Network(String),
     /// Made by a program, which decides what its locks are worth.
     Program(String),
+    /// A mount of this file alone. Nothing can take its place, and what is beside it is elsewhere.
+    OwnMount,
 }
 
 /// The magic numbers of file systems of a network, as statfs(2) and the headers of Linux list them.
@@ -77,11 +82,22 @@ impl Kind {
     }
 }
 
-/// The kind of file system that a directory is on.
+/// What a file stands on, or would stand on if it existed.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(super) fn kind(directory: &Path) -> Option<Kind> {
-    let found = rustix::fs::statfs(directory).ok()?;
+pub(super) fn kind(file: &Path) -> Option<Kind> {
+    if is_mounted_alone(file) {
+        return Some(Kind::OwnMount);
+    }
+    let found = rustix::fs::statfs(directory_of(file)).ok()?;
     Some(Kind::of_magic(magic(&found)))
+}
+
+/// Tells whether a file is the root of a mount (Linux 5.8 and later say so, others never).
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn is_mounted_alone(file: &Path) -> bool {
+    use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
+    let found = statx(CWD, file, AtFlags::empty(), StatxFlags::empty());
+    found.is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -91,8 +107,8 @@ fn magic(found: &rustix::fs::StatFs) -> u64 {
 }
 
 #[cfg(target_vendor = "apple")]
-pub(super) fn kind(directory: &Path) -> Option<Kind> {
-    let found = rustix::fs::statfs(directory).ok()?;
+pub(super) fn kind(file: &Path) -> Option<Kind> {
+    let found = rustix::fs::statfs(directory_of(file)).ok()?;
     let name = found.f_fstypename.iter().take_while(|letter| **letter != 0);
     let name: Vec<u8> = name.map(|letter| *letter as u8).collect();
     Some(Kind::of_name(&String::from_utf8_lossy(&name)))
@@ -120,6 +136,7 @@ mod tests {
             Kind::Local(_) => Local,
             Kind::Network(_) => Network,
             Kind::Program(_) => Program,
+            Kind::OwnMount => unreachable!("no file system"),
         }
     }
 

@@ -86,6 +86,9 @@ pub struct OpenFile {
     pub is_writable: bool,
 }
 
+/// The limit of reading everything that there is.
+pub const TO_THE_END: usize = usize::MAX;
+
 /// An exclusive lock on a file, held until it is dropped or the process dies.
 #[derive(Debug)]
 pub struct FileLock {
@@ -165,12 +168,12 @@ pub trait FileSystem: Send + Sync {
     /// [`io::ErrorKind::AlreadyExists`] when there is one, and whatever keeps it from being made.
     fn create(&self, path: &Path, model: &Path) -> io::Result<Arc<File>>;
 
-    /// Reads an open file from an offset in bytes to its end.
+    /// Reads an open file from an offset in bytes, at most so many bytes; fewer only where it ends.
     ///
     /// # Errors
     ///
     /// The bytes cannot be read.
-    fn read_at(&self, file: &File, offset: u64) -> io::Result<Vec<u8>>;
+    fn read_at(&self, file: &File, offset: u64, limit: usize) -> io::Result<Vec<u8>>;
 
     /// Writes bytes at an offset, in one call where the system takes them at once.
     ///
@@ -228,8 +231,8 @@ pub trait FileSystem: Send + Sync {
     /// The system cannot promise that they are.
     fn sync_directory(&self, directory: &Path) -> io::Result<()>;
 
-    /// Tells on what kind of file system a directory is, where the system knows that.
-    fn kind(&self, directory: &Path) -> Option<Kind>;
+    /// Tells what a file stands on, or would stand on, where the system knows that.
+    fn kind(&self, file: &Path) -> Option<Kind>;
 }
 
 /// The directory that a file is in; the working directory for a bare name.

@@ -83,28 +83,27 @@ impl FileSystem for RealFileSystem {
         Ok(Arc::new(file))
     }
 
-    fn read_at(&self, file: &File, offset: u64) -> io::Result<Vec<u8>> {
+    fn read_at(&self, file: &File, offset: u64, limit: usize) -> io::Result<Vec<u8>> {
         let expected = file.metadata()?.len().saturating_sub(offset);
-        let mut bytes = vec![0; usize::try_from(expected).unwrap_or(0)];
+        let expected = usize::try_from(expected).unwrap_or(usize::MAX).min(limit);
+        let mut bytes = vec![0; expected];
         let mut filled = 0;
-        loop {
+        while filled < limit {
             if filled == bytes.len() {
-                bytes.resize(filled + STEP_BYTES, 0);
+                bytes.resize(limit.min(filled + STEP_BYTES), 0);
             }
             match file.read_at(&mut bytes[filled..], offset + filled as u64) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
-                Ok(0) => {
-                    bytes.truncate(filled);
-                    return Ok(bytes);
-                }
+                Ok(0) => break,
                 Ok(count) => filled += count,
             }
-            if filled as u64 == expected {
-                bytes.truncate(filled);
-                return Ok(bytes);
+            if filled == expected {
+                break;
             }
         }
+        bytes.truncate(filled);
+        Ok(bytes)
     }
 
     fn write_at(&self, file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
@@ -167,8 +166,8 @@ impl FileSystem for RealFileSystem {
         File::open(directory)?.sync_all()
     }
 
-    fn kind(&self, directory: &Path) -> Option<Kind> {
-        kind::kind(directory)
+    fn kind(&self, file: &Path) -> Option<Kind> {
+        kind::kind(file)
     }
 }
 

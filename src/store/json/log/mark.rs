@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::super::fs::FileSystem;
+use super::super::fs::{FileSystem, TO_THE_END};
 use crate::store::Position;
 
 /// How much of a segment is durable.
@@ -66,7 +66,7 @@ impl MarkFile {
         if self.file.is_none() {
             self.file = fs.open(&self.path).ok().flatten().map(|open| open.file);
         }
-        DurableMark::read(&fs.read_at(self.file.as_deref()?, 0).ok()?)
+        DurableMark::read(&fs.read_at(self.file.as_deref()?, 0, TO_THE_END).ok()?)
     }
 
     /// Writes the mark. What keeps it from being written keeps others from knowing, and nothing else.

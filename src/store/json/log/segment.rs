@@ -7,13 +7,15 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::super::fs::{FileFingerprint, FileSystem, Rename};
+use super::super::fs::{FileFingerprint, FileSystem, Rename, TO_THE_END};
 use super::frame::{self, Frame};
 use super::record::{self, Cut, FORMAT, Header, Record, RecordError};
 use crate::domain::Timestamp;
 use crate::store::{NumberedEvent, Position};
 
 const SUFFIX: &str = ".log";
+/// More than any header has.
+const MAX_HEADER_BYTES: usize = 4096;
 /// How disks lose what was not synced: sector by sector, which reads as zeros.
 const SECTOR_BYTES: usize = 512;
 
@@ -165,7 +167,7 @@ impl Segment {
         let path = path_of(directory, ordinal);
         let Some(open) = fs.open(&path)? else { return Ok(None) };
         let opened = fs.fingerprint_of(&open.file)?;
-        let bytes = fs.read_at(&open.file, 0)?;
+        let bytes = fs.read_at(&open.file, 0, MAX_HEADER_BYTES)?;
         let Frame::Whole { json, length } = frame::read(0, &bytes) else {
             return Err(SegmentError::Damaged);
         };
@@ -211,7 +213,7 @@ impl Segment {
         cut: Option<u64>,
         durable: u64,
     ) -> io::Result<Scan> {
-        let mut bytes = fs.read_at(&self.file, from.offset)?;
+        let mut bytes = fs.read_at(&self.file, from.offset, TO_THE_END)?;
         let length = from.offset + bytes.len() as u64;
         if let Some(cut) = cut {
             bytes.truncate(usize::try_from(cut.saturating_sub(from.offset)).unwrap_or(usize::MAX));
@@ -223,6 +225,32 @@ impl Segment {
             scan.rest = Rest::Damaged(end);
         }
         Ok(Scan { length, ..scan })
+    }
+
+    /// Reads the whole batches in so many bytes behind `from`, or in as many more as the first of them takes; those
+    /// before `cut` where the segment ends there.
+    ///
+    /// # Errors
+    ///
+    /// The bytes cannot be read.
+    pub fn read_part(
+        &self,
+        fs: &dyn FileSystem,
+        from: Tail,
+        cut: Option<u64>,
+        limit: usize,
+    ) -> io::Result<Vec<Batch>> {
+        let rest = cut.map_or(u64::MAX, |cut| cut.saturating_sub(from.offset));
+        let rest = usize::try_from(rest).unwrap_or(usize::MAX);
+        let mut limit = limit.min(rest);
+        loop {
+            let bytes = fs.read_at(&self.file, from.offset, limit)?;
+            let batches = scan(self.header.salt, &bytes, from, 0).batches;
+            if !batches.is_empty() || bytes.len() < limit || limit == rest {
+                return Ok(batches);
+            }
+            limit = limit.saturating_mul(2).min(rest);
+        }
     }
 }
 
