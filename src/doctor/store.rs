@@ -128,9 +128,7 @@ fn valid(found: &Inspection, subject: &Subject) -> Finding {
         .fix(fix);
     }
     match &found.standing {
-        FileStanding::Missing if found.log.is_none() => {
-            Finding::skipped(check, "there is no issues.json yet")
-        }
+        FileStanding::Unwritten => Finding::skipped(check, "there is no issues.json yet"),
         FileStanding::Missing => Finding::skipped(check, "there is no issues.json: see `journal`"),
         FileStanding::Unreadable(_) => Finding::skipped(check, "issues.json cannot be read"),
         _ => Finding::ok(check, "issues.json is valid"),
@@ -175,7 +173,7 @@ fn log(found: &Inspection, subject: &Subject) -> Finding {
     };
     match &found.standing {
         FileStanding::UpToDate | FileStanding::Alone => ok("; issues.json is up to date"),
-        FileStanding::Behind(_) | FileStanding::Missing if is_new(found) => {
+        FileStanding::Behind(_) | FileStanding::Unwritten if is_new(found) => {
             ok("; issues.json is about to follow")
         }
         FileStanding::Behind(count) => {
@@ -185,7 +183,7 @@ fn log(found: &Inspection, subject: &Subject) -> Finding {
                 .fix("`ait save`, or `ait doctor --fix`")
                 .repaired_by(Repair::Settle)
         }
-        FileStanding::Missing => {
+        FileStanding::Missing | FileStanding::Unwritten => {
             told(Finding::warning(check, "issues.json is gone; the log has everything"))
                 .fix("`ait save`, or `ait doctor --fix`, writes it anew")
                 .repaired_by(Repair::Settle)

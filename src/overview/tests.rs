@@ -111,8 +111,10 @@ fn happen(state: &mut State, happening: Happening, number: usize) {
         Happening::Edited(index, word) => {
             let Some(issue) = named(index) else { return };
             let title = WORDS[word % WORDS.len()].trim().replace('\n', " ");
-            let theirs = Issue { title, ..Issue::clone(issue) }.into();
-            Command::MergeEdit { theirs, base: Some(Arc::clone(issue)) }
+            Command::MergeEdit {
+                theirs: Issue { title, ..Issue::clone(issue) }.into(),
+                base: Some(Arc::clone(issue)),
+            }
         }
         Happening::Placed(index, other) => {
             let Some(issue) = named(index) else { return };
@@ -125,20 +127,23 @@ fn happen(state: &mut State, happening: Happening, number: usize) {
             let ahead_of = named(index + 1).map(|issue| issue.id);
             Command::RemoveIssue { issue, ahead_of, agent: "restore".to_owned() }
         }
-        Happening::ReadAnew(is_shorter) => {
-            let mut anew = IssueStore::default();
-            let kept = issues.len() - usize::from(is_shorter && !issues.is_empty());
-            for issue in &issues[..kept] {
-                anew.push(Issue::clone(issue)).unwrap();
-            }
-            state.issues = anew;
-            return;
-        }
+        Happening::ReadAnew(is_shorter) => return read_anew(state, is_shorter),
     };
     if let Ok(Some(event)) = state.decide(&command, time(number / 3)) {
         let number = state.position.number + 1;
         state.apply(&event, Position { number, hash: 0 }).unwrap();
     }
+}
+
+/// As when somebody has put another file in place.
+fn read_anew(state: &mut State, is_shorter: bool) {
+    let issues: Vec<_> = state.issues.issues().collect();
+    let mut anew = IssueStore::default();
+    let kept = issues.len() - usize::from(is_shorter && !issues.is_empty());
+    for issue in &issues[..kept] {
+        anew.push(Issue::clone(issue)).unwrap();
+    }
+    state.issues = anew;
 }
 
 fn filter() -> impl Strategy<Value = Filter> {

@@ -524,7 +524,7 @@ fn touch_names(fs: &dyn FileSystem, directory: &Path, model: &Path) -> io::Resul
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
         Err(error) => return Err(error),
     }
-    match fs.remove(&path) {
+    match fs.remove(&path).or_else(|_| fs.remove(&path)) {
         // Another process did the same.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed,

@@ -47,8 +47,13 @@ impl Edit {
     }
 }
 
-/// Whether somebody may have edited the file since this process looked at it.
+/// Whether there is something to take over: somebody may have edited the file since this process looked at it, or
+/// have removed the log.
 pub(super) fn is_pending(shared: &Shared, view: &View) -> bool {
+    !shared.follower().orphaned.is_empty() || is_file_pending(shared, view)
+}
+
+fn is_file_pending(shared: &Shared, view: &View) -> bool {
     if view.head().is_none() {
         return false;
     }
@@ -97,7 +102,7 @@ pub(super) fn adopt(committer: &mut Committer) -> Result<(), StoreError> {
     merge_orphaned(committer)?;
     let shared = Arc::clone(&committer.shared);
     let view = shared.fresh()?;
-    if !is_pending(&shared, &view) {
+    if !is_file_pending(&shared, &view) {
         return Ok(());
     }
     let path = &view.place.issues;

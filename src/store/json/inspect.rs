@@ -75,8 +75,10 @@ pub struct Inspection {
 /// How the file of the issues stands to the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FileStanding {
-    /// There is no file.
+    /// There is no file any more.
     Missing,
+    /// There is no file, and there never was one.
+    Unwritten,
     /// It cannot be read.
     Unreadable(String),
     /// It is not valid.
@@ -179,9 +181,11 @@ pub fn inspect(path: &Path, within: Duration) -> Result<Inspection, OpenError> {
 impl Inspection {
     /// Returns true if another look would not find anything better.
     fn is_sound(&self) -> bool {
-        use FileStanding::{Alone, Behind, Edited, Missing, Older, UpToDate};
-        let is_file_sound =
-            matches!(self.standing, Alone | Behind(_) | Edited(_) | Missing | Older(_) | UpToDate);
+        use FileStanding::{Alone, Behind, Edited, Missing, Older, Unwritten, UpToDate};
+        let is_file_sound = matches!(
+            self.standing,
+            Alone | Behind(_) | Edited(_) | Missing | Older(_) | Unwritten | UpToDate
+        );
         let is_log_sound =
             self.log.as_ref().is_none_or(|log| log.faults.is_empty() && log.torn.is_none());
         self.state.is_ok() && self.damage.is_none() && is_file_sound && is_log_sound
@@ -202,6 +206,7 @@ fn inspect_once(fs: &dyn FileSystem, place: &Place, stop: Instant) -> Inspection
         Some((log, _)) => (Some(log), shown_state(fs, place)),
     };
     let standing = match (&file, &state) {
+        (FileRead::Missing, _) if published.is_none() => FileStanding::Unwritten,
         (FileRead::Missing, _) => FileStanding::Missing,
         (FileRead::Io(reason), _) => FileStanding::Unreadable(reason.clone()),
         (FileRead::Invalid(error), _) => FileStanding::Invalid(error.clone()),

@@ -102,11 +102,24 @@ impl Maintenance {
         Publisher { shared: Arc::clone(&self.shared), writer: self.writer.clone() }
     }
 
-    /// Leaves `issues.json` up to date when the process ends, if that is quick; false if it is not up to date. Only
-    /// when the writer has ended.
+    /// Takes over what is to be taken over, and leaves `issues.json` up to date when the process ends, if that is
+    /// quick; false if it is not up to date. Only when the writer has ended.
     pub(super) fn publish_last(&self) -> bool {
-        let Some(view) = self.shared.latest() else { return true };
+        if self.shared.latest().is_none() {
+            return true;
+        }
+        let warn = |error: &StoreError| {
+            let why = error.reason();
+            tracing::warn!("issues.json is not up to date: {why}; every change is in the log");
+            true
+        };
         let publisher = self.publisher();
+        let view = match publisher.settle() {
+            Ok(view) => view,
+            // Who may only read leaves it to others.
+            Err(StoreError::ReadOnly(_)) => return true,
+            Err(error) => return warn(&error),
+        };
         if publisher.is_snapshot_due(&view) {
             return false;
         }
@@ -127,13 +140,7 @@ impl Maintenance {
                 }
                 Ok(Publication::Busy) => return false,
                 Ok(_) => return true,
-                Err(error) => {
-                    let why = error.reason();
-                    tracing::warn!(
-                        "issues.json is not up to date: {why}; every change is in the log"
-                    );
-                    return true;
-                }
+                Err(error) => return warn(&error),
             }
         }
     }

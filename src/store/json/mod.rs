@@ -131,7 +131,7 @@ impl JsonStore {
         let in_place = shared.options.reads_in_place;
         on_thread(in_place, move || {
             let mut view = shared.fresh()?;
-            if edits::is_pending(&shared, &view) || !shared.follower().orphaned.is_empty() {
+            if edits::is_pending(&shared, &view) {
                 let adopted = writer.run_within(ADOPT_WITHIN, edits::adopt);
                 if let Err(error) = adopted.and_then(|adopted| adopted) {
                     // Also where this user may not write: the log has everything but the edit.

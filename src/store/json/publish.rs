@@ -58,8 +58,7 @@ impl Publisher {
         /// How often somebody may edit the file while it is written.
         const MAX_ROUNDS: usize = 5;
         for _ in 0..MAX_ROUNDS {
-            self.writer.run(edits::adopt)??;
-            let view = self.shared.fresh_durable()?;
+            let view = self.settle()?;
             if view.head().is_none() {
                 return Ok(Publication::UpToDate);
             }
@@ -84,6 +83,12 @@ impl Publisher {
             }
         }
         Err(StoreError::Busy(format!("{} is edited all the time", self.shared.path.display())))
+    }
+
+    /// Takes over what somebody made of the file, and what this process knew of a log that is gone.
+    pub fn settle(&self) -> Result<Arc<View>, StoreError> {
+        self.writer.run(edits::adopt)??;
+        self.shared.fresh_durable()
     }
 
     /// Whether the file tells everything that is durable.

@@ -116,14 +116,9 @@ async fn whatever_is_edited_in_whichever_state_nothing_that_was_answered_is_undo
     }
 }
 
-async fn one_edit(status: Status, change: Edit, meanwhile: u8, way: u8) {
-    let context = format!("{change:?} of {status}, {meanwhile} meanwhile, way {way}");
-    let directory = directory_in_memory();
-    let path = directory.path();
-    let process = store_with(path, status).await;
-    let mut issues = issues_in_file(path);
-    edit(&mut issues[0], change);
-    let moved = match meanwhile {
+/// What an agent does while somebody edits; true if the issue changes its status.
+async fn move_on(process: &Process, status: Status, meanwhile: u8) -> bool {
+    match meanwhile {
         0 => false,
         1 => {
             apply(&*process.store, say(number(1).into()), at(10)).await.unwrap();
@@ -134,7 +129,17 @@ async fn one_edit(status: Status, change: Edit, meanwhile: u8, way: u8) {
                 if status == Status::Created { claim(None) } else { complete(number(1).into()) };
             apply(&*process.store, command, at(10)).await.is_ok_and(|issue| issue.is_some())
         }
-    };
+    }
+}
+
+async fn one_edit(status: Status, change: Edit, meanwhile: u8, way: u8) {
+    let context = format!("{change:?} of {status}, {meanwhile} meanwhile, way {way}");
+    let directory = directory_in_memory();
+    let path = directory.path();
+    let process = store_with(path, status).await;
+    let mut issues = issues_in_file(path);
+    edit(&mut issues[0], change);
+    let moved = move_on(&process, status, meanwhile).await;
     let before = stored(&process).await;
     fs::write(path.join("issues.json"), json!({ "issues": issues }).to_string()).unwrap();
     let reader = match way {
