@@ -202,7 +202,7 @@ impl Log<'_> {
         let (mut after, mut left) = (after, most.unwrap_or(usize::MAX));
         if after > newest.number {
             tracing::warn!("there is no event {after}: the newest is {}", newest.number);
-        } else if oldest > after + 1 && after > 0 {
+        } else if oldest > after.saturating_add(1) && after > 0 {
             tracing::warn!("the events {} to {} are no longer kept", after + 1, oldest - 1);
         }
         while after < newest.number && left > 0 {

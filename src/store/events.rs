@@ -47,6 +47,6 @@ impl Events {
     /// Returns true if every event after `after` up to the last of these is among them: none was removed from
     /// the log because of its age.
     pub fn is_complete_after(&self, after: u64) -> bool {
-        self.oldest <= after + 1
+        self.oldest <= after.saturating_add(1)
     }
 }

@@ -93,7 +93,8 @@ impl Store for MemoryStore {
         let held = self.held();
         let newest = held.state.position;
         let oldest = held.events.front().map_or(newest.number + 1, |event| event.position.number);
-        let skipped = usize::try_from((after + 1).saturating_sub(oldest)).unwrap_or(usize::MAX);
+        let skipped =
+            usize::try_from(after.saturating_add(1).saturating_sub(oldest)).unwrap_or(usize::MAX);
         let events = held.events.iter().skip(skipped).take(limit).cloned().collect();
         ready(Ok(Events { events, newest, oldest })).boxed()
     }

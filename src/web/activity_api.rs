@@ -51,7 +51,8 @@ pub(super) async fn read(
             let is_cut = page.events.len() < limit;
             let ActivityPage { mut events, reached, oldest, .. } = page;
             events.reverse();
-            let first = events.last().map_or(after + 1, |event| event.position.number);
+            let first =
+                events.last().map_or(after.saturating_add(1), |event| event.position.number);
             let older = (first > oldest).then_some(first);
             return Ok(Activity { events, older, newer: Some(reached), is_cut, oldest });
         }
@@ -131,7 +132,7 @@ async fn reply(query: Option<&str>, site: &Site) -> Result<Vec<u8>, ErrorPage> {
         next: next.min(newest),
         newest,
         oldest: page.oldest,
-        complete: after <= newest && page.oldest <= after + 1,
+        complete: after <= newest && page.oldest <= after.saturating_add(1),
     };
     Ok(serde_json::to_vec(&reply).expect("events can always be written"))
 }

@@ -568,7 +568,7 @@ mod tests {
         let sample = Sample::empty();
         let found = examine(&sample);
         assert!(found.log.is_none() && found.state.unwrap().issues.is_empty());
-        assert_eq!(found.standing, FileStanding::Missing);
+        assert_eq!(found.standing, FileStanding::Unwritten);
         let missing = inspect(&sample.path.join("x/issues.json"), Duration::ZERO);
         assert!(matches!(missing, Err(OpenError::MissingDirectory(_))));
     }

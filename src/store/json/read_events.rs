@@ -32,7 +32,10 @@ pub(super) fn after(
     let first = ordinals.iter().find_map(open);
     let oldest = first.map_or(head.segment.begin, |segment| segment.begin).position.number + 1;
     let is_recent = after >= newest.number
-        || view.recent.front().is_some_and(|event| event.position.number <= after + 1);
+        || view
+            .recent
+            .front()
+            .is_some_and(|event| event.position.number <= after.saturating_add(1));
     if is_recent {
         let events = view.recent.iter().filter(wanted).take(limit).cloned().collect();
         return Ok(Events { events, newest, oldest });

@@ -464,7 +464,11 @@ impl Shared {
             tracing::warn!("{} is gone; it is made anew", place.directory.display());
         }
         let (state, fingerprint) = match recovery::read_issues(fs, &place.issues)? {
-            Some(file) => (file.state, Some(file.fingerprint)),
+            Some(file) => {
+                // No event tells one content from another.
+                let position = Position { number: 0, hash: file.hash as u64 };
+                (State { position, ..file.state }, Some(file.fingerprint))
+            }
             None if follower.view.as_ref().is_some_and(|view| !view.state.issues.is_empty())
                 && follower.orphaned.is_empty() =>
             {
