@@ -9,7 +9,7 @@ use std::thread;
 use serde_json::{Value, json};
 
 use crate::support::files::{STORE_FILES, id, issue_json, names, stored_issues, write_issues};
-use crate::support::{Client, ait, directory, factor};
+use crate::support::{Client, ait, directory, factor, until};
 
 const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/interchange");
 const ORIGINAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/original_tracker.json");
@@ -385,6 +385,9 @@ fn many_issues_are_imported_and_exported_in_their_order() {
     assert!(exported.stdout == fs::read(directory.path().join("many.jsonl")).unwrap());
     let told = done(&run(directory.path(), &["import", "many.jsonl"]));
     assert_eq!(told, format!("0 new, {issues} same, 0 different, 0 refused\n"));
-    let files = names(directory.path());
-    assert!(STORE_FILES.iter().all(|name| files.contains(&(*name).to_owned())), "{files:?}");
+    // A process that goes on behind the command writes a file of this size.
+    until("the files of the store are there", || {
+        let files = names(directory.path());
+        STORE_FILES.iter().all(|name| files.contains(&(*name).to_owned()))
+    });
 }

@@ -136,7 +136,7 @@ impl Maintenance {
             match publisher.publish() {
                 // Perhaps a thread of this process.
                 Ok(Publication::Busy) if begun.elapsed() < LAST_PUBLISHER => {
-                    thread::sleep(ASK_EVERY)
+                    thread::sleep(ASK_EVERY);
                 }
                 Ok(Publication::Busy) => return false,
                 Ok(_) => return true,
