@@ -168,7 +168,7 @@ fn a_file_is_only_replaced_when_that_is_asked_for_and_the_store_never() {
         "./issues.json",
         ".ait/issues.json/log/0000000001.log",
         ".ait/issues.json/new.json",
-        "./.ait/../.ait/issues.json/snapshot-0.json",
+        "./.ait/../.ait/issues.json/snapshot-0-01234567.json",
     ] {
         let error = refused(&run(directory.path(), &["export", file, "--force"]), 1);
         assert!(error.contains("belongs to the store itself"), "{error}");

@@ -40,6 +40,9 @@ async fn large_store(count: u32) -> tempfile::TempDir {
     directory
 }
 
+/// How the name of the snapshot begins that a log has from its beginning.
+const FIRST: &str = "snapshot-0-";
+
 fn snapshots(directory: &Path) -> Vec<String> {
     let mut names = names(&store_directory(directory));
     names.retain(|name| name.starts_with("snapshot-"));
@@ -128,7 +131,7 @@ async fn a_bad_snapshot_costs_nothing_as_long_as_an_older_one_is_there() {
     answers.file(&process).await.unwrap();
     process.kill().await;
     let newest = store_directory(path)
-        .join(snapshots(path).iter().find(|name| *name != "snapshot-0.json").unwrap());
+        .join(snapshots(path).iter().find(|name| !name.starts_with(FIRST)).unwrap());
     let good = fs::read(&newest).unwrap();
     for place in (0..good.len()).step_by(good.len() / 7) {
         let mut bad = good.clone();
@@ -141,7 +144,8 @@ async fn a_bad_snapshot_costs_nothing_as_long_as_an_older_one_is_there() {
         }
     }
     // Without the older one there is nothing to begin with, which is told.
-    fs::remove_file(store_directory(path).join("snapshot-0.json")).unwrap();
+    let first = snapshots(path).into_iter().find(|name| name.starts_with(FIRST)).unwrap();
+    fs::remove_file(store_directory(path).join(first)).unwrap();
     fs::write(&newest, b"{}").unwrap();
     let later = Process::start(path, Disk::new(path, Neglect::Nothing));
     let told = later.store.counts().await.unwrap_err();

@@ -65,7 +65,8 @@ fn a_log_that_is_removed_while_processes_run_costs_nothing() {
     wait_for_file(directory.path(), |issues| issues.len() == 1);
     // In the log alone.
     one.add("second", "bug");
-    fs::remove_dir_all(directory.path().join(".ait")).unwrap();
+    // It may come to an end before all is gone: they make it anew at once.
+    drop(fs::remove_dir_all(directory.path().join(".ait")));
     assert!(one.call("list_issues", json!({})).ok().contains("\"count\":2"));
     one.add("third", "bug");
     one.add("fourth", "bug");

@@ -11,7 +11,7 @@ use std::time::Instant;
 use uuid::Uuid;
 
 use super::cancellation::WriterTicket;
-use super::fs::{FileSystem, directory_of};
+use super::fs::{FileSystem, directory_of, lock_at};
 use super::ground::{must_exclude, refused};
 use super::log::frame::{self, MAX_JSON_BYTES};
 use super::log::segment::{self, ordinals};
@@ -20,8 +20,8 @@ use super::place::{Place, trial};
 use super::published::Published;
 use super::support::{lock, now};
 use super::view::{Follower, Head, Shared, Source, View};
-use super::{kept, recovery, snapshot};
-use crate::domain::{Command, DomainError, Event, Timestamp};
+use super::{recovery, snapshot};
+use crate::domain::{Command, DomainError, Event, Issue, Timestamp};
 use crate::store::{NumberedEvent, Outcome, Position, State, StoreError};
 
 /// How often the newest segment may be another one when it is locked.
@@ -37,6 +37,8 @@ pub(super) struct Committer {
     failed: Option<SegmentId>,
     /// The segment whose name was made durable.
     named: Option<SegmentId>,
+    /// Whether it is just merging what was known of a log that is gone.
+    pub merges: bool,
     /// What lets somebody withdraw the work that is under way, until a change is decided under the lock.
     pub ticket: Option<WriterTicket>,
 }
@@ -48,12 +50,11 @@ fn id_of(segment: &Segment) -> SegmentId {
 }
 
 /// What became of changes that were made.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kept {
     /// They are durable, in the log as everybody reads it.
     Durable,
-    /// Another log took the place of the one that they were made in.
-    Lost,
+    /// Another log took the place of the one that they were made in, with the issues as the changes left them.
+    Lost(Vec<Arc<Issue>>),
 }
 
 /// Changes that are being decided, each on the state that the one before has left.
@@ -112,11 +113,13 @@ struct Appended {
     segment: Arc<Segment>,
     place: Place,
     end: Tail,
+    /// The issues as it left them.
+    issues: Vec<Arc<Issue>>,
 }
 
 impl Committer {
     pub fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, failed: None, named: None, ticket: None }
+        Self { shared, failed: None, named: None, merges: false, ticket: None }
     }
 
     fn fs(&self) -> &dyn FileSystem {
@@ -174,7 +177,7 @@ impl Committer {
                     let denied = io::ErrorKind::PermissionDenied.into();
                     return Err(refused(&segment.path, &denied));
                 }
-                shared.follower().view = None;
+                shared.forget();
                 continue;
             }
             let _lock = shared.ground.lock(self.fs(), &view.place, &segment.path, &segment.file)?;
@@ -185,6 +188,10 @@ impl Committer {
                 continue;
             }
             let view = shared.refresh_under_lock(&mut follower)?;
+            if !self.merges && !follower.orphaned.is_empty() {
+                let path = shared.path.display();
+                return Err(StoreError::Busy(format!("the log of {path} was just replaced")));
+            }
             let Source::Log(head) = &view.source else { continue };
             if view.damage.is_some() || id_of(&head.segment) != id_of(&segment) {
                 continue;
@@ -194,6 +201,12 @@ impl Committer {
             if is_torn || is_full || self.failed == Some(id_of(&segment)) {
                 let undurable = follower.undurable.clone();
                 // Nobody else appends meanwhile, and readers do not wait for the disk.
+                drop(follower);
+                self.roll(&view, head, &undurable)?;
+                continue;
+            }
+            if !self.rewrite(head).map_err(|source| refused(&segment.path, &source))? {
+                let undurable = follower.undurable.clone();
                 drop(follower);
                 self.roll(&view, head, &undurable)?;
                 continue;
@@ -217,14 +230,13 @@ impl Committer {
         let shared = Arc::clone(&self.shared);
         let (fs, segment) = (&*shared.fs, Arc::clone(&head.segment));
         let failed = |source: io::Error| refused(&segment.path, &source);
-        self.rewrite(&head).map_err(failed)?;
         let mut draft = Draft::new(view.state.clone());
         let result = decide(&mut draft);
         if draft.events.is_empty() {
             let is_behind = head.durable.offset < head.tail.offset;
             let (place, end) = (view.place.clone(), head.tail);
-            let appended =
-                is_behind.then(|| Appended { segment: Arc::clone(&segment), place, end });
+            let (segment, issues) = (Arc::clone(&segment), Vec::new());
+            let appended = is_behind.then(|| Appended { segment, place, end, issues });
             return Ok((result, appended));
         }
         let lines = draft.lines(segment.header.salt, head.durable.offset);
@@ -246,6 +258,8 @@ impl Committer {
         let mut view = view.clone();
         view.state = draft.state.clone();
         view.recent.extend(draft.events.iter().cloned());
+        let changed = draft.events.iter().map(|event| event.event.issue);
+        let issues = changed.filter_map(|id| draft.state.issues.get(id)).collect();
         view.forget_old();
         follower.undurable.extend(draft.events);
         follower.appended(end, draft.state);
@@ -254,7 +268,7 @@ impl Committer {
         view.source = Source::Log(head);
         let place = view.place.clone();
         shared.publish_view(&mut follower, view);
-        Ok((result, Some(Appended { segment, place, end })))
+        Ok((result, Some(Appended { segment, place, end, issues })))
     }
 
     /// Whether more stands in the file than the last whole batch.
@@ -264,15 +278,21 @@ impl Committer {
     }
 
     /// Writes again what is not known to be durable: a kernel that failed to save what a dead process has written
-    /// tells nobody who opens the file later, and calls a sync of it a success.
-    fn rewrite(&self, head: &Head) -> io::Result<()> {
+    /// tells nobody who opens the file later, and calls a sync of it a success. False if it has forgotten that, too,
+    /// and the file does not hold it any more.
+    fn rewrite(&self, head: &Head) -> io::Result<bool> {
         let (begin, end) = (head.durable.offset, head.tail.offset);
         if begin == end {
-            return Ok(());
+            return Ok(true);
+        }
+        let found = head.segment.scan(self.fs(), head.durable, None, 0)?;
+        if found.batches.last().is_none_or(|batch| batch.end != head.tail) {
+            return Ok(false);
         }
         let length = usize::try_from(end - begin).unwrap_or(usize::MAX);
         let bytes = self.fs().read_at(&head.segment.file, begin, length)?;
-        self.fs().write_at(&head.segment.file, begin, &bytes)
+        self.fs().write_at(&head.segment.file, begin, &bytes)?;
+        Ok(true)
     }
 
     /// Begins the next segment, which repeats every whole batch that is not known to be durable.
@@ -340,7 +360,7 @@ impl Committer {
 
     /// Makes durable what was appended, here or in another segment.
     fn make_durable(&mut self, appended: &Appended) -> Result<Kept, StoreError> {
-        let (shared, Appended { segment, place, end }) = (Arc::clone(&self.shared), appended);
+        let (shared, Appended { segment, place, end, .. }) = (Arc::clone(&self.shared), appended);
         let begun = Instant::now();
         let synced = self.fs().sync(&segment.file).and_then(|()| self.name_durably(segment, place));
         shared.syncs.observe(begun.elapsed().as_secs_f64());
@@ -360,7 +380,7 @@ impl Committer {
         }
         match segment.is_current(self.fs(), &place.log) {
             Ok(true) => Ok(Kept::Durable),
-            _ => self.still_counts(end.position),
+            _ => self.still_counts(appended),
         }
     }
 
@@ -379,7 +399,7 @@ impl Committer {
     }
 
     /// Makes sure that a change is part of the log as others read it now.
-    fn still_counts(&self, position: Position) -> Result<Kept, StoreError> {
+    fn still_counts(&self, appended: &Appended) -> Result<Kept, StoreError> {
         let shared = Arc::clone(&self.shared);
         let uncertain = |why: &dyn std::fmt::Display| {
             StoreError::Uncertain(format!(
@@ -388,11 +408,11 @@ impl Committer {
             ))
         };
         let view = shared.fresh().map_err(|error| uncertain(&error))?;
-        if view.contains(position) {
+        if view.contains(appended.end.position) {
             let named = sync_names(self.fs(), &view.place);
             return named.map(|()| Kept::Durable).map_err(|error| uncertain(&error));
         }
-        Ok(Kept::Lost)
+        Ok(Kept::Lost(appended.issues.clone()))
     }
 
     /// Makes durable in another segment what could not be made durable in this one.
@@ -408,7 +428,14 @@ impl Committer {
             StoreError::Uncertain(format!("{failed}, and no other file took it ({why})"))
         };
         // With the segment noted as failed, this begins a new one.
-        self.append(|_| ()).map_err(|error| uncertain(&error))?;
+        let ((), other) = self.append(|_| ()).map_err(|error| uncertain(&error))?;
+        if let Some(Appended { segment, place, .. }) = &other {
+            // Another process began a segment, and may not have come to its sync.
+            let synced = self.fs().sync(&segment.file);
+            synced
+                .and_then(|()| self.name_durably(segment, place))
+                .map_err(|error| uncertain(&error))?;
+        }
         let view = self.shared.fresh().map_err(|error| uncertain(&error))?;
         if !view.contains(appended.end.position) {
             return Err(uncertain(&"it could not be read back"));
@@ -433,18 +460,10 @@ impl Committer {
         }
         fs.create_directory(&place.log).map_err(failed)?;
         let path = place.publish_lock();
-        let open = open_or_create(fs, &path, &place.issues).map_err(failed)?;
-        let _lock = fs.lock(&open, true).map_err(failed)?;
+        let _lock = lock_at(fs, &path, &place.issues, true).map_err(failed)?;
         must_exclude(fs, &path)?;
         if !ordinals(fs, &place.log).map_err(failed)?.is_empty() {
             return Ok(());
-        }
-        // Those of a log that is gone.
-        for name in fs.list(&place.directory).map_err(failed)? {
-            if Place::snapshot_number(&name).is_some() {
-                kept::move_to(fs, place, &place.directory.join(&name), "snapshot-of-lost-log")
-                    .map_err(failed)?;
-            }
         }
         let file = recovery::read_issues(fs, &place.issues)?;
         let id = Uuid::new_v4();
@@ -483,23 +502,6 @@ pub(super) fn begin_log(
     match segment::create(fs, &place.log, 1, &header, &[], &place.issues) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => Ok(()),
-    }
-}
-
-/// Opens a file, which is made when it is missing.
-pub(super) fn open_or_create(
-    fs: &dyn FileSystem,
-    path: &Path,
-    model: &Path,
-) -> io::Result<Arc<std::fs::File>> {
-    loop {
-        if let Some(open) = fs.open(path)? {
-            return Ok(open.file);
-        }
-        match fs.create(path, model) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            created => return created,
-        }
     }
 }
 

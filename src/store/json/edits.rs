@@ -10,9 +10,10 @@ use std::sync::Arc;
 use std::thread;
 
 use super::commit::{Committer, Draft, Kept};
-use super::fs::TO_THE_END;
+use super::fs::{FileSystem, TO_THE_END};
 use super::ground::refused;
 use super::kept;
+use super::place::Place;
 use super::published::{KnownFile, Published};
 use super::read_events::Backwards;
 use super::recovery::{self, IssuesFile, OpenError};
@@ -38,10 +39,10 @@ pub(super) struct Edit {
 }
 
 impl Edit {
-    /// The issues that it changes.
-    fn edited(&self) -> impl Iterator<Item = IssueId> {
+    /// The issues that it changes, with the length of the history that it shows of each.
+    fn edited(&self) -> impl Iterator<Item = (IssueId, usize)> {
         self.commands.iter().filter_map(|command| match command {
-            Command::MergeEdit { theirs, .. } => Some(theirs.id),
+            Command::MergeEdit { theirs, .. } => Some((theirs.id, theirs.history.len())),
             _ => None,
         })
     }
@@ -73,24 +74,45 @@ fn is_file_pending(shared: &Shared, view: &View) -> bool {
     !is_published
 }
 
-/// Makes changes as [`Committer::transact`] does. If the log is replaced meanwhile, what this process knew, with
-/// these changes, is merged into the log that took its place.
+/// Makes changes as [`Committer::transact`] does, behind what this process knew of a log that is gone. If the log is
+/// replaced meanwhile, the changes are merged into the one that took its place.
 ///
 /// # Errors
 ///
-/// Those of [`Committer::transact`].
+/// Those of [`Committer::transact`]; [`StoreError::Uncertain`] also where another change came first there.
 pub(super) fn transact<T>(
     committer: &mut Committer,
     decide: impl FnOnce(&mut Draft) -> T,
 ) -> Result<T, StoreError> {
-    let (result, kept) = committer.transact(decide)?;
-    if kept == Kept::Lost || !committer.shared.follower().orphaned.is_empty() {
-        merge_orphaned(committer).map_err(|error| {
-            let path = committer.shared.path.display();
-            StoreError::Uncertain(format!("the log of {path} was replaced meanwhile: {error}"))
-        })?;
+    let shared = Arc::clone(&committer.shared);
+    let mut decide = Some(decide);
+    loop {
+        merge_orphaned(committer)?;
+        let transacted = committer.transact(|draft| decide.take().map(|decide| decide(draft)));
+        let (result, kept) = match transacted {
+            // The log was replaced since; it is merged first.
+            Err(_) if decide.is_some() && !shared.follower().orphaned.is_empty() => continue,
+            transacted => transacted?,
+        };
+        if let Kept::Lost(issues) = kept {
+            let path = shared.path.display();
+            let uncertain = |why: &dyn std::fmt::Display| {
+                StoreError::Uncertain(format!("the log of {path} was replaced meanwhile: {why}"))
+            };
+            merge_orphaned(committer).map_err(|error| uncertain(&error))?;
+            let now = shared.fresh().map_err(|error| uncertain(&error))?;
+            let is_there = |issue: &Arc<Issue>| {
+                now.state.issues.get(issue.id).is_some_and(|now| {
+                    common_history(&now, issue) == issue.history.len()
+                        && issue.comments.iter().all(|comment| now.comments.contains(comment))
+                })
+            };
+            if !issues.iter().all(is_there) {
+                return Err(uncertain(&"another change came first"));
+            }
+        }
+        return result.ok_or_else(|| StoreError::Uncertain("nothing was decided".to_owned()));
     }
-    Ok(result)
 }
 
 /// Takes over what somebody made of the file, and what this process knew of a log that is gone.
@@ -202,22 +224,83 @@ fn keep(
 pub(super) fn take_over(
     committer: &mut Committer,
     theirs: &State,
-    edited: &[IssueId],
+    edited: &[(IssueId, usize)],
 ) -> Result<Edit, StoreError> {
     let view = committer.shared.fresh()?;
-    let edit = edit(&committer.shared, &view, theirs, edited)?;
+    let mut edit = edit(&committer.shared, &view, theirs, edited)?;
     if !edit.commands.is_empty() {
-        let now = now();
-        committer.transact(|draft| {
-            for command in &edit.commands {
-                // Another process may have taken it over already, which makes a refusal of it.
-                if let Err(error) = draft.run(command, now) {
-                    tracing::debug!("a part of an edit is not taken over: {error}");
-                }
-            }
-        })?;
+        let (commands, conflicts) = (&edit.commands, &mut edit.conflicts);
+        committer.transact(|draft| decide(draft, commands, conflicts))?;
     }
     Ok(edit)
+}
+
+/// Makes the changes of an edit, on what the store has become since it was compared with it.
+fn decide(
+    draft: &mut Draft,
+    commands: &[Command],
+    conflicts: &mut Vec<(IssueId, Vec<&'static str>)>,
+) {
+    let now = now();
+    for command in commands {
+        let merge_edit = match command {
+            Command::MergeEdit { theirs, base } => Some((theirs, base.clone())),
+            // Another process has just filed it.
+            Command::PlaceIssue { issue, .. } if draft.state.issues.get(issue.id).is_some() => {
+                Some((issue, None))
+            }
+            _ => None,
+        };
+        let ran = match merge_edit {
+            Some((theirs, base)) => {
+                if let Some(ours) = draft.state.issues.get(theirs.id) {
+                    let found = merge(base.as_deref(), &ours, theirs).conflicts;
+                    let is_told = conflicts.iter().any(|(id, _)| *id == theirs.id);
+                    if !found.is_empty() && !is_told {
+                        conflicts.push((theirs.id, found));
+                    }
+                }
+                draft.run(&Command::MergeEdit { theirs: Arc::clone(theirs), base }, now)
+            }
+            None => draft.run(command, now),
+        };
+        if let Err(error) = ran {
+            tracing::debug!("a part of an edit is not taken over: {error}");
+        }
+    }
+}
+
+/// Whether there are temporary files of renderings, of live processes or dead ones.
+pub(super) fn has_leftovers(fs: &dyn FileSystem, place: &Place) -> bool {
+    let names = fs.list(&place.directory).unwrap_or_default();
+    names.iter().any(|name| Place::is_temp(name))
+}
+
+/// Merges what stands in temporary files that dead processes left: one may be an edit that was exchanged for a
+/// rendering, and never looked at. Only under the lock of whoever publishes.
+///
+/// # Errors
+///
+/// What keeps changes from being made, and files from being read or removed.
+pub(super) fn merge_leftovers(committer: &mut Committer) -> Result<(), StoreError> {
+    let shared = Arc::clone(&committer.shared);
+    let (fs, place) = (&*shared.fs, shared.place()?);
+    for name in fs.list(&place.directory).unwrap_or_default() {
+        if !Place::is_temp(&name) {
+            continue;
+        }
+        let path = place.directory.join(&name);
+        match recovery::read_issues(fs, &path) {
+            Ok(Some(file)) => {
+                take_over(committer, &file.state, &Published::edits(fs, &place))?;
+            }
+            // A rendering that was not finished.
+            Ok(None) | Err(OpenError::Format { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        fs.remove(&path).map_err(|source| refused(&path, &source))?;
+    }
+    Ok(())
 }
 
 /// Merges what this process knew of a log that is gone into the store that took its place.
@@ -226,11 +309,18 @@ fn merge_orphaned(committer: &mut Committer) -> Result<(), StoreError> {
     const MAX_ROUNDS: usize = 100;
     for _ in 0..MAX_ROUNDS {
         committer.shared.fresh()?;
-        let Some(orphaned) = committer.shared.follower().orphaned.first().cloned() else {
+        let Some(orphaned) = committer.shared.follower().orphaned.front().cloned() else {
             return Ok(());
         };
-        let merged = take_over(committer, &orphaned, &[])?;
-        committer.shared.follower().orphaned.remove(0);
+        committer.merges = true;
+        let merged = take_over(committer, &orphaned, &[]);
+        committer.merges = false;
+        let merged = merged?;
+        let mut follower = committer.shared.follower();
+        if follower.orphaned.front().is_some_and(|front| front.position == orphaned.position) {
+            follower.orphaned.pop_front();
+        }
+        drop(follower);
         if !merged.commands.is_empty() {
             tracing::warn!(
                 "the log of {} was removed or replaced while this process ran; what it knew was merged into the new one",
@@ -264,10 +354,11 @@ fn edit(
     shared: &Shared,
     view: &View,
     theirs: &State,
-    edited: &[IssueId],
+    edited: &[(IssueId, usize)],
 ) -> Result<Edit, StoreError> {
     let ours = &view.state.issues;
     let (mut differing, mut needed) = (Vec::new(), HashMap::new());
+    let mut current = HashMap::new();
     let mut placed = Vec::new();
     let mut next_known = None;
     let mut is_stale = false;
@@ -284,6 +375,8 @@ fn edit(
                 if common < known.history.len() {
                     is_stale = true;
                     needed.insert(id, (known, common));
+                } else {
+                    current.insert(id, known);
                 }
                 differing.push(issue);
                 next_known = Some(id);
@@ -291,7 +384,8 @@ fn edit(
             None => placed.push((issue, next_known)),
         }
     }
-    let bases = bases(shared, view, needed, edited)?;
+    let mut bases = bases(shared, view, needed, edited)?;
+    bases.extend(current);
     let mut edit = Edit::default();
     for theirs in differing.into_iter().rev() {
         let Some(ours) = ours.get(theirs.id) else { continue };
@@ -320,13 +414,13 @@ fn edit(
     Ok(edit)
 }
 
-/// The versions with which a copy began: those at the length of the history that a copy has in common with them; none for an issue that
-/// came into the log with a longer history, or so long ago that the events are gone.
+/// The versions with which a copy began: those at the length of the history that a copy has in common with them; none
+/// for an issue that came into the log with a longer history, or so long ago that the events are gone.
 fn bases(
     shared: &Shared,
     view: &View,
     mut needed: HashMap<IssueId, (Arc<Issue>, usize)>,
-    edited: &[IssueId],
+    edited: &[(IssueId, usize)],
 ) -> Result<HashMap<IssueId, Arc<Issue>>, StoreError> {
     let mut bases = HashMap::new();
     if needed.is_empty() {
@@ -339,7 +433,7 @@ fn bases(
         let id = event.event.issue;
         let Some((issue, common)) = needed.get_mut(&id) else { continue };
         let is_edit = matches!(event.event.kind, EventKind::Edited { .. });
-        if is_edit && edited.binary_search(&id).is_ok() {
+        if is_edit && edited.binary_search(&(id, *common)).is_ok() {
             // The file goes on from this edit, although it does not show it.
             if let Some((issue, _)) = needed.remove(&id) {
                 bases.insert(id, issue);

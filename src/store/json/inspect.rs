@@ -16,7 +16,7 @@ use super::log::segment::{ordinals, path_of};
 use super::place::Place;
 use super::published::Published;
 use super::recovery::{self, unreadable};
-use super::replay;
+use super::{replay, snapshot};
 use crate::domain::{IssueId, merge};
 use crate::store::State;
 use crate::store::backup::format as backup;
@@ -146,10 +146,8 @@ fn newest_segment_with(fs: &dyn FileSystem, place: &Place) -> Option<PathBuf> {
 /// The size in bytes of what is written as a whole now and then: the file of the issues, and the newest snapshot.
 pub fn rendered_bytes(place: &Place) -> u64 {
     let fs = &RealFileSystem;
-    let names = fs.list(&place.directory).unwrap_or_default();
-    let newest = names.iter().filter_map(|name| Place::snapshot_number(name)).max();
-    let files =
-        newest.map(|number| place.snapshot(number)).into_iter().chain([place.issues.clone()]);
+    let newest = snapshot::list(fs, place).ok().and_then(|found| found.into_iter().next());
+    let files = newest.map(|(_, path)| path).into_iter().chain([place.issues.clone()]);
     let sizes = files.filter_map(|file| fs.fingerprint(&file).ok().flatten());
     sizes.map(|found| found.length_bytes()).sum()
 }
@@ -363,7 +361,7 @@ pub(super) mod samples {
     use super::super::log::segment::Segment;
     use super::super::log::{frame, record};
     use super::super::{JsonStore, JsonStoreOptions};
-    use super::{Document, Place, RealFileSystem, newest_segment, place_of};
+    use super::{Document, Place, RealFileSystem, newest_segment, place_of, snapshot};
     use crate::domain::{AgentName, Classification, Event, EventKind, Issue, Status, Title};
     use crate::store::backup::Consent;
     use crate::store::{Position, Store};
@@ -430,6 +428,12 @@ pub(super) mod samples {
 
         pub fn place(&self) -> Place {
             place_of(&self.path).unwrap()
+        }
+
+        /// The snapshot of the state after an event.
+        pub fn snapshot(&self, number: u64) -> PathBuf {
+            let found = snapshot::list(&RealFileSystem, &self.place()).unwrap();
+            found.into_iter().find(|(found, _)| *found == number).unwrap().1
         }
 
         pub fn segment(&self) -> PathBuf {
@@ -755,7 +759,7 @@ mod tests {
         let id = state.issues.id_at(1).unwrap();
         state.issues.remove(id).unwrap();
         snapshot::write(&RealFileSystem, &place, &state, &store).unwrap();
-        let path = place.snapshot(4);
+        let path = place.snapshot(4, &store);
         assert_eq!(
             faults(&sample),
             [LogFault::SnapshotDiffers { path, issues: vec![id], count: 1 }]
@@ -782,7 +786,7 @@ mod tests {
     #[test]
     fn a_damaged_snapshot_is_told() {
         let sample = Sample::new();
-        let path = sample.place().snapshot(0);
+        let path = sample.snapshot(0);
         edit_file(&path, |bytes| bytes[5] ^= 1);
         let found = examine(&sample);
         assert!(found.state.is_err());

@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::commit::{Committer, Draft, begin_log};
 use super::edits;
-use super::fs::{FileSystem, Rename, TO_THE_END, directory_of};
+use super::fs::{FileSystem, Rename, TO_THE_END, directory_of, lock_at};
 use super::ground::{must_exclude, refused};
 use super::kept;
 use super::log::Segment;
@@ -331,6 +331,15 @@ fn restore(
     }
     let adopted = edits::adopt(committer);
     if consent != Consent::Look {
+        // Later they would bring back what is taken out.
+        let (fs, place) = (&*shared.fs, shared.place()?);
+        if edits::has_leftovers(fs, &place) {
+            let path = place.publish_lock();
+            let locked = lock_at(fs, &path, &place.issues, false);
+            if let Some(_lock) = locked.map_err(|source| refused(&path, &source))? {
+                edits::merge_leftovers(committer)?;
+            }
+        }
         adopted?;
     }
     let difference = Difference::between(&shared.fresh()?.state.document(), document);
@@ -466,7 +475,7 @@ fn replace_damaged(shared: &Shared, document: &Document) -> Result<Vec<PathBuf>,
     synced.map_err(|error| {
         StoreError::Uncertain(format!("{}: {error}", place.directory.display()))
     })?;
-    shared.follower().view = None;
+    shared.forget();
     Ok(kept)
 }
 
@@ -480,9 +489,8 @@ fn replaced_store(fs: &dyn FileSystem, place: &Place) -> io::Result<Option<Strin
             Ok(None) | Err(_) => {}
         }
     }
-    for name in fs.list(&place.directory)? {
-        let Some(number) = Place::snapshot_number(&name) else { continue };
-        match snapshot::read(fs, &place.snapshot(number)) {
+    for (_, path) in snapshot::list(fs, place)? {
+        match snapshot::read(fs, &path) {
             Ok(snapshot) => return Ok(Some(snapshot.store)),
             Err(SnapshotError::Io(error)) => return Err(error),
             Err(_) => {}

@@ -17,7 +17,7 @@
 //! |---|---|
 //! | `issues.json` | all issues in the order in which they were filed |
 //! | `.ait/<name>/log/<ordinal>.log` | segments; the newest one is also the lock of a commit |
-//! | `.ait/<name>/snapshot-<number>.json` | the state after an event |
+//! | `.ait/<name>/snapshot-<number>-<store>.json` | the state after an event |
 //! | `.ait/<name>/durable` | how much of the newest segment is durable |
 //! | `.ait/<name>/published` | what `issues.json` was known by when it was written |
 //! | `.ait/<name>/publish.lock` | the lock of whoever writes `issues.json` or a snapshot |

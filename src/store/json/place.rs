@@ -49,9 +49,10 @@ impl Place {
         self.directory.join("durable")
     }
 
-    /// A snapshot of the state after an event.
-    pub fn snapshot(&self, number: u64) -> PathBuf {
-        self.directory.join(format!("snapshot-{number}.json"))
+    /// A snapshot of the state after an event of a store. One of another log that was here has another name.
+    pub fn snapshot(&self, number: u64, store: &str) -> PathBuf {
+        let store = store.get(..8).unwrap_or(store);
+        self.directory.join(format!("snapshot-{number}-{store}.json"))
     }
 
     /// The directory in which the live processes register.
@@ -61,7 +62,8 @@ impl Place {
 
     /// The number of the snapshot that a name in the directory stands for.
     pub fn snapshot_number(name: &str) -> Option<u64> {
-        name.strip_prefix("snapshot-")?.strip_suffix(".json")?.parse().ok()
+        let (number, _) = name.strip_prefix("snapshot-")?.strip_suffix(".json")?.split_once('-')?;
+        number.parse().ok()
     }
 
     /// A temporary file for a rendering of the issues. Not beside their file, so that the project never sees it.

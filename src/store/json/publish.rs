@@ -8,17 +8,16 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::commit::open_or_create;
 use super::edits;
 use super::format;
-use super::fs::{FileFingerprint, FileLock, Rename, directory_of};
+use super::fs::{FileFingerprint, FileLock, Rename, directory_of, lock_at};
 use super::ground::refused;
 use super::kept;
 use super::log::Segment;
 use super::log::segment::{ordinals, path_of};
 use super::place::Place;
-use super::published::{KnownFile, Published, random};
-use super::recovery::{self, OpenError};
+use super::published::{Edited, KnownFile, Published, random};
+use super::recovery;
 use super::render::{RenderedFile, render};
 use super::snapshot;
 use super::support::lock;
@@ -68,13 +67,17 @@ impl Publisher {
             if let Some(problem) = lock(&self.shared.known).problem.clone() {
                 return Err(StoreError::NotSaved(problem));
             }
-            if self.is_published(&view) && !self.has_leftovers(&view.place) {
+            if self.is_published(&view) && !edits::has_leftovers(&*self.shared.fs, &view.place) {
                 return Ok(Publication::UpToDate);
             }
             self.shared.ground.survey(&*self.shared.fs, &view.place)?;
             let Some(_lock) = self.publish_lock(&view.place)? else { return Ok(Publication::Busy) };
-            self.merge_leftovers(&view.place)?;
+            self.writer.run(edits::merge_leftovers)??;
             let view = self.shared.fresh_durable()?;
+            // Whoever had the lock has just written it, or somebody has edited it.
+            if edits::is_pending(&self.shared, &view) {
+                continue;
+            }
             if self.is_published(&view) {
                 return Ok(Publication::UpToDate);
             }
@@ -116,37 +119,11 @@ impl Publisher {
     fn publish_lock(&self, place: &Place) -> Result<Option<FileLock>, StoreError> {
         let (fs, path) = (&*self.shared.fs, place.publish_lock());
         let failed = |source| refused(&path, &source);
-        let file = open_or_create(fs, &path, &place.issues).map_err(failed)?;
-        fs.lock(&file, false).map_err(failed)
+        lock_at(fs, &path, &place.issues, false).map_err(failed)
     }
 
-    fn has_leftovers(&self, place: &Place) -> bool {
-        let names = self.shared.fs.list(&place.directory).unwrap_or_default();
-        names.iter().any(|name| Place::is_temp(name))
-    }
-
-    /// Merges what stands in temporary files that dead processes left: one may be an edit that was exchanged for a
-    /// rendering, and never looked at.
-    fn merge_leftovers(&self, place: &Place) -> Result<(), StoreError> {
-        let (fs, directory) = (&*self.shared.fs, &place.directory);
-        for name in fs.list(directory).unwrap_or_default() {
-            if !Place::is_temp(&name) {
-                continue;
-            }
-            let path = directory.join(&name);
-            match recovery::read_issues(fs, &path) {
-                Ok(Some(file)) => self.take_over(file.state)?,
-                // A rendering that was not finished.
-                Ok(None) | Err(OpenError::Format { .. }) => {}
-                Err(error) => return Err(error.into()),
-            }
-            fs.remove(&path).map_err(|source| refused(&path, &source))?;
-        }
-        Ok(())
-    }
-
-    fn take_over(&self, theirs: State) -> Result<(), StoreError> {
-        self.writer.run(move |committer| edits::take_over(committer, &theirs, &[]).map(drop))?
+    fn take_over(&self, theirs: State, edited: Edited) -> Result<(), StoreError> {
+        self.writer.run(move |committer| edits::take_over(committer, &theirs, &edited).map(drop))?
     }
 
     /// Puts a rendering in the place of the file; false when somebody has edited that meanwhile.
@@ -166,6 +143,7 @@ impl Publisher {
         let rendered = render(fs, &temp, target, |sink| format::write(&document, sink));
         let RenderedFile { fingerprint, hash, .. } = rendered.map_err(failed)?;
         // Before the file is there: whoever looks at it then knows that nobody has edited it.
+        let edited = Published::edits(fs, place);
         let noted = Published::new(view.durable.position, fingerprint, hash);
         let noted = Published { displaced: expected, ..noted };
         noted.write(fs, place).map_err(failed)?;
@@ -200,41 +178,43 @@ impl Publisher {
             drop(fs.remove(&temp));
             failed(source)
         })?;
-        if is_exchanged && !self.settle_displaced(place, &temp, expected)? {
-            return Ok(false);
+        if is_exchanged {
+            let displaced = fs.fingerprint(&temp).map_err(failed)?;
+            if displaced == expected {
+                fs.remove(&temp).map_err(failed)?;
+            } else if !self.settle_displaced(place, &temp, fingerprint, edited)? {
+                return Ok(false);
+            }
         }
         fs.sync_directory(directory_of(target)).map_err(failed)?;
         *lock(&shared.known) = KnownFile { looked_at: Some(Some(fingerprint)), problem: None };
         Ok(true)
     }
 
-    /// Looks at the file that an exchange has displaced; false when it was put back, because it is not valid.
+    /// Looks at a file that somebody saved between the last look and the exchange; false when it was put back, because
+    /// it is not valid.
     fn settle_displaced(
         &self,
         place: &Place,
         temp: &Path,
-        expected: Option<FileFingerprint>,
+        rendered: FileFingerprint,
+        edited: Edited,
     ) -> Result<bool, StoreError> {
         let fs = &*self.shared.fs;
         let failed = |source: io::Error| refused(temp, &source);
-        let displaced = fs.fingerprint(temp).map_err(failed)?;
-        let is_expected =
-            displaced.zip(expected).is_some_and(|(displaced, expected)| displaced == expected);
-        if is_expected {
-            fs.remove(temp).map_err(failed)?;
-            return Ok(true);
-        }
-        // Somebody saved it between the last look and the exchange.
         match recovery::read_issues(fs, temp) {
             Ok(Some(file)) => {
-                self.take_over(file.state)?;
+                self.take_over(file.state, edited)?;
                 kept::move_to(fs, place, temp, "edited").map_err(failed)?;
                 Ok(true)
             }
             Ok(None) => Ok(true),
             Err(_) => {
                 fs.rename(temp, &place.issues, Rename::Exchange).map_err(failed)?;
-                fs.remove(temp).map_err(failed)?;
+                // What somebody has saved meanwhile is merged with the next leftovers.
+                if fs.fingerprint(temp).map_err(failed)? == Some(rendered) {
+                    fs.remove(temp).map_err(failed)?;
+                }
                 Ok(false)
             }
         }
@@ -262,8 +242,7 @@ impl Publisher {
         let fs = &*self.shared.fs;
         let store = &head.segment.header.store;
         let written = snapshot::write(fs, place, &view.durable, store);
-        let length = written
-            .map_err(|source| refused(&place.snapshot(view.durable.position.number), &source))?;
+        let length = written.map_err(|source| refused(&place.directory, &source))?;
         let mut follower = self.shared.follower();
         if let Some(known) = follower.view.clone()
             && let Source::Log(head) = &known.source
@@ -273,22 +252,25 @@ impl Publisher {
             self.shared.publish_view(&mut follower, known);
         }
         drop(follower);
-        self.prune(place).map_err(|source| refused(&place.log, &source))?;
+        self.prune(place, &head.segment.header.store)
+            .map_err(|source| refused(&place.log, &source))?;
         Ok(true)
     }
 
     /// Removes all but the newest snapshots, and segments that are behind the last of these and beyond what is to
-    /// be kept, the oldest first.
-    fn prune(&self, place: &Place) -> io::Result<()> {
+    /// be kept, the oldest first. Sets aside the snapshots of a log that is gone.
+    fn prune(&self, place: &Place, store: &str) -> io::Result<()> {
         let fs = &*self.shared.fs;
-        let names = fs.list(&place.directory)?;
-        let mut numbers: Vec<u64> =
-            names.iter().filter_map(|name| Place::snapshot_number(name)).collect();
-        numbers.sort_unstable_by(|one, other| other.cmp(one));
-        for number in numbers.iter().skip(KEPT_SNAPSHOTS) {
-            fs.remove(&place.snapshot(*number))?;
+        let found = snapshot::list(fs, place)?.into_iter();
+        let (own, strange): (Vec<_>, Vec<_>) =
+            found.partition(|(number, path)| *path == place.snapshot(*number, store));
+        for (_, path) in strange {
+            kept::move_to(fs, place, &path, "snapshot-of-lost-log")?;
         }
-        let Some(&needed) = numbers.iter().take(KEPT_SNAPSHOTS).next_back() else { return Ok(()) };
+        for (_, path) in own.iter().skip(KEPT_SNAPSHOTS) {
+            fs.remove(path)?;
+        }
+        let Some(&(needed, _)) = own.iter().take(KEPT_SNAPSHOTS).next_back() else { return Ok(()) };
         let found = ordinals(fs, &place.log)?;
         let mut sizes = Vec::with_capacity(found.len());
         for &ordinal in &found {

@@ -25,10 +25,14 @@ pub(super) struct Published {
     /// What the file was known by whose place it takes. The note is written before the file is put there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub displaced: Option<FileFingerprint>,
-    /// The issues of which an edit was taken over since the file was written. It does not show their history.
+    /// The issues of which an edit was taken over since the file was written, with the lengths of the histories that
+    /// it shows of them: it does not show the entry of the edit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub edited: Vec<IssueId>,
+    pub edited: Edited,
 }
+
+/// Issues that were edited, in order, with the lengths of the histories that a file shows of them.
+pub(super) type Edited = Vec<(IssueId, usize)>;
 
 /// What a process knows of the file of the issues.
 #[derive(Default)]
@@ -81,6 +85,11 @@ impl Published {
     pub fn read(fs: &dyn FileSystem, place: &Place) -> Option<Self> {
         let open = fs.open(&place.published()).ok()??;
         serde_json::from_slice(&fs.read_at(&open.file, 0, TO_THE_END).ok()?).ok()
+    }
+
+    /// The edits that were taken over since the file was written last.
+    pub fn edits(fs: &dyn FileSystem, place: &Place) -> Edited {
+        Self::read(fs, place).map(|note| note.edited).unwrap_or_default()
     }
 
     /// Writes the note.

@@ -105,6 +105,10 @@ impl<'a> Backwards<'a> {
     pub fn next_event(&mut self) -> Result<Option<NumberedEvent>, StoreError> {
         loop {
             while let Some(event) = self.read.pop() {
+                // One that is missing hides all before it.
+                if event.position.number + 1 < self.last {
+                    return Ok(None);
+                }
                 if event.position.number < self.last {
                     self.last = event.position.number;
                     return Ok(Some(event));

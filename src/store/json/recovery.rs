@@ -247,13 +247,9 @@ fn confirmed(
     place: &Place,
     segments: &[Arc<Segment>],
 ) -> Result<(Snapshot, usize), OpenError> {
-    let names = fs.list(&place.directory).map_err(|source| unreadable(&place.directory, source))?;
-    let mut numbers: Vec<u64> =
-        names.iter().filter_map(|name| Place::snapshot_number(name)).collect();
-    numbers.sort_unstable();
+    let found = snapshot::list(fs, place);
     let mut why = "there is none".to_owned();
-    for number in numbers.into_iter().rev() {
-        let path = place.snapshot(number);
+    for (_, path) in found.map_err(|source| unreadable(&place.directory, source))? {
         let mut refuse = |reason: &dyn std::fmt::Display| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             why = format!("{name}: {reason}");
@@ -311,12 +307,15 @@ impl Opened {
         let snapshot = self.state.position.number;
         let failed = |source| unreadable(&segment.path, source);
         let scan = segment.scan(fs, segment.begin, cut, marked).map_err(failed)?;
-        (self.length, self.replayed_bytes) =
-            (scan.length, self.replayed_bytes + scan.length - segment.begin.offset);
+        self.length = scan.length;
         let durable = scan.durable.max(marked);
         for batch in scan.batches {
+            if batch.end.position.number > self.state.position.number {
+                self.replayed_bytes += batch.end.offset - self.tail.offset;
+            }
             for event in batch.events {
                 if event.position.number <= self.state.position.number {
+                    self.undurable.push(event);
                     continue;
                 }
                 if self.state.apply(&event.event, event.position).is_err() {

@@ -299,12 +299,7 @@ impl Replay<'_> {
     }
 
     fn read_snapshots(&mut self, place: &Place) {
-        let names = self.fs.list(&place.directory).unwrap_or_default();
-        let mut numbers: Vec<_> =
-            names.iter().filter_map(|name| Place::snapshot_number(name)).collect();
-        numbers.sort_unstable();
-        for number in numbers {
-            let path = place.snapshot(number);
+        for (number, path) in snapshot::list(self.fs, place).unwrap_or_default().into_iter().rev() {
             let snapshot = match snapshot::read(self.fs, &path) {
                 Ok(snapshot) => Some(snapshot),
                 Err(error) => {

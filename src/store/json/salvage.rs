@@ -147,11 +147,8 @@ struct Snapshots {
 
 impl Snapshots {
     fn read(fs: &dyn FileSystem, place: &Place) -> Self {
-        let names = fs.list(&place.directory).unwrap_or_default();
-        let mut numbers: Vec<_> =
-            names.iter().filter_map(|name| Place::snapshot_number(name)).collect();
-        numbers.sort_unstable_by(|one, other| other.cmp(one));
-        let paths: Vec<_> = numbers.into_iter().map(|number| place.snapshot(number)).collect();
+        let found = snapshot::list(fs, place).unwrap_or_default();
+        let paths: Vec<_> = found.into_iter().map(|(_, path)| path).collect();
         let whole = paths.iter().filter_map(|path| snapshot::read(fs, path).ok()).collect();
         Self { paths, whole }
     }
@@ -747,13 +744,13 @@ mod tests {
     #[test]
     fn without_a_snapshot_the_log_and_the_file_are_taken() {
         let sample = Sample::new();
-        edit_file(&sample.place().snapshot(0), |bytes| bytes[5] ^= 1);
+        edit_file(&sample.snapshot(0), |bytes| bytes[5] ^= 1);
         sample.change_and_die(async |_| {});
         is_complete(&salvaged(&sample));
         fs::remove_file(&sample.path).unwrap();
         let salvaged = salvaged(&sample);
         is_complete(&salvaged);
-        assert!(lost(&salvaged).contains("snapshot-0.json"), "{}", lost(&salvaged));
+        assert!(lost(&salvaged).contains("snapshot-0-"), "{}", lost(&salvaged));
     }
 
     #[test]
@@ -796,7 +793,7 @@ mod tests {
     #[test]
     fn one_broken_byte_loses_no_issue() {
         let sample = Sample::new();
-        let files = [sample.path.clone(), sample.segment(), sample.place().snapshot(0)];
+        let files = [sample.path.clone(), sample.segment(), sample.snapshot(0)];
         for file in files {
             let good = fs::read(&file).unwrap();
             for place in (0..good.len()).step_by(7) {

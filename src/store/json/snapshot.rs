@@ -10,7 +10,7 @@
 //! bytes before its digits.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use memchr::memmem;
@@ -71,8 +71,9 @@ pub enum SnapshotError {
 /// It cannot be written; then there is none.
 pub fn write(fs: &dyn FileSystem, place: &Place, state: &State, store: &str) -> io::Result<u64> {
     let Position { number, hash } = state.position;
-    let (target, temp) =
-        (place.snapshot(number), place.directory.join(format!(".snapshot-{number}.tmp")));
+    let target = place.snapshot(number, store);
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    let temp = place.directory.join(format!(".{name}.tmp"));
     let about = About { number, hash: format!("{hash:016x}"), store: store.to_owned() };
     // Whoever died while it wrote the same one has left it.
     let _ = fs.remove(&temp);
@@ -95,6 +96,21 @@ pub fn write(fs: &dyn FileSystem, place: &Place, state: &State, store: &str) -> 
         let _ = fs.remove(&temp);
     }
     written
+}
+
+/// The snapshots in the directory of a store, by the numbers of their events, the newest first. Those of a log that
+/// is gone may be among them.
+///
+/// # Errors
+///
+/// The directory cannot be read.
+pub fn list(fs: &dyn FileSystem, place: &Place) -> io::Result<Vec<(u64, PathBuf)>> {
+    let names = fs.list(&place.directory)?;
+    let numbered =
+        |name: &String| Some((Place::snapshot_number(name)?, place.directory.join(name)));
+    let mut found: Vec<_> = names.iter().filter_map(numbered).collect();
+    found.sort_unstable_by(|one, other| other.cmp(one));
+    Ok(found)
 }
 
 /// Reads a snapshot.

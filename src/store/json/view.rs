@@ -129,7 +129,7 @@ pub(super) struct Follower {
     /// The events behind the last batch that is.
     pub undurable: Vec<NumberedEvent>,
     /// What this process knew of a log that is gone, to be merged into the one that took its place.
-    pub orphaned: Vec<State>,
+    pub orphaned: VecDeque<State>,
 }
 
 impl Follower {
@@ -147,7 +147,7 @@ impl Shared {
             mark,
             pending: VecDeque::new(),
             undurable: Vec::new(),
-            orphaned: Vec::new(),
+            orphaned: VecDeque::new(),
         };
         Self {
             fs,
@@ -180,6 +180,12 @@ impl Shared {
     /// The view that was looked at last, without a look.
     pub fn latest(&self) -> Option<Arc<View>> {
         self.view.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Forgets what is known of the files, so that the next look opens them.
+    pub fn forget(&self) {
+        self.follower().view = None;
+        *self.view.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     pub fn follower(&self) -> MutexGuard<'_, Follower> {
@@ -259,8 +265,26 @@ impl Shared {
         }
         // The log is gone, shorter than it was, or another one.
         tracing::debug!("{}: the log was replaced", known.place.log.display());
-        follower.orphaned.push(known.state.clone());
+        let last = self.last_state(&known);
+        if follower.orphaned.back().is_none_or(|other| other.position != last.position) {
+            follower.orphaned.push_back(last);
+        }
         self.open(follower)
+    }
+
+    /// The state at the end of a segment that is gone, which this process has open still: others may have been
+    /// answered what this process has not read yet.
+    fn last_state(&self, known: &View) -> State {
+        let mut state = known.state.clone();
+        let Some(head) = known.head() else { return state };
+        let rest = head.segment.scan(&*self.fs, head.tail, None, 0);
+        let batches = rest.map(|scan| scan.batches).unwrap_or_default();
+        for event in batches.iter().flat_map(|batch| &batch.events) {
+            if state.apply(&event.event, event.position).is_err() {
+                break;
+            }
+        }
+        state
     }
 
     /// The same under the lock of the segment, also where the look before saw a batch that was being written.
@@ -330,11 +354,11 @@ impl Shared {
         head.segment = Arc::new(next);
         (head.tail, head.durable, head.length) = (begin, begin, 0);
         follower.pending.clear();
-        let behind = |event: &NumberedEvent| event.position.number > base.number;
-        follower.undurable.retain(behind);
-        if follower.undurable.is_empty() {
+        if follower.undurable.iter().all(|event| event.position.number <= base.number) {
             view.durable = view.state.clone();
         }
+        // It repeats them.
+        follower.undurable.clear();
         Ok(true)
     }
 
@@ -348,12 +372,12 @@ impl Shared {
         end: Tail,
     ) -> Result<(), Lost> {
         for event in events {
+            follower.undurable.push(event.clone());
             if event.position.number <= view.state.position.number {
                 continue;
             }
             view.state.apply(&event.event, event.position).map_err(|_| Lost)?;
             view.recent.push_back(event.clone());
-            follower.undurable.push(event.clone());
         }
         view.forget_old();
         head.tail = end;
@@ -438,9 +462,11 @@ impl Shared {
         let (fs, place) = (&*self.fs, self.place()?);
         follower.mark = MarkFile::new(place.mark());
         let mark = follower.mark.read(fs);
+        *lock(&self.landmarks) = Landmarks::default();
+        let opened = recovery::open(fs, &place, mark)?;
         follower.pending.clear();
         follower.undurable.clear();
-        if let Some(opened) = recovery::open(fs, &place, mark)? {
+        if let Some(opened) = opened {
             let Opened { state, segment, tail, length, durable, undurable, damage, .. } = opened;
             let (replayed_bytes, snapshot_bytes) = (opened.replayed_bytes, opened.snapshot_bytes);
             let (durable, durable_state) = durable;

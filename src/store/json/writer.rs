@@ -99,6 +99,8 @@ impl WeakWriter {
 struct Writer {
     shared: Arc<Shared>,
     lane: Mutex<Lane>,
+    /// Held by whoever works when the thread has ended.
+    last: Mutex<()>,
     closing: CancellationToken,
     /// What the thread does.
     activity: watch::Sender<Activity>,
@@ -134,6 +136,7 @@ impl WriterHandle {
         Self(Arc::new(Writer {
             shared,
             lane: Mutex::new(Lane::Idle),
+            last: Mutex::default(),
             closing: CancellationToken::new(),
             activity: watch::Sender::new(Activity::Ended),
             changed: Box::new(changed),
@@ -188,7 +191,8 @@ impl WriterHandle {
         let has_ended = matches!(*lock(&self.0.lane), Lane::Closed)
             && *self.0.activity.borrow() == Activity::Ended;
         if has_ended {
-            // The last work of the process: nobody else changes anything.
+            // The last work of the process, one after the other: a lock of a file excludes no thread of it.
+            let _last = lock(&self.0.last);
             return Ok(job(&mut Committer::new(Arc::clone(&self.0.shared))));
         }
         let (caller_ticket, writer_ticket) = ticket();

@@ -235,6 +235,46 @@ pub trait FileSystem: Send + Sync {
     fn kind(&self, file: &Path) -> Option<Kind>;
 }
 
+/// Opens a file to read and write; it is made, as `model` is, when it is missing.
+///
+/// # Errors
+///
+/// It can be neither opened nor made.
+pub fn open_or_create(fs: &dyn FileSystem, path: &Path, model: &Path) -> io::Result<Arc<File>> {
+    loop {
+        if let Some(open) = fs.open(path)? {
+            return Ok(open.file);
+        }
+        match fs.create(path, model) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            created => return created,
+        }
+    }
+}
+
+/// Takes the lock on the file at a path, which is made when it is missing; `None` when somebody else has it and it
+/// is not waited for.
+///
+/// # Errors
+///
+/// Those of [`open_or_create`] and [`FileSystem::lock`].
+pub fn lock_at(
+    fs: &dyn FileSystem,
+    path: &Path,
+    model: &Path,
+    waits: bool,
+) -> io::Result<Option<FileLock>> {
+    loop {
+        let file = open_or_create(fs, path, model)?;
+        let Some(lock) = fs.lock(&file, waits)? else { return Ok(None) };
+        // Somebody may have removed it, and others lock the one that took its place.
+        let opened = fs.fingerprint_of(&file)?;
+        if fs.fingerprint(path)?.is_some_and(|found| found.is_same_file(&opened)) {
+            return Ok(Some(lock));
+        }
+    }
+}
+
 /// The directory that a file is in; the working directory for a bare name.
 pub fn directory_of(path: &Path) -> &Path {
     match path.parent() {

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::super::fs::{FileSystem, TO_THE_END};
+use super::super::fs::{FileSystem, TO_THE_END, open_or_create};
 use crate::store::Position;
 
 /// How much of a segment is durable.
@@ -73,11 +73,7 @@ impl MarkFile {
     pub fn write(&mut self, fs: &dyn FileSystem, model: &Path, mark: DurableMark) {
         let mut written = || -> io::Result<()> {
             if self.file.is_none() {
-                let open = fs.open(&self.path)?.filter(|open| open.is_writable);
-                self.file = Some(match open {
-                    Some(open) => open.file,
-                    None => fs.create(&self.path, model)?,
-                });
+                self.file = Some(open_or_create(fs, &self.path, model)?);
             }
             let file = self.file.as_deref().ok_or(io::ErrorKind::NotFound)?;
             fs.write_at(file, 0, &mark.write())
