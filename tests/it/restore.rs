@@ -242,12 +242,12 @@ fn a_restore_that_is_killed_leaves_the_one_state_or_the_other() {
     write_issues(path, &all);
     run(path, &["backup", "new.json"]).ok();
     let (mut went, mut stayed) = (0, 0);
-    for round in 0..24 * crate::support::factor() {
+    for round in 0..12 * crate::support::factor() {
         let now = titles(path);
         let other = if now[0] == "old" { "new" } else { "old" };
         let file = format!("{other}.json");
         let mut child = ait(path).args(["restore", &file, "--force"]).spawn().unwrap();
-        thread::sleep(Duration::from_millis(15 + 41 * round % 400));
+        thread::sleep(Duration::from_millis(15 + 71 * round % 400));
         let _ = child.kill();
         child.wait().unwrap();
         let then = titles(path);

@@ -80,7 +80,7 @@ async fn a_death_at_any_call_of_a_snapshot_or_a_full_segment_costs_nothing() {
     for (count, publishes) in [(FOR_SNAPSHOT, true), (FOR_SEGMENT, false)] {
         let full = large_store(count).await;
         // Few calls of many, and others each time that this goes on for longer.
-        for call in (1..).step_by(if factor() > 1 { 1 } else { 4 }) {
+        for call in (1..).step_by(if factor() > 1 { 1 } else { 9 }) {
             let directory = directory_in_memory();
             let path = directory.path();
             copy_directory(full.path(), path);
