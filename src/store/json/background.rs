@@ -15,8 +15,6 @@ use super::support::lock;
 use super::view::Shared;
 use super::writer::{WeakWriter, WriterHandle};
 
-/// How much longer than publishing took nothing is published, so that it costs a small part of the time.
-const REST_FACTOR: u32 = 20;
 /// How long after a failure, or when another process is publishing, it is tried again at first, and at most.
 const FIRST_RETRY: Duration = Duration::from_millis(200);
 const LAST_RETRY: Duration = Duration::from_secs(30);
@@ -89,14 +87,18 @@ pub(super) fn start_publishing(publisher: Publisher, schedule: Arc<Schedule>) {
     let spawned = thread::Builder::new().name("ait-publisher".to_owned()).spawn(move || {
         let (mut not_before, mut retry) = (Instant::now(), FIRST_RETRY);
         while schedule.wait(after, not_before) {
-            let begun = Instant::now();
+            let rest = publisher.rest();
+            if !rest.is_zero() {
+                not_before = Instant::now() + rest;
+                schedule.changed();
+                continue;
+            }
             let published = publisher.publish();
             if let Err(error) = publisher.snapshot() {
                 tracing::warn!("no snapshot could be written: {}", error.reason());
             }
             match published {
                 Ok(Publication::Written | Publication::UpToDate) => {
-                    not_before = Instant::now() + begun.elapsed() * REST_FACTOR;
                     retry = FIRST_RETRY;
                     continue;
                 }

@@ -161,7 +161,10 @@ impl Committer {
     ) -> Result<(T, Option<Appended>), StoreError> {
         let shared = Arc::clone(&self.shared);
         for _ in 0..MAX_ROUNDS {
-            let view = shared.fresh()?;
+            // Whether its segment is still the newest one, shows under the lock.
+            let is_usable = |view: &Arc<View>| view.head().is_some() && view.damage.is_none();
+            let latest = shared.latest().filter(is_usable);
+            let view = latest.map_or_else(|| shared.fresh(), Ok)?;
             if let Some(damage) = &view.damage {
                 return Err(StoreError::Damaged(damage.to_string()));
             }
@@ -181,12 +184,7 @@ impl Committer {
                 continue;
             }
             let _lock = shared.ground.lock(self.fs(), &view.place, &segment.path, &segment.file)?;
-            let is_current = segment.is_current(self.fs(), &view.place.log);
             let mut follower = shared.follower();
-            if !is_current.map_err(|source| refused(&segment.path, &source))? {
-                shared.refresh(&mut follower)?;
-                continue;
-            }
             let view = shared.refresh_under_lock(&mut follower)?;
             if !self.merges && !follower.orphaned.is_empty() {
                 let path = shared.path.display();

@@ -121,9 +121,12 @@ pub(super) fn transact<T>(
 ///
 /// What keeps changes from being made. A file that is not valid is none: the store goes on without it.
 pub(super) fn adopt(committer: &mut Committer) -> Result<(), StoreError> {
-    merge_orphaned(committer)?;
     let shared = Arc::clone(&committer.shared);
-    let view = shared.fresh()?;
+    let mut view = shared.fresh()?;
+    if !shared.follower().orphaned.is_empty() {
+        merge_orphaned(committer)?;
+        view = shared.fresh()?;
+    }
     if !is_file_pending(&shared, &view) {
         return Ok(());
     }
@@ -148,6 +151,7 @@ pub(super) fn adopt(committer: &mut Committer) -> Result<(), StoreError> {
     };
     let mut told = view.durable.position;
     let note = Published::read_up_to(&*shared.fs, &view.place, view.state.position);
+    let took_ms = note.as_ref().map_or(0, |note| note.took_ms);
     let mut edited = note.as_ref().map(|note| note.edited.clone()).unwrap_or_default();
     if let Some(note) = note.filter(|note| note.hash() == file.hash) {
         // It tells what was published last, and nothing that came later.
@@ -169,7 +173,7 @@ pub(super) fn adopt(committer: &mut Committer) -> Result<(), StoreError> {
     }
     *lock(&shared.known) = KnownFile { looked_at: Some(Some(file.fingerprint)), problem: None };
     let noted = Published::new(told, file.fingerprint, file.hash);
-    let published = Published { edited, ..noted };
+    let published = Published { edited, took_ms, ..noted };
     // Somebody may have replaced the file meanwhile, and have written a newer note.
     let is_there = shared.fs.fingerprint(path).is_ok_and(|now| now == Some(file.fingerprint));
     if is_there && let Err(error) = published.write(&*shared.fs, &view.place) {
@@ -308,7 +312,6 @@ fn merge_orphaned(committer: &mut Committer) -> Result<(), StoreError> {
     /// How often the log may be replaced while it is merged into.
     const MAX_ROUNDS: usize = 100;
     for _ in 0..MAX_ROUNDS {
-        committer.shared.fresh()?;
         let Some(orphaned) = committer.shared.follower().orphaned.front().cloned() else {
             return Ok(());
         };

@@ -7,6 +7,7 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
 
 use super::edits;
 use super::format;
@@ -25,6 +26,8 @@ use super::view::{Head, Shared, Source, View};
 use super::writer::WriterHandle;
 use crate::store::{State, StoreError};
 
+/// How much longer than publishing took nothing is published.
+const REST_FACTOR: u32 = 20;
 /// From how many bytes of log on a snapshot is worth its while, at least.
 const MIN_REPLAY_BYTES: u64 = 4 * 1024 * 1024;
 /// How many snapshots are kept.
@@ -116,6 +119,19 @@ impl Publisher {
             && !Published::read(&*self.shared.fs, &view.place).is_some_and(is_told)
     }
 
+    /// How long the file is to be left as it is, whichever process wrote it, so that writing it costs a small part of
+    /// the time.
+    pub fn rest(&self) -> Duration {
+        let Some(view) = self.shared.latest() else { return Duration::ZERO };
+        let fs = &*self.shared.fs;
+        let found = fs.fingerprint(&view.place.issues).ok().flatten();
+        let Some((found, note)) = found.zip(Published::read(fs, &view.place)) else {
+            return Duration::ZERO;
+        };
+        let age = SystemTime::now().duration_since(found.modified()).unwrap_or_default();
+        (Duration::from_millis(note.took_ms) * REST_FACTOR).saturating_sub(age)
+    }
+
     fn publish_lock(&self, place: &Place) -> Result<Option<FileLock>, StoreError> {
         let (fs, path) = (&*self.shared.fs, place.publish_lock());
         let failed = |source| refused(&path, &source);
@@ -139,13 +155,15 @@ impl Publisher {
                 target.display()
             )));
         }
+        let begun = Instant::now();
         let document = view.durable.document();
         let rendered = render(fs, &temp, target, |sink| format::write(&document, sink));
         let RenderedFile { fingerprint, hash, .. } = rendered.map_err(failed)?;
         // Before the file is there: whoever looks at it then knows that nobody has edited it.
         let edited = Published::edits(fs, place);
         let noted = Published::new(view.durable.position, fingerprint, hash);
-        let noted = Published { displaced: expected, ..noted };
+        let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let noted = Published { displaced: expected, took_ms, ..noted };
         noted.write(fs, place).map_err(failed)?;
         let was_there = expected.is_some();
         let put = if was_there {

@@ -187,17 +187,9 @@ impl Segment {
     ///
     /// The system cannot tell.
     pub fn is_current(&self, fs: &dyn FileSystem, directory: &Path) -> io::Result<bool> {
-        Ok(self.is_at_path(fs)? && fs.fingerprint(&path_of(directory, self.ordinal + 1))?.is_none())
-    }
-
-    /// Returns true if its path still leads to it.
-    ///
-    /// # Errors
-    ///
-    /// The system cannot tell.
-    pub fn is_at_path(&self, fs: &dyn FileSystem) -> io::Result<bool> {
-        let Some(named) = fs.fingerprint(&self.path)? else { return Ok(false) };
-        Ok(named.is_same_file(&fs.fingerprint_of(&self.file)?))
+        let named = fs.fingerprint(&self.path)?;
+        let is_at_path = named.is_some_and(|named| named.is_same_file(&self.opened));
+        Ok(is_at_path && fs.fingerprint(&path_of(directory, self.ordinal + 1))?.is_none())
     }
 
     /// Reads the batches behind `from`; those before `cut` where the segment ends there. Up to `durable` the bytes
