@@ -341,7 +341,7 @@ impl Committer {
     /// Removes what processes left that died while they made a segment. Only under the lock.
     fn remove_temps(&self, directory: &Path) {
         for name in self.fs().list(directory).unwrap_or_default() {
-            if name.starts_with('.') && name.ends_with(".tmp") {
+            if Place::is_unfinished(&name) {
                 // What cannot be removed is in nobody's way.
                 let _ = self.fs().remove(&directory.join(name));
             }

@@ -274,10 +274,10 @@ fn decide(
     }
 }
 
-/// Whether there are temporary files of renderings, of live processes or dead ones.
+/// Whether there are temporary files, of live processes or dead ones.
 pub(super) fn has_leftovers(fs: &dyn FileSystem, place: &Place) -> bool {
     let names = fs.list(&place.directory).unwrap_or_default();
-    names.iter().any(|name| Place::is_temp(name))
+    names.iter().any(|name| Place::is_temp(name) || Place::is_unfinished(name))
 }
 
 /// Merges what stands in temporary files that dead processes left: one may be an edit that was exchanged for a
@@ -290,10 +290,14 @@ pub(super) fn merge_leftovers(committer: &mut Committer) -> Result<(), StoreErro
     let shared = Arc::clone(&committer.shared);
     let (fs, place) = (&*shared.fs, shared.place()?);
     for name in fs.list(&place.directory).unwrap_or_default() {
+        let path = place.directory.join(&name);
+        if Place::is_unfinished(&name) {
+            // A live process whose note it is does without it.
+            let _ = fs.remove(&path);
+        }
         if !Place::is_temp(&name) {
             continue;
         }
-        let path = place.directory.join(&name);
         match recovery::read_issues(fs, &path) {
             Ok(Some(file)) => {
                 take_over(committer, &file.state, &Published::edits(fs, &place))?;

@@ -327,10 +327,7 @@ pub fn leftovers(place: &Place) -> Leftovers {
     let (unmerged, own): (Vec<_>, Vec<_>) =
         names(&place.directory).into_iter().partition(|path| Place::is_temp(&name_of(path)));
     let own = own.into_iter().chain(names(&place.log));
-    let own = own.filter(|path| {
-        let name = name_of(path);
-        name.starts_with('.') && name.ends_with(".tmp")
-    });
+    let own = own.filter(|path| Place::is_unfinished(&name_of(path)));
     Leftovers {
         kept: names(&place.kept),
         stale: beside.chain(own).filter(is_stale).collect(),

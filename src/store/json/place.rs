@@ -76,6 +76,11 @@ impl Place {
         let id = name.strip_prefix("issues.").and_then(|rest| rest.strip_suffix(".tmp"));
         id.is_some_and(|id| id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))
     }
+
+    /// Returns true if a name is that of a file that has not got its name yet, and that nobody else needs.
+    pub fn is_unfinished(name: &str) -> bool {
+        name.starts_with('.') && name.ends_with(".tmp")
+    }
 }
 
 /// A file that is made to see whether that is possible, and removed again.
