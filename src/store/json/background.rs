@@ -149,9 +149,15 @@ struct Watch {
 impl Watch {
     fn new(stale: Stale) -> Self {
         let (sender, events): (SyncSender<()>, _) = sync_channel(1);
+        let mut told: Option<Instant> = None;
         let watcher = notify::recommended_watcher(move |_| {
-            // One that waits already is enough.
-            let _ = sender.try_send(());
+            if told.is_none_or(|told| told.elapsed() >= GATHER) {
+                told = Some(Instant::now());
+                // One that waits already is enough.
+                let _ = sender.try_send(());
+                // The system gathers what comes meanwhile, so that a busy store does not wake this thread each time.
+                thread::sleep(GATHER);
+            }
         });
         let watcher = watcher
             .inspect_err(|error| tracing::debug!("the system tells of no changes: {error}"))
