@@ -64,7 +64,7 @@ pub(super) fn subject(
 ) -> Subject {
     let around = around(&config.location, working_directory);
     let Location { path, reason, .. } = config.location.clone();
-    // Nobody repairs anything through it, and the store takes over edits anyway.
+    // A report repairs nothing, so it needs no access to the files beside the store.
     let maintenance = None;
     Subject { path, reason, store, maintenance, settings: Ok(settings(config)), around, now }
 }

@@ -88,7 +88,7 @@ fn kind() -> impl TypedValueParser<Value = &'static str> {
 }
 
 impl Arguments {
-    /// Returns true if it goes on until somebody ends it.
+    /// Returns true if the command follows the log until the user ends it (`-f`).
     pub(super) fn follows(&self) -> bool {
         self.follow
     }

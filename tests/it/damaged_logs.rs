@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::files::{newest_segment, stored_issues};
+use crate::support::files::{change_log, lines, newest_segment, stored_issues};
 use crate::support::runs::run;
 use crate::support::{Client, directory, get};
 
@@ -29,20 +29,6 @@ fn abandoned() -> tempfile::TempDir {
     // What is saved is of the log alone.
     let _ = fs::remove_file(directory.path().join("issues.json"));
     directory
-}
-
-/// Where each line of the newest segment begins.
-fn lines(directory: &Path) -> Vec<usize> {
-    let bytes = fs::read(newest_segment(directory)).unwrap();
-    let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
-    [0].into_iter().chain(ends.map(|(at, _)| at + 1)).collect()
-}
-
-fn change_log(directory: &Path, change: impl FnOnce(&mut Vec<u8>)) {
-    let path = newest_segment(directory);
-    let mut bytes = fs::read(&path).unwrap();
-    change(&mut bytes);
-    fs::write(path, bytes).unwrap();
 }
 
 /// Whoever uses the store is told, in whichever way.

@@ -7,9 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::format::{self, Document, FormatError};
-use super::fs::{
-    FileFingerprint, FileSystem, RealFileSystem, TO_THE_END, Unresolved, directory_of,
-};
+use super::fs::{FileFingerprint, FileSystem, RealFileSystem, TO_THE_END, directory_of};
 use super::issue_scanner::{self, RepeatedId};
 use super::log::mark::MarkFile;
 use super::log::segment::{ordinals, path_of};
@@ -120,17 +118,7 @@ pub struct Leftovers {
 ///
 /// [`OpenError::MissingDirectory`] and [`OpenError::Io`] where there is no place for them.
 pub fn place_of(path: &Path) -> Result<Place, OpenError> {
-    place_with(&RealFileSystem, path)
-}
-
-pub(super) fn place_with(fs: &dyn FileSystem, path: &Path) -> Result<Place, OpenError> {
-    fs.resolve(path).map(Place::of).map_err(|Unresolved { directory, source }| {
-        if source.kind() == std::io::ErrorKind::NotFound {
-            OpenError::MissingDirectory(directory)
-        } else {
-            unreadable(&directory, source)
-        }
-    })
+    recovery::place_of(&RealFileSystem, path)
 }
 
 /// The newest segment of the log, which is the lock of a commit; `None` where there is none.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::format::{self, FormatError};
-use super::fs::{FileFingerprint, FileSystem, TO_THE_END};
+use super::fs::{FileFingerprint, FileSystem, TO_THE_END, Unresolved};
 use super::log::segment::{SegmentError, ordinals, path_of};
 use super::log::{Cut, Segment, Tail};
 use super::place::Place;
@@ -139,6 +139,17 @@ impl std::fmt::Display for Damage {
             ),
         }
     }
+}
+
+/// Follows symbolic links to the files of a store.
+pub(super) fn place_of(fs: &dyn FileSystem, path: &Path) -> Result<Place, OpenError> {
+    fs.resolve(path).map(Place::of).map_err(|Unresolved { directory, source }| {
+        if source.kind() == io::ErrorKind::NotFound {
+            OpenError::MissingDirectory(directory)
+        } else {
+            unreadable(&directory, source)
+        }
+    })
 }
 
 /// The file of the issues, alone.

@@ -11,14 +11,13 @@ use std::sync::Arc;
 
 use super::format::{self, Document};
 use super::fs::{FileSystem, RealFileSystem, TO_THE_END};
-use super::inspect::place_with;
 use super::issue_scanner::{self, UnreadPart};
 use super::log::frame::{self, Frame};
 use super::log::record::{self, FORMAT, Header, Record};
 use super::log::segment::{ordinals, path_of};
 use super::place::Place;
 use super::published::Published;
-use super::recovery::{OpenError, unreadable};
+use super::recovery::{self, OpenError, unreadable};
 use super::replay::contradiction;
 use super::snapshot::{self, Snapshot};
 use crate::domain::{Event, EventKind, Issue, IssueId, merge};
@@ -76,7 +75,7 @@ pub fn salvage(path: &Path) -> Result<Salvage, OpenError> {
 ///
 /// Those of [`salvage`].
 pub(super) fn salvage_with(fs: &dyn FileSystem, path: &Path) -> Result<Salvage, OpenError> {
-    let place = place_with(fs, path)?;
+    let place = recovery::place_of(fs, path)?;
     let (mut out, mut work) = (Salvage::default(), Work::default());
     let file = read(fs, &place.issues).unwrap_or_else(|error| {
         out.lose(format!("{} cannot be read: {error}", place.issues.display()));

@@ -13,7 +13,7 @@ use imbl::Vector;
 use prometheus_client::metrics::histogram::Histogram;
 use tokio::sync::watch;
 
-use super::fs::{FileFingerprint, FileSystem, Unresolved};
+use super::fs::{FileFingerprint, FileSystem};
 use super::ground::Ground;
 use super::landmarks::Landmarks;
 use super::log::mark::MarkFile;
@@ -22,7 +22,7 @@ use super::log::{DurableMark, Segment, Tail};
 use super::options::JsonStoreOptions;
 use super::place::Place;
 use super::published::KnownFile;
-use super::recovery::{self, Damage, OpenError, Opened, unreadable};
+use super::recovery::{self, Damage, OpenError, Opened};
 use super::support::{lock, now};
 use crate::domain::Timestamp;
 use crate::store::{DURATION_BUCKETS_S, NumberedEvent, Position, State, StoreError};
@@ -167,14 +167,7 @@ impl Shared {
 
     /// Follows symbolic links to the files.
     pub fn place(&self) -> Result<Place, OpenError> {
-        let resolved = self.fs.resolve(&self.path);
-        resolved.map(Place::of).map_err(|Unresolved { directory, source }| {
-            if source.kind() == std::io::ErrorKind::NotFound {
-                OpenError::MissingDirectory(directory)
-            } else {
-                unreadable(&directory, source)
-            }
-        })
+        recovery::place_of(&*self.fs, &self.path)
     }
 
     /// The view that was looked at last, without a look.

@@ -1,14 +1,14 @@
 //! The files of the store, and the stories in them.
 
 use std::fs::{self, File};
-use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
 use super::{everything, examine, fix, healthy};
 use crate::support::files::{
-    id, issue_json, newest_segment, store_directory, stored_issues, wait_for_file, write_issues,
+    change_log, id, issue_json, lines, newest_segment, store_directory, stored_issues,
+    wait_for_file, write_issues,
 };
 use crate::support::runs::run;
 use crate::support::{Client, directory};
@@ -28,21 +28,6 @@ fn with_log() -> tempfile::TempDir {
     fs::remove_dir_all(store_directory(directory.path()).join("processes")).unwrap();
     examine(directory.path()).only(&[]).ends_with(0);
     directory
-}
-
-/// Where each line of the newest segment begins, and where the last one ends.
-fn lines(directory: &Path) -> Vec<usize> {
-    let bytes = fs::read(newest_segment(directory)).unwrap();
-    let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
-    [0].into_iter().chain(ends.map(|(at, _)| at + 1)).collect()
-}
-
-/// Changes the newest segment.
-fn change_log(directory: &Path, change: impl FnOnce(&mut Vec<u8>)) {
-    let path = newest_segment(directory);
-    let mut bytes = fs::read(&path).unwrap();
-    change(&mut bytes);
-    fs::write(path, bytes).unwrap();
 }
 
 fn story(status: &str, actions: &[&str]) -> Value {

@@ -80,6 +80,21 @@ pub fn segments(directory: &Path) -> Vec<PathBuf> {
     names.into_iter().map(|name| log.join(name)).collect()
 }
 
+/// Where each line of the newest segment begins, and where the last one ends.
+pub fn lines(directory: &Path) -> Vec<usize> {
+    let bytes = fs::read(newest_segment(directory)).unwrap();
+    let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+    [0].into_iter().chain(ends.map(|(at, _)| at + 1)).collect()
+}
+
+/// Changes the newest segment.
+pub fn change_log(directory: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+    let path = newest_segment(directory);
+    let mut bytes = fs::read(&path).unwrap();
+    change(&mut bytes);
+    fs::write(path, bytes).unwrap();
+}
+
 /// The directory beside `issues.json` in which everything else is kept.
 pub fn store_directory(directory: &Path) -> PathBuf {
     directory.join(".ait/issues.json")
