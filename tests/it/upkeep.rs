@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::support::files::{
     STORE_FILES, issues_in_file, names, newest_segment, stored_issues, wait_for_file,
 };
-use crate::support::{BINARY, Client, ait_through, directory, get};
+use crate::support::{BINARY, Client, ait_through, directory, get, until};
 
 #[test]
 fn the_file_follows_the_changes_while_they_go_on_and_after_the_last() {
@@ -93,8 +93,11 @@ fn edits_and_changes_meet_in_the_file() {
         // A change that is not in the file yet, or is just getting there.
         one.add(&format!("beside {round}"), "feature");
         fs::write(&file, document.to_string()).unwrap();
-        let seen = other.call("list_issues", json!({ "issue_id": kept })).issue();
-        assert_eq!(seen["title"], format!("edited {round}"));
+        // Where a rendering takes the place of the file while it is written, the edit is found behind that.
+        until("the edit is taken over", || {
+            let seen = other.call("list_issues", json!({ "issue_id": kept })).issue();
+            seen["title"] == format!("edited {round}")
+        });
         other.add(&format!("after {round}"), "feature");
         let titled = |issues: &[Value], title: String| issues.iter().any(|it| it["title"] == title);
         let all = wait_for_file(directory.path(), |all| titled(all, format!("after {round}")));
