@@ -6,6 +6,8 @@
 //! the store have in common. Merging is idempotent, so several processes may take over the same edit.
 
 use std::collections::HashMap;
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
@@ -14,7 +16,7 @@ use super::fs::{FileSystem, TO_THE_END};
 use super::ground::refused;
 use super::kept;
 use super::place::Place;
-use super::published::{KnownFile, Published};
+use super::published::{Edited, KnownFile, Published};
 use super::read_events::Backwards;
 use super::recovery::{self, IssuesFile, OpenError};
 use super::support::{lock, now};
@@ -151,9 +153,8 @@ pub(super) fn adopt(committer: &mut Committer) -> Result<(), StoreError> {
     };
     let mut told = view.durable.position;
     let note = Published::read_up_to(&*shared.fs, &view.place, view.state.position);
-    let took_ms = note.as_ref().map_or(0, |note| note.took_ms);
-    let mut edited = note.as_ref().map(|note| note.edited.clone()).unwrap_or_default();
-    if let Some(note) = note.filter(|note| note.hash() == file.hash) {
+    let mut edited = Vec::new();
+    if let Some(note) = note.as_ref().filter(|note| note.hash() == file.hash) {
         // It tells what was published last, and nothing that came later.
         told = note.position();
     } else {
@@ -162,24 +163,40 @@ pub(super) fn adopt(committer: &mut Committer) -> Result<(), StoreError> {
             set_known(Some(problem));
             return Ok(());
         }
-        let adopted = take_over(committer, &file.state, &edited)?;
+        let before = note.map(|note| note.edited).unwrap_or_default();
+        let adopted = take_over(committer, &file.state, &before)?;
         if !adopted.conflicts.is_empty() {
-            keep(&shared, &view, &adopted.conflicts)?;
+            keep(&shared, &view.place, path, &adopted.conflicts)?;
         }
         edited.extend(adopted.edited());
-        edited.sort_unstable();
-        edited.dedup();
-        edited.truncate(MAX_NOTED);
     }
     *lock(&shared.known) = KnownFile { looked_at: Some(Some(file.fingerprint)), problem: None };
-    let noted = Published::new(told, file.fingerprint, file.hash);
-    let published = Published { edited, took_ms, ..noted };
-    // Somebody may have replaced the file meanwhile, and have written a newer note.
-    let is_there = shared.fs.fingerprint(path).is_ok_and(|now| now == Some(file.fingerprint));
-    if is_there && let Err(error) = published.write(&*shared.fs, &view.place) {
+    let note = Published::new(told, file.fingerprint, file.hash);
+    if let Err(error) = write_note(&*shared.fs, &view.place, note, edited) {
         tracing::debug!("{}: {error}", view.place.published().display());
     }
     Ok(())
+}
+
+/// Notes that a file was taken over, and the issues that it edited.
+fn write_note(
+    fs: &dyn FileSystem,
+    place: &Place,
+    note: Published,
+    mut edited: Edited,
+) -> io::Result<()> {
+    let _lock = Published::lock(fs, place)?;
+    // Somebody may have replaced the file meanwhile, and have written a newer note.
+    if fs.fingerprint(&place.issues)? != Some(note.fingerprint) {
+        return Ok(());
+    }
+    let before = Published::read(fs, place);
+    let took_ms = before.as_ref().map_or(0, |note| note.took_ms);
+    edited.extend(before.map(|note| note.edited).unwrap_or_default());
+    edited.sort_unstable();
+    edited.dedup();
+    edited.truncate(MAX_NOTED);
+    Published { edited, took_ms, ..note }.write(fs, place)
 }
 
 /// Reads the file, again and again while it is not valid because somebody is just writing it.
@@ -198,15 +215,16 @@ fn read_file(shared: &Shared, view: &View) -> Result<Option<IssuesFile>, OpenErr
 /// Keeps a file of which not everything was taken over.
 fn keep(
     shared: &Shared,
-    view: &View,
+    place: &Place,
+    path: &Path,
     conflicts: &[(IssueId, Vec<&'static str>)],
 ) -> Result<(), StoreError> {
-    let (fs, path) = (&*shared.fs, &view.place.issues);
+    let fs = &*shared.fs;
     let kept = (|| {
         let Some(open) = fs.open(path)? else { return Ok(None) };
-        kept::copy_to(fs, &view.place, &fs.read_at(&open.file, 0, TO_THE_END)?, "edited").map(Some)
+        kept::copy_to(fs, place, &fs.read_at(&open.file, 0, TO_THE_END)?, "edited").map(Some)
     })();
-    let kept = kept.map_err(|source| refused(&view.place.kept, &source))?;
+    let kept = kept.map_err(|source| refused(&place.kept, &source))?;
     let named = conflicts
         .iter()
         .take(MAX_NAMED)
@@ -216,7 +234,7 @@ fn keep(
     tracing::warn!(
         "an edit of {} conflicts with changes that agents made meanwhile, which stay: {}{more}. The edited \
          file is kept as {}",
-        path.display(),
+        place.issues.display(),
         named.join(", "),
         kept.map(|path| path.display().to_string()).unwrap_or_default(),
     );
@@ -300,7 +318,12 @@ pub(super) fn merge_leftovers(committer: &mut Committer) -> Result<(), StoreErro
         }
         match recovery::read_issues(fs, &path) {
             Ok(Some(file)) => {
-                take_over(committer, &file.state, &Published::edits(fs, &place))?;
+                // A rendering looks like an edit that takes former ones back, unless it is compared with what was
+                // there before these.
+                let edit = take_over(committer, &file.state, &[])?;
+                if !edit.conflicts.is_empty() {
+                    keep(&shared, &place, &path, &edit.conflicts)?;
+                }
             }
             // A rendering that was not finished.
             Ok(None) | Err(OpenError::Format { .. }) => {}

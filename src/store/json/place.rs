@@ -39,6 +39,11 @@ impl Place {
         self.directory.join("published")
     }
 
+    /// The lock of whoever replaces that note.
+    pub fn published_lock(&self) -> PathBuf {
+        self.directory.join("published.lock")
+    }
+
     /// The lock of whoever publishes.
     pub fn publish_lock(&self) -> PathBuf {
         self.directory.join("publish.lock")

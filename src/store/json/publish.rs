@@ -159,6 +159,14 @@ impl Publisher {
         let document = view.durable.document();
         let rendered = render(fs, &temp, target, |sink| format::write(&document, sink));
         let RenderedFile { fingerprint, hash, .. } = rendered.map_err(failed)?;
+        let give_up = || {
+            drop(fs.remove(&temp));
+            Ok(false)
+        };
+        let lock_of_note = Published::lock(fs, place).map_err(failed)?;
+        if fs.fingerprint(target).map_err(failed)? != expected {
+            return give_up();
+        }
         // Before the file is there: whoever looks at it then knows that nobody has edited it.
         let edited = Published::edits(fs, place);
         let noted = Published::new(view.durable.position, fingerprint, hash);
@@ -170,25 +178,15 @@ impl Publisher {
             match fs.rename(&temp, target, Rename::Exchange) {
                 // As near to one step as such a system allows.
                 Err(error) if error.kind() == io::ErrorKind::Unsupported => {
-                    if fs.fingerprint(target).map_err(failed)? != expected {
-                        drop(fs.remove(&temp));
-                        return Ok(false);
-                    }
                     fs.rename(&temp, target, Rename::Replace).map(|()| false)
                 }
                 // Somebody has just removed it.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    drop(fs.remove(&temp));
-                    return Ok(false);
-                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return give_up(),
                 exchanged => exchanged.map(|()| true),
             }
         } else {
             match fs.rename(&temp, target, Rename::KeepOther) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    drop(fs.remove(&temp));
-                    return Ok(false);
-                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return give_up(),
                 placed => placed.map(|()| false),
             }
         };
@@ -196,6 +194,7 @@ impl Publisher {
             drop(fs.remove(&temp));
             failed(source)
         })?;
+        drop(lock_of_note);
         if is_exchanged {
             let displaced = fs.fingerprint(&temp).map_err(failed)?;
             if displaced == expected {

@@ -6,7 +6,7 @@ use std::io;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::fs::{FileFingerprint, FileSystem, Rename, TO_THE_END};
+use super::fs::{FileFingerprint, FileLock, FileSystem, Rename, TO_THE_END, lock_at};
 use super::place::Place;
 use crate::domain::IssueId;
 use crate::store::Position;
@@ -91,12 +91,18 @@ impl Published {
         serde_json::from_slice(&fs.read_at(&open.file, 0, TO_THE_END).ok()?).ok()
     }
 
+    /// Waits for the lock under which the file and the note are replaced together, so that the note never tells of
+    /// a file that another has just displaced.
+    pub fn lock(fs: &dyn FileSystem, place: &Place) -> io::Result<Option<FileLock>> {
+        lock_at(fs, &place.published_lock(), &place.issues, true)
+    }
+
     /// The edits that were taken over since the file was written last.
     pub fn edits(fs: &dyn FileSystem, place: &Place) -> Edited {
         Self::read(fs, place).map(|note| note.edited).unwrap_or_default()
     }
 
-    /// Writes the note.
+    /// Writes the note. Only under its lock.
     pub fn write(&self, fs: &dyn FileSystem, place: &Place) -> io::Result<()> {
         let target = place.published();
         let temp = place.directory.join(format!(".published.{:08x}.tmp", random()));

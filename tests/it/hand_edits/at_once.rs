@@ -3,7 +3,9 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
 
 use agent_issue_tracker::store::Store;
 use fastrand::Rng;
@@ -13,7 +15,7 @@ use crate::faults::{Act, Scene};
 use crate::support::disk::Neglect;
 use crate::support::factor;
 use crate::support::files::{id, issue_json, kept, names};
-use crate::support::scene::{Answers, Process};
+use crate::support::scene::{Answers, Process, Visit};
 use crate::support::stores::all_issues;
 
 /// How somebody saves a file.
@@ -172,6 +174,72 @@ async fn a_save_in_place_that_takes_its_time_is_not_lost() {
 async fn an_edit_that_is_not_looked_for_is_noticed() {
     let noticed = edit_at_each_call(Act::Publish, Save::Rename, false, Neglect::Exchange).await;
     assert!(noticed.unwrap_err().contains("the edit is lost"));
+}
+
+/// A rendering without an edit takes the place of the edited file while another process, which has just taken that
+/// over, is about to note it.
+#[tokio::test]
+async fn what_another_process_takes_over_meanwhile_is_not_taken_back() {
+    let scene = Scene::new(Act::Publish, Neglect::Nothing).await;
+    scene.other.disk.hook(|call| {
+        if call.is("rename", "published") {
+            thread::sleep(Duration::from_millis(250));
+        }
+    });
+    let (path, other) = (scene.path().to_owned(), scene.other.clone());
+    let (visit, mut edit) = (Arc::new(Mutex::new(None)), Some((path, other)));
+    let begun = Arc::clone(&visit);
+    scene.process.disk.hook(move |call| {
+        if call.is("exchange", "issues.json")
+            && let Some((path, other)) = edit.take()
+        {
+            let text = fs::read_to_string(path.join("issues.json")).unwrap();
+            save(&path, &edited(&text, Edit::Title), Save::Rename);
+            let look = Visit::now(move || async move { drop(other.store.counts().await) });
+            *begun.lock().unwrap() = Some(look);
+        }
+    });
+    scene.act().await.unwrap();
+    let visit = visit.lock().unwrap().take().unwrap();
+    visit.join();
+    check_title(&scene, false).await.unwrap();
+}
+
+/// A rendering without an edit is left by a process that dies, and found after the edit was taken over.
+#[tokio::test]
+async fn what_a_dead_process_rendered_takes_no_edit_back() {
+    for number in 1.. {
+        let scene = Scene::new(Act::Publish, Neglect::Nothing).await;
+        scene.process.disk.die_at(number);
+        let acted = scene.act().await;
+        let is_dead = scene.process.disk.trouble.is_dead();
+        scene.process.kill().await;
+        if !is_dead {
+            acted.unwrap();
+            break;
+        }
+        let path = scene.path();
+        let text = fs::read_to_string(path.join("issues.json")).unwrap();
+        save(path, &edited(&text, Edit::Title), Save::Rename);
+        scene.other.store.counts().await.unwrap();
+        let checked = check_title(&scene, true).await;
+        checked.unwrap_or_else(|wrong| panic!("death at call {number}: {wrong}"));
+    }
+}
+
+/// Tells whether the edit of a title is lost, or was taken back by what is published after it.
+async fn check_title(scene: &Scene, is_dead: bool) -> Result<(), String> {
+    scene.check(is_dead).await?;
+    for _ in 0..2 {
+        let issues = all_issues(&*scene.other.store).await.map_err(|error| error.to_string())?;
+        if !issues.iter().any(|issue| issue.title == "edited") {
+            return Err("the edit was taken back".to_owned());
+        }
+        scene.answers.file(&scene.other).await.map_err(|error| error.to_string())?;
+        scene.other.publish().await.map_err(|error| error.to_string())?;
+    }
+    scene.end().await;
+    Ok(())
 }
 
 /// A process that dies at any call while it publishes over an edit that was saved at any moment of that.
