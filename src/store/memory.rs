@@ -273,6 +273,26 @@ impl IssueStore {
         self.change(event.issue, |issue| event.revert(issue)).map(drop)
     }
 
+    /// Becomes the same as a newer state, which differs in nothing but these issues; those that are new in it come
+    /// behind all others, in this order.
+    pub(super) fn catch_up(&mut self, newer: &Self, changed: &[IssueId]) {
+        for id in changed {
+            let Some(&position) = newer.positions.get(id) else { continue };
+            let (kept, version) = (newer.issues[position].clone(), newer.versions[position]);
+            if position < self.issues.len() {
+                self.dequeue(&self.at(position), position);
+                self.issues.set(position, kept);
+                self.versions.set(position, version);
+            } else {
+                self.positions.insert(*id, position);
+                self.issues.push_back(kept);
+                self.versions.push_back(version);
+            }
+            self.enqueue(&newer.at(position), position);
+        }
+        self.revision = newer.revision;
+    }
+
     fn change(
         &mut self,
         id: IssueId,

@@ -10,7 +10,7 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 
 use super::edits;
 use super::fs::directory_of;
-use super::publish::{Publication, Publisher};
+use super::publish::{Publication, Publisher, Unless};
 use super::support::lock;
 use super::view::Shared;
 use super::writer::{WeakWriter, WriterHandle};
@@ -93,7 +93,7 @@ pub(super) fn start_publishing(publisher: Publisher, schedule: Arc<Schedule>) {
                 schedule.changed();
                 continue;
             }
-            let published = publisher.publish();
+            let published = publisher.publish(Unless::Unchanged);
             if let Err(error) = publisher.snapshot() {
                 tracing::warn!("no snapshot could be written: {}", error.reason());
             }
@@ -194,7 +194,7 @@ impl Watch {
                 shared.path.display()
             );
         }
-        if view.durable.position == view.state.position {
+        if view.durable == view.state.position {
             self.undurable_since = None;
         } else if self.undurable_since.get_or_insert_with(Instant::now).elapsed() >= UNDURABLE_FOR {
             // Whoever appended it has died before it was durable.

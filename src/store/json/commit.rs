@@ -18,6 +18,7 @@ use super::log::segment::{self, ordinals};
 use super::log::{Cut, Segment, Tail, record};
 use super::place::{Place, trial};
 use super::published::Published;
+use super::spare::Spare;
 use super::support::{lock, now};
 use super::view::{Follower, Head, Shared, Source, View};
 use super::{recovery, snapshot};
@@ -111,7 +112,7 @@ impl Draft {
 /// A batch that was appended.
 struct Appended {
     segment: Arc<Segment>,
-    place: Place,
+    place: Arc<Place>,
     end: Tail,
     /// The issues as it left them.
     issues: Vec<Arc<Issue>>,
@@ -228,9 +229,10 @@ impl Committer {
         let shared = Arc::clone(&self.shared);
         let (fs, segment) = (&*shared.fs, Arc::clone(&head.segment));
         let failed = |source: io::Error| refused(&segment.path, &source);
-        let mut draft = Draft::new(view.state.clone());
+        let mut draft = Draft::new(follower.state_to_change(&view.state));
         let result = decide(&mut draft);
         if draft.events.is_empty() {
+            follower.spare = Some(Spare::of(Arc::new(draft.state)));
             let is_behind = head.durable.offset < head.tail.offset;
             let (place, end) = (view.place.clone(), head.tail);
             let (segment, issues) = (Arc::clone(&segment), Vec::new());
@@ -254,13 +256,16 @@ impl Committer {
         let end =
             Tail { offset: head.tail.offset + lines.len() as u64, position: draft.state.position };
         let mut view = view.clone();
-        view.state = draft.state.clone();
-        view.recent.extend(draft.events.iter().cloned());
         let changed = draft.events.iter().map(|event| event.event.issue);
         let issues = changed.filter_map(|id| draft.state.issues.get(id)).collect();
-        view.forget_old();
-        follower.undurable.extend(draft.events);
-        follower.appended(end, draft.state);
+        let mut spare = Spare::of(std::mem::replace(&mut view.state, Arc::new(draft.state)));
+        for event in draft.events {
+            spare.lacks(&event.event);
+            shared.recent.push(event.clone());
+            follower.undurable.push(event);
+        }
+        follower.spare = Some(spare);
+        follower.pending.push_back(end);
         (head.tail, head.length) = (end, end.offset);
         head.replayed_bytes += lines.len() as u64;
         view.source = Source::Log(head);
@@ -406,7 +411,7 @@ impl Committer {
             ))
         };
         let view = shared.fresh().map_err(|error| uncertain(&error))?;
-        if view.contains(appended.end.position) {
+        if shared.contains(&view, appended.end.position) {
             let named = sync_names(self.fs(), &view.place);
             return named.map(|()| Kept::Durable).map_err(|error| uncertain(&error));
         }
@@ -435,7 +440,7 @@ impl Committer {
                 .map_err(|error| uncertain(&error))?;
         }
         let view = self.shared.fresh().map_err(|error| uncertain(&error))?;
-        if !view.contains(appended.end.position) {
+        if !self.shared.contains(&view, appended.end.position) {
             return Err(uncertain(&"it could not be read back"));
         }
         self.shared.wrote();
@@ -504,7 +509,7 @@ pub(super) fn begin_log(
 }
 
 /// Makes the names of everything on the way to the segments durable.
-fn sync_names(fs: &dyn FileSystem, place: &Place) -> io::Result<()> {
+pub(super) fn sync_names(fs: &dyn FileSystem, place: &Place) -> io::Result<()> {
     let above = [directory_of(&place.directory), directory_of(&place.issues)];
     for directory in [&*place.log, &*place.directory].into_iter().chain(above) {
         touch_names(fs, directory, &place.issues)?;

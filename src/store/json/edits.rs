@@ -137,6 +137,8 @@ pub(super) fn adopt(committer: &mut Committer) -> Result<(), StoreError> {
     let set_known = |problem: Option<String>| {
         *lock(&shared.known) = KnownFile { looked_at: Some(found), problem };
     };
+    // Before the file: a newer note tells of edits that an older file does not go on from.
+    let note = Published::read_up_to(&*shared.fs, &view.place, view.state.position);
     let file = match read_file(&shared, &view) {
         Ok(Some(file)) => file,
         Ok(None) => return Ok(()),
@@ -151,26 +153,28 @@ pub(super) fn adopt(committer: &mut Committer) -> Result<(), StoreError> {
             return Ok(());
         }
     };
-    let mut told = view.durable.position;
-    let note = Published::read_up_to(&*shared.fs, &view.place, view.state.position);
     let mut edited = Vec::new();
-    if let Some(note) = note.as_ref().filter(|note| note.hash() == file.hash) {
-        // It tells what was published last, and nothing that came later.
-        told = note.position();
-    } else {
-        if let Some(problem) = foreign(&view, &file.state) {
+    if note.as_ref().is_none_or(|note| note.hash() != file.hash) {
+        if is_foreign(&view.state, &file.state) {
+            let problem = format!(
+                "{} has none of the issues of the store, so it is not taken for an edit: import it as another file, \
+                 and put the former one back",
+                path.display()
+            );
             tracing::warn!("{problem}");
             set_known(Some(problem));
             return Ok(());
         }
-        let before = note.map(|note| note.edited).unwrap_or_default();
-        let adopted = take_over(committer, &file.state, &before)?;
+        let before = note.as_ref().map_or(&[][..], |note| &note.edited);
+        let adopted = take_over(committer, &file.state, before)?;
         if !adopted.conflicts.is_empty() {
             keep(&shared, &view.place, path, &adopted.conflicts)?;
         }
         edited.extend(adopted.edited());
     }
     *lock(&shared.known) = KnownFile { looked_at: Some(Some(file.fingerprint)), problem: None };
+    // It tells what was published last, and nothing that came later.
+    let told = note.as_ref().map_or(view.durable, Published::position);
     let note = Published::new(told, file.fingerprint, file.hash);
     if let Err(error) = write_note(&*shared.fs, &view.place, note, edited) {
         tracing::debug!("{}: {error}", view.place.published().display());
@@ -190,13 +194,11 @@ fn write_note(
     if fs.fingerprint(&place.issues)? != Some(note.fingerprint) {
         return Ok(());
     }
-    let before = Published::read(fs, place);
-    let took_ms = before.as_ref().map_or(0, |note| note.took_ms);
-    edited.extend(before.map(|note| note.edited).unwrap_or_default());
+    edited.extend(Published::edits(fs, place));
     edited.sort_unstable();
     edited.dedup();
     edited.truncate(MAX_NOTED);
-    Published { edited, took_ms, ..note }.write(fs, place)
+    Published { edited, ..note }.write(fs, place)
 }
 
 /// Reads the file, again and again while it is not valid because somebody is just writing it.
@@ -325,8 +327,13 @@ pub(super) fn merge_leftovers(committer: &mut Committer) -> Result<(), StoreErro
                     keep(&shared, &place, &path, &edit.conflicts)?;
                 }
             }
-            // A rendering that was not finished.
-            Ok(None) | Err(OpenError::Format { .. }) => {}
+            Ok(None) => continue,
+            // Somebody was just writing it when a rendering took its place.
+            Err(OpenError::Format { .. }) => {
+                let kept = kept::move_to(fs, &place, &path, "invalid");
+                kept.map_err(|source| refused(&place.kept, &source))?;
+                continue;
+            }
             Err(error) => return Err(error.into()),
         }
         fs.remove(&path).map_err(|source| refused(&path, &source))?;
@@ -364,19 +371,12 @@ fn merge_orphaned(committer: &mut Committer) -> Result<(), StoreError> {
     )))
 }
 
-/// Why a file is no edit of the store at all.
-fn foreign(view: &View, theirs: &State) -> Option<String> {
-    let ours = &view.state.issues;
-    let is_foreign = !ours.is_empty()
+/// Whether a file is no edit of the store at all: it has issues, and none of those of the store.
+pub(super) fn is_foreign(ours: &State, theirs: &State) -> bool {
+    let mut issues = theirs.issues.issues();
+    !ours.issues.is_empty()
         && !theirs.issues.is_empty()
-        && theirs.issues.issues().all(|issue| ours.get(issue.id).is_none());
-    is_foreign.then(|| {
-        format!(
-            "{} has none of the issues of the store, so it is not taken for an edit: import it as another file \
-             with `ait import`, and put the former one back",
-            view.place.issues.display()
-        )
-    })
+        && issues.all(|issue| ours.issues.get(issue.id).is_none())
 }
 
 /// What makes of the store what a file says, as far as the merge allows that.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use super::edits::is_foreign;
 use super::format::{self, Document, FormatError};
 use super::fs::{FileFingerprint, FileSystem, RealFileSystem, TO_THE_END, directory_of};
 use super::issue_scanner::{self, RepeatedId};
@@ -265,10 +266,7 @@ fn standing(
         return FileStanding::UpToDate;
     };
     let published = published.filter(|published| published.hash() == hash);
-    let is_foreign = !ours.issues.is_empty()
-        && !theirs.issues.is_empty()
-        && theirs.issues.issues().all(|issue| ours.issues.get(issue.id).is_none());
-    if is_foreign {
+    if is_foreign(ours, theirs) {
         return FileStanding::Foreign;
     }
     let newer = count_newer(ours, theirs);

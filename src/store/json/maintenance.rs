@@ -11,7 +11,7 @@ use futures::future::FutureExt;
 use uuid::Uuid;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::commit::{Committer, Draft, begin_log};
+use super::commit::{Committer, Draft, begin_log, sync_names};
 use super::edits;
 use super::fs::{FileSystem, Rename, TO_THE_END, directory_of, lock_at};
 use super::ground::{must_exclude, refused};
@@ -19,7 +19,7 @@ use super::kept;
 use super::log::Segment;
 use super::log::segment::{SegmentError, ordinals, path_of};
 use super::place::{Place, trial};
-use super::publish::{Publication, Publisher};
+use super::publish::{Publication, Publisher, Unless};
 use super::published::{KnownFile, Published, random};
 use super::recovery::{self, OpenError};
 use super::salvage::{Salvage, salvage_with};
@@ -80,7 +80,7 @@ impl Maintenance {
     fn publish_now(&self) -> Result<(), StoreError> {
         let begun = Instant::now();
         loop {
-            match self.publisher().publish()? {
+            match self.publisher().publish(Unless::Rendered)? {
                 Publication::UpToDate | Publication::Written => {
                     // Where only commands use the store, nobody else has the time for it.
                     if let Err(error) = self.publisher().snapshot() {
@@ -133,7 +133,7 @@ impl Maintenance {
         }
         let begun = Instant::now();
         loop {
-            match publisher.publish() {
+            match publisher.publish(Unless::Unchanged) {
                 // Perhaps a thread of this process.
                 Ok(Publication::Busy) if begun.elapsed() < LAST_PUBLISHER => {
                     thread::sleep(ASK_EVERY);
@@ -341,6 +341,10 @@ fn restore(
             }
         }
         adopted?;
+        if shared.fresh()?.head().is_some() {
+            // Without the note of the file, what is taken out would come back from that.
+            sync_names(fs, &place).map_err(|source| refused(&place.directory, &source))?;
+        }
     }
     let difference = Difference::between(&shared.fresh()?.state.document(), document);
     if let Some(found) = Replacement::found(consent, difference) {

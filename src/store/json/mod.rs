@@ -43,11 +43,13 @@ pub mod place;
 mod publish;
 mod published;
 mod read_events;
+mod recent;
 mod recovery;
 pub(in crate::store) mod render;
 mod replay;
 pub mod salvage;
 mod snapshot;
+mod spare;
 mod support;
 mod view;
 mod writer;
@@ -217,7 +219,7 @@ impl Store for JsonStore {
     }
 
     fn snapshot(&self) -> StoreFuture<'_, State> {
-        self.read(|_, view| Ok(view.state.clone()))
+        self.read(|_, view| Ok(State::clone(&view.state)))
     }
 
     fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {

@@ -71,7 +71,13 @@ impl Place {
         number.parse().ok()
     }
 
-    /// A temporary file for a rendering of the issues. Not beside their file, so that the project never sees it.
+    /// A file that becomes a rendering of the issues.
+    pub fn unfinished(&self, id: u32) -> PathBuf {
+        self.directory.join(format!(".issues.{id:08x}.tmp"))
+    }
+
+    /// A whole rendering of the issues, or what it has displaced. Not beside their file, so that the project never
+    /// sees it.
     pub fn temp(&self, id: u32) -> PathBuf {
         self.directory.join(format!("issues.{id:08x}.tmp"))
     }

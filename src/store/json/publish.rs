@@ -44,6 +44,16 @@ pub(super) enum Publication {
     Busy,
 }
 
+/// When a file is left as it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Unless {
+    /// If it tells everything that is durable, or is an edit since which nothing has changed: reading must not
+    /// interfere with what git does to the file.
+    Unchanged,
+    /// Only if it was written so.
+    Rendered,
+}
+
 /// Writes `issues.json` and snapshots. What changes the store goes through the writer thread.
 pub(super) struct Publisher {
     pub shared: Arc<Shared>,
@@ -56,7 +66,7 @@ impl Publisher {
     /// # Errors
     ///
     /// What keeps it from being written. Nothing is lost then.
-    pub fn publish(&self) -> Result<Publication, StoreError> {
+    pub fn publish(&self, unless: Unless) -> Result<Publication, StoreError> {
         /// How often somebody may edit the file while it is written.
         const MAX_ROUNDS: usize = 5;
         for _ in 0..MAX_ROUNDS {
@@ -70,21 +80,23 @@ impl Publisher {
             if let Some(problem) = lock(&self.shared.known).problem.clone() {
                 return Err(StoreError::NotSaved(problem));
             }
-            if self.is_published(&view) && !edits::has_leftovers(&*self.shared.fs, &view.place) {
+            if self.is_published(&view, unless)
+                && !edits::has_leftovers(&*self.shared.fs, &view.place)
+            {
                 return Ok(Publication::UpToDate);
             }
             self.shared.ground.survey(&*self.shared.fs, &view.place)?;
             let Some(_lock) = self.publish_lock(&view.place)? else { return Ok(Publication::Busy) };
             self.writer.run(edits::merge_leftovers)??;
-            let view = self.shared.fresh_durable()?;
+            let (view, state) = self.shared.durable_state()?;
             // Whoever had the lock has just written it, or somebody has edited it.
             if edits::is_pending(&self.shared, &view) {
                 continue;
             }
-            if self.is_published(&view) {
+            if self.is_published(&view, unless) {
                 return Ok(Publication::UpToDate);
             }
-            if self.replace(&view)? {
+            if self.replace(&view.place, &state)? {
                 return Ok(Publication::Written);
             }
         }
@@ -97,12 +109,13 @@ impl Publisher {
         self.shared.fresh_durable()
     }
 
-    /// Whether the file tells everything that is durable.
-    pub fn is_published(&self, view: &View) -> bool {
+    fn is_published(&self, view: &View, unless: Unless) -> bool {
         let found = self.shared.fs.fingerprint(&view.place.issues).ok().flatten();
         let published = Published::read(&*self.shared.fs, &view.place);
         found.zip(published).is_some_and(|(found, published)| {
-            found == published.fingerprint && published.position() == view.durable.position
+            found == published.fingerprint
+                && published.position() == view.durable
+                && (unless == Unless::Unchanged || published.took_ms.is_some())
         })
     }
 
@@ -110,7 +123,7 @@ impl Publisher {
     pub fn is_behind(&self, view: &View) -> bool {
         let found = self.shared.fs.fingerprint(&view.place.issues).ok().flatten();
         let is_told = |published: Published| {
-            published.position() == view.durable.position
+            published.position() == view.durable
                 // Whoever wrote the note has died before it put the file in place.
                 && found.is_none_or(|found| published.displaced != Some(found))
         };
@@ -129,7 +142,7 @@ impl Publisher {
             return Duration::ZERO;
         };
         let age = SystemTime::now().duration_since(found.modified()).unwrap_or_default();
-        (Duration::from_millis(note.took_ms) * REST_FACTOR).saturating_sub(age)
+        (Duration::from_millis(note.took_ms.unwrap_or(0)) * REST_FACTOR).saturating_sub(age)
     }
 
     fn publish_lock(&self, place: &Place) -> Result<Option<FileLock>, StoreError> {
@@ -143,10 +156,11 @@ impl Publisher {
     }
 
     /// Puts a rendering in the place of the file; false when somebody has edited that meanwhile.
-    fn replace(&self, view: &View) -> Result<bool, StoreError> {
-        let (shared, place) = (&self.shared, &view.place);
+    fn replace(&self, place: &Place, state: &State) -> Result<bool, StoreError> {
+        let shared = &self.shared;
         let fs = &*shared.fs;
-        let (target, temp) = (&place.issues, place.temp(random()));
+        let (target, id) = (&place.issues, random());
+        let (unfinished, temp) = (place.unfinished(id), place.temp(id));
         let failed = |source: io::Error| refused(target, &source);
         let expected = lock(&shared.known).looked_at.flatten();
         if expected.is_some_and(|found| found.links() > 1) {
@@ -156,9 +170,10 @@ impl Publisher {
             )));
         }
         let begun = Instant::now();
-        let document = view.durable.document();
-        let rendered = render(fs, &temp, target, |sink| format::write(&document, sink));
+        let document = state.document();
+        let rendered = render(fs, &unfinished, target, |sink| format::write(&document, sink));
         let RenderedFile { fingerprint, hash, .. } = rendered.map_err(failed)?;
+        fs.rename(&unfinished, &temp, Rename::Replace).map_err(failed)?;
         let give_up = || {
             drop(fs.remove(&temp));
             Ok(false)
@@ -169,8 +184,8 @@ impl Publisher {
         }
         // Before the file is there: whoever looks at it then knows that nobody has edited it.
         let edited = Published::edits(fs, place);
-        let noted = Published::new(view.durable.position, fingerprint, hash);
-        let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let noted = Published::new(state.position, fingerprint, hash);
+        let took_ms = Some(u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX));
         let noted = Published { displaced: expected, took_ms, ..noted };
         noted.write(fs, place).map_err(failed)?;
         let was_there = expected.is_some();
@@ -250,15 +265,16 @@ impl Publisher {
     ///
     /// What keeps it from being written. Nothing is lost then.
     pub fn snapshot(&self) -> Result<bool, StoreError> {
-        let view = self.shared.fresh_durable()?;
-        let Some(head) = view.head().filter(|_| self.is_snapshot_due(&view)) else {
+        let known = self.shared.fresh_durable()?;
+        if !self.is_snapshot_due(&known) {
             return Ok(false);
-        };
-        let place = &view.place;
-        let Some(_lock) = self.publish_lock(place)? else { return Ok(false) };
+        }
+        let Some(_lock) = self.publish_lock(&known.place)? else { return Ok(false) };
+        let (view, state) = self.shared.durable_state()?;
+        let (place, Some(head)) = (&view.place, view.head()) else { return Ok(false) };
         let fs = &*self.shared.fs;
         let store = &head.segment.header.store;
-        let written = snapshot::write(fs, place, &view.durable, store);
+        let written = snapshot::write(fs, place, &state, store);
         let length = written.map_err(|source| refused(&place.directory, &source))?;
         let mut follower = self.shared.follower();
         if let Some(known) = follower.view.clone()

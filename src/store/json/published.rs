@@ -22,9 +22,9 @@ pub(super) struct Published {
     pub content: String,
     /// What it was known by.
     pub fingerprint: FileFingerprint,
-    /// How many milliseconds it took to write the file.
-    #[serde(default)]
-    pub took_ms: u64,
+    /// How many milliseconds it took to write the file; `None` for one that was taken over from an edit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took_ms: Option<u64>,
     /// What the file was known by whose place it takes. The note is written before the file is put there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub displaced: Option<FileFingerprint>,
@@ -51,7 +51,7 @@ impl Published {
     pub fn new(position: Position, fingerprint: FileFingerprint, hash: u128) -> Self {
         let event = format!("{:016x}", position.hash);
         let (number, content) = (position.number, format!("{hash:032x}"));
-        let (took_ms, displaced, edited) = (0, None, Vec::new());
+        let (took_ms, displaced, edited) = (None, None, Vec::new());
         Self { number, event, content, fingerprint, took_ms, displaced, edited }
     }
 

@@ -17,7 +17,7 @@ pub(super) fn after(
     after: u64,
     limit: usize,
 ) -> Result<Events, StoreError> {
-    let newest = view.durable.position;
+    let newest = view.durable;
     let Some(head) = view.head() else {
         return Ok(Events { events: Vec::new(), newest, oldest: newest.number + 1 });
     };
@@ -31,13 +31,10 @@ pub(super) fn after(
     // A log without an event begins behind nothing; its first segment tells where.
     let first = ordinals.iter().find_map(open);
     let oldest = first.map_or(head.segment.begin, |segment| segment.begin).position.number + 1;
-    let is_recent = after >= newest.number
-        || view
-            .recent
-            .front()
-            .is_some_and(|event| event.position.number <= after.saturating_add(1));
-    if is_recent {
-        let events = view.recent.iter().filter(wanted).take(limit).cloned().collect();
+    if after >= newest.number {
+        return Ok(Events { events: Vec::new(), newest, oldest });
+    }
+    if let Some(events) = shared.recent.between(after, newest, limit) {
         return Ok(Events { events, newest, oldest });
     }
     let begins_behind =
@@ -96,7 +93,7 @@ pub(super) struct Backwards<'a> {
 
 impl<'a> Backwards<'a> {
     pub fn new(shared: &'a Shared, view: &'a View) -> Self {
-        let read = view.recent.iter().cloned().collect();
+        let read = shared.recent.up_to(view.state.position);
         let last = view.state.position.number + 1;
         Self { shared, view, read, ordinals: None, behind: None, last }
     }

@@ -79,8 +79,9 @@ pub(super) struct Opened {
     pub tail: Tail,
     /// How much of the file was read.
     pub length: u64,
-    /// The end of the last batch that is known to be durable, and the state after it.
-    pub durable: (Tail, State),
+    /// The end of the last batch that is known to be durable, and the position of the newest such event: a segment
+    /// may begin with batches that the snapshot has.
+    pub durable: (Tail, Position),
     /// The events behind that.
     pub undurable: Vec<NumberedEvent>,
     /// What is damaged, so that nothing may be changed.
@@ -189,7 +190,7 @@ pub(super) fn open(
     let segments = segments(fs, place, &ordinals)?;
     let (snapshot, from) = confirmed(fs, place, &segments)?;
     let mut opened = Opened {
-        durable: (segments[from].begin, snapshot.state.clone()),
+        durable: (segments[from].begin, snapshot.state.position),
         state: snapshot.state,
         segment: Arc::clone(&segments[from]),
         tail: segments[from].begin,
@@ -313,7 +314,7 @@ impl Opened {
         self.segment = Arc::clone(segment);
         (self.tail, self.length) = (segment.begin, segment.begin.offset);
         // A segment begins where its writer knew everything before it to be durable, and so is a snapshot.
-        self.durable = (segment.begin, self.state.clone());
+        self.durable = (segment.begin, self.state.position);
         self.undurable.clear();
         let snapshot = self.state.position.number;
         let failed = |source| unreadable(&segment.path, source);
@@ -338,7 +339,7 @@ impl Opened {
             }
             self.tail = batch.end;
             if batch.end.offset <= durable || batch.end.position.number <= snapshot {
-                self.durable = (batch.end, self.state.clone());
+                self.durable = (batch.end, self.state.position);
                 self.undurable.clear();
             }
         }

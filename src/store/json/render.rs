@@ -10,10 +10,10 @@ use xxhash_rust::xxh3::Xxh3;
 use super::fs::{FileFingerprint, FileSystem};
 
 /// How much is gathered before it is written.
-const CHUNK_BYTES: usize = 1024 * 1024;
+const CHUNK_BYTES: usize = 256 * 1024;
 /// After how much a file is synced while it is written. A journaling file system lets the sync of a change wait for
 /// what else is on its way to the disk.
-const SYNC_EVERY_BYTES: u64 = 4 * 1024 * 1024;
+const SYNC_EVERY_BYTES: u64 = 256 * 1024;
 
 /// A file that was written.
 pub struct RenderedFile {

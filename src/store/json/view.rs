@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use imbl::Vector;
 use prometheus_client::metrics::histogram::Histogram;
 use tokio::sync::watch;
 
@@ -22,25 +21,22 @@ use super::log::{DurableMark, Segment, Tail};
 use super::options::JsonStoreOptions;
 use super::place::Place;
 use super::published::KnownFile;
+use super::recent::Recent;
 use super::recovery::{self, Damage, OpenError, Opened};
+use super::spare::Spare;
 use super::support::{lock, now};
 use crate::domain::Timestamp;
 use crate::store::{DURATION_BUCKETS_S, NumberedEvent, Position, State, StoreError};
-
-/// How many of the newest events are kept in memory.
-const MAX_RECENT: usize = 4_096;
 
 /// What is known of a store.
 #[derive(Clone)]
 pub(super) struct View {
     /// Where its files are.
-    pub place: Place,
+    pub place: Arc<Place>,
     /// The newest state, of which others may not have been answered yet.
-    pub state: State,
-    /// The newest state that is durable.
-    pub durable: State,
-    /// The newest events, oldest first, durable or not.
-    pub recent: Vector<NumberedEvent>,
+    pub state: Arc<State>,
+    /// The position of the newest event that is durable.
+    pub durable: Position,
     /// What is damaged, so that nothing may be changed.
     pub damage: Option<Damage>,
     /// The log, or the file alone.
@@ -81,19 +77,6 @@ impl View {
             Source::File(_) => None,
         }
     }
-
-    /// Keeps only the newest events in memory.
-    pub fn forget_old(&mut self) {
-        while self.recent.len() > MAX_RECENT {
-            self.recent.pop_front();
-        }
-    }
-
-    /// Whether an event is part of this view, as far as the newest events tell.
-    pub fn contains(&self, position: Position) -> bool {
-        position == self.state.position
-            || self.recent.iter().any(|event| event.position == position)
-    }
 }
 
 /// What the parts of a store in this process share.
@@ -108,6 +91,8 @@ pub(super) struct Shared {
     follower: Mutex<Follower>,
     /// The position of the newest durable event.
     pub newest: watch::Sender<Position>,
+    /// The newest events.
+    pub recent: Recent,
     /// What this process knows of the file of the issues.
     pub known: Mutex<KnownFile>,
     /// Where the log was read before.
@@ -124,18 +109,21 @@ pub(super) struct Shared {
 pub(super) struct Follower {
     pub view: Option<Arc<View>>,
     pub mark: MarkFile,
-    /// The states after batches that are not known to be durable, oldest first.
-    pending: VecDeque<(Tail, State)>,
+    /// The ends of the batches that are not known to be durable, oldest first.
+    pub pending: VecDeque<Tail>,
     /// The events behind the last batch that is.
     pub undurable: Vec<NumberedEvent>,
+    /// The state before the newest one.
+    pub spare: Option<Spare>,
     /// What this process knew of a log that is gone, to be merged into the one that took its place.
-    pub orphaned: VecDeque<State>,
+    pub orphaned: VecDeque<Arc<State>>,
 }
 
 impl Follower {
-    /// Takes note of the state behind a batch that is not durable yet.
-    pub fn appended(&mut self, end: Tail, state: State) {
-        self.pending.push_back((end, state));
+    /// The newest state, to be changed.
+    pub fn state_to_change(&mut self, newest: &State) -> State {
+        let spare = self.spare.take().and_then(|spare| spare.catch_up(newest));
+        spare.unwrap_or_else(|| newest.clone())
     }
 }
 
@@ -147,6 +135,7 @@ impl Shared {
             mark,
             pending: VecDeque::new(),
             undurable: Vec::new(),
+            spare: None,
             orphaned: VecDeque::new(),
         };
         Self {
@@ -157,6 +146,7 @@ impl Shared {
             view: RwLock::default(),
             follower: Mutex::new(follower),
             newest: watch::Sender::default(),
+            recent: Recent::default(),
             known: Mutex::default(),
             landmarks: Mutex::default(),
             syncs: Histogram::new(DURATION_BUCKETS_S),
@@ -199,11 +189,29 @@ impl Shared {
     pub fn fresh_durable(&self) -> Result<Arc<View>, StoreError> {
         let mut follower = self.follower();
         let view = self.refresh(&mut follower)?;
-        Ok(if view.durable.position == view.state.position {
-            view
-        } else {
-            self.read_mark(&mut follower)
-        })
+        Ok(self.up_to_mark(&mut follower, view))
+    }
+
+    /// The newest view and the state at its newest durable event.
+    pub fn durable_state(&self) -> Result<(Arc<View>, Arc<State>), StoreError> {
+        let mut follower = self.follower();
+        let view = self.refresh(&mut follower)?;
+        let view = self.up_to_mark(&mut follower, view);
+        if view.durable == view.state.position {
+            let state = Arc::clone(&view.state);
+            return Ok((view, state));
+        }
+        let mut state = State::clone(&view.state);
+        let is_behind = |event: &&NumberedEvent| event.position.number > view.durable.number;
+        for event in follower.undurable.iter().rev().take_while(is_behind) {
+            state.revert(&event.event, view.durable)?;
+        }
+        Ok((view, Arc::new(state)))
+    }
+
+    /// Whether an event is part of the newest view, as far as the newest events tell.
+    pub fn contains(&self, newest: &View, position: Position) -> bool {
+        position == newest.state.position || self.recent.contains(position)
     }
 
     fn is_newest(&self, view: &View) -> bool {
@@ -258,7 +266,7 @@ impl Shared {
         }
         // The log is gone, shorter than it was, or another one.
         tracing::debug!("{}: the log was replaced", known.place.log.display());
-        let last = self.last_state(&known);
+        let last = Arc::new(self.last_state(&known));
         if follower.orphaned.back().is_none_or(|other| other.position != last.position) {
             follower.orphaned.push_back(last);
         }
@@ -268,7 +276,7 @@ impl Shared {
     /// The state at the end of a segment that is gone, which this process has open still: others may have been
     /// answered what this process has not read yet.
     fn last_state(&self, known: &View) -> State {
-        let mut state = known.state.clone();
+        let mut state = State::clone(&known.state);
         let Some(head) = known.head() else { return state };
         let rest = head.segment.scan(&*self.fs, head.tail, None, 0);
         let batches = rest.map(|scan| scan.batches).unwrap_or_default();
@@ -347,10 +355,10 @@ impl Shared {
         head.segment = Arc::new(next);
         (head.tail, head.durable, head.length) = (begin, begin, 0);
         follower.pending.clear();
-        if follower.undurable.iter().all(|event| event.position.number <= base.number) {
-            view.durable = view.state.clone();
+        // Whoever began it knew everything before it to be durable, and it repeats the rest.
+        if base.number > view.durable.number {
+            view.durable = base;
         }
-        // It repeats them.
         follower.undurable.clear();
         Ok(true)
     }
@@ -364,17 +372,24 @@ impl Shared {
         events: &[NumberedEvent],
         end: Tail,
     ) -> Result<(), Lost> {
+        if Arc::get_mut(&mut view.state).is_none() {
+            let next = Arc::new(follower.state_to_change(&view.state));
+            follower.spare = Some(Spare::of(std::mem::replace(&mut view.state, next)));
+        }
+        let state = Arc::make_mut(&mut view.state);
         for event in events {
             follower.undurable.push(event.clone());
-            if event.position.number <= view.state.position.number {
+            if event.position.number <= state.position.number {
                 continue;
             }
-            view.state.apply(&event.event, event.position).map_err(|_| Lost)?;
-            view.recent.push_back(event.clone());
+            state.apply(&event.event, event.position).map_err(|_| Lost)?;
+            self.recent.push(event.clone());
+            if let Some(spare) = &mut follower.spare {
+                spare.lacks(&event.event);
+            }
         }
-        view.forget_old();
         head.tail = end;
-        follower.pending.push_back((end, view.state.clone()));
+        follower.pending.push_back(end);
         Ok(())
     }
 
@@ -386,12 +401,12 @@ impl Shared {
         head: &mut Head,
         offset: u64,
     ) {
-        while follower.pending.front().is_some_and(|(tail, _)| tail.offset <= offset) {
-            let Some((tail, state)) = follower.pending.pop_front() else { return };
+        while let Some(&tail) = follower.pending.front().filter(|tail| tail.offset <= offset) {
+            follower.pending.pop_front();
             head.durable = tail;
             // The repeated beginning of a segment may end before what is known to be durable.
-            if tail.position.number >= view.durable.position.number {
-                view.durable = state;
+            if tail.position.number >= view.durable.number {
+                view.durable = tail.position;
             }
         }
         let number = head.durable.position.number;
@@ -408,8 +423,12 @@ impl Shared {
         }
     }
 
-    fn read_mark(&self, follower: &mut Follower) -> Arc<View> {
-        let mut view = View::clone(follower.view.as_deref().expect("it was just refreshed"));
+    /// A view with what is known of its mark by now.
+    fn up_to_mark(&self, follower: &mut Follower, view: Arc<View>) -> Arc<View> {
+        if view.durable == view.state.position {
+            return view;
+        }
+        let mut view = View::clone(&view);
         self.read_mark_into(follower, &mut view);
         self.publish_view(follower, view)
     }
@@ -417,8 +436,7 @@ impl Shared {
     /// Tells other processes how much is durable.
     pub fn write_mark(&self, follower: &mut Follower, head: &Head, model: &Path) {
         let (ordinal, salt) = (head.segment.ordinal, head.segment.header.salt);
-        let Tail { offset, position } = head.durable;
-        let mark = DurableMark { ordinal, salt, offset, position };
+        let mark = DurableMark { ordinal, salt, offset: head.durable.offset };
         follower.mark.write(&*self.fs, model, mark);
     }
 
@@ -459,22 +477,24 @@ impl Shared {
         let opened = recovery::open(fs, &place, mark)?;
         follower.pending.clear();
         follower.undurable.clear();
+        follower.spare = None;
+        self.recent.reset(&[]);
         if let Some(opened) = opened {
             let Opened { state, segment, tail, length, durable, undurable, damage, .. } = opened;
             let (replayed_bytes, snapshot_bytes) = (opened.replayed_bytes, opened.snapshot_bytes);
-            let (durable, durable_state) = durable;
+            let (durable, durable_position) = durable;
             if !undurable.is_empty() {
-                follower.pending.push_back((tail, state.clone()));
+                follower.pending.push_back(tail);
             }
-            follower.undurable.clone_from(&undurable);
+            self.recent.reset(&undurable);
+            follower.undurable = undurable;
             let segments = opened.segments;
             let head =
                 Head { segment, tail, durable, length, replayed_bytes, snapshot_bytes, segments };
             return Ok(View {
-                place,
-                state,
-                durable: durable_state,
-                recent: undurable.into(),
+                place: Arc::new(place),
+                state: Arc::new(state),
+                durable: durable_position,
                 damage,
                 source: Source::Log(head),
             });
@@ -502,10 +522,9 @@ impl Shared {
             None => (State::default(), None),
         };
         Ok(View {
-            place,
-            durable: state.clone(),
-            state,
-            recent: Vector::new(),
+            place: Arc::new(place),
+            durable: state.position,
+            state: Arc::new(state),
             damage: None,
             source: Source::File(fingerprint),
         })
@@ -513,7 +532,7 @@ impl Shared {
 
     /// Lets readers see a view.
     pub fn publish_view(&self, follower: &mut Follower, view: View) -> Arc<View> {
-        let newest = view.durable.position;
+        let newest = view.durable;
         let view = Arc::new(view);
         follower.view = Some(Arc::clone(&view));
         *self.view.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&view));

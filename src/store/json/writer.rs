@@ -296,7 +296,7 @@ impl Thread {
         while let Some(job) = self.held.pop_front().or_else(|| self.incoming.recv().ok()) {
             // Nobody who closes the store has to wait for a lock that others keep.
             self.activity.send_replace(Activity::Waiting);
-            let before = self.committer.shared.latest().map(|view| view.durable.position);
+            let before = self.committer.shared.latest().map(|view| view.durable);
             // A panic loses the replies of its batch, whose callers learn that their outcome is not
             // certain; the thread goes on for the others.
             let went_well = panic::catch_unwind(AssertUnwindSafe(|| match job {
@@ -310,7 +310,7 @@ impl Thread {
             if went_well.is_err() {
                 tracing::error!("the writer of the store panicked; it goes on");
             }
-            let after = self.committer.shared.latest().map(|view| view.durable.position);
+            let after = self.committer.shared.latest().map(|view| view.durable);
             if before != after
                 && let Some(writer) = self.writer.upgrade()
             {

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::super::fs::{FileSystem, TO_THE_END, open_or_create};
-use crate::store::Position;
 
 /// How much of a segment is durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,14 +20,12 @@ pub struct DurableMark {
     pub salt: u32,
     /// The offset in bytes up to which it is durable: the end of a batch.
     pub offset: u64,
-    /// The position of the last event of that batch.
-    pub position: Position,
 }
 
 impl DurableMark {
     fn write(self) -> Vec<u8> {
-        let Self { ordinal, salt, offset, position: Position { number, hash } } = self;
-        let text = format!("{ordinal:016x} {salt:08x} {offset:016x} {number:016x} {hash:016x}");
+        let Self { ordinal, salt, offset } = self;
+        let text = format!("{ordinal:016x} {salt:08x} {offset:016x}");
         format!("{text} {:08x}\n", crc32c::crc32c(text.as_bytes())).into_bytes()
     }
 
@@ -41,9 +38,7 @@ impl DurableMark {
         let mut fields = fields.split(' ').map(|field| u64::from_str_radix(field, 16).ok());
         let mut next = || fields.next().flatten();
         let (ordinal, salt) = (next()?, u32::try_from(next()?).ok()?);
-        let offset = next()?;
-        let position = Position { number: next()?, hash: next()? };
-        Some(Self { ordinal, salt, offset, position })
+        Some(Self { ordinal, salt, offset: next()? })
     }
 }
 
@@ -91,8 +86,7 @@ mod tests {
 
     #[test]
     fn a_mark_is_read_as_it_was_written_and_nothing_else_is() {
-        let position = Position { number: 9, hash: u64::MAX };
-        let mark = DurableMark { ordinal: 3, salt: 5, offset: 7, position };
+        let mark = DurableMark { ordinal: 3, salt: 5, offset: u64::MAX };
         let good = mark.write();
         assert_eq!(DurableMark::read(&good), Some(mark));
         for place in 0..good.len() {
