@@ -109,6 +109,25 @@ fn edits_and_changes_meet_in_the_file() {
     assert!(one.close().success() && other.close().success());
 }
 
+#[test]
+fn a_file_that_cannot_be_written_shows_in_the_health_until_it_can() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    client.add("first", "bug");
+    wait_for_file(directory.path(), |issues| issues.len() == 1);
+    let (file, other) = (directory.path().join("issues.json"), directory.path().join("other"));
+    fs::hard_link(&file, &other).unwrap();
+    client.add("second", "bug");
+    let health = || get(client.port(), "/health");
+    until("the health tells", || health().body.contains("several hard links"));
+    assert!(health().body.contains("degraded"));
+    assert_eq!(issues_in_file(directory.path()).len(), 1);
+    fs::remove_file(&other).unwrap();
+    wait_for_file(directory.path(), |issues| issues.len() == 2);
+    until("all is well", || !health().body.contains("hard links"));
+    assert!(client.close().success());
+}
+
 /// Runs the binary as somebody who may not write; `None` where that cannot be arranged.
 #[cfg(target_os = "linux")]
 fn ait_as_a_stranger(directory: &Path) -> Option<Command> {

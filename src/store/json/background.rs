@@ -99,18 +99,21 @@ pub(super) fn start_publishing(publisher: Publisher, schedule: Arc<Schedule>) {
             }
             match published {
                 Ok(Publication::Written | Publication::UpToDate) => {
+                    *lock(&publisher.shared.unpublished) = None;
                     retry = FIRST_RETRY;
                     continue;
                 }
                 Ok(Publication::Busy) => {}
                 Err(error) => {
                     // The log has everything; only the file is older than it should be.
-                    let why = error.reason();
+                    let why = format!(
+                        "issues.json is not up to date: {}; every change is in the log",
+                        error.reason()
+                    );
                     // What is wrong with the file itself was told when it was looked at.
                     if lock(&publisher.shared.known).problem.is_none() {
-                        tracing::warn!(
-                            "issues.json is not up to date: {why}; every change is in the log"
-                        );
+                        tracing::warn!("{why}");
+                        *lock(&publisher.shared.unpublished) = Some(why);
                     }
                     retry = (retry * 2).min(LAST_RETRY);
                 }

@@ -214,7 +214,8 @@ impl Maintenance {
             health.last_write = health.last_write.max(written).or(health.snapshot_written);
         }
         health.trouble = self.trouble(&place, probe).err();
-        health.warning = lock(&shared.known).problem.clone();
+        let problem = lock(&shared.known).problem.clone();
+        health.warning = problem.or_else(|| lock(&shared.unpublished).clone());
         health
     }
 

@@ -95,6 +95,8 @@ pub(super) struct Shared {
     pub recent: Recent,
     /// What this process knows of the file of the issues.
     pub known: Mutex<KnownFile>,
+    /// Why the file of the issues could not be written last, if it could not.
+    pub unpublished: Mutex<Option<String>>,
     /// Where the log was read before.
     pub landmarks: Mutex<Landmarks>,
     /// How long syncs took.
@@ -148,6 +150,7 @@ impl Shared {
             newest: watch::Sender::default(),
             recent: Recent::default(),
             known: Mutex::default(),
+            unpublished: Mutex::default(),
             landmarks: Mutex::default(),
             syncs: Histogram::new(DURATION_BUCKETS_S),
             last_write_ms: AtomicU64::new(0),
