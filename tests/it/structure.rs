@@ -141,3 +141,15 @@ fn the_file_system_of_the_store_has_at_most_fifteen_calls() {
     let calls = body.matches("    fn ").count();
     assert!((10..=15).contains(&calls), "{calls}");
 }
+
+#[test]
+fn the_architecture_names_what_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let named =
+        text.split('`').filter(|part| part.starts_with("src/") || part.starts_with("tests/"));
+    let named: BTreeSet<_> = named.collect();
+    assert!(named.len() > 30, "{named:?}");
+    let missing: Vec<_> = named.iter().filter(|path| !root.join(path).exists()).collect();
+    assert_eq!(missing, Vec::<&&str>::new());
+}
