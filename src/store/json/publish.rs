@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::edits;
 use super::format;
-use super::fs::{FileFingerprint, FileLock, Rename, directory_of, lock_at};
+use super::fs::{FileFingerprint, FileLock, FileSystem, Rename, directory_of, lock_at};
 use super::ground::refused;
 use super::kept;
 use super::log::Segment;
@@ -88,15 +88,24 @@ impl Publisher {
             self.shared.ground.survey(&*self.shared.fs, &view.place)?;
             let Some(_lock) = self.publish_lock(&view.place)? else { return Ok(Publication::Busy) };
             self.writer.run(edits::merge_leftovers)??;
-            let (view, state) = self.shared.durable_state()?;
+            let known = self.shared.fresh_durable()?;
             // Whoever had the lock has just written it, or somebody has edited it.
-            if edits::is_pending(&self.shared, &view) {
+            if edits::is_pending(&self.shared, &known) {
                 continue;
             }
+            // An edit that is taken over from here on is not what is replaced.
+            let expected = {
+                let known = lock(&self.shared.known);
+                if let Some(problem) = &known.problem {
+                    return Err(StoreError::NotSaved(problem.clone()));
+                }
+                known.looked_at.flatten()
+            };
+            let (view, state) = self.shared.durable_state()?;
             if self.is_published(&view, unless) {
                 return Ok(Publication::UpToDate);
             }
-            if self.replace(&view.place, &state)? {
+            if self.replace(&view.place, &state, expected)? {
                 return Ok(Publication::Written);
             }
         }
@@ -156,21 +165,18 @@ impl Publisher {
     }
 
     /// Puts a rendering in the place of the file; false when somebody has edited that meanwhile.
-    fn replace(&self, place: &Place, state: &State) -> Result<bool, StoreError> {
+    fn replace(
+        &self,
+        place: &Place,
+        state: &State,
+        expected: Option<FileFingerprint>,
+    ) -> Result<bool, StoreError> {
         let shared = &self.shared;
         let fs = &*shared.fs;
         let (target, id) = (&place.issues, random());
         let (unfinished, temp) = (place.unfinished(id), place.temp(id));
         let failed = |source: io::Error| refused(target, &source);
-        let expected = lock(&shared.known).looked_at.flatten();
-        // They change without a trace in what the file is known by.
-        let found = fs.fingerprint(target).map_err(failed)?;
-        if found.is_some_and(|found| found.links() > 1) {
-            return Err(StoreError::ReadOnly(format!(
-                "{} has several hard links, and replacing it would part them: remove the others",
-                target.display()
-            )));
-        }
+        refuse_links(fs, target)?;
         let begun = Instant::now();
         let document = state.document();
         let rendered = render(fs, &unfinished, target, |sink| format::write(&document, sink));
@@ -330,4 +336,16 @@ impl Publisher {
         }
         Ok(())
     }
+}
+
+/// Refuses to replace a file that has several names. Links are made without a trace in what the file is known by.
+fn refuse_links(fs: &dyn FileSystem, target: &Path) -> Result<(), StoreError> {
+    let found = fs.fingerprint(target).map_err(|source| refused(target, &source))?;
+    if found.is_none_or(|found| found.links() <= 1) {
+        return Ok(());
+    }
+    Err(StoreError::ReadOnly(format!(
+        "{} has several hard links, and replacing it would part them: remove the others",
+        target.display()
+    )))
 }

@@ -21,9 +21,12 @@ impl Recent {
         kept.extend(events.iter().cloned());
     }
 
-    /// Adds the next event.
+    /// Adds the next event, unless it is there already.
     pub fn push(&self, event: NumberedEvent) {
         let mut kept = lock(&self.0);
+        if kept.back().is_some_and(|last| last.position.number >= event.position.number) {
+            return;
+        }
         kept.push_back(event);
         if kept.len() > MAX_EVENTS {
             kept.pop_front();

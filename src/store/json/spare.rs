@@ -44,7 +44,7 @@ impl Spare {
         let mut state = Arc::into_inner(self.state)?;
         state.issues.catch_up(&newest.issues, &self.behind?);
         state.position = newest.position;
-        Some(state)
+        (state.issues.len() == newest.issues.len()).then_some(state)
     }
 }
 

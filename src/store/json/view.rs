@@ -256,6 +256,7 @@ impl Shared {
             return self.open(follower);
         }
         let (mut view, mut head) = (View::clone(&known), head.clone());
+        let before = (follower.pending.clone(), follower.undurable.clone());
         for _ in 0..MAX_SEGMENTS {
             match self.follow(follower, &mut view, &mut head) {
                 Ok(true) => {}
@@ -268,6 +269,7 @@ impl Shared {
             }
         }
         // The log is gone, shorter than it was, or another one.
+        (follower.pending, follower.undurable) = before;
         tracing::debug!("{}: the log was replaced", known.place.log.display());
         let last = Arc::new(self.last_state(&known));
         if follower.orphaned.back().is_none_or(|other| other.position != last.position) {
@@ -440,7 +442,13 @@ impl Shared {
     pub fn write_mark(&self, follower: &mut Follower, head: &Head, model: &Path) {
         let (ordinal, salt) = (head.segment.ordinal, head.segment.header.salt);
         let mark = DurableMark { ordinal, salt, offset: head.durable.offset };
-        follower.mark.write(&*self.fs, model, mark);
+        // Another process may have synced more since this one looked.
+        let is_more = |known: DurableMark| {
+            (known.ordinal, known.salt) == (ordinal, salt) && known.offset >= mark.offset
+        };
+        if !follower.mark.read(&*self.fs).is_some_and(is_more) {
+            follower.mark.write(&*self.fs, model, mark);
+        }
     }
 
     /// Opens the store as its files are now.
