@@ -102,7 +102,7 @@ impl Published {
         Self::read(fs, place).map(|note| note.edited).unwrap_or_default()
     }
 
-    /// Writes the note. Only under its lock.
+    /// Writes the note. Where the store is in use, only under its lock.
     pub fn write(&self, fs: &dyn FileSystem, place: &Place) -> io::Result<()> {
         let target = place.published();
         let temp = place.directory.join(format!(".published.{:08x}.tmp", random()));
