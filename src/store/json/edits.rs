@@ -190,7 +190,7 @@ fn write_note(
     mut edited: Edited,
 ) -> io::Result<()> {
     let _lock = Published::lock(fs, place)?;
-    // Somebody may have replaced the file meanwhile, and have written a newer note.
+    // Another process may have replaced the file and its note since it was read.
     if fs.fingerprint(&place.issues)? != Some(note.fingerprint) {
         return Ok(());
     }
@@ -328,7 +328,7 @@ pub(super) fn merge_leftovers(committer: &mut Committer) -> Result<(), StoreErro
                 }
             }
             Ok(None) => continue,
-            // Somebody was just writing it when a rendering took its place.
+            // An editor was still writing this file when a rendering replaced it.
             Err(OpenError::Format { .. }) => {
                 let kept = kept::move_to(fs, &place, &path, "invalid");
                 kept.map_err(|source| refused(&place.kept, &source))?;

@@ -20,7 +20,7 @@
 //! | `.ait/<name>/snapshot-<number>-<store>.json` | the state after an event |
 //! | `.ait/<name>/durable` | how much of the newest segment is durable |
 //! | `.ait/<name>/published` | what `issues.json` was known by when it was written |
-//! | `.ait/<name>/published.lock` | the lock of whoever replaces that note, and `issues.json` with it |
+//! | `.ait/<name>/published.lock` | lock for replacing `published` and `issues.json` together |
 //! | `.ait/<name>/publish.lock` | the lock of whoever writes `issues.json` or a snapshot |
 //! | `.ait/<name>/kept/` | files that were set aside for people |
 //! | `.ait/<name>/processes/` | the live processes |
