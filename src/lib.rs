@@ -1,47 +1,51 @@
 //! One shared issue queue for a team of coding agents.
 //!
-//! Agents reach it through an MCP server, people through a web page and a command line. They all share one
-//! store.
+//! Agents use an MCP server; people use web pages and a command line. They all share one store.
 //!
 //! # The map
 //!
-//! Each module knows only those above its line.
+//! Modules appear in order of dependency: each knows only those above its row.
 //!
-//! | module | what it owns |
+//! | module | contents |
 //! |---|---|
 //! | [`domain`] | the issue and its lifecycle: pure values and rules |
-//! | `small_file` | reading small text files that people name or write |
-//! | `json_text` | mending JSON that another program cut within a character |
+//! | [`field_selection`] | the choice of fields that a reader gets of an issue |
+//! | `hints` | the next step that an error message names, in the terms of tools or of commands |
+//! | `small_file` | bounded reads of small text files |
+//! | `json_compat` | JSON texts without parsing them: repairs lone UTF-16 surrogates, explains syntax errors |
 //! | [`interchange`] | issues in files of other programs: JSON, JSON Lines, CSV, beads |
-//! | [`store`] | keeping issues: the trait, the state in memory, the JSON file and its log |
+//! | [`store`] | storage: the trait, the state in memory, the JSON file and its log |
 //! | [`tracker`] | the use cases, one method for each operation; the clock and the ids |
-//! | [`activity`] | what happened: events, filtered and in pages, and how everything was at an earlier time |
-//! | [`overview`] | what is told of all issues at once: found, sorted, counted, how they move and how fast |
-//! | [`metrics`] | what this process counts and measures, as Prometheus reads it |
-//! | [`http`] | the HTTP server: connections, limits, who may ask, with which token |
+//! | [`activity`] | events, filtered and paged, and the issues at an earlier time |
+//! | [`read_model`] | the read model: search, sort order, counts, boards, statistics |
+//! | [`metrics`] | counters and histograms of this process, for Prometheus |
+//! | [`http`] | the HTTP server: connections, limits, access control, tokens |
 //! | [`token_file`] | the file with the tokens |
-//! | `span` | spans of time in words |
-//! | `time_arg` | points in time as people name them |
-//! | [`processes`] | the live processes on one store |
-//! | `neighbour` | who has a port of this machine |
-//! | [`setting`] | a setting as it is shown |
-//! | [`setup`] | what a project gets for the clients of its agents: planned first, then written |
-//! | [`hooks`] | the git hooks of a repository: planned first, then written; and what they do |
-//! | [`doctor`] | what is wrong with a store and around it, and what to do |
-//! | [`mcp`], [`web`], [`cli`] | the three faces: tools for agents, pages for people, commands for people and scripts |
-//! | [`log`] | what goes to stderr, or into a file |
-//! | [`config`] | what the user asked for |
-//! | [`app`] | wiring, and the order of shutting down; the only place that names concrete stores |
+//! | `span` | durations as text |
+//! | `time_arg` | times that users type |
+//! | [`processes`] | the process registry: the live processes on one store |
+//! | `port_probe` | the port probe: which process listens on a port |
+//! | [`setting`] | a setting with its value and source |
+//! | [`setup`] | the client configuration of a project: planned first, then written |
+//! | [`hooks`] | git hooks: planned first, then written; and their actions |
+//! | [`doctor`] | checks of a store and its environment, with remedies |
+//! | [`mcp`], [`web`], [`cli`] | the interfaces: tools for agents, pages for people, commands for both |
+//! | [`log`] | log lines on stderr or in a file |
+//! | [`config`] | settings from arguments, the environment and files |
+//! | [`app`] | wiring and shutdown order; the only module that constructs stores |
 //!
-//! # What always holds
+//! # Invariants
 //!
-//! * There is one way in for every change: a [`Command`](domain::Command) becomes an
-//!   [`Event`](domain::Event) in [`rules::decide`](domain::rules::decide), the store makes it durable
-//!   and applies it. No other code changes an issue.
-//! * An operation is answered after its change is on disk, never before.
-//! * Nothing that could not be read is ever overwritten.
-//! * stdout belongs to the protocol, or to the answer of a command; everything else goes to stderr
-//!   or into the log file.
+//! * Every change takes one path: [`rules::decide`](domain::rules::decide) turns a
+//!   [`Command`](domain::Command) into an [`Event`](domain::Event), and the store makes the event durable and
+//!   applies it. No other code changes an issue.
+//! * An operation is answered only after its change is on disk.
+//! * A file that cannot be read is never overwritten.
+//! * stdout belongs to the protocol, or to the output of a command. Everything else goes to stderr or the log
+//!   file.
+
+#[cfg(not(unix))]
+compile_error!("ait runs on Linux and macOS; on Windows, use WSL 2");
 
 pub mod activity;
 pub mod app;
@@ -49,16 +53,18 @@ pub mod cli;
 pub mod config;
 pub mod doctor;
 pub mod domain;
+pub mod field_selection;
+mod hints;
 pub mod hooks;
 pub mod http;
 pub mod interchange;
-mod json_text;
+mod json_compat;
 pub mod log;
 pub mod mcp;
 pub mod metrics;
-mod neighbour;
-pub mod overview;
+mod port_probe;
 pub mod processes;
+pub mod read_model;
 pub mod setting;
 pub mod setup;
 mod small_file;

@@ -1,26 +1,45 @@
-//! The binary: parse the arguments, run, set the exit code.
+//! The binary: parses the arguments, runs the command and sets the exit code.
 
 use std::env;
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use agent_issue_tracker::cli::HookAction;
 use agent_issue_tracker::config::settings::LOG;
-use agent_issue_tracker::config::{Arguments, Config, ConfigError, Location, Subcommands};
-use agent_issue_tracker::log::{Log, LogFileError, LogOptions, Voice};
+use agent_issue_tracker::config::tolerant::{self, TolerantArguments};
+use agent_issue_tracker::config::{
+    Arguments, Config, ConfigError, Problem, StoreLocation, Subcommands,
+};
+use agent_issue_tracker::log::{Log, LogFileError, LogOptions, LogProfile};
 use agent_issue_tracker::{app, cli};
 use anyhow::{Context, Result};
 use clap::{CommandFactory, Parser};
+use tokio::signal::unix::{SignalKind, signal};
 
-/// What wrong usage ends with, as the parser of the command line has it.
+/// The exit code for wrong usage; clap uses the same one.
 const WRONG_USAGE: u8 = 2;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let line: Vec<_> = env::args_os().collect();
+    // A server that an agent starts goes on without invalid flags; its agent has no other tracker.
+    let parsed = match io::stdin().is_terminal() {
+        true => Arguments::try_parse_from(&line)
+            .map(|arguments| TolerantArguments { arguments, problems: Vec::new() }),
+        false => tolerant::parse(&line),
+    };
+    let TolerantArguments { arguments, problems } = parsed.unwrap_or_else(|error| {
+        let error = cli::explain_usage(error, &mut Arguments::command());
+        if error.use_stderr() && cli::wants_json(env::args_os()) {
+            // The text on stderr says the same.
+            let _ = cli::print_usage_error(&error);
+        }
+        error.exit()
+    });
     outlive_file_size_limit();
     colours(arguments.color).write_global();
     match &arguments.command {
-        None | Some(Subcommands::Serve(_)) => served(&arguments),
+        None | Some(Subcommands::Serve(_)) => served(&arguments, problems),
         Some(Subcommands::Init(command)) => {
             answered(|| wait_for(app::init(command, &config(&arguments)?, &working_directory()?)))
         }
@@ -43,24 +62,19 @@ fn main() -> ExitCode {
     }
 }
 
-/// Lets a write beyond the limit of the size of files (`ulimit -f`) fail, rather than end the process: SIGXFSZ
-/// gets a handler that does nothing, for as long as the process lives.
+/// Ignores SIGXFSZ, so that a write beyond the file size limit (`ulimit -f`) fails instead of killing the process.
 fn outlive_file_size_limit() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        // Only a runtime can listen to signals; the handler stays behind it.
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
-        let heard = runtime.and_then(|runtime| {
-            let _inside = runtime.enter();
-            signal(SignalKind::from_raw(libc::SIGXFSZ)).map(drop)
-        });
-        // Without it a write that is too large ends the process, as everywhere; what was answered stays.
-        drop(heard);
-    }
+    // Signals need a runtime; the handler outlives it.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
+    let heard = runtime.and_then(|runtime| {
+        let _inside = runtime.enter();
+        signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())).map(drop)
+    });
+    // If this fails, a write beyond the limit kills the process, as it does by default. Answered changes are durable.
+    drop(heard);
 }
 
-/// The answer to `--color` in the words of those who colour.
+/// Converts clap's `--color` value to that of anstream.
 fn colours(wanted: clap::ColorChoice) -> anstream::ColorChoice {
     match wanted {
         clap::ColorChoice::Auto => anstream::ColorChoice::Auto,
@@ -69,16 +83,29 @@ fn colours(wanted: clap::ColorChoice) -> anstream::ColorChoice {
     }
 }
 
-fn served(arguments: &Arguments) -> ExitCode {
-    let config = config(arguments);
-    // What is wrong with the settings is said where nothing was set.
+/// Serves an agent or HTTP. `problems` are the invalid flags.
+fn served(arguments: &Arguments, mut problems: Vec<Problem>) -> ExitCode {
+    let is_wrong_usage = !problems.is_empty();
+    let config = match arguments.command.is_none() && !io::stdin().is_terminal() {
+        true => working_directory().map(|directory| {
+            let environment = |name: &str| env::var_os(name);
+            Config::tolerant(arguments, environment, &directory, &mut problems)
+        }),
+        false => config(arguments),
+    };
+    // If the settings are invalid, log the reason to stderr.
     let options =
-        config.as_ref().map_or_else(|_| LogOptions::new(Voice::Server), Config::log_options);
-    // Also one that cannot be used, which the log tells.
+        config.as_ref().map_or_else(|_| LogOptions::new(LogProfile::Server), app::log_options);
+    // Keep an invalid filter, too: the log warns about it.
     let filter = options.filter.clone().or_else(|| env::var(LOG.variable).ok());
     let (log, trouble) = start_log(LogOptions { filter, ..options });
+    if !problems.is_empty() {
+        let reasons: Vec<_> = problems.iter().map(|problem| &*problem.reason).collect();
+        let reasons = reasons.join("; ").replace('\n', " ");
+        log.fail(&format!("{reasons}; the agent is served with the defaults instead"));
+    }
     let served = config.and_then(|config| match trouble {
-        // A service manager is to see it at once; an agent has no other tracker.
+        // A service manager should see the failure at once. An agent on stdio has no other tracker, so it starts.
         Some(error) if config.serve_only => Err(error.into()),
         Some(error) => {
             tracing::warn!("{error}");
@@ -87,6 +114,8 @@ fn served(arguments: &Arguments) -> ExitCode {
         None => serve(config, &log),
     });
     let code = match served {
+        Ok(()) if is_wrong_usage => ExitCode::from(WRONG_USAGE),
+        Ok(()) if !problems.is_empty() => ExitCode::FAILURE,
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             log.fail(&format!("{error:#}"));
@@ -97,20 +126,20 @@ fn served(arguments: &Arguments) -> ExitCode {
     code
 }
 
-/// Starts the log of a server: as it is wanted, or else on stderr, with the reason.
+/// Starts the log of a server as configured; if its file cannot be opened, logs to stderr and returns the error.
 fn start_log(wanted: LogOptions) -> (Log, Option<LogFileError>) {
     let on_stderr = LogOptions { file: None, ..wanted.clone() };
     match Log::start(wanted) {
         Ok(log) => (log, None),
         Err(error) => {
-            let log = Log::start(on_stderr).expect("stderr is no file that has to be opened");
+            let log = Log::start(on_stderr).expect("logging to stderr opens no file");
             (log, Some(error))
         }
     }
 }
 
 fn serve(config: Config, log: &Log) -> Result<()> {
-    // Two threads serve one client and a few pages; a machine with many cores runs many of these.
+    // Two threads serve one client and a few pages; machines with many cores run many such processes.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(32)
@@ -120,22 +149,26 @@ fn serve(config: Config, log: &Log) -> Result<()> {
         log.reopen_on_hangup()?;
         app::run(config).await
     });
-    // A read of stdin cannot be interrupted and must not hold up the end.
+    // A read of stdin cannot be interrupted and must not delay the exit.
     runtime.shutdown_background();
     outcome
 }
 
-fn answered(command: impl FnOnce() -> Result<cli::Ending>) -> ExitCode {
+fn answered(command: impl FnOnce() -> Result<cli::ExitStatus>) -> ExitCode {
     let filter = env::var(LOG.variable).ok();
-    let log = Log::start(LogOptions { filter, ..LogOptions::new(Voice::Command) })
-        .expect("stderr is no file that has to be opened");
+    let log = Log::start(LogOptions { filter, ..LogOptions::new(LogProfile::Command) })
+        .expect("logging to stderr opens no file");
     let code = match command() {
-        Ok(cli::Ending::Done) => ExitCode::SUCCESS,
-        Ok(cli::Ending::Nothing | cli::Ending::Partly) => ExitCode::FAILURE,
-        // Whoever closed the pipe has read what it wanted.
+        Ok(cli::ExitStatus::Done) => ExitCode::SUCCESS,
+        Ok(cli::ExitStatus::Nothing | cli::ExitStatus::Partly) => ExitCode::FAILURE,
+        // The reader closed the pipe, so it has what it wanted.
         Err(error) if cli::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            tracing::error!("{}", cli::explained(&error));
+            tracing::error!("{}", cli::render_error(&error));
+            if cli::wants_json(env::args_os()) {
+                // The line on stderr says the same.
+                let _ = cli::print_error(&error);
+            }
             let is_usage = cli::is_usage(&error) || error.is::<ConfigError>();
             if is_usage { ExitCode::from(WRONG_USAGE) } else { ExitCode::FAILURE }
         }
@@ -144,32 +177,32 @@ fn answered(command: impl FnOnce() -> Result<cli::Ending>) -> ExitCode {
     code
 }
 
-fn run_command(arguments: &Arguments, command: &cli::QueueCommand) -> Result<cli::Ending> {
+fn run_command(arguments: &Arguments, command: &cli::QueueCommand) -> Result<cli::ExitStatus> {
     let config = config(arguments)?;
     wait_for(app::run_command(command, &config))
 }
 
-fn open_page(arguments: &Arguments, command: &cli::OpenArguments) -> Result<cli::Ending> {
+fn open_page(arguments: &Arguments, command: &cli::OpenArguments) -> Result<cli::ExitStatus> {
     let config = config(arguments)?;
     wait_for(app::open_page(command, &config))
 }
 
-fn examine(arguments: &Arguments, command: &cli::DoctorArguments) -> Result<cli::Ending> {
+fn examine(arguments: &Arguments, command: &cli::DoctorArguments) -> Result<cli::ExitStatus> {
     let directory = working_directory()?;
-    let location = Location::new(arguments, |name| env::var_os(name), &directory);
+    let location = StoreLocation::new(arguments, |name| env::var_os(name), &directory);
     let arguments = arguments.clone();
-    // Settings that are wrong are one of the things that it tells.
+    // The doctor reports invalid settings.
     let settings = move || config(&arguments).map_err(|error| format!("{error:#}"));
     wait_for(app::doctor(command, location, &directory, settings))
 }
 
-fn change_or_call_hooks(arguments: &Arguments, action: &HookAction) -> Result<cli::Ending> {
+fn change_or_call_hooks(arguments: &Arguments, action: &HookAction) -> Result<cli::ExitStatus> {
     let directory = working_directory();
     let HookAction::Run(command) = action else {
         return wait_for(app::hooks(action, &directory?, arguments.file.is_some()));
     };
-    // git goes on, whatever is wrong.
-    let Ok(directory) = directory else { return Ok(cli::Ending::Done) };
+    // A hook never blocks git, even without a working directory.
+    let Ok(directory) = directory else { return Ok(cli::ExitStatus::Done) };
     let arguments = arguments.clone();
     wait_for(app::call_hook(command, directory, move || config(&arguments)))
 }
@@ -178,7 +211,7 @@ fn config(arguments: &Arguments) -> Result<Config> {
     Ok(Config::new(arguments, |name| env::var_os(name), &working_directory()?)?)
 }
 
-fn wait_for(command: impl Future<Output = Result<cli::Ending>>) -> Result<cli::Ending> {
+fn wait_for(command: impl Future<Output = Result<cli::ExitStatus>>) -> Result<cli::ExitStatus> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let ended = runtime.block_on(command);
     runtime.shutdown_background();
@@ -186,5 +219,5 @@ fn wait_for(command: impl Future<Output = Result<cli::Ending>>) -> Result<cli::E
 }
 
 fn working_directory() -> Result<PathBuf> {
-    env::current_dir().context("the working directory is gone")
+    env::current_dir().context("the working directory no longer exists")
 }

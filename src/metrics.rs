@@ -1,8 +1,7 @@
-//! The meters of this process, as Prometheus reads them.
+//! The metrics of this process, for Prometheus.
 //!
-//! The faces tell what happened; [`Metrics::text`] renders it together with what the store says at that
-//! moment, in the OpenMetrics text format. Labels are of fixed sets, so that no caller can make the
-//! number of series grow.
+//! The interfaces record operations. [`Metrics::text`] renders them in the OpenMetrics text format, with the state of
+//! the store at that moment. All labels have fixed sets of values, so callers cannot create new time series.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,28 +22,29 @@ use crate::tracker::{DURATION_BUCKETS_S, StoreHealth};
 /// The media type of [`Metrics::text`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// What all names begin with.
+/// The prefix of all metric names.
 const PREFIX: &str = "ait";
 
-/// How a call of a tool ended.
+/// The outcome of a tool call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// It did what it was asked.
+    /// The call succeeded.
     Ok,
-    /// It was a claim, and there was nothing to claim.
+    /// A claim found no issue.
     Empty,
-    /// The caller asked for something that is not possible.
+    /// The request was invalid, or the rules refused it.
     Refused,
-    /// The store could not do it, or not for certain.
+    /// The store failed, or the outcome is unknown.
     Failed,
-    /// The caller withdrew it.
+    /// The caller cancelled it.
     Cancelled,
-    /// It met a defect of the tracker.
+    /// The tool panicked.
     Panicked,
 }
 
 impl Outcome {
-    fn label(self) -> &'static str {
+    /// Returns the word for the outcome.
+    pub fn label(self) -> &'static str {
         match self {
             Self::Ok => "ok",
             Self::Empty => "empty",
@@ -60,7 +60,7 @@ impl Outcome {
 type Labels<const N: usize> = [(&'static str, &'static str); N];
 type Durations = Family<Labels<1>, Histogram, fn() -> Histogram>;
 
-/// The meters of this process. Clones share them.
+/// The metrics of this process. Clones share them.
 #[derive(Clone)]
 pub struct Metrics(Arc<Meters>);
 
@@ -71,10 +71,9 @@ struct Meters {
     in_progress: Gauge,
     sessions: Gauge,
     sessions_opened: Counter,
-    sessions_resumed: Counter,
 }
 
-/// A call that is being worked on, for as long as this lives.
+/// Counts a tool call as in progress until dropped.
 #[derive(Debug)]
 pub struct InProgress(Gauge);
 
@@ -91,42 +90,39 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Meters that stand at zero, of a process that starts now.
+    /// Creates metrics with all counters at zero, for a process that starts now.
     pub fn new() -> Self {
         let mut registry = Registry::with_prefix(PREFIX);
         let operations = Family::default();
         registry.register(
             "operations",
-            "Calls of tools, readings beside them, and how they ended",
+            "Tool calls and resource reads, by outcome",
             operations.clone(),
         );
         let durations: Durations =
             Family::new_with_constructor(|| Histogram::new(DURATION_BUCKETS_S));
-        let help = "How long calls of tools took";
+        let help = "Duration of tool calls";
         registry.register_with_unit("operation_duration", help, Unit::Seconds, durations.clone());
         let in_progress = Gauge::default();
-        let help = "Calls of tools that are being worked on";
+        let help = "Tool calls in progress";
         registry.register("operations_in_progress", help, in_progress.clone());
         let sessions = Gauge::default();
-        let help = "Sessions of clients over HTTP that this process holds";
+        let help = "HTTP sessions with subscriptions or an open stream";
         registry.register("http_sessions", help, sessions.clone());
         let sessions_opened = Counter::default();
-        let help = "Sessions over HTTP that began with this process";
+        let help = "HTTP sessions that clients opened in this process";
         registry.register("http_sessions_opened", help, sessions_opened.clone());
-        let sessions_resumed = Counter::default();
-        let help = "Sessions over HTTP that this process took up from another one";
-        registry.register("http_sessions_resumed", help, sessions_resumed.clone());
         let started: Gauge<f64, AtomicU64> = Gauge::default();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         started.set(now.as_secs_f64());
         registry.register_with_unit(
             "start_time",
-            "When this process started",
+            "Start time of this process",
             Unit::Seconds,
             started,
         );
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
-        registry.register("build", "The program that runs", build);
+        registry.register("build", "Version of the running program", build);
         Self(Arc::new(Meters {
             registry,
             operations,
@@ -134,51 +130,44 @@ impl Metrics {
             in_progress,
             sessions,
             sessions_opened,
-            sessions_resumed,
         }))
     }
 
-    /// Takes note of a call of a tool that has ended.
+    /// Records a finished tool call.
     pub fn operation(&self, tool: &'static str, outcome: Outcome, elapsed: Duration) {
         let labels = [("tool", tool), ("outcome", outcome.label())];
         self.0.operations.get_or_create(&labels).inc();
         self.0.durations.get_or_create(&[("tool", tool)]).observe(elapsed.as_secs_f64());
     }
 
-    /// Takes note of a call that reached no tool, and so took no time that would say anything.
+    /// Records a refused call that reached no tool. Its duration would say nothing.
     pub fn refused(&self, tool: &'static str) {
         let labels = [("tool", tool), ("outcome", Outcome::Refused.label())];
         self.0.operations.get_or_create(&labels).inc();
     }
 
-    /// Takes note that a call is being worked on, until the guard is dropped.
+    /// Counts a call as in progress until the guard is dropped.
     #[must_use]
     pub fn begin(&self) -> InProgress {
         self.0.in_progress.inc();
         InProgress(self.0.in_progress.clone())
     }
 
-    /// Sets how many sessions over HTTP this process holds.
-    pub fn sessions_live(&self, count: usize) {
+    /// Sets the number of HTTP sessions with subscriptions or an open stream.
+    pub fn sessions_listening(&self, count: usize) {
         self.0.sessions.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
-    /// Takes note of a session over HTTP that begins.
+    /// Records a new HTTP session.
     pub fn session_opened(&self) {
         self.0.sessions_opened.inc();
     }
 
-    /// Takes note of a session over HTTP that is taken up from another process.
-    pub fn session_resumed(&self) {
-        self.0.sessions_resumed.inc();
-    }
-
-    /// Renders everything, with the state of the store as it is now; `None` for `counts` when the issues
-    /// cannot be read.
+    /// Renders all metrics, with the current state of the store. Pass `None` for `counts` if the issues cannot be read.
     ///
     /// # Errors
     ///
-    /// None that is known; the encoder's signature allows for them.
+    /// None known; the encoder's signature allows them.
     pub fn text(
         &self,
         counts: Option<&Counts>,
@@ -192,7 +181,7 @@ impl Metrics {
     }
 }
 
-/// What the store says, as far as it says anything.
+/// Collects the metrics of the store, as far as they are known.
 fn of_store(counts: Option<&Counts>, health: &StoreHealth) -> Registry {
     let mut registry = Registry::with_prefix(PREFIX);
     if let Some(counts) = counts {
@@ -204,8 +193,8 @@ fn of_store(counts: Option<&Counts>, health: &StoreHealth) -> Registry {
         registry.register("issues", "Issues in each status", issues);
     }
     let sizes = [
-        ("store", "The size of the file with the issues", health.snapshot_bytes),
-        ("journal", "The size of the log of events", health.journal_bytes),
+        ("store", "Size of the file with the issues", health.snapshot_bytes),
+        ("journal", "Size of the event log", health.journal_bytes),
     ];
     for (name, help, bytes) in sizes {
         if let Some(bytes) = bytes {
@@ -215,7 +204,7 @@ fn of_store(counts: Option<&Counts>, health: &StoreHealth) -> Registry {
         }
     }
     if let Some(syncs) = &health.syncs {
-        let help = "How long this process waited for the disk to make changes durable";
+        let help = "Time this process waited for changes to become durable";
         registry.register_with_unit("store_sync_duration", help, Unit::Seconds, syncs.clone());
     }
     registry

@@ -1,12 +1,12 @@
-//! The live processes on one store, so that they know of one another, and people of them.
+//! The process registry: lists the live processes on one store.
 //!
-//! Each has two files in `.ait/<file name>/processes/` beside the store: a lock file, which it keeps locked as
-//! long as it lives, and what it tells of itself. The kernel releases the lock when a process ends, however
-//! that happens: so whoever looks knows which of them live, and removes what others have left. No process
-//! number is ever taken for a living process.
+//! Each process has two files in `.ait/<file name>/processes/` beside the store: a lock file, which it holds locked
+//! while it lives, and an entry that describes it. The kernel releases the lock when the process ends, however that
+//! happens, so readers know which processes live and remove the files of dead ones. A process id alone never counts
+//! as a sign of life.
 //!
-//! The last process to leave removes the directory, and those around it that are otherwise empty: a process
-//! that only reads leaves nothing behind.
+//! The last process to leave removes the directory, and its parents if they are otherwise empty. A process that only
+//! reads leaves no files behind.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -18,15 +18,15 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::domain::Timestamp;
-use crate::store::json::place;
+use crate::store::json::paths;
 
-/// What keeps git from tracking the directory, as the store writes it, too.
+/// Keeps git from tracking the directory; the store writes the same file.
 const GITIGNORE: &str = ".gitignore";
 const IGNORE_ALL: &str = "*\n";
 const LOCK: &str = "lock";
 const ENTRY: &str = "json";
 const BEGUN: &str = "tmp";
-/// How often a lock file is made anew that others took for one left behind.
+/// How often a process creates its lock file again after another one removed it as stale.
 const TRIALS: usize = 20;
 
 /// How a process uses the store.
@@ -37,12 +37,12 @@ pub enum Kind {
     Stdio,
     /// It serves HTTP alone.
     Serve,
-    /// A command that follows what happens.
+    /// It is a command that follows new events.
     Watch,
 }
 
 impl Kind {
-    /// The word for it.
+    /// Returns its name in the entry.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Stdio => "stdio",
@@ -52,30 +52,30 @@ impl Kind {
     }
 }
 
-/// What a process tells of itself.
+/// The description of a process.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
-    /// Its number, as the machine or container that it runs on counts.
+    /// Its process id on its machine or in its container.
     pub pid: u32,
     /// How it uses the store.
     pub kind: Kind,
     /// Its version.
     pub version: String,
-    /// When it began.
+    /// Its start time.
     pub started_at: Timestamp,
-    /// The address that it listens on, or would.
+    /// The address that it listens on, or would listen on.
     pub address: Option<IpAddr>,
     /// Whether callers over HTTP need a token.
     pub is_guarded: bool,
-    /// The port on which it serves the page and /mcp.
+    /// The port on which it serves the web pages and /mcp.
     pub port: Option<u16>,
-    /// Where its page is.
+    /// The URL of its web pages.
     pub url: Option<String>,
 }
 
 impl Entry {
-    /// This process, which serves nothing yet.
+    /// Creates the entry of this process, before it serves a port.
     pub fn new(kind: Kind, now: Timestamp) -> Self {
         Self {
             pid: process::id(),
@@ -90,19 +90,19 @@ impl Entry {
     }
 }
 
-/// The processes on one store.
+/// The registry of the processes on one store.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Registry {
     directory: PathBuf,
 }
 
 impl Registry {
-    /// Those on the store in a file, which is no symbolic link.
-    pub fn beside(store: &Path) -> Self {
-        Self { directory: place::processes_of(store) }
+    /// Returns the registry for the store in `store`, which must not be a symbolic link.
+    pub fn for_store(store: &Path) -> Self {
+        Self { directory: paths::processes_of(store) }
     }
 
-    /// Makes a process known until the registration is dropped or the process ends.
+    /// Registers a process until the registration is dropped or the process ends.
     ///
     /// # Errors
     ///
@@ -111,7 +111,7 @@ impl Registry {
         let mut last = io::Error::from(io::ErrorKind::WouldBlock);
         for _ in 0..TRIALS {
             let name = format!("{}-{}", entry.pid, Uuid::new_v4().simple());
-            // Whoever leaves last removes the directories.
+            // A process that leaves may remove the directories at any time.
             let made = self.make_directories();
             match made.and_then(|()| Registration::new(self.clone(), name, &entry)) {
                 Ok(registration) => return Ok(registration),
@@ -122,7 +122,7 @@ impl Registry {
         Err(last)
     }
 
-    /// Makes the directory and those around it, up to that of the store.
+    /// Creates the directory and its parents, up to that of the store.
     fn make_directories(&self) -> io::Result<()> {
         let own = self.own_directory();
         for directory in own.parent().into_iter().chain([own, &self.directory]) {
@@ -135,7 +135,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Removes the directory and those around it, as far as they are empty.
+    /// Removes the directory and its parents, as far as they are empty.
     fn remove_directories(&self) {
         let own = self.own_directory();
         if fs::remove_dir(&self.directory).is_err() {
@@ -154,23 +154,23 @@ impl Registry {
         if fs::remove_dir(own).is_ok() {
             let _ = own.parent().map(fs::remove_dir);
         } else if own.exists() {
-            // A store was just made in it.
+            // Another process just created a store in it.
             let _ = fs::write(&gitignore, IGNORE_ALL);
         }
     }
 
-    /// The directory of everything that belongs to the store but its file.
+    /// The directory of everything that belongs to the store except its file.
     fn own_directory(&self) -> &Path {
         self.directory.parent().unwrap_or(&self.directory)
     }
 
-    /// The processes that live, the oldest first, as far as this user may see them. Removes what dead ones
-    /// have left, where that is possible.
+    /// Lists the live processes, oldest first, as far as this user may see them. Removes the files of dead processes
+    /// where possible.
     ///
     /// # Errors
     ///
     /// The directory cannot be read.
-    pub fn living(&self) -> io::Result<Vec<Entry>> {
+    pub fn list_live(&self) -> io::Result<Vec<Entry>> {
         let living = self.entries(true)?;
         if living.is_empty() {
             self.remove_directories();
@@ -178,12 +178,12 @@ impl Registry {
         Ok(living)
     }
 
-    /// The same, and removes nothing.
+    /// Lists the live processes like [`list_live`](Self::list_live), but removes nothing.
     ///
     /// # Errors
     ///
     /// The directory cannot be read.
-    pub fn look(&self) -> io::Result<Vec<Entry>> {
+    pub fn list_live_readonly(&self) -> io::Result<Vec<Entry>> {
         self.entries(false)
     }
 
@@ -196,10 +196,10 @@ impl Registry {
         for name in names {
             let path = name?.path();
             if path.extension().is_some_and(|extension| extension == LOCK) {
-                // What another user keeps to itself hides nothing else.
+                // An unreadable file of another user must not hide other processes.
                 living.extend(look(&path, removes).ok().flatten());
             } else if removes && !path.with_extension(LOCK).exists() {
-                // A process makes its lock first, and removes it last.
+                // A process creates its lock file first and removes it last, so a file without one is stale.
                 let _ = fs::remove_file(path);
             }
         }
@@ -207,8 +207,8 @@ impl Registry {
         Ok(living)
     }
 
-    /// The files of processes that have died, as far as this user may see them. Removes nothing.
-    pub fn left_behind(&self) -> Vec<PathBuf> {
+    /// Lists the files of dead processes, as far as this user may see them. Removes nothing.
+    pub fn stale_files(&self) -> Vec<PathBuf> {
         let is_free =
             |lock: &Path| File::open(lock).is_ok_and(|file| matches!(file.try_lock(), Ok(())));
         let names = fs::read_dir(&self.directory).into_iter().flatten().flatten();
@@ -224,7 +224,7 @@ impl Registry {
     }
 }
 
-/// What the process behind a lock file tells, if it lives; `removes` what a dead one has left.
+/// Reads the entry of the process behind a lock file, if it lives. `removes` deletes the files of a dead one.
 fn look(lock: &Path, removes: bool) -> io::Result<Option<Entry>> {
     let about = lock.with_extension(ENTRY);
     let file = match File::open(lock) {
@@ -233,15 +233,15 @@ fn look(lock: &Path, removes: bool) -> io::Result<Option<Entry>> {
     };
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => {
-            // One that is not there yet, or not whole, belongs to a process that only begins.
+            // A missing or partial entry belongs to a process that is just starting.
             let text = fs::read(about).unwrap_or_default();
             Ok(serde_json::from_slice(&text).ok())
         }
         Err(TryLockError::Error(error)) => Err(error),
         Ok(()) if !removes => Ok(None),
         Ok(()) => {
-            // Nobody else can remove or take over what is locked here. Somebody else's process may be
-            // left where it cannot be removed.
+            // The lock keeps other processes from removing or reusing these files. Removal may fail where the files
+            // belong to another user.
             for path in [about, lock.with_extension(BEGUN), lock.to_owned()] {
                 let _ = fs::remove_file(path);
             }
@@ -250,18 +250,18 @@ fn look(lock: &Path, removes: bool) -> io::Result<Option<Entry>> {
     }
 }
 
-/// Tells whether somebody took the files of this process for left ones, or the directory for empty.
+/// Returns true if another process removed these files as stale, or the directory as empty.
 fn is_race(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::WouldBlock)
 }
 
-/// A process that is known to the others. Ends when it is dropped.
+/// A registered process. Dropping it ends the registration.
 #[derive(Debug)]
 pub struct Registration {
     registry: Registry,
     entry: Entry,
     name: String,
-    /// Locked.
+    /// Held locked while the process lives.
     _lock: File,
 }
 
@@ -270,14 +270,14 @@ impl Registration {
         let path = registry.directory.join(&name).with_extension(LOCK);
         let lock = OpenOptions::new().write(true).create_new(true).open(&path)?;
         lock.try_lock()?;
-        // Between the two, somebody may have taken it for one that was left.
+        // Before the lock was taken, another process may have removed the file as stale.
         fs::metadata(&path)?;
         let registration = Self { registry, entry: entry.clone(), name, _lock: lock };
         registration.write()?;
         Ok(registration)
     }
 
-    /// Tells the others where this process serves its page.
+    /// Records where this process serves its web pages.
     ///
     /// # Errors
     ///
@@ -293,7 +293,7 @@ impl Registration {
     }
 
     fn write(&self) -> io::Result<()> {
-        // Whole or not at all. Nothing is lost with it in a power cut.
+        // The rename makes the entry appear whole. It needs no sync: after a power cut it is worthless.
         fs::write(self.path(BEGUN), serde_json::to_vec(&self.entry)?)?;
         fs::rename(self.path(BEGUN), self.path(ENTRY))
     }
@@ -301,8 +301,7 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // What cannot be removed is left to the next one who looks; only the last one finds the directory
-        // empty.
+        // Files that cannot be removed are left to the next reader. Only the last process finds the directory empty.
         for extension in [ENTRY, BEGUN, LOCK] {
             let _ = fs::remove_file(self.path(extension));
         }
@@ -322,30 +321,30 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_known_as_long_as_its_registration_lives() {
+    fn a_process_is_listed_until_its_registration_is_dropped() {
         let directory = tempfile::tempdir().unwrap();
-        let registry = Registry::beside(&directory.path().join("issues.json"));
-        assert_eq!(registry.living().unwrap(), []);
+        let registry = Registry::for_store(&directory.path().join("issues.json"));
+        assert_eq!(registry.list_live().unwrap(), []);
         let mut one = registry.register(entry(Kind::Stdio)).unwrap();
         let other = registry.register(entry(Kind::Serve)).unwrap();
         one.serves(3000, "http://localhost:3000".to_owned()).unwrap();
-        let living = registry.living().unwrap();
+        let living = registry.list_live().unwrap();
         let of = |kind| living.iter().find(|entry| entry.kind == kind).unwrap();
         assert_eq!(
             (living.len(), of(Kind::Stdio).port, of(Kind::Serve).port),
             (2, Some(3000), None)
         );
         drop(other);
-        assert_eq!(registry.living().unwrap().len(), 1);
+        assert_eq!(registry.list_live().unwrap().len(), 1);
         drop(one);
-        assert_eq!(registry.living().unwrap(), []);
+        assert_eq!(registry.list_live().unwrap(), []);
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 
     #[test]
-    fn the_last_to_leave_keeps_what_belongs_to_a_store() {
+    fn the_last_process_to_leave_keeps_store_files() {
         let directory = tempfile::tempdir().unwrap();
-        let registry = Registry::beside(&directory.path().join("issues.json"));
+        let registry = Registry::for_store(&directory.path().join("issues.json"));
         let one = registry.register(entry(Kind::Stdio)).unwrap();
         let own = directory.path().join(".ait/issues.json");
         assert_eq!(fs::read_to_string(own.join(".gitignore")).unwrap(), "*\n");
@@ -356,24 +355,24 @@ mod tests {
     }
 
     #[test]
-    fn directories_that_are_not_of_a_store_are_not_made() {
+    fn registering_does_not_create_missing_directories() {
         let directory = tempfile::tempdir().unwrap();
-        let registry = Registry::beside(&directory.path().join("missing/issues.json"));
+        let registry = Registry::for_store(&directory.path().join("missing/issues.json"));
         assert!(registry.register(entry(Kind::Stdio)).is_err());
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 
     #[test]
-    fn a_look_tells_what_dead_processes_have_left_and_leaves_it() {
+    fn read_only_listing_reports_stale_files_without_removing_them() {
         let directory = tempfile::tempdir().unwrap();
-        let registry = Registry::beside(&directory.path().join("issues.json"));
+        let registry = Registry::for_store(&directory.path().join("issues.json"));
         let one = registry.register(entry(Kind::Stdio)).unwrap();
         let left = ["1-left.lock", "1-left.json"].map(|name| registry.directory.join(name));
         for path in &left {
             fs::write(path, "").unwrap();
         }
-        assert_eq!(registry.look().unwrap().len(), 1);
-        let mut told = registry.left_behind();
+        assert_eq!(registry.list_live_readonly().unwrap().len(), 1);
+        let mut told = registry.stale_files();
         told.reverse();
         assert_eq!(told, left);
         assert!(left.iter().all(|path| path.exists()));
@@ -381,29 +380,29 @@ mod tests {
     }
 
     #[test]
-    fn what_a_dead_process_has_left_counts_for_nothing_and_is_removed() {
+    fn files_of_dead_processes_are_removed() {
         let directory = tempfile::tempdir().unwrap();
-        let registry = Registry::beside(&directory.path().join("issues.json"));
+        let registry = Registry::for_store(&directory.path().join("issues.json"));
         let one = registry.register(entry(Kind::Stdio)).unwrap();
         let left = registry.directory.join(format!("{}-left", process::id()));
         fs::write(left.with_extension(LOCK), "").unwrap();
         fs::copy(one.path(ENTRY), left.with_extension(ENTRY)).unwrap();
-        assert_eq!(registry.living().unwrap(), std::slice::from_ref(&one.entry));
+        assert_eq!(registry.list_live().unwrap(), std::slice::from_ref(&one.entry));
         assert!(!left.with_extension(LOCK).exists() && !left.with_extension(ENTRY).exists());
     }
 
-    /// Others look, and leave, while processes begin.
+    /// Other processes list and leave while processes register.
     #[test]
-    fn nobody_is_taken_for_dead_while_it_begins() {
+    fn a_starting_process_counts_as_alive() {
         let directory = tempfile::tempdir().unwrap();
-        let registry = Registry::beside(&directory.path().join("issues.json"));
+        let registry = Registry::for_store(&directory.path().join("issues.json"));
         thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
                     for _ in 0..50 {
                         let own = registry.register(entry(Kind::Serve)).unwrap();
                         assert!(own.path(LOCK).exists() && own.path(ENTRY).exists());
-                        assert!(!registry.living().unwrap().is_empty());
+                        assert!(!registry.list_live().unwrap().is_empty());
                     }
                 });
             }

@@ -1,14 +1,14 @@
-//! A setting as whoever shows it needs it.
+//! A setting with its value and its source.
 
 use serde::Serialize;
 
-/// A setting as it holds now.
+/// A setting in effect.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct SettingRow {
-    /// Its name.
+pub struct EffectiveSetting {
+    /// The name.
     pub name: &'static str,
-    /// Its value, when somebody gave one.
+    /// The value, if set.
     pub value: Option<String>,
-    /// Who gave it.
+    /// The source: an argument, a variable, a file or the default.
     pub source: String,
 }

@@ -1,21 +1,21 @@
-//! Reading small text files that people name or write: settings, tokens, prompts.
+//! Reads small text files: settings, tokens, prompts.
 //!
-//! A pipe that nobody writes to would hang the program, and a device that never ends would fill the memory: only
-//! regular files of a bounded size are read.
+//! Reads regular files of a bounded size only: a pipe without a writer would block, and an endless device would fill
+//! the memory.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The largest settings file, in bytes, and the largest one with tokens.
+/// The size limit of settings and token files, in bytes.
 pub const MAX_BYTES: u64 = 1024 * 1024;
 
 /// Reads a text file of at most `max_bytes`.
 ///
 /// # Errors
 ///
-/// The file is missing or unreadable; it is not a regular file ([`io::ErrorKind::InvalidInput`]), or
-/// [`io::ErrorKind::IsADirectory`]; it is larger ([`io::ErrorKind::FileTooLarge`]) or not UTF-8
+/// The file is missing or unreadable, not a regular file ([`io::ErrorKind::InvalidInput`]), a directory
+/// ([`io::ErrorKind::IsADirectory`]), too large ([`io::ErrorKind::FileTooLarge`]) or not UTF-8
 /// ([`io::ErrorKind::InvalidData`]).
 pub fn read(path: &Path, max_bytes: u64) -> io::Result<String> {
     let bytes = read_bytes(path, max_bytes)?;
@@ -27,9 +27,9 @@ pub fn read(path: &Path, max_bytes: u64) -> io::Result<String> {
 ///
 /// # Errors
 ///
-/// Those of [`read`], except for the last one.
+/// Those of [`read`], except that the bytes need not be UTF-8.
 pub fn read_bytes(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
-    // Looked at before it is opened: opening a pipe would wait for its other end.
+    // Check before opening: opening a pipe waits for its other end.
     let found = fs::metadata(path)?;
     if found.is_dir() {
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
@@ -65,9 +65,8 @@ mod tests {
         assert_eq!(kind(&path), io::ErrorKind::InvalidData);
     }
 
-    #[cfg(unix)]
     #[test]
-    fn devices_and_links_to_them_are_refused() {
+    fn devices_and_symlinks_to_devices_are_rejected() {
         let directory = tempfile::tempdir().unwrap();
         let link = directory.path().join("link");
         std::os::unix::fs::symlink("/dev/zero", &link).unwrap();

@@ -1,14 +1,14 @@
-//! Spans of time in words.
+//! Durations as text.
 
 const SECOND_MS: u64 = 1_000;
 const MINUTE_MS: u64 = 60 * SECOND_MS;
 const HOUR_MS: u64 = 60 * MINUTE_MS;
 const DAY_MS: u64 = 24 * HOUR_MS;
 
-/// A span in one unit, cut to a whole number of it: `42 s`, `12 min`, `5 h`, `3 d`.
+/// Formats a duration in one unit, rounded down: `42 s`, `12 min`, `5 h`, `3 d`.
 ///
-/// Hours go on to two days, because "1 d" could be nearly two.
-pub(crate) fn words(span_ms: u64) -> String {
+/// Uses hours up to two days, because "1 d" could be nearly two.
+pub(crate) fn humanize_duration(span_ms: u64) -> String {
     let (count, unit) = match span_ms {
         ms if ms < MINUTE_MS => (ms / SECOND_MS, "s"),
         ms if ms < HOUR_MS => (ms / MINUTE_MS, "min"),
@@ -20,10 +20,10 @@ pub(crate) fn words(span_ms: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::words;
+    use super::humanize_duration;
 
     #[test]
-    fn changes_its_unit_at_the_boundaries() {
+    fn duration_text_changes_its_unit_at_the_boundaries() {
         for (span_ms, expected) in [
             (0, "0 s"),
             (59_999, "59 s"),
@@ -34,7 +34,7 @@ mod tests {
             (172_800_000, "2 d"),
             (31_536_000_000, "365 d"),
         ] {
-            assert_eq!(words(span_ms), expected);
+            assert_eq!(humanize_duration(span_ms), expected);
         }
     }
 }

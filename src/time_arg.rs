@@ -1,36 +1,36 @@
-//! Points in time as people name them: on the command line, and in the addresses of pages.
+//! Times that users type, on the command line and in URLs.
 
 use chrono::{NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Utc};
 
 use crate::domain::Timestamp;
 
-/// A point in time.
+/// A time that a user typed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimeArg {
-    /// So long ago.
-    Ago(TimeDelta),
-    /// At that time.
+    /// This long before or after now.
+    Span(TimeDelta),
+    /// At this time.
     At(Timestamp),
 }
 
-/// What can be said, in short.
+/// Examples of the accepted forms.
 pub const FORMS: &str = "90m, 2h, 3d, 2026-11-21, 2026-11-21 13:00, 2026-11-21T13:00:00Z";
-/// The same for the command line.
-const EXPECTED: &str = "say how long ago (90m, 2h, 3d) or when (2026-11-21, 2026-11-21 13:00, or an RFC 3339 time such as \
-     2026-11-21T13:00:00Z)";
+/// The accepted forms, for error messages.
+const EXPECTED: &str = "use a duration (90m, 2h, 3d) or a time (2026-11-21, 2026-11-21 13:00, or \
+     RFC 3339 such as 2026-11-21T13:00:00Z)";
 
 impl TimeArg {
-    /// Reads a span that lies behind us (`90m`, `2h 30m`, `3d`), an RFC 3339 time, or a date with or without
-    /// a time in a time zone.
+    /// Parses a duration (`90m`, `2h 30m`, `3d`), an RFC 3339 time, or a date with an optional time in
+    /// `zone`.
     ///
     /// # Errors
     ///
-    /// What is expected, in words.
+    /// The text has none of these forms; the error lists them.
     pub fn parse(text: &str, zone: &impl TimeZone) -> Result<Self, String> {
         let text = text.trim();
         if let Ok(span) = humantime::parse_duration(text) {
-            // What is longer than can be said is longer than anything has been kept.
-            return Ok(Self::Ago(TimeDelta::from_std(span).unwrap_or(TimeDelta::MAX)));
+            // A duration too long to represent goes beyond the first event, or beyond the last.
+            return Ok(Self::Span(TimeDelta::from_std(span).unwrap_or(TimeDelta::MAX)));
         }
         if let Some(time) = Timestamp::parse(text) {
             return Ok(Self::At(time));
@@ -42,17 +42,29 @@ impl TimeArg {
             .or_else(|_| NaiveDateTime::parse_from_str(&form, "%Y-%m-%d %H:%M"))
             .or_else(|_| NaiveDateTime::parse_from_str(&form, "%Y-%m-%d %H:%M:%S"))
             .map_err(|_| EXPECTED.to_owned())?;
-        // Of a time that comes twice, the first; clocks that are put forward leave some out.
+        // Of a local time that occurs twice, take the first. A time that a clock change skips is an error.
         let time = time.and_local_timezone(zone.clone()).earliest();
-        let time = time.ok_or_else(|| format!("there was no such time here; {EXPECTED}"))?;
+        let time = time
+            .ok_or_else(|| format!("this local time was skipped by a clock change; {EXPECTED}"))?;
         Ok(Self::At(Timestamp::from(time.with_timezone(&Utc))))
     }
 
-    /// Returns the point in time; the earliest one there is for a span that goes back behind all times.
+    /// Returns the point in time, of which a duration is after now.
+    pub fn time_after(self, now: Timestamp) -> Timestamp {
+        match self {
+            Self::At(time) => time,
+            Self::Span(span) => {
+                let millis = now.unix_millis().saturating_add(span.num_milliseconds());
+                Timestamp::from_unix_millis(millis)
+            }
+        }
+    }
+
+    /// Returns the point in time, of which a duration is before now. Clamped to the earliest that can be represented.
     pub fn time(self, now: Timestamp) -> Timestamp {
         match self {
             Self::At(time) => time,
-            Self::Ago(span) => {
+            Self::Span(span) => {
                 let millis = now.unix_millis().saturating_sub(span.num_milliseconds());
                 Timestamp::from_unix_millis(millis)
             }
@@ -71,9 +83,9 @@ mod tests {
     }
 
     #[test]
-    fn spans_times_and_local_dates_are_understood() {
+    fn durations_times_and_local_dates_are_parsed() {
         for (text, minutes) in [("90m", 90), ("2h", 120), ("2h 30m", 150), ("3d", 3 * 24 * 60)] {
-            assert_eq!(parse(text), Ok(TimeArg::Ago(TimeDelta::minutes(minutes))), "{text}");
+            assert_eq!(parse(text), Ok(TimeArg::Span(TimeDelta::minutes(minutes))), "{text}");
         }
         let at = |text: &str| Ok(TimeArg::At(Timestamp::parse(text).unwrap()));
         assert_eq!(parse("2026-11-21T13:00:00Z"), at("2026-11-21T13:00:00Z"));
@@ -90,10 +102,13 @@ mod tests {
     }
 
     #[test]
-    fn a_span_that_is_longer_than_time_goes_back_to_the_first_one() {
+    fn durations_beyond_the_time_range_are_clamped() {
         let now = Timestamp::parse("2026-11-21T13:00:00Z").unwrap();
         let two_hours = parse("2h").unwrap().time(now);
         assert_eq!(Some(two_hours), Timestamp::parse("2026-11-21T11:00:00Z"));
+        let ahead = parse("2h").unwrap().time_after(now);
+        assert_eq!(Some(ahead), Timestamp::parse("2026-11-21T15:00:00Z"));
+        assert!(parse("400000000y").unwrap().time_after(now) > ahead);
         let first = Timestamp::from_unix_millis(i64::MIN);
         assert_eq!(parse("400000000y").unwrap().time(now), first);
     }

@@ -1,6 +1,6 @@
-//! The file with the tokens: reading it, and who else may.
+//! The token file: reads it and warns if other users can read it.
 //!
-//! What its text means is known by [`Tokens`].
+//! [`Tokens`] parses its text.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,54 +8,54 @@ use std::path::{Path, PathBuf};
 use crate::http::{BadToken, Tokens};
 use crate::small_file::{self, MAX_BYTES};
 
-/// What a file holds.
+/// The contents of a token file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TokenFile {
-    /// Its tokens, of which there is at least one.
+    /// Its tokens; at least one.
     pub tokens: Tokens,
-    /// What its owner should know: that others can read it. Known on Unix alone.
+    /// A warning for the owner if other users can read the file.
     pub warning: Option<String>,
 }
 
-/// Why a file gives no tokens. Never shows what is in it.
+/// An error of a token file. It never contains text from the file.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TokenFileError {
-    /// There is none.
-    #[error("{} does not exist: make it, for example with `openssl rand -hex 32 > {}`", .0.display(), .0.display())]
+    /// The file does not exist.
+    #[error("{} does not exist: create it, for example with `openssl rand -hex 32 > {}`", .0.display(), .0.display())]
     Missing(PathBuf),
-    /// It is no file.
-    #[error("{} is a directory: name the file in it that holds the tokens", .0.display())]
+    /// It is a directory.
+    #[error("{} is a directory: name the token file in it", .0.display())]
     Directory(PathBuf),
     /// It is a pipe or a device.
-    #[error("{} is not a regular file: save the tokens in one, or set AIT_TOKEN", .0.display())]
+    #[error("{} is not a regular file: put the tokens in a regular file, or set AIT_TOKEN", .0.display())]
     Special(PathBuf),
     /// It cannot be read.
     #[error("{} cannot be read: {reason}", .path.display())]
     Unreadable {
-        /// Where it is.
+        /// Its path.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         reason: String,
     },
-    /// It is not a text, or a very large one.
-    #[error("{} holds no tokens: it is not a text of at most {MAX_BYTES} bytes", .0.display())]
+    /// It is not UTF-8, or too large.
+    #[error("{} is not a token file: it is not a text of at most {MAX_BYTES} bytes", .0.display())]
     NoText(PathBuf),
-    /// What it holds is not right.
+    /// Its text is invalid.
     #[error("{}: {bad}", .path.display())]
     Bad {
-        /// Where it is.
+        /// Its path.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         bad: BadToken,
     },
 }
 
 impl TokenFile {
-    /// Reads a file with tokens.
+    /// Reads a token file.
     ///
     /// # Errors
     ///
-    /// A file that is not there, that cannot be read, or that does not hold tokens alone.
+    /// The file is missing or unreadable, or contains anything but tokens.
     pub fn read(path: &Path) -> Result<Self, TokenFileError> {
         let unreadable = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => TokenFileError::Missing(path.into()),
@@ -72,22 +72,16 @@ impl TokenFile {
     }
 }
 
-/// What is to be said of the rights on a file.
-#[cfg(unix)]
+/// Returns a warning if other users can read the file.
 fn warning(path: &Path) -> Option<String> {
     use std::os::unix::fs::PermissionsExt;
 
-    /// Reading, by the group or by everybody.
+    /// Read permission for the group or for others.
     const BY_OTHERS: u32 = 0o044;
 
     let is_shared = path.metadata().ok()?.permissions().mode() & BY_OTHERS != 0;
     let path = path.display();
-    is_shared.then(|| format!("others can read the tokens in {path}: `chmod 600 {path}` ends that"))
-}
-
-#[cfg(not(unix))]
-fn warning(_path: &Path) -> Option<String> {
-    None
+    is_shared.then(|| format!("others can read the tokens in {path}: run `chmod 600 {path}`"))
 }
 
 #[cfg(test)]
@@ -97,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_with_a_file_is_told_without_its_text() {
+    fn token_file_errors_do_not_quote_the_file() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("tokens");
         let told = |path: &Path| TokenFile::read(path).unwrap_err().to_string();
@@ -116,9 +110,8 @@ mod tests {
         }
     }
 
-    #[cfg(unix)]
     #[test]
-    fn a_file_that_others_can_read_is_read_with_a_warning() {
+    fn a_token_file_readable_by_others_causes_a_warning() {
         use std::os::unix::fs::PermissionsExt;
 
         let directory = tempfile::tempdir().unwrap();

@@ -1,8 +1,8 @@
-//! The use cases: one method for each operation, the same for every interface.
+//! The use cases: one method for each operation. Every interface calls these.
 //!
-//! The tracker owns the clock and the source of ids. It knows nothing of MCP, HTTP or terminals, and
-//! it prints nothing.
+//! The tracker owns the clock and generates ids. It knows nothing of MCP, HTTP or terminals, and prints nothing.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,42 +14,65 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use crate::domain::{
-    AgentName, Classification, Command, CommentText, Counts, Description, Importable, Issue,
-    IssueId, IssueRef, Page, Query, Resolution, Timestamp, Title,
+    AgentName, Classification, Command, CommentText, Counts, Description, ImportedIssue, Issue,
+    IssueChange, IssueId, IssueRef, Page, Query, Resolution, Timestamp, Title,
 };
 use crate::store::Store;
 pub use crate::store::backup::{
-    self, About, Backup, Consent, Differing, Holdings, Replacement, Saved, Saving, Verdict,
+    self, Backup, BackupContent, BackupError, BackupMetadata, IssueSample, OverwritePolicy,
+    RestoreOutcome, SaveOptions, Saved, Verdict,
 };
 pub use crate::store::json::Maintenance;
 pub use crate::store::{
-    DURATION_BUCKETS_S, Events, IssueStore, NumberedEvent, Position, Probe, State, StoreError,
-    StoreHealth, StoreId, Version,
+    DURATION_BUCKETS_S, Events, HeldBack, IssueStore, NumberedEvent, Position, Probe, State,
+    StoreError, StoreHealth, StoreId, Version,
 };
 
-/// How long the end of a process waits for claims that are given back.
+/// How long [`Tracker::close`] waits for claims that are being released.
 const LAST_LAPSES: Duration = Duration::from_millis(200);
+
+/// An issue to add.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NewIssue {
+    /// The id that it gets.
+    pub id: IssueId,
+    /// The title.
+    pub title: Title,
+    /// The description.
+    pub description: Description,
+    /// The kind of work.
+    pub classification: Classification,
+    /// Attributes and links.
+    pub details: IssueChange,
+}
+
+impl NewIssue {
+    /// Returns a new random id.
+    pub fn random_id() -> IssueId {
+        IssueId::from(Uuid::new_v4())
+    }
+}
 
 /// The issue queue as its users see it. Clones share it.
 #[derive(Clone)]
 pub struct Tracker {
     store: Arc<dyn Store>,
-    /// Gives claims back.
+    /// The tasks that release undelivered claims.
     lapsing: TaskTracker,
 }
 
 impl Tracker {
-    /// A tracker over a store.
+    /// Creates a tracker on a store.
     pub fn new(store: Arc<dyn Store>) -> Self {
         Self { store, lapsing: TaskTracker::new() }
     }
 
-    /// The time that the tracker stamps changes with.
+    /// Returns the time for new changes.
     pub fn now(&self) -> Timestamp {
         Timestamp::from(Utc::now())
     }
 
-    /// Files a new issue, which waits behind all others.
+    /// Adds a new issue at the end of the queue.
     ///
     /// # Errors
     ///
@@ -62,20 +85,76 @@ impl Tracker {
         agent: AgentName,
     ) -> Result<Arc<Issue>, StoreError> {
         let id = IssueId::from(Uuid::new_v4());
-        self.change(Command::AddIssue { id, title, description, classification, agent }).await
+        let details = Box::default();
+        self.change(Command::AddIssue { id, title, description, classification, details, agent })
+            .await
     }
 
-    /// Takes over an issue that was kept elsewhere, as it is, behind all others.
+    /// Adds a new issue with attributes and links at the end of the queue.
     ///
-    /// Nothing is changed or overwritten by it: an id that is taken is a refusal. Calls that are begun one
-    /// after the other, without waiting in between, are filed in this order.
+    /// # Errors
+    ///
+    /// Those of [`Store::commit`].
+    pub async fn add_issue_with(
+        &self,
+        title: Title,
+        description: Description,
+        classification: Classification,
+        details: IssueChange,
+        agent: AgentName,
+    ) -> Result<Arc<Issue>, StoreError> {
+        let (id, details) = (IssueId::from(Uuid::new_v4()), Box::new(details));
+        self.change(Command::AddIssue { id, title, description, classification, details, agent })
+            .await
+    }
+
+    /// Adds several issues at the end of the queue, in this order: all of them, or none.
+    ///
+    /// Each one is given with the id that it gets, so that later ones can link to it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::commit`].
+    pub async fn add_issues(
+        &self,
+        issues: Vec<NewIssue>,
+        agent: AgentName,
+    ) -> Result<Vec<Arc<Issue>>, StoreError> {
+        let command = |NewIssue { id, title, description, classification, details }| {
+            let (details, agent) = (Box::new(details), agent.clone());
+            Command::AddIssue { id, title, description, classification, details, agent }
+        };
+        let commands = issues.into_iter().map(command).collect();
+        let added = self.store.commit(commands, self.now()).await?;
+        let lost = || StoreError::Uncertain("add_issues returned no outcome".to_owned());
+        added.into_iter().map(|issue| issue.ok_or_else(lost)).collect()
+    }
+
+    /// Changes texts, attributes or links of an issue; its status stays.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::commit`].
+    pub async fn change_issue(
+        &self,
+        issue: IssueRef,
+        change: IssueChange,
+        agent: AgentName,
+    ) -> Result<Arc<Issue>, StoreError> {
+        self.change(Command::ChangeIssue { issue, change: change.into(), agent }).await
+    }
+
+    /// Imports an issue from another tracker unchanged, at the end of the queue.
+    ///
+    /// It never overwrites an issue: an id in use is refused. Calls that start one after another without waiting
+    /// keep their order.
     ///
     /// # Errors
     ///
     /// Those of [`Store::commit`].
     pub async fn import_issue(
         &self,
-        issue: Importable,
+        issue: ImportedIssue,
         agent: AgentName,
     ) -> Result<Arc<Issue>, StoreError> {
         self.change(Command::ImportIssue { issue, agent }).await
@@ -99,7 +178,20 @@ impl Tracker {
         self.store.get(issue).await
     }
 
-    /// Claims the oldest created issue, of one classification or of any; `None` when there is none.
+    /// Claims one created issue.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::commit`]. An issue that is not `created` is refused.
+    pub async fn claim_issue(
+        &self,
+        issue: IssueRef,
+        agent: AgentName,
+    ) -> Result<Arc<Issue>, StoreError> {
+        self.change(Command::GetNextIssue { issue: Some(issue), classification: None, agent }).await
+    }
+
+    /// Claims the oldest created issue, of one classification or of any; `None` if there is none.
     ///
     /// # Errors
     ///
@@ -109,10 +201,10 @@ impl Tracker {
         classification: Option<Classification>,
         agent: AgentName,
     ) -> Result<Option<Arc<Issue>>, StoreError> {
-        self.commit(Command::GetNextIssue { classification, agent }).await
+        self.commit(Command::GetNextIssue { issue: None, classification, agent }).await
     }
 
-    /// Puts an open issue back into the queue, in its old place.
+    /// Returns an open issue to its old place in the queue.
     ///
     /// # Errors
     ///
@@ -126,7 +218,7 @@ impl Tracker {
         self.change(Command::ReturnIssue { issue, comment, agent }).await
     }
 
-    /// Hands an open issue to review.
+    /// Completes an open issue, which then waits for review.
     ///
     /// # Errors
     ///
@@ -140,7 +232,7 @@ impl Tracker {
         self.change(Command::CompleteIssue { issue, comment, agent }).await
     }
 
-    /// Claims the oldest completed issue for review; `None` when there is none.
+    /// Claims the oldest completed issue for review; `None` if there is none.
     ///
     /// # Errors
     ///
@@ -152,7 +244,7 @@ impl Tracker {
         self.commit(Command::GetNextReviewItem { agent }).await
     }
 
-    /// Ends an open issue.
+    /// Closes an open issue.
     ///
     /// # Errors
     ///
@@ -167,7 +259,7 @@ impl Tracker {
         self.change(Command::CloseIssue { issue, resolution, comment, agent }).await
     }
 
-    /// Says something about an issue, wherever it stands; that moves nothing.
+    /// Adds a comment to an issue in any status; nothing else changes.
     ///
     /// # Errors
     ///
@@ -190,7 +282,7 @@ impl Tracker {
         self.store.counts().await
     }
 
-    /// Returns all issues as they are now.
+    /// Returns all issues in their current state.
     ///
     /// # Errors
     ///
@@ -199,7 +291,7 @@ impl Tracker {
         self.store.snapshot().await
     }
 
-    /// Returns the durable events after a number, at most `limit` of them.
+    /// Returns at most `limit` durable events after an event number.
     ///
     /// # Errors
     ///
@@ -208,42 +300,66 @@ impl Tracker {
         self.store.events(after, limit).await
     }
 
-    /// Returns a receiver of the position of the newest durable event; see [`Store::watch`].
+    /// Returns the issues that events after a number changed, with the number of the newest event. The first part is
+    /// `None` if the log no longer has all of these events.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::events`].
+    pub async fn changed_after(
+        &self,
+        number: u64,
+    ) -> Result<(Option<BTreeSet<IssueId>>, u64), StoreError> {
+        const EVENTS_AT_ONCE: usize = 1_000;
+        let (mut changed, mut after) = (BTreeSet::new(), number);
+        loop {
+            let read = self.events(after, EVENTS_AT_ONCE).await?;
+            if !read.is_complete_after(after) {
+                return Ok((None, read.newest.number));
+            }
+            let Some(last) = read.events.last() else {
+                return Ok((Some(changed), after));
+            };
+            after = last.position.number;
+            changed.extend(read.events.iter().map(|numbered| numbered.event.issue));
+        }
+    }
+
+    /// Returns a receiver of the position of the latest durable event; see [`Store::watch`].
     pub fn watch(&self) -> watch::Receiver<Position> {
         self.store.watch()
     }
 
-    /// Tells whether the store can be read and changed, and how it is doing.
+    /// Reports whether the store can be read and changed, with its measurements.
     pub async fn health(&self, probe: Probe) -> StoreHealth {
         self.store.health(probe).await
     }
 
-    /// Tells whether issues can be read and, as far as is known, changed.
+    /// Checks whether issues can be read and, as far as is known, changed.
     ///
     /// # Errors
     ///
-    /// What the next read or change would be refused with.
+    /// The error that the next read or change would return.
     pub async fn check(&self) -> Result<(), StoreError> {
         self.health(Probe::Known).await.trouble.map_or(Ok(()), Err)
     }
 
-    /// Tells which store this is; see [`Store::id`].
+    /// Returns the id of the store; see [`Store::id`].
     pub async fn store_id(&self) -> StoreId {
         self.store.id().await
     }
 
-    /// Takes no more changes and waits for those that are being saved, and for claims that are being given back;
-    /// see [`Store::close`].
+    /// Accepts no more changes, and waits for changes and claim releases in progress; see [`Store::close`].
     pub async fn close(&self) -> bool {
         self.lapsing.close();
         let given_back = timeout(LAST_LAPSES, self.lapsing.wait()).await;
         if given_back.is_err() {
-            tracing::warn!("claims that nobody has heard of may not be given back");
+            tracing::warn!("undelivered claims may still be held");
         }
         self.store.close().await
     }
 
-    /// Gives a claim back that nobody has heard of. An issue that somebody has moved on since stays as it is.
+    /// Releases a claim that was never delivered. Does nothing if the issue has moved on since.
     ///
     /// # Errors
     ///
@@ -257,32 +373,34 @@ impl Tracker {
         }
     }
 
-    /// Begins to give a claim back that nobody has heard of, on a task that [`close`](Self::close) waits for.
+    /// Starts a task that releases an undelivered claim; [`close`](Self::close) waits for it.
     pub fn begin_lapse(&self, claimed: Arc<Issue>, reason: &'static str) {
-        // Without a runtime the process is ending.
+        // Without a runtime the process is already exiting.
         let Ok(runtime) = Handle::try_current() else { return };
         let tracker = self.clone();
         let lapse = async move {
             if let Err(error) = tracker.lapse_claim(&claimed, reason).await {
                 let id = claimed.id;
-                tracing::warn!("nobody has heard of the claim of {id}, and it stays: {error}");
+                tracing::warn!(
+                    "the claim of {id} was not delivered, and cannot be released: {error}"
+                );
             }
         };
         self.lapsing.spawn_on(lapse, &runtime);
     }
 
-    /// Commits a command alone.
+    /// Commits a single command.
     async fn commit(&self, command: Command) -> Result<Option<Arc<Issue>>, StoreError> {
         let operation = command.operation();
         let outcome = self.store.commit(vec![command], self.now()).await?.pop();
-        let lost = || StoreError::Uncertain(format!("{operation} has no outcome"));
-        Ok(outcome.ok_or_else(lost)??)
+        let lost = || StoreError::Uncertain(format!("{operation} returned no outcome"));
+        outcome.ok_or_else(lost)
     }
 
-    /// Commits a command that names its issue and therefore has one to give back.
+    /// Commits a command that names its issue, and so must return one.
     async fn change(&self, command: Command) -> Result<Arc<Issue>, StoreError> {
         let operation = command.operation();
         let issue = self.commit(command).await?;
-        issue.ok_or_else(|| StoreError::Uncertain(format!("{operation} gave no issue back")))
+        issue.ok_or_else(|| StoreError::Uncertain(format!("{operation} returned no issue")))
     }
 }

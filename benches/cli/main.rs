@@ -1,26 +1,19 @@
 //! What a command takes as a whole process: start, open the store, do it, end.
 //!
 //! ```text
-//! cargo bench --bench cli
+//! cargo bench -p benches --bench cli
 //! ```
 //!
 //! See `benches/README.md` for what the table means and for results. Each command runs alternately with
 //! a process that does nothing (`ait --version`) and with one that reads `issues.json` (`cat`).
 
-#[path = "../store/figures.rs"]
-#[expect(dead_code, reason = "the other benchmarks need more of it")]
-mod figures;
-#[path = "../store/fixture.rs"]
-#[expect(dead_code, reason = "the other benchmarks need more of it")]
-mod fixture;
-#[path = "../store/issues.rs"]
-mod issues;
-
-use figures::{percentile, us};
-use fixture::Fixture;
+use benches::figures::{percentile, us};
+use benches::fixture::Fixture;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+
+use benches::{figures, fixture};
 
 const SIZES: [usize; 4] = [0, 1_000, 10_000, 100_000];
 const ROUNDS: usize = 15;
@@ -75,7 +68,7 @@ fn report(out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn ait(directory: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ait"));
+    let mut command = benches::ait();
     command.current_dir(directory).args(arguments).env("ISSUES_FILE", "issues.json");
     command
 }

@@ -7,11 +7,11 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::figures::{ns, percentile, timed, us};
-use crate::fixture::{self, Fixture};
 use crate::load::head;
 use crate::server::ait;
 use crate::stdio::Client;
+use benches::figures::{ns, percentile, timed, us};
+use benches::fixture::{self, Fixture};
 
 const SIZES: [usize; 4] = [0, 1_000, 10_000, 100_000];
 /// How often a process is started for each figure.

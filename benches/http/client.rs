@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::issues::{self, Filing};
+use benches::issues::{self, Filing};
 
 /// The longest answer that is read.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
@@ -149,7 +149,10 @@ impl Agent {
         );
         let head = agent.post(&message).await;
         assert_eq!(head.status, 200);
-        agent.take_up(&head.session.expect("a session"));
+        agent.head += REVISION;
+        agent.head += ": 2025-11-25\r\nMcp-Session-Id: ";
+        agent.head += &head.session.expect("a session");
+        agent.head += "\r\n";
         let message = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
         assert_eq!(agent.post(message).await.status, 202);
         agent
@@ -179,24 +182,9 @@ impl Agent {
         Self { connection, head, meta, last_id: FIRST_ID }
     }
 
-    /// Goes on with a session, whoever began it, and leaves its own.
-    pub fn take_up(&mut self, session: &str) {
-        self.head.truncate(self.head.find(REVISION).unwrap_or(self.head.len()));
-        self.head += REVISION;
-        self.head += ": 2025-11-25\r\nMcp-Session-Id: ";
-        self.head += session;
-        self.head += "\r\n";
-    }
-
     /// Goes on with a new connection: the server closes one that is idle for long.
     pub async fn reconnect(&mut self) {
         self.connection = Connection::open(self.connection.port).await;
-    }
-
-    /// The session, as its name stands in the headers.
-    pub fn session(&self) -> &str {
-        let (_, session) = self.head.split_once("Mcp-Session-Id: ").expect("an agent with one");
-        session.trim_end()
     }
 
     async fn post(&mut self, message: &str) -> Head {

@@ -5,7 +5,7 @@
 
 use std::io::{self, Write};
 
-use agent_issue_tracker::http::{Access, Limits, guarded, serve};
+use agent_issue_tracker::http::{AccessPolicy, Limits, serve, with_security_layers};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::Path;
@@ -15,8 +15,8 @@ use axum::routing::any;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::fixture;
 use crate::server::READY;
+use benches::fixture;
 
 /// The environment variable that makes this server of this program.
 pub const VARIABLE: &str = "AIT_BENCH_FLOOR";
@@ -33,7 +33,8 @@ pub fn run() -> bool {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
         let port = listener.local_addr().expect("an address").port();
         writeln!(io::stderr(), "{READY}{port}").expect("a parent that listens");
-        let routes = guarded(Router::new().route("/{length}", any(answer)), Access::default());
+        let routes = Router::new().route("/{length}", any(answer));
+        let routes = with_security_layers(routes, AccessPolicy::default());
         serve(listener, routes, Limits::default(), CancellationToken::new()).await;
     });
     true

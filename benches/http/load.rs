@@ -8,8 +8,8 @@ use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
 use crate::client::{Agent, Operation};
-use crate::figures::{ns, percentile, us};
 use crate::server::{Server, processor_time};
+use benches::figures::{ns, percentile, us};
 
 /// Longer than anything takes.
 const PATIENCE: Duration = Duration::from_secs(120);

@@ -1,10 +1,9 @@
-//! What the HTTP side costs: operations a second and their latency, what somebody who reads the pages
-//! does to them, and what sessions take.
+//! What the HTTP side costs: operations a second, their latency, and how much loading pages slows them down.
 //!
 //! ```text
-//! cargo bench --bench http                  everything
-//! cargo bench --bench http -- sessions      the parts whose name is given: beside, operations, page,
-//!                                           pages, sessions
+//! cargo bench -p benches --bench http                  everything
+//! cargo bench -p benches --bench http -- pages         the parts whose name is given: beside, operations, page,
+//!                                           pages
 //! ```
 //!
 //! See `benches/README.md` for what the tables mean and for results. The server is the real program on
@@ -13,33 +12,26 @@
 
 mod beside;
 mod client;
-#[path = "../store/figures.rs"]
-mod figures;
-#[path = "../store/fixture.rs"]
-#[expect(dead_code, reason = "the benchmark of the store needs more of it")]
-mod fixture;
 mod floor;
-#[path = "../store/issues.rs"]
-mod issues;
 mod load;
 mod operations;
 mod page;
 mod pages;
 mod server;
-mod sessions;
 mod stdio;
 
 use std::io::{self, Write};
 
+use benches::fixture;
+
 /// A part of the report, which prints its tables.
 type Part = fn(&mut dyn Write) -> io::Result<()>;
 
-const PARTS: [(&str, Part); 5] = [
+const PARTS: [(&str, Part); 4] = [
     ("beside", beside::report),
     ("operations", operations::report),
     ("page", page::report),
     ("pages", pages::report),
-    ("sessions", sessions::report),
 ];
 
 fn main() {

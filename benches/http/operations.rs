@@ -7,11 +7,11 @@ use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use crate::client::Operation::{self, Add, List};
-use crate::figures::timed;
-use crate::fixture::{Appender, Fixture};
 use crate::load::{Burst, COLUMNS, Lane, Times, answer_bytes, head, runtime};
 use crate::server::Server;
 use crate::stdio;
+use benches::figures::timed;
+use benches::fixture::{Appender, Fixture};
 
 const SIZES: [usize; 3] = [0, 1_000, 10_000];
 const CLIENTS: [usize; 3] = [1, 8, 32];

@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use crate::client::Connection;
 use crate::client::Operation::Add;
-use crate::figures::{ns, percentile, us};
 use crate::load::{COLUMNS, Lane, head, runtime};
 use crate::server::Server;
+use benches::figures::{ns, percentile, us};
 
 const SIZE: usize = 10_000;
 const CLIENTS: usize = 8;

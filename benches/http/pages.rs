@@ -16,11 +16,11 @@ use uuid::Uuid;
 
 use crate::client::Connection;
 use crate::client::Operation::Add;
-use crate::figures::{ns, percentile, us};
-use crate::fixture::template;
-use crate::issues::{self, Filing, comment};
 use crate::load::{COLUMNS, Lane, head, runtime};
 use crate::server::{Server, processor_time};
+use benches::figures::{ns, percentile, us};
+use benches::fixture::template;
+use benches::issues::{self, Filing, comment};
 
 const SIZES: [usize; 2] = [10_000, 100_000];
 const LOADS: usize = 40;
@@ -95,6 +95,7 @@ fn document(size: usize) -> Document {
         let comment = || comment(number).into_string();
         let kinds = [
             EventKind::Filed {
+                attributes: Default::default(),
                 title: title.into_string(),
                 description: description.into_string(),
                 classification: Classification::ALL[number % Classification::ALL.len()],

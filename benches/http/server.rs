@@ -7,12 +7,14 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use agent_issue_tracker::store::json::place::Place;
+use agent_issue_tracker::store::json::paths::StorePaths;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::figures::memory_bytes;
-use crate::{fixture, floor};
+use benches::figures::memory_bytes;
+use benches::fixture;
+
+use crate::floor;
 
 /// What a server writes to stderr when it has a port, which follows.
 pub const READY: &str = "pages: http://localhost:";
@@ -71,7 +73,7 @@ impl Server {
 
     /// Waits until `issues.json` is up to date, so that what is measured next is not disturbed by that.
     pub fn settle(&self) {
-        let place = Place::of(self.directory.path().join("issues.json"));
+        let place = StorePaths::of(self.directory.path().join("issues.json"));
         for _ in 0..LOOKS {
             if durable_number(&place).is_none_or(|number| published_number(&place) == Some(number))
             {
@@ -100,20 +102,20 @@ impl Drop for Server {
 }
 
 /// The number of the newest event that is durable.
-fn durable_number(place: &Place) -> Option<u64> {
+fn durable_number(place: &StorePaths) -> Option<u64> {
     let mark = fs::read_to_string(place.mark()).ok()?;
     u64::from_str_radix(mark.split(' ').nth(3)?, 16).ok()
 }
 
 /// The number of the newest event that `issues.json` tells.
-fn published_number(place: &Place) -> Option<u64> {
+fn published_number(place: &StorePaths) -> Option<u64> {
     let published: Value = serde_json::from_slice(&fs::read(place.published()).ok()?).ok()?;
     published["number"].as_u64()
 }
 
 /// The program on the store of a directory, its pages on a port that the system picks.
 pub fn ait(directory: &TempDir) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ait"));
+    let mut command = benches::ait();
     command.current_dir(directory).args(["--file", "issues.json", "--port", "0"]);
     for variable in ["AIT_ALLOW_HOST", "AIT_ALLOW_ORIGIN", "RUST_LOG"] {
         command.env_remove(variable);

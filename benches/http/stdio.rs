@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::client::{self, Operation};
-use crate::figures::ns;
-use crate::fixture;
 use crate::load::{Burst, Times};
 use crate::server::{ait, processor_time};
+use benches::figures::ns;
+use benches::fixture;
 
 /// How many lines may come before an answer.
 const MAX_LINES: usize = 100;

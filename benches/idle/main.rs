@@ -1,17 +1,11 @@
 //! What processes cost that have nothing to do: one of each agent's client, all on one store.
 //!
 //! ```text
-//! cargo bench --bench idle
+//! cargo bench -p benches --bench idle
 //! ```
 //!
 //! See `benches/README.md` for what the table means and for results. Beside them run as many processes that
 //! wait for their stdin and do nothing else (`cat`). Reads `/proc`, as Linux has it.
-
-#[path = "../store/fixture.rs"]
-#[expect(dead_code, reason = "the other benchmarks need more of it")]
-mod fixture;
-#[path = "../store/issues.rs"]
-mod issues;
 
 use std::fs;
 use std::io::{self, Write};
@@ -19,6 +13,8 @@ use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
+
+use benches::fixture;
 
 const PROCESSES: usize = 20;
 const SIZES: [usize; 3] = [0, 1_000, 10_000];
@@ -44,7 +40,7 @@ fn report(out: &mut dyn Write) -> io::Result<()> {
         let store = fixture::directory_with(size);
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let trackers = Waiting::start(|| {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_ait"));
+            let mut command = benches::ait();
             command.current_dir(store.path()).env("ISSUES_FILE", "issues.json");
             command.env("PORT", port.to_string());
             command

@@ -9,10 +9,10 @@ use std::thread::{self, JoinHandle};
 
 use tokio::sync::oneshot;
 
-use crate::figures::{percentile, timed, us};
-use crate::fixture::{Appender, Fixture};
-use crate::issues::Filing;
 use crate::sqlite::Database;
+use benches::figures::{percentile, timed, us};
+use benches::fixture::{Appender, Fixture};
+use benches::issues::Filing;
 
 const LARGE: usize = 100_000;
 const ROUNDS: usize = 1_000;

@@ -8,9 +8,9 @@ use std::thread;
 use divan::Bencher;
 use divan::counter::ItemsCount;
 
-use crate::fixture::{self, Fixture};
-use crate::issues::Filing;
 use crate::sqlite;
+use benches::fixture::{self, Fixture};
+use benches::issues::Filing;
 
 const CALLERS: [usize; 4] = [1, 8, 32, 128];
 

@@ -5,8 +5,8 @@ use divan::Bencher;
 
 use crate::SIZES;
 use crate::concurrency::hammer;
-use crate::fixture::{self, Fixture};
 use crate::sqlite;
+use benches::fixture::{self, Fixture};
 
 /// How many issues there are, and how many events come after the snapshot: about as many as fit in a log that is
 /// a quarter as long as the snapshot, behind which the next one is written.

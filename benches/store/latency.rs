@@ -6,9 +6,9 @@
 use divan::Bencher;
 
 use crate::SIZES;
-use crate::fixture::{self, Appender, Fixture};
-use crate::issues;
 use crate::sqlite::Database;
+use benches::fixture::{self, Appender, Fixture};
+use benches::issues;
 
 /// `add_issue`.
 #[divan::bench(args = SIZES, sample_count = 200, sample_size = 1)]

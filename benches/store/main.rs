@@ -2,12 +2,12 @@
 //! compared with.
 //!
 //! ```text
-//! cargo bench --bench store                 every group, as tables
-//! cargo bench --bench store -- reads        the groups whose name contains a word
-//! cargo bench --bench store -- report       the targets, and the waits of callers in several processes
-//! cargo bench --bench store -- appends      a change beside an append of the same bytes, which is part of that
-//! cargo bench --bench store -- stalls       the waits during a publish and a snapshot
-//! cargo bench --bench store -- watch        how soon another process is told of a change
+//! cargo bench -p benches --bench store                 every group, as tables
+//! cargo bench -p benches --bench store -- reads        the groups whose name contains a word
+//! cargo bench -p benches --bench store -- report       the targets, and the waits of callers in several processes
+//! cargo bench -p benches --bench store -- appends      a change beside an append of the same bytes, which is part of that
+//! cargo bench -p benches --bench store -- stalls       the waits during a publish and a snapshot
+//! cargo bench -p benches --bench store -- watch        how soon another process is told of a change
 //! ```
 //!
 //! See `benches/README.md` for what the groups mean and for results. Everything happens in a directory
@@ -19,10 +19,7 @@
 
 mod appends;
 mod concurrency;
-mod figures;
 mod files;
-mod fixture;
-mod issues;
 mod latency;
 mod processes;
 mod reads;
@@ -33,6 +30,8 @@ mod watch;
 mod worker;
 
 use std::io::{self, Write};
+
+use benches::fixture;
 
 /// A report, which prints its tables.
 type Report = fn(&mut dyn Write) -> io::Result<()>;

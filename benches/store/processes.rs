@@ -12,9 +12,9 @@ use divan::counter::ItemsCount;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::fixture::Fixture;
 use crate::sqlite;
 use crate::worker::{self, Kind};
+use benches::fixture::Fixture;
 
 const PROCESSES: [usize; 3] = [1, 4, 8];
 /// How often each process files an issue.
@@ -47,12 +47,12 @@ fn measure(bencher: Bencher, processes: usize, kind: Kind) {
 /// Processes that are about to work on one store.
 pub struct Team {
     workers: Vec<Worker>,
-    _place: Place,
+    _place: StorePaths,
 }
 
 /// What keeps the store of a team in its place.
 #[expect(dead_code, reason = "kept until it is dropped")]
-enum Place {
+enum StorePaths {
     Json(Box<Fixture>),
     Sqlite(Connection, TempDir),
 }
@@ -69,11 +69,11 @@ impl Team {
         let (place, path) = if kind == Kind::Sqlite {
             let (directory, path) = sqlite::copy(SIZE);
             // The change to WAL mode fails when several try it at once; from here on it is made.
-            (Place::Sqlite(sqlite::open(&path), directory), path)
+            (StorePaths::Sqlite(sqlite::open(&path), directory), path)
         } else {
             let fixture = Fixture::published(SIZE);
             let path = fixture.path();
-            (Place::Json(Box::new(fixture)), path)
+            (StorePaths::Json(Box::new(fixture)), path)
         };
         let adds = if kind == Kind::JsonPublishing { ADDS_WHILE_PUBLISHING } else { ADDS };
         let start = |_| Worker::start(kind, &path, adds);

@@ -9,9 +9,9 @@ use agent_issue_tracker::store::json::format;
 use divan::{Bencher, black_box};
 
 use crate::SIZES;
-use crate::fixture::{self, Fixture};
-use crate::issues;
 use crate::sqlite::Database;
+use benches::fixture::{self, Fixture};
+use benches::issues;
 
 pub const PAGE: usize = 20;
 
@@ -107,6 +107,7 @@ pub fn state(size: usize) -> State {
 }
 
 pub fn claim() -> (Command, Timestamp) {
-    let command = Command::GetNextIssue { classification: None, agent: issues::agent() };
+    let command =
+        Command::GetNextIssue { issue: None, classification: None, agent: issues::agent() };
     (command, Timestamp::from(chrono::Utc::now()))
 }

@@ -6,11 +6,11 @@ use agent_issue_tracker::domain::Query;
 
 use crate::appends;
 use crate::concurrency::{adds_each, hammer};
-use crate::figures::{percentile, timed, us};
-use crate::fixture::Fixture;
 use crate::processes::{self, Team};
 use crate::reads::{PAGE, claim, state};
 use crate::worker::Kind;
+use benches::figures::{percentile, timed, us};
+use benches::fixture::Fixture;
 
 const LARGE: usize = 100_000;
 const MB: f64 = 1e6;

@@ -10,8 +10,8 @@ use rusqlite::{Connection, Row, TransactionBehavior, params};
 use tempfile::TempDir;
 use uuid::Uuid;
 
-use crate::fixture;
-use crate::issues::{self, Filing};
+use benches::fixture;
+use benches::issues::{self, Filing};
 
 const SCHEMA: &str = "
     CREATE TABLE issue (

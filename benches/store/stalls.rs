@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use agent_issue_tracker::domain::{Command, Description, Issue, IssueId, Query};
 use agent_issue_tracker::store::Store;
-use agent_issue_tracker::store::json::place::Place;
+use agent_issue_tracker::store::json::paths::StorePaths;
 use agent_issue_tracker::store::json::{JsonStore, JsonStoreOptions, KeepEvents};
 use agent_issue_tracker::tracker::Tracker;
 
-use crate::figures::{ns, us};
-use crate::fixture;
-use crate::issues::Filing;
+use benches::figures::{ns, us};
+use benches::fixture;
+use benches::issues::Filing;
 
 const SIZE: usize = 100_000;
 /// Tasks that change and read something in turn, each with a pause in between.
@@ -123,9 +123,9 @@ fn measure(has_snapshot: bool) -> Measured {
 }
 
 fn newest_snapshot(issues_json: &Path) -> Option<u64> {
-    let entries = fs::read_dir(Place::of(issues_json.to_owned()).directory).expect("a store");
+    let entries = fs::read_dir(StorePaths::of(issues_json.to_owned()).directory).expect("a store");
     let names = entries.map(|entry| entry.expect("a name").file_name());
-    names.filter_map(|name| Place::snapshot_number(&name.to_string_lossy())).max()
+    names.filter_map(|name| StorePaths::snapshot_number(&name.to_string_lossy())).max()
 }
 
 /// Lengthens the log by so many bytes, by an issue whose long description changes to and fro.
@@ -142,7 +142,7 @@ async fn lengthen_log(store: &JsonStore, issue: IssueId, bytes: u64) {
         let command =
             Command::ReplaceIssue { issue: Arc::clone(version), agent: "bench".to_owned() };
         let outcomes = store.commit(vec![command], now).await.expect("space on the disk");
-        assert!(outcomes.iter().all(Result::is_ok));
+        assert!(outcomes.iter().all(Option::is_some));
     }
 }
 

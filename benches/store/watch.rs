@@ -4,10 +4,10 @@ use std::io::{self, Write};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::figures::{ns, percentile, us};
-use crate::fixture::Fixture;
 use crate::processes::Worker;
 use crate::worker::Kind;
+use benches::figures::{ns, percentile, us};
+use benches::fixture::Fixture;
 
 const SIZES: [usize; 2] = [0, 100_000];
 const ROUNDS: usize = 200;

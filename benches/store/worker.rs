@@ -13,10 +13,10 @@ use agent_issue_tracker::store::Store;
 use agent_issue_tracker::store::json::JsonStoreOptions;
 use agent_issue_tracker::tracker::Tracker;
 
-use crate::figures::memory_bytes;
-use crate::fixture;
-use crate::issues::Filing;
 use crate::sqlite;
+use benches::figures::memory_bytes;
+use benches::fixture;
+use benches::issues::Filing;
 
 /// The environment variable that makes a worker of this program, and says which.
 pub const VARIABLE: &str = "AIT_BENCH_WORKER";

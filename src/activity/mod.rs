@@ -1,60 +1,55 @@
-//! What happened: the kept events of a store, filtered and in pages, and how everything was at an earlier time.
+//! The activity of a store: filtered pages of the retained events, and the state at an earlier time.
 //!
-//! Knows the tracker and the domain. It only reads.
+//! This module knows the tracker and the domain. It only reads.
 
-mod past;
+mod point_in_time;
 mod record;
 #[cfg(test)]
 mod tests;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-pub use past::{IssueActivity, PastError, of_issue, state_at};
+pub use point_in_time::{HistoryError, IssueActivity, of_issue, state_at};
 pub use record::{EventRecord, title_in};
 
-use crate::domain::event::{
-    CLAIM_ACTION, CLOSE_ACTION, COMPLETE_ACTION, EDIT_ACTION, FILE_ACTION, LAPSE_ACTION,
-    REJECT_ACTION, RETURN_ACTION, REVIEW_ACTION,
-};
-use crate::domain::{Event, EventKind, IssueId, Moment, Timestamp};
+use crate::domain::{Event, EventKind, IssueId, TimelineEntry, Timestamp};
 use crate::tracker::{NumberedEvent, Position, StoreError, Tracker};
 
-/// The most events that one call reads.
+/// The maximum number of events that one call reads.
 pub const MAX_SCANNED: usize = 50_000;
-/// How many events are read at once at first; each time after that, [`CHUNK_GROWTH`] times as many. Tests have
+/// The number of events in the first read of a call; each further read is [`CHUNK_GROWTH`] times larger. Tests use
 /// short logs.
 const FIRST_CHUNK: usize = if cfg!(test) { 3 } else { 1_000 };
 const CHUNK_GROWTH: usize = 8;
-/// How much earlier than the events around it an event may be dated. A change gets its time before it waits for
-/// its turn.
+/// How much earlier than its neighbours an event may be dated. A change gets its time before it waits for the lock.
 const TIME_JITTER: TimeDelta = TimeDelta::minutes(1);
-/// A number that no event has, and that still has a successor.
+/// A number that no event has, and that can still be incremented.
 const LAST_NUMBER: u64 = u64::MAX - 1;
 
-/// Which events are wanted. An empty filter wants all.
+/// A filter on events. An empty filter accepts all.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ActivityFilter {
-    /// Only those of this agent.
+    /// The agent.
     pub agent: Option<String>,
-    /// Only those of this kind, one of [`EventKind::WORDS`].
+    /// The kind, one of [`EventKind::WORDS`].
     pub kind: Option<&'static str>,
-    /// Only those of this issue.
+    /// The issue.
     pub issue: Option<IssueId>,
-    /// Only those that are not earlier than this.
+    /// The earliest time.
     pub since: Option<Timestamp>,
 }
 
 impl ActivityFilter {
-    /// Returns true if an event is wanted.
+    /// Returns true if the filter accepts an event.
     pub fn accepts(&self, event: &Event) -> bool {
         self.issue.is_none_or(|issue| issue == event.issue)
             && self.kind.is_none_or(|kind| kind == event.kind.word())
             && self.accepts_by(&event.agent, event.at)
     }
 
-    /// Returns true if an entry of an issue's history is wanted; the issue itself is not looked at.
-    pub fn accepts_moment(&self, moment: &Moment<'_>) -> bool {
-        self.kind.is_none_or(|kind| kind_of(moment) == Some(kind))
+    /// Returns true if the filter accepts an entry of an issue's timeline. The caller must filter by issue.
+    pub fn accepts_moment(&self, moment: &TimelineEntry<'_>) -> bool {
+        self.kind.is_none_or(|kind| moment.kind().word() == Some(kind))
             && self.accepts_by(moment.agent, moment.at)
     }
 
@@ -63,7 +58,7 @@ impl ActivityFilter {
             && self.since.is_none_or(|since| at >= since)
     }
 
-    /// Returns true if no event before this one is wanted, because all of them are too old.
+    /// Returns true if all events before this one are too old for the filter.
     fn ends_before(&self, event: &Event) -> bool {
         let earliest = self.since.and_then(|since| {
             let since: DateTime<Utc> = since.into();
@@ -73,46 +68,29 @@ impl ActivityFilter {
     }
 }
 
-/// Returns the word for a kind of events; `None` if there is no such kind.
+/// Returns the word of a kind of events; `None` if there is no such kind.
 pub fn kind_from_word(word: &str) -> Option<&'static str> {
     EventKind::WORDS.iter().copied().find(|kind| *kind == word)
 }
 
-/// Returns the kind of the event that has left an entry in a history; `None` for what only other programs write.
-pub fn kind_of(moment: &Moment<'_>) -> Option<&'static str> {
-    Some(match moment.action {
-        None => "commented",
-        Some(FILE_ACTION) => "filed",
-        Some(CLAIM_ACTION) => "claimed",
-        Some(REVIEW_ACTION) => "review_started",
-        Some(LAPSE_ACTION) => "lapsed",
-        Some(RETURN_ACTION) => "returned",
-        Some(COMPLETE_ACTION) => "completed",
-        Some(CLOSE_ACTION) => "closed",
-        Some(REJECT_ACTION) => "rejected",
-        Some(EDIT_ACTION) => "edited",
-        Some(_) => return None,
-    })
-}
-
-/// A part of what happened.
+/// A page of events.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ActivityPage {
-    /// The events, in the order that was asked for.
+    /// The events, in the requested order.
     pub events: Vec<NumberedEvent>,
-    /// The number of the last event that was read: where the next page goes on.
+    /// The number of the last event that was read; the next page continues there.
     pub reached: u64,
-    /// True if there is no more in this direction. If not, there may be, also behind a page without events: a call
-    /// reads at most [`MAX_SCANNED`] events.
+    /// True if there are no more events in this direction. If false, there may be more, even after an empty page,
+    /// because a call reads at most [`MAX_SCANNED`] events.
     pub is_last: bool,
-    /// The newest event of the store.
+    /// The position of the newest event of the store.
     pub newest: Position,
-    /// The number of the oldest event that is kept; one more than `newest` if there is none.
+    /// The number of the oldest retained event; one more than `newest` if there is none.
     pub oldest: u64,
 }
 
 impl ActivityPage {
-    /// Takes an event that was read, unless it is one more than `limit`; returns false then.
+    /// Adds an event if the filter accepts it. Returns false if the page is full.
     fn take(&mut self, event: &NumberedEvent, filter: &ActivityFilter, limit: usize) -> bool {
         if filter.accepts(&event.event) {
             if self.events.len() == limit {
@@ -125,19 +103,19 @@ impl ActivityPage {
     }
 }
 
-/// The numbers of events to read at once: few at first, because most pages need no more.
+/// The sizes of successive reads. The first is small, because most pages need no more.
 struct Chunks {
     next: usize,
     left: usize,
 }
 
 impl Chunks {
-    /// For a page of so many events. The one behind them tells that there are more.
+    /// Creates the sizes for a page of `limit` events. Reads one more event, to find out if the page is the last one.
     fn new(limit: usize) -> Self {
         Self { next: limit.saturating_add(1).max(FIRST_CHUNK), left: MAX_SCANNED }
     }
 
-    /// How many to read next; `None` when that is enough for one call.
+    /// Returns the size of the next read; `None` once the call has read enough.
     fn next(&mut self) -> Option<usize> {
         let count = self.next.min(self.left);
         self.left -= count;
@@ -146,11 +124,11 @@ impl Chunks {
     }
 }
 
-/// Returns the position of the newest durable event, and the number of the oldest one that is kept.
+/// Returns the position of the newest durable event and the number of the oldest retained one.
 ///
 /// # Errors
 ///
-/// Those of [`Tracker::events`].
+/// Returns the errors of [`Tracker::events`].
 pub async fn bounds(tracker: &Tracker) -> Result<(Position, u64), StoreError> {
     let none = tracker.events(LAST_NUMBER, 0).await?;
     Ok((none.newest, none.oldest))
@@ -160,7 +138,7 @@ pub async fn bounds(tracker: &Tracker) -> Result<(Position, u64), StoreError> {
 ///
 /// # Errors
 ///
-/// Those of [`Tracker::events`].
+/// Returns the errors of [`Tracker::events`].
 pub async fn oldest_first(
     tracker: &Tracker,
     filter: &ActivityFilter,
@@ -176,7 +154,7 @@ pub async fn oldest_first(
         let read = tracker.events(page.reached, count).await?;
         page.newest = read.newest;
         if read.events.is_empty() {
-            // What there was is no longer kept.
+            // The remaining events were pruned.
             page.reached = page.newest.number;
         }
         if !read.events.iter().all(|event| page.take(event, filter, limit)) {
@@ -187,13 +165,13 @@ pub async fn oldest_first(
     Ok(page)
 }
 
-/// Returns at most `limit` events before a number, or of all, newest first.
+/// Returns at most `limit` events before a number, newest first; `None` starts at the newest event.
 ///
-/// With [`ActivityFilter::since`], it stops at the first event that is more than a minute older.
+/// With [`ActivityFilter::since`], reading stops at the first event that is more than a minute older.
 ///
 /// # Errors
 ///
-/// Those of [`Tracker::events`].
+/// Returns the errors of [`Tracker::events`].
 pub async fn newest_first(
     tracker: &Tracker,
     filter: &ActivityFilter,
@@ -201,7 +179,7 @@ pub async fn newest_first(
     limit: usize,
 ) -> Result<ActivityPage, StoreError> {
     let (newest, oldest) = bounds(tracker).await?;
-    // The number behind the next event to read.
+    // One more than the number of the next event to read.
     let mut end = before.map_or(newest.number + 1, |before| before.min(newest.number + 1));
     let mut page = ActivityPage { reached: end, newest, oldest, ..ActivityPage::default() };
     let mut chunks = Chunks::new(limit);
@@ -219,7 +197,7 @@ pub async fn newest_first(
                 return Ok(page);
             }
         }
-        // The log was pruned meanwhile.
+        // The log may have been pruned meanwhile.
         page.oldest = page.oldest.max(read.oldest);
         end = begin;
     }
@@ -227,12 +205,11 @@ pub async fn newest_first(
     Ok(page)
 }
 
-/// Returns the number after which the events begin that are not earlier than a time: reads backwards as far as that
-/// takes.
+/// Returns the number before the first event at or after a time. Reads backwards to find it.
 ///
 /// # Errors
 ///
-/// Those of [`Tracker::events`].
+/// Returns the errors of [`Tracker::events`].
 pub async fn number_before(tracker: &Tracker, since: Timestamp) -> Result<u64, StoreError> {
     let filter = ActivityFilter { since: Some(since), ..ActivityFilter::default() };
     let mut before = None;

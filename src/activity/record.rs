@@ -1,21 +1,21 @@
-//! Events as JSON, for scripts and programs.
+//! The JSON form of events, for scripts and programs.
 
 use serde::Serialize;
+use serde_json::{Map, Value};
 
-use super::kind_of;
 use crate::domain::{
-    Change, Classification, Comment, Event, EventKind, Extra, HistoryEntry, Issue, IssueId, Moment,
-    Patch, Splice, Status, Timestamp,
+    Attributes, Change, Classification, Comment, Event, EventKind, HistoryEntry, Issue, IssueId,
+    Patch, Splice, Status, TimelineEntry, Timestamp, UnknownFields,
 };
 use crate::tracker::NumberedEvent;
 
-/// An event as JSON, with the values before and after. What there is not is left out.
+/// An event as JSON, with the values before and after. Absent values are omitted.
 #[derive(Debug, Serialize)]
 pub struct EventRecord<'a> {
-    /// The number of the event; none for an entry of a history that is older than the log.
+    /// The number of the event; absent for history entries older than the log.
     #[serde(skip_serializing_if = "Option::is_none")]
     number: Option<u64>,
-    /// The number with the hash of all events up to it.
+    /// The number together with the hash of all events up to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     position: Option<String>,
     at: Timestamp,
@@ -25,7 +25,7 @@ pub struct EventRecord<'a> {
     issue: Option<IssueId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<&'a str>,
-    /// The status afterwards.
+    /// The status after the event.
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<Status>,
     agent: &'a str,
@@ -39,7 +39,7 @@ pub struct EventRecord<'a> {
     after: Option<Values<'a>>,
 }
 
-/// What an event found or left.
+/// The values before or after an event.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Values<'a> {
@@ -47,7 +47,7 @@ enum Values<'a> {
     Fields(Box<Fields<'a>>),
 }
 
-/// The fields that changed. Of a list, the items that only this side has.
+/// The changed fields. For lists, the items that only this side has.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Fields<'a> {
@@ -67,13 +67,16 @@ struct Fields<'a> {
     history: Option<&'a [HistoryEntry]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     comments: Option<&'a [Comment]>,
-    /// The keys that this version does not know, all of them.
+    /// The changed attributes; those that are not set are null.
+    #[serde(flatten)]
+    attributes: Map<String, Value>,
+    /// All unknown keys.
     #[serde(skip_serializing_if = "Option::is_none")]
-    other_keys: Option<&'a Extra>,
+    other_keys: Option<&'a UnknownFields>,
 }
 
 impl<'a> EventRecord<'a> {
-    /// Returns the record of an event; `title` is what its issue is called now, if it is still there.
+    /// Returns the record of an event. `title` is the current title of its issue, if the issue still exists.
     pub fn new(numbered: &'a NumberedEvent, title: Option<&'a str>) -> Self {
         let NumberedEvent { position, event } = numbered;
         let (before, after) = values(event);
@@ -93,13 +96,13 @@ impl<'a> EventRecord<'a> {
         }
     }
 
-    /// Returns the record of an entry in the history of an issue that is older than the log.
-    pub fn of_moment(issue: &'a Issue, moment: &Moment<'a>) -> Self {
+    /// Returns the record of a timeline entry that is older than the log.
+    pub fn of_moment(issue: &'a Issue, moment: &TimelineEntry<'a>) -> Self {
         Self {
             number: None,
             position: None,
             at: moment.at,
-            kind: kind_of(moment),
+            kind: moment.kind().word(),
             issue: Some(issue.id),
             title: Some(&issue.title),
             status: moment.status(),
@@ -112,12 +115,14 @@ impl<'a> EventRecord<'a> {
     }
 }
 
-/// Returns the title of its issue, if an event itself tells it.
+/// Returns the title of the issue, if the event contains it.
 pub fn title_in(event: &Event) -> Option<&str> {
     match &event.kind {
         EventKind::Filed { title, .. } => Some(title),
         EventKind::Imported { issue, .. } | EventKind::Removed { issue, .. } => Some(&issue.title),
-        EventKind::Edited { patch } => patch.title.as_ref().map(|title| title.after.as_str()),
+        EventKind::Edited { patch } | EventKind::Changed { patch } => {
+            patch.title.as_ref().map(|title| title.after.as_str())
+        }
         _ => None,
     }
 }
@@ -127,12 +132,16 @@ fn values(event: &Event) -> (Option<Values<'_>>, Option<Values<'_>>) {
         EventKind::Imported { issue, .. } => return (None, Some(Values::Issue(issue))),
         EventKind::Removed { issue, .. } => return (Some(Values::Issue(issue)), None),
         EventKind::Commented { .. } => return (None, None),
-        EventKind::Filed { title, description, classification } => {
+        EventKind::Filed { title, description, classification, attributes } => {
             let after = Fields {
                 title: Some(title),
                 description: Some(description),
                 classification: Some(*classification),
                 status: event.status_after(),
+                attributes: Side::After.attributes(&Some(Change {
+                    before: Attributes::default(),
+                    after: attributes.clone(),
+                })),
                 ..Fields::default()
             };
             return (None, Some(Values::Fields(Box::new(after))));
@@ -141,7 +150,9 @@ fn values(event: &Event) -> (Option<Values<'_>>, Option<Values<'_>>) {
             let side = |keys| Fields { other_keys: Some(keys), ..Fields::default() };
             (side(&keys.before), side(&keys.after))
         }
-        EventKind::Edited { patch } => (Side::Before.fields(patch), Side::After.fields(patch)),
+        EventKind::Edited { patch } | EventKind::Changed { patch } => {
+            (Side::Before.fields(patch), Side::After.fields(patch))
+        }
         _ => {
             let side = |status| Fields { status, ..Fields::default() };
             (side(event.status_before()), side(event.status_after()))
@@ -168,8 +179,16 @@ impl Side {
             status: self.value(&patch.status).copied(),
             history: self.items(&patch.history),
             comments: self.items(&patch.comments),
+            attributes: self.attributes(&patch.attributes),
             other_keys: self.value(&patch.unknown),
         }
+    }
+
+    fn attributes(self, change: &Option<Change<Attributes>>) -> Map<String, Value> {
+        let (Some(change), Some(side)) = (change, self.value(change)) else { return Map::new() };
+        let side = serde_json::to_value(side).unwrap_or_default();
+        let changed = change.before.changed_fields(&change.after).into_iter();
+        changed.map(|name| (name.to_owned(), side.get(name).cloned().unwrap_or_default())).collect()
     }
 
     fn value<T>(self, change: &Option<Change<T>>) -> Option<&T> {

@@ -1,4 +1,4 @@
-//! Paging, filters and the past, against the plain list of all events and the states that were recorded.
+//! Compares pages, filters and earlier states with the plain list of all events and the recorded states.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::domain::{
-    Classification, Command, Counts, Extra, Issue, IssueRef, Page, Query, Resolution,
+    Classification, Command, Counts, Issue, IssueRef, Page, Query, Resolution, UnknownFields,
 };
 use crate::store::{
     Events, MemoryStore, Outcome, Probe, State, Store, StoreFuture, StoreHealth, StoreId,
@@ -37,16 +37,17 @@ fn add(number: usize, agent: &str) -> Command {
         title: format!("issue {number}").try_into().unwrap(),
         description: "".try_into().unwrap(),
         classification: Classification::Bug,
+        details: Box::default(),
         agent: agent.try_into().unwrap(),
     }
 }
 
-/// A store of which only a part of the log can be seen.
+/// A store that exposes only a part of its log.
 struct Window {
     store: MemoryStore,
-    /// The number of the oldest event that is kept.
+    /// The number of the oldest retained event.
     oldest: AtomicU64,
-    /// The number of the newest event that is durable.
+    /// The number of the newest durable event.
     newest: AtomicU64,
 }
 
@@ -60,8 +61,17 @@ impl Window {
         Tracker::new(Arc::clone(self) as Arc<dyn Store>)
     }
 
+    /// Commits each command by itself. A refused one has no outcome.
     async fn commit_at(&self, second: u64, commands: Vec<Command>) -> Vec<Outcome> {
-        self.store.commit(commands, time(second)).await.unwrap()
+        let mut outcomes = Vec::new();
+        for command in commands {
+            match self.store.commit(vec![command], time(second)).await {
+                Ok(mut outcome) => outcomes.append(&mut outcome),
+                Err(StoreError::Refused(_)) => outcomes.push(None),
+                Err(error) => panic!("{error}"),
+            }
+        }
+        outcomes
     }
 }
 
@@ -106,7 +116,7 @@ impl Store for Window {
     }
 
     fn watch(&self) -> watch::Receiver<Position> {
-        // What was not durable becomes so, as it does in a store that is watched.
+        // Watching makes all events durable, as in a real store.
         self.newest.store(u64::MAX, Ordering::SeqCst);
         self.store.watch()
     }
@@ -120,7 +130,7 @@ impl Store for Window {
     }
 }
 
-/// A command on what there is, drawn from two numbers.
+/// Draws a command on the current issues from two numbers.
 fn command(state: &State, number: usize, kind: u8, pick: usize) -> Command {
     let agent = AGENTS[pick % AGENTS.len()];
     let issues: Vec<_> = state.issues.issues().collect();
@@ -128,7 +138,7 @@ fn command(state: &State, number: usize, kind: u8, pick: usize) -> Command {
     let (named, agent_name) = (IssueRef::from(issue.id), agent.try_into().unwrap());
     let comment = format!("because {number}").try_into().unwrap();
     match kind {
-        0 => Command::GetNextIssue { classification: None, agent: agent_name },
+        0 => Command::GetNextIssue { issue: None, classification: None, agent: agent_name },
         1 => Command::GetNextReviewItem { agent: agent_name },
         2 => Command::ReturnIssue { issue: named, comment, agent: agent_name },
         3 => Command::CompleteIssue { issue: named, comment, agent: agent_name },
@@ -145,7 +155,7 @@ fn command(state: &State, number: usize, kind: u8, pick: usize) -> Command {
             Command::MergeEdit { theirs, base: Some(Arc::clone(issue)) }
         }
         7 => {
-            let ahead_of = issues.iter().skip_while(|it| it.id != issue.id).nth(1);
+            let ahead_of = issues.iter().skip_while(|other| other.id != issue.id).nth(1);
             let ahead_of = ahead_of.map(|issue| issue.id);
             Command::RemoveIssue { issue: issue.id, ahead_of, agent: agent.to_owned() }
         }
@@ -154,7 +164,7 @@ fn command(state: &State, number: usize, kind: u8, pick: usize) -> Command {
             Command::PlaceIssue { issue: placed, ahead_of: Some(issue.id), agent: agent.to_owned() }
         }
         9 => {
-            let mut keys = Extra::default();
+            let mut keys = UnknownFields::default();
             let value = serde_json::value::to_raw_value(&number).unwrap();
             keys.insert("version".to_owned(), value);
             Command::SetUnknownKeys { keys, agent: agent.to_owned() }
@@ -169,7 +179,7 @@ fn command(state: &State, number: usize, kind: u8, pick: usize) -> Command {
     }
 }
 
-/// Makes a history, and returns the states that it went through with the second of each.
+/// Commits random commands, and returns the states after each, with its second.
 async fn history(window: &Window, draws: &[(u8, usize)]) -> Vec<(u64, State)> {
     let mut states = Vec::new();
     for (number, &(kind, pick)) in draws.iter().enumerate() {
@@ -186,7 +196,7 @@ fn draws() -> impl Strategy<Value = Vec<(u8, usize)>> {
     prop::collection::vec((0..16_u8, 0..100_usize), 0..60)
 }
 
-fn content(state: &State) -> (Vec<Arc<Issue>>, Extra, Position) {
+fn content(state: &State) -> (Vec<Arc<Issue>>, UnknownFields, Position) {
     (state.issues.issues().collect(), state.unknown.clone(), state.position)
 }
 
@@ -208,13 +218,13 @@ async fn all_events(tracker: &Tracker) -> Vec<NumberedEvent> {
 
 proptest! {
     #[test]
-    fn the_state_of_a_time_is_the_one_that_was_recorded_then(draws in draws()) {
+    fn state_at_returns_the_recorded_state(draws in draws()) {
         block_on(async {
             let window = Window::open();
             let states = history(&window, &draws).await;
             let tracker = window.tracker();
             for (second, recorded) in &states {
-                // Of several states within a second, the last.
+                // Of several states within a second, the last one counts.
                 let later = states.iter().rev().find(|(other, _)| other == second);
                 let recorded = later.map_or(recorded, |(_, state)| state);
                 let found = state_at(&tracker, time(*second)).await.unwrap();
@@ -227,7 +237,7 @@ proptest! {
     }
 
     #[test]
-    fn pages_in_both_directions_have_every_event_that_is_wanted_once(
+    fn paging_returns_each_matching_event_once_in_both_directions(
         draws in draws(), filter in filters(), limit in 1..7_usize, oldest in 1..20_u64,
     ) {
         block_on(async {
@@ -267,7 +277,7 @@ proptest! {
     }
 
     #[test]
-    fn what_happened_to_an_issue_leads_to_what_it_is(draws in draws(), oldest in 1..40_u64) {
+    fn replaying_the_events_of_an_issue_yields_its_current_state(draws in draws(), oldest in 1..40_u64) {
         block_on(async {
             let window = Window::open();
             history(&window, &draws).await;
@@ -302,7 +312,7 @@ impl BeforeThat for Timestamp {
 }
 
 #[test]
-fn a_page_that_found_too_little_says_where_to_go_on() {
+fn a_page_cut_by_the_scan_limit_returns_a_continuation() {
     block_on(async {
         let window = MemoryStore::default();
         let adds = (0..MAX_SCANNED + 500).map(|number| {
@@ -330,7 +340,7 @@ fn a_page_that_found_too_little_says_where_to_go_on() {
 }
 
 #[test]
-fn numbers_that_no_event_has_are_no_error() {
+fn event_numbers_out_of_range_give_empty_pages() {
     block_on(async {
         let window = Window::open();
         window.commit_at(0, vec![add(1, "ann")]).await;
@@ -350,7 +360,7 @@ fn numbers_that_no_event_has_are_no_error() {
 }
 
 #[test]
-fn since_goes_back_over_events_that_are_dated_a_little_wrong() {
+fn since_tolerates_slightly_out_of_order_timestamps() {
     block_on(async {
         let window = Window::open();
         for (number, second) in [100, 200, 290, 310, 295, 320].into_iter().enumerate() {
@@ -368,7 +378,7 @@ fn since_goes_back_over_events_that_are_dated_a_little_wrong() {
 }
 
 #[test]
-fn what_lies_before_the_log_is_not_made_up() {
+fn state_at_fails_for_times_before_the_log() {
     block_on(async {
         let window = Window::open();
         for (number, second) in [10, 20, 30].into_iter().enumerate() {
@@ -378,13 +388,15 @@ fn what_lies_before_the_log_is_not_made_up() {
         let tracker = window.tracker();
         assert_eq!(state_at(&tracker, time(20)).await.unwrap().issues.len(), 2);
         let error = state_at(&tracker, time(19)).await.unwrap_err();
-        assert!(matches!(error, PastError::NotKept { oldest: Some(oldest) } if oldest == time(20)));
+        assert!(
+            matches!(error, HistoryError::NotKept { oldest: Some(oldest) } if oldest == time(20))
+        );
         assert!(error.to_string().contains(&time(20).to_string()), "{error}");
     });
 }
 
 #[test]
-fn a_state_that_is_not_durable_is_waited_for() {
+fn state_at_waits_until_events_are_durable() {
     block_on(async {
         let window = Window::open();
         for (number, second) in [10, 20, 30].into_iter().enumerate() {
@@ -397,13 +409,16 @@ fn a_state_that_is_not_durable_is_waited_for() {
 }
 
 #[test]
-fn an_event_as_json_has_its_number_and_what_it_changed() {
+fn event_json_has_the_event_number_and_changed_fields() {
     block_on(async {
         let window = Window::open();
         window.commit_at(0, vec![add(1, "ann")]).await;
-        let claim =
-            Command::GetNextIssue { classification: None, agent: "bob".try_into().unwrap() };
-        let issue = window.commit_at(1, vec![claim]).await.remove(0).unwrap().unwrap();
+        let claim = Command::GetNextIssue {
+            issue: None,
+            classification: None,
+            agent: "bob".try_into().unwrap(),
+        };
+        let issue = window.commit_at(1, vec![claim]).await.remove(0).unwrap();
         let theirs = Issue { title: "new".to_owned(), ..Issue::clone(&issue) }.into();
         let edit = Command::MergeEdit { theirs, base: Some(issue) };
         window.commit_at(2, vec![edit]).await;

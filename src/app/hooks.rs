@@ -1,4 +1,4 @@
-//! `ait hooks`: what it has to know of this machine, and the calls that git makes.
+//! `ait hooks`, and the calls of the hooks by git.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -13,34 +13,34 @@ use crate::cli::{self, HookAction, HookCallArguments, Output};
 use crate::config::settings::AGENT;
 use crate::config::{Config, Source};
 use crate::domain::AgentName;
-use crate::hooks::{self, ASK_LIMIT, CALL_LIMIT, Call, Git};
-use crate::setup::Machine;
+use crate::hooks::{self, ASK_LIMIT, CALL_LIMIT, Git, HookContext, HooksDir};
+use crate::setup::HostEnv;
 use crate::store::json::JsonStoreOptions;
 use crate::store::json::fs::{FileSystem, RealFileSystem};
-use crate::store::json::place::Place;
+use crate::store::json::paths::StorePaths;
 
-/// How long a note waits for those who hold the store.
+/// How long a note waits for the lock of the store.
 const BUSY_AFTER: Duration = Duration::from_millis(1_200);
 
-/// Installs the hooks of the repository around a directory, removes them, or tells how they stand.
+/// Installs, removes or examines the hooks of the repository around a directory.
 ///
 /// # Errors
 ///
-/// What kept it from being done.
+/// There is no repository, or its hooks cannot be read or changed.
 pub async fn hooks(
     action: &HookAction,
     working_directory: &Path,
     is_store_named: bool,
-) -> Result<cli::Ending> {
-    let machine = Machine::new(|name| env::var_os(name), env::home_dir());
-    let program = env::current_exe().context("where this program lies is not known")?;
-    let command = machine.command(&program);
-    let place = hooks::place(&Git::new(working_directory, ASK_LIMIT)).await?;
-    cli::change_hooks(action, &place, &command, is_store_named, &mut Output::stdout())
+) -> Result<cli::ExitStatus> {
+    let host = HostEnv::new(|name| env::var_os(name), env::home_dir());
+    let program = env::current_exe().context("the path of this program is not known")?;
+    let command = host.command(&program);
+    let directory = HooksDir::find(&Git::new(working_directory, ASK_LIMIT)).await?;
+    cli::change_hooks(action, &directory, &command, is_store_named, &mut Output::stdout())
 }
 
-/// Does what git has called a hook for. Whatever comes of it, git goes on: what went wrong is said in a
-/// line, and nothing takes longer than git may wait.
+/// Does the work of a hook that git has called, within the time that git may wait. An error becomes a line on
+/// stderr, so that git goes on.
 ///
 /// # Errors
 ///
@@ -49,19 +49,19 @@ pub async fn call_hook(
     arguments: &HookCallArguments,
     working_directory: PathBuf,
     config: impl FnOnce() -> Result<Config> + Send + 'static,
-) -> Result<cli::Ending> {
+) -> Result<cli::ExitStatus> {
     let called = timeout(CALL_LIMIT, called(arguments, working_directory, config)).await;
     let problem = match called {
-        Ok(Ok(())) => return Ok(cli::Ending::Done),
-        Ok(Err(error)) => cli::explained(&error),
-        Err(_) => "no time is left: the disk hangs, or somebody holds the store".to_owned(),
+        Ok(Ok(())) => return Ok(cli::ExitStatus::Done),
+        Ok(Err(error)) => cli::render_error(&error),
+        Err(_) => "it took too long: the disk hangs, or another process holds the store".to_owned(),
     };
     let what = match arguments.hook.as_str() {
         "post-merge" => "the merge is not noted",
         _ => "the commit names no issue",
     };
     tracing::warn!("{what}: {}", problem.lines().next().unwrap_or_default());
-    Ok(cli::Ending::Done)
+    Ok(cli::ExitStatus::Done)
 }
 
 async fn called(
@@ -69,10 +69,11 @@ async fn called(
     working_directory: PathBuf,
     config: impl FnOnce() -> Result<Config> + Send + 'static,
 ) -> Result<()> {
-    // A hook of another version.
+    // Another version may call hooks that this one does not know.
     let Some(hook) = arguments.known() else { return Ok(()) };
-    // On threads of their own: what hangs must not hold git up.
-    let config = spawn_blocking(move || config().map(|it| (is_store(&it.location.path), it)));
+    // A file system that hangs must not block the timeout.
+    let config =
+        spawn_blocking(move || config().map(|config| (is_store(&config.location.path), config)));
     let (is_there, config) = config.await??;
     if !is_there {
         return Ok(());
@@ -81,22 +82,22 @@ async fn called(
     let user = || AgentName::try_from(whoami::username().ok()?).ok();
     let agent = config.agent.as_ref();
     let is_of_call = |source: &Source| *source == Source::Variable(AGENT.variable);
-    let call = Call {
+    let context = HookContext {
         tracker: &tracker,
         git: Git::new(working_directory, CALL_LIMIT),
         arguments: &arguments.arguments,
         action: env::var("GIT_REFLOG_ACTION").unwrap_or_default(),
-        worker: agent.filter(|it| is_of_call(&it.source)).map(|agent| agent.value.clone()),
-        noting: agent.map(|agent| agent.value.clone()).or_else(user),
+        worker: agent.filter(|agent| is_of_call(&agent.source)).map(|agent| agent.value.clone()),
+        author: agent.map(|agent| agent.value.clone()).or_else(user),
     };
-    if hooks::call(hook, &call).await? && !tracker.close().await {
+    if hooks::call(hook, &context).await? && !tracker.close().await {
         save_behind(&config.location.path);
     }
     Ok(())
 }
 
-/// Returns true if there is a store. A hook makes none.
+/// Returns true if there is a store. A hook creates none.
 fn is_store(path: &Path) -> bool {
-    let has_log = |issues| Place::of(issues).log.is_dir();
+    let has_log = |issues| StorePaths::of(issues).log.is_dir();
     path.exists() || RealFileSystem.resolve(path).is_ok_and(has_log)
 }

@@ -1,14 +1,13 @@
-//! Wiring: which store, which faces, and the order in which they end.
+//! Wiring: chooses the store, starts the interfaces and shuts them down in order.
 
-mod examination;
+mod doctor;
 mod hooks;
-mod http_side;
+mod http_server;
 mod init;
-mod pins;
 mod port;
+mod port_reservations;
 
 use std::io::IsTerminal;
-#[cfg(unix)]
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -17,39 +16,70 @@ use std::time::Duration;
 use std::{env, io, mem};
 
 use anyhow::{Context, Result, bail};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
-pub use self::examination::doctor;
+pub use self::doctor::doctor;
 pub use self::hooks::{call_hook, hooks};
-use self::http_side::Presence;
+use self::http_server::ProcessContext;
 pub use self::init::init;
-use crate::cli::{self, OpenArguments, Output, QueueCommand, StatusArguments};
-use crate::config::{Address, Chosen, Config, FilePath, KeptEvents, Secret};
-use crate::http::{Access, Tokens};
-use crate::mcp::{self, McpServer, Surroundings};
+use crate::cli::{self, OpenArguments, Output, QueueCommand, StatusArguments, Welcome};
+use crate::config::settings::LOG;
+use crate::config::{Address, Config, FilePath, KeptEvents, Secret, Source, Sourced};
+use crate::domain::Counts;
+use crate::hints;
+use crate::http::{AccessPolicy, Tokens};
+use crate::log::{LogOptions, LogProfile};
+use crate::mcp::{self, McpServer, ServerContext};
 use crate::metrics::Metrics;
 use crate::processes::{Kind, Registry};
-use crate::setup::PROGRAM;
+use crate::setup::{self, HostEnv, PROGRAM};
 use crate::store::json::fs::RealFileSystem;
 use crate::store::json::{JsonStoreOptions, KeepEvents};
 use crate::store::{JsonStore, Store};
 use crate::token_file::TokenFile;
 use crate::tracker::{Maintenance, Tracker};
 
-/// How long the last answers and the last writing of the file may take after that.
+/// How long the last responses and the last publish of `issues.json` may take at shutdown.
 const LAST_WORK: Duration = Duration::from_millis(500);
-/// How long the store may take to say, in the end, whether it can be read.
+/// How long the final check of the store may take.
 const LAST_LOOK: Duration = Duration::from_millis(200);
 
-/// Runs the tracker until its client is gone or a signal comes.
+/// What a server logs that greets the user: what is wrong, and which process has the port.
+const GREETING_LOG: &str =
+    "warn,agent_issue_tracker::cli=info,agent_issue_tracker::app::http_server=info";
+
+/// Returns true if a person has started the tracker in a terminal and wants no log lines.
+fn greets(config: &Config) -> bool {
+    let is_log_wanted = config.log.is_some()
+        || config.log_file.is_some()
+        || config.log_format.source != Source::Default
+        // The log reports an invalid filter.
+        || env::var_os(LOG.variable).is_some_and(|filter| !filter.is_empty());
+    !config.serve_only && !is_log_wanted && io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Returns the logging options of a server. For a person in a terminal, it logs as commands do.
+pub fn log_options(config: &Config) -> LogOptions {
+    match greets(config) {
+        true => {
+            let filter = Some(GREETING_LOG.to_owned());
+            LogOptions { filter, ..LogOptions::new(LogProfile::Command) }
+        }
+        false => config.log_options(),
+    }
+}
+
+/// Runs the tracker until its client disconnects or a signal arrives.
 ///
 /// # Errors
 ///
-/// What keeps it from running at all; and in the end, a store that cannot be read.
+/// The tracker cannot start, or its store cannot be read at the end.
 pub async fn run(config: Config) -> Result<()> {
-    // HTTP is served alone to who asked for that, or sits at a terminal.
+    // Without an agent on stdin, serve HTTP only: on request, or when started from a terminal.
     let is_http_only = config.serve_only || io::stdin().is_terminal();
-    let access = match access(&config)? {
+    let access = match access(&config) {
         Err(error) if is_http_only => return Err(error),
         access => access,
     };
@@ -60,14 +90,17 @@ pub async fn run(config: Config) -> Result<()> {
     let (metrics, shutdown) = (Metrics::new(), CancellationToken::new());
     cancel_on_signal(shutdown.clone())?;
     let surroundings = {
-        // Before an upgrade can put another program in its place.
+        // An upgrade may later put another program at this path.
         let program = env::current_exe().unwrap_or_else(|_| PROGRAM.into());
-        let (config, tracker) = (config.clone(), tracker.clone());
-        move || around(&config, store, &tracker, &program)
+        let opened =
+            OpenStore { store, tracker: tracker.clone(), maintenance: maintenance.clone() };
+        let config = config.clone();
+        move || around(&config, opened, &program)
     };
-    let server = McpServer::new(tracker.clone(), metrics.clone(), surroundings);
+    let options = config.mcp_options();
+    let server = McpServer::new(tracker.clone(), metrics.clone(), options, surroundings);
     let app = App { config, tracker, maintenance, metrics, server };
-    // From now on this process adopts external edits and publishes what dead processes left.
+    // The subscription makes this process adopt external edits and publish what dead processes left unpublished.
     drop(app.tracker.watch());
     match access {
         Ok(access) if is_http_only => app.serve_http(access, shutdown).await,
@@ -75,7 +108,7 @@ pub async fn run(config: Config) -> Result<()> {
     }
 }
 
-/// A store, and the ways to it.
+/// A store and its handles.
 struct OpenStore {
     store: Arc<dyn Store>,
     tracker: Tracker,
@@ -83,7 +116,7 @@ struct OpenStore {
 }
 
 impl OpenStore {
-    /// The store that the settings name. Reads nothing yet.
+    /// Opens the store of the settings. Reads nothing yet.
     fn new(config: &Config, options: JsonStoreOptions) -> Self {
         let keep_events = config.keep_events.as_ref().map(|chosen| match chosen.value {
             KeptEvents::Bytes(bytes) => KeepEvents::Bytes(bytes),
@@ -97,7 +130,7 @@ impl OpenStore {
         Self::at(&config.location.path, options)
     }
 
-    /// The store in a file.
+    /// Opens the store in a file.
     fn at(path: &Path, options: JsonStoreOptions) -> Self {
         let store = JsonStore::with(path, Arc::new(RealFileSystem), options);
         let maintenance = store.maintenance();
@@ -106,23 +139,24 @@ impl OpenStore {
     }
 }
 
-/// Who may use the web side: on this machine everybody, unless there are tokens; from others nobody
-/// without one. An agent has no other tracker, and needs no token: without those that were named it is
-/// served all the same, and nobody else.
-fn access(config: &Config) -> Result<Result<Access>> {
+/// Returns who may use HTTP. On a loopback address, tokens are optional; on other addresses, they are required. After an
+/// error an agent on stdio is still served, because it has no other tracker, but HTTP is not.
+fn access(config: &Config) -> Result<AccessPolicy> {
+    if config.http_is_unsafe {
+        bail!("an invalid setting may restrict who may use it; correct the settings");
+    }
     let (file, token) = (config.token_file.as_ref(), config.token.as_ref());
-    let Chosen { value: Address(address), source } = &config.bind;
+    let Sourced { value: Address(address), source } = &config.bind;
     if !address.is_loopback() && file.is_none() && token.is_none() {
         bail!(
-            "{source}: {address} lets other machines in, and there is no token: name a file with \
-             --token-file FILE (such as `openssl rand -hex 32 > FILE` makes), set AIT_TOKEN, or bind \
-             127.0.0.1"
+            "{source}: {address} is reachable from other machines, and no token is set: name a token file with \
+             --token-file FILE (create it with `openssl rand -hex 32 > FILE`), set AIT_TOKEN, or bind 127.0.0.1"
         );
     }
-    Ok(tokens(file, token).map(|tokens| config.access().with_tokens(tokens)))
+    tokens(file, token).map(|tokens| config.access().with_tokens(tokens))
 }
 
-fn tokens(file: Option<&Chosen<FilePath>>, token: Option<&Chosen<Secret>>) -> Result<Tokens> {
+fn tokens(file: Option<&Sourced<FilePath>>, token: Option<&Sourced<Secret>>) -> Result<Tokens> {
     match (file, token) {
         (Some(file), _) => {
             let file = TokenFile::read(&file.value.0)?;
@@ -138,53 +172,54 @@ fn tokens(file: Option<&Chosen<FilePath>>, token: Option<&Chosen<Secret>>) -> Re
     }
 }
 
-/// Runs one command on the store, and leaves that as tidy as the time allows.
+/// Runs one command on the store, and publishes `issues.json` as far as time allows.
 ///
 /// # Errors
 ///
-/// What kept the command from being done.
-pub async fn run_command(command: &QueueCommand, config: &Config) -> Result<cli::Ending> {
+/// The command failed.
+pub async fn run_command(command: &QueueCommand, config: &Config) -> Result<cli::ExitStatus> {
     let options = match command {
         QueueCommand::Import(_) => JsonStoreOptions::for_many_changes(),
         _ => JsonStoreOptions::for_command(),
     };
     let OpenStore { tracker, maintenance, .. } = OpenStore::new(config, options);
     let _presence = match command.watches() {
-        true => Some(Presence::of(&tracker, &maintenance, config, Kind::Watch, false).await),
+        true => Some(ProcessContext::of(&tracker, &maintenance, config, Kind::Watch, false).await),
         false => None,
     };
-    let usual = config.agent.as_ref().map(|agent| &agent.value);
-    let context = cli::CommandContext { tracker: &tracker, maintenance: &maintenance, usual };
+    let default_agent = config.agent.as_ref().map(|agent| &agent.value);
+    let context =
+        cli::CommandContext { tracker: &tracker, maintenance: &maintenance, default_agent };
     let mut output = Output::stdout();
     let ended = cli::run(command, &context, &mut output).await;
     leave(tracker, config, ended, &mut output).await
 }
 
-/// Tells how the store is doing, and who uses it.
+/// Shows the state of the store and its live processes.
 ///
 /// # Errors
 ///
 /// The store cannot be read.
-pub async fn status(command: &StatusArguments, config: &Config) -> Result<cli::Ending> {
+pub async fn status(command: &StatusArguments, config: &Config) -> Result<cli::ExitStatus> {
     let OpenStore { tracker, maintenance, .. } =
         OpenStore::new(config, JsonStoreOptions::for_command());
-    let file = http_side::file_of(&maintenance, config).await;
+    let file = http_server::file_of(&maintenance, config).await;
     let mut output = Output::stdout();
     let reason = &config.location.reason;
     let ended = cli::show_status(command, &tracker, &file, reason, &mut output).await;
     leave(tracker, config, ended, &mut output).await
 }
 
-/// Opens the page of the store in the browser.
+/// Opens the web UI of the store in the browser.
 ///
 /// # Errors
 ///
-/// Nobody serves it.
-pub async fn open_page(command: &OpenArguments, config: &Config) -> Result<cli::Ending> {
+/// No process serves it.
+pub async fn open_page(command: &OpenArguments, config: &Config) -> Result<cli::ExitStatus> {
     let opened = OpenStore::new(config, JsonStoreOptions::for_command());
-    let store = http_side::file_of(&opened.maintenance, config).await;
-    // Where the page is, those know best who serve it.
-    let living = Registry::beside(&store).living().unwrap_or_default();
+    let store = http_server::file_of(&opened.maintenance, config).await;
+    // The process registry knows the URL best.
+    let living = Registry::for_store(&store).list_live().unwrap_or_default();
     let served = living.into_iter().find_map(|entry| entry.url).filter(|_| command.port.is_none());
     let configured = config.port.as_ref().map(|port| port.value.0);
     let port = command.port.or(configured).unwrap_or(*port::USUAL.start());
@@ -192,44 +227,45 @@ pub async fn open_page(command: &OpenArguments, config: &Config) -> Result<cli::
     cli::open_page(command, served, port, &name, &mut Output::stdout()).await
 }
 
-/// Ends a command.
+/// Ends a command: flushes its output and closes the store.
 async fn leave(
     tracker: Tracker,
     config: &Config,
-    ended: Result<cli::Ending>,
+    ended: Result<cli::ExitStatus>,
     output: &mut Output,
-) -> Result<cli::Ending> {
-    // Also after a failure: what was written before it is an answer.
+) -> Result<cli::ExitStatus> {
+    // Flush after a failure, too: the output up to there is valid.
     let flushed = output.flush();
     if !tracker.close().await {
         save_behind(&config.location.path);
     }
-    // The process ends: giving back what many issues occupy, one by one, would only take time.
+    // The process is about to end: freeing many issues one by one would only take time.
     mem::forget(tracker);
     match (ended, flushed) {
         (Ok(ending), Err(error)) if cli::is_closed_pipe(&error) => Ok(ending),
-        (Ok(_), Err(error)) => Err(error.context("it is done, but the answer cannot be written")),
+        (Ok(_), Err(error)) => {
+            Err(error.context("the command succeeded, but its output cannot be written"))
+        }
         (ended, _) => ended,
     }
 }
 
-/// Lets another process bring a large `issues.json` up to date, so that nobody has to wait for that.
+/// Publishes a large `issues.json` in another process, so that the user need not wait.
 fn save_behind(store: &Path) {
     let saving = env::current_exe().and_then(|program| {
         let mut command = Command::new(program);
         command.arg("--file").arg(store).args(cli::SAVE_WHEN_QUIET);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        // What ends this command from the keyboard is not meant for that one.
-        #[cfg(unix)]
+        // Ctrl-C in the terminal must not end the publishing process.
         command.process_group(0);
         command.spawn()
     });
     if let Err(error) = saving {
-        tracing::warn!("issues.json is not up to date ({error}); `ait save` brings it up to date");
+        tracing::warn!("issues.json is out of date ({error}); run `ait save` to publish it");
     }
 }
 
-/// What both faces need. Clones share it.
+/// The parts that all interfaces share. Clones share them.
 #[derive(Clone)]
 struct App {
     config: Config,
@@ -240,25 +276,26 @@ struct App {
 }
 
 impl App {
-    /// Serves HTTP alone, for people, service managers and agents that connect by URL. What is wrong
-    /// is wrong at once.
-    async fn serve_http(self, access: Access, shutdown: CancellationToken) -> Result<()> {
-        tokio::select! {
-            counts = self.tracker.counts() => drop(counts?),
-            // A large store takes a moment to read.
+    /// Serves HTTP only, for people, service managers and agents that connect by URL. Any failure is fatal.
+    async fn serve_http(self, access: AccessPolicy, shutdown: CancellationToken) -> Result<()> {
+        let counts = tokio::select! {
+            counts = self.tracker.counts() => counts?,
+            // A large store takes a moment to read, and a signal must end the process at once.
             () = shutdown.cancelled() => return Ok(()),
-        }
+        };
         self.log_what_is_wrong().await;
         let needs_token = !access.tokens().is_empty();
         let presence = self.presence(Kind::Serve, needs_token).await;
         let Some(http) = presence.serve(&self, access, &shutdown).await? else { return Ok(()) };
-        if !self.config.serve_only {
+        if greets(&self.config) {
+            self.greet(http.page(), counts).await;
+        } else if !self.config.serve_only {
             let program = env::current_exe().unwrap_or_else(|_| "ait".into());
             let header = if needs_token { " --header \"Authorization: Bearer TOKEN\"" } else { "" };
             tracing::info!(
-                "connect an agent: claude mcp add --transport http issues {url}{header}, or any MCP client, \
-                 by that URL; or let the client start the tracker itself: claude mcp add issues -- \
-                 {program} (no arguments); press Ctrl-C to end",
+                "to connect an agent: claude mcp add --transport http issues {url}{header}, or give any MCP client \
+                 that URL; or let the client start the tracker: claude mcp add issues -- {program} \
+                 (no arguments); press Ctrl-C to stop",
                 url = http.url(),
                 program = program.display(),
             );
@@ -268,14 +305,22 @@ impl App {
         Ok(())
     }
 
-    /// Serves an agent on stdin and stdout, and HTTP beside it as far as that is possible.
-    async fn serve_agent(self, access: Result<Access>, shutdown: CancellationToken) -> Result<()> {
+    /// Serves an agent on stdin and stdout, and HTTP if possible.
+    async fn serve_agent(
+        self,
+        access: Result<AccessPolicy>,
+        shutdown: CancellationToken,
+    ) -> Result<()> {
         let ending = CancellationToken::new();
         let http = tokio::spawn({
             let (app, ending) = (self.clone(), ending.clone());
-            // A port that is taken, or tokens that are not there, are no reason to stop serving the agent.
+            // A taken port or unusable tokens must not stop the agent's tracker.
             async move {
-                let unserved = |error| tracing::error!("no pages from this process: {error:#}");
+                let unserved = |error| match app.config.http_is_unsafe {
+                    // The invalid setting has been logged as an error.
+                    true => tracing::warn!("web UI unavailable: {error:#}"),
+                    false => tracing::error!("web UI unavailable: {error:#}"),
+                };
                 let needs_token = access.as_ref().is_ok_and(|access| !access.tokens().is_empty());
                 let presence = app.presence(Kind::Stdio, needs_token).await;
                 match access {
@@ -290,87 +335,85 @@ impl App {
                 None
             }
         });
-        // The file is read while the client introduces itself; what is wrong with it is logged early.
+        // The store loads while the client initializes, so problems are logged early.
         tokio::spawn({
             let app = self.clone();
             async move { app.log_what_is_wrong().await }
         });
         let (input, output) = rmcp::transport::io::stdio_pipes();
         let served = mcp::stdio::serve(self.server.clone(), input, output, shutdown).await;
-        // One that stands by, or has not found out by now whether it has a port, has nothing under way.
+        // A process without a port by now has no HTTP requests in progress.
         ending.cancel();
         match tokio::time::timeout(LAST_WORK, http).await {
             Ok(Ok(Some(http))) => http.end(&self.tracker).await,
             _ => last_work(self.tracker.close()).await,
         }
         served?;
-        // A store that is still being read is not called bad.
+        // A store that is still loading is no error.
         if let Ok(Err(error)) = tokio::time::timeout(LAST_LOOK, self.tracker.check()).await {
-            return Err(error).context("the agent was not served as it should have been");
+            return Err(error).context("the agent could not be served fully");
         }
         Ok(())
     }
 
-    async fn presence(&self, kind: Kind, needs_token: bool) -> Presence {
-        Presence::of(&self.tracker, &self.maintenance, &self.config, kind, needs_token).await
+    async fn greet(&self, page: &str, counts: Counts) {
+        let directory = env::current_dir().unwrap_or_default();
+        let root = self.config.location.project(&directory);
+        // A hanging disk blocks only a background thread.
+        let entries = spawn_blocking(move || {
+            setup::entries(&root, &HostEnv::new(|name| env::var_os(name), env::home_dir()))
+        });
+        let has_client = entries.await.is_ok_and(|entries| entries.iter().any(Result::is_ok));
+        let store = &self.config.location.path;
+        cli::greet(&Welcome { page, store, counts, has_client });
+    }
+
+    async fn presence(&self, kind: Kind, needs_token: bool) -> ProcessContext {
+        ProcessContext::of(&self.tracker, &self.maintenance, &self.config, kind, needs_token).await
     }
 
     async fn log_what_is_wrong(&self) {
         if let Err(error) = self.tracker.check().await {
-            tracing::error!("{error}");
+            tracing::error!("{}", hints::for_store(&error, &hints::COMMANDS));
         }
     }
 }
 
-/// What agents can be told of beside the issues.
-fn around(
-    config: &Config,
-    store: Arc<dyn Store>,
-    tracker: &Tracker,
-    program: &Path,
-) -> Surroundings {
+/// Collects the context that agents can read besides issues: settings, doctor report, start command.
+fn around(config: &Config, opened: OpenStore, program: &Path) -> ServerContext {
     let directory = env::current_dir().unwrap_or_default();
-    let subject = examination::subject(config, store, &directory, tracker.now());
-    let mut command = vec![subject.around.machine.command(program)];
+    let context = doctor::context(config, opened, &directory);
+    let project = init::project(config, &directory, program);
+    let mut command = vec![project.command.clone()];
     if config.location.is_named {
         command.extend(["--file".to_owned(), config.location.path.display().to_string()]);
     }
-    Surroundings { settings: config.rows(), subject, command: shell_words::join(command) }
+    let (settings, command) = (config.rows(), shell_words::join(command));
+    ServerContext { settings, context, project, command }
 }
 
-/// Gives the last work a moment; a change that does not end in it is not answered.
+/// Waits a bounded time for work at shutdown. Changes that do not finish in it are not acknowledged.
 async fn last_work<T>(work: impl Future<Output = T>) {
     if tokio::time::timeout(LAST_WORK, work).await.is_err() {
-        tracing::debug!("ended before everything that was under way");
+        tracing::debug!("exited before all work was finished");
     }
 }
 
-/// Cancels when the process is told to end. A hang-up is the end of one whose terminal has gone with it;
-/// to all others it says that the log was moved away.
+/// Cancels on SIGINT and SIGTERM, and on SIGHUP if the terminal is gone. Any other SIGHUP only reopens the log.
 fn cancel_on_signal(shutdown: CancellationToken) -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let (mut interrupt, mut terminate) =
-            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-        let mut hangup = signal(SignalKind::hangup())?;
-        let had_terminal = io::stdin().is_terminal();
-        tokio::spawn(async move {
-            loop {
-                tokio::select! {
-                    _ = interrupt.recv() => break,
-                    _ = terminate.recv() => break,
-                    _ = hangup.recv() => if had_terminal && !io::stdin().is_terminal() { break },
-                }
-            }
-            shutdown.cancel();
-        });
-    }
-    #[cfg(not(unix))]
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    let had_terminal = io::stdin().is_terminal();
     tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            shutdown.cancel();
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => break,
+                _ = terminate.recv() => break,
+                _ = hangup.recv() => if had_terminal && !io::stdin().is_terminal() { break },
+            }
         }
+        shutdown.cancel();
     });
     Ok(())
 }

@@ -1,8 +1,8 @@
-//! Which port the web side has, when several processes and several projects share a machine.
+//! Chooses the HTTP port of a process among the processes and projects of one machine.
 //!
-//! One process serves the page of a store; the others on the same store stand by, and one of them takes
-//! the port over when it becomes free. A port that somebody asked for is that one or none. Otherwise it is
-//! the first of [`USUAL`] that no other program has and no other project has pinned.
+//! One process serves the web UI of a store. The others on the same store stand by, and one of them takes over the port
+//! when it becomes free. If the user chose a port, only that port is used. Otherwise it is the first of [`USUAL`] that
+//! is free and not pinned by another project.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -13,90 +13,104 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::spawn_blocking;
 
-use super::pins::{Pins, pinned_by_another};
+use super::port_reservations::{Pins, pinned_by_another};
 use crate::config::{DEFAULT_PORT, LAST_PORT};
-use crate::neighbour;
-use crate::processes::{Entry, Registry};
+use crate::port_probe;
+use crate::processes::{Entry, Kind, Registry};
 use crate::store::StoreId;
 
-/// The ports that are taken where nobody asks for one.
+/// The ports to choose from if the user chose none.
 pub(super) const USUAL: RangeInclusive<u16> = DEFAULT_PORT..=LAST_PORT;
-/// How often a process that stands by tries to take the port over.
+/// How often a standby process tries to take over the port.
 pub(super) const STANDBY: Duration = Duration::from_millis(800);
-/// How long another server may take to say whose it is.
+/// How long another server may take to respond to a probe.
 const PROBE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// What there is to know for the choice.
+/// The inputs of the choice.
 #[derive(Clone, Debug)]
 pub(super) struct Ports {
-    /// The port that was asked for.
+    /// The port that the user chose.
     pub wanted: Option<u16>,
-    /// Whether callers need a token.
+    /// Whether HTTP clients need a token.
     pub is_guarded: bool,
-    /// Those to choose from where none was.
+    /// Whether to leave HTTP to a process that serves nothing else (`ait serve`), on whatever port.
+    pub defers: bool,
+    /// The ports to choose from if the user chose none.
     pub usual: RangeInclusive<u16>,
     pub address: IpAddr,
-    /// The directory of the project's settings.
+    /// The directory with the project's settings.
     pub project: PathBuf,
     pub store_id: Option<StoreId>,
     pub registry: Registry,
     pub pins: Pins,
 }
 
-/// What came of an attempt.
+/// The result of an attempt.
 #[derive(Debug)]
-pub(super) enum Attempt {
-    /// The port is ours. `instead_of` is the usual one with who has it, where that is another.
+pub(super) enum BindOutcome {
+    /// This process has the port. `instead_of` says which process has an earlier port, if one has.
     Bound { listener: TcpListener, instead_of: Option<String> },
-    /// Another process on the same store serves the page already.
+    /// Another process on the same store already serves the web UI.
     Served { port: u16, by: Option<Entry> },
-    /// Somebody else has the port that was asked for, or every usual one.
+    /// Another program has the chosen port, or all of the usual ones.
     Taken { port: u16, why: String },
-    /// A process on the same store has the port that asks callers for a token, which this one does not.
+    /// An `ait serve` on the same store serves HTTP in another way: another address, or tokens.
+    Deferred { port: u16, by: Entry },
+    /// A process on the same store has the port and requires a token, but this process does not.
     Guarded { port: u16, by: Entry },
 }
 
 impl Ports {
-    /// Tries to get a port.
+    /// Tries to bind a port.
     ///
     /// # Errors
     ///
-    /// The system refuses for another reason than that somebody has the port.
-    pub async fn attempt(&self) -> io::Result<Attempt> {
+    /// Binding fails for another reason than a port in use.
+    pub async fn bind_port(&self) -> io::Result<BindOutcome> {
+        if self.defers
+            && let Some((port, by)) = self.dedicated().await
+        {
+            return Ok(if self.is_alike(&by) {
+                BindOutcome::Served { port, by: Some(by) }
+            } else {
+                BindOutcome::Deferred { port, by }
+            });
+        }
         match self.wanted {
-            Some(port) => self.attempt_wanted(port).await,
-            None => self.attempt_usual().await,
+            Some(port) => self.bind_wanted(port).await,
+            None => self.bind_usual().await,
         }
     }
 
-    async fn attempt_wanted(&self, port: u16) -> io::Result<Attempt> {
+    async fn bind_wanted(&self, port: u16) -> io::Result<BindOutcome> {
         if let Some(project) = self.pinned_elsewhere(port).await {
             let why = format!("is pinned by {}", project.display());
-            return Ok(Attempt::Taken { port, why });
+            return Ok(BindOutcome::Taken { port, why });
         }
         if let Some(listener) = self.bind(port).await? {
-            return Ok(Attempt::Bound { listener, instead_of: None });
+            return Ok(BindOutcome::Bound { listener, instead_of: None });
         }
         if let Some(by) = self.stricter(port).await {
-            return Ok(Attempt::Guarded { port, by });
+            return Ok(BindOutcome::Guarded { port, by });
         }
         Ok(match self.sibling(port).await {
-            Some(by) => Attempt::Served { port, by },
-            None => Attempt::Taken {
+            Some(by) => BindOutcome::Served { port, by },
+            None => BindOutcome::Taken {
                 port,
-                why: format!("is taken by {}", neighbour::owner(port).await),
+                why: format!("is taken by {}", port_probe::describe_owner(port).await),
             },
         })
     }
 
-    async fn attempt_usual(&self) -> io::Result<Attempt> {
-        // Clients were told the port that the page of this store has, whichever is free by now.
-        let living = self.living().await;
+    async fn bind_usual(&self) -> io::Result<BindOutcome> {
+        // Clients know the port that already serves this store, even if an earlier one is free by now.
+        let living = self.list_live().await;
         let of_usual = |entry: &Entry| entry.port.is_some_and(|port| self.usual.contains(&port));
-        if let Some(entry) = living.into_iter().find(|it| of_usual(it) && self.is_alike(it))
+        if let Some(entry) =
+            living.into_iter().find(|entry| of_usual(entry) && self.is_alike(entry))
             && let Some(port) = entry.port
         {
-            return Ok(Attempt::Served { port, by: Some(entry) });
+            return Ok(BindOutcome::Served { port, by: Some(entry) });
         }
         let mut instead_of = None;
         for port in self.usual.clone() {
@@ -106,25 +120,27 @@ impl Ports {
                 continue;
             }
             if let Some(listener) = self.bind(port).await? {
-                return Ok(Attempt::Bound { listener, instead_of });
+                return Ok(BindOutcome::Bound { listener, instead_of });
             }
             if let Some(by) = self.sibling(port).await {
-                return Ok(Attempt::Served { port, by });
+                return Ok(BindOutcome::Served { port, by });
             }
             if instead_of.is_none() {
-                instead_of =
-                    Some(format!("port {port} is taken by {}", neighbour::owner(port).await));
+                instead_of = Some(format!(
+                    "port {port} is taken by {}",
+                    port_probe::describe_owner(port).await
+                ));
             }
         }
-        let why = format!("is taken, and so are all up to {}", self.usual.end());
-        Ok(Attempt::Taken { port: *self.usual.start(), why })
+        let why = format!("is taken, and so are all ports up to {}", self.usual.end());
+        Ok(BindOutcome::Taken { port: *self.usual.start(), why })
     }
 
-    /// Takes a port if nobody has it, and no other project has pinned it.
+    /// Binds a port if it is free and not pinned by another project.
     ///
     /// # Errors
     ///
-    /// Those of [`attempt`](Self::attempt).
+    /// Those of [`bind_port`](Self::bind_port).
     pub async fn take(&self, port: u16) -> io::Result<Option<TcpListener>> {
         if self.pinned_elsewhere(port).await.is_some() { Ok(None) } else { self.bind(port).await }
     }
@@ -136,14 +152,14 @@ impl Ports {
         }
     }
 
-    /// Tells whether a living process on this store has a port that would answer as this one; who, if it is
-    /// known.
+    /// Returns the live process on this store that serves the port as this one would; its entry is `None` if it is not
+    /// registered.
     async fn sibling(&self, port: u16) -> Option<Option<Entry>> {
         if let Some(entry) = self.registered(port).await {
             return self.is_alike(&entry).then_some(Some(entry));
         }
-        // One that cannot write beside the store, or has only just begun.
-        let answer = neighbour::answer(port, PROBE_TIMEOUT).await;
+        // The process may be unable to write beside the store, or just starting.
+        let answer = port_probe::answer(port, PROBE_TIMEOUT).await;
         match self.registered(port).await {
             Some(entry) => self.is_alike(&entry).then_some(Some(entry)),
             None => {
@@ -153,27 +169,34 @@ impl Ports {
         }
     }
 
-    /// The process on this store that has a port and asks for tokens, where this one would let everybody in.
+    /// Returns the process on this store that has the port and requires tokens, if this process does not.
     async fn stricter(&self, port: u16) -> Option<Entry> {
         let entry = self.registered(port).await?;
         (entry.is_guarded && !self.is_guarded).then_some(entry)
     }
 
-    /// Tells whether a process listens where this one would, and asks for tokens as this one does: only then
-    /// may one stand in for the other.
+    /// Returns true if a process listens on the same address and requires tokens just as this one does. Only then may
+    /// one replace the other.
     fn is_alike(&self, entry: &Entry) -> bool {
         (entry.address, entry.is_guarded) == (Some(self.address), self.is_guarded)
     }
 
-    /// The living process on this store that serves a port.
+    /// Returns the live process on this store that serves a port.
     async fn registered(&self, port: u16) -> Option<Entry> {
-        self.living().await.into_iter().find(|entry| entry.port == Some(port))
+        self.list_live().await.into_iter().find(|entry| entry.port == Some(port))
     }
 
-    async fn living(&self) -> Vec<Entry> {
+    /// Returns the live process on this store that serves HTTP alone, with its port.
+    async fn dedicated(&self) -> Option<(u16, Entry)> {
+        let mut serving =
+            self.list_live().await.into_iter().filter(|entry| entry.kind == Kind::Serve);
+        serving.find_map(|entry| Some((entry.port?, entry)))
+    }
+
+    async fn list_live(&self) -> Vec<Entry> {
         let registry = self.registry.clone();
-        // Nobody who waits for an answer waits for a disk.
-        let living = spawn_blocking(move || registry.living().unwrap_or_default());
+        // The disk may hang, so read on a blocking thread.
+        let living = spawn_blocking(move || registry.list_live().unwrap_or_default());
         living.await.unwrap_or_default()
     }
 
@@ -192,9 +215,9 @@ mod tests {
 
     use super::*;
     use crate::domain::Timestamp;
-    use crate::processes::{Kind, Registration};
+    use crate::processes::Registration;
 
-    /// Three ports in a row that nobody has, and the first of them.
+    /// Returns three free consecutive ports, and the first of them.
     fn usual() -> (RangeInclusive<u16>, u16) {
         for _ in 0..200 {
             let first = Listener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -216,10 +239,11 @@ mod tests {
         Ports {
             wanted: None,
             is_guarded: false,
+            defers: false,
             usual: usual.clone(),
             address: Ipv4Addr::LOCALHOST.into(),
             store_id: None,
-            registry: Registry::beside(&store),
+            registry: Registry::for_store(&store),
             pins: Pins::in_directory(directory.path().join("pins")),
             project: store.parent().unwrap().to_owned(),
         }
@@ -238,89 +262,91 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_first_usual_port_that_no_stranger_has_is_taken_and_siblings_stand_by() {
+    async fn first_free_port_is_bound_and_same_store_processes_stand_by() {
         let (directory, (usual, first)) = (TempDir::new().unwrap(), usual());
         let stranger = foreign(first).unwrap();
         let one = ports(&directory, "one", &usual);
-        let Attempt::Bound { listener, instead_of } = one.attempt().await.unwrap() else {
+        let BindOutcome::Bound { listener, instead_of } = one.bind_port().await.unwrap() else {
             panic!()
         };
         assert_eq!(listener.local_addr().unwrap().port(), first + 1);
         assert!(instead_of.unwrap().starts_with(&format!("port {first} is taken by ")));
         let registration = serving(&one, first + 1);
-        // Also when the first one has become free: clients know the other.
+        // Even with the first port free again: clients know the other one.
         drop(stranger);
-        let Attempt::Served { port, by } = one.attempt().await.unwrap() else { panic!() };
+        let BindOutcome::Served { port, by } = one.bind_port().await.unwrap() else { panic!() };
         assert_eq!((port, by.unwrap().port), (first + 1, Some(first + 1)));
-        // Another project is no sibling.
+        // A process of another project does not count.
         let other = ports(&directory, "other", &usual);
-        let Attempt::Bound { listener: taken, .. } = other.attempt().await.unwrap() else {
+        let BindOutcome::Bound { listener: taken, .. } = other.bind_port().await.unwrap() else {
             panic!()
         };
         assert_eq!(taken.local_addr().unwrap().port(), first);
         let third = foreign(first + 2).unwrap();
-        let Attempt::Taken { port, why } = ports(&directory, "x", &usual).attempt().await.unwrap()
+        let BindOutcome::Taken { port, why } =
+            ports(&directory, "x", &usual).bind_port().await.unwrap()
         else {
             panic!()
         };
-        assert!(port == first && why.contains(&format!("all up to {}", first + 2)), "{why}");
+        assert!(port == first && why.contains(&format!("all ports up to {}", first + 2)), "{why}");
         drop((registration, listener, third));
         assert!(one.take(first + 1).await.unwrap().is_some());
     }
 
     #[tokio::test]
-    async fn a_port_that_was_asked_for_is_that_one_or_none() {
+    async fn a_requested_port_has_no_fallback() {
         let (directory, (usual, first)) = (TempDir::new().unwrap(), usual());
         let wanting = Ports { wanted: Some(first), ..ports(&directory, "one", &usual) };
         let stranger = foreign(first).unwrap();
-        let Attempt::Taken { port, why } = wanting.attempt().await.unwrap() else { panic!() };
+        let BindOutcome::Taken { port, why } = wanting.bind_port().await.unwrap() else { panic!() };
         assert!(port == first && why.starts_with("is taken by"), "{why}");
         let registration = serving(&wanting, first);
-        assert!(matches!(wanting.attempt().await.unwrap(), Attempt::Served { .. }));
+        assert!(matches!(wanting.bind_port().await.unwrap(), BindOutcome::Served { .. }));
         drop((stranger, registration));
-        assert!(matches!(wanting.attempt().await.unwrap(), Attempt::Bound { .. }));
+        assert!(matches!(wanting.bind_port().await.unwrap(), BindOutcome::Bound { .. }));
     }
 
     #[tokio::test]
-    async fn a_port_that_another_project_pins_is_left_alone_as_long_as_it_does() {
+    async fn a_port_pinned_by_another_project_is_skipped() {
         let (directory, (usual, first)) = (TempDir::new().unwrap(), usual());
         let [one, other] = ["one", "other"].map(|name| ports(&directory, name, &usual));
         let file = one.project.join("ait.toml");
         fs::write(&file, format!("port = {first}\n")).unwrap();
         one.pins.note(first, &one.project).unwrap();
-        let Attempt::Bound { listener, instead_of } = other.attempt().await.unwrap() else {
+        let BindOutcome::Bound { listener, instead_of } = other.bind_port().await.unwrap() else {
             panic!()
         };
         assert_eq!(listener.local_addr().unwrap().port(), first + 1);
         assert_eq!(instead_of.unwrap(), format!("port {first} is pinned by {}", file.display()));
         assert!(other.take(first).await.unwrap().is_none());
         let wanting = Ports { wanted: Some(first), ..other.clone() };
-        let Attempt::Taken { why, .. } = wanting.attempt().await.unwrap() else { panic!() };
+        let BindOutcome::Taken { why, .. } = wanting.bind_port().await.unwrap() else { panic!() };
         assert!(why.starts_with("is pinned by"), "{why}");
         assert!(one.take(first).await.unwrap().is_some());
-        // A clone of the project, whose file says the same, was started later.
+        // A clone of the project, with the same file, starts later.
         fs::write(other.project.join("ait.toml"), format!("port = {first}\n")).unwrap();
         assert!(other.take(first).await.unwrap().is_some());
         fs::remove_file(other.project.join("ait.toml")).unwrap();
         fs::write(&file, "").unwrap();
-        assert!(matches!(wanting.attempt().await.unwrap(), Attempt::Bound { .. }));
+        assert!(matches!(wanting.bind_port().await.unwrap(), BindOutcome::Bound { .. }));
     }
 
-    /// Whoever asks for tokens is not followed by one who lets everybody in, and who listens elsewhere is
-    /// no stand-in.
+    /// A process without tokens never takes over a token-protected port, and a process on another address never
+    /// replaces one.
     #[tokio::test]
-    async fn only_one_that_would_answer_alike_takes_over() {
+    async fn only_processes_with_the_same_access_and_address_take_over() {
         let (directory, (usual, first)) = (TempDir::new().unwrap(), usual());
         let open = Ports { wanted: Some(first), ..ports(&directory, "one", &usual) };
         let guarded = Ports { is_guarded: true, ..open.clone() };
         let listener = foreign(first).unwrap();
         let registration = serving(&guarded, first);
-        assert!(matches!(open.attempt().await.unwrap(), Attempt::Guarded { .. }));
-        assert!(matches!(guarded.attempt().await.unwrap(), Attempt::Served { .. }));
+        assert!(matches!(open.bind_port().await.unwrap(), BindOutcome::Guarded { .. }));
+        assert!(matches!(guarded.bind_port().await.unwrap(), BindOutcome::Served { .. }));
         let elsewhere = Ports { address: Ipv4Addr::UNSPECIFIED.into(), ..guarded.clone() };
-        assert!(matches!(elsewhere.attempt().await.unwrap(), Attempt::Taken { .. }));
+        assert!(matches!(elsewhere.bind_port().await.unwrap(), BindOutcome::Taken { .. }));
         let usual_open = Ports { wanted: None, ..open };
-        let Attempt::Bound { listener: next, .. } = usual_open.attempt().await.unwrap() else {
+        let BindOutcome::Bound { listener: next, .. } = usual_open.bind_port().await.unwrap()
+        else {
             panic!()
         };
         assert_eq!(next.local_addr().unwrap().port(), first + 1);

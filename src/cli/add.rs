@@ -2,41 +2,57 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 
-use super::change::answer;
-use super::edit::{self, Draft};
-use super::options::{Acting, Format, classification, text_or_stdin};
-use super::{Ending, Output};
-use crate::domain::{AgentName, Classification, Description, Issue, Title};
+use super::attribute_args::NewAttributes;
+use super::editor::{self, Draft};
+use super::options::{AgentArgs, Format, classification, text_or_stdin};
+use super::print_issue::print_changed;
+use super::{ExitStatus, Output};
+use crate::domain::{AgentName, Classification, Description, Issue, IssueChange, Title};
 use crate::tracker::Tracker;
+
+/// What an error says of the store.
+const NOTHING: &str = "nothing was filed";
 
 /// The arguments of `ait add`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:\n  \
     ait add 'Login fails on Safari' -c bug -d 'Steps: ...'\n  \
     cargo test 2>&1 | ait add 'Tests fail on main' -c bug -d -\n  \
+    ait add 'Log out everywhere' -c feature -p 1 -l ui,login --blocked-by 3f2a9c1e\n  \
+    ait add 'Login still fails' --from 3f2a9c1e\n  \
     ait add --edit -c feature")]
 pub struct Arguments {
-    /// What it is called, in one line
+    /// The title, on one line
     #[arg(required_unless_present = "edit")]
     title: Option<String>,
 
-    /// What kind of work it is
-    #[arg(short, long, value_name = "KIND", value_parser = classification())]
+    /// The kind of work
+    #[arg(
+        short,
+        long,
+        value_name = "KIND",
+        value_parser = classification(),
+        ignore_case = true,
+        default_value = Classification::Improvement.as_str()
+    )]
     classification: Classification,
 
-    /// What it is about; - reads it from stdin
+    /// The description; - reads it from stdin
     #[arg(short, long, value_name = "TEXT")]
     description: Option<String>,
 
-    /// Write title and description in $VISUAL or $EDITOR
+    /// Write the title and description in $VISUAL or $EDITOR
     #[arg(short, long)]
     edit: bool,
 
     #[command(flatten)]
-    acting: Acting,
+    attributes: NewAttributes,
+
+    #[command(flatten)]
+    acting: AgentArgs,
 
     #[command(flatten)]
     format: Format,
@@ -45,42 +61,38 @@ pub struct Arguments {
 pub(super) async fn run(
     arguments: &Arguments,
     tracker: &Tracker,
-    usual: Option<&AgentName>,
+    default_agent: Option<&AgentName>,
     output: &mut Output,
-) -> Result<Ending> {
-    let agent = arguments.acting.agent(usual)?;
-    let mut draft = Draft {
+) -> Result<ExitStatus> {
+    let agent = arguments.acting.agent(default_agent)?;
+    let draft = Draft {
         title: arguments.title.clone().unwrap_or_default(),
         description: match &arguments.description {
             Some(text) => text_or_stdin(text, "the description")?,
             None => String::new(),
         },
     };
-    let mut kept = None;
-    if arguments.edit {
-        let edited = edit::edited(&draft)?;
-        draft = edited.draft;
-        kept = Some(edited.file);
+    let change = arguments.attributes.change();
+    if !arguments.edit {
+        let filed = file(draft, arguments.classification, change, agent, tracker).await?;
+        return print_changed(&filed, arguments.format.json, output);
     }
-    let filed = file(draft, arguments.classification, agent, tracker).await;
-    match (filed, kept) {
-        // What somebody has written by hand is not lost because of what is wrong with it.
-        (Err(error), Some(file)) => {
-            let path = file.keep().context("and your text could not be kept")?;
-            Err(error
-                .context(format!("nothing was filed, and your text is kept in {}", path.display())))
-        }
-        (filed, _) => answer(&*filed?, arguments.format.json, output),
+    let edited = editor::edited(&draft, NOTHING)?;
+    let draft = edited.draft.clone();
+    match file(draft, arguments.classification, change, agent, tracker).await {
+        Ok(filed) => print_changed(&filed, arguments.format.json, output),
+        Err(error) => Err(edited.keep_after(error, NOTHING)),
     }
 }
 
 async fn file(
     draft: Draft,
     classification: Classification,
+    details: IssueChange,
     agent: AgentName,
     tracker: &Tracker,
 ) -> Result<Arc<Issue>> {
     let (title, description) =
         (Title::try_from(draft.title)?, Description::try_from(draft.description)?);
-    Ok(tracker.add_issue(title, description, classification, agent).await?)
+    Ok(tracker.add_issue_with(title, description, classification, details, agent).await?)
 }

@@ -1,4 +1,4 @@
-//! `ait backup`: everything as it is now, in one file.
+//! `ait backup`: writes the whole store to one file.
 
 use std::path::{Path, PathBuf};
 
@@ -9,34 +9,34 @@ use serde::Serialize;
 
 use super::options::{Format, WrongUsage};
 use super::output::STRONG;
-use super::waiting::waiting;
-use super::{CommandContext, Ending, Output};
+use super::spinner::with_spinner;
+use super::{CommandContext, ExitStatus, Output};
 use crate::domain::Timestamp;
 use crate::tracker::backup::file;
-use crate::tracker::{Holdings, Maintenance, Saved, Saving, StoreError, Tracker};
+use crate::tracker::{BackupContent, Maintenance, SaveOptions, Saved, StoreError, Tracker};
 
 /// The arguments of `ait backup`.
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "The file has the queue as it was at one moment: every change that was answered before the\n\
-        command began is in it, whatever agents do meanwhile. It is written beside its name and put in\n\
-        its place when it is whole. It reads as an issues.json, with a checksum at its end.\n\n\
+    after_help = "The file has the queue as of one moment: every change acknowledged before the command began is in\n\
+        it, whatever agents do meanwhile. It is written under a temporary name and renamed when it is\n\
+        complete. It has the format of issues.json, with a checksum at its end.\n\n\
         Examples:\n  \
         ait backup                          into this directory, named after the time\n  \
         ait backup /backups/                into that directory\n  \
-        ait backup --force nightly.json     over the last one\n  \
+        ait backup --force nightly.json     replace the last one\n  \
         ait backup - | gzip > queue.gz      to stdout; gunzip < queue.gz | ait restore -"
 )]
 pub struct Arguments {
-    /// Where to; - is stdout [default: issues-backup-<time>.json in this directory]
+    /// The file to write; - is stdout [default: issues-backup-<time>.json in this directory]
     #[arg(value_name = "FILE")]
     target: Option<PathBuf>,
 
-    /// Replace FILE if there is one
+    /// Replace FILE if it exists
     #[arg(short, long)]
     force: bool,
 
-    /// Of a damaged store, save what can be read
+    /// If the store is damaged, save what can be read
     #[arg(long)]
     partial: bool,
 
@@ -44,7 +44,7 @@ pub struct Arguments {
     format: Format,
 }
 
-/// What is answered as JSON.
+/// The JSON output.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report<'a> {
@@ -57,72 +57,76 @@ struct Report<'a> {
     partial: Option<&'a str>,
 }
 
-/// How many things that are lost are named.
+/// How many losses are listed.
 const MAX_LOST: usize = 20;
-/// Stands for stdin and stdout.
+/// The file name that stands for stdin or stdout.
 pub(super) const STREAM: &str = "-";
 
 pub(super) async fn run(
     arguments: &Arguments,
     context: &CommandContext<'_>,
     output: &mut Output,
-) -> Result<Ending> {
+) -> Result<ExitStatus> {
     let CommandContext { tracker, maintenance, .. } = *context;
     let to_stdout = arguments.target.as_deref() == Some(Path::new(STREAM));
     if to_stdout && arguments.format.json {
-        let why = "the backup and --json both want stdout: name a FILE, or leave --json out";
+        let why = "the backup and --json both use stdout: name a FILE, or omit --json";
         return Err(WrongUsage(why).into());
     }
-    let holdings = match waiting("reading the store", holdings(tracker)).await {
-        Ok(holdings) => holdings,
+    let content = match with_spinner("reading the store", content(tracker)).await {
+        Ok(content) => content,
         Err(why) if arguments.partial => {
-            waiting("reading what can be read", salvaged(maintenance, &why)).await?
+            with_spinner("reading what can be read", salvaged(maintenance, &why)).await?
         }
         Err(why) => {
             bail!("nothing was saved: {why}. `ait backup --partial` saves what can be read")
         }
     };
     if to_stdout {
-        let about = file::write(&holdings, tracker.now(), output)?;
+        let about = file::write(&content, tracker.now(), output)?;
         output.flush()?;
         tracing::info!("saved {}", issues(about.issues));
-        return Ok(Ending::Done);
+        return Ok(ExitStatus::Done);
     }
     let (now, store) = (tracker.now(), maintenance.files());
     let path = target(arguments.target.as_deref(), store.first().map(PathBuf::as_path), now);
-    let saving = Saving { path, replaces: arguments.force, store, now };
-    let saved = tokio::task::spawn_blocking(move || saving.save(&holdings));
-    let saved = waiting("writing the backup", saved).await.context("the backup broke off")??;
+    let saving = SaveOptions { path, replaces: arguments.force, store, now };
+    let saved = tokio::task::spawn_blocking(move || saving.save(&content));
+    let saved =
+        with_spinner("writing the backup", saved).await.context("the backup was interrupted")??;
     answer(&saved, arguments.format.json, output)
 }
 
-/// Everything that the store holds.
-async fn holdings(tracker: &Tracker) -> Result<Holdings, StoreError> {
+/// Reads everything in the store.
+async fn content(tracker: &Tracker) -> Result<BackupContent, StoreError> {
     let document = tracker.snapshot().await?.document();
     match tracker.check().await {
-        // What comes before the damage was read all the same.
-        Err(damaged @ StoreError::Damaged(_)) => Err(damaged),
-        Err(_) | Ok(()) => Ok(Holdings { document, damage: None }),
+        // A read can succeed up to the damage, so check for it.
+        Err(error) if error.is_damage() => Err(error),
+        Err(_) | Ok(()) => Ok(BackupContent { document, damage: None }),
     }
 }
 
-/// What can be read of a store, and says what is lost.
-async fn salvaged(maintenance: &Maintenance, why: &StoreError) -> Result<Holdings, StoreError> {
+/// Salvages what can be read of a damaged store, and logs what is lost.
+async fn salvaged(
+    maintenance: &Maintenance,
+    why: &StoreError,
+) -> Result<BackupContent, StoreError> {
     let salvaged = maintenance.salvage().await?;
-    tracing::warn!("only what can be read is saved: {why}");
+    tracing::warn!("the backup has only what can be read: {why}");
     for what in salvaged.lost.iter().take(MAX_LOST) {
         tracing::warn!("lost: {what}");
     }
     let more = salvaged.lost.len().saturating_sub(MAX_LOST);
     if more > 0 {
-        tracing::warn!("lost: {more} more things, which `ait doctor --salvage` lists");
+        tracing::warn!("lost: {more} more; `ait doctor --salvage` lists all");
     }
-    let mut holdings = salvaged.into_holdings();
-    holdings.damage.get_or_insert_with(|| why.to_string());
-    Ok(holdings)
+    let mut content = salvaged.into_backup();
+    content.damage.get_or_insert_with(|| why.to_string());
+    Ok(content)
 }
 
-fn answer(saved: &Saved, json: bool, output: &mut Output) -> Result<Ending> {
+fn answer(saved: &Saved, json: bool, output: &mut Output) -> Result<ExitStatus> {
     let Saved { path, length_bytes, about } = saved;
     if json {
         output.json(&Report {
@@ -138,16 +142,16 @@ fn answer(saved: &Saved, json: bool, output: &mut Output) -> Result<Ending> {
         let (issues, bytes) = (issues(about.issues), HumanBytes(*length_bytes));
         output.line(format_args!("saved {issues} in {name} ({bytes})"))?;
     }
-    Ok(Ending::Done)
+    Ok(ExitStatus::Done)
 }
 
-/// A number of issues in words.
+/// Formats a number of issues.
 pub(super) fn issues(count: usize) -> String {
     if count == 1 { "1 issue".to_owned() } else { format!("{count} issues") }
 }
 
-/// The file to write: the one that was named; in a directory, or when nothing was named, one that is
-/// called after the store and the time.
+/// Returns the file to write: the named one, or one named after the store and the time, in the named directory or the
+/// current one.
 fn target(named: Option<&Path>, store: Option<&Path>, now: Timestamp) -> PathBuf {
     let directory = match named {
         Some(path) if !path.is_dir() => return path.to_owned(),

@@ -1,4 +1,4 @@
-//! `ait board`: who does what, at a glance.
+//! `ait board`: shows who works on what.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,35 +8,39 @@ use clap::Args;
 use serde::Serialize;
 use tokio::sync::watch;
 
+use super::alt_screen::Screen;
 use super::board_view;
-use super::live::{Live, Wake};
 use super::options::Format;
-use super::screen::Screen;
-use super::{Ending, Output};
-use crate::domain::{Classification, Issue, IssueId, Query, Status, Statuses, Timestamp};
+use super::short_ids::ShortIds;
+use super::signals::{Live, Wake};
+use super::{ExitStatus, Output};
+use crate::domain::{Classification, Issue, IssueId, Query, Status, StatusSet, Timestamp};
+use crate::hints::{self, COMMANDS};
 use crate::tracker::{IssueStore, Position, StoreError, Tracker, Version};
 
-/// How long changes are gathered before the board is read again.
+/// How long the board waits for more changes before it reads the store again.
 const GATHER: Duration = Duration::from_millis(100);
-/// How often a store is looked at that tells of no changes: one that cannot be read, or has no log yet.
+/// How often a store is polled that cannot notify: one that is unreadable, or has no log yet.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How often the ages are brought up to date.
+/// How often the ages on the board are refreshed.
 const AGE_EVERY: Duration = Duration::from_secs(5);
 
 /// The arguments of `ait board`.
 #[derive(Clone, Debug, Args)]
-#[command(after_help = "With --watch it goes on until Ctrl-C, and ends with 0.\n\n\
+#[command(
+    after_help = "With --watch, the command runs until q, Esc or Ctrl-C, and exits with 0.\n\n\
     Examples:\n  \
     ait board\n  \
-    ait board --watch                 in a terminal of its own, beside the agents\n  \
-    ait board --json | jq '.columns[] | {status, total}'")]
+    ait board --watch                 in a separate terminal, beside the agents\n  \
+    ait board --json | jq '.columns[] | {status, total}'"
+)]
 pub struct Arguments {
-    /// Stay, and show every change as it happens
+    /// Keep running, and show every change as it happens
     #[arg(short, long)]
     watch: bool,
 
-    /// How many cards to show in each column at most; 0 for all [default: as many as the terminal has
-    /// room for, else all]
+    /// Maximum number of cards in each column; 0 for all [default: as many as fit in the terminal, else
+    /// all]
     #[arg(short = 'n', long, value_name = "COUNT")]
     limit: Option<usize>,
 
@@ -48,10 +52,10 @@ pub(super) async fn run(
     arguments: &Arguments,
     tracker: &Tracker,
     output: &mut Output,
-) -> Result<Ending> {
+) -> Result<ExitStatus> {
     if arguments.watch {
         watch(arguments, tracker, output).await?;
-        return Ok(Ending::Done);
+        return Ok(ExitStatus::Done);
     }
     let board = Board::of(&tracker.snapshot().await?.issues);
     if arguments.format.json {
@@ -60,22 +64,22 @@ pub(super) async fn run(
         let lines = board_view::lines(&board, tracker.now(), arguments.limit, output);
         lines.into_iter().try_for_each(|line| output.line(line))?;
     }
-    Ok(Ending::Done)
+    Ok(ExitStatus::Done)
 }
 
 impl Arguments {
-    /// Tells whether the board is shown until somebody ends it.
+    /// Returns true if the board is shown until the user ends it (`--watch`).
     pub(super) fn watches(&self) -> bool {
         self.watch
     }
 
-    /// The most cards of one column, where no terminal says that.
+    /// The most cards of one column, where no terminal limits them.
     fn most(&self) -> usize {
         board_view::most(self.limit)
     }
 }
 
-/// Shows the board anew with each change until somebody ends it.
+/// Redraws the board on each change until the user ends it.
 async fn watch(arguments: &Arguments, tracker: &Tracker, output: &mut Output) -> Result<()> {
     let mut live = Live::begin()?;
     let mut changes = Changes::of(tracker);
@@ -83,6 +87,7 @@ async fn watch(arguments: &Arguments, tracker: &Tracker, output: &mut Output) ->
     if arguments.format.json || !Screen::is_possible(output) {
         return write_each(board, live, changes, arguments, output).await;
     }
+    live.read_keys();
     let mut screen = Screen::enter(output)?;
     let mut shown = board.take();
     let mut drawn = None::<Instant>;
@@ -106,7 +111,7 @@ async fn watch(arguments: &Arguments, tracker: &Tracker, output: &mut Output) ->
     Ok(())
 }
 
-/// For a program, or a file: one board after the other.
+/// Writes one board after another, for a program or a file.
 async fn write_each(
     mut board: Option<Result<Board, StoreError>>,
     mut live: Live,
@@ -117,12 +122,15 @@ async fn write_each(
     let mut written = None;
     loop {
         match board {
-            // Not all that changes is on the board, and nothing is when only the file was written anew.
+            // Some events do not change the board, such as a new publish of the file.
             Some(Ok(board)) if written.as_ref() != Some(&board) => {
                 write_one(&board, arguments, changes.tracker.now(), output)?;
                 written = Some(board);
             }
-            Some(Err(error)) => tracing::warn!("{error}; waiting until that is mended"),
+            Some(Err(error)) => {
+                let problem = hints::for_store(&error, &COMMANDS);
+                tracing::warn!("{problem}; waiting until the problem is fixed");
+            }
             _ => {}
         }
         if changes.wait(&mut live).await == Wake::End {
@@ -148,11 +156,11 @@ fn write_one(
     output.flush()
 }
 
-/// The changes of the board.
+/// The source of changes to the board.
 struct Changes<'a> {
     tracker: &'a Tracker,
     newest: watch::Receiver<Position>,
-    /// The issues of the last board, or why they could not be read; `None` before the first one.
+    /// The version of the last board, or the error of the last read; `None` before the first read.
     known: Option<Result<Version, String>>,
 }
 
@@ -161,7 +169,7 @@ impl<'a> Changes<'a> {
         Self { tracker, newest: tracker.watch(), known: None }
     }
 
-    /// Waits for a change, for the time of the next look, or for the end of the command.
+    /// Waits for a change, the next poll, or the end of the command.
     async fn wait(&mut self, live: &mut Live) -> Wake {
         tokio::select! {
             wake = live.wait(LOOK_EVERY) => return wake,
@@ -170,8 +178,8 @@ impl<'a> Changes<'a> {
         live.wait(GATHER).await
     }
 
-    /// The board, if it has changed since it was last asked for. The inner error is the store's, and is
-    /// told once; only at the beginning it is the outer one.
+    /// Returns the board if it has changed since the last call. The inner error is that of the store, and is returned
+    /// once; if the first read fails, the outer error is returned.
     async fn next_board(&mut self) -> Result<Option<Result<Board, StoreError>>> {
         self.newest.mark_unchanged();
         let (known, board) = match self.tracker.snapshot().await {
@@ -185,7 +193,7 @@ impl<'a> Changes<'a> {
     }
 }
 
-/// What is on the board.
+/// The contents of the board.
 #[derive(PartialEq)]
 pub(super) struct Board {
     pub columns: Vec<Column>,
@@ -193,8 +201,8 @@ pub(super) struct Board {
     pub rejected: usize,
 }
 
-/// The issues of one status: those that wait in the order in which they are claimed, those that are
-/// held beginning with the one that is held for longest.
+/// The issues of one status. Waiting issues are in the order in which they will be claimed; claimed issues are in the
+/// order of their claims, oldest first.
 #[derive(PartialEq)]
 pub(super) struct Column {
     pub status: Status,
@@ -203,7 +211,7 @@ pub(super) struct Column {
 
 impl Board {
     fn of(issues: &IssueStore) -> Self {
-        let open = Query { statuses: Statuses::open(), take: issues.len(), ..Query::default() };
+        let open = Query { statuses: StatusSet::open(), take: issues.len(), ..Query::default() };
         let (open, counts) = (issues.list(&open).issues, issues.counts());
         let column = |status: Status| {
             let of_status = open.iter().filter(|issue| issue.status == status);
@@ -214,14 +222,29 @@ impl Board {
             Column { status, issues }
         };
         Self {
-            columns: Statuses::open().iter().map(column).collect(),
+            columns: StatusSet::open().iter().map(column).collect(),
             closed: counts.in_status(Status::Closed),
             rejected: counts.in_status(Status::Rejected),
         }
     }
 }
 
-/// Since when an issue stands where it stands.
+impl Board {
+    /// Returns true if the store has no issues at all.
+    pub fn is_empty(&self) -> bool {
+        self.closed == 0
+            && self.rejected == 0
+            && self.columns.iter().all(|column| column.issues.is_empty())
+    }
+
+    /// Returns the short ids of all cards.
+    pub fn short_ids(&self) -> ShortIds {
+        let issues = self.columns.iter().flat_map(|column| &column.issues);
+        ShortIds::of(issues.map(|issue| issue.id))
+    }
+}
+
+/// Returns since when an issue is in its current state.
 pub(super) fn since(issue: &Issue) -> Timestamp {
     issue.holder().map_or(issue.modified_at, |holder| holder.since)
 }

@@ -1,27 +1,39 @@
-//! What the two claims, `ait next` and `ait review`, have in common.
-
-use std::sync::Arc;
+//! `ait claim`: claims one issue for work.
 
 use anyhow::Result;
+use clap::Args;
 
-use super::issue_view::write_whole;
-use super::{Ending, Output};
-use crate::domain::{Issue, Timestamp};
+use super::options::{AgentArgs, Format, issue_ref};
+use super::print_issue::print_claimed;
+use super::{ExitStatus, Output};
+use crate::domain::{AgentName, IssueRef};
+use crate::tracker::Tracker;
 
-/// Writes what was claimed; when that is nothing, says so where it is not taken for an issue.
-pub(super) fn answer(
-    claimed: Option<Arc<Issue>>,
-    json: bool,
-    now: Timestamp,
-    nothing: &str,
+/// The arguments of `ait claim`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Refuses an issue that an agent holds or that waits for another issue.\n\n\
+    Examples:\n  \
+    ait claim 3f2a9c1e\n  \
+    ait claim 3f2a9c1e --agent dev-1 --json")]
+pub struct Arguments {
+    /// The issue: its id, or at least the first 4 hex digits
+    #[arg(value_parser = issue_ref)]
+    id: IssueRef,
+
+    #[command(flatten)]
+    acting: AgentArgs,
+
+    #[command(flatten)]
+    format: Format,
+}
+
+pub(super) async fn run(
+    arguments: &Arguments,
+    tracker: &Tracker,
+    default_agent: Option<&AgentName>,
     output: &mut Output,
-) -> Result<Ending> {
-    if json {
-        output.json(&claimed.as_deref())?;
-    } else if let Some(issue) = &claimed {
-        write_whole(issue, now, output)?;
-    } else {
-        tracing::info!("{nothing}");
-    }
-    Ok(if claimed.is_some() { Ending::Done } else { Ending::Nothing })
+) -> Result<ExitStatus> {
+    let agent = arguments.acting.agent(default_agent)?;
+    let claimed = tracker.claim_issue(arguments.id.clone(), agent).await?;
+    print_claimed(Some(claimed), arguments.format.json, tracker, "", output).await
 }

@@ -1,11 +1,11 @@
-//! `ait close`: end an issue.
+//! `ait close`: closes or rejects an issue.
 
 use anyhow::Result;
 use clap::Args;
 
-use super::change::answer;
-use super::options::Handover;
-use super::{Ending, Output};
+use super::options::IssueCommentArgs;
+use super::print_issue::print_changed;
+use super::{ExitStatus, Output};
 use crate::domain::{AgentName, Resolution};
 use crate::tracker::Tracker;
 
@@ -15,23 +15,24 @@ use crate::tracker::Tracker;
     ait close 3f2a9c1e -m 'reviewed and merged'\n  \
     ait close 3f2a9c1e --reject -m 'works as intended'")]
 pub struct Arguments {
-    /// Reject it: it is not to be done
+    /// Reject the issue: it will not be done
     #[arg(long)]
     reject: bool,
 
     #[command(flatten)]
-    handover: Handover,
+    handover: IssueCommentArgs,
 }
 
 pub(super) async fn run(
     arguments: &Arguments,
     tracker: &Tracker,
-    usual: Option<&AgentName>,
+    default_agent: Option<&AgentName>,
     output: &mut Output,
-) -> Result<Ending> {
-    let Handover { id, acting, format, .. } = &arguments.handover;
+) -> Result<ExitStatus> {
+    let IssueCommentArgs { id, acting, format, .. } = &arguments.handover;
     let comment = arguments.handover.comment()?;
     let resolution = if arguments.reject { Resolution::Rejected } else { Resolution::Closed };
-    let issue = tracker.close_issue(id.clone(), resolution, comment, acting.agent(usual)?).await?;
-    answer(&issue, format.json, output)
+    let issue =
+        tracker.close_issue(id.clone(), resolution, comment, acting.agent(default_agent)?).await?;
+    print_changed(&issue, format.json, output)
 }

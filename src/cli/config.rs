@@ -1,20 +1,20 @@
-//! `ait config`: what is set, and where.
+//! `ait config`: shows the settings and their sources.
 
-use anstyle::Style;
 use anyhow::Result;
 use clap::Args;
+use clap::builder::styling::Style;
 
 use super::options::Format;
 use super::output::{FAINT, STRONG};
 use super::table::{Cell, Column, rows};
-use super::{Ending, Output, plain};
-use crate::setting::SettingRow;
+use super::{ExitStatus, Output, sanitize};
+use crate::setting::EffectiveSetting;
 
 /// The arguments of `ait config`.
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "A setting is given on the command line, or else in the environment, or else in \
-    ait.toml beside the store, which is a file such as\n\n  \
+    after_help = "A setting comes from the command line, or else from the environment, or else from ait.toml \
+    beside the store. An example of ait.toml:\n\n  \
     port = 3005\n  \
     allow-host = [\"tracker.example\"]\n\n\
     Examples:\n  \
@@ -30,19 +30,23 @@ pub struct Arguments {
 ///
 /// # Errors
 ///
-/// stdout takes no more.
-pub fn run(arguments: &Arguments, settings: &[SettingRow], output: &mut Output) -> Result<Ending> {
+/// stdout cannot be written.
+pub fn run(
+    arguments: &Arguments,
+    settings: &[EffectiveSetting],
+    output: &mut Output,
+) -> Result<ExitStatus> {
     if arguments.format.json {
         output.json(&settings)?;
     } else {
         let column = |name, at_most| Column { name, from_width: 0, at_most };
         let columns = [column("SETTING", 16), column("VALUE", 60), column("FROM", usize::MAX)];
-        let cells = settings.iter().map(|SettingRow { name, value, source }| {
+        let cells = settings.iter().map(|EffectiveSetting { name, value, source }| {
             let value = value.as_deref().unwrap_or("-");
             [
                 Cell::new(*name, STRONG),
-                Cell::new(plain::line(value), Style::new()),
-                Cell::new(plain::line(source), FAINT),
+                Cell::new(sanitize::line(value), Style::new()),
+                Cell::new(sanitize::line(source), FAINT),
             ]
         });
         for line in rows(output, columns, &cells.collect::<Vec<_>>()) {
@@ -50,5 +54,5 @@ pub fn run(arguments: &Arguments, settings: &[SettingRow], output: &mut Output) 
         }
     }
     output.flush()?;
-    Ok(Ending::Done)
+    Ok(ExitStatus::Done)
 }

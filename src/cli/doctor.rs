@@ -1,34 +1,37 @@
-//! `ait doctor`: what is wrong with the store and around it, and what to do.
+//! `ait doctor`: shows problems with the store and its environment, and how to fix them.
 
 use std::path::PathBuf;
 
-use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use clap::Args;
-use serde::Serialize;
+use clap::builder::styling::{AnsiColor, Style};
 
 use super::options::Format;
 use super::output::{FAINT, STRONG};
-use super::{Ending, Output, plain};
-use crate::doctor::{self, Check, Finding, Repaired, Report, Salvaged, Subject, Verdict};
+use super::styled_line::Line;
+use super::{ExitStatus, Output, sanitize};
+use crate::doctor::{
+    self, Check, CheckContext, Examination, Finding, Repaired, Report, Salvaged, Verdict,
+};
 
-/// How wide the widest name of a check is, and a gap.
+/// The width of the longest check name, and a gap.
 const CHECK_COLUMNS: usize = 14;
-/// Where the text begins that belongs to a check.
+/// The column in which the text of a check begins.
 const INDENT: usize = 2 + CHECK_COLUMNS;
+/// The indentation of the other lines when they are wrapped.
+const HEAD_INDENT: usize = 2;
 
 /// The arguments of `ait doctor`.
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "Looks at the store, the disk under it, the processes on it, the repository around it, what clients\n\
-        of agents are told, and the settings, within five seconds, also when the store cannot be read.\n\
-        Changes nothing without --fix.\n\n\
-        Ends with 1 when something is wrong; a warning is nothing wrong.\n\n\
-        --fix repairs what is safe to repair, and says what it did: it brings issues.json up to date,\n\
-        removes what dead processes left, protects tokens, and brings up to date what `ait init` wrote, of\n\
-        which it keeps copies (*.before-doctor-<time>). --salvage saves what can be read of a damaged store\n\
-        in a new file, says what is lost, and ends with 1 if something is; `ait restore NEW --force` goes on\n\
-        with it.\n\n\
+    after_help = "Checks the store, its disk, the processes that use it, the repository around it, the configuration\n\
+        of agent clients, and the settings, within five seconds. It works even if the store cannot be\n\
+        read. It changes nothing without --fix.\n\n\
+        Exits with 1 if there is a problem; warnings do not count.\n\n\
+        --fix makes the safe repairs and reports each one: it publishes issues.json, removes files of dead\n\
+        processes, protects tokens, and updates what `ait init` wrote, keeping copies\n\
+        (*.before-doctor-<time>). --salvage saves what can be read of a damaged store to a new file, lists\n\
+        what is lost, and exits with 1 if anything is; continue with `ait restore NEW --force`.\n\n\
         Examples:\n  \
         ait doctor\n  \
         ait doctor --fix\n  \
@@ -36,11 +39,11 @@ const INDENT: usize = 2 + CHECK_COLUMNS;
         ait doctor --salvage rescued.json"
 )]
 pub struct Arguments {
-    /// Repair what is safe to repair
+    /// Make the safe repairs
     #[arg(long)]
     fix: bool,
 
-    /// Save what can be read of a damaged store in a file that is not there yet
+    /// Save what can be read of a damaged store to a new file
     #[arg(long, value_name = "NEW", conflicts_with = "fix")]
     salvage: Option<PathBuf>,
 
@@ -48,60 +51,50 @@ pub struct Arguments {
     format: Format,
 }
 
-/// What is answered as JSON.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Answer<'a> {
-    #[serde(flatten)]
-    report: &'a Report,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    repaired: &'a [Repaired],
-}
-
-/// Examines, repairs where that was asked for, and shows what was found.
+/// Runs the checks, makes repairs if asked to, and prints the report.
 ///
 /// # Errors
 ///
-/// stdout takes no more; nothing could be salvaged.
-pub async fn run(arguments: &Arguments, subject: Subject, output: &mut Output) -> Result<Ending> {
+/// stdout cannot be written, or nothing could be salvaged.
+pub async fn run(
+    arguments: &Arguments,
+    context: CheckContext,
+    output: &mut Output,
+) -> Result<ExitStatus> {
     if let Some(target) = &arguments.salvage {
-        return salvage(subject, target.clone(), arguments.format.json, output).await;
+        return salvage(context, target.clone(), arguments.format.json, output).await;
     }
-    let mut report = doctor::examine(&subject).await;
-    let mut repaired = Vec::new();
-    if arguments.fix && !report.repairs().is_empty() {
-        repaired = doctor::repair(&subject, &report).await;
-        report = doctor::examine(&subject).await;
-    }
+    let examination = doctor::examine_and_fix(&context, arguments.fix).await;
+    let Examination { report, repaired } = &examination;
     if arguments.format.json {
-        output.json(&Answer { report: &report, repaired: &repaired })?;
+        output.json(&examination)?;
     } else {
-        write(&report, &repaired, arguments.fix, output)?;
+        write(report, repaired, arguments.fix, output)?;
     }
     let is_wrong =
         report.verdict == Verdict::Problem || repaired.iter().any(|repaired| !repaired.done);
-    Ok(if is_wrong { Ending::Partly } else { Ending::Done })
+    Ok(if is_wrong { ExitStatus::Partly } else { ExitStatus::Done })
 }
 
 async fn salvage(
-    subject: Subject,
+    context: CheckContext,
     target: PathBuf,
     json: bool,
     output: &mut Output,
-) -> Result<Ending> {
-    let salvaged = tokio::task::spawn_blocking(move || doctor::salvage(&subject, &target));
-    let salvaged = super::waiting::waiting("reading what can be read", salvaged).await??;
+) -> Result<ExitStatus> {
+    let salvaged = tokio::task::spawn_blocking(move || doctor::salvage(&context, &target));
+    let salvaged = super::spinner::with_spinner("reading what can be read", salvaged).await??;
     if json {
         output.json(&salvaged)?;
     } else {
         write_salvaged(&salvaged, output)?;
     }
-    Ok(if salvaged.lost.is_empty() { Ending::Done } else { Ending::Partly })
+    Ok(if salvaged.lost.is_empty() { ExitStatus::Done } else { ExitStatus::Partly })
 }
 
 fn write_salvaged(salvaged: &Salvaged, output: &mut Output) -> Result<()> {
     let Salvaged { file, issues, issues_read, changes_made, lost } = salvaged;
-    let name = plain::line(&file.display().to_string());
+    let name = sanitize::line(&file.display().to_string());
     let issues = super::backup::issues(*issues);
     let changes = if *changes_made == 1 { "change" } else { "changes" };
     output.line(format_args!(
@@ -110,13 +103,13 @@ fn write_salvaged(salvaged: &Salvaged, output: &mut Output) -> Result<()> {
     ))?;
     for what in lost {
         let sign = output.styled(style(Verdict::Problem), "lost");
-        output.line(format_args!("{sign}  {}", plain::line(what)))?;
+        output.line(format_args!("{sign}  {}", sanitize::line(what)))?;
     }
     let file = shell_words::quote(&file.to_string_lossy()).into_owned();
-    output.line(format_args!("go on with it: ait restore {file} --force"))
+    output.line(format_args!("to continue with it: ait restore {file} --force"))
 }
 
-/// A sign for a verdict, which differs without colours too.
+/// A symbol for a verdict, which is distinct even without colours.
 fn sign(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Ok => "✓",
@@ -139,13 +132,13 @@ fn name(check: Check) -> String {
     check.as_str().replace('_', " ")
 }
 
-/// What is well first, so that what is not stands where a person looks.
+/// Prints the report. Problems come last, next to the prompt, where people look.
 fn write(report: &Report, repaired: &[Repaired], fixes: bool, output: &mut Output) -> Result<()> {
-    let file = plain::line(&report.file.display().to_string());
-    let reason = output.styled(FAINT, format_args!("({})", report.reason));
-    output.line(format_args!("{} {reason}", output.styled(STRONG, file)))?;
+    let file = sanitize::line(&report.file.display().to_string());
+    let head = Line::default().part(STRONG, file).text(" ");
+    head.part(FAINT, format!("({})", report.reason)).write_wrapped(HEAD_INDENT, output)?;
     let mut findings: Vec<&Finding> = report.findings.iter().collect();
-    // Stable: in each verdict as they were.
+    // A stable sort keeps the order within each verdict.
     findings.sort_by_key(|finding| finding.verdict);
     for finding in findings {
         write_finding(finding, output)?;
@@ -155,26 +148,30 @@ fn write(report: &Report, repaired: &[Repaired], fixes: bool, output: &mut Outpu
     }
     for Repaired { done, what, .. } in repaired {
         let verdict = if *done { Verdict::Ok } else { Verdict::Problem };
-        let word = output.styled(style(verdict), if *done { "repaired" } else { "not repaired" });
-        output.line(format_args!("{word}: {}", plain::line(what)))?;
+        let word = if *done { "repaired" } else { "not repaired" };
+        let repaired = Line::default().part(style(verdict), word).text(": ");
+        repaired.text(sanitize::line(what)).write_wrapped(HEAD_INDENT, output)?;
     }
     output.line("")?;
-    output.line(summary(report, fixes))
+    Line::default().text(summary(report, fixes)).write_wrapped(HEAD_INDENT, output)
 }
 
 fn write_finding(finding: &Finding, output: &mut Output) -> Result<()> {
-    let sign = output.styled(style(finding.verdict), sign(finding.verdict));
-    let name = name(finding.check);
-    let name = output.styled(STRONG, format_args!("{name:<CHECK_COLUMNS$}"));
-    output.line(format_args!("{sign} {name}{}", plain::line(&finding.reason)))?;
+    let name = format!("{:<CHECK_COLUMNS$}", name(finding.check));
+    let head = Line::default().part(style(finding.verdict), sign(finding.verdict)).text(" ");
+    let head = head.part(STRONG, name).text(sanitize::line(&finding.reason));
+    head.write_wrapped(INDENT, output)?;
+    let below = Line::default().text(" ".repeat(INDENT));
     for detail in &finding.details {
-        output.line(format_args!("{:INDENT$}{}", "", plain::line(detail)))?;
+        below.clone().text(sanitize::line(detail)).write_wrapped(INDENT, output)?;
     }
-    if let Some(fix) = &finding.fix {
-        let word = output.styled(FAINT, "fix:");
-        output.line(format_args!("{:INDENT$}{word} {}", "", plain::line(fix)))?;
+    match &finding.fix {
+        Some(fix) => {
+            let fix = below.part(FAINT, "fix:").text(" ").text(sanitize::line(fix));
+            fix.write_wrapped(INDENT, output)
+        }
+        None => Ok(()),
     }
-    Ok(())
 }
 
 fn summary(report: &Report, fixes: bool) -> String {
@@ -188,7 +185,7 @@ fn summary(report: &Report, fixes: bool) -> String {
     parts.push(format!("{} skipped", report.count(Verdict::Skipped)));
     let hint = match report.repairs().is_empty() || fixes {
         true => "",
-        false => "; `ait doctor --fix` repairs some of it",
+        false => "; `ait doctor --fix` repairs some of them",
     };
     format!("{}{hint}", parts.join(", "))
 }
@@ -198,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_of_a_check_has_room() {
+    fn check_names_fit_the_column() {
         for check in Check::ALL {
             assert!(name(*check).len() < CHECK_COLUMNS, "{check}");
         }

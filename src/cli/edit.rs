@@ -1,86 +1,183 @@
-//! Writing an issue in the user's editor.
+//! `ait edit`: changes the texts, the attributes and the links of an issue.
 
-use std::env;
-use std::fs;
-use std::io::Write;
-use std::process::Command;
+use std::sync::Arc;
 
-use anyhow::{Context, Result, bail, ensure};
-use tempfile::TempPath;
+use anyhow::Result;
+use clap::Args;
 
-/// What an issue is to be called and to be about.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Draft {
-    pub title: String,
-    pub description: String,
+use super::attribute_args::{LabelChange, OrNone, label_change, or_none, priority};
+use super::editor::{self, Draft};
+use super::options::{
+    AgentArgs, Format, WrongUsage, agent_name, classification, issue_ref, text_or_stdin,
+};
+use super::print_issue::print_changed;
+use super::{ExitStatus, Output};
+use crate::domain::{
+    AgentName, Classification, Description, Issue, IssueChange, IssueRef, Priority, Title,
+};
+use crate::tracker::Tracker;
+
+/// What an error says of the store.
+const NOTHING: &str = "nothing was changed";
+
+/// The arguments of `ait edit`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    ait edit 3f2a9c1e --title 'Login fails on Safari 17'\n  \
+    ait edit 3f2a9c1e -p 0 -l +ui,-triage --assign dev-1\n  \
+    ait edit 3f2a9c1e --blocked-by 8d1f02aa --parent none\n  \
+    ait edit 3f2a9c1e --edit")]
+pub struct Arguments {
+    /// The issue: its id, or at least the first 4 hex digits
+    #[arg(value_parser = issue_ref)]
+    id: IssueRef,
+
+    /// The new title, on one line
+    #[arg(short, long)]
+    title: Option<String>,
+
+    /// The new description; - reads it from stdin
+    #[arg(short, long, value_name = "TEXT")]
+    description: Option<String>,
+
+    /// Edit the title and description in $VISUAL or $EDITOR
+    #[arg(short, long)]
+    edit: bool,
+
+    /// The new kind of work
+    #[arg(short, long, value_name = "KIND", value_parser = classification(), ignore_case = true)]
+    classification: Option<Classification>,
+
+    /// The new priority: 0 is first, 4 is last; `none` removes it
+    #[arg(short, long, value_name = "NUMBER", value_parser = or_none(priority))]
+    priority: Option<OrNone<Priority>>,
+
+    /// A label to add (+ui) or to remove (-ui), or several separated by commas
+    #[arg(
+        short,
+        long = "label",
+        value_name = "LABEL",
+        value_delimiter = ',',
+        allow_hyphen_values = true,
+        value_parser = label_change
+    )]
+    labels: Vec<LabelChange>,
+
+    /// The agent that the issue is for; `none` lets any agent claim it
+    #[arg(long, alias = "assignee", value_name = "NAME", value_parser = or_none(agent_name))]
+    assign: Option<OrNone<AgentName>>,
+
+    /// The issue of which this one is a part; `none` removes it
+    #[arg(long, value_name = "ID", value_parser = or_none(issue_ref))]
+    parent: Option<OrNone<IssueRef>>,
+
+    /// All issues that must end first, separated by commas; `none` removes them
+    #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = or_none(issue_ref))]
+    blocked_by: Option<Vec<OrNone<IssueRef>>>,
+
+    #[command(flatten)]
+    acting: AgentArgs,
+
+    #[command(flatten)]
+    format: Format,
 }
 
-/// What the user has written, and the file that it is in, which is removed with this value.
-pub(super) struct Edited {
-    pub draft: Draft,
-    pub file: TempPath,
-}
-
-/// Everything from this line on is left out, as `git commit` does it.
-const SCISSORS: &str = "# ------------------------ >8 ------------------------";
-const EXPLANATION: &str = "\
-# The first line above is the title, the rest is the description.
-# Nothing from the line with the scissors on is kept; without a title nothing is filed.
-";
-
-/// Lets the user edit a draft with `$VISUAL`, or else `$EDITOR`, or else `vi`.
-///
-/// # Errors
-///
-/// The editor cannot be started, or says that it failed; or there is no title.
-pub(super) fn edited(draft: &Draft) -> Result<Edited> {
-    let mut file = tempfile::Builder::new().prefix("ait-issue-").suffix(".md").tempfile()?;
-    file.write_all(text_of(draft).as_bytes())?;
-    let file = file.into_temp_path();
-    let editor = ["VISUAL", "EDITOR"].into_iter().find_map(|name| {
-        let value = env::var(name).ok().filter(|value| !value.trim().is_empty())?;
-        Some((name, value))
-    });
-    let (name, editor) = editor.unwrap_or(("EDITOR", "vi".to_owned()));
-    let words = shell_words::split(&editor)
-        .with_context(|| format!("{name} is {editor:?}, which cannot be understood"))?;
-    let Some((program, arguments)) = words.split_first() else {
-        bail!("{name} is {editor:?}, which names no program");
-    };
-    let status = Command::new(program)
-        .args(arguments)
-        .arg(&file)
-        .status()
-        .with_context(|| format!("the editor {program:?} cannot be started; set EDITOR"))?;
-    ensure!(status.success(), "nothing was filed: the editor {program:?} ended with {status}");
-    let text = fs::read_to_string(&file).context("what the editor has left cannot be read")?;
-    let draft = draft_of(&text);
-    ensure!(!draft.title.is_empty(), "nothing was filed: there is no title");
-    Ok(Edited { draft, file })
-}
-
-fn text_of(draft: &Draft) -> String {
-    let Draft { title, description } = draft;
-    format!("{title}\n\n{description}\n{SCISSORS}\n{EXPLANATION}")
-}
-
-fn draft_of(text: &str) -> Draft {
-    let kept = text.lines().take_while(|line| *line != SCISSORS).collect::<Vec<_>>().join("\n");
-    let kept = kept.trim();
-    let (title, description) = kept.split_once('\n').unwrap_or((kept, ""));
-    Draft { title: title.trim().to_owned(), description: description.trim().to_owned() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_line_is_the_title_and_the_rest_up_to_the_scissors_the_description() {
-        let draft = Draft { title: "T".to_owned(), description: "# A\n\nb".to_owned() };
-        assert_eq!(draft_of(&text_of(&draft)), draft);
-        assert_eq!(draft_of(&text_of(&Draft::default())), Draft::default());
-        let written = Draft { title: "T".to_owned(), description: "D".to_owned() };
-        assert_eq!(draft_of("\n  T \r\n\r\nD\r\n"), written);
+impl Arguments {
+    /// Returns the change that the options other than `--edit` describe.
+    fn change(&self) -> Result<IssueChange> {
+        let mut change = IssueChange {
+            title: self.title.clone().map(Title::try_from).transpose()?,
+            classification: self.classification,
+            priority: self.priority.clone().map(|OrNone(priority)| priority),
+            assignee: self.assign.clone().map(|OrNone(assignee)| assignee),
+            parent: self.parent.clone().map(|OrNone(parent)| parent),
+            ..IssueChange::default()
+        };
+        if let Some(text) = &self.description {
+            let text = text_or_stdin(text, "the description")?;
+            change.description = Some(Description::try_from(text)?);
+        }
+        for label in &self.labels {
+            match label.clone() {
+                LabelChange::Add(label) => change.labels_add.push(label),
+                LabelChange::Remove(label) => change.labels_remove.push(label),
+            }
+        }
+        if let Some(blockers) = &self.blocked_by {
+            let ids: Vec<_> = blockers.iter().filter_map(|OrNone(id)| id.clone()).collect();
+            if !ids.is_empty() && ids.len() < blockers.len() {
+                return Err(WrongUsage("--blocked-by takes ids or none, not both").into());
+            }
+            change.blocked_by = Some(ids);
+        }
+        Ok(change)
     }
+}
+
+pub(super) async fn run(
+    arguments: &Arguments,
+    tracker: &Tracker,
+    default_agent: Option<&AgentName>,
+    output: &mut Output,
+) -> Result<ExitStatus> {
+    let agent = arguments.acting.agent(default_agent)?;
+    let change = arguments.change()?;
+    let issue = if arguments.edit {
+        change_in_editor(&arguments.id, change, agent, tracker).await?
+    } else if change == IssueChange::default() {
+        let what =
+            "say what to change, such as --title TEXT, -p 1 or -l +ui; --edit opens an editor";
+        return Err(WrongUsage(what).into());
+    } else {
+        tracker.change_issue(arguments.id.clone(), change, agent).await?
+    };
+    print_changed(&issue, arguments.format.json, output)
+}
+
+/// Lets the user edit the texts, and changes the issue if no other change came in between.
+async fn change_in_editor(
+    id: &IssueRef,
+    mut change: IssueChange,
+    agent: AgentName,
+    tracker: &Tracker,
+) -> Result<Arc<Issue>> {
+    let issue = tracker.get_issue(id.clone()).await?;
+    let before = Draft { title: issue.title.clone(), description: issue.description.clone() };
+    let title = change.title.as_ref().map(Title::as_str);
+    let description = change.description.as_ref().map(Description::as_str);
+    let edited = editor::edited(
+        &Draft {
+            title: title.unwrap_or(&before.title).to_owned(),
+            description: description.unwrap_or(&before.description).to_owned(),
+        },
+        NOTHING,
+    )?;
+    change.if_version = Some(issue.version());
+    let before = before.unedited();
+    let draft = edited.draft.clone();
+    let is_edited = draft != before;
+    match apply(issue.id, change, draft, &before, agent, tracker).await {
+        Err(error) if is_edited => Err(edited.keep_after(error, NOTHING)),
+        changed => changed,
+    }
+}
+
+/// Changes the issue as the draft says, where that differs from the texts before.
+async fn apply(
+    id: crate::domain::IssueId,
+    mut change: IssueChange,
+    draft: Draft,
+    before: &Draft,
+    agent: AgentName,
+    tracker: &Tracker,
+) -> Result<Arc<Issue>> {
+    change.title = match draft.title {
+        title if title == before.title => None,
+        title => Some(Title::try_from(title)?),
+    };
+    change.description = match draft.description {
+        description if description == before.description => None,
+        description => Some(Description::try_from(description)?),
+    };
+    Ok(tracker.change_issue(id.into(), change, agent).await?)
 }

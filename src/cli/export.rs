@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,33 +14,33 @@ use serde::Serialize;
 use super::list::{ALL, statuses, statuses_of};
 use super::options::{Format, WrongUsage, classification};
 use super::progress::Progress;
-use super::{CommandContext, Ending, Output};
+use super::{CommandContext, ExitStatus, Output};
 use crate::domain::{Classification, Issue, Query};
-use crate::interchange::{self, Form};
+use crate::interchange::{self, FileFormat};
 
 /// The arguments of `ait export`.
 #[derive(Clone, Debug, Args)]
-#[command(after_help = "Forms:\n  \
-    json   one document, as issues.json itself\n  \
-    jsonl  one issue a line\n  \
-    csv    one issue a row, for spreadsheets\n\n\
-    A file appears whole or not at all. In CSV, a title or description that a spreadsheet would run as a \
-    formula gets an apostrophe in front, which `ait import` takes away again.\n\n\
+#[command(after_help = "Formats:\n  \
+    json   one document, like issues.json\n  \
+    jsonl  one issue per line\n  \
+    csv    one issue per row, for spreadsheets\n\n\
+    A file appears only when it is complete. In CSV, a title or description that a spreadsheet would run as \
+    a formula gets a leading apostrophe, which `ait import` removes.\n\n\
     Examples:\n  \
     ait export issues.csv\n  \
     ait export backup.json --force\n  \
     ait export --format jsonl | jq -r .title\n  \
     ait export --status open -c bug bugs.csv")]
 pub struct Arguments {
-    /// Where to [default: stdout, which - means, too]
+    /// The file to write; - is stdout, the default
     #[arg(value_name = "FILE")]
     target: Option<PathBuf>,
 
-    /// The form [default: that of the file's extension, else json]
+    /// The format [default: by the file's extension, else json]
     #[arg(short = 'F', long = "format", value_parser = form())]
-    form: Option<Form>,
+    form: Option<FileFormat>,
 
-    /// Replace a file that is there
+    /// Replace an existing file
     #[arg(short, long)]
     force: bool,
 
@@ -55,22 +56,22 @@ pub struct Arguments {
     status: Vec<String>,
 
     /// Only this kind of work
-    #[arg(short, long, value_name = "KIND", value_parser = classification())]
+    #[arg(short, long, value_name = "KIND", value_parser = classification(), ignore_case = true)]
     classification: Option<Classification>,
 
     #[command(flatten)]
     format: Format,
 }
 
-/// Reads the word for a form, and lets completions know them.
-pub(super) fn form() -> impl TypedValueParser<Value = Form> {
-    PossibleValuesParser::new(Form::ALL.map(Form::as_str))
-        .map(|word| Form::from_word(&word).expect("only these words are possible"))
+/// Parses a format, and lists the formats for shell completions.
+pub(super) fn form() -> impl TypedValueParser<Value = FileFormat> {
+    PossibleValuesParser::new(FileFormat::ALL.map(FileFormat::as_str))
+        .map(|word| FileFormat::from_word(&word).expect("only these words are possible"))
 }
 
-/// The form that the name of a file promises.
-pub(super) fn promised(file: &Path) -> Option<Form> {
-    file.extension().and_then(|extension| Form::of_extension(extension.to_str()?))
+/// Returns the format of a file name's extension.
+pub(super) fn promised(file: &Path) -> Option<FileFormat> {
+    file.extension().and_then(|extension| FileFormat::of_extension(extension.to_str()?))
 }
 
 #[derive(Serialize)]
@@ -84,18 +85,22 @@ pub(super) async fn run(
     arguments: &Arguments,
     context: &CommandContext<'_>,
     output: &mut Output,
-) -> Result<Ending> {
+) -> Result<ExitStatus> {
     let file = arguments.target.as_deref().filter(|file| *file != Path::new("-"));
-    let form = arguments.form.or_else(|| promised(file?)).unwrap_or(Form::Json);
-    if arguments.format.json && file.is_none() && form != Form::Json {
+    let store = context.maintenance.files();
+    let target = file.map(|file| Target::of(file, arguments.force, &store)).transpose()?;
+    let form = match (arguments.form, file) {
+        (Some(form), _) => form,
+        (None, None) => FileFormat::Json,
+        (None, Some(file)) => of_name(file)?,
+    };
+    if arguments.format.json && file.is_none() && form != FileFormat::Json {
         return Err(WrongUsage(
-            "--json tells how the answer is written, which without a file is the export itself: \
-             leave out one of --json and --format",
+            "--json formats the output of the command, which without a file is the export itself: \
+             omit --json or --format",
         )
         .into());
     }
-    let store = context.maintenance.files();
-    let target = file.map(|file| Target::of(file, arguments.force, &store)).transpose()?;
     let kept = context.tracker.snapshot().await?.issues;
     let query = Query {
         statuses: statuses_of(&arguments.status),
@@ -107,7 +112,7 @@ pub(super) async fn run(
     let Some(target) = target else {
         let progress = Progress::of("exporting", issues.len());
         interchange::write(&issues, form, output, &|| progress.step())?;
-        return Ok(Ending::Done);
+        return Ok(ExitStatus::Done);
     };
     target.write(&issues, form)?;
     let (exported, path) = (issues.len(), target.file.display());
@@ -116,24 +121,37 @@ pub(super) async fn run(
     } else {
         output.line(format_args!("{exported} issues exported to {path}"))?;
     }
-    Ok(Ending::Done)
+    Ok(ExitStatus::Done)
 }
 
-/// A file to be written.
+/// Returns the format of a file to write. A name without an extension, such as that of a pipe, stands for JSON.
+fn of_name(file: &Path) -> Result<FileFormat, WrongUsage> {
+    let unknown = "no export has the extension of that file: end its name in .json, .jsonl, .ndjson or .csv, or name \
+         the format with --format";
+    // An import reads tabs, but an export writes commas.
+    let has_tabs = file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("tsv"));
+    match promised(file) {
+        Some(form) if !has_tabs => Ok(form),
+        None if file.extension().is_none() => Ok(FileFormat::Json),
+        _ => Err(WrongUsage(unknown)),
+    }
+}
+
+/// The file to write.
 struct Target<'a> {
     file: &'a Path,
-    /// Whether a file that is there may be replaced.
+    /// Whether an existing file may be replaced.
     replaces: bool,
-    /// Whether it is no file of a disk, such as a named pipe, and has to be written as it is.
+    /// True for a named pipe or another special file, which must be written in place.
     is_special: bool,
 }
 
 impl<'a> Target<'a> {
-    /// Makes sure that nothing is written where it would do harm.
+    /// Checks that the target may be written.
     fn of(file: &'a Path, force: bool, store: &[PathBuf]) -> Result<Self> {
         let shown = file.display();
         if is_of_store(file, store) {
-            bail!("{shown} belongs to the store itself: choose another name");
+            bail!("{shown} belongs to the store: choose another name");
         }
         let there = match fs::metadata(file) {
             Ok(there) => Some(there),
@@ -143,7 +161,8 @@ impl<'a> Target<'a> {
         if there.as_ref().is_some_and(fs::Metadata::is_dir) {
             bail!("{shown} is a directory: name a file in it");
         }
-        let directory = file.parent().filter(|it| !it.as_os_str().is_empty() && !it.exists());
+        let directory =
+            file.parent().filter(|parent| !parent.as_os_str().is_empty() && !parent.exists());
         if let Some(directory) = directory {
             bail!("the directory {} does not exist: create it", directory.display());
         }
@@ -154,24 +173,19 @@ impl<'a> Target<'a> {
         Ok(Self { file, replaces: force, is_special })
     }
 
-    fn write(&self, issues: &[Arc<Issue>], form: Form) -> Result<()> {
+    fn write(&self, issues: &[Arc<Issue>], form: FileFormat) -> Result<()> {
         let cannot = || format!("cannot write {}", self.file.display());
         if self.is_special {
             let file = OpenOptions::new().write(true).open(self.file).with_context(cannot)?;
             return write_to(&file, issues, form).with_context(cannot);
         }
-        // A link stays a link to what is replaced.
+        // Follow a symbolic link, so that the link stays.
         let place = fs::canonicalize(self.file).unwrap_or_else(|_| self.file.to_owned());
         let directory = place.parent().filter(|parent| !parent.as_os_str().is_empty());
         let mut builder = tempfile::Builder::new();
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            // As any new file, what the user's umask leaves of it; and no more than what it replaces.
-            let mode =
-                fs::metadata(&place).map_or(0o666, |there| there.permissions().mode() & 0o666);
-            builder.permissions(fs::Permissions::from_mode(mode));
-        }
+        // The umask applies, as to any new file; a replacement gets no more permissions than the old file.
+        let mode = fs::metadata(&place).map_or(0o666, |there| there.permissions().mode() & 0o666);
+        builder.permissions(fs::Permissions::from_mode(mode));
         let builder = builder.prefix(".ait-export-").suffix(".tmp");
         let file = builder.tempfile_in(directory.unwrap_or(Path::new("."))).with_context(cannot)?;
         write_to(file.as_file(), issues, form).with_context(cannot)?;
@@ -183,19 +197,19 @@ impl<'a> Target<'a> {
     }
 }
 
-fn write_to(file: &File, issues: &[Arc<Issue>], form: Form) -> io::Result<()> {
+fn write_to(file: &File, issues: &[Arc<Issue>], form: FileFormat) -> io::Result<()> {
     let progress = Progress::of("exporting", issues.len());
     let mut out = BufWriter::new(file);
     interchange::write(issues, form, &mut out, &|| progress.step())?;
     out.flush()
 }
 
-/// Tells whether a file is one of those that a store consists of, whichever way leads to it.
+/// Returns true if a file belongs to the store, by any path.
 fn is_of_store(file: &Path, store: &[PathBuf]) -> bool {
     let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = fs::canonicalize(directory.unwrap_or(Path::new("."))).ok();
     let place = directory.zip(file.file_name()).map(|(directory, name)| directory.join(name));
     let place = fs::canonicalize(file).ok().or(place);
-    // Of its directory, also everything inside.
+    // Everything in a directory of the store belongs to it.
     place.is_some_and(|place| store.iter().any(|own| place.starts_with(own)))
 }

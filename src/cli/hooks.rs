@@ -1,63 +1,61 @@
-//! `ait hooks`: git names and notes issues.
+//! `ait hooks`: lets git name issues in commits, and note merges on them.
 
 use std::ffi::OsString;
 use std::path::Path;
 
-use anstyle::{AnsiColor, Style};
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
+use clap::builder::styling::{AnsiColor, Style};
 use clap::{Args, Subcommand};
-use serde::Serialize;
 
 use super::options::{Format, WrongUsage};
 use super::output::{FAINT, STRONG};
-use super::{Ending, Output, plain};
-use crate::hooks::{self, Hook, Place, Plan, Standing, State, Step, Wish};
+use super::{ExitStatus, Output, sanitize};
+use crate::hooks::{
+    self, Change, ChangeReport, Hook, HookState, HookStatus, HooksDir, Operation, StatusReport,
+};
 
 /// The arguments of `ait hooks`.
 #[derive(Clone, Debug, Args)]
 #[command(
     after_help = "prepare-commit-msg adds a line `Issue: 3f2a9c1e Title` to the message of a commit. The issue is\n\
-        the one that the branch names (issue-3f2a9c1e, as a word of its name), or else the only one\n\
-        that $AIT_AGENT works on; and only where it is claimed. post-merge notes on an issue that its\n\
-        branch was merged.\n\n\
-        Neither ever holds git up: where there is no store, or no ait, nothing happens, and what goes wrong\n\
-        is said in one line. Hooks that are there are kept as NAME.before-ait-hooks, and run first.\n\n\
+        the claimed one that the branch names (issue-3f2a9c1e, as a word of its name), or else the only\n\
+        one that $AIT_AGENT works on. post-merge notes a merged branch on its issue.\n\n\
+        The hooks never block git. Without a store or ait they do nothing; an error is one line on stderr.\n\
+        An existing hook is kept as NAME.before-ait-hooks and runs first.\n\n\
         Examples:\n  \
         ait hooks install\n  \
         ait hooks status\n  \
         ait hooks remove"
 )]
 pub struct Arguments {
-    /// What is to be done.
+    /// The action.
     #[command(subcommand)]
     pub action: Action,
 }
 
-/// What is to be done with the hooks of a repository.
+/// An action on the hooks of a repository.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Action {
-    /// Put the hooks into this repository, for all its worktrees
+    /// Install the hooks in this repository, for all its worktrees
     Install(ChangeArguments),
-    /// Take them back; hooks that were there before are there again
+    /// Remove them, and put the hooks from before in their place
     Remove(ChangeArguments),
-    /// Tell how the hooks stand; ends with 1 when one of them is not installed
+    /// Show the state of the hooks; exits with 1 if one of them is not installed
     Status(StatusArguments),
-    /// What the hooks call.
+    /// Do the work of a hook.
     #[command(hide = true)]
     Run(CallArguments),
 }
 
 /// The arguments of `ait hooks install` and `ait hooks remove`.
 #[derive(Clone, Copy, Debug, Args)]
-#[command(
-    after_help = "Ends with 1 when a hook had to stay as it is; the answer says which, and why."
-)]
+#[command(after_help = "Exits with 1 if a hook has to stay as it is; a note says which, and why.")]
 pub struct ChangeArguments {
-    /// Only show what would be done
+    /// Show the plan and change nothing
     #[arg(long)]
     dry_run: bool,
 
-    /// Also where somebody has edited a hook of ours
+    /// Also replace or remove a hook of ours that was edited
     #[arg(long)]
     force: bool,
 
@@ -72,94 +70,46 @@ pub struct StatusArguments {
     format: Format,
 }
 
-/// What git gives a hook.
+/// A call of a hook by git.
 #[derive(Clone, Debug, Args)]
 pub struct CallArguments {
-    /// Which hook.
+    /// The hook.
     pub hook: String,
-    /// What git gave it.
+    /// Its arguments.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub arguments: Vec<OsString>,
 }
 
-/// What is answered as JSON.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Report<'a> {
-    directory: &'a Path,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    set_by: Option<&'a str>,
-    /// What is in the way of installing hooks there.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    problem: Option<String>,
-    hooks: Vec<HookReport<'a>>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct HookReport<'a> {
-    name: &'static str,
-    state: &'static str,
-    file: &'a Path,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    earlier: Option<&'a Path>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    earlier_runs: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kept_as: Option<&'a Path>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ChangeReport<'a> {
-    directory: &'a Path,
-    changes: Vec<StepReport<'a>>,
-    notes: &'a [String],
-    written: bool,
-}
-
-#[derive(Serialize)]
-struct StepReport<'a> {
-    file: &'a Path,
-    what: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    earlier: Option<&'a Path>,
-}
-
-/// Installs or removes hooks, or tells how they stand; `command` is what they start the tracker by, and
-/// `is_store_named` whether the command line names a store, of which they know nothing.
+/// Installs, removes or examines hooks. `command` starts the tracker; `is_store_named` says whether the command line
+/// names a store, which hooks cannot use.
 ///
 /// # Errors
 ///
-/// What kept it from being done; the text says what to do.
+/// A hook cannot be read or changed; the text says what to do.
 pub fn run(
     action: &Action,
-    place: &Place,
+    directory: &HooksDir,
     command: &str,
     is_store_named: bool,
     output: &mut Output,
-) -> Result<Ending> {
-    let standings = hooks::survey(place, command)?;
-    let wish = |force| Wish { place, command, force };
+) -> Result<ExitStatus> {
     let ending = match action {
         Action::Install(_) if is_store_named => bail!(WrongUsage(
-            "hooks find the store of the repository in which git calls them, or the one that ISSUES_FILE names \
-             then: leave --file out"
+            "hooks use the store of the repository in which git calls them, or the one that ISSUES_FILE names: leave \
+             --file out"
         )),
         Action::Install(arguments) => {
-            place.writable(command)?;
-            let plan = hooks::install(&wish(arguments.force), &standings)?;
-            change(arguments, place, &plan, "installed", output)?
+            let plan = hooks::plan(directory, command, Operation::Install, arguments.force)?;
+            change(arguments, plan, "installed", output)?
         }
         Action::Remove(arguments) => {
-            let plan = hooks::removal(&wish(arguments.force), &standings);
-            change(arguments, place, &plan, "taken back", output)?
+            let plan = hooks::plan(directory, command, Operation::Remove, arguments.force)?;
+            change(arguments, plan, "removed", output)?
         }
         Action::Status(arguments) => {
-            let problem = place.writable(command).err().map(|error| error.to_string());
-            tell(arguments.format, place, &standings, problem, output)?
+            show(arguments.format, &hooks::status(directory, command)?, output)?
         }
-        Action::Run(_) => Ending::Nothing,
+        Action::Run(_) => ExitStatus::Nothing,
     };
     output.flush()?;
     Ok(ending)
@@ -167,137 +117,88 @@ pub fn run(
 
 fn change(
     arguments: &ChangeArguments,
-    place: &Place,
-    plan: &Plan,
+    mut plan: ChangeReport,
     done: &str,
     output: &mut Output,
-) -> Result<Ending> {
-    let is_written = !plan.steps.is_empty() && !arguments.dry_run;
-    if is_written {
-        let applied = hooks::apply(&plan.steps);
-        if let Some((path, error)) = applied.failure {
-            let (done, count) = (applied.done, plan.steps.len());
-            return Err(error).with_context(|| {
-                format!(
-                    "{} cannot be changed ({done} of {count} are done); mend that, and try again",
-                    path.display()
-                )
-            });
-        }
+) -> Result<ExitStatus> {
+    if !arguments.dry_run {
+        plan.apply()?;
     }
     if arguments.format.json {
-        let changes = plan.steps.iter().map(step_report).collect();
-        let directory = &place.directory;
-        let notes = &plan.notes;
-        output.json(&ChangeReport { directory, changes, notes, written: is_written })?;
+        output.json(&plan)?;
     } else {
-        for step in &plan.steps {
-            let StepReport { file, what, earlier } = step_report(step);
-            let file = output.styled(STRONG, plain::line(&file.display().to_string()));
-            let earlier = earlier.and_then(Path::file_name).map(|name| {
-                let verb = if matches!(step, Step::Write { .. }) { "kept as" } else { "back from" };
-                format!(", the earlier one {verb} {}", name.to_string_lossy())
-            });
-            output.line(format_args!("{file} ({what}{})", earlier.unwrap_or_default()))?;
+        let ChangeReport { changes, notes, .. } = &plan;
+        for Change { path, what, previous, script } in changes {
+            let file = output.styled(STRONG, sanitize::line(&path.display().to_string()));
+            let verb = if script.is_some() { "kept as" } else { "back from" };
+            let previous = previous
+                .as_deref()
+                .and_then(Path::file_name)
+                .map(|name| format!(", the earlier one {verb} {}", name.to_string_lossy()));
+            output.line(format_args!("{file} ({what}{})", previous.unwrap_or_default()))?;
         }
-        for note in &plan.notes {
-            output.line(format_args!("Note: {}", plain::line(note)))?;
+        for note in notes {
+            output.line(format_args!("Note: {}", sanitize::line(note)))?;
         }
-        match plan.steps.len() {
+        match changes.len() {
             0 => output.line("nothing to do")?,
             _ if arguments.dry_run => output.line("nothing was written: this was a dry run")?,
             1 => output.line(format_args!("{done}: 1 hook"))?,
             count => output.line(format_args!("{done}: {count} hooks"))?,
         }
     }
-    Ok(if plan.is_partial { Ending::Partly } else { Ending::Done })
+    Ok(if plan.is_partial { ExitStatus::Partly } else { ExitStatus::Done })
 }
 
-fn step_report(step: &Step) -> StepReport<'_> {
-    match step {
-        Step::Write { path, before: None, .. } => {
-            StepReport { file: path, what: "new", earlier: None }
-        }
-        Step::Write { path, keep, .. } => {
-            StepReport { file: path, what: "replaced", earlier: keep.as_deref() }
-        }
-        Step::Remove { path, restore, .. } => {
-            StepReport { file: path, what: "removed", earlier: restore.as_deref() }
-        }
-    }
-}
-
-fn tell(
-    format: Format,
-    place: &Place,
-    standings: &[Standing],
-    problem: Option<String>,
-    output: &mut Output,
-) -> Result<Ending> {
-    let is_there = |it: &Standing| matches!(it.state, State::Installed | State::Kept);
-    let ending = if standings.iter().all(is_there) { Ending::Done } else { Ending::Partly };
+fn show(format: Format, status: &StatusReport, output: &mut Output) -> Result<ExitStatus> {
+    let ending = if status.is_installed() { ExitStatus::Done } else { ExitStatus::Partly };
     if format.json {
-        let hooks = standings.iter().map(|it| HookReport {
-            name: it.hook.name(),
-            state: it.state.as_str(),
-            file: &it.path,
-            earlier: it.earlier.as_ref().map(|earlier| earlier.path.as_path()),
-            earlier_runs: it.earlier.as_ref().map(|earlier| earlier.runs),
-            kept_as: it.kept_as.as_deref(),
-        });
-        let (directory, set_by) = (&*place.directory, place.set_by.as_deref());
-        output.json(&Report { directory, set_by, problem, hooks: hooks.collect() })?;
+        output.json(status)?;
         return Ok(ending);
     }
-    let directory = output.styled(STRONG, plain::line(&place.directory.display().to_string()));
-    let set_by =
-        place.set_by.as_ref().map(|by| format!(" (core.hooksPath in {})", plain::line(by)));
-    output.line(format_args!("{directory}{}", set_by.unwrap_or_default()))?;
-    for it in standings {
-        let style = match it.state {
-            State::Installed | State::Kept => AnsiColor::Green.on_default(),
-            State::Missing | State::Other => Style::new(),
+    let StatusReport { directory, set_by, problem, hooks } = status;
+    let path = output.styled(STRONG, sanitize::line(&directory.display().to_string()));
+    let set_by = set_by.as_ref().map(|by| format!(" (core.hooksPath in {})", sanitize::line(by)));
+    output.line(format_args!("{path}{}", set_by.unwrap_or_default()))?;
+    for HookStatus { hook, state, previous, previous_runs, .. } in hooks {
+        let style = match state {
+            HookState::Installed => AnsiColor::Green.on_default(),
+            HookState::Missing | HookState::Other => Style::new(),
             _ => AnsiColor::Yellow.on_default(),
         };
-        let name = output.styled(STRONG, format_args!("{:<18}", it.hook.name()));
-        output.line(format_args!("{name}  {}", output.styled(style, plain::line(&words(it)))))?;
-        if let Some(earlier) = it.earlier.as_ref().filter(|_| it.state != State::Overwritten) {
-            let file = earlier.path.file_name().unwrap_or_default().to_string_lossy();
-            let how = match earlier.runs {
-                true => "runs first, the hook that was there before",
-                false => "is the hook that was there before; it is not executable and does not run",
+        let name = output.styled(STRONG, format_args!("{:<18}", hook.name()));
+        output.line(format_args!("{name}  {}", output.styled(style, describe(*state))))?;
+        if let Some(previous) = previous {
+            let file = previous.file_name().unwrap_or_default().to_string_lossy();
+            let how = match (state, previous_runs) {
+                (HookState::Overwritten, _) => "is the hook from before ours",
+                (_, Some(true)) => "is the hook from before, and runs first",
+                _ => "is the hook from before; it is not executable and does not run",
             };
-            let line = format!("{:<18}  {} {how}", "", plain::line(&file));
+            let line = format!("{:<18}  {} {how}", "", sanitize::line(&file));
             output.line(output.styled(FAINT, line))?;
         }
     }
     if let Some(problem) = problem {
-        output.line(format_args!("Note: {}", plain::line(&problem)))?;
+        output.line(format_args!("Note: {}", sanitize::line(problem)))?;
     }
     Ok(ending)
 }
 
-fn words(standing: &Standing) -> String {
-    let kept = standing.kept_as.as_deref().and_then(Path::file_name).unwrap_or_default();
-    match standing.state {
-        State::Installed => "installed".to_owned(),
-        State::Outdated => {
-            "of another version, or for another program: `ait hooks install` renews it".to_owned()
+fn describe(state: HookState) -> &'static str {
+    match state {
+        HookState::Installed => "installed",
+        HookState::Outdated => {
+            "for another program, or not executable: `ait hooks install` corrects that"
         }
-        State::Edited => "installed, and edited by somebody".to_owned(),
-        State::Disabled => {
-            "not executable, so that git leaves it out: `ait hooks install` mends it".to_owned()
+        HookState::Edited => {
+            "edited, or of another version: `ait hooks install --force` replaces it"
         }
-        State::Missing => "not installed: `ait hooks install`".to_owned(),
-        State::Other => {
+        HookState::Missing => "not installed: `ait hooks install`",
+        HookState::Other => {
             "not installed; another hook is there, which `ait hooks install` keeps and calls"
-                .to_owned()
         }
-        State::Overwritten => format!(
-            "overwritten by another program; *{} is the hook from before ours",
-            hooks::EARLIER_SUFFIX
-        ),
-        State::Kept => format!("of another program, which keeps ours as {}", kept.display()),
+        HookState::Overwritten => "overwritten by another hook",
     }
 }
 

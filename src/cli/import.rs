@@ -1,4 +1,4 @@
-//! `ait import`: issues from a file.
+//! `ait import`: imports issues from a file.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
@@ -8,59 +8,82 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 
 use super::export::{form, promised};
 use super::import_report::{Outcome, Report};
-use super::options::{Acting, Format};
+use super::options::{AgentArgs, Format};
 use super::progress::Progress;
-use super::{Ending, Output};
-use crate::domain::{AgentName, DomainError, Issue, IssueId};
+use super::{ExitStatus, Output};
+use crate::domain::{AgentName, Classification, DomainError, Issue, IssueId, Status};
+use crate::hints;
 use crate::interchange::difference::differences;
-use crate::interchange::{self, Content, Draft, Form};
+use crate::interchange::fields::{Field, Mapping, ValueMapping};
+use crate::interchange::{
+    self, Blamed, Content, DateOrder, Draft, FileFormat, ReadOptions, Unreadable,
+};
 use crate::tracker::{IssueStore, StoreError, Tracker};
 
-/// The most bytes of a file that are read: some millions of issues.
+/// The size limit of a file, in bytes: some millions of issues.
 const MAX_BYTES: u64 = 2 * 1024 * 1024 * 1024;
-/// How many issues are under way at once, so that they share commits and syncs.
+/// How many issues are imported concurrently, so that they share commits and syncs.
 const MAX_UNDER_WAY: usize = 512;
-/// How many bytes of them, so that large ones do not fill the memory.
+/// How many bytes of issues are imported concurrently, to bound memory.
 const MAX_BYTES_UNDER_WAY: usize = 32 * 1024 * 1024;
-/// How long the store may be busy before a line tells that this waits for it.
+/// How long the store may be busy before the command logs it.
 const BUSY_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The arguments of `ait import`.
 #[derive(Clone, Debug, Args)]
-#[command(after_help = "What is read:\n  \
-    json   exports, any issues.json (of the original AgentIssueTracker, too), an array of issues, or one\n  \
+#[command(after_help = "Formats:\n  \
+    json   exports, any issues.json (also of the original AgentIssueTracker), an array of issues, or one issue\n  \
     jsonl  exports, the issues.jsonl of beads\n  \
-    csv    exports, anything with a header that names a title\n\n\
-    An issue is known by its id, so that a second import changes nothing. No issue is ever overwritten: \
-    one that is in the store with other content is reported as different, and stays.\n\n\
-    Ends with 0 when every issue is new or the same, and with 1 when any is different or refused; the \
-    others are imported all the same.\n\n\
+    csv    exports, any file with a header that names a title\n\n\
+    Fields for --map: id, title, description, classification, status, resolution, labels, createdAt, \
+    modifiedAt, closedAt, author, history, comments, number, url. Names that are usual in other trackers \
+    are understood without it; columns of other names are kept with the issue.\n\n\
+    Issues are identified by their ids, so a second import changes nothing. No issue is ever overwritten: \
+    an issue that differs from the one in the store is reported as different, and the store keeps its own. \
+    Issues of other trackers are queued oldest first, by createdAt.\n\n\
+    Exits with 0 if every issue is new or the same, and with 1 if any is different or refused; the others \
+    are imported nevertheless. Deleted issues of beads are skipped.\n\n\
     Examples:\n  \
     ait import .beads/issues.jsonl --dry-run\n  \
     ait import backlog.csv\n  \
+    ait import jira.csv --map 'Date raised=createdAt' --ignore Sprint\n  \
+    ait import jira.csv --map-value 'Status:Shipped=closed'\n  \
+    gh issue list --json number,url,title,body,state,labels,createdAt | ait import -\n  \
     ait --file other.json export | ait import -")]
 pub struct Arguments {
-    /// Which file; - reads stdin
+    /// The file to read; - is stdin
     #[arg(value_name = "FILE")]
     source: PathBuf,
 
-    /// Its form [default: found out from the content and the name]
+    /// The format [default: detected from the content and the name]
     #[arg(short = 'F', long = "format", value_parser = form())]
-    form: Option<Form>,
+    form: Option<FileFormat>,
 
-    /// Only say what would be imported; write nothing
+    /// Only show what would be imported; write nothing
     #[arg(short = 'n', long)]
     dry_run: bool,
 
+    /// Read this column of a CSV file, or key of JSON objects, as this field; repeatable
+    #[arg(long, value_name = "COLUMN=FIELD", value_parser = column_and_field)]
+    map: Vec<(String, Field)>,
+
+    /// Read this value of a column or key as another one, such as 'Status:Shipped=closed'; repeatable
+    #[arg(long, value_name = "COLUMN:VALUE=WORD", value_parser = value_mapping)]
+    map_value: Vec<ValueMapping>,
+
+    /// Leave this column or key out; repeatable
+    #[arg(long, value_name = "COLUMN")]
+    ignore: Vec<String>,
+
     #[command(flatten)]
-    acting: Acting,
+    acting: AgentArgs,
 
     #[command(flatten)]
     format: Format,
@@ -69,22 +92,98 @@ pub struct Arguments {
 pub(super) async fn run(
     arguments: &Arguments,
     tracker: &Tracker,
-    usual: Option<&AgentName>,
+    default_agent: Option<&AgentName>,
     output: &mut Output,
-) -> Result<Ending> {
-    let agent = arguments.acting.agent(usual)?;
+) -> Result<ExitStatus> {
+    let agent = arguments.acting.agent(default_agent)?;
     let (file, name) = (&arguments.source, shown(&arguments.source));
     let bytes = bytes_of(file)?;
-    let form = arguments.form.unwrap_or_else(|| Form::of(&bytes, promised(file)));
-    let entries = interchange::read(&bytes, form, tracker.now())
+    let form = arguments.form.unwrap_or_else(|| FileFormat::of(&bytes, promised(file)));
+    let options = ReadOptions {
+        now: tracker.now(),
+        mapping: Mapping::new(&arguments.map, &arguments.ignore, &arguments.map_value),
+        date_order: usual_date_order(),
+    };
+    let entries = interchange::read(&bytes, form, &options)
+        .map_err(with_map_hint)
         .with_context(|| format!("{name} was not imported, read as {}", form.as_str()))?;
     drop(bytes);
     let kept = told_when_busy(tracker.snapshot(), &mut false).await?.issues;
     let mut import = Import::of(entries, &kept);
+    let note = import.id_note();
     if !arguments.dry_run {
         import.file(tracker, &agent).await?;
     }
-    import.report.write(form, arguments.dry_run, arguments.format.json, output)
+    let status = import.report.write(form, arguments.dry_run, arguments.format.json, output)?;
+    if let Some(note) = note {
+        output.flush()?;
+        tracing::info!("{note}");
+    }
+    Ok(status)
+}
+
+/// Parses the value of `--map`. The name of a column may contain `=`, that of a field does not.
+fn column_and_field(text: &str) -> Result<(String, Field), String> {
+    let (column, field) = text.rsplit_once('=').ok_or("write COLUMN=FIELD")?;
+    let known = || Field::all().map(Field::name).collect::<Vec<_>>().join(", ");
+    let found = Field::from_name(field.trim());
+    let field =
+        found.ok_or_else(|| format!("{field:?} is no field; the fields are {}", known()))?;
+    Ok((column.trim().to_owned(), field))
+}
+
+/// Parses the value of `--map-value`. A value may contain `:` and `=`.
+fn value_mapping(text: &str) -> Result<ValueMapping, String> {
+    let parts = text.split_once(':').and_then(|(column, rest)| {
+        let (from, to) = rest.rsplit_once('=')?;
+        Some([column, from, to].map(|part| part.trim().to_owned()))
+    });
+    match parts {
+        Some([column, from, to]) if !column.is_empty() && !from.is_empty() && !to.is_empty() => {
+            Ok(ValueMapping { column, from, to })
+        }
+        _ => Err("write COLUMN:VALUE=WORD, such as 'Status:Shipped=closed'".to_owned()),
+    }
+}
+
+/// Returns the usual order of day and month in the user's locale (POSIX, section 8.2), if it names a region.
+fn usual_date_order() -> Option<DateOrder> {
+    const MONTH_FIRST: [&str; 2] = ["_US", "_PH"];
+    let set = |name| std::env::var(name).ok().filter(|locale| !locale.is_empty());
+    let locale = ["LC_ALL", "LC_TIME", "LANG"].into_iter().find_map(set)?;
+    let is_month_first = MONTH_FIRST.iter().any(|region| locale.contains(region));
+    let order = if is_month_first { DateOrder::MonthFirst } else { DateOrder::DayFirst };
+    locale.contains('_').then_some(order)
+}
+
+fn with_map_hint(error: Unreadable) -> anyhow::Error {
+    match error {
+        Unreadable::NoTitleColumn { .. } => {
+            anyhow!("{error}; if another column holds the titles, add --map COLUMN=title")
+        }
+        error => error.into(),
+    }
+}
+
+/// Adds how to read a column differently, if one is to blame.
+fn with_column_hint(reason: &str, blamed: &Blamed) -> String {
+    let column = shell_words::quote(&blamed.column);
+    let meaning = format!("{}=FIELD", blamed.column);
+    let meaning = format!("--map {} gives it another meaning", shell_words::quote(&meaning));
+    let Some((field, value)) = &blamed.unknown else {
+        return format!("{reason}; --ignore {column} leaves it out, {meaning}");
+    };
+    // Without its status, a finished issue would wait for work again, so ignoring that column is no way out.
+    let (word, otherwise) = match field {
+        Field::Status => (Status::Closed.as_str(), meaning),
+        _ => (
+            Classification::Feature.as_str(),
+            format!("--ignore {column} makes every issue an improvement"),
+        ),
+    };
+    let Some(value) = value else { return format!("{reason}; {otherwise}") };
+    let mapped = format!("{}:{value}={word}", blamed.column);
+    format!("{reason}; --map-value {} reads it as {word}, {otherwise}", shell_words::quote(&mapped))
 }
 
 fn shown(file: &Path) -> String {
@@ -97,34 +196,41 @@ fn bytes_of(file: &Path) -> Result<Vec<u8>> {
     let read = if file == Path::new("-") {
         let stdin = io::stdin();
         if stdin.is_terminal() {
-            tracing::warn!("reading issues from the terminal: end them with Ctrl-D");
+            tracing::warn!("reading issues from the terminal: end with Ctrl-D");
         }
         stdin.lock().take(MAX_BYTES + 1).read_to_end(&mut bytes)
     } else {
         File::open(file).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
     };
-    read.with_context(|| format!("{name} cannot be read"))?;
+    read.with_context(|| format!("cannot read {name}"))?;
     if bytes.len() as u64 > MAX_BYTES {
-        bail!("{name} is larger than {MAX_BYTES} bytes: split it, for instance by status");
+        bail!("{name} is larger than {MAX_BYTES} bytes: split it, for example by status");
     }
     Ok(bytes)
 }
 
-/// What is to become of the entries of a file.
+/// The plan for the entries of a file.
 struct Import {
     report: Report,
-    /// The issues that are not in the store, each with its place in the report.
+    /// The issues to import, each with its index in the report.
     new: Vec<(usize, Draft)>,
 }
 
 impl Import {
-    /// Compares the entries with what the store holds, and with each other.
+    /// Compares the entries with the store, and with each other.
     fn of(entries: Vec<interchange::Entry>, kept: &IssueStore) -> Self {
         let mut first: HashMap<IssueId, (usize, Arc<Issue>)> = HashMap::new();
         let mut import = Self { report: Report::default(), new: Vec::new() };
         for entry in entries {
             let draft = match entry.content {
-                Content::Refused { id, title, reason } => {
+                Content::Skipped { id, title, reason } => {
+                    import.report.push(entry.line, id, title, Outcome::Skipped { reason });
+                    continue;
+                }
+                Content::Refused { id, title, mut reason, blamed } => {
+                    if let Some(blamed) = blamed {
+                        reason = with_column_hint(&reason, &blamed);
+                    }
                     import.report.push(entry.line, id, title, Outcome::Refused { reason });
                     continue;
                 }
@@ -152,10 +258,30 @@ impl Import {
                 import.new.push((place, draft));
             }
         }
+        // Issues of other programs are queued oldest first, then those without a time and those of ait.
+        import.new.sort_by_key(|(_, draft)| (draft.filed.is_none(), draft.filed));
         import
     }
 
-    /// Files what is new, in the order of the file.
+    /// Returns what would identify issues that are imported now and that only their texts identify.
+    fn id_note(&self) -> Option<String> {
+        let lacking: Vec<_> = self.new.iter().filter_map(|(_, draft)| draft.lacks_id).collect();
+        let missing = lacking.first()?;
+        let what = match *missing {
+            "id" => "a column or key id (or number and url)".to_owned(),
+            field => format!("the column or key {field}"),
+        };
+        let (count, them) = match lacking.len() {
+            1 => ("1 new issue has".to_owned(), "it"),
+            count => (format!("{count} new issues have"), "them"),
+        };
+        Some(format!(
+            "{count} no id: if title or description changes, the next import adds {them} again; to avoid that, \
+             include {what} from the first import on"
+        ))
+    }
+
+    /// Imports the new issues in their order.
     async fn file(&mut self, tracker: &Tracker, agent: &AgentName) -> Result<()> {
         let total = self.new.len();
         let progress = Progress::of("importing", total);
@@ -168,7 +294,7 @@ impl Import {
             let settled = if let Some((place, draft)) = next {
                 bytes_under_way += draft.issue.json_bytes();
                 let mut filing = Box::pin(file_one(tracker, agent, place, draft));
-                // It is on its way with the first look at it; so they are filed in this order.
+                // The first poll sends the command, so this keeps the order.
                 match filing.as_mut().now_or_never() {
                     Some(settled) => settled,
                     None => {
@@ -188,7 +314,7 @@ impl Import {
                     filed += usize::from(outcome == Outcome::New);
                     self.report.set(settled.place, outcome);
                 }
-                // The others that are under way may still come to something.
+                // Wait for the other imports in progress: they may still succeed.
                 Err(error) => failure = failure.or(Some(error)),
             }
         }
@@ -203,7 +329,7 @@ impl Import {
     }
 }
 
-/// Waits for the store, and tells once that it is busy, if that takes long.
+/// Waits for the store, and logs once if it is busy for long.
 async fn told_when_busy<T>(work: impl Future<Output = T>, is_told: &mut bool) -> T {
     tokio::pin!(work);
     if !*is_told {
@@ -212,14 +338,14 @@ async fn told_when_busy<T>(work: impl Future<Output = T>, is_told: &mut bool) ->
         }
         *is_told = true;
         tracing::warn!(
-            "the store is busy, because another process has it locked or the disk is slow: waiting for it, for up \
-             to 10 minutes; Ctrl-C ends that, and importing the file again brings the rest"
+            "the store is busy, because another process holds its lock or the disk is slow: waiting for up to \
+             10 minutes; if you stop with Ctrl-C, import the file again for the rest"
         );
     }
     work.await
 }
 
-/// What became of one issue.
+/// The result of one import.
 struct Settled {
     place: usize,
     bytes: usize,
@@ -231,11 +357,13 @@ async fn file_one(tracker: &Tracker, agent: &AgentName, place: usize, draft: Dra
     let filed = tracker.import_issue(draft.issue.clone(), agent.clone()).await;
     let outcome = match filed {
         Ok(_) => Ok(Outcome::New),
-        // Somebody else has imported it meanwhile.
+        // Another process imported it in the meantime.
         Err(StoreError::Refused(DomainError::IdTaken { id })) => {
             tracker.get_issue(id.into()).await.map(|kept| compared(&kept, &draft))
         }
-        Err(StoreError::Refused(refusal)) => Ok(Outcome::Refused { reason: refusal.to_string() }),
+        Err(StoreError::Refused(refusal)) => {
+            Ok(Outcome::Refused { reason: hints::for_refusal(&refusal, &hints::COMMANDS) })
+        }
         Err(error) => Err(error),
     };
     Settled { place, bytes, outcome }

@@ -1,38 +1,43 @@
-//! What `ait import` answers: what became, or would become, of each entry of a file.
+//! The output of `ait import`: the outcome, or the planned outcome, of each entry of a file.
 
-use anstyle::{AnsiColor, Style};
 use anyhow::Result;
+use clap::builder::styling::{AnsiColor, Style};
 use serde::Serialize;
 
 use super::output::{FAINT, STRONG};
 use super::table::{self, Cell, Column};
-use super::{Ending, Output, plain};
-use crate::interchange::Form;
+use super::{ExitStatus, Output, sanitize};
+use crate::interchange::FileFormat;
 
-/// How many entries a person is shown.
+/// How many entries are shown on a terminal.
 const SCREENFUL: usize = 20;
 
-/// What becomes of an entry.
+/// The outcome of an entry.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case", tag = "outcome")]
 pub(super) enum Outcome {
-    /// It is not in the store, and is imported.
+    /// It is not in the store and is imported.
     New,
-    /// It is in the store as it is in the file.
+    /// It is in the store with the same content.
     Same,
-    /// It is in the store with other content, which stays.
+    /// It is in the store with other content, which the store keeps.
     Different {
         /// The names of the attributes that differ.
         differs: Vec<String>,
     },
     /// It cannot be imported.
     Refused {
-        /// Why, and the way out.
+        /// The reason, and the way out.
+        reason: String,
+    },
+    /// It is rightly left out.
+    Skipped {
+        /// The reason.
         reason: String,
     },
 }
 
-/// What becomes of the entries of a file, in its order.
+/// The outcomes of the entries of a file, in its order.
 #[derive(Default)]
 pub(super) struct Report {
     rows: Vec<Row>,
@@ -55,6 +60,7 @@ struct Totals {
     same: usize,
     different: usize,
     refused: usize,
+    skipped: usize,
 }
 
 #[derive(Serialize)]
@@ -68,7 +74,7 @@ struct Answer<'a> {
 }
 
 impl Report {
-    /// Takes note of an entry and gives its place in the report.
+    /// Adds an entry and returns its index in the report.
     pub fn push(
         &mut self,
         line: usize,
@@ -80,30 +86,37 @@ impl Report {
         self.rows.len() - 1
     }
 
-    /// Takes note of what has really become of an entry.
+    /// Replaces the planned outcome of an entry with the actual one.
     pub fn set(&mut self, place: usize, outcome: Outcome) {
         self.rows[place].outcome = outcome;
     }
 
-    /// Writes the report and says how the import has ended.
+    /// Prints the report and returns the outcome of the command.
     pub fn write(
         &self,
-        form: Form,
+        form: FileFormat,
         dry_run: bool,
         json: bool,
         output: &mut Output,
-    ) -> Result<Ending> {
+    ) -> Result<ExitStatus> {
         let totals = self.totals();
         if json {
             output.json(&Answer { dry_run, format: form.as_str(), totals, issues: &self.rows })?;
         } else {
             self.write_rows(dry_run, output)?;
-            let Totals { new, same, different, refused } = totals;
-            let counts =
+            let Totals { new, same, different, refused, skipped } = totals;
+            let mut counts =
                 format!("{new} new, {same} same, {different} different, {refused} refused");
+            if skipped > 0 {
+                counts.push_str(&format!(", {skipped} skipped"));
+            }
             output.line(if dry_run { format!("nothing is written: {counts}") } else { counts })?;
         }
-        Ok(if totals.different + totals.refused == 0 { Ending::Done } else { Ending::Partly })
+        Ok(if totals.different + totals.refused == 0 {
+            ExitStatus::Done
+        } else {
+            ExitStatus::Partly
+        })
     }
 
     fn totals(&self) -> Totals {
@@ -115,15 +128,16 @@ impl Report {
             same: count(|outcome| matches!(outcome, Outcome::Same)),
             different: count(|outcome| matches!(outcome, Outcome::Different { .. })),
             refused: count(|outcome| matches!(outcome, Outcome::Refused { .. })),
+            skipped: count(|outcome| matches!(outcome, Outcome::Skipped { .. })),
         }
     }
 
-    /// What was not imported and why; before the import, also what would be.
+    /// Prints the entries that were not imported, with the reason; in a dry run, also those that would be.
     fn write_rows(&self, dry_run: bool, output: &mut Output) -> Result<()> {
         let is_told = |row: &&Row| match row.outcome {
             Outcome::New => dry_run,
             Outcome::Same => false,
-            Outcome::Different { .. } | Outcome::Refused { .. } => true,
+            Outcome::Different { .. } | Outcome::Refused { .. } | Outcome::Skipped { .. } => true,
         };
         let most = if output.is_terminal() { SCREENFUL } else { usize::MAX };
         let told = self.rows.iter().filter(is_told).count();
@@ -135,14 +149,14 @@ impl Report {
         lines.next().map_or(Ok(()), |head| output.line(head))?;
         for (line, row) in lines.zip(&rows) {
             output.line(line)?;
-            // Whole, because it tells what to do; a terminal has no room for it beside the rest.
+            // The reason tells what to do, so it is printed whole, on a line of its own on a terminal.
             let [.., why] = row;
             if output.width().is_some() && !why.text.is_empty() {
                 output.line(format_args!("{WHY_INDENT}{}", why.text))?;
             }
         }
         if told > rows.len() {
-            let more = format!("and {} more: --json tells all", told - rows.len());
+            let more = format!("and {} more: --json shows all", told - rows.len());
             let more = output.styled(FAINT, more);
             output.line(more)?;
         }
@@ -155,7 +169,7 @@ const COLUMNS: [Column; 5] = [
     Column { name: "OUTCOME", from_width: 0, at_most: 9 },
     Column { name: "ID", from_width: 0, at_most: 16 },
     Column { name: "TITLE", from_width: 0, at_most: usize::MAX },
-    // No terminal is so wide; see `write_rows`.
+    // Never a column on a terminal; see `write_rows`.
     Column { name: "WHY", from_width: usize::MAX, at_most: usize::MAX },
 ];
 const WHY_INDENT: &str = "  ";
@@ -166,15 +180,16 @@ impl Row {
             Outcome::New => ("new", AnsiColor::Green, String::new()),
             Outcome::Same => ("same", AnsiColor::White, String::new()),
             Outcome::Different { differs } => {
-                let why = format!("other {}; what the store has is kept", differs.join(", "));
+                let why = format!("different {}; the store keeps its own", differs.join(", "));
                 ("different", AnsiColor::Yellow, why)
             }
             Outcome::Refused { reason } => ("refused", AnsiColor::Red, reason.clone()),
+            Outcome::Skipped { reason } => ("skipped", AnsiColor::White, reason.clone()),
         };
-        let text = |text: &Option<String>| text.as_deref().map_or("-".to_owned(), plain::line);
-        // Ids of ours are long, and 8 digits of them name an issue.
+        let text = |text: &Option<String>| text.as_deref().map_or("-".to_owned(), sanitize::line);
+        // The ids of the tracker are long, and their first 8 digits suffice.
         let id = match &self.outcome {
-            Outcome::Refused { .. } => text(&self.id),
+            Outcome::Refused { .. } | Outcome::Skipped { .. } => text(&self.id),
             _ => text(&self.id).chars().take(8).collect(),
         };
         [
@@ -182,7 +197,7 @@ impl Row {
             Cell::new(word, colour.on_default()),
             Cell::new(id, STRONG),
             Cell::new(text(&self.title), Style::new()),
-            Cell::new(plain::line(&why), Style::new()),
+            Cell::new(sanitize::line(&why), Style::new()),
         ]
     }
 }

@@ -1,36 +1,29 @@
-//! What `ait init` shows of what it will write.
+//! How `ait init` shows its plan.
 
-use anstyle::{AnsiColor, Style};
 use anyhow::Result;
+use clap::builder::styling::{AnsiColor, Style};
 use similar::{ChangeTag, TextDiff};
 
 use super::output::{FAINT, STRONG};
-use super::{Output, plain};
-use crate::setup::{BACKUP_SUFFIX, Backup, Change, Client, Plan};
+use super::{Output, sanitize};
+use crate::setup::{Change, FoundClient, Plan};
 
-/// How many lines are shown of a file; one that is new and longer is not shown.
+/// How many lines of a change are shown; a new file with more lines is only counted.
 const MAX_LINES: usize = 24;
-/// How many lines that stay are shown around those that change.
-const AROUND: usize = 2;
-
-/// A client that is set up.
-pub(super) struct Found {
-    /// The client.
-    pub client: &'static Client,
-    /// Why this one.
-    pub why: String,
-}
+/// How many unchanged lines are shown around those that change.
+const CONTEXT: usize = 2;
 
 /// Shows the project, the clients and each change.
 pub(super) fn write(
     project: &str,
-    found: &[Found],
+    found: &[FoundClient],
     plan: &Plan,
     output: &mut Output,
 ) -> Result<()> {
-    output.line(format_args!("Project: {}", plain::line(project)))?;
-    for Found { client, why } in found {
-        let why = output.styled(FAINT, format_args!("({})", plain::line(why)));
+    output.line(format_args!("Project: {}", sanitize::line(project)))?;
+    for FoundClient { client, why } in found {
+        let why = why.as_deref().unwrap_or("named");
+        let why = output.styled(FAINT, format_args!("({})", sanitize::line(why)));
         output.line(format_args!("Client:  {} {why}", client.title))?;
     }
     output.line("")?;
@@ -41,7 +34,7 @@ pub(super) fn write(
         output.line("")?;
     }
     for note in &plan.notes {
-        output.line(format_args!("Note: {}", plain::line(note)))?;
+        output.line(format_args!("Note: {}", sanitize::line(note)))?;
     }
     if !plan.notes.is_empty() {
         output.line("")?;
@@ -49,50 +42,15 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Says what is left to the reader.
-pub(super) fn write_next(
-    found: &[Found],
-    is_by_url: bool,
-    is_in_git: bool,
-    output: &mut Output,
-) -> Result<()> {
-    let titles: Vec<_> = found.iter().map(|found| found.client.title).collect();
-    let titles = titles.join(", ");
-    output
-        .line(format_args!("Start anew, and allow the server where it asks for that: {titles}"))?;
-    if is_by_url {
-        output.line("Keep one running for them: ait serve")?;
-    }
-    if is_in_git {
-        output.line("Have commits name their issue, if you like: ait hooks install")?;
-    }
-    output.line("Take it back: ait init --remove")
-}
-
-/// What happens to a file, in a word.
-pub(super) fn what(change: &Change) -> &'static str {
-    match (&change.before, &change.after) {
-        (None, _) => "new",
-        (_, None) => "removed",
-        _ => "changed",
-    }
-}
-
 fn write_change(change: &Change, output: &mut Output) -> Result<()> {
-    let backup = match change.backup {
-        Backup::None => String::new(),
-        Backup::Made => format!(", kept as *{BACKUP_SUFFIX}"),
-        Backup::Removed => format!(", *{BACKUP_SUFFIX} goes"),
-        Backup::Left => format!(", *{BACKUP_SUFFIX} stays, since this was changed after it"),
-    };
-    let shown = output.styled(STRONG, plain::line(&change.shown));
+    let shown = output.styled(STRONG, sanitize::line(&change.shown));
     let (before, after) = (change.before.as_deref(), change.after.as_deref().unwrap_or_default());
     let count = after.lines().count();
     if change.after.is_none() || (before.is_none() && count > MAX_LINES) {
         let count = if change.after.is_none() { "" } else { &format!(", {count} lines") };
-        return output.line(format_args!("{shown} ({}{count}{backup})", what(change)));
+        return output.line(format_args!("{shown} ({}{count})", change.kind()));
     }
-    output.line(format_args!("{shown} ({}{backup})", what(change)))?;
+    output.line(format_args!("{shown} ({})", change.kind()))?;
     let lines = difference(before.unwrap_or_default(), after);
     for (tag, line) in lines.iter().take(MAX_LINES) {
         let (sign, style) = match tag {
@@ -101,7 +59,7 @@ fn write_change(change: &Change, output: &mut Output) -> Result<()> {
             Some(ChangeTag::Equal) => ("  ", FAINT),
             None => ("", Style::new()),
         };
-        let text: String = plain::lines(line).collect();
+        let text: String = sanitize::lines(line).collect();
         let line = output.styled(style, format_args!("{sign}{text}"));
         output.line(format_args!("  {}", line.trim_end()))?;
     }
@@ -112,11 +70,11 @@ fn write_change(change: &Change, output: &mut Output) -> Result<()> {
     Ok(())
 }
 
-/// The lines that come, go, and stand around these; `None` marks a gap.
+/// The lines that change, with their context; `None` marks a gap.
 fn difference(before: &str, after: &str) -> Vec<(Option<ChangeTag>, String)> {
     let difference = TextDiff::from_lines(before, after);
     let mut lines = Vec::new();
-    for group in difference.grouped_ops(AROUND) {
+    for group in difference.grouped_ops(CONTEXT) {
         if !lines.is_empty() {
             lines.push((None, "…".to_owned()));
         }

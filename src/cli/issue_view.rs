@@ -1,64 +1,223 @@
-//! One issue, as a person reads it.
+//! Prints one issue for people.
 
 use anyhow::Result;
+use serde::Serialize;
+use serde_json::Value as Json;
 
 use super::output::{FAINT, Output, STRONG, local, of_classification, of_status};
-use super::plain;
-use crate::domain::{Issue, Moment, Status, Timestamp};
+use super::styled_line::Line;
+use super::{sanitize, short_ids};
+use crate::domain::{Issue, IssueGraph, IssueId, LinkKind, Status, TimelineEntry, Timestamp};
+use crate::interchange::name_of;
 use crate::span;
+use crate::tracker::IssueStore;
 
 const INDENT: &str = "  ";
 
-/// A status in words.
+/// Returns the text of a status.
 pub(super) fn words(status: Status) -> String {
     status.as_str().replace('_', " ")
 }
 
-/// Writes what an issue is and where it stands.
+/// Prints the title, status, classification, holder and id of an issue.
 pub(super) fn write_head(issue: &Issue, now: Timestamp, output: &mut Output) -> Result<()> {
-    let title = output.styled(STRONG, plain::line(&issue.title));
+    let title = output.styled(STRONG, sanitize::line(&issue.title));
     output.line(title)?;
     let mut facts = vec![
         output.styled(of_status(issue.status), words(issue.status)),
         output.styled(of_classification(issue.classification), issue.classification),
     ];
     if let Some(holder) = issue.holder() {
-        let agent = plain::line(holder.agent);
-        facts.push(format!("held by {agent} for {}", span::words(now.millis_since(holder.since))));
+        let agent = sanitize::line(holder.agent);
+        facts.push(format!(
+            "held by {agent} for {}",
+            span::humanize_duration(now.millis_since(holder.since))
+        ));
     }
     facts.push(issue.id.to_string());
     output.line(facts.join(" · "))
 }
 
-/// Writes everything about an issue.
-pub(super) fn write_whole(issue: &Issue, now: Timestamp, output: &mut Output) -> Result<()> {
+/// What a row says of an issue to which another one is linked.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct LinkedIssue {
+    id: IssueId,
+    title: String,
+    status: Status,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    holder: Option<String>,
+    /// A short id that is unique in the store.
+    #[serde(skip)]
+    pub short: String,
+}
+
+impl LinkedIssue {
+    pub fn of(issue: &Issue, issues: &IssueStore) -> Self {
+        Self {
+            id: issue.id,
+            title: issue.title.clone(),
+            status: issue.status,
+            holder: issue.holder().map(|holder| holder.agent.to_owned()),
+            short: short_ids::unique_in(issues, issue.id),
+        }
+    }
+
+    /// Returns the row, behind a text.
+    pub fn line(&self, before: &str) -> Line {
+        let holder = self.holder.as_ref().map(|name| format!(" ({})", sanitize::line(name)));
+        Line::default()
+            .text(before)
+            .part(STRONG, self.short.as_str())
+            .text(" ")
+            .part(of_status(self.status), words(self.status))
+            .text(format!(": {}", sanitize::line(&self.title)))
+            .part(FAINT, holder.unwrap_or_default())
+    }
+}
+
+/// The issues that have links to an issue and decide about the order of work.
+#[derive(Debug, Serialize)]
+pub(super) struct Dependents {
+    /// Its parts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<LinkedIssue>,
+    /// The issues that it blocks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    blocks: Vec<LinkedIssue>,
+}
+
+impl Dependents {
+    pub fn of(id: IssueId, issues: &IssueStore) -> Self {
+        Self {
+            parts: linked_from(LinkKind::Parent, id, issues),
+            blocks: linked_from(LinkKind::BlockedBy, id, issues),
+        }
+    }
+}
+
+fn linked_from(kind: LinkKind, id: IssueId, issues: &IssueStore) -> Vec<LinkedIssue> {
+    let linked = issues.linked_from(kind, id).into_iter().filter_map(|id| issues.get(id));
+    linked.map(|issue| LinkedIssue::of(&issue, issues)).collect()
+}
+
+/// Prints the attributes and the links of an issue, if it has any.
+fn write_attributes(
+    issue: &Issue,
+    issues: &IssueStore,
+    now: Timestamp,
+    output: &mut Output,
+) -> Result<()> {
+    let attributes = &issue.attributes;
+    let mut lines: Vec<Line> = Vec::new();
+    let mut add = |text: String| lines.push(Line::default().text(format!("{INDENT}{text}")));
+    if let Some(priority) = attributes.priority {
+        add(format!("priority: {priority}"));
+    }
+    if !attributes.labels.is_empty() {
+        let labels: Vec<_> = attributes.labels.iter().map(ToString::to_string).collect();
+        add(format!("labels: {}", labels.join(", ")));
+    }
+    if let Some(assignee) = &attributes.assignee {
+        add(format!("assigned to: {}", sanitize::line(assignee)));
+    }
+    if let Some(parked) = &attributes.parked {
+        let until = parked.until.map(|until| {
+            let passed = if attributes.is_parked_at(now) { "" } else { " (over)" };
+            format!(" until {}{passed}", local(until, "%Y-%m-%d %H:%M"))
+        });
+        let (by, reason) = (sanitize::line(&parked.by), sanitize::line(&parked.reason));
+        add(format!("parked by {by}{}: {reason}", until.unwrap_or_default()));
+    }
+    let linked = |name: &str, linked: Vec<LinkedIssue>| -> Vec<Line> {
+        linked.iter().map(|issue| issue.line(&format!("{INDENT}{name}: "))).collect()
+    };
+    for (kind, name) in [
+        (LinkKind::Parent, "part of"),
+        (LinkKind::BlockedBy, "blocked by"),
+        (LinkKind::Related, "related"),
+        (LinkKind::DuplicateOf, "duplicate of"),
+    ] {
+        for id in attributes.linked(kind) {
+            match issues.get(id) {
+                Some(issue) => lines.extend(linked(name, vec![LinkedIssue::of(&issue, issues)])),
+                None => lines.push(
+                    Line::default().text(format!("{INDENT}{name}: {id}, which does not exist")),
+                ),
+            }
+        }
+    }
+    let Dependents { parts, blocks } = Dependents::of(issue.id, issues);
+    lines.extend(linked("part", parts));
+    lines.extend(linked("blocks", blocks));
+    let mut related = linked_from(LinkKind::Related, issue.id, issues);
+    related.retain(|other| !attributes.linked(LinkKind::Related).any(|id| id == other.id));
+    lines.extend(linked("related", related));
+    let duplicates = linked_from(LinkKind::DuplicateOf, issue.id, issues);
+    lines.extend(linked("duplicate", duplicates));
+    if !lines.is_empty() {
+        output.line("")?;
+    }
+    lines.iter().try_for_each(|line| line.write_wrapped(2 * INDENT.len(), output))
+}
+
+/// Prints everything about an issue. The other issues tell what its links mean.
+pub(super) fn write_whole(
+    issue: &Issue,
+    issues: &IssueStore,
+    now: Timestamp,
+    output: &mut Output,
+) -> Result<()> {
     write_head(issue, now, output)?;
+    write_attributes(issue, issues, now, output)?;
     if !issue.description.trim().is_empty() {
         output.line("")?;
         write_indented(&issue.description, output)?;
     }
-    let mut unknown = issue.extra.iter().peekable();
-    if unknown.peek().is_some() {
+    let unknown: Vec<_> = issue.extra.iter().collect();
+    if !unknown.is_empty() {
         output.line("")?;
     }
     for (key, value) in unknown {
-        let line = format!("{INDENT}{}: {}", plain::line(key), plain::line(value.get()));
-        output.line(line)?;
+        match serde_json::from_str(value.get()) {
+            // Values that an import kept together, such as the other columns of a CSV file.
+            Ok(Json::Object(values)) if name_of(&Json::from(values.clone())).is_none() => {
+                output.line(format!("{INDENT}{}:", sanitize::line(key)))?;
+                for (key, value) in values {
+                    write_value(&format!("{INDENT}{INDENT}"), &key, &readable(&value), output)?;
+                }
+            }
+            Ok(value) => write_value(INDENT, key, &readable(&value), output)?,
+            // A number that is too large for serde_json.
+            Err(_) => write_value(INDENT, key, value.get(), output)?,
+        }
     }
     output.line("")?;
-    issue.story().iter().try_for_each(|moment| write_moment(moment, output))
+    issue.timeline().iter().try_for_each(|moment| write_moment(moment, output))
 }
 
-fn write_moment(moment: &Moment<'_>, output: &mut Output) -> Result<()> {
+fn write_value(indent: &str, key: &str, value: &str, output: &mut Output) -> Result<()> {
+    output.line(format!("{indent}{}: {}", sanitize::line(key), sanitize::line(value)))
+}
+
+/// Returns a value as people read it: a list as its names, and other objects as JSON.
+fn readable(value: &Json) -> String {
+    match value {
+        Json::Array(list) => list.iter().map(readable).collect::<Vec<_>>().join(", "),
+        Json::Null => "-".to_owned(),
+        value => name_of(value).unwrap_or_else(|| value.to_string()),
+    }
+}
+
+fn write_moment(moment: &TimelineEntry<'_>, output: &mut Output) -> Result<()> {
     let time = output.styled(FAINT, local(moment.at, "%Y-%m-%d %H:%M"));
-    let action = plain::line(moment.action.unwrap_or("Comment"));
-    let agent = output.styled(FAINT, format_args!("by {}", plain::line(moment.agent)));
+    let action = sanitize::line(moment.action.unwrap_or("Comment"));
+    let agent = output.styled(FAINT, format_args!("by {}", sanitize::line(moment.agent)));
     output.line(format_args!("{time}  {action} {agent}"))?;
     moment.comment.map_or(Ok(()), |comment| write_indented(comment, output))
 }
 
 fn write_indented(text: &str, output: &mut Output) -> Result<()> {
-    plain::lines(text).try_for_each(|line| {
+    sanitize::lines(text).try_for_each(|line| {
         output.line(if line.is_empty() { line } else { format!("{INDENT}{line}") })
     })
 }

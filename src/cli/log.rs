@@ -1,74 +1,76 @@
-//! `ait log`: what happened, and what happens.
+//! `ait log`: shows and follows the event log.
 
 use std::collections::{HashMap, VecDeque};
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anstyle::Style;
 use anyhow::Result;
 use clap::Args;
+use clap::builder::styling::Style;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tokio::sync::watch;
 
-use super::line::Line;
-use super::live::{Live, Wake};
 use super::options::{agent_name, issue_ref, time_arg};
 use super::output::{FAINT, STRONG, local, of_status};
-use super::{Ending, Output, plain};
+use super::short_ids::unique_in;
+use super::signals::{Live, Wake};
+use super::styled_line::Line;
+use super::{ExitStatus, NO_ISSUES, Output, sanitize};
 use crate::activity::{
     self, ActivityFilter, EventRecord, MAX_SCANNED, newest_first, number_before, oldest_first,
     title_in,
 };
-use crate::domain::event::RETURN_ACTION;
 use crate::domain::{
-    AgentName, EventKind, Issue, IssueId, IssueRef, Moment, Patch, Status, Timestamp,
+    ActionKind, AgentName, EventKind, Issue, IssueId, IssueRef, Patch, Status, TimelineEntry,
+    Timestamp,
 };
+use crate::hints::{self, COMMANDS};
 use crate::time_arg::TimeArg;
 use crate::tracker::{IssueStore, NumberedEvent, Position, StoreError, Tracker};
 
-/// How many events a person is shown at once.
+/// How many events are shown at once on a terminal.
 const SCREENFUL: usize = 50;
 /// How many events are read and written at once.
 const PAGE: usize = 10_000;
-/// How soon a store that could not be read is read again.
+/// How soon an unreadable store is read again.
 const RETRY: Duration = Duration::from_secs(1);
-/// How long is waited where only a change or the end of the command can come.
+/// The timeout where only a change or the end of the command ends a wait.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// The arguments of `ait log`.
 #[derive(Clone, Debug, Args)]
-#[command(after_help = "With --follow it goes on until Ctrl-C, and ends with 0.\n\n\
+#[command(after_help = "With --follow, the command runs until Ctrl-C and exits with 0.\n\n\
     Examples:\n  \
-    ait log                           the last that happened\n  \
-    ait log -f                        and what happens from now on\n  \
+    ait log                           the latest events\n  \
+    ait log -f                        and new events as they happen\n  \
     ait log --since 2h --agent dev-1\n  \
     ait log --since '2026-11-21 13:00' --issue 3f2a9c1e\n  \
     ait log --json --after 1500 -n 100  the first 100 events after number 1500\n  \
     ait log -f -n 0 --json | jq -r 'select(.status == \"completed\") | .title'")]
 pub struct Arguments {
-    /// Go on with what every process does, as it happens
+    /// Keep running, and show new events of all processes as they happen
     #[arg(short, long)]
     follow: bool,
 
-    /// Only what happened since: so long ago, or a date and time
+    /// Only events since WHEN: a duration before now, or a date and time
     #[arg(short, long, value_name = "WHEN", value_parser = time_arg)]
     since: Option<TimeArg>,
 
-    /// Only events after this number, which --json tells of each
+    /// Only events after this event number; --json shows the numbers
     #[arg(long, value_name = "NUMBER")]
     after: Option<u64>,
 
-    /// How much to show of the past: the latest of it, or the first after --after; 0 for nothing [default:
-    /// 50 on a terminal, unless --since or --after is given; else all]
+    /// Maximum number of past events: the latest ones, or with --after the first ones; 0 for none [default: 50
+    /// on a terminal, unless --since or --after is given; else all]
     #[arg(short = 'n', long, value_name = "COUNT")]
     limit: Option<usize>,
 
-    /// Only what this agent did
+    /// Only events of this agent
     #[arg(short, long, value_name = "NAME", value_parser = agent_name)]
     agent: Option<AgentName>,
 
-    /// Only what happened to this issue, also before the log began
+    /// Only events of this issue, including its history from before the log
     #[arg(short, long, value_name = "ID", value_parser = issue_ref)]
     issue: Option<IssueRef>,
 
@@ -76,8 +78,8 @@ pub struct Arguments {
     #[arg(short, long, value_name = "KIND", value_parser = kind())]
     kind: Option<&'static str>,
 
-    /// Answer as JSON, one object on each line, for scripts: with the number of the event, and the values
-    /// before and after it
+    /// Print JSON, one object per line, for scripts: with the event number, and the values before and after
+    /// the event
     #[arg(long)]
     json: bool,
 }
@@ -93,7 +95,7 @@ impl Arguments {
         self.follow
     }
 
-    /// The most events of the past that are shown; `None` for all.
+    /// Returns the maximum number of past events to show; `None` for all.
     fn most(&self, output: &Output) -> Option<usize> {
         let shows_all = !output.is_terminal() || self.since.is_some() || self.after.is_some();
         self.limit.or((!shows_all).then_some(SCREENFUL))
@@ -104,7 +106,7 @@ pub(super) async fn run(
     arguments: &Arguments,
     tracker: &Tracker,
     output: &mut Output,
-) -> Result<Ending> {
+) -> Result<ExitStatus> {
     let issue = match &arguments.issue {
         Some(reference) => Some(tracker.get_issue(reference.clone()).await?.id),
         None => None,
@@ -115,7 +117,8 @@ pub(super) async fn run(
         issue,
         since: arguments.since.map(|since| since.time(tracker.now())),
     };
-    // Following begins where the past ends, so that nothing falls between the two and nothing comes twice.
+    // Subscribe before the past is read, so that no event is missed. Following continues after the last event
+    // shown, so that none is repeated.
     let watched = arguments.follow.then(|| tracker.watch());
     let most = arguments.most(output);
     let mut log = Log { tracker, filter, json: arguments.json, written: 0, looked: tracker.now() };
@@ -138,16 +141,17 @@ pub(super) async fn run(
         follow(log, watched, end, output).await?;
     } else if log.written == 0 && most != Some(0) {
         match end.number {
+            0 if super::is_empty(tracker).await? => tracing::info!("{NO_ISSUES}"),
             0 => tracing::info!(
-                "the log has no events yet; --issue ID shows what is known of one issue"
+                "the log has no events yet; --issue ID shows the history of one issue"
             ),
-            _ => tracing::info!("nothing has happened that fits"),
+            _ => tracing::info!("no events match"),
         }
     }
-    Ok(Ending::Done)
+    Ok(ExitStatus::Done)
 }
 
-/// Writes what happens after a position until somebody ends it.
+/// Writes the events after a position until the user ends the command.
 async fn follow(
     mut log: Log<'_>,
     mut watched: watch::Receiver<Position>,
@@ -159,12 +163,12 @@ async fn follow(
     loop {
         match log.write_news(&mut last, output).await? {
             Ok(()) => known_problem = None,
-            // Somebody may be about to mend it, and what happens then is still wanted.
+            // The store may be repaired while this command waits, and later events are still wanted.
             Err(error) => {
-                let problem = Some(error.to_string());
-                if known_problem != problem {
-                    tracing::warn!("{error}; waiting until that is mended");
-                    known_problem = problem;
+                let problem = hints::for_store(&error, &COMMANDS);
+                if known_problem.as_ref() != Some(&problem) {
+                    tracing::warn!("{problem}; waiting until the problem is fixed");
+                    known_problem = Some(problem);
                 }
             }
         }
@@ -172,14 +176,14 @@ async fn follow(
         let wait = if known_problem.is_some() { RETRY } else { FOREVER };
         tokio::select! {
             wake = live.wait(wait) => if wake == Wake::End { return Ok(()) },
-            // What is watched lives as long as the tracker.
+            // The sender lives as long as the tracker.
             Ok(()) = watched.changed() => {}
         }
         output.measure();
     }
 }
 
-/// What is wanted of the log, and how it is written.
+/// A query on the log, and its output format.
 struct Log<'a> {
     tracker: &'a Tracker,
     filter: ActivityFilter,
@@ -191,7 +195,7 @@ struct Log<'a> {
 }
 
 impl Log<'_> {
-    /// Writes the first events after a number, up to the newest one there is now; returns the position of that one.
+    /// Writes the first events after a number, up to the latest one at the start; returns the position of that one.
     async fn write_after(
         &mut self,
         after: u64,
@@ -201,9 +205,9 @@ impl Log<'_> {
         let (newest, oldest) = activity::bounds(self.tracker).await?;
         let (mut after, mut left) = (after, most.unwrap_or(usize::MAX));
         if after > newest.number {
-            tracing::warn!("there is no event {after}: the newest is {}", newest.number);
+            tracing::warn!("there is no event {after}: the latest is {}", newest.number);
         } else if oldest > after.saturating_add(1) && after > 0 {
-            tracing::warn!("the events {} to {} are no longer kept", after + 1, oldest - 1);
+            tracing::warn!("events {} to {} are no longer kept", after + 1, oldest - 1);
         }
         while after < newest.number && left > 0 {
             let page = oldest_first(self.tracker, &self.filter, after, left.min(PAGE)).await?;
@@ -218,7 +222,7 @@ impl Log<'_> {
         Ok(newest)
     }
 
-    /// Writes the latest events; returns the position of the newest one.
+    /// Writes the latest events; returns the position of the last one.
     async fn write_latest(&mut self, most: usize, output: &mut Output) -> Result<Position> {
         let (newest, _) = activity::bounds(self.tracker).await?;
         let mut before = newest.number + 1;
@@ -236,8 +240,8 @@ impl Log<'_> {
         Ok(newest)
     }
 
-    /// Writes what happened to one issue, beginning with what its history tells of the time before the log;
-    /// returns the position of the newest event of the store.
+    /// Writes the events of one issue, after the part of its history from before the log; returns the position of the
+    /// latest event of the store.
     async fn write_issue(
         &mut self,
         id: IssueId,
@@ -245,18 +249,19 @@ impl Log<'_> {
         output: &mut Output,
     ) -> Result<Position> {
         let found = activity::of_issue(self.tracker, id).await?;
-        let older = found.before.iter().flat_map(Issue::story);
+        let older = found.before.iter().flat_map(Issue::timeline);
         let older: Vec<_> = older.filter(|moment| self.filter.accepts_moment(moment)).collect();
         let events = found.events.iter().filter(|event| self.filter.accepts(&event.event));
         let events: Vec<_> = events.collect();
         let skipped = (older.len() + events.len()).saturating_sub(most.unwrap_or(usize::MAX));
+        let short = unique_in(&self.tracker.snapshot().await?.issues, id);
         for moment in older.iter().skip(skipped) {
             self.written += 1;
             if self.json {
                 output.json_line(&EventRecord::of_moment(&found.issue, moment))?;
             } else {
                 let entry = Entry::of_moment(&found.issue, *moment);
-                entry.write(self.tracker.now(), output)?;
+                entry.write(&short, self.tracker.now(), output)?;
             }
         }
         let skipped = skipped.saturating_sub(older.len());
@@ -264,7 +269,7 @@ impl Log<'_> {
         Ok(found.newest)
     }
 
-    /// Writes what happened after a position, and moves that on. The inner error is the store's.
+    /// Writes the events after a position, and advances it. The inner error is that of the store.
     async fn write_news(
         &mut self,
         last: &mut Position,
@@ -281,7 +286,7 @@ impl Log<'_> {
             if last.number > 0 {
                 let is_same = match events.first() {
                     Some(event) if event.position.number == last.number => event.position == *last,
-                    // What was read last is not kept any more.
+                    // The last event that was read has been pruned.
                     _ => first.newest.number >= last.number && first.oldest > last.number,
                 };
                 if !is_same {
@@ -299,14 +304,14 @@ impl Log<'_> {
         }
     }
 
-    /// Writes what happened since a time in the log that took the place of the one that was followed.
+    /// Writes the events since a time, after the log that was followed was replaced.
     async fn write_replaced(
         &mut self,
         last: &mut Position,
         since: Timestamp,
         output: &mut Output,
     ) -> Result<Result<(), StoreError>> {
-        tracing::warn!("the log of events was replaced: following goes on in the new one");
+        tracing::warn!("the event log was replaced: following the new one");
         let filter =
             ActivityFilter { since: self.filter.since.max(Some(since)), ..self.filter.clone() };
         let mut page = match newest_first(self.tracker, &filter, None, PAGE).await {
@@ -319,7 +324,7 @@ impl Log<'_> {
         Ok(written)
     }
 
-    /// Writes events. The inner error is the store's, of which nothing is written then.
+    /// Writes events. The inner error is that of the store; then nothing is written.
     async fn write_events(
         &mut self,
         events: Vec<&NumberedEvent>,
@@ -350,7 +355,11 @@ impl Log<'_> {
             if self.json {
                 output.json_line(&EventRecord::new(event, title))?;
             } else {
-                Entry::of_event(event, title).write(now, output)?;
+                let short = match id {
+                    IssueId::NIL => "-".repeat(8),
+                    id => unique_in(issues, id),
+                };
+                Entry::of_event(event, title).write(&short, now, output)?;
             }
         }
         Ok(())
@@ -363,7 +372,7 @@ fn is_up_to(event: &NumberedEvent, newest: Position) -> bool {
 
 const DATE: &str = "%Y-%m-%d";
 
-/// How much fits on a line.
+/// How much space a line has.
 #[derive(Clone, Copy)]
 enum Room {
     Narrow,
@@ -381,13 +390,12 @@ impl Room {
     }
 }
 
-/// One line for people.
+/// One line of output for people.
 struct Entry<'a> {
-    issue: IssueId,
     title: &'a str,
     status: Option<Status>,
-    moment: Moment<'a>,
-    /// What was edited.
+    moment: TimelineEntry<'a>,
+    /// The edited fields.
     patch: Option<&'a Patch>,
 }
 
@@ -395,53 +403,51 @@ impl<'a> Entry<'a> {
     fn of_event(numbered: &'a NumberedEvent, title: Option<&'a str>) -> Self {
         let event = &numbered.event;
         let patch = match &event.kind {
-            EventKind::Edited { patch } => Some(&**patch),
+            EventKind::Edited { patch } | EventKind::Changed { patch } => Some(&**patch),
             _ => None,
         };
         Self {
-            issue: event.issue,
             title: title.or_else(|| title_in(event)).unwrap_or_default(),
             status: event.status_after(),
-            moment: event.moment(),
+            moment: event.timeline_entry(),
             patch,
         }
     }
 
-    fn of_moment(issue: &'a Issue, moment: Moment<'a>) -> Self {
-        Self { issue: issue.id, title: &issue.title, status: moment.status(), moment, patch: None }
+    fn of_moment(issue: &'a Issue, moment: TimelineEntry<'a>) -> Self {
+        Self { title: &issue.title, status: moment.status(), moment, patch: None }
     }
 
-    fn write(&self, now: Timestamp, output: &mut Output) -> Result<()> {
-        let Moment { at, agent, action, comment } = self.moment;
+    fn write(&self, issue: &str, now: Timestamp, output: &mut Output) -> Result<()> {
+        let TimelineEntry { at, agent, action, comment } = self.moment;
         let room = Room::of(output.width());
         let time = match room {
             Room::Wide => local(at, "%Y-%m-%d %H:%M:%S"),
             Room::Usual => local(at, "%m-%d %H:%M"),
-            // What tells most: the time of what was today, the date of what was not.
+            // The time for today, the date for other days.
             Room::Narrow if local(at, DATE) == local(now, DATE) => local(at, "%H:%M"),
             Room::Narrow => local(at, "%m-%d"),
         };
-        let action = match action {
-            Some(RETURN_ACTION) => "returned",
-            Some(action) => action.strip_prefix("Issue ").unwrap_or(action),
-            None => "commented",
+        let action = match (self.moment.kind(), action) {
+            (ActionKind::Returned, _) => "returned",
+            (ActionKind::Commented, _) | (_, None) => "commented",
+            (_, Some(action)) => action.strip_prefix("Issue ").unwrap_or(action),
         };
         let (gap, action, by) = match room {
             Room::Narrow => (" ", action.split(' ').next().unwrap_or(action), ""),
             _ => ("  ", action, "by "),
         };
-        let issue = if self.issue == IssueId::NIL { "-".repeat(8) } else { self.issue.short() };
         let mut line = Line::default()
             .part(FAINT, time)
             .text(gap)
             .part(STRONG, issue)
             .text(gap)
-            .part(self.status.map_or(Style::new(), of_status), plain::line(action))
-            .text(format!(" {by}{}: {}", plain::line(agent), plain::line(self.title)));
+            .part(self.status.map_or(Style::new(), of_status), sanitize::line(action))
+            .text(format!(" {by}{}: {}", sanitize::line(agent), sanitize::line(self.title)));
         let said = comment.and_then(|text| text.lines().find(|line| !line.trim().is_empty()));
         let edited = self.patch.map(|patch| patch.fields().join(", "));
         if let Some(more) = said.map(str::to_owned).or(edited) {
-            line = line.part(FAINT, format!(" · {}", plain::line(more.trim())));
+            line = line.part(FAINT, format!(" · {}", sanitize::line(more.trim())));
         }
         output.line(line.fitted(output.width(), output))
     }

@@ -1,104 +1,159 @@
-//! The command line for people and scripts: one file for each command, over the same use cases as the
-//! tools.
+//! The command line for people and scripts: one file for each command, on the same use cases as the tools.
 //!
-//! The only code that writes to stdout for people. It knows neither stores nor the web; `app` gives it a
-//! tracker.
+//! The only module that prints to stdout for people. It knows neither stores nor the web; `app` gives it a tracker.
 
-mod about;
 mod add;
+mod alt_screen;
+mod attribute_args;
+mod attribute_filter;
 mod backup;
+mod blocked;
 mod board;
 mod board_view;
-mod change;
+mod candidates;
 mod claim;
 mod close;
+mod comment;
 mod complete;
+mod completions;
 mod config;
 mod doctor;
 mod edit;
+mod editor;
+mod error_json;
 mod export;
+mod generate;
 mod hooks;
 mod import;
 mod import_report;
 mod init;
 mod init_view;
+mod issue_ids;
 mod issue_view;
-mod line;
+mod keyboard;
+mod link;
 mod list;
-mod live;
 mod log;
 mod next;
 mod open;
 mod options;
 mod output;
-mod plain;
+mod park;
+mod print_issue;
 mod progress;
+mod ready;
+mod release;
 mod restore;
 mod return_issue;
 mod review;
+mod sanitize;
 mod save;
-mod screen;
+mod search;
+mod short_ids;
 mod show;
+mod signals;
+mod spinner;
+mod stats;
 mod status;
+mod styled_line;
 mod table;
-mod waiting;
+mod tree;
+mod unknown_command;
+mod usage_error;
+mod welcome;
 
 use anyhow::Result;
 use clap::Subcommand;
 
-use crate::domain::{AgentName, DomainError, Vocabulary};
-use crate::tracker::{Maintenance, StoreError, Tracker};
+use crate::activity::HistoryError;
+use crate::domain::{AgentName, DomainError};
+use crate::hints::{self, COMMANDS};
+use crate::tracker::{BackupError, Maintenance, StoreError, Tracker};
 
-pub use about::{AboutCommand, run as run_about};
 pub use config::{Arguments as ConfigArguments, run as show_config};
 pub use doctor::{Arguments as DoctorArguments, run as run_doctor};
+pub use error_json::{print_error, print_usage_error, wants_json};
+pub use generate::{GenerateCommand, run as run_about};
 pub use hooks::{
     Action as HookAction, Arguments as HooksArguments, CallArguments as HookCallArguments,
     run as change_hooks,
 };
-pub use init::{Arguments as InitArguments, Project, run as set_up};
+pub use init::{Arguments as InitArguments, run as set_up};
 pub use open::{Arguments as OpenArguments, run as open_page};
 pub use output::{Output, is_closed_pipe};
 pub use save::WHEN_QUIET as SAVE_WHEN_QUIET;
 pub use status::{Arguments as StatusArguments, run as show_status};
+pub use usage_error::explain as explain_usage;
+pub use welcome::{Welcome, greet};
 
-/// The commands that work on the queue and end.
+/// The commands that work on the queue.
 #[derive(Clone, Debug, Subcommand)]
 pub enum QueueCommand {
     /// File an issue
+    #[command(visible_alias = "new")]
     Add(add::Arguments),
-    /// List issues: the open ones, unless asked for others
+    /// List issues; only open ones by default
+    #[command(visible_alias = "ls")]
     List(list::Arguments),
-    /// Show one issue with its whole story
+    /// Find issues in any status by words in their texts
+    Search(search::Arguments),
+    /// Show one issue with its full history
     Show(show::Arguments),
-    /// Claim the oldest created issue for work
+    /// List the issues that you can claim for work now
+    Ready(ready::Arguments),
+    /// List the issues that wait for others, and for which
+    Blocked(blocked::Arguments),
+    /// Draw issues with their parts and blockers
+    Tree(tree::Arguments),
+    /// Claim the next issue for work
     Next(next::Arguments),
-    /// Put an issue back into the queue
+    /// Claim one issue for work
+    Claim(claim::Arguments),
+    /// Give back an issue that you hold
+    Release(release::Arguments),
+    /// Return an issue to the queue
     Return(return_issue::Arguments),
-    /// Hand an issue to review
+    /// Complete an issue and hand it over to review
     Complete(complete::Arguments),
-    /// Claim the oldest completed issue for review
+    /// Claim the next completed issue for review
     Review(review::Arguments),
-    /// End an issue: closed, or rejected with --reject
+    /// Close an issue, or reject it with --reject
     Close(close::Arguments),
-    /// Show the board: who works on what, and what waits
+    /// Change the texts, attributes or links of an issue
+    Edit(edit::Arguments),
+    /// Comment on an issue
+    Comment(comment::Arguments),
+    /// Link an issue to others: blocked-by, parent, related, duplicate-of
+    Link(link::LinkArguments),
+    /// Remove links of an issue
+    Unlink(link::UnlinkArguments),
+    /// Keep an issue from being claimed for now
+    Park(park::ParkArguments),
+    /// Let a parked issue be claimed again
+    Unpark(park::UnparkArguments),
+    /// Show the board: who works on what, and what is waiting
     Board(board::Arguments),
-    /// Tell what happened, and what happens
+    /// Show how many issues move, and how fast
+    Stats(stats::Arguments),
+    /// Show the event log, or follow it with --follow
     Log(log::Arguments),
-    /// Write issues as JSON, JSON Lines or CSV
+    /// Export issues as JSON, JSON Lines or CSV
     Export(export::Arguments),
-    /// Take over issues from a file, those of other trackers too; never overwrites one
+    /// Import issues from a file, also from other trackers; never overwrites an issue
     Import(import::Arguments),
-    /// Bring issues.json up to date now
+    /// Publish issues.json now
     Save(save::Arguments),
-    /// Save everything in one file
+    /// Write a backup of the whole store to one file
     Backup(backup::Arguments),
-    /// Go back to a backup
+    /// Restore a backup
     Restore(restore::Arguments),
+    /// List ids of issues for shell completions
+    #[command(hide = true)]
+    IssueIds(issue_ids::Arguments),
 }
 
 impl QueueCommand {
-    /// Tells whether it goes on until somebody ends it.
+    /// Returns true if the command runs until the user ends it.
     pub fn watches(&self) -> bool {
         match self {
             Self::Log(arguments) => arguments.follows(),
@@ -108,82 +163,122 @@ impl QueueCommand {
     }
 }
 
-/// How a command that did not fail has ended.
+/// What to do with an empty store.
+const NO_ISSUES: &str = "no issues yet: `ait add \"TITLE\"` files one";
+
+async fn is_empty(tracker: &Tracker) -> Result<bool, StoreError> {
+    Ok(tracker.counts().await?.total() == 0)
+}
+
+/// The outcome of a command that did not fail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ending {
-    /// It did what it was asked.
+pub enum ExitStatus {
+    /// It did what it was asked to do.
     Done,
-    /// There was nothing to do it to.
+    /// It found nothing to act on.
     Nothing,
-    /// It did all that it could, which is not all that it was asked; its answer says what is left.
+    /// It did only a part; its output says what is left.
     Partly,
 }
 
-/// What commands work with.
+/// The parts that commands work with.
 #[derive(Clone, Copy)]
 pub struct CommandContext<'a> {
     /// The use cases.
     pub tracker: &'a Tracker,
     /// The files of the store.
     pub maintenance: &'a Maintenance,
-    /// The agent of a command that names none.
-    pub usual: Option<&'a AgentName>,
+    /// The agent to act as if the command line names none.
+    pub default_agent: Option<&'a AgentName>,
 }
 
 /// Runs a command.
 ///
 /// # Errors
 ///
-/// What kept it from being done; the text says what to do.
+/// The command failed; the message says what to do.
 pub async fn run(
     command: &QueueCommand,
     context: &CommandContext<'_>,
     output: &mut Output,
-) -> Result<Ending> {
-    let CommandContext { tracker, usual, .. } = *context;
-    match command {
-        QueueCommand::Add(arguments) => add::run(arguments, tracker, usual, output).await,
-        QueueCommand::Board(arguments) => board::run(arguments, tracker, output).await,
-        QueueCommand::Log(arguments) => log::run(arguments, tracker, output).await,
-        QueueCommand::List(arguments) => list::run(arguments, tracker, output).await,
-        QueueCommand::Show(arguments) => show::run(arguments, tracker, output).await,
-        QueueCommand::Next(arguments) => next::run(arguments, tracker, usual, output).await,
-        QueueCommand::Return(arguments) => {
-            return_issue::run(arguments, tracker, usual, output).await
+) -> Result<ExitStatus> {
+    let ended = run_on_queue(command, context, output).await;
+    match ended.as_ref().err().and_then(refusal) {
+        Some(DomainError::AmbiguousReference { reference, candidates, count }) => {
+            Err(candidates::list(reference, candidates, *count, context.tracker).await?.into())
         }
-        QueueCommand::Complete(arguments) => complete::run(arguments, tracker, usual, output).await,
-        QueueCommand::Review(arguments) => review::run(arguments, tracker, usual, output).await,
-        QueueCommand::Close(arguments) => close::run(arguments, tracker, usual, output).await,
-        QueueCommand::Export(arguments) => export::run(arguments, context, output).await,
-        QueueCommand::Import(arguments) => import::run(arguments, tracker, usual, output).await,
-        QueueCommand::Save(arguments) => save::run(arguments, context, output).await,
-        QueueCommand::Backup(arguments) => backup::run(arguments, context, output).await,
-        QueueCommand::Restore(arguments) => restore::run(arguments, context, output).await,
+        _ => ended,
     }
 }
 
-/// What refusals call the operations here.
-const COMMANDS: Vocabulary = Vocabulary {
-    list_issues: "ait list",
-    add_issue: "ait add",
-    get_next_issue: "ait next",
-    get_next_review_item: "ait review",
-};
+/// Returns the refusal of the rules that made a command fail.
+fn refusal(error: &anyhow::Error) -> Option<&DomainError> {
+    error.chain().find_map(|cause| match cause.downcast_ref() {
+        Some(StoreError::Refused(refusal)) => Some(refusal),
+        _ => cause.downcast_ref(),
+    })
+}
 
-/// An error in the words of the command line.
-pub fn explained(error: &anyhow::Error) -> String {
+async fn run_on_queue(
+    command: &QueueCommand,
+    context: &CommandContext<'_>,
+    output: &mut Output,
+) -> Result<ExitStatus> {
+    let CommandContext { tracker, default_agent: agent, .. } = *context;
+    match command {
+        QueueCommand::Add(arguments) => add::run(arguments, tracker, agent, output).await,
+        QueueCommand::List(arguments) => list::run(arguments, tracker, output).await,
+        QueueCommand::Search(arguments) => search::run(arguments, tracker, output).await,
+        QueueCommand::Ready(arguments) => ready::run(arguments, tracker, agent, output).await,
+        QueueCommand::Blocked(arguments) => blocked::run(arguments, tracker, output).await,
+        QueueCommand::Tree(arguments) => tree::run(arguments, tracker, output).await,
+        QueueCommand::Stats(arguments) => stats::run(arguments, tracker, output).await,
+        QueueCommand::Show(arguments) => show::run(arguments, tracker, output).await,
+        QueueCommand::Next(arguments) => next::run(arguments, tracker, agent, output).await,
+        QueueCommand::Claim(arguments) => claim::run(arguments, tracker, agent, output).await,
+        QueueCommand::Release(arguments) => release::run(arguments, tracker, agent, output).await,
+        QueueCommand::Return(arguments) => {
+            return_issue::run(arguments, tracker, agent, output).await
+        }
+        QueueCommand::Complete(arguments) => complete::run(arguments, tracker, agent, output).await,
+        QueueCommand::Review(arguments) => review::run(arguments, tracker, agent, output).await,
+        QueueCommand::Close(arguments) => close::run(arguments, tracker, agent, output).await,
+        QueueCommand::Edit(arguments) => edit::run(arguments, tracker, agent, output).await,
+        QueueCommand::Comment(arguments) => comment::run(arguments, tracker, agent, output).await,
+        QueueCommand::Link(arguments) => link::link(arguments, tracker, agent, output).await,
+        QueueCommand::Unlink(arguments) => link::unlink(arguments, tracker, agent, output).await,
+        QueueCommand::Park(arguments) => park::park(arguments, tracker, agent, output).await,
+        QueueCommand::Unpark(arguments) => park::unpark(arguments, tracker, agent, output).await,
+        QueueCommand::Board(arguments) => board::run(arguments, tracker, output).await,
+        QueueCommand::Log(arguments) => log::run(arguments, tracker, output).await,
+        QueueCommand::Export(arguments) => export::run(arguments, context, output).await,
+        QueueCommand::Import(arguments) => import::run(arguments, tracker, agent, output).await,
+        QueueCommand::Save(arguments) => save::run(arguments, context, output).await,
+        QueueCommand::Backup(arguments) => backup::run(arguments, context, output).await,
+        QueueCommand::Restore(arguments) => restore::run(arguments, context, output).await,
+        QueueCommand::IssueIds(arguments) => issue_ids::run(arguments, tracker, output).await,
+    }
+}
+
+/// Formats an error with hints that name commands.
+pub fn render_error(error: &anyhow::Error) -> String {
     let causes = error.chain().map(|cause| {
-        let refusal = match cause.downcast_ref::<StoreError>() {
-            Some(StoreError::Refused(refusal)) => Some(refusal),
-            _ => cause.downcast_ref::<DomainError>(),
-        };
-        refusal.map_or_else(|| cause.to_string(), |it| it.in_words(&COMMANDS).to_string())
+        if let Some(error) = cause.downcast_ref::<StoreError>() {
+            hints::for_store(error, &COMMANDS)
+        } else if let Some(HistoryError::Store(error)) = cause.downcast_ref() {
+            hints::for_store(error, &COMMANDS)
+        } else if let Some(error) = cause.downcast_ref::<DomainError>() {
+            hints::for_refusal(error, &COMMANDS)
+        } else if let Some(error @ BackupError::Exists(_)) = cause.downcast_ref() {
+            format!("{error}, or replace it with --force")
+        } else {
+            cause.to_string()
+        }
     });
     causes.collect::<Vec<_>>().join(": ")
 }
 
-/// Tells whether a command failed because of what it was given, before anything was asked of
-/// the store.
+/// Returns true if a command failed because of its arguments, before it used the store.
 pub fn is_usage(error: &anyhow::Error) -> bool {
     error.is::<DomainError>() || error.is::<options::WrongUsage>()
 }

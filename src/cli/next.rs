@@ -1,27 +1,31 @@
-//! `ait next`: claim the oldest created issue for work.
+//! `ait next`: claims the next issue for work.
 
 use anyhow::Result;
 use clap::Args;
 
-use super::claim::answer;
-use super::options::{Acting, Format, classification};
-use super::{Ending, Output};
+use super::options::{AgentArgs, Format, classification};
+use super::print_issue::print_claimed;
+use super::ready::why_nothing;
+use super::{ExitStatus, Output};
 use crate::domain::{AgentName, Classification};
 use crate::tracker::Tracker;
 
 /// The arguments of `ait next`.
 #[derive(Clone, Debug, Args)]
-#[command(after_help = "Ends with 1 when there is nothing to claim.\n\n\
+#[command(
+    after_help = "What is assigned to you comes first, then the priority decides (0 is first), then the age.\n\
+    Exits with 1 if there is nothing to claim.\n\n\
     Examples:\n  \
     ait next\n  \
-    ait next -c bug --agent bug-fixer --json")]
+    ait next -c bug --agent bug-fixer --json"
+)]
 pub struct Arguments {
     /// Only this kind of work
-    #[arg(short, long, value_name = "KIND", value_parser = classification())]
+    #[arg(short, long, value_name = "KIND", value_parser = classification(), ignore_case = true)]
     classification: Option<Classification>,
 
     #[command(flatten)]
-    acting: Acting,
+    acting: AgentArgs,
 
     #[command(flatten)]
     format: Format,
@@ -30,14 +34,15 @@ pub struct Arguments {
 pub(super) async fn run(
     arguments: &Arguments,
     tracker: &Tracker,
-    usual: Option<&AgentName>,
+    default_agent: Option<&AgentName>,
     output: &mut Output,
-) -> Result<Ending> {
-    let agent = arguments.acting.agent(usual)?;
-    let claimed = tracker.get_next_issue(arguments.classification, agent).await?;
-    let nothing = match arguments.classification {
-        Some(kind) => format!("nothing to claim: no {kind} waits for work"),
-        None => "nothing to claim: no issue waits for work".to_owned(),
+) -> Result<ExitStatus> {
+    let agent = arguments.acting.agent(default_agent)?;
+    let kind = arguments.classification;
+    let claimed = tracker.get_next_issue(kind, agent.clone()).await?;
+    let nothing = match claimed {
+        Some(_) => String::new(),
+        None => why_nothing(&tracker.snapshot().await?.issues, kind, &agent, tracker.now()),
     };
-    answer(claimed, arguments.format.json, tracker.now(), &nothing, output)
+    print_claimed(claimed, arguments.format.json, tracker, &nothing, output).await
 }

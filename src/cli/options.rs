@@ -1,4 +1,4 @@
-//! The options that several commands share, and how their values are read.
+//! Options that several commands share, and parsers of their values.
 
 use std::io::{self, IsTerminal, Read};
 
@@ -7,87 +7,82 @@ use chrono::Local;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::COMMANDS;
 use crate::domain::{AgentName, Classification, CommentText, DomainError, IssueRef};
+use crate::hints::{self, COMMANDS};
 use crate::time_arg::TimeArg;
 
-/// Arguments that do not go together, and what to do.
+/// An error for arguments that conflict. Says what to do.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct WrongUsage(pub &'static str);
 
-/// How the answer is written.
+/// The output format.
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct Format {
-    /// Answer as JSON, for scripts
+    /// Print JSON, for scripts
     #[arg(long)]
     pub json: bool,
 }
 
-/// Who acts.
+/// The acting agent.
 #[derive(Clone, Debug, Args)]
-pub(super) struct Acting {
-    /// Who does it [default: AIT_AGENT, agent in ait.toml, or else your user name]
+pub(super) struct AgentArgs {
+    /// Act as this agent [default: AIT_AGENT, agent in ait.toml, or else your user name]
     #[arg(short, long, value_name = "NAME", value_parser = agent_name)]
     agent: Option<AgentName>,
 }
 
-impl Acting {
-    /// The agent that the command line names, or else the usual one, or else the user.
-    pub fn agent(&self, usual: Option<&AgentName>) -> Result<AgentName> {
-        if let Some(agent) = self.agent.as_ref().or(usual) {
+impl AgentArgs {
+    /// Returns the agent of the command line, else the default one, else the user name.
+    pub fn agent(&self, default_agent: Option<&AgentName>) -> Result<AgentName> {
+        if let Some(agent) = self.agent.as_ref().or(default_agent) {
             return Ok(agent.clone());
         }
         let user =
-            whoami::username().context("your user name is not known; say who acts with --agent")?;
+            whoami::username().context("your user name is unknown; name an agent with --agent")?;
         AgentName::try_from(user)
-            .context("your user name cannot be used; say who acts with --agent")
+            .context("your user name is not a valid agent name; name an agent with --agent")
     }
 }
 
-/// Which issue, and what is to be said about it.
+/// An issue and a comment on it.
 #[derive(Clone, Debug, Args)]
-pub(super) struct Handover {
-    /// The issue: its id, or at least the first 8 hex digits of it
+pub(super) struct IssueCommentArgs {
+    /// The issue: its id, or at least the first 4 hex digits
     #[arg(value_parser = issue_ref)]
     pub id: IssueRef,
 
-    /// What the next one should know; - reads it from stdin
+    /// A comment for the next agent; - reads it from stdin
     #[arg(short, long, value_name = "TEXT")]
     message: String,
 
     #[command(flatten)]
-    pub acting: Acting,
+    pub acting: AgentArgs,
 
     #[command(flatten)]
     pub format: Format,
 }
 
-impl Handover {
-    /// The message, read from stdin where that was asked for.
+impl IssueCommentArgs {
+    /// Returns the comment, from stdin if asked to.
     pub fn comment(&self) -> Result<CommentText> {
         let text = text_or_stdin(&self.message, "the message")?;
-        // Limits are those of comments, which is what the message becomes.
         Ok(CommentText::try_from(text)?)
     }
 }
 
-/// The text itself; for `-`, everything from stdin, without the line break at its end.
+/// Returns the text, or for `-` all of stdin without trailing line breaks.
 pub(super) fn text_or_stdin(text: &str, what: &str) -> Result<String> {
     if text != "-" {
         return Ok(text.to_owned());
     }
     let stdin = io::stdin();
     if stdin.is_terminal() {
-        // stderr is not the answer, and the answer is not there yet.
-        tracing::warn!("reading {what} from the terminal: end it with Ctrl-D");
+        // Uses stderr, because stdout is for the command's output.
+        tracing::warn!("reading {what} from the terminal: end with Ctrl-D");
     }
     let mut bytes = Vec::new();
-    stdin
-        .lock()
-        .take(MAX_STDIN_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .context("stdin cannot be read")?;
+    stdin.lock().take(MAX_STDIN_BYTES + 1).read_to_end(&mut bytes).context("cannot read stdin")?;
     if bytes.len() as u64 > MAX_STDIN_BYTES {
         bail!("{what} on stdin is longer than {MAX_STDIN_BYTES} bytes: shorten it");
     }
@@ -97,30 +92,52 @@ pub(super) fn text_or_stdin(text: &str, what: &str) -> Result<String> {
     Ok(text)
 }
 
-/// More than any text may have.
+/// The minimum number of hex digits that a person has to type; more are needed only where these are ambiguous.
+const MIN_TYPED_DIGITS: usize = 4;
+/// Where the user finds ids.
+const SHORT_IDS: &str = "`ait list` shows the first 8 digits of each";
+/// More than the limit of any text.
 const MAX_STDIN_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Reads one of the words for a classification, and lets completions know them.
+/// Parses a classification, and lists the classifications for shell completions. The argument ignores the case.
 pub(super) fn classification() -> impl TypedValueParser<Value = Classification> {
     let words = Classification::ALL.iter().map(|kind| kind.as_str());
     PossibleValuesParser::new(words)
+        .map(|word| word.to_lowercase())
         .map(|word| Classification::from_word(&word).expect("only these words are possible"))
 }
 
 pub(super) fn agent_name(text: &str) -> Result<AgentName, String> {
-    in_our_words(AgentName::try_from(text))
+    with_command_hints(AgentName::try_from(text))
 }
 
 pub(super) fn issue_ref(text: &str) -> Result<IssueRef, String> {
-    in_our_words(text.parse())
+    // Chats and commit messages write #3f2a9c1e.
+    let id = text.strip_prefix('#').unwrap_or(text);
+    let parsed = IssueRef::with_min_digits(id, MIN_TYPED_DIGITS);
+    parsed.map_err(|error| match error {
+        DomainError::InvalidReference { given, min_digits } if IssueRef::begun(id).is_some() => {
+            format!("{given:?} is too short: type at least {min_digits} hex digits of the id; {SHORT_IDS}")
+        }
+        DomainError::InvalidReference { given, .. } => format!(
+            "{given:?} is no id, which has hex digits only: `ait list {}` finds issues by their text, and {SHORT_IDS}",
+            shell_words::quote(&given)
+        ),
+        error => hints::for_refusal(&error, &COMMANDS),
+    })
 }
 
-/// Reads a point in time; dates are those of this machine's time zone.
+/// Returns true if a text can name an issue.
+pub(super) fn is_issue_ref(text: &str) -> bool {
+    issue_ref(text).is_ok()
+}
+
+/// Parses a time; dates are in the local time zone.
 pub(super) fn time_arg(text: &str) -> Result<TimeArg, String> {
     TimeArg::parse(text, &Local)
 }
 
-/// A value of the command line, or why it cannot be used.
-pub(super) fn in_our_words<T>(value: Result<T, DomainError>) -> Result<T, String> {
-    value.map_err(|error| error.in_words(&COMMANDS).to_string())
+/// Converts an error of the domain to a message that names commands.
+pub(super) fn with_command_hints<T>(value: Result<T, DomainError>) -> Result<T, String> {
+    value.map_err(|error| hints::for_refusal(&error, &COMMANDS))
 }

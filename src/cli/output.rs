@@ -1,18 +1,27 @@
-//! Where a command writes its answer: stdout, as it is.
+//! The output of commands, on stdout.
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use chrono::{DateTime, Local, Utc};
+use clap::builder::styling::{AnsiColor, Style};
 use serde::Serialize;
 
 use crate::domain::{Classification, Status, Timestamp};
 
-/// The answer of a command on its way to stdout.
+/// Whether the process has written to stdout, of which there is only one.
+static HAS_WRITTEN: AtomicBool = AtomicBool::new(false);
+
+/// Returns true if a command has written anything to stdout.
+pub(super) fn has_written() -> bool {
+    HAS_WRITTEN.load(Ordering::Relaxed)
+}
+
+/// The output of a command.
 ///
-/// On a terminal with colours and cut to its width; whole and plain into a pipe or a file.
+/// On a terminal, it is coloured and cut to the width. Otherwise it is plain and complete.
 pub struct Output {
     out: BufWriter<StdoutLock<'static>>,
     is_terminal: bool,
@@ -20,7 +29,7 @@ pub struct Output {
     size: Size,
 }
 
-/// How much a terminal shows, in columns and rows.
+/// The size of a terminal, in columns and rows.
 #[derive(Clone, Copy)]
 struct Size {
     width: usize,
@@ -28,21 +37,19 @@ struct Size {
 }
 
 impl Size {
-    /// What a terminal has that does not tell.
+    /// The size assumed for a terminal that does not report one.
     const USUAL: Self = Self { width: 80, height: 24 };
 
-    /// What the terminal has that stdout is, if it is one.
+    /// Returns the size of the terminal on stdout; outside a terminal, the default.
     fn of_stdout() -> Self {
-        let Some((width, height)) = terminal_size::terminal_size_of(io::stdout()) else {
-            return Self::USUAL;
-        };
-        let (width, height) = (usize::from(width.0), usize::from(height.0));
+        let Ok(size) = rustix::termios::tcgetwinsize(io::stdout()) else { return Self::USUAL };
+        let (width, height) = (usize::from(size.ws_col), usize::from(size.ws_row));
         if width == 0 || height == 0 { Self::USUAL } else { Self { width, height } }
     }
 }
 
 impl Output {
-    /// Writes to stdout.
+    /// Opens stdout.
     ///
     /// Colours follow `--color`, `NO_COLOR`, `CLICOLOR_FORCE` and `TERM`, as `anstream` understands them.
     pub fn stdout() -> Self {
@@ -53,27 +60,27 @@ impl Output {
         Self { out, is_terminal, is_coloured, size: Size::of_stdout() }
     }
 
-    /// Tells whether a person looks at it as it comes.
+    /// Returns true if stdout is a terminal.
     pub fn is_terminal(&self) -> bool {
         self.is_terminal
     }
 
-    /// How many columns there are; `None` when there is no end to a line.
+    /// Returns the width in columns; `None` if lines are unlimited.
     pub fn width(&self) -> Option<usize> {
         self.is_terminal.then_some(self.size.width)
     }
 
-    /// How many rows can be seen at once; `None` when there is no end to them.
+    /// Returns the height in rows; `None` if rows are unlimited.
     pub fn height(&self) -> Option<usize> {
         self.is_terminal.then_some(self.size.height)
     }
 
-    /// Finds out how large the terminal is now.
+    /// Measures the terminal again.
     pub fn measure(&mut self) {
         self.size = Size::of_stdout();
     }
 
-    /// A value in a style, where there are colours.
+    /// Formats a value with a style, if colours are on.
     pub fn styled(&self, style: Style, value: impl Display) -> String {
         if self.is_coloured { format!("{style}{value}{style:#}") } else { value.to_string() }
     }
@@ -82,48 +89,49 @@ impl Output {
     ///
     /// # Errors
     ///
-    /// stdout takes no more.
+    /// stdout cannot be written.
     pub fn line(&mut self, line: impl Display) -> Result<()> {
-        Ok(writeln!(self.out, "{line}")?)
+        Ok(writeln!(self, "{line}")?)
     }
 
-    /// Writes a value as JSON: indented for a person, one line for a program.
+    /// Writes a value as JSON: indented on a terminal, else on one line.
     ///
     /// # Errors
     ///
-    /// stdout takes no more.
+    /// stdout cannot be written.
     pub fn json(&mut self, value: &impl Serialize) -> Result<()> {
         if self.is_terminal {
-            serde_json::to_writer_pretty(&mut self.out, value)?;
+            serde_json::to_writer_pretty(&mut *self, value)?;
         } else {
-            serde_json::to_writer(&mut self.out, value)?;
+            serde_json::to_writer(&mut *self, value)?;
         }
-        Ok(self.out.write_all(b"\n")?)
+        Ok(self.write_all(b"\n")?)
     }
 
-    /// Writes a value as JSON on one line, also for a person: one of many.
+    /// Writes a value as JSON on one line, even on a terminal: one record of many.
     ///
     /// # Errors
     ///
-    /// stdout takes no more.
+    /// stdout cannot be written.
     pub fn json_line(&mut self, value: &impl Serialize) -> Result<()> {
-        serde_json::to_writer(&mut self.out, value)?;
-        Ok(self.out.write_all(b"\n")?)
+        serde_json::to_writer(&mut *self, value)?;
+        Ok(self.write_all(b"\n")?)
     }
 
-    /// Makes sure that everything is written.
+    /// Flushes the output.
     ///
     /// # Errors
     ///
-    /// stdout takes no more.
+    /// stdout cannot be written.
     pub fn flush(&mut self) -> Result<()> {
         Ok(self.out.flush()?)
     }
 }
 
-/// Bytes as they are, for what is no text of lines.
+/// Raw bytes, for output that is not lines of text.
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        HAS_WRITTEN.store(true, Ordering::Relaxed);
         self.out.write(bytes)
     }
 
@@ -132,7 +140,7 @@ impl Write for Output {
     }
 }
 
-/// Tells whether a command failed only because nobody reads its answer any more, as `head` does not.
+/// Returns true if a command failed only because its reader closed the pipe, as `head` does.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let is_closed = |kind: io::ErrorKind| kind == io::ErrorKind::BrokenPipe;
     error.chain().any(|cause| {
@@ -143,9 +151,9 @@ pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     })
 }
 
-/// What is less important than the rest.
+/// For secondary text.
 pub(super) const FAINT: Style = Style::new().dimmed();
-/// What is more important than the rest.
+/// For emphasis.
 pub(super) const STRONG: Style = Style::new().bold();
 
 /// The style of a status.
@@ -169,7 +177,7 @@ pub(super) fn of_classification(classification: Classification) -> Style {
     }
 }
 
-/// A time in the time zone of this machine, in a form as `strftime` has it.
+/// Formats a time in the local time zone, in the syntax of `strftime`.
 pub(super) fn local(time: Timestamp, form: &str) -> String {
     DateTime::<Utc>::from(time).with_timezone(&Local).format(form).to_string()
 }

@@ -1,15 +1,15 @@
-//! How far a long work has come, on stderr, for a person who waits.
+//! A progress bar on stderr for long operations.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// What takes less is not worth a bar.
+/// How long an operation runs before the bar appears.
 const PATIENCE: Duration = Duration::from_secs(1);
 const TEMPLATE: &str = "{msg} {wide_bar} {human_pos} of {human_len}, {eta} left";
 
-/// A work of a known number of steps. Shows nothing where stderr is no terminal.
+/// The progress of an operation with a known number of steps. Shows nothing if stderr is not a terminal.
 pub(super) struct Progress {
     what: &'static str,
     begun: Instant,
@@ -23,13 +23,13 @@ struct State {
 }
 
 impl Progress {
-    /// Begins a work.
+    /// Starts an operation.
     pub fn of(what: &'static str, total: usize) -> Self {
         let state = State { done: 0, total: total as u64, bar: None };
         Self { what, begun: Instant::now(), state: RefCell::new(state) }
     }
 
-    /// Takes note of a step that is done.
+    /// Records a finished step.
     pub fn step(&self) {
         let mut state = self.state.borrow_mut();
         state.done += 1;
@@ -49,7 +49,7 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        // What is written next finds the line free.
+        // Clear the line for the next output.
         if let Some(bar) = &self.state.borrow().bar {
             bar.finish_and_clear();
         }

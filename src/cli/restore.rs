@@ -1,4 +1,4 @@
-//! `ait restore`: back to a backup.
+//! `ait restore`: restores a backup.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -10,35 +10,37 @@ use serde::Serialize;
 use super::backup::{STREAM, issues};
 use super::options::Format;
 use super::output::{FAINT, STRONG, local};
-use super::waiting::waiting;
-use super::{CommandContext, Ending, Output, plain};
+use super::spinner::with_spinner;
+use super::{CommandContext, ExitStatus, Output, sanitize};
 use crate::domain::{IssueId, Timestamp};
 use crate::tracker::backup::{Difference, file};
-use crate::tracker::{About, Backup, Consent, Differing, Replacement, Verdict};
+use crate::tracker::{
+    Backup, BackupMetadata, IssueSample, OverwritePolicy, RestoreOutcome, Verdict,
+};
 
 /// The arguments of `ait restore`.
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "FILE is read and checked as a whole before anything changes. What the store holds is kept in\n\
-        .ait/ beside it first, also when it is damaged. It is not replaced without --force when something\n\
-        would be lost: an issue that the backup lacks, or one that changed since. Agents and servers\n\
-        that run go on with what was restored.\n\n\
-        Ends with 1 when it refuses; so does --dry-run when it would take --force.\n\n\
+    after_help = "FILE is read and checked completely before anything changes. The contents of the store, damaged or\n\
+        not, are first kept in .ait/ beside it. Without --force, the command refuses if work would be\n\
+        lost: issues that the backup lacks, or issues that changed since. Running agents and servers\n\
+        continue with the restored store.\n\n\
+        Exits with 1 if it refuses; --dry-run does so if --force would be needed.\n\n\
         Examples:\n  \
         ait restore issues-backup-2026-01-31T093000.000Z.json --dry-run\n  \
         ait restore issues-backup-2026-01-31T093000.000Z.json --force\n  \
         ait restore .ait/issues.json/kept/2026-02-01T120000.000Z-before-restore-issues.json   undo a restore"
 )]
 pub struct Arguments {
-    /// What `ait backup` has written, or a copy of issues.json; - is stdin
+    /// A file of `ait backup`, or a copy of issues.json; - is stdin
     #[arg(value_name = "FILE")]
     backup: PathBuf,
 
-    /// Also when newer work is lost by it, or the store is damaged
+    /// Restore even if newer work is lost, or the store is damaged
     #[arg(short, long)]
     force: bool,
 
-    /// Change nothing, and say what would happen
+    /// Change nothing; only show what would happen
     #[arg(short = 'n', long)]
     dry_run: bool,
 
@@ -46,7 +48,7 @@ pub struct Arguments {
     format: Format,
 }
 
-/// What is answered as JSON.
+/// The JSON output.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report<'a> {
@@ -80,25 +82,26 @@ pub(super) async fn run(
     arguments: &Arguments,
     context: &CommandContext<'_>,
     output: &mut Output,
-) -> Result<Ending> {
+) -> Result<ExitStatus> {
     let file = arguments.backup.clone();
     let read = tokio::task::spawn_blocking(move || read(&file));
-    let backup = waiting("reading the backup", read).await.context("the reading broke off")??;
+    let backup =
+        with_spinner("reading the backup", read).await.context("reading was interrupted")??;
     let consent = match arguments {
-        Arguments { dry_run: true, .. } => Consent::Look,
-        Arguments { force: true, .. } => Consent::Everything,
-        _ => Consent::Nothing,
+        Arguments { dry_run: true, .. } => OverwritePolicy::Look,
+        Arguments { force: true, .. } => OverwritePolicy::Everything,
+        _ => OverwritePolicy::Nothing,
     };
     if backup.about.is_none() {
         let file = arguments.backup.display();
-        tracing::warn!("{file} has no checksum: it is taken as it is");
+        tracing::warn!("{file} has no checksum, so it cannot be verified");
     }
     if let Some(why) = backup.about.as_ref().and_then(|about| about.partial.as_ref()) {
-        tracing::warn!("the backup has only what could be read of a damaged store: {why}");
+        tracing::warn!("the backup is partial, because its store was damaged: {why}");
     }
     let replacement = {
         let document = backup.document.clone();
-        waiting("restoring", context.maintenance.restore(document, consent)).await?
+        with_spinner("restoring", context.maintenance.restore(document, consent)).await?
     };
     let would_refuse = replacement.needs_consent() && !arguments.force;
     if arguments.format.json {
@@ -107,15 +110,15 @@ pub(super) async fn run(
         write_lines(arguments, &backup, &replacement, output)?;
     }
     match replacement.verdict {
-        Verdict::Done | Verdict::Unneeded => Ok(Ending::Done),
-        Verdict::Looked if !would_refuse => Ok(Ending::Done),
+        Verdict::Done | Verdict::Unneeded => Ok(ExitStatus::Done),
+        Verdict::Looked if !would_refuse => Ok(ExitStatus::Done),
         Verdict::Looked | Verdict::Refused => {
-            // Behind the answer, and also when nobody reads that.
+            // Print the refusal after the output, even if the output cannot be written.
             let flushed = output.flush();
             let is_readable = context.tracker.snapshot().await.is_ok();
             let refusal = refusal(&arguments.backup, &replacement, is_readable);
             if let Err(unheard) = flushed {
-                tracing::debug!("the answer could not be written: {unheard}");
+                tracing::debug!("cannot write the output: {unheard}");
             }
             Err(refusal)
         }
@@ -127,21 +130,22 @@ fn read(path: &Path) -> Result<Backup> {
         return Ok(file::load(path)?);
     }
     let mut bytes = Vec::new();
-    io::stdin().lock().read_to_end(&mut bytes).context("stdin cannot be read")?;
+    io::stdin().lock().read_to_end(&mut bytes).context("cannot read stdin")?;
     Ok(file::read(bytes, Path::new("stdin"))?)
 }
 
 fn report<'a>(
     arguments: &'a Arguments,
     backup: &'a Backup,
-    replacement: &'a Replacement,
+    replacement: &'a RestoreOutcome,
 ) -> Report<'a> {
-    let all = |it: &'a Differing| DifferingReport { count: it.count, first: &it.first };
-    let difference = replacement.difference.as_ref().map(|it| DifferenceReport {
-        missing: all(&it.missing),
-        newer: all(&it.newer),
-        older: all(&it.older),
-        returning: all(&it.returning),
+    let all =
+        |sample: &'a IssueSample| DifferingReport { count: sample.count, first: &sample.first };
+    let difference = replacement.difference.as_ref().map(|difference| DifferenceReport {
+        missing: all(&difference.missing),
+        newer: all(&difference.newer),
+        older: all(&difference.older),
+        returning: all(&difference.returning),
     });
     Report {
         restored: matches!(replacement.verdict, Verdict::Done | Verdict::Unneeded),
@@ -157,16 +161,16 @@ fn report<'a>(
     }
 }
 
-/// What was done, or would be, one thing a line.
+/// Prints what was done, or would be done, one item per line.
 fn write_lines(
     arguments: &Arguments,
     backup: &Backup,
-    replacement: &Replacement,
+    replacement: &RestoreOutcome,
     output: &mut Output,
 ) -> Result<()> {
     let count = issues(backup.document.issues.len());
     let origin = match &backup.about {
-        Some(About { made_at, .. }) => {
+        Some(BackupMetadata { made_at, .. }) => {
             format!("as of {}, checksum verified", local(*made_at, "%Y-%m-%d %H:%M"))
         }
         None => "without a checksum".to_owned(),
@@ -181,7 +185,7 @@ fn write_lines(
         for (verb, what, differing) in [
             (verbs("dropped", "would drop"), "that the backup lacks", missing),
             (verbs("set back", "would set back"), "that changed since", newer),
-            (verbs("advanced", "would advance"), "of which the backup has more", older),
+            (verbs("advanced", "would advance"), "that are newer in the backup", older),
             (verbs("brought back", "would bring back"), "that the store lacked", returning),
         ] {
             if differing.count > 0 {
@@ -193,7 +197,7 @@ fn write_lines(
         }
     }
     if let Some(why) = replacement.damage.as_ref().filter(|_| !is_done) {
-        lines.push(("is damaged", plain::line(why)));
+        lines.push(("is damaged", sanitize::line(why)));
     }
     for kept in &replacement.kept {
         lines.push(("kept", kept.display().to_string()));
@@ -214,23 +218,23 @@ fn write_lines(
     Ok(())
 }
 
-fn listed(differing: &Differing) -> String {
+fn listed(differing: &IssueSample) -> String {
     let first = differing.first.iter().map(|id| id.short().to_string());
     let more = (differing.count > differing.first.len()).then(|| "…".to_owned());
     first.chain(more).collect::<Vec<_>>().join(", ")
 }
 
-/// Why nothing was changed, and the ways out.
-fn refusal(file: &Path, replacement: &Replacement, is_readable: bool) -> anyhow::Error {
+/// Returns an error that says why nothing was changed, and the ways out.
+fn refusal(file: &Path, replacement: &RestoreOutcome, is_readable: bool) -> anyhow::Error {
     let file = shell_words::quote(&file.to_string_lossy()).into_owned();
     let Some(Difference { missing, newer, .. }) = &replacement.difference else {
         let why = replacement.damage.as_deref().unwrap_or("it cannot be read");
         let partial =
             if is_readable { "; `ait backup --partial` saves what can be read" } else { "" };
         return anyhow!(
-            "nothing was changed, because the store is damaged and nobody can tell what would be lost: \
-             {why}. `ait restore {file} --force` puts the backup in its place and keeps the damaged \
-             files in .ait/ beside it{partial}"
+            "nothing was changed: the store is damaged, so it is unknown what would be lost: {why}. \
+             `ait restore {file} --force` replaces it with the backup and keeps the damaged files in .ait/ \
+             beside it{partial}"
         );
     };
     let parts = [(missing, "that it lacks"), (newer, "that changed since")];
@@ -241,6 +245,6 @@ fn refusal(file: &Path, replacement: &Replacement, is_readable: bool) -> anyhow:
     let parts = parts.collect::<Vec<_>>().join(" and ");
     anyhow!(
         "nothing was changed: the store has newer work than {file}: {parts}. `ait restore {file} --force` \
-         goes back all the same and keeps what it replaces in .ait/ beside the store"
+         restores it anyway and keeps what it replaces in .ait/ beside the store"
     )
 }

@@ -1,11 +1,11 @@
-//! `ait return`: put an issue back into the queue.
+//! `ait return`: returns an issue to the queue.
 
 use anyhow::Result;
 use clap::Args;
 
-use super::change::answer;
-use super::options::Handover;
-use super::{Ending, Output};
+use super::options::IssueCommentArgs;
+use super::print_issue::print_changed;
+use super::{ExitStatus, Output};
 use crate::domain::AgentName;
 use crate::tracker::Tracker;
 
@@ -16,17 +16,17 @@ use crate::tracker::Tracker;
     git log -1 --format=%B | ait return 3f2a9c1e -m -")]
 pub struct Arguments {
     #[command(flatten)]
-    handover: Handover,
+    handover: IssueCommentArgs,
 }
 
 pub(super) async fn run(
     arguments: &Arguments,
     tracker: &Tracker,
-    usual: Option<&AgentName>,
+    default_agent: Option<&AgentName>,
     output: &mut Output,
-) -> Result<Ending> {
-    let Handover { id, acting, format, .. } = &arguments.handover;
+) -> Result<ExitStatus> {
+    let IssueCommentArgs { id, acting, format, .. } = &arguments.handover;
     let comment = arguments.handover.comment()?;
-    let issue = tracker.return_issue(id.clone(), comment, acting.agent(usual)?).await?;
-    answer(&issue, format.json, output)
+    let issue = tracker.return_issue(id.clone(), comment, acting.agent(default_agent)?).await?;
+    print_changed(&issue, format.json, output)
 }

@@ -1,23 +1,23 @@
-//! `ait review`: claim the oldest completed issue for review.
+//! `ait review`: claims the oldest completed issue for review.
 
 use anyhow::Result;
 use clap::Args;
 
-use super::claim::answer;
-use super::options::{Acting, Format};
-use super::{Ending, Output};
+use super::options::{AgentArgs, Format};
+use super::print_issue::print_claimed;
+use super::{ExitStatus, NO_ISSUES, Output, is_empty};
 use crate::domain::AgentName;
 use crate::tracker::Tracker;
 
 /// The arguments of `ait review`.
 #[derive(Clone, Debug, Args)]
-#[command(after_help = "Ends with 1 when there is nothing to review.\n\n\
+#[command(after_help = "Exits with 1 if there is nothing to review.\n\n\
     Examples:\n  \
     ait review\n  \
     ait review --agent code-reviewer --json")]
 pub struct Arguments {
     #[command(flatten)]
-    acting: Acting,
+    acting: AgentArgs,
 
     #[command(flatten)]
     format: Format,
@@ -26,10 +26,13 @@ pub struct Arguments {
 pub(super) async fn run(
     arguments: &Arguments,
     tracker: &Tracker,
-    usual: Option<&AgentName>,
+    default_agent: Option<&AgentName>,
     output: &mut Output,
-) -> Result<Ending> {
-    let claimed = tracker.get_next_review_item(arguments.acting.agent(usual)?).await?;
-    let nothing = "nothing to review: no issue is completed";
-    answer(claimed, arguments.format.json, tracker.now(), nothing, output)
+) -> Result<ExitStatus> {
+    let claimed = tracker.get_next_review_item(arguments.acting.agent(default_agent)?).await?;
+    let nothing = match claimed {
+        None if is_empty(tracker).await? => NO_ISSUES,
+        _ => "nothing to review: no issue is completed",
+    };
+    print_claimed(claimed, arguments.format.json, tracker, nothing, output).await
 }

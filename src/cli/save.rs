@@ -1,4 +1,4 @@
-//! `ait save`: bring issues.json up to date.
+//! `ait save`: publishes `issues.json`.
 
 use std::time::Duration;
 
@@ -7,26 +7,26 @@ use clap::Args;
 use serde::Serialize;
 
 use super::options::Format;
-use super::{CommandContext, Ending, Output};
+use super::{CommandContext, ExitStatus, Output};
 use crate::tracker::Probe;
 
-/// The arguments that let a process of its own save what a command has changed.
+/// The arguments with which a command starts a background process that publishes its changes.
 pub const WHEN_QUIET: [&str; 2] = ["save", "--when-quiet"];
 
-/// How long nothing must have changed.
+/// How long the log must not change first.
 const QUIET: Duration = Duration::from_millis(300);
 
 /// The arguments of `ait save`.
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "Every change is in the log (.ait/ beside issues.json) before it is answered. Servers write it \
-    into issues.json within a second, and so do the other commands; where that would take long, they leave it \
-    to a process that goes on for a moment after they have ended.\n\n\
+    after_help = "Every change is in the log (.ait/ beside issues.json) before it is acknowledged. Servers and \
+    commands publish it to issues.json within a second. If that takes too long for a command, it starts a \
+    background process, which finishes shortly after the command.\n\n\
     Example:\n  \
     ait save && git commit issues.json -m 'Record the state of the queue'"
 )]
 pub struct Arguments {
-    /// Only if nothing changes for a moment: whoever changes something sees to it itself
+    /// Only if the log does not change for a moment; otherwise, the process that changes it publishes
     #[arg(long, hide = true)]
     when_quiet: bool,
 
@@ -43,13 +43,13 @@ pub(super) async fn run(
     arguments: &Arguments,
     context: &CommandContext<'_>,
     output: &mut Output,
-) -> Result<Ending> {
+) -> Result<ExitStatus> {
     let health = || context.tracker.health(Probe::Known);
     if arguments.when_quiet {
         let before = health().await.journal_bytes;
         tokio::time::sleep(QUIET).await;
         if health().await.journal_bytes != before {
-            return Ok(Ending::Nothing);
+            return Ok(ExitStatus::Nothing);
         }
     }
     context.maintenance.publish().await?;
@@ -59,5 +59,5 @@ pub(super) async fn run(
     } else {
         output.line(format_args!("{store} is up to date"))?;
     }
-    Ok(Ending::Done)
+    Ok(ExitStatus::Done)
 }

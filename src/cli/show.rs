@@ -1,13 +1,14 @@
-//! `ait show`: one issue, whole.
+//! `ait show`: prints one issue in full.
 
 use anyhow::{Context, Result};
 use clap::Args;
+use serde::Serialize;
 
-use super::issue_view::write_whole;
+use super::issue_view::{Dependents, write_whole};
 use super::options::{Format, issue_ref, time_arg};
-use super::{Ending, Output};
+use super::{ExitStatus, Output};
 use crate::activity::state_at;
-use crate::domain::IssueRef;
+use crate::domain::{Issue, IssueRef};
 use crate::time_arg::TimeArg;
 use crate::tracker::{StoreError, Tracker};
 
@@ -15,14 +16,14 @@ use crate::tracker::{StoreError, Tracker};
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:\n  \
     ait show 3f2a9c1e\n  \
-    ait show 3f2a9c1e --at 2d           as it was two days ago\n  \
+    ait show 3f2a9c1e --at 2d           as of two days ago\n  \
     ait show 3f2a9c1e --json | jq -r .status")]
 pub struct Arguments {
-    /// The issue: its id, or at least the first 8 hex digits of it
+    /// The issue: its id, or at least the first 4 hex digits
     #[arg(value_parser = issue_ref)]
     id: IssueRef,
 
-    /// As it was then: so long ago, or a date and time
+    /// Show the issue as of WHEN: a duration before now, or a date and time
     #[arg(long, value_name = "WHEN", value_parser = time_arg)]
     at: Option<TimeArg>,
 
@@ -30,25 +31,40 @@ pub struct Arguments {
     format: Format,
 }
 
+/// An issue, and the issues that have links to it.
+#[derive(Serialize)]
+struct WithDependents<'a> {
+    #[serde(flatten)]
+    issue: &'a Issue,
+    #[serde(flatten)]
+    dependents: Dependents,
+}
+
 pub(super) async fn run(
     arguments: &Arguments,
     tracker: &Tracker,
     output: &mut Output,
-) -> Result<Ending> {
+) -> Result<ExitStatus> {
     let mut now = tracker.now();
-    let issue = match arguments.at {
-        None => tracker.get_issue(arguments.id.clone()).await?,
+    let issues = match arguments.at {
+        None => tracker.snapshot().await?.issues,
         Some(at) => {
             now = at.time(now);
-            let past = state_at(tracker, now).await?;
-            let found = past.issues.find(&arguments.id).map_err(StoreError::from);
-            found.with_context(|| format!("at {now}"))?
+            state_at(tracker, now).await?.issues
         }
     };
+    let found = issues.find(&arguments.id).map_err(StoreError::from);
+    let issue = match arguments.at {
+        None => found?,
+        Some(_) => found.with_context(|| format!("at {now}"))?,
+    };
     if arguments.format.json {
-        output.json(&*issue)?;
+        output.json(&WithDependents {
+            issue: &issue,
+            dependents: Dependents::of(issue.id, &issues),
+        })?;
     } else {
-        write_whole(&issue, now, output)?;
+        write_whole(&issue, &issues, now, output)?;
     }
-    Ok(Ending::Done)
+    Ok(ExitStatus::Done)
 }

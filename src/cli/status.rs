@@ -1,36 +1,42 @@
-//! `ait status`: which store this is, how it is doing, and who uses it.
+//! `ait status`: shows the state of the store and the processes that use it.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anstyle::Style;
 use anyhow::Result;
 use clap::Args;
+use clap::builder::styling::Style;
 use serde::Serialize;
 
 use super::issue_view::words;
 use super::options::Format;
 use super::output::{FAINT, STRONG, of_status};
+use super::short_ids::ShortIds;
+use super::styled_line::Line;
 use super::table::{Cell, Column, rows};
-use super::{Ending, Output, plain};
-use crate::domain::{Counts, Issue, IssueId, OLD_CLAIM_MS, Query, Status, Timestamp};
+use super::{ExitStatus, NO_ISSUES, Output, sanitize};
+use crate::domain::{Counts, Issue, IssueId, Query, STALE_CLAIM_AFTER_MS, Status, Timestamp};
+use crate::hints::{self, COMMANDS};
 use crate::processes::{Entry, Registry};
 use crate::span;
 use crate::tracker::{StoreError, Tracker};
 
+/// The indentation of wrapped lines.
+const INDENT: usize = 2;
+
 /// The arguments of `ait status`.
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "Ends with 1 when the store cannot be read; the processes are shown all the same.\n\n\
+    after_help = "Exits with 1 if the store cannot be read, but still shows the processes.\n\n\
     Examples:\n  \
     ait status\n  \
     ait status --old-after 2h\n  \
     ait status --json | jq -r '.processes[].url // empty'"
 )]
 pub struct Arguments {
-    /// How old a claim is when it is called old, such as 90m, 2h or 3d
-    #[arg(long, value_name = "SPAN", default_value_t = Duration::from_millis(OLD_CLAIM_MS).into())]
+    /// Show claims at least this old, such as 90m, 2h or 3d
+    #[arg(long, value_name = "SPAN", default_value_t = Duration::from_millis(STALE_CLAIM_AFTER_MS).into())]
     old_after: humantime::Duration,
 
     #[command(flatten)]
@@ -42,10 +48,10 @@ pub struct Arguments {
 struct Report<'a> {
     file: &'a Path,
     reason: &'a str,
-    /// Why the store cannot be read; then there are no counts.
+    /// Why the store cannot be read; then the counts are zero.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
-    /// Why nothing can be changed, where it can be read.
+    /// Why the store can be read but not changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     read_only: Option<String>,
     total: usize,
@@ -60,7 +66,7 @@ struct Count {
     count: usize,
 }
 
-/// An issue that somebody has held for long.
+/// A long-held claim.
 #[derive(Serialize)]
 struct Claim {
     id: IssueId,
@@ -70,24 +76,25 @@ struct Claim {
     since: Timestamp,
 }
 
-/// Shows it all; `file` is the one of the store, where it really is, and `reason` tells why it is this store.
+/// Prints the status. `file` is the file of the store with symbolic links resolved; `reason` says why this store is
+/// used.
 ///
-/// A store that cannot be read is shown so, with the processes on it.
+/// If the store cannot be read, prints the error and the processes.
 ///
 /// # Errors
 ///
-/// stdout takes no more.
+/// stdout cannot be written.
 pub async fn run(
     arguments: &Arguments,
     tracker: &Tracker,
     file: &Path,
     reason: &str,
     output: &mut Output,
-) -> Result<Ending> {
+) -> Result<ExitStatus> {
     let now = tracker.now();
     let (counts, claimed, problem) = match look(tracker).await {
         Ok((counts, claimed)) => (counts, claimed, None),
-        Err(error) => (Counts::default(), Vec::new(), Some(error.to_string())),
+        Err(error) => (Counts::default(), Vec::new(), Some(hints::for_store(&error, &COMMANDS))),
     };
     let is_old = |claim: &Claim| {
         u128::from(now.millis_since(claim.since)) >= arguments.old_after.as_millis()
@@ -99,15 +106,18 @@ pub async fn run(
         file,
         reason,
         read_only: match problem {
-            None => tracker.check().await.err().map(|error| error.to_string()),
+            None => {
+                let refusal = tracker.check().await.err();
+                refusal.map(|error| hints::for_store(&error, &COMMANDS))
+            }
             Some(_) => None,
         },
         problem,
         total: counts.total(),
         counts: Status::ALL.iter().map(count).collect(),
         old_claims,
-        processes: Registry::beside(file).living().unwrap_or_else(|error| {
-            tracing::warn!("the processes on the store cannot be told: {error}");
+        processes: Registry::for_store(file).list_live().unwrap_or_else(|error| {
+            tracing::warn!("cannot list the processes on the store: {error}");
             Vec::new()
         }),
     };
@@ -116,10 +126,10 @@ pub async fn run(
     } else {
         write(&report, now, output)?;
     }
-    Ok(if report.problem.is_some() { Ending::Partly } else { Ending::Done })
+    Ok(if report.problem.is_some() { ExitStatus::Partly } else { ExitStatus::Done })
 }
 
-/// The counts, and what is claimed.
+/// Returns the counts and the claimed issues.
 async fn look(tracker: &Tracker) -> Result<(Counts, Vec<Arc<Issue>>), StoreError> {
     let issues = tracker.snapshot().await?.issues;
     let statuses = [Status::InProgress, Status::InReview].into_iter().collect();
@@ -139,25 +149,25 @@ fn claim(issue: &Arc<Issue>) -> Option<Claim> {
 }
 
 fn write(report: &Report<'_>, now: Timestamp, output: &mut Output) -> Result<()> {
-    let file = plain::line(&report.file.display().to_string());
-    let reason = output.styled(FAINT, format_args!("({})", report.reason));
-    output.line(format_args!("{} {reason}", output.styled(STRONG, file)))?;
-    let counts = report.counts.iter().filter(|count| count.count > 0).map(|count| {
-        output.styled(
-            of_status(count.status),
-            format_args!("{} {}", count.count, words(count.status)),
-        )
-    });
-    let counts: Vec<_> = counts.collect();
-    match &report.problem {
-        Some(problem) => {
-            output.line(output.styled(of_status(Status::Rejected), plain::line(problem)))?;
-        }
-        None if counts.is_empty() => output.line("no issues")?,
-        None => output.line(counts.join(" · "))?,
+    let file = sanitize::line(&report.file.display().to_string());
+    let head = Line::default().part(STRONG, file).text(" ");
+    head.part(FAINT, format!("({})", report.reason)).write_wrapped(INDENT, output)?;
+    let mut counts = Line::default();
+    for count in report.counts.iter().filter(|count| count.count > 0) {
+        let gap = if counts.columns() > 0 { " · " } else { "" };
+        let count_of_status = format!("{} {}", count.count, words(count.status));
+        counts = counts.text(gap).part(of_status(count.status), count_of_status);
     }
-    if let Some(why) = &report.read_only {
-        output.line(output.styled(of_status(Status::Rejected), plain::line(why)))?;
+    match report.problem {
+        None if report.total == 0 => {
+            Line::default().text(NO_ISSUES).write_wrapped(INDENT, output)?;
+        }
+        None => counts.write_wrapped(INDENT, output)?,
+        Some(_) => {}
+    }
+    for problem in report.problem.iter().chain(&report.read_only) {
+        let problem = Line::default().part(of_status(Status::Rejected), sanitize::line(problem));
+        problem.write_wrapped(INDENT, output)?;
     }
     if !report.old_claims.is_empty() {
         output.line("")?;
@@ -176,17 +186,21 @@ const fn column(name: &'static str, from_width: usize, at_most: usize) -> Column
 
 fn write_claims(claims: &[Claim], now: Timestamp, output: &mut Output) -> Result<()> {
     const COLUMNS: [Column; 4] = [
-        column("OLD CLAIM", 0, 9),
+        column("OLD CLAIM", 0, 36),
         column("SINCE", 0, 8),
         column("AGENT", 40, 20),
         column("TITLE", 60, usize::MAX),
     ];
+    let ids = ShortIds::of(claims.iter().map(|claim| claim.id));
     let cells = claims.iter().map(|claim| {
         [
-            Cell::new(claim.id.short(), STRONG),
-            Cell::new(span::words(now.millis_since(claim.since)), of_status(claim.status)),
-            Cell::new(plain::line(&claim.agent), Style::new()),
-            Cell::new(plain::line(&claim.title), Style::new()),
+            Cell::new(ids.short(claim.id), STRONG),
+            Cell::new(
+                span::humanize_duration(now.millis_since(claim.since)),
+                of_status(claim.status),
+            ),
+            Cell::new(sanitize::line(&claim.agent), Style::new()),
+            Cell::new(sanitize::line(&claim.title), Style::new()),
         ]
     });
     let cells: Vec<_> = cells.collect();
@@ -205,9 +219,9 @@ fn write_processes(processes: &[Entry], now: Timestamp, output: &mut Output) -> 
         [
             Cell::new(entry.pid.to_string(), STRONG),
             Cell::new(entry.kind.as_str(), Style::new()),
-            Cell::new(plain::line(&entry.version), Style::new()),
-            Cell::new(span::words(now.millis_since(entry.started_at)), Style::new()),
-            Cell::new(plain::line(entry.url.as_deref().unwrap_or("-")), Style::new()),
+            Cell::new(sanitize::line(&entry.version), Style::new()),
+            Cell::new(span::humanize_duration(now.millis_since(entry.started_at)), Style::new()),
+            Cell::new(sanitize::line(entry.url.as_deref().unwrap_or("-")), Style::new()),
         ]
     });
     let cells: Vec<_> = cells.collect();

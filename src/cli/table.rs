@@ -1,20 +1,20 @@
-//! Aligned columns.
+//! Tables with aligned columns.
 
-use anstyle::Style;
+use clap::builder::styling::Style;
 
 use super::output::{FAINT, Output};
-use super::plain::{columns, cut};
+use super::sanitize::{columns, cut};
 
 /// The gap between two columns.
 const GAP: usize = 2;
 
-/// What a column is called, and what it gives up where there is little room.
+/// The name and the layout of a column.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Column {
     pub name: &'static str,
-    /// The terminal width below which it is left out.
+    /// The terminal width below which the column is hidden.
     pub from_width: usize,
-    /// The most columns it takes on a terminal; the last column takes what is left.
+    /// The maximum width on a terminal; the last column takes the remaining width.
     pub at_most: usize,
 }
 
@@ -31,17 +31,19 @@ impl Cell {
     }
 }
 
-/// The lines of a table, with the names of its columns above them.
+/// Renders a table with a header.
 ///
-/// On a terminal each row is one line that fits; elsewhere nothing is cut.
+/// On a terminal, each row is cut to one line. Otherwise nothing is cut. Columns before the last are hidden if all of
+/// their cells are empty.
 pub(super) fn rows<const N: usize>(
     output: &Output,
     table: [Column; N],
     rows: &[[Cell; N]],
 ) -> Vec<String> {
     let room = output.width();
-    let shown: Vec<usize> =
-        (0..N).filter(|&at| room.is_none_or(|width| width >= table[at].from_width)).collect();
+    let is_empty = |at: usize| at + 1 < N && rows.iter().all(|row| row[at].text.is_empty());
+    let fits = |at: usize| room.is_none_or(|width| width >= table[at].from_width);
+    let shown: Vec<usize> = (0..N).filter(|&at| fits(at) && !is_empty(at)).collect();
     let Some((&last, others)) = shown.split_last() else { return Vec::new() };
     let width_of = |at: usize| {
         let widest = rows.iter().map(|row| columns(&row[at].text)).max().unwrap_or(0);

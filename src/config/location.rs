@@ -1,16 +1,15 @@
-//! Which file is the store: one repository must mean one queue.
+//! Finds the store's file. One repository has one queue.
 //!
-//! Agents work in subfolders and in linked worktrees of one git repository. Unless a file is named,
-//! the store is:
+//! Agents work in subdirectories and in linked worktrees of one git repository. Unless a file is named, the store
+//! is:
 //!
-//! 1. in a linked worktree, `issues.json` at the root of the main worktree, or in the bare repository
-//!    where there is none;
-//! 2. else the nearest `issues.json` from the working directory up to the repository's root;
-//! 3. else the one to be made at that root;
-//! 4. outside a repository, the one in the working directory.
+//! 1. in a linked worktree, `issues.json` at the root of the main worktree, or inside the repository if it is bare;
+//! 2. otherwise the nearest `issues.json` between the working directory and the repository's root;
+//! 3. otherwise a new `issues.json` at that root;
+//! 4. outside a repository, `issues.json` in the working directory.
 //!
-//! A repository is recognized by its files, as gitrepository-layout(5) describes them, so that
-//! `git` itself need not be installed.
+//! Repositories are recognized by their files, as described in gitrepository-layout(5), so `git` need not be
+//! installed.
 
 use std::ffi::OsString;
 use std::fs;
@@ -22,22 +21,22 @@ use crate::small_file::{self, MAX_BYTES};
 
 const FILE_NAME: &str = "issues.json";
 
-/// The store's file, and why it is this one.
+/// The store's file and the reason for choosing it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Location {
-    /// The file; it need not exist.
+pub struct StoreLocation {
+    /// The file, which need not exist.
     pub path: PathBuf,
-    /// Why this one, in words that follow the path.
+    /// The reason, as a phrase to follow the path.
     pub reason: String,
-    /// Whether somebody named it; else it was found from the working directory.
+    /// Whether the user named the file; otherwise it was found from the working directory.
     pub is_named: bool,
 }
 
-impl Location {
-    /// The store that the command line names, or else the environment, or else the one of the place
-    /// where the program was started.
+impl StoreLocation {
+    /// Returns the store that the command line names, then the one that the environment names, then the one found
+    /// from the working directory.
     ///
-    /// `environment` gives the value of a variable; one that is empty counts as not set.
+    /// `environment` returns the value of a variable; an empty value counts as unset.
     pub fn new(
         arguments: &Arguments,
         environment: impl Fn(&str) -> Option<OsString>,
@@ -50,11 +49,13 @@ impl Location {
         }
     }
 
-    /// The directory that people open as the project, when they work in this one: that of the store, unless
-    /// the store lies elsewhere; then the root of the worktree, or outside of one the directory itself.
+    /// Returns the project directory for a working directory: the directory of the store if the store was found
+    /// there or in an ancestor, otherwise the root of the worktree, otherwise the working directory itself.
     pub fn project(&self, working_directory: &Path) -> PathBuf {
-        let beside =
-            self.path.parent().filter(|it| !self.is_named && working_directory.starts_with(it));
+        let beside = self
+            .path
+            .parent()
+            .filter(|parent| !self.is_named && working_directory.starts_with(parent));
         let root = || working_directory.ancestors().find(|root| root.join(".git").exists());
         beside.or_else(root).unwrap_or(working_directory).to_owned()
     }
@@ -64,7 +65,7 @@ impl Location {
         Self { path, reason: format!("named by {by}"), is_named: true }
     }
 
-    /// The store of the place where the program was started.
+    /// Finds the store for a working directory.
     pub fn found_from(working_directory: &Path) -> Self {
         let Some(repository) = Repository::around(working_directory) else {
             return Self::inside(working_directory, "outside a repository: the working directory");
@@ -95,9 +96,9 @@ impl Location {
 
 /// The git repository around a directory.
 struct Repository {
-    /// The root of the worktree, or the place that all its worktrees share.
+    /// The root of the worktree, or the directory that all worktrees share.
     root: PathBuf,
-    /// Why the root is the only place to look at; `None` in an ordinary worktree.
+    /// Why only the root is searched; `None` in an ordinary worktree.
     shared: Option<&'static str>,
 }
 
@@ -116,14 +117,14 @@ impl Repository {
         })
     }
 
-    /// The repository of a worktree whose `.git` is a file that names the git directory.
+    /// Returns the repository of a worktree whose `.git` is a file with the path of the git directory.
     fn of_git_file(root: &Path, git_directory: &Path) -> Self {
         if !git_directory.is_dir() {
             let reason = "this worktree's root, because its repository is gone; set ISSUES_FILE";
             return Self { root: root.to_owned(), shared: Some(reason) };
         }
         let Some(common) = common_directory(git_directory) else {
-            // A submodule, or a repository that keeps its files elsewhere.
+            // A submodule, or a repository with a separate git directory.
             return Self { root: root.to_owned(), shared: None };
         };
         match main_worktree(&common) {
@@ -132,44 +133,44 @@ impl Repository {
             }
             None if is_bare(&common) => Self {
                 root: common,
-                shared: Some("a linked worktree of a bare repository uses the store in there"),
+                shared: Some("a linked worktree of a bare repository uses the store inside it"),
             },
             None => Self {
                 root: common,
-                shared: Some("a linked worktree whose main worktree is not known; set ISSUES_FILE"),
+                shared: Some("a linked worktree whose main worktree is unknown; set ISSUES_FILE"),
             },
         }
     }
 }
 
-/// The directory that a `.git` file points to.
+/// Returns the directory that a `.git` file points to.
 fn git_directory(mark: &Path) -> Option<PathBuf> {
     let text = small_file::read(mark, MAX_BYTES).ok()?;
     let target = text.strip_prefix("gitdir:")?.trim();
     Some(mark.parent()?.join(target))
 }
 
-/// For the git directory of a linked worktree, the one that all its worktrees share.
+/// Returns the git directory that all worktrees share, given that of a linked worktree.
 fn common_directory(git_directory: &Path) -> Option<PathBuf> {
     let common = small_file::read(&git_directory.join("commondir"), MAX_BYTES).ok()?;
     fs::canonicalize(git_directory.join(common.trim())).ok()
 }
 
-/// The root of the main worktree of a git directory, where it can be told: the setting
-/// `core.worktree`, which submodules have; else the directory around `.git`; else the one whose
-/// `.git` file leads here.
+/// Returns the root of the main worktree of a git directory, if it can be determined: from the setting
+/// `core.worktree`, which submodules have, from the directory that contains `.git`, or from a `.git` file that
+/// points here.
 fn main_worktree(common: &Path) -> Option<PathBuf> {
     if let Some(worktree) = setting(common, "worktree") {
         return fs::canonicalize(common.join(worktree)).ok();
     }
     let parent = common.parent()?;
-    let leads_here = |target: PathBuf| fs::canonicalize(target).is_ok_and(|it| it == common);
+    let leads_here = |target: PathBuf| fs::canonicalize(target).is_ok_and(|real| real == common);
     let is_around = common.file_name().is_some_and(|name| name == ".git")
         || git_directory(&parent.join(".git")).is_some_and(leads_here);
     is_around.then(|| parent.to_owned())
 }
 
-/// Tells whether a directory is a git directory that says it has no worktree of its own.
+/// Returns true if a directory is a git directory configured as bare.
 fn is_bare(directory: &Path) -> bool {
     directory.join("HEAD").is_file()
         && directory.join("objects").is_dir()
@@ -177,7 +178,7 @@ fn is_bare(directory: &Path) -> bool {
             .is_some_and(|value| matches!(value.as_str(), "true" | "yes" | "on" | "1"))
 }
 
-/// The value of a key in the section `[core]` of a git directory's configuration.
+/// Returns the value of a key in the section `[core]` of a git directory's configuration.
 fn setting(git_directory: &Path, key: &str) -> Option<String> {
     let text = small_file::read(&git_directory.join("config"), MAX_BYTES).ok()?;
     let core = text.lines().map(str::trim).skip_while(|line| *line != "[core]").skip(1);

@@ -1,11 +1,12 @@
-//! What the user asked for: command line over environment over `ait.toml` over defaults.
+//! The configuration: command line over environment over `ait.toml` over defaults.
 //!
-//! Opens no sockets and no stores; [`location`] looks at the file system to find the store's file, and
+//! This module opens no sockets and no stores. [`location`] searches the file system for the store's file, and
 //! [`sources`] reads the `ait.toml` beside it.
 
 pub mod location;
 pub mod settings;
 pub mod sources;
+pub mod tolerant;
 mod values;
 
 use std::ffi::OsString;
@@ -14,30 +15,31 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ColorChoice, Parser, Subcommand};
 
 use crate::cli::{
-    AboutCommand, ConfigArguments, DoctorArguments, HooksArguments, InitArguments, OpenArguments,
-    QueueCommand, StatusArguments,
+    ConfigArguments, DoctorArguments, GenerateCommand, HooksArguments, InitArguments,
+    OpenArguments, QueueCommand, StatusArguments,
 };
 use crate::domain::AgentName;
-use crate::http::{Access, AllowedHost, AllowedOrigin};
-use crate::log::{LogFormat, LogOptions, Voice};
-use crate::setting::SettingRow;
+use crate::http::{AccessPolicy, AllowedHost, AllowedOrigin};
+use crate::log::{LogFormat, LogOptions, LogProfile};
+use crate::mcp::options::{McpOptions, ReplyBudget, ReplyFormat, ToolPrefix, Toolsets};
+use crate::setting::EffectiveSetting;
 use settings::{
     AGENT, ALLOW_HOST, ALLOW_ORIGIN, BIND, FILE, KEEP_EVENTS, LOG, LOG_FILE, LOG_FORMAT,
-    NETWORK_FILE_SYSTEM, PORT, TOKEN, TOKEN_FILE,
+    MAX_REPLY_TOKENS, NETWORK_FILE_SYSTEM, PORT, REPLIES, TOKEN, TOKEN_FILE, TOOL_PREFIX, TOOLSETS,
 };
 
-pub use location::Location;
+pub use location::StoreLocation;
 
-/// The port of the web side when nobody names another, and nobody else has it.
+/// The preferred port of the web UI if none is configured.
 pub const DEFAULT_PORT: u16 = 3000;
-/// The last of those that are tried where others have it.
+/// The last port to try if the preferred one is in use.
 pub const LAST_PORT: u16 = 3019;
-pub use sources::{Chosen, ConfigError, FILE_NAME, Source};
+pub use sources::{ConfigError, FILE_NAME, Source, Sourced};
 pub use values::{
     Address, BadAddress, BadPort, FilePath, KeptEvents, LogFilter, NetworkFileSystem, Port, Secret,
 };
 
-/// What options are called that every command has.
+/// The help heading of the options that every command has.
 const EVERYWHERE: &str = "Options of every command";
 
 /// The command line.
@@ -47,33 +49,32 @@ const EVERYWHERE: &str = "Options of every command";
     version,
     about = "One shared issue queue for a team of coding agents",
     long_about = "One shared issue queue for a team of coding agents.\n\n\
-        Without a command, ait speaks MCP on stdin and stdout, which is how coding agents start it, \
-        and over HTTP at /mcp, and shows the queue on a web page. Started in a terminal it serves HTTP \
-        alone and says how to connect an agent.\n\n\
-        The commands do what the agents' tools do, for people and scripts. They work beside whatever \
-        else uses the store.",
+        Without a command, ait speaks MCP on stdin and stdout to the agent that started it, \
+        serves MCP over HTTP at /mcp, and shows the queue on a web page. In a terminal it serves \
+        HTTP only and prints the URL of the page; --log shows what it logs.\n\n\
+        The commands do the same as the agents' tools, for people and scripts. They work while other \
+        processes use the store.",
     after_help = format!("Exit codes of the commands:\n  \
         0  done\n  \
         1  refused, not found, or nothing to do\n  \
         2  wrong usage\n\n\
-        Settings are also read from ait.toml beside the store (`ait config` tells what holds, and why) \
-        and from the environment, where lists have commas between:\n\
+        Settings are also read from ait.toml beside the store (`ait config` shows the effective values) \
+        and from the environment, where lists are separated by commas:\n\
         {variables}  \
-        NO_COLOR          no colours\n  \
-        RUST_LOG          what is logged on stderr [default: info]\n\n\
+        NO_COLOR          no colours\n\n\
         Examples:\n  \
         ait                               in a terminal: the page on http://localhost:3000\n  \
         ait init                          set this project up for your agents' clients\n  \
-        ait serve --port 8080             HTTP alone, for a service manager or a container\n  \
+        ait serve --port 8080             HTTP only, for a service manager or a container\n  \
         ait add 'Login fails' -c bug      file an issue\n  \
-        ait list                          what is open\n  \
+        ait list                          list the open issues\n  \
         claude mcp add issues -- ait      connect Claude Code, which starts ait itself\n  \
         claude mcp add --transport http issues http://localhost:3000/mcp\n                                    \
-        connect Claude Code to the ait that runs",
+        connect Claude Code to a running ait",
         variables = settings::help_of_variables())
 )]
 pub struct Arguments {
-    /// The file of the store.
+    /// The store's file.
     #[arg(long = FILE.name, value_name = "PATH", global = true, help = FILE.line(), help_heading = EVERYWHERE)]
     pub file: Option<PathBuf>,
 
@@ -81,16 +82,16 @@ pub struct Arguments {
     #[arg(long, value_name = "WHEN", global = true, help_heading = EVERYWHERE, value_enum, default_value_t)]
     pub color: ColorChoice,
 
-    /// How to serve when there is no command.
+    /// The options for serving without a command.
     #[command(flatten)]
     pub serve: ServeArguments,
 
-    /// What to do instead of serving an agent on stdin and stdout
+    /// What to do instead of serving MCP on stdin and stdout
     #[command(subcommand)]
     pub command: Option<Subcommands>,
 }
 
-/// How a server serves.
+/// The options of a server.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Args)]
 pub struct ServeArguments {
     /// The port.
@@ -101,11 +102,11 @@ pub struct ServeArguments {
     #[arg(long = BIND.name, value_name = "ADDRESS", help = BIND.line())]
     pub bind: Option<Address>,
 
-    /// More names of the server.
+    /// Additional host names of the server.
     #[arg(long = ALLOW_HOST.name, value_name = "HOST[:PORT]", value_delimiter = ',', help = ALLOW_HOST.line())]
     pub allow_host: Vec<AllowedHost>,
 
-    /// More origins of pages.
+    /// Additional origins of web pages.
     #[arg(long = ALLOW_ORIGIN.name, value_name = "ORIGIN", value_delimiter = ',', help = ALLOW_ORIGIN.line())]
     pub allow_origin: Vec<AllowedOrigin>,
 
@@ -113,19 +114,35 @@ pub struct ServeArguments {
     #[arg(long = TOKEN_FILE.name, value_name = "FILE", help = TOKEN_FILE.line())]
     pub token_file: Option<FilePath>,
 
-    /// How many events are kept.
+    /// The retention limit of the event log.
     #[arg(long = KEEP_EVENTS.name, value_name = "SIZE|TIME", help = KEEP_EVENTS.line())]
     pub keep_events: Option<KeptEvents>,
 
-    /// What is logged.
+    /// The toolsets.
+    #[arg(long = TOOLSETS.name, value_name = "NAME", value_delimiter = ',', help = TOOLSETS.line())]
+    pub toolsets: Vec<Toolsets>,
+
+    /// The prefix of tool names.
+    #[arg(long = TOOL_PREFIX.name, value_name = "PREFIX", help = TOOL_PREFIX.line())]
+    pub tool_prefix: Option<ToolPrefix>,
+
+    /// The form of replies.
+    #[arg(long = REPLIES.name, value_name = "FORM", help = REPLIES.line())]
+    pub replies: Option<ReplyFormat>,
+
+    /// The budget of replies.
+    #[arg(long = MAX_REPLY_TOKENS.name, value_name = "TOKENS", help = MAX_REPLY_TOKENS.line())]
+    pub max_reply_tokens: Option<ReplyBudget>,
+
+    /// The log filter.
     #[arg(long = LOG.name, value_name = "FILTER", help = LOG.line())]
     pub log: Option<LogFilter>,
 
-    /// Where the log goes.
+    /// The log file.
     #[arg(long = LOG_FILE.name, value_name = "FILE", help = LOG_FILE.line())]
     pub log_file: Option<FilePath>,
 
-    /// What the log looks like.
+    /// The log format.
     #[arg(long = LOG_FORMAT.name, value_name = "FORMAT", help = LOG_FORMAT.line())]
     pub log_format: Option<LogFormat>,
 }
@@ -133,136 +150,242 @@ pub struct ServeArguments {
 /// The commands.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Subcommands {
-    /// Serve HTTP alone - the web page, the probes and /mcp - until a signal comes
+    /// Serve only HTTP - the web page, the probes and /mcp - until a signal arrives
     Serve(ServeArguments),
-    /// Set this project up for the clients of your agents: Claude Code, Cursor, VS Code, Codex and others
+    /// Set up this project for the clients of your agents: Claude Code, Cursor, VS Code, Codex and others
     Init(InitArguments),
-    /// Something that is done to the queue, and ends.
+    /// A command on the queue.
     #[command(flatten)]
     Queue(QueueCommand),
     /// Open the web page in the browser
     Open(OpenArguments),
-    /// Show the store, old claims, and the processes that use it
+    /// Show the store, stale claims, and the processes that use the store
     Status(StatusArguments),
-    /// Find out what is wrong with the store and around it, and what to do
+    /// Diagnose the store and its environment, and suggest fixes
     Doctor(DoctorArguments),
-    /// Let git name issues in commits, and note merged branches on theirs
+    /// Manage the git hooks that add issue ids to commits and comment on issues when branches are merged
     Hooks(HooksArguments),
-    /// Show what is set, and where
+    /// Show the settings and where they are set
     Config(ConfigArguments),
-    /// Something that the program tells of itself.
+    /// A command about the program itself.
     #[command(flatten)]
-    About(AboutCommand),
+    About(GenerateCommand),
 }
 
-/// Everything that was set, and by whom.
+/// The effective settings and their sources.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// The store's file, and why this one.
-    pub location: Location,
-    /// What is done where that is on a file system of a network.
-    pub network_file_system: Chosen<NetworkFileSystem>,
-    /// How many events its log keeps, when somebody said so.
-    pub keep_events: Option<Chosen<KeptEvents>>,
-    /// Who acts where a command does not name somebody.
-    pub agent: Option<Chosen<AgentName>>,
-    /// The port of the web side, when somebody asked for one.
-    pub port: Option<Chosen<Port>>,
-    /// The address that it listens on.
-    pub bind: Chosen<Address>,
-    /// More names under which the web side answers.
-    pub hosts: Chosen<Vec<AllowedHost>>,
-    /// More origins whose pages may use it.
-    pub origins: Chosen<Vec<AllowedOrigin>>,
-    /// The file with the tokens that callers need.
-    pub token_file: Option<Chosen<FilePath>>,
-    /// The token that they need where there is no file.
-    pub token: Option<Chosen<Secret>>,
-    /// What is logged.
-    pub log: Option<Chosen<LogFilter>>,
-    /// The file of the log.
-    pub log_file: Option<Chosen<FilePath>>,
-    /// What its lines look like.
-    pub log_format: Chosen<LogFormat>,
-    /// Whether HTTP is to be served alone.
+    /// The store's file and the reason for choosing it.
+    pub location: StoreLocation,
+    /// Whether to allow changes on a network file system.
+    pub network_file_system: Sourced<NetworkFileSystem>,
+    /// The retention limit of the event log, if set.
+    pub keep_events: Option<Sourced<KeptEvents>>,
+    /// The default agent of commands, if set.
+    pub agent: Option<Sourced<AgentName>>,
+    /// The port of the web UI, if set.
+    pub port: Option<Sourced<Port>>,
+    /// The address to listen on.
+    pub bind: Sourced<Address>,
+    /// Additional host names of the web UI.
+    pub hosts: Sourced<Vec<AllowedHost>>,
+    /// Additional origins that may use the web UI.
+    pub origins: Sourced<Vec<AllowedOrigin>>,
+    /// The file with the access tokens.
+    pub token_file: Option<Sourced<FilePath>>,
+    /// The access token if there is no token file.
+    pub token: Option<Sourced<Secret>>,
+    /// The toolsets of agents.
+    pub toolsets: Sourced<Vec<Toolsets>>,
+    /// The prefix of tool names, if set.
+    pub tool_prefix: Option<Sourced<ToolPrefix>>,
+    /// The form of replies to agents.
+    pub replies: Sourced<ReplyFormat>,
+    /// The budget of replies to agents.
+    pub max_reply_tokens: Sourced<ReplyBudget>,
+    /// The log filter.
+    pub log: Option<Sourced<LogFilter>>,
+    /// The log file.
+    pub log_file: Option<Sourced<FilePath>>,
+    /// The log format.
+    pub log_format: Sourced<LogFormat>,
+    /// Whether to serve only HTTP.
     pub serve_only: bool,
+    /// True if HTTP must not be served, because a setting that restricts access may be among the invalid ones.
+    pub http_is_unsafe: bool,
 }
 
+/// An invalid setting or flag that a server goes on without.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Problem {
+    /// The name of the setting; empty for a whole `ait.toml`.
+    pub setting: String,
+    /// What is wrong.
+    pub reason: String,
+}
+
+/// The settings that do not affect who may use HTTP.
+const HARMLESS: [&str; 7] = [
+    PORT.name,
+    LOG.name,
+    LOG_FILE.name,
+    LOG_FORMAT.name,
+    KEEP_EVENTS.name,
+    AGENT.name,
+    NETWORK_FILE_SYSTEM.name,
+];
+
 impl Config {
-    /// Puts the settings together, and reads the `ait.toml` beside the store for it.
+    /// Collects the settings, including those of the `ait.toml` beside the store.
     ///
-    /// `environment` gives the value of a variable; one that is empty counts as not set.
+    /// `environment` returns the value of a variable; an empty value counts as unset.
     ///
     /// # Errors
     ///
-    /// A variable or a line of the file that cannot be understood, or a file that cannot be read.
+    /// Returns an error if a variable or a line of the file is invalid, or if the file cannot be read.
     pub fn new(
         arguments: &Arguments,
         environment: impl Fn(&str) -> Option<OsString>,
         working_directory: &Path,
     ) -> Result<Self, ConfigError> {
-        let location = Location::new(arguments, &environment, working_directory);
+        Self::collect(arguments, environment, working_directory, |_, error| Err(error))
+    }
+
+    /// Collects the settings of an agent's server, which starts in spite of invalid ones. `problems` are those of the
+    /// flags; others are added.
+    ///
+    /// Invalid settings have their defaults. While there are any, events of the log are kept whatever their age and
+    /// size. HTTP is served only if all invalid settings are harmless: the port, log settings, `keep-events`, `agent` and `network-file-system`.
+    pub fn tolerant(
+        arguments: &Arguments,
+        environment: impl Fn(&str) -> Option<OsString>,
+        working_directory: &Path,
+        problems: &mut Vec<Problem>,
+    ) -> Self {
+        let note = |setting: &str, error: ConfigError| {
+            problems.push(Problem { setting: setting.to_owned(), reason: error.to_string() });
+            Ok::<_, std::convert::Infallible>(())
+        };
+        let Ok(mut config) = Self::collect(arguments, environment, working_directory, note);
+        if !problems.is_empty() {
+            let value = KeptEvents::Bytes(u64::MAX);
+            config.keep_events = Some(Sourced { value, source: Source::Default });
+        }
+        let is_harmful = |problem: &&Problem| !HARMLESS.contains(&&*problem.setting);
+        config.http_is_unsafe = problems.iter().any(|problem| is_harmful(&problem));
+        config
+    }
+
+    /// Collects the settings. `invalid` gets the name of each invalid setting, or nothing for a whole file, and decides
+    /// whether to go on with its default.
+    fn collect<E>(
+        arguments: &Arguments,
+        environment: impl Fn(&str) -> Option<OsString>,
+        working_directory: &Path,
+        mut invalid: impl FnMut(&str, ConfigError) -> Result<(), E>,
+    ) -> Result<Self, E> {
+        let location = StoreLocation::new(arguments, &environment, working_directory);
         let directory = location.path.parent().unwrap_or(working_directory);
-        let sources = sources::Sources::new(&environment, directory)?;
+        let sources = match sources::Sources::new(&environment, directory) {
+            Ok(sources) => sources,
+            Err(error) => {
+                invalid("", error)?;
+                sources::Sources::without_file(&environment)
+            }
+        };
         let (serve, serve_only) = match &arguments.command {
             Some(Subcommands::Serve(serve)) => (serve.or(&arguments.serve), true),
             _ => (arguments.serve.clone(), false),
         };
-        // What is named in the file of a project lies beside it.
-        let file = |setting, flag| -> Result<Option<Chosen<FilePath>>, ConfigError> {
+        // Relative paths in a project's file are relative to that file.
+        let file = |setting, flag| -> Result<Option<Sourced<FilePath>>, ConfigError> {
             let chosen = sources.choose(setting, flag)?;
-            Ok(chosen.map(|Chosen { value: FilePath(path), source }| {
+            Ok(chosen.map(|Sourced { value: FilePath(path), source }| {
                 let is_of_project = matches!(source, Source::File(_));
                 let beside = if is_of_project { directory } else { working_directory };
-                Chosen { value: FilePath(beside.join(path)), source }
+                Sourced { value: FilePath(beside.join(path)), source }
             }))
         };
+        macro_rules! valid {
+            ($setting:expr, $chosen:expr) => {
+                match $chosen {
+                    Ok(chosen) => chosen,
+                    Err(error) => {
+                        invalid($setting.name, error)?;
+                        Default::default()
+                    }
+                }
+            };
+            ($setting:expr, flag $flag:expr) => {
+                valid!($setting, sources.choose(&$setting, $flag))
+            };
+        }
         Ok(Self {
-            network_file_system: sources.choose(&NETWORK_FILE_SYSTEM, None)?.unwrap_or_default(),
-            keep_events: sources.choose(&KEEP_EVENTS, serve.keep_events)?,
-            agent: sources.choose(&AGENT, None)?,
-            port: sources.choose(&PORT, serve.port)?,
-            bind: sources.choose(&BIND, serve.bind)?.unwrap_or_default(),
-            hosts: sources.list(&ALLOW_HOST, serve.allow_host)?,
-            origins: sources.list(&ALLOW_ORIGIN, serve.allow_origin)?,
-            token_file: file(&TOKEN_FILE, serve.token_file)?,
-            token: sources.choose(&TOKEN, None)?,
-            log: sources.choose(&LOG, serve.log).or_else(left_to_the_log)?,
-            log_file: file(&LOG_FILE, serve.log_file)?,
-            log_format: sources.choose(&LOG_FORMAT, serve.log_format)?.unwrap_or_default(),
+            network_file_system: valid!(NETWORK_FILE_SYSTEM, flag None).unwrap_or_default(),
+            keep_events: valid!(KEEP_EVENTS, flag serve.keep_events),
+            agent: valid!(AGENT, flag None),
+            port: valid!(PORT, flag serve.port),
+            bind: valid!(BIND, flag serve.bind).unwrap_or_default(),
+            hosts: valid!(ALLOW_HOST, sources.list(&ALLOW_HOST, serve.allow_host)),
+            origins: valid!(ALLOW_ORIGIN, sources.list(&ALLOW_ORIGIN, serve.allow_origin)),
+            token_file: valid!(TOKEN_FILE, file(&TOKEN_FILE, serve.token_file)),
+            token: valid!(TOKEN, flag None),
+            toolsets: valid!(TOOLSETS, sources.list(&TOOLSETS, serve.toolsets)),
+            tool_prefix: valid!(TOOL_PREFIX, flag serve.tool_prefix),
+            replies: valid!(REPLIES, flag serve.replies).unwrap_or_default(),
+            max_reply_tokens: valid!(MAX_REPLY_TOKENS, flag serve.max_reply_tokens)
+                .unwrap_or_default(),
+            log: valid!(LOG, sources.choose(&LOG, serve.log).or_else(left_to_the_log)),
+            log_file: valid!(LOG_FILE, file(&LOG_FILE, serve.log_file)),
+            log_format: valid!(LOG_FORMAT, flag serve.log_format).unwrap_or_default(),
             location,
             serve_only,
+            http_is_unsafe: false,
         })
     }
 
-    /// The directory of the project: that of its `ait.toml`, by its one name.
+    /// Returns the canonical path of the project directory, which contains its `ait.toml`.
     pub fn project(&self) -> PathBuf {
         let directory = self.location.path.parent().unwrap_or(Path::new(""));
         std::fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned())
     }
 
-    /// Tells whether somebody has said that no other machine uses the store.
+    /// Returns true if the store may be changed on a network file system.
     pub fn allows_network(&self) -> bool {
         self.network_file_system.value == NetworkFileSystem::Allow
     }
 
-    /// Who may use the web side, the tokens apart.
-    pub fn access(&self) -> Access {
-        Access::new(self.hosts.value.clone(), self.origins.value.clone())
+    /// Returns the allowed hosts and origins of the web UI. Tokens are separate.
+    pub fn access(&self) -> AccessPolicy {
+        AccessPolicy::new(self.hosts.value.clone(), self.origins.value.clone())
     }
 
-    /// What a server logs, how, and where.
+    /// Returns the options of the MCP server.
+    pub fn mcp_options(&self) -> McpOptions {
+        McpOptions {
+            toolsets: self.toolsets.value.iter().copied().collect(),
+            tool_prefix: self
+                .tool_prefix
+                .as_ref()
+                .map(|prefix| prefix.value.clone())
+                .unwrap_or_default(),
+            format: self.replies.value,
+            max_reply_tokens: self.max_reply_tokens.value,
+        }
+    }
+
+    /// Returns the logging options of a server.
     pub fn log_options(&self) -> LogOptions {
         LogOptions {
-            voice: Voice::Server,
+            voice: LogProfile::Server,
             filter: self.log.as_ref().map(|log| log.value.0.clone()),
             file: self.log_file.as_ref().map(|file| file.value.0.clone()),
             format: self.log_format.value,
         }
     }
 
-    /// What is set, for people; of a secret only that there is one.
-    pub fn rows(&self) -> Vec<SettingRow> {
+    /// Returns the settings for display. Secrets are hidden.
+    pub fn rows(&self) -> Vec<EffectiveSetting> {
         let of = values::row::<String>;
         let listed = |hosts: Vec<String>, source: &Source| {
             let value = (!hosts.is_empty()).then(|| hosts.join(", "));
@@ -293,6 +416,10 @@ impl Config {
             (ALLOW_ORIGIN, listed(origins, &self.origins.source)),
             (TOKEN_FILE, values::chosen(self.token_file.as_ref())),
             (TOKEN, values::chosen(self.token.as_ref())),
+            (TOOLSETS, values::row(Some(&self.mcp_options().toolsets), &self.toolsets.source)),
+            (TOOL_PREFIX, values::chosen(self.tool_prefix.as_ref())),
+            (REPLIES, values::chosen(Some(&self.replies))),
+            (MAX_REPLY_TOKENS, values::chosen(Some(&self.max_reply_tokens))),
             (LOG, values::chosen(self.log.as_ref())),
             (LOG_FILE, values::chosen(self.log_file.as_ref())),
             (LOG_FORMAT, values::chosen(Some(&self.log_format))),
@@ -303,9 +430,9 @@ impl Config {
                 Source::Default => format!("default: {}", setting.default),
                 source => source.to_string(),
             };
-            SettingRow { name: setting.name, value, source }
+            EffectiveSetting { name: setting.name, value, source }
         };
-        let file = SettingRow {
+        let file = EffectiveSetting {
             name: FILE.name,
             value: Some(self.location.path.display().to_string()),
             source: self.location.reason.clone(),
@@ -314,16 +441,16 @@ impl Config {
     }
 }
 
-/// `RUST_LOG` is meant for every program that is started with it: what is wrong in it is said by the log,
-/// which goes on with the usual filter.
-fn left_to_the_log(error: ConfigError) -> Result<Option<Chosen<LogFilter>>, ConfigError> {
+/// `RUST_LOG` applies to every program started with it, so an invalid value is not an error here. The log reports it
+/// and uses its default filter.
+fn left_to_the_log(error: ConfigError) -> Result<Option<Sourced<LogFilter>>, ConfigError> {
     match error {
         ConfigError::BadValue { place, .. } if place == LOG.variable => Ok(None),
         error => Err(error),
     }
 }
 
-/// The port that the `ait.toml` of a directory pins, if there is such a file and it can be understood.
+/// Returns the port that the `ait.toml` of a directory pins, if the file exists and is valid.
 pub fn pinned_port(directory: &Path) -> Option<u16> {
     let sources = sources::Sources::new(&|_| None, directory).ok()?;
     let Port(port) = sources.choose(&PORT, None).ok()??.value;
@@ -331,10 +458,11 @@ pub fn pinned_port(directory: &Path) -> Option<u16> {
 }
 
 impl ServeArguments {
-    /// These, and where they say nothing, the others.
+    /// Returns these options, with unset ones taken from `others`.
     fn or(&self, others: &Self) -> Self {
         let hosts = if self.allow_host.is_empty() { others } else { self };
         let origins = if self.allow_origin.is_empty() { others } else { self };
+        let toolsets = if self.toolsets.is_empty() { others } else { self };
         let file =
             |of: fn(&Self) -> &Option<FilePath>| of(self).clone().or_else(|| of(others).clone());
         Self {
@@ -342,10 +470,14 @@ impl ServeArguments {
             bind: self.bind.or(others.bind),
             allow_host: hosts.allow_host.clone(),
             allow_origin: origins.allow_origin.clone(),
-            token_file: file(|it| &it.token_file),
+            token_file: file(|settings| &settings.token_file),
             keep_events: self.keep_events.or(others.keep_events),
+            toolsets: toolsets.toolsets.clone(),
+            tool_prefix: self.tool_prefix.clone().or_else(|| others.tool_prefix.clone()),
+            replies: self.replies.or(others.replies),
+            max_reply_tokens: self.max_reply_tokens.or(others.max_reply_tokens),
             log: self.log.clone().or_else(|| others.log.clone()),
-            log_file: file(|it| &it.log_file),
+            log_file: file(|settings| &settings.log_file),
             log_format: self.log_format.or(others.log_format),
         }
     }
@@ -364,25 +496,25 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_wins_over_the_environment_and_that_over_the_default() {
+    fn flags_override_environment_variables_and_defaults() {
         let variables = [("ISSUES_FILE", "env.json"), ("PORT", "4000")];
         let both = config(&["--file", "flag.json", "--port", "0"], &variables).unwrap();
         assert_eq!(both.location.path, Path::new("/nowhere/flag.json"));
-        assert_eq!(both.port, Some(Chosen { value: Port(0), source: Source::Flag("port") }));
+        assert_eq!(both.port, Some(Sourced { value: Port(0), source: Source::Flag("port") }));
         let environment = config(&[], &variables).unwrap();
         assert_eq!(environment.location.path, Path::new("/nowhere/env.json"));
         let source = Source::Variable("PORT");
-        assert_eq!(environment.port, Some(Chosen { value: Port(4000), source }));
+        assert_eq!(environment.port, Some(Sourced { value: Port(4000), source }));
         let neither = config(&["serve"], &[("ISSUES_FILE", ""), ("PORT", "")]).unwrap();
         assert_eq!(neither.location.path, Path::new("/nowhere/issues.json"));
         assert_eq!((neither.port, neither.serve_only), (None, true));
     }
 
     #[test]
-    fn hosts_and_origins_are_listed_by_repeated_flags_or_with_commas() {
+    fn hosts_and_origins_accept_repeated_flags_and_comma_lists() {
         let access = |hosts: &[&str], origins: &[&str]| {
             let hosts = hosts.iter().map(|host| host.parse().unwrap()).collect();
-            Access::new(hosts, origins.iter().map(|origin| origin.parse().unwrap()).collect())
+            AccessPolicy::new(hosts, origins.iter().map(|origin| origin.parse().unwrap()).collect())
         };
         let variables = [
             ("AIT_ALLOW_HOST", "a.example, b.example:8443,"),
@@ -400,7 +532,33 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_is_none_is_named_with_the_way_out() {
+    fn an_invalid_setting_keeps_events_and_may_turn_http_off() {
+        let arguments = Arguments::parse_from(["ait"]);
+        for (variable, http_is_unsafe) in [
+            ("PORT", false),
+            ("AIT_LOG_FORMAT", false),
+            ("AIT_KEEP_EVENTS", false),
+            ("AIT_NETWORK_FILE_SYSTEM", false),
+            ("AIT_BIND", true),
+            ("AIT_ALLOW_HOST", true),
+            ("AIT_ALLOW_ORIGIN", true),
+        ] {
+            let environment = |name: &str| (name == variable).then(|| "no such value".into());
+            let (mut problems, directory) = (Vec::new(), Path::new("/nowhere"));
+            let config = Config::tolerant(&arguments, environment, directory, &mut problems);
+            assert_eq!(problems.len(), 1, "{variable}");
+            assert_eq!(config.http_is_unsafe, http_is_unsafe, "{variable}");
+            assert_eq!(config.keep_events.unwrap().value, KeptEvents::Bytes(u64::MAX));
+            assert!(config.port.is_none() && config.bind.value.0.is_loopback());
+            assert!(!config.network_file_system.value.eq(&NetworkFileSystem::Allow));
+        }
+        let (mut problems, directory) = (Vec::new(), Path::new("/nowhere"));
+        let config = Config::tolerant(&arguments, |_| None, directory, &mut problems);
+        assert_eq!((problems, config.keep_events), (vec![], None));
+    }
+
+    #[test]
+    fn invalid_port_error_names_the_value_and_the_valid_range() {
         for given in ["abc", "65536", "-1"] {
             let text = config(&[], &[("PORT", given)]).unwrap_err().to_string();
             assert!(text.contains(given) && text.contains("65535"), "{text}");

@@ -1,167 +1,203 @@
-//! What can be set, and what each setting is called on the command line, in the environment and in
-//! `ait.toml`: the one place that the parser of the command line, `ait config` and the README take it from.
+//! The settings and their names on the command line, in the environment and in `ait.toml`. The command line parser,
+//! `ait config` and the table in docs/configuration.md are all generated from here.
 
 use std::fmt::Write;
 
-/// One setting.
+/// A setting.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// What it is called: the flag without its hyphens, and the key in `ait.toml`.
+    /// The name: the flag without its hyphens, and the key in `ait.toml`.
     pub name: &'static str,
-    /// The variable of the environment.
+    /// The environment variable.
     pub variable: &'static str,
-    /// Where it can be given.
-    pub places: Places,
-    /// What holds when nobody gives it.
+    /// Where the setting can be given besides the environment.
+    pub places: SettingScope,
+    /// The default, as text.
     pub default: &'static str,
-    /// What it is for; the sentence has no end.
+    /// The help text, without a final period.
     pub help: &'static str,
 }
 
-/// Where a setting can be given, besides the environment.
+/// Where a setting can be given besides the environment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Places {
+pub enum SettingScope {
     /// On the command line and in `ait.toml`.
     All,
-    /// In `ait.toml`: it holds for everybody who uses the store, also for those whom others start.
+    /// Only in `ait.toml`, because it must hold for all processes on the store, including those that others start.
     FileOnly,
-    /// On the command line: it decides which `ait.toml` is read.
+    /// Only on the command line, because it determines which `ait.toml` is read.
     FlagOnly,
-    /// Nowhere: a secret is seen in the list of processes, and does not belong into version control.
+    /// Nowhere else: command lines are visible in the process list, and secrets do not belong in version control.
     Nowhere,
 }
 
 impl Setting {
-    /// What the help of the command line says.
+    /// Returns the help text for the command line.
     pub fn line(&self) -> String {
         format!("{} [default: {}]", self.help, self.default)
     }
 
-    /// Tells whether `ait.toml` can give it.
+    /// Returns true if `ait.toml` can contain the setting.
     pub fn is_in_file(&self) -> bool {
-        matches!(self.places, Places::All | Places::FileOnly)
+        matches!(self.places, SettingScope::All | SettingScope::FileOnly)
     }
 }
 
-/// The store.
+/// The store's file.
 pub const FILE: Setting = Setting {
     name: "file",
     variable: "ISSUES_FILE",
-    places: Places::FlagOnly,
+    places: SettingScope::FlagOnly,
     default: "issues.json of this repository, else of this directory",
-    help: "The store",
+    help: "The file of the store",
 };
 
-/// Who acts.
+/// The default agent of commands.
 pub const AGENT: Setting = Setting {
     name: "agent",
     variable: "AIT_AGENT",
-    places: Places::All,
+    places: SettingScope::All,
     default: "your user name",
-    help: "Who acts, in the commands that change an issue",
+    help: "The agent name for commands that change an issue",
 };
 
-/// The port.
+/// The port of the web UI and of MCP over HTTP.
 pub const PORT: Setting = Setting {
     name: "port",
     variable: "PORT",
-    places: Places::All,
+    places: SettingScope::All,
     default: "3000, or the next free one up to 3019",
-    help: "The port of the web page and of /mcp; 0 takes any free one",
+    help: "The port of the web page and of /mcp; 0 picks any free port",
 };
 
-/// The names of the server.
+/// Additional host names of the server.
 pub const ALLOW_HOST: Setting = Setting {
     name: "allow-host",
     variable: "AIT_ALLOW_HOST",
-    places: Places::All,
+    places: SettingScope::All,
     default: "localhost, 127.0.0.1, [::1]",
-    help: "Answer under this name too, such as the one of a reverse proxy; may be repeated",
+    help: "An additional host name to answer to, such as that of a reverse proxy; may be repeated",
 };
 
-/// The origins of other pages.
+/// The origins of other web pages.
 pub const ALLOW_ORIGIN: Setting = Setting {
     name: "allow-origin",
     variable: "AIT_ALLOW_ORIGIN",
-    places: Places::All,
-    default: "none but its own",
-    help: "Let pages of this origin use /mcp, such as http://localhost:6274; may be repeated",
+    places: SettingScope::All,
+    default: "only its own",
+    help: "An origin whose pages may use /mcp, such as http://localhost:6274; may be repeated",
 };
 
-/// The address.
+/// The address to listen on.
 pub const BIND: Setting = Setting {
     name: "bind",
     variable: "AIT_BIND",
-    places: Places::All,
+    places: SettingScope::All,
     default: "127.0.0.1",
-    help: "The address to listen on; one that other machines reach needs a token",
+    help: "The address to listen on; one that other machines can reach requires a token",
 };
 
-/// The file with the tokens.
+/// The file with the access tokens.
 pub const TOKEN_FILE: Setting = Setting {
     name: "token-file",
     variable: "AIT_TOKEN_FILE",
-    places: Places::All,
+    places: SettingScope::All,
     default: "none",
-    help: "A file with the tokens that callers over HTTP need",
+    help: "A file with access tokens, one of which HTTP clients must send",
 };
 
-/// The token.
+/// The access token.
 pub const TOKEN: Setting = Setting {
     name: "token",
     variable: "AIT_TOKEN",
-    places: Places::Nowhere,
+    places: SettingScope::Nowhere,
     default: "none",
-    help: "The token that callers over HTTP need, where there is no file",
+    help: "The access token that HTTP clients must send if there is no token file",
 };
 
-/// What is logged.
+/// The log filter of a server.
 pub const LOG: Setting = Setting {
     name: "log",
     variable: "RUST_LOG",
-    places: Places::All,
-    default: "info,rmcp=off,notify=off",
-    help: "What a server logs: error, warn, info, debug, or a filter as tracing-subscriber has it",
+    places: SettingScope::All,
+    default: "info",
+    help: "What a server logs: error, warn, info, debug, or a tracing-subscriber filter",
 };
 
-/// Where the log goes.
+/// The log file of a server.
 pub const LOG_FILE: Setting = Setting {
     name: "log-file",
     variable: "AIT_LOG_FILE",
-    places: Places::All,
+    places: SettingScope::All,
     default: "stderr",
-    help: "The file that a server's log is appended to; opened anew after SIGHUP",
+    help: "The file to which a server appends its log; reopened on SIGHUP",
 };
 
-/// What the log looks like.
+/// The log format of a server.
 pub const LOG_FORMAT: Setting = Setting {
     name: "log-format",
     variable: "AIT_LOG_FORMAT",
-    places: Places::All,
+    places: SettingScope::All,
     default: "text",
-    help: "What the lines of a server's log are: text, or json for JSON objects",
+    help: "The format of a server's log lines: text, or json for JSON objects",
 };
 
-/// What is done on file systems of a network.
+/// The policy for network file systems.
 pub const NETWORK_FILE_SYSTEM: Setting = Setting {
     name: "network-file-system",
     variable: "AIT_NETWORK_FILE_SYSTEM",
-    places: Places::FileOnly,
+    places: SettingScope::FileOnly,
     default: "refuse",
-    help: "Changes to a store on NFS, SMB and the like: refuse, or allow where one machine alone uses it",
+    help: "Changes to a store on NFS, SMB and the like: refuse, or allow if only one machine uses it",
 };
 
-/// How many events are kept.
+/// The retention limit of the event log.
 pub const KEEP_EVENTS: Setting = Setting {
     name: "keep-events",
     variable: "AIT_KEEP_EVENTS",
-    places: Places::All,
+    places: SettingScope::All,
     default: "1GiB",
-    help: "How much of the event log is kept: a size such as 500MB, or a time such as 30d",
+    help: "How much of the event log to keep: a size such as 500MB, or a time such as 30d",
 };
 
-/// Every setting, in the order in which they are told.
-pub const SETTINGS: [Setting; 13] = [
+/// The toolsets of the MCP server.
+pub const TOOLSETS: Setting = Setting {
+    name: "toolsets",
+    variable: "AIT_TOOLSETS",
+    places: SettingScope::All,
+    default: "lifecycle",
+    help: "More tools for agents: planning, bulk, memory, admin, or all; may be repeated",
+};
+
+/// The prefix of tool names.
+pub const TOOL_PREFIX: Setting = Setting {
+    name: "tool-prefix",
+    variable: "AIT_TOOL_PREFIX",
+    places: SettingScope::All,
+    default: "none",
+    help: "What the name of every tool begins with, such as team_",
+};
+
+/// The form of replies to agents.
+pub const REPLIES: Setting = Setting {
+    name: "replies",
+    variable: "AIT_REPLIES",
+    places: SettingScope::All,
+    default: "json",
+    help: "The form of replies to agents: json, or compact for a third of the tokens",
+};
+
+/// The budget of replies to agents.
+pub const MAX_REPLY_TOKENS: Setting = Setting {
+    name: "max-reply-tokens",
+    variable: "AIT_MAX_REPLY_TOKENS",
+    places: SettingScope::All,
+    default: "10000",
+    help: "The longest reply to an agent, in tokens as estimated, from 1000 to 1000000",
+};
+
+/// All settings, in display order.
+pub const SETTINGS: [Setting; 17] = [
     FILE,
     NETWORK_FILE_SYSTEM,
     KEEP_EVENTS,
@@ -172,33 +208,37 @@ pub const SETTINGS: [Setting; 13] = [
     ALLOW_ORIGIN,
     TOKEN_FILE,
     TOKEN,
+    TOOLSETS,
+    TOOL_PREFIX,
+    REPLIES,
+    MAX_REPLY_TOKENS,
     LOG,
     LOG_FILE,
     LOG_FORMAT,
 ];
 
-/// The variables of the environment, a line each, as the help shows them.
+/// Returns the environment variables for the help text, one per line.
 pub fn help_of_variables() -> String {
     let mut text = String::new();
     for Setting { name, variable, places, help, .. } in SETTINGS {
         let _ = match places {
-            // What is too long for its column has a line of its own.
-            Places::FileOnly => writeln!(text, "  {variable}\n  {:<17} {help}", ""),
-            Places::Nowhere => writeln!(text, "  {variable:<17} {help}"),
+            // A name that is too long for its column gets a line of its own.
+            SettingScope::FileOnly => writeln!(text, "  {variable}\n  {:<17} {help}", ""),
+            SettingScope::Nowhere => writeln!(text, "  {variable:<17} {help}"),
             _ => writeln!(text, "  {variable:<17} --{name}"),
         };
     }
     text
 }
 
-/// The table of all settings in Markdown, as the README shows it.
+/// Returns the Markdown table of all settings in docs/configuration.md.
 pub fn table() -> String {
     let mut text =
         String::from("| flag | environment | `ait.toml` | default | |\n|---|---|---|---|---|\n");
     for setting in SETTINGS {
         let Setting { name, variable, places, default, help } = setting;
         let shown = |is_there: bool, text: String| if is_there { text } else { "-".to_owned() };
-        let has_flag = matches!(places, Places::All | Places::FlagOnly);
+        let has_flag = matches!(places, SettingScope::All | SettingScope::FlagOnly);
         let flag = shown(has_flag, format!("`--{name}`"));
         let key = shown(setting.is_in_file(), format!("`{name}`"));
         let _ = writeln!(text, "| {flag} | `{variable}` | {key} | {default} | {help} |");

@@ -1,4 +1,4 @@
-//! Where the value of a setting comes from: flag over environment over `ait.toml` over default.
+//! The sources of a setting's value: flag over environment over `ait.toml` over default.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -6,24 +6,24 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::{fmt, io};
 
-use toml::de::{DeTable, DeValue};
+use toml_edit::{Document, Value};
 
 use super::settings::{SETTINGS, Setting};
 use crate::small_file;
 
-/// What the file with the settings of a project is called, beside its store.
+/// The name of a project's settings file, which lies beside the store.
 pub const FILE_NAME: &str = "ait.toml";
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Source {
     /// The command line.
     Flag(&'static str),
-    /// A variable of the environment.
+    /// An environment variable.
     Variable(&'static str),
     /// A line of `ait.toml`, counted from 1.
     File(usize),
-    /// Nobody gave it.
+    /// The default.
     Default,
 }
 
@@ -38,34 +38,34 @@ impl fmt::Display for Source {
     }
 }
 
-/// A value and where it comes from.
+/// A value with its source.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Chosen<T> {
+pub struct Sourced<T> {
     /// The value.
     pub value: T,
-    /// Where it comes from.
+    /// The source.
     pub source: Source,
 }
 
-/// A setting that cannot be used.
+/// An invalid setting.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// A value is none of its kind.
+    /// A value is invalid.
     #[error("{place}: {problem}")]
     BadValue {
         /// The variable, or the file and the line.
         place: String,
-        /// What is wrong, and what to do.
+        /// What is wrong, and how to fix it.
         problem: String,
     },
-    /// `ait.toml` has a key that means nothing.
+    /// `ait.toml` has an unknown key.
     #[error("{place}: there is no setting {key:?}; the settings are {known}")]
     UnknownKey {
         /// The file and the line.
         place: String,
         /// The key.
         key: String,
-        /// Those that there are.
+        /// The known keys.
         known: String,
     },
     /// `ait.toml` cannot be read.
@@ -73,25 +73,25 @@ pub enum ConfigError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         cause: String,
     },
 }
 
-/// What environment and `ait.toml` say.
+/// The environment and the settings in `ait.toml`.
 pub(super) struct Sources<'a> {
     environment: &'a dyn Fn(&str) -> Option<OsString>,
     file: Settings,
 }
 
-/// What an `ait.toml` says.
+/// The settings in an `ait.toml`.
 #[derive(Default)]
 struct Settings {
     path: PathBuf,
     given: BTreeMap<&'static str, Given>,
 }
 
-/// The value of a key: one text, or several.
+/// The value of a key: one text or a list.
 struct Given {
     texts: Vec<String>,
     is_list: bool,
@@ -99,7 +99,7 @@ struct Given {
 }
 
 impl<'a> Sources<'a> {
-    /// The environment, and the `ait.toml` of a directory if there is one.
+    /// Combines the environment with the `ait.toml` of a directory, if it exists.
     pub fn new(
         environment: &'a dyn Fn(&str) -> Option<OsString>,
         directory: &Path,
@@ -107,12 +107,17 @@ impl<'a> Sources<'a> {
         Ok(Self { environment, file: Settings::read(directory.join(FILE_NAME))? })
     }
 
-    /// The value of a setting, if somebody gave one.
+    /// Returns the environment alone.
+    pub fn without_file(environment: &'a dyn Fn(&str) -> Option<OsString>) -> Self {
+        Self { environment, file: Settings::default() }
+    }
+
+    /// Returns the value of a setting, if it is set.
     pub fn choose<T: FromStr<Err: fmt::Display>>(
         &self,
         setting: &Setting,
         flag: Option<T>,
-    ) -> Result<Option<Chosen<T>>, ConfigError> {
+    ) -> Result<Option<Sourced<T>>, ConfigError> {
         if let Some(given) = self.file.given.get(setting.name).filter(|given| given.is_list) {
             return Err(ConfigError::BadValue {
                 place: self.file.place(given.line),
@@ -121,22 +126,23 @@ impl<'a> Sources<'a> {
         }
         let flag = flag.map(|value| vec![value]).unwrap_or_default();
         let chosen = self.values(setting, flag, |variable| vec![variable])?;
-        Ok(chosen
-            .and_then(|Chosen { mut value, source }| Some(Chosen { value: value.pop()?, source })))
+        Ok(chosen.and_then(|Sourced { mut value, source }| {
+            Some(Sourced { value: value.pop()?, source })
+        }))
     }
 
-    /// The values of a setting that lists some; in the environment they have commas between.
+    /// Returns the values of a list setting. In the environment they are separated by commas.
     pub fn list<T: FromStr<Err: fmt::Display>>(
         &self,
         setting: &Setting,
         flags: Vec<T>,
-    ) -> Result<Chosen<Vec<T>>, ConfigError> {
+    ) -> Result<Sourced<Vec<T>>, ConfigError> {
         let parts = |variable: &'_ str| -> Vec<String> {
             let items = variable.split(',').map(str::trim).filter(|item| !item.is_empty());
             items.map(str::to_owned).collect()
         };
         let chosen = self.values(setting, flags, |variable| parts(&variable))?;
-        Ok(chosen.unwrap_or(Chosen { value: Vec::new(), source: Source::Default }))
+        Ok(chosen.unwrap_or(Sourced { value: Vec::new(), source: Source::Default }))
     }
 
     fn values<T: FromStr<Err: fmt::Display>>(
@@ -144,25 +150,25 @@ impl<'a> Sources<'a> {
         setting: &Setting,
         flags: Vec<T>,
         split: impl Fn(String) -> Vec<String>,
-    ) -> Result<Option<Chosen<Vec<T>>>, ConfigError> {
-        // What is wrong in the file is an error also where the file does not decide.
+    ) -> Result<Option<Sourced<Vec<T>>>, ConfigError> {
+        // An invalid value in the file is an error even if another source overrides it.
         let file = self.file.given.get(setting.name);
         let of_file = file.map(|given| parsed(&given.texts, || self.file.place(given.line)));
         let of_file = of_file.transpose()?;
         if !flags.is_empty() {
-            return Ok(Some(Chosen { value: flags, source: Source::Flag(setting.name) }));
+            return Ok(Some(Sourced { value: flags, source: Source::Flag(setting.name) }));
         }
         if let Some(text) = set((self.environment)(setting.variable)) {
             let texts = split(text.to_string_lossy().into_owned());
             let value = parsed(&texts, || setting.variable.to_owned())?;
-            return Ok(Some(Chosen { value, source: Source::Variable(setting.variable) }));
+            return Ok(Some(Sourced { value, source: Source::Variable(setting.variable) }));
         }
         let line = file.map_or(0, |given| given.line);
-        Ok(of_file.map(|value| Chosen { value, source: Source::File(line) }))
+        Ok(of_file.map(|value| Sourced { value, source: Source::File(line) }))
     }
 }
 
-/// The value of a variable, unless that is empty.
+/// Returns the value of a variable unless it is empty.
 pub(super) fn set(value: Option<OsString>) -> Option<OsString> {
     value.filter(|value| !value.is_empty())
 }
@@ -191,23 +197,23 @@ impl Settings {
     fn parse(path: PathBuf, text: &str) -> Result<Self, ConfigError> {
         let mut settings = Self { path, given: BTreeMap::new() };
         let line_of = |at: usize| 1 + text[..at.min(text.len())].matches('\n').count();
-        let table = DeTable::parse(text).map_err(|error| ConfigError::BadValue {
+        let table = Document::parse(text).map_err(|error| ConfigError::BadValue {
             place: settings.place(line_of(error.span().map_or(0, |span| span.start))),
             problem: error.message().to_owned(),
         })?;
-        for (key, value) in table.get_ref() {
-            let line = line_of(key.span().start);
+        for (key, value) in table.iter().filter_map(|(name, _)| table.get_key_value(name)) {
+            let line = line_of(key.span().map_or(0, |span| span.start));
             let known = SETTINGS.iter().filter(|setting| setting.is_in_file());
-            let Some(setting) = known.clone().find(|setting| setting.name == key.get_ref()) else {
+            let Some(setting) = known.clone().find(|setting| setting.name == key.get()) else {
                 let known: Vec<_> = known.map(|setting| setting.name).collect();
-                let (key, known) = (key.get_ref().to_string(), known.join(", "));
+                let (key, known) = (key.get().to_owned(), known.join(", "));
                 return Err(ConfigError::UnknownKey { place: settings.place(line), key, known });
             };
-            let texts = texts(value.get_ref()).ok_or_else(|| ConfigError::BadValue {
+            let texts = value.as_value().and_then(texts).ok_or_else(|| ConfigError::BadValue {
                 place: settings.place(line),
                 problem: format!("{} must be a text, a number or a list of texts", setting.name),
             })?;
-            let is_list = value.get_ref().is_array();
+            let is_list = value.is_array();
             settings.given.insert(setting.name, Given { texts, is_list, line });
         }
         Ok(settings)
@@ -218,17 +224,15 @@ impl Settings {
     }
 }
 
-/// A value in the words that the command line would have for it.
-fn texts(value: &DeValue<'_>) -> Option<Vec<String>> {
-    let text = |value: &DeValue<'_>| match value {
-        DeValue::String(text) => Some(text.to_string()),
-        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
-            .ok()
-            .map(|number| number.to_string()),
+/// Returns a value in the form it would have on the command line.
+fn texts(value: &Value) -> Option<Vec<String>> {
+    let text = |value: &Value| match value {
+        Value::String(text) => Some(text.value().clone()),
+        Value::Integer(number) => Some(number.value().to_string()),
         _ => None,
     };
     match value {
-        DeValue::Array(values) => values.iter().map(|value| text(value.get_ref())).collect(),
+        Value::Array(values) => values.iter().map(text).collect(),
         value => Some(vec![text(value)?]),
     }
 }
@@ -249,28 +253,28 @@ mod tests {
     }
 
     #[test]
-    fn flag_over_environment_over_file_over_default() {
+    fn flag_overrides_environment_overrides_file() {
         let text = "# of the project\nport = 4000\nagent = \"team\"\n";
         let (none, some) = (|_: &str| None, |name: &str| (name == "PORT").then(|| "5000".into()));
         let port = |sources: &Sources<'_>, flag| sources.choose(&PORT, flag).unwrap();
-        let chosen = |port, source| Some(Chosen { value: Port(port), source });
+        let chosen = |port, source| Some(Sourced { value: Port(port), source });
         assert_eq!(port(&sources("", &none), None), None);
         assert_eq!(port(&sources(text, &none), None), chosen(4000, Source::File(2)));
         assert_eq!(port(&sources(text, &some), None), chosen(5000, Source::Variable("PORT")));
         assert_eq!(port(&sources("port = 0x1F90", &none), None), chosen(8080, Source::File(1)));
         let flag = Some(Port(6000));
         assert_eq!(port(&sources(text, &some), flag), chosen(6000, Source::Flag("port")));
-        let agent: Option<Chosen<AgentName>> = sources(text, &none).choose(&AGENT, None).unwrap();
+        let agent: Option<Sourced<AgentName>> = sources(text, &none).choose(&AGENT, None).unwrap();
         assert_eq!(agent.unwrap().source.to_string(), "ait.toml, line 3");
     }
 
     #[test]
-    fn lists_are_lists_or_one_text_or_have_commas_between() {
+    fn list_settings_accept_arrays_strings_and_comma_lists() {
         let none = |_: &str| None;
         let some =
             |name: &str| (name == "AIT_ALLOW_HOST").then(|| "a.example, b.example:80,".into());
         let hosts = |sources: &Sources<'_>| -> Vec<String> {
-            let hosts: Chosen<Vec<AllowedHost>> = sources.list(&ALLOW_HOST, Vec::new()).unwrap();
+            let hosts: Sourced<Vec<AllowedHost>> = sources.list(&ALLOW_HOST, Vec::new()).unwrap();
             hosts.value.iter().map(ToString::to_string).collect()
         };
         assert_eq!(hosts(&sources("allow-host = \"c.example\"", &none)), ["c.example"]);
@@ -281,11 +285,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_in_the_file_is_named_with_its_line_also_where_it_does_not_decide() {
+    fn invalid_settings_are_reported_with_line_even_if_overridden() {
         let none = |_: &str| None;
         let error = |text: &str| {
             let read = settings(text).map(|file| Sources { environment: &none, file });
-            let chosen = read.and_then(|it| it.choose(&PORT, Some(Port(1))));
+            let chosen = read.and_then(|sources| sources.choose(&PORT, Some(Port(1))));
             chosen.unwrap_err().to_string()
         };
         for (text, expected) in [

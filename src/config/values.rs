@@ -1,4 +1,4 @@
-//! The values of settings: how they are read from a text, and what is said of one that is none.
+//! The types of the settings' values: how to parse them, and the errors for invalid ones.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use tracing_subscriber::EnvFilter;
 
-use super::sources::{Chosen, Source};
+use super::sources::{Source, Sourced};
 
-/// A port of this machine; 0 stands for any that is free.
+/// A TCP port; 0 means any free port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Port(pub u16);
 
-/// A port that is none.
+/// The error for an invalid port.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0:?} is not a port: give a number from 0 to 65535")]
 pub struct BadPort(String);
@@ -38,7 +38,7 @@ impl fmt::Display for Port {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Address(pub IpAddr);
 
-/// An address that is none.
+/// The error for an invalid address.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0:?} is not an IP address: give one such as 127.0.0.1, 192.0.2.7, or 0.0.0.0 for all")]
 pub struct BadAddress(String);
@@ -66,7 +66,7 @@ impl Default for Address {
     }
 }
 
-/// The place of a file.
+/// The path of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FilePath(pub PathBuf);
 
@@ -84,7 +84,7 @@ impl fmt::Display for FilePath {
     }
 }
 
-/// What is logged, as [`EnvFilter`] has it.
+/// A log filter in the syntax of [`EnvFilter`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogFilter(pub String);
 
@@ -95,7 +95,7 @@ impl FromStr for LogFilter {
         match EnvFilter::try_new(text) {
             Ok(_) => Ok(Self(text.to_owned())),
             Err(error) => Err(format!(
-                "{text:?} is no filter of a log ({error}): give error, warn, info or debug"
+                "{text:?} is not a log filter ({error}): give error, warn, info or debug"
             )),
         }
     }
@@ -107,13 +107,13 @@ impl fmt::Display for LogFilter {
     }
 }
 
-/// What is done on file systems of a network.
+/// The policy for network file systems.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum NetworkFileSystem {
-    /// Nothing is changed.
+    /// Refuse all changes.
     #[default]
     Refuse,
-    /// Changes are made: no other machine uses the store.
+    /// Allow changes, because no other machine uses the store.
     Allow,
 }
 
@@ -138,16 +138,16 @@ impl fmt::Display for NetworkFileSystem {
     }
 }
 
-/// How many events the log of the store keeps.
+/// The retention limit of the event log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum KeptEvents {
-    /// So many bytes of them.
+    /// The maximum size in bytes.
     Bytes(u64),
-    /// Those that are not older than this.
+    /// The maximum age.
     Age(Duration),
 }
 
-/// The units of a size, each with its bytes; the first one of a size is used to show it.
+/// The units of sizes and their bytes. A size is displayed in the first unit that divides it.
 const SIZE_UNITS: [(&str, u64); 14] = [
     ("TiB", 1 << 40),
     ("GiB", 1 << 30),
@@ -181,7 +181,7 @@ impl FromStr for KeptEvents {
     }
 }
 
-/// The size in bytes that a number with a unit stands for.
+/// Parses a number with a unit into bytes.
 fn size(text: &str) -> Option<u64> {
     let (number, bytes) = SIZE_UNITS.iter().find_map(|(unit, bytes)| {
         let number = text.strip_suffix(unit)?.trim_end();
@@ -204,7 +204,7 @@ impl fmt::Display for KeptEvents {
     }
 }
 
-/// A text that is never shown.
+/// A text that is never displayed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(pub String);
 
@@ -228,19 +228,19 @@ impl fmt::Display for Secret {
     }
 }
 
-impl<T: Default> Default for Chosen<T> {
+impl<T: Default> Default for Sourced<T> {
     fn default() -> Self {
         Self { value: T::default(), source: Source::Default }
     }
 }
 
-/// A value and where it comes from, as a person reads them.
+/// Returns a value as text, with its source.
 pub(super) fn row<T: fmt::Display>(value: Option<&T>, source: &Source) -> Option<(String, Source)> {
     value.map(|value| (value.to_string(), source.clone()))
 }
 
-/// The same for a value that was chosen.
-pub(super) fn chosen<T: fmt::Display>(chosen: Option<&Chosen<T>>) -> Option<(String, Source)> {
+/// Returns a chosen value as text, with its source.
+pub(super) fn chosen<T: fmt::Display>(chosen: Option<&Sourced<T>>) -> Option<(String, Source)> {
     chosen.and_then(|chosen| row(Some(&chosen.value), &chosen.source))
 }
 
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kept_events_are_a_size_or_a_time() {
+    fn kept_events_parses_a_size_or_a_duration() {
         let size = |bytes| Ok(KeptEvents::Bytes(bytes));
         let hours = |hours: u64| Ok(KeptEvents::Age(Duration::from_secs(hours * 3600)));
         for (text, expected, shown) in [

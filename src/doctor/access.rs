@@ -1,41 +1,41 @@
-//! What is set: whether it can be understood, and whom it lets in.
+//! Checks of the settings: whether they are valid, and who may connect.
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use super::report::quoted;
-use super::{Check, Finding, Repair, Subject};
+use super::{Check, CheckContext, Finding, Repair};
 use crate::http::Tokens;
 use crate::token_file::{TokenFile, TokenFileError};
 
-/// What is set, as far as it is examined.
+/// The settings that the doctor checks.
 #[derive(Clone)]
 pub struct Settings {
-    /// The file with the settings of the project, if there is one.
+    /// The project's settings file, if it exists.
     pub file: Option<PathBuf>,
-    /// Whether somebody has said that no other machine uses the store.
+    /// Whether the store may lie on a network file system, because no other machine uses it.
     pub allows_network: bool,
-    /// The port that was asked for, and by whom.
+    /// The configured port and where it is set.
     pub port: Option<(u16, String)>,
-    /// Those that are tried where none was.
+    /// The ports that a server tries if none is configured.
     pub usual: RangeInclusive<u16>,
     /// The address to listen on.
     pub address: IpAddr,
-    /// Who gave it.
+    /// Where the address is set.
     pub address_by: String,
     /// The file with the tokens.
     pub token_file: Option<PathBuf>,
-    /// The token where there is no file, and who gave it.
+    /// The token if there is no token file, and where it is set.
     pub token: Option<(String, String)>,
 }
 
-pub(super) fn examine(subject: &Subject) -> Vec<Finding> {
-    match &subject.settings {
+pub(super) fn examine(context: &CheckContext) -> Vec<Finding> {
+    match &context.settings {
         Ok(settings) => vec![valid(settings), access(settings)],
         Err(why) => vec![
             Finding::problem(Check::Settings, why.clone()).fix(
-                "correct it there; no server starts until then (`ait config` shows what holds)",
+                "correct it there; no server starts until then (`ait config` shows the effective settings)",
             ),
             Finding::skipped(Check::Access, "the settings cannot be read"),
         ],
@@ -45,7 +45,7 @@ pub(super) fn examine(subject: &Subject) -> Vec<Finding> {
 fn valid(settings: &Settings) -> Finding {
     let reason = match &settings.file {
         Some(file) => format!("{} is valid", file.display()),
-        None => "there is no ait.toml: the defaults hold".to_owned(),
+        None => "there is no ait.toml: the defaults apply".to_owned(),
     };
     Finding::ok(Check::Settings, reason)
 }
@@ -66,14 +66,21 @@ fn access(settings: &Settings) -> Finding {
     if address.is_loopback() {
         return Finding::ok(
             check,
-            format!("only this machine reaches {address}; it needs no token"),
+            format!("only this machine can reach {address}, so no token is needed"),
         );
     }
     Finding::problem(
         check,
-        format!("{address} ({}) lets other machines in, and there is no token: no server starts so", settings.address_by),
+        format!(
+            "{address} ({}) is reachable from other machines and no token is set: no server starts \
+             until one is",
+            settings.address_by
+        ),
     )
-    .fix("`openssl rand -hex 32 > .ait-tokens; chmod 600 .ait-tokens`, and name it with --token-file; or bind 127.0.0.1")
+    .fix(
+        "`openssl rand -hex 32 > .ait-tokens; chmod 600 .ait-tokens`, \
+          and name it with --token-file; or bind 127.0.0.1",
+    )
 }
 
 fn of_file(path: PathBuf) -> Finding {
@@ -83,11 +90,12 @@ fn of_file(path: PathBuf) -> Finding {
         Ok(TokenFile { warning: None, .. }) => {
             Finding::ok(check, format!("callers over HTTP need a token of {}", path.display()))
         }
-        Ok(TokenFile { warning: Some(_), .. }) => {
-            Finding::warning(check, format!("others can read the tokens in {}", path.display()))
-                .fix(format!("`chmod 600 {}`, or `ait doctor --fix`", quoted(&path)))
-                .repaired_by(Repair::ProtectTokens)
-        }
+        Ok(TokenFile { warning: Some(_), .. }) => Finding::warning(
+            check,
+            format!("other users can read the tokens in {}", path.display()),
+        )
+        .fix(format!("`chmod 600 {}`, or `ait doctor --fix`", quoted(&path)))
+        .repaired_by(Repair::ProtectTokens),
         Err(error @ TokenFileError::Unreadable { .. }) => {
             Finding::problem(check, error.to_string())
                 .fix(format!("let this user read it: `ls -l {}`", quoted(&path)))

@@ -1,5 +1,5 @@
-//! What the clients of agents are told: whether what they start is there and of this version, and whether it
-//! leads to this store.
+//! Checks of the configurations of agent clients: whether the configured program exists and has this version, and
+//! whether the entry leads to this store.
 
 use std::cmp::Ordering;
 use std::fs;
@@ -16,22 +16,22 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::report::{counted, quoted};
-use super::{Around, Check, Finding, Subject, Verdict};
-use crate::neighbour;
-use crate::setup::{Damaged, Entry, Way, entries, is_program};
-use crate::store::json::inspect::place_of;
+use super::{Check, CheckContext, Finding, ProjectContext, Verdict};
+use crate::port_probe;
+use crate::setup::{Damaged, Entry, Transport, entries, is_program};
+use crate::store::json::inspect::paths_of;
 
-/// How long a program may take to say its version, and how much it may say.
+/// The limits on the time and the size of a program's `--version` output.
 const VERSION_WITHIN: Duration = Duration::from_millis(1_000);
 const MAX_VERSION_BYTES: u64 = 4_096;
-/// How long somebody on a port may take to answer.
+/// The timeout for a port probe.
 const PROBE_TIMEOUT: Duration = Duration::from_millis(800);
-/// How many entries are looked at.
+/// The maximum number of entries to check.
 const MAX_ENTRIES: usize = 32;
-/// What is in a text whose variables are not known here.
+/// Marks a text with variables that the doctor cannot expand.
 const VARIABLE: &str = "${";
 
-/// What is told of an entry.
+/// A defect of an entry.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Told {
     verdict: Verdict,
@@ -49,21 +49,27 @@ impl Told {
     }
 }
 
-pub(super) async fn examine(subject: &Subject) -> Vec<Finding> {
+pub(super) async fn examine(context: &CheckContext) -> Vec<Finding> {
     let check = Check::Clients;
-    let Around { root, machine, .. } = subject.around.clone();
+    let ProjectContext { root, machine, .. } = context.around.clone();
     let found = spawn_blocking(move || entries(&root, &machine)).await.unwrap_or_default();
     if found.is_empty() {
-        return vec![Finding::skipped(check, "no client is set up here (`ait init` does that)")];
+        return vec![Finding::skipped(
+            check,
+            "no client is configured here (`ait init` does that)",
+        )];
     }
-    let told = join_all(found.iter().take(MAX_ENTRIES).map(|entry| look(subject, entry))).await;
+    let told = join_all(found.iter().take(MAX_ENTRIES).map(|entry| look(context, entry))).await;
     let told = told.concat();
-    let Some(verdict) = told.iter().map(|it| it.verdict).max() else {
+    let Some(verdict) = told.iter().map(|finding| finding.verdict).max() else {
         let mut names: Vec<_> = found.iter().flatten().map(who).collect();
         names.dedup();
-        return vec![Finding::ok(check, format!("these lead here: {}", names.join(", ")))];
+        return vec![Finding::ok(
+            check,
+            format!("configured for this store: {}", names.join(", ")),
+        )];
     };
-    let mut fixes: Vec<_> = told.iter().map(|it| it.fix.clone()).collect();
+    let mut fixes: Vec<_> = told.iter().map(|finding| finding.fix.clone()).collect();
     fixes.dedup();
     let finding = match verdict {
         Verdict::Problem => Finding::problem,
@@ -72,43 +78,43 @@ pub(super) async fn examine(subject: &Subject) -> Vec<Finding> {
     let finding = match &told[..] {
         [one] => finding(check, one.what.clone()),
         more => {
-            let reason = counted(more.len(), "thing", "things");
-            finding(check, format!("{reason} in the configurations of clients"))
-                .about(more.iter().map(|it| it.what.clone()))
+            let reason = counted(more.len(), "defect", "defects");
+            finding(check, format!("{reason} in client configurations"))
+                .about(more.iter().map(|finding| finding.what.clone()))
         }
     };
     vec![finding.fix(fixes.join("; "))]
 }
 
-/// A client and its file, as a sentence begins with them.
+/// Returns the client and its file, as the start of a sentence.
 fn who(entry: &Entry) -> String {
     format!("{} ({})", entry.client.title, entry.file)
 }
 
-/// What puts an entry right.
+/// Returns the fix for an entry.
 fn mend(entry: &Entry) -> String {
     if entry.is_written {
-        format!("`ait init --client {}` writes it anew", entry.client.name)
+        format!("`ait init --client {}` rewrites it", entry.client.name)
     } else {
         format!("correct {:?} in {}, or remove it there", entry.name, entry.file)
     }
 }
 
-async fn look(subject: &Subject, entry: &Result<Entry, Damaged>) -> Vec<Told> {
+async fn look(context: &CheckContext, entry: &Result<Entry, Damaged>) -> Vec<Told> {
     let entry = match entry {
         Ok(entry) => entry,
         Err(Damaged { client, file, problem }) => {
             let what = format!("{} reads {file}: {problem}", client.title);
-            return vec![Told::problem(what, format!("mend {file}"))];
+            return vec![Told::problem(what, format!("correct {file}"))];
         }
     };
     match &entry.way {
         Err(flaw) => {
             vec![Told::problem(format!("{}, {:?}: {flaw}", who(entry), entry.name), mend(entry))]
         }
-        Ok(Way::Asked(url)) => asked(subject, entry, url).await.into_iter().collect(),
-        Ok(Way::Started { program, arguments, directory, store, store_by }) => {
-            let root = &subject.around.root;
+        Ok(Transport::Http(url)) => asked(context, entry, url).await.into_iter().collect(),
+        Ok(Transport::Stdio { program, arguments, directory, store, store_by }) => {
+            let root = &context.around.root;
             let directory = root.join(directory.as_deref().unwrap_or_default());
             let is_known = |text: &str| !text.contains(VARIABLE);
             if !is_known(program) || !is_known(&directory.to_string_lossy()) {
@@ -117,17 +123,21 @@ async fn look(subject: &Subject, entry: &Result<Entry, Damaged>) -> Vec<Told> {
             if !is_program(program) {
                 return foreign(entry, program, arguments).into_iter().collect();
             }
-            let mut told = program_of(subject, entry, program, &directory).await;
+            let mut told = program_of(context, entry, program, &directory).await;
             let store = store.as_ref().map(|store| directory.join(store));
             if store.as_ref().is_none_or(|store| is_known(&store.to_string_lossy())) {
-                told.extend(store_of(subject, entry, store.as_deref().map(|it| (it, *store_by))));
+                told.extend(store_of(
+                    context,
+                    entry,
+                    store.as_deref().map(|path| (path, *store_by)),
+                ));
             }
             told
         }
     }
 }
 
-/// Another program under the name of the tracker, unless that leads to the tracker.
+/// Reports another program under the tracker's name, unless its arguments lead to the tracker.
 fn foreign(entry: &Entry, program: &str, arguments: &[String]) -> Option<Told> {
     let leads =
         |argument: &String| is_program(argument) || argument.contains(env!("CARGO_PKG_NAME"));
@@ -135,32 +145,35 @@ fn foreign(entry: &Entry, program: &str, arguments: &[String]) -> Option<Told> {
         return None;
     }
     let what = format!(
-        "{} starts {program} as {:?}, where the prompts expect ait",
+        "{} starts {program} under the name {:?}, where the prompts expect ait",
         who(entry),
         entry.name
     );
     let fix = match entry.is_written {
-        true => format!("rename it; `ait init --client {}` writes ours then", entry.client.name),
+        true => format!(
+            "rename it; then `ait init --client {}` adds the entry of ait",
+            entry.client.name
+        ),
         false => mend(entry),
     };
     Some(Told::warning(what, fix))
 }
 
-/// Whether a program is there, and of this version.
+/// Checks that a program exists and has this version.
 async fn program_of(
-    subject: &Subject,
+    context: &CheckContext,
     entry: &Entry,
     program: &str,
     directory: &Path,
 ) -> Vec<Told> {
-    let path = subject.around.machine.path.as_ref();
+    let path = context.around.machine.path.as_ref();
     let Ok(found) = which::which_in(program, path, directory) else {
         return vec![missing(entry, program, directory)];
     };
-    // Whoever may commit may have put that there, and it is not for this command to run it.
+    // Anyone who can commit may have put a program into the repository, so the doctor does not run it.
     let real = |path: &Path| path.canonicalize().ok();
     if real(&found)
-        .is_none_or(|it| real(&subject.around.root).is_some_and(|root| it.starts_with(root)))
+        .is_none_or(|path| real(&context.around.root).is_some_and(|root| path.starts_with(root)))
     {
         return Vec::new();
     }
@@ -187,21 +200,21 @@ fn missing(entry: &Entry, program: &str, directory: &Path) -> Told {
     let starts = format!("{} starts {program}", who(entry));
     if !program.contains(['/', '\\']) {
         let fix =
-            format!("`cargo install --path .` in its sources puts it there; or {}", mend(entry));
+            format!("install it with `cargo install --path .` in its sources; or {}", mend(entry));
         return Told::problem(format!("{starts}, which is not on the PATH"), fix);
     }
     let path = directory.join(program);
     match fs::metadata(&path) {
         Ok(file) if file.is_file() => Told::problem(
-            format!("{starts}, which this user may not run"),
+            format!("{starts}, which this user may not execute"),
             format!("`chmod +x {}`; or {}", quoted(&path), mend(entry)),
         ),
-        Ok(_) => Told::problem(format!("{starts}, which is no file"), mend(entry)),
-        Err(_) => Told::problem(format!("{starts}, which is not there"), mend(entry)),
+        Ok(_) => Told::problem(format!("{starts}, which is not a file"), mend(entry)),
+        Err(_) => Told::problem(format!("{starts}, which does not exist"), mend(entry)),
     }
 }
 
-/// The version that a program says it has. It is ended when that takes too long.
+/// Returns the version that a program reports. The program is killed if it takes too long.
 async fn version(program: &Path, directory: &Path) -> Result<Version, String> {
     let mut command = Command::new(program);
     command.arg("--version").current_dir(directory).kill_on_drop(true);
@@ -220,86 +233,89 @@ async fn version(program: &Path, directory: &Path) -> Result<Version, String> {
     version.ok_or_else(|| "does not say its version".to_owned())
 }
 
-/// Whether the store that an entry leads to is this one.
-fn store_of(subject: &Subject, entry: &Entry, named: Option<(&Path, &str)>) -> Option<Told> {
-    let Subject { path, around, .. } = subject;
-    let real = |path: &Path| place_of(path).map_or_else(|_| path.to_owned(), |place| place.issues);
+/// Checks that the store of an entry is this one.
+fn store_of(context: &CheckContext, entry: &Entry, named: Option<(&Path, &str)>) -> Option<Told> {
+    let CheckContext { path, around, .. } = context;
+    let real = |path: &Path| paths_of(path).map_or_else(|_| path.to_owned(), |paths| paths.issues);
     let (leads, found): (_, PathBuf) = match (named, &around.found) {
-        (Some((named, by)), _) => (format!("has, by {by},"), named.to_owned()),
+        (Some((named, by)), _) => (format!("sets, by {by}, the store"), named.to_owned()),
         (None, _) if !entry.is_in_project => {
             let what = format!(
-                "{} names no store, and starts ait outside of the project: which it takes is not known",
+                "{} names no store and starts ait outside the project, so which store it uses is unknown",
                 who(entry)
             );
             return Some(Told::warning(what, mend(entry)));
         }
-        (None, Some(found)) => ("names no store and so has".to_owned(), found.clone()),
+        (None, Some(found)) => ("names no store and finds".to_owned(), found.clone()),
         (None, None) => return None,
     };
     if real(&found) == real(path) {
         return None;
     }
-    let what = format!("{} {leads} {}, and not {}", who(entry), found.display(), path.display());
+    let what = format!("{} {leads} {}, not {}", who(entry), found.display(), path.display());
     let variable = named.map(|(_, by)| by).filter(|by| !by.starts_with('-'));
     let fix = if let Some(variable) = variable {
-        format!("remove {variable} from {:?} in {}, if it is not meant so", entry.name, entry.file)
+        format!(
+            "if that is not intended, remove {variable} from {:?} in {}",
+            entry.name, entry.file
+        )
     } else if entry.is_written {
         let is_found = around.found.as_ref().is_some_and(|found| real(found) == real(path));
         let named = if is_found { String::new() } else { format!(" --file {}", quoted(path)) };
-        // Where all projects have one place, that of another is not taken without a word.
+        // If all projects share one configuration, an entry for another project needs `--force`.
         let force = if entry.is_in_project { "" } else { " --force" };
         let client = entry.client.name;
-        format!("`ait{named} init --client {client}{force}` leads it here, if it is not meant so")
+        format!("if that is not intended, `ait{named} init --client {client}{force}` leads it here")
     } else {
         mend(entry)
     };
     Some(Told::warning(what, fix))
 }
 
-/// Whether this store answers at an address.
-async fn asked(subject: &Subject, entry: &Entry, url: &str) -> Option<Told> {
+/// Checks that this store answers at an address.
+async fn asked(context: &CheckContext, entry: &Entry, url: &str) -> Option<Told> {
     if url.contains(VARIABLE) {
         return None;
     }
-    let asks = format!("{} asks {url}", who(entry));
+    let asks = format!("{} connects to {url}", who(entry));
     let uri: Option<Uri> = url.parse().ok().filter(|uri: &Uri| uri.scheme().is_some());
     let Some((uri, host)) = uri.as_ref().and_then(|uri| Some((uri, uri.host()?))) else {
-        return Some(Told::problem(format!("{asks}, which is no address"), mend(entry)));
+        return Some(Told::problem(format!("{asks}, which is not a valid URL"), mend(entry)));
     };
     if !matches!(host, "localhost" | "[::1]") && !host.starts_with("127.") {
-        let what = format!("{asks}, which is another machine: it was not asked who answers");
-        return Some(Told::warning(what, format!("where that is not meant: {}", mend(entry))));
+        let what = format!("{asks}, which is on another machine and was not probed");
+        return Some(Told::warning(what, format!("if that is not intended: {}", mend(entry))));
     }
     if uri.path() != "/mcp" {
         return Some(Told::problem(format!("{asks}; ait answers at /mcp"), mend(entry)));
     }
     let is_https = uri.scheme_str() == Some("https");
     let port = uri.port_u16().unwrap_or(if is_https { 443 } else { 80 });
-    let pinned = subject.settings.as_ref().ok().and_then(|settings| settings.port.as_ref());
+    let pinned = context.settings.as_ref().ok().and_then(|settings| settings.port.as_ref());
     let pinned = pinned.filter(|(port, _)| *port != 0);
     if let Some((wanted, by)) = pinned.filter(|(wanted, _)| *wanted != port) {
-        let what = format!("{asks}, while {by} has port {wanted}");
-        let fix = format!("`ait init --client {} --http` brings them together", entry.client.name);
+        let what = format!("{asks}, but {by} has port {wanted}");
+        let fix = format!("`ait init --client {} --http` makes them agree", entry.client.name);
         return Some(Told::warning(what, fix));
     }
     if is_https {
-        return Some(Told::warning(format!("{asks}; ait itself answers by http"), mend(entry)));
+        return Some(Told::warning(format!("{asks}; ait itself serves plain http"), mend(entry)));
     }
-    let Some(answer) = neighbour::answer(port, PROBE_TIMEOUT).await else {
+    let Some(answer) = port_probe::answer(port, PROBE_TIMEOUT).await else {
         let pin = if pinned.is_some() { "" } else { "; `ait init --http` pins its port" };
         let fix = format!("`ait serve --port {port}`, and keep it running{pin}");
-        return Some(Told::warning(format!("{asks}, where nobody answers"), fix));
+        return Some(Told::warning(format!("{asks}, where nothing answers"), fix));
     };
     let who = match answer.store_id {
-        Some(id) if id == subject.store.id().await => return None,
-        // It tells no stranger.
+        Some(id) if id == context.store.id().await => return None,
+        // A token-protected tracker does not reveal its store to a probe without a token.
         None if answer.is_tracker() => return None,
         Some(_) => {
             let store = answer.store.as_ref().map_or(String::new(), |store| format!(" ({store})"));
             format!("the tracker of another store{store}")
         }
-        None => neighbour::stranger(port, Some(&answer)).await.unwrap_or_default(),
+        None => port_probe::describe_listener(port, Some(&answer)).await.unwrap_or_default(),
     };
-    let fix = "`ait init --http` finds a port that nobody else has; or end what has this one";
+    let fix = "`ait init --http` picks a port that is free; or stop the program on this one";
     Some(Told::problem(format!("{asks}, where {who} answers"), fix))
 }

@@ -1,5 +1,4 @@
-//! The disk under the store: whether a change could be written, what kind of file system it is, whether
-//! its locks work, and how much room there is.
+//! Checks of the disk under the store: whether it is writable, its file system, its locks and its free space.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -7,68 +6,88 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
+
 use super::report::quoted;
-use super::{Check, Finding, Subject};
+use super::{Check, CheckContext, Finding};
+use crate::hints;
 use crate::store::json::fs::{FileSystem, Kind, RealFileSystem, directory_of};
-use crate::store::json::ground::{
-    LOCKS_NOTHING, NETWORK_RISK, NETWORK_WAY_OUT, OWN_MOUNT, OWN_MOUNT_WAY_OUT,
-};
-use crate::store::json::inspect::{self, place_of};
+use crate::store::json::inspect::{self, paths_of};
+use crate::store::json::lock_check::{LOCKS_NOTHING, NETWORK_RISK, OWN_MOUNT, OWN_MOUNT_WAY_OUT};
 use crate::store::{Probe, StoreError};
 
-/// How long the lock of a commit may be held, and how often it is asked for.
+/// How long to wait for the commit lock, and the interval between attempts.
 const LOCK_WITHIN: Duration = Duration::from_millis(1_000);
 const ASK_EVERY: Duration = Duration::from_millis(10);
 const MIB: u64 = 1 << 20;
-/// Less room than this deserves a look.
+/// The free space below which the doctor warns.
 const LITTLE_BYTES: u64 = 200 * MIB;
-/// How often the files must fit into what is free: a new one, and its backup, and both again.
+/// How many times the files must fit into the free space: a new file and its backup, twice.
 const ROOM_FACTOR: u64 = 4;
 
-/// Really writes something, where nobody sees it.
-pub(super) async fn writable(subject: &Subject) -> Vec<Finding> {
+/// Writes and removes a trial file.
+pub(super) async fn writable(context: &CheckContext) -> Vec<Finding> {
     let check = Check::Writable;
-    let directory = directory_of(&subject.path);
-    let tried = match &subject.maintenance {
+    let directory = directory_of(&context.path);
+    let tried = match &context.maintenance {
         Some(maintenance) => maintenance.try_writing().await,
-        None => subject.store.health(Probe::Trial).await.trouble.map_or(Ok(()), Err),
+        None => context.store.health(Probe::Trial).await.trouble.map_or(Ok(()), Err),
     };
     let finding = match tried {
-        Ok(()) => Finding::ok(check, format!("a trial in {} succeeded", directory.display())),
-        Err(StoreError::Busy(_)) => Finding::skipped(check, "the lock is held: see there"),
+        Ok(()) => Finding::ok(check, format!("a trial write in {} succeeded", directory.display())),
+        Err(StoreError::Busy(_)) => Finding::skipped(check, "the lock is held: see `lock`"),
+        Err(error @ StoreError::NetworkFileSystem(_)) => {
+            Finding::problem(check, error.to_string()).fix(hints::NETWORK_FILE_SYSTEM)
+        }
         Err(error @ StoreError::ReadOnly(_)) => {
             Finding::problem(check, error.to_string()).fix(format!(
-                "let this user write there (`ls -ld {}`), or mount the disk for writing",
+                "let this user write there (`ls -ld {}`), or remount the disk read-write",
                 quoted(directory)
             ))
         }
         Err(StoreError::Unreadable(_)) => Finding::skipped(check, "the files cannot be read"),
-        Err(StoreError::Damaged(_)) => Finding::skipped(check, "the log is damaged: see `journal`"),
-        Err(error) => Finding::problem(check, error.to_string())
-            .fix(format!("make room, or look at `df -h {0}; df -i {0}`", quoted(directory))),
+        Err(error) if error.is_damage() => {
+            Finding::skipped(check, "the log is damaged: see `journal`")
+        }
+        Err(error) => {
+            let problem = Finding::problem(check, error.to_string());
+            problem.fix(way_out(&error.to_string(), directory))
+        }
     };
     vec![finding]
 }
 
-pub(super) fn file_system(subject: &Subject) -> Vec<Finding> {
-    // Where the file is, and not where a link to it is.
-    let path = place_of(&subject.path).map_or_else(|_| subject.path.clone(), |place| place.issues);
-    let allows_network = subject.settings.as_ref().is_ok_and(|settings| settings.allows_network);
+/// Says what to do about a failed trial write.
+fn way_out(problem: &str, directory: &Path) -> String {
+    let directory = quoted(directory);
+    // The error of the system is a part of the text, as the standard library writes it.
+    let is = |error: Errno| problem.contains(&format!("(os error {})", error.raw_os_error()));
+    if is(Errno::NOSPC) || is(Errno::DQUOT) {
+        format!("free some space: `df -h {directory}; df -i {directory}` shows how much there is")
+    } else {
+        format!("see who may write there and what the files are: `ls -la {directory}`")
+    }
+}
+
+pub(super) fn file_system(context: &CheckContext) -> Vec<Finding> {
+    // Checks the file itself, not a symbolic link to it.
+    let path = paths_of(&context.path).map_or_else(|_| context.path.clone(), |paths| paths.issues);
+    let allows_network = context.settings.as_ref().is_ok_and(|settings| settings.allows_network);
     vec![kind(RealFileSystem.kind(&path), allows_network)]
 }
 
 fn kind(found: Option<Kind>, allows_network: bool) -> Finding {
     let check = Check::FileSystem;
     match found {
-        None => Finding::skipped(check, "what kind it is cannot be told"),
+        None => Finding::skipped(check, "the type of the file system is unknown"),
         Some(Kind::Local(name)) => Finding::ok(check, name),
         Some(Kind::Network(name)) if allows_network => {
-            Finding::warning(check, format!("{name}, as is allowed: {NETWORK_RISK}"))
-                .fix("let no other machine use the store; or keep it on a disk of this one")
+            Finding::warning(check, format!("{name}, allowed by the settings: {NETWORK_RISK}"))
+                .fix("let no other machine use the store; or keep it on a local disk")
         }
         Some(Kind::Network(name)) => {
             Finding::problem(check, format!("{name}: {NETWORK_RISK}; every change is refused"))
-                .fix(NETWORK_WAY_OUT)
+                .fix(hints::NETWORK_FILE_SYSTEM)
         }
         Some(Kind::OwnMount) => {
             Finding::problem(check, format!("issues.json {OWN_MOUNT}; every change is refused"))
@@ -76,30 +95,36 @@ fn kind(found: Option<Kind>, allows_network: bool) -> Finding {
         }
         Some(Kind::Program(name)) => Finding::warning(
             check,
-            format!("{name}: its locks are worth what that makes of them; see `lock` for this machine"),
+            format!(
+                "{name}: whether its locks work depends on the program behind it; `lock` \
+                 tests them on this machine"
+            ),
         )
-        .fix("let no other machine use the store; or keep it on a disk of this one, and let others reach it over HTTP (`ait serve`)"),
+        .fix(
+            "let no other machine use the store; or keep it on a local disk, and let \
+              others reach it over HTTP (`ait serve`)",
+        ),
     }
 }
 
-pub(super) fn lock(subject: &Subject) -> Vec<Finding> {
-    vec![lock_of(subject)]
+pub(super) fn lock(context: &CheckContext) -> Vec<Finding> {
+    vec![lock_of(context)]
 }
 
-fn lock_of(subject: &Subject) -> Finding {
+fn lock_of(context: &CheckContext) -> Finding {
     let check = Check::Lock;
-    let Ok(place) = place_of(&subject.path) else {
-        return Finding::skipped(check, "there is no place for the files");
+    let Ok(paths) = paths_of(&context.path) else {
+        return Finding::skipped(check, "the directory of the store cannot be found");
     };
-    // The newest segment of the log is the lock of a commit.
-    let Some(path) = inspect::newest_segment(&place) else {
-        return Finding::ok(check, "there is none yet; the first change makes it");
+    // A commit locks the newest segment of the log.
+    let Some(path) = inspect::newest_segment(&paths) else {
+        return Finding::ok(check, "there is no log yet; the first change creates it");
     };
-    // Never made here; opened for reading, which needs no right to change it.
+    // The file is never created here. It is opened for reading, which needs no write permission.
     let file = match File::open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Finding::ok(check, "there is none yet; the first change makes it");
+            return Finding::ok(check, "there is no log yet; the first change creates it");
         }
         Err(error) => {
             return Finding::problem(
@@ -119,8 +144,11 @@ fn lock_of(subject: &Subject) -> Finding {
                 return excluding(excludes, time);
             }
             Err(TryLockError::Error(error)) => {
-                return Finding::problem(check, format!("the file system has no locks: {error}"))
-                    .fix("keep the store on a disk of this machine");
+                return Finding::problem(
+                    check,
+                    format!("the file system does not support locks: {error}"),
+                )
+                .fix("keep the store on a local disk");
             }
             Err(TryLockError::WouldBlock) if begun.elapsed() < LOCK_WITHIN => {
                 thread::sleep(ASK_EVERY);
@@ -137,14 +165,14 @@ fn lock_of(subject: &Subject) -> Finding {
         Finding::problem(check, format!("{who} for more than {} s", LOCK_WITHIN.as_secs()));
     finding.fix(match holder {
         Some((pid, _)) => format!(
-            "it is stopped, hangs or waits for a slow disk: look at `ps -o pid,stat,wchan,cmd -p {pid}`; `kill \
-             -CONT {pid}` wakes a stopped one, `kill {pid}` ends it"
+            "it is stopped, hung or waiting for a slow disk: check `ps -o pid,stat,wchan,cmd -p {pid}`; `kill \
+             -CONT {pid}` resumes a stopped process, `kill {pid}` ends it"
         ),
-        None => format!("`fuser -v {}` names it", quoted(&path)),
+        None => format!("`fuser -v {}` shows it", quoted(&path)),
     })
 }
 
-/// Whether a lock that is held keeps another opening of the file out.
+/// Returns true if a held lock excludes another open file handle.
 fn excludes(path: &Path) -> io::Result<bool> {
     match File::open(path)?.try_lock() {
         Ok(()) => Ok(false),
@@ -153,18 +181,18 @@ fn excludes(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// What is told of a lock that was had after so many milliseconds.
+/// Reports on a lock that was acquired after `time_ms` milliseconds.
 fn excluding(excludes: io::Result<bool>, time_ms: u128) -> Finding {
     let check = Check::Lock;
     let why = match excludes {
-        Ok(true) => return Finding::ok(check, format!("had after {time_ms} ms")),
+        Ok(true) => return Finding::ok(check, format!("acquired after {time_ms} ms")),
         Ok(false) => LOCKS_NOTHING.to_owned(),
-        Err(error) => format!("whether it keeps others out cannot be tried: {error}"),
+        Err(error) => format!("whether it excludes others cannot be tested: {error}"),
     };
-    Finding::problem(check, why).fix("keep the store on a disk of this machine")
+    Finding::problem(check, why).fix("keep the store on a local disk")
 }
 
-/// Who has locked a file, by what the kernel lists, as proc_locks(5) describes it.
+/// Returns the process that holds the lock on a file, as listed by the kernel; see proc_locks(5).
 #[cfg(target_os = "linux")]
 fn holder(file: &File) -> Option<(u32, String)> {
     use std::fs;
@@ -180,7 +208,7 @@ fn holder(file: &File) -> Option<(u32, String)> {
         words.get(4)?.parse().ok().filter(|_| is_it)
     })?;
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    Some((pid, name.trim().chars().filter(|it| !it.is_control()).collect()))
+    Some((pid, name.trim().chars().filter(|character| !character.is_control()).collect()))
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -188,42 +216,36 @@ fn holder(_file: &File) -> Option<(u32, String)> {
     None
 }
 
-pub(super) fn space(subject: &Subject) -> Vec<Finding> {
+pub(super) fn space(context: &CheckContext) -> Vec<Finding> {
     let check = Check::Space;
-    let used = place_of(&subject.path).map_or(0, |place| inspect::rendered_bytes(&place));
-    vec![match free(directory_of(&subject.path)) {
-        None => Finding::skipped(check, "how much room there is cannot be told"),
+    let used = paths_of(&context.path).map_or(0, |paths| inspect::rendered_bytes(&paths));
+    vec![match free(directory_of(&context.path)) {
+        None => Finding::skipped(check, "the free space is unknown"),
         Some(free) => room(free, used),
     }]
 }
 
-/// How many bytes this user may still write there.
-#[cfg(unix)]
+/// Returns the number of bytes that this user can still write to the disk.
 fn free(directory: &Path) -> Option<u64> {
     let found = rustix::fs::statvfs(directory).ok()?;
     Some(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
-#[cfg(not(unix))]
-fn free(_directory: &Path) -> Option<u64> {
-    None
-}
-
 fn room(free: u64, used: u64) -> Finding {
     let check = Check::Space;
     let mib = |bytes: u64| format!("{}.{} MiB", bytes / MIB, bytes % MIB * 10 / MIB);
-    let fix = "make room on that disk; nothing is lost while it is full, but no change can be made";
+    let fix = "free some space on that disk; a full disk loses nothing, but blocks every change";
     if free < used.saturating_mul(ROOM_FACTOR) {
         let reason = format!(
-            "only {} are free, less than {ROOM_FACTOR} times the {} of the store",
+            "only {} free, less than {ROOM_FACTOR} times the {} of the store",
             mib(free),
             mib(used)
         );
         Finding::problem(check, reason).fix(fix)
     } else if free < LITTLE_BYTES {
-        Finding::warning(check, format!("only {} are free", mib(free))).fix(fix)
+        Finding::warning(check, format!("only {} free", mib(free))).fix(fix)
     } else {
-        Finding::ok(check, format!("{} are free", mib(free)))
+        Finding::ok(check, format!("{} free", mib(free)))
     }
 }
 
@@ -233,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn little_room_is_a_warning_and_too_little_for_the_files_a_problem() {
+    fn low_disk_space_is_a_warning_or_a_problem() {
         for (free, used, expected) in [
             (LITTLE_BYTES, 0, Verdict::Ok),
             (LITTLE_BYTES - 1, 0, Verdict::Warning),
@@ -246,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_is_a_problem_unless_it_is_allowed_and_a_program_deserves_a_look() {
+    fn file_system_kind_determines_the_verdict() {
         let name = || "x".to_owned();
         for (found, allows, expected) in [
             (Some(Kind::Local(name())), false, Verdict::Ok),
@@ -261,7 +283,19 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_locks_nothing_is_a_problem() {
+    fn only_a_full_disk_asks_for_space() {
+        let full = std::io::Error::from_raw_os_error(Errno::NOSPC.raw_os_error());
+        let quota = std::io::Error::from_raw_os_error(Errno::DQUOT.raw_os_error());
+        let other = std::io::Error::from_raw_os_error(Errno::ISDIR.raw_os_error());
+        for (cause, is_full) in [(full, true), (quota, true), (other, false)] {
+            let error = StoreError::NotSaved(format!("x: {cause}"));
+            let fix = way_out(&error.to_string(), Path::new("/d"));
+            assert_eq!(fix.contains("free some space"), is_full, "{fix}");
+        }
+    }
+
+    #[test]
+    fn a_lock_without_exclusion_is_a_problem() {
         let failed = || Err(io::ErrorKind::Unsupported.into());
         for (excludes, expected) in
             [(Ok(true), Verdict::Ok), (Ok(false), Verdict::Problem), (failed(), Verdict::Problem)]

@@ -1,4 +1,4 @@
-//! What lies beside the store: files that were left behind, and other stores that somebody may take for it.
+//! Checks of the files around the store: leftover files, and other stores that agents may mistake for it.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -6,31 +6,31 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::report::{counted, quoted};
-use super::{Check, Finding, Repair, Subject};
+use super::{Check, CheckContext, Finding, Repair};
 use crate::processes::Registry;
 use crate::store::json::fs::directory_of;
-use crate::store::json::inspect::{self, Leftovers, place_of};
-use crate::store::json::place::Place;
+use crate::store::json::inspect::{self, Leftovers, paths_of};
+use crate::store::json::paths::StorePaths;
 
-/// How many entries of how deep directories are looked at for other stores.
+/// The limits on the number and the depth of directory entries in the search for other stores.
 const MAX_ENTRIES: usize = 20_000;
 const MAX_DEPTH: usize = 8;
-/// How much is read of a file to see whether it is a store.
+/// The number of bytes to read of a file to recognize a store.
 const HEAD_BYTES: u64 = 512;
-/// Directories that hold what others have made.
+/// Directories with third-party or generated files.
 const OF_OTHERS: [&str; 4] = ["node_modules", "target", "vendor", "__pycache__"];
 
-pub(super) fn leftovers(subject: &Subject) -> Vec<Finding> {
+pub(super) fn leftovers(context: &CheckContext) -> Vec<Finding> {
     let check = Check::Leftovers;
-    let Ok(place) = place_of(&subject.path) else {
-        return vec![Finding::skipped(check, "there is no place for the files")];
+    let Ok(paths) = paths_of(&context.path) else {
+        return vec![Finding::skipped(check, "the directory of the store cannot be found")];
     };
-    let kept = inspect::leftovers(&place).kept;
-    let stale = stale(&place);
+    let kept = inspect::leftovers(&paths).kept;
+    let stale = stale(&paths);
     if kept.is_empty() && stale.is_empty() {
         return vec![Finding::ok(check, "nothing was left behind")];
     }
-    let directory = directory_of(&place.issues);
+    let directory = directory_of(&paths.issues);
     let name = |path: &PathBuf| path.strip_prefix(directory).unwrap_or(path).display().to_string();
     let about: Vec<_> = stale.iter().chain(&kept).map(name).collect();
     let finding = Finding::warning(
@@ -39,68 +39,68 @@ pub(super) fn leftovers(subject: &Subject) -> Vec<Finding> {
     );
     let finding = finding.about(about);
     let look = format!(
-        "look at what is kept, and remove what nobody needs any more, such as `rm -r {}`",
+        "inspect the quarantined files, and remove those that are no longer needed, such as with `rm -r {}`",
         kept.iter().take(3).map(|path| quoted(path)).collect::<Vec<_>>().join(" ")
     );
     vec![match (kept.is_empty(), stale.is_empty()) {
         (_, true) => finding.fix(look),
         (true, false) => finding
-            .fix("`ait doctor --fix` removes what is of processes that died")
+            .fix("`ait doctor --fix` removes the files of dead processes")
             .repaired_by(Repair::RemoveStale),
         (false, false) => finding
-            .fix(format!("`ait doctor --fix` removes what is of processes that died; {look}"))
+            .fix(format!("`ait doctor --fix` removes the files of dead processes; {look}"))
             .repaired_by(Repair::RemoveStale),
     }]
 }
 
-/// What processes that died did not remove.
-pub(super) fn stale(place: &Place) -> Vec<PathBuf> {
-    let Leftovers { stale, unmerged, .. } = inspect::leftovers(place);
-    let registered = Registry::beside(&place.issues).left_behind();
+/// Returns the files that dead processes left behind.
+pub(super) fn stale(paths: &StorePaths) -> Vec<PathBuf> {
+    let Leftovers { stale, unmerged, .. } = inspect::leftovers(paths);
+    let registered = Registry::for_store(&paths.issues).stale_files();
     stale.into_iter().chain(unmerged).chain(registered).collect()
 }
 
-pub(super) fn other_stores(subject: &Subject) -> Vec<Finding> {
+pub(super) fn other_stores(context: &CheckContext) -> Vec<Finding> {
     let check = Check::OtherStores;
-    let Ok(place) = place_of(&subject.path) else {
-        return vec![Finding::skipped(check, "there is no place for the files")];
+    let Ok(paths) = paths_of(&context.path) else {
+        return vec![Finding::skipped(check, "the directory of the store cannot be found")];
     };
-    let Some(root) = repository(directory_of(&place.issues)) else {
-        return vec![Finding::skipped(check, "the store is in no repository")];
+    let Some(root) = repository(directory_of(&paths.issues)) else {
+        return vec![Finding::skipped(check, "the store is not in a git repository")];
     };
-    let name = place.issues.file_name().unwrap_or_default();
+    let name = paths.issues.file_name().unwrap_or_default();
     let is_other =
-        |path: &PathBuf| path.file_name() == Some(name) && *path != place.issues && is_store(path);
+        |path: &PathBuf| path.file_name() == Some(name) && *path != paths.issues && is_store(path);
     let mut others: Vec<_> = inside(&root).into_iter().filter(is_other).collect();
-    // A copy that git has put into another worktree is used by nobody; one with a log was.
+    // A copy that git checked out into another worktree is unused; one with a log was used.
     let of_worktrees = worktrees(&root).into_iter().flat_map(|tree| inside(&tree));
     others.extend(of_worktrees.filter(is_other).filter(|path| was_used(path)));
     others.sort();
     others.dedup();
     let Some(first) = others.first() else {
-        return vec![Finding::ok(check, format!("the only one in {}", root.display()))];
+        return vec![Finding::ok(check, format!("the only store in {}", root.display()))];
     };
     let reason = format!(
-        "{} in this repository, which agents may take for the queue",
+        "{} in this repository, which agents may mistake for the queue",
         counted(others.len(), "other store is", "other stores are")
     );
     let fix = format!(
-        "`ait import {0}` takes its issues over; then remove it. Where it is meant, name the right one with \
-         ISSUES_FILE={1} in what starts the agents",
+        "`ait import {0}` imports its issues; then remove it. If it is intended, set \
+         ISSUES_FILE={1} where the agents are started",
         quoted(first),
-        quoted(&place.issues)
+        quoted(&paths.issues)
     );
     let about = others.iter().map(|path| path.display().to_string());
     vec![Finding::warning(check, reason).about(about).fix(fix)]
 }
 
-/// The root of the repository around a directory.
+/// Returns the root of the repository that contains a directory.
 pub(super) fn repository(directory: &Path) -> Option<PathBuf> {
     let directory = fs::canonicalize(directory).ok()?;
-    directory.ancestors().find(|it| it.join(".git").exists()).map(Path::to_owned)
+    directory.ancestors().find(|directory| directory.join(".git").exists()).map(Path::to_owned)
 }
 
-/// The linked worktrees of a repository, as gitrepository-layout(5) describes them.
+/// Returns the linked worktrees of a repository; see gitrepository-layout(5).
 fn worktrees(root: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(root.join(".git/worktrees")).into_iter().flatten().flatten();
     let of_entry = |entry: fs::DirEntry| {
@@ -111,8 +111,8 @@ fn worktrees(root: &Path) -> Vec<PathBuf> {
     entries.take(MAX_ENTRIES).filter_map(of_entry).collect()
 }
 
-/// The files in a worktree, without those of other repositories in it, and of directories that nobody works
-/// in. Those near the root come first.
+/// Returns the files in a worktree, breadth first. Nested repositories, hidden directories and third-party
+/// directories are skipped.
 fn inside(root: &Path) -> Vec<PathBuf> {
     let (mut found, mut directories) = (Vec::new(), VecDeque::from([(root.to_owned(), 0)]));
     let mut seen = 0;
@@ -139,7 +139,7 @@ fn inside(root: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Tells whether a file begins as a store does.
+/// Returns true if a file starts like a store.
 fn is_store(path: &Path) -> bool {
     let mut head = Vec::new();
     let read = fs::File::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
@@ -148,5 +148,5 @@ fn is_store(path: &Path) -> bool {
 }
 
 fn was_used(path: &Path) -> bool {
-    place_of(path).is_ok_and(|place| inspect::newest_segment(&place).is_some())
+    paths_of(path).is_ok_and(|paths| inspect::newest_segment(&paths).is_some())
 }

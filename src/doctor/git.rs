@@ -1,75 +1,86 @@
-//! Whether git leaves alone what belongs to one machine: the log and the like.
+//! Checks that git ignores the machine-local files, such as the log, and that the repository has a commit.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::report::quoted;
-use super::{Check, Finding, Repair, Subject};
-use crate::setup::edit::ignored;
+use super::{Check, CheckContext, Finding, Repair, Verdict};
+use crate::setup::{self, edit::gitignore};
 use crate::store::json::fs::directory_of;
-use crate::store::json::inspect::{newest_segment, place_of};
-use crate::store::json::place::{DIRECTORY, Place};
+use crate::store::json::inspect::{newest_segment, paths_of};
+use crate::store::json::paths::{DIRECTORY, StorePaths};
 
-pub(super) fn examine(subject: &Subject) -> Vec<Finding> {
-    let check = Check::Git;
-    let Ok(place) = place_of(&subject.path) else {
-        return vec![Finding::skipped(check, "there is no place for the files")];
-    };
-    if super::files::repository(directory_of(&place.issues)).is_none() {
-        return vec![Finding::skipped(check, "the store is in no repository")];
+pub(super) fn examine(context: &CheckContext) -> Vec<Finding> {
+    let mut findings = ignored(context);
+    let is_fine = findings.iter().all(|finding| finding.verdict == Verdict::Ok);
+    if is_fine && setup::lacks_commit(directory_of(&context.path)) {
+        let reason =
+            "the repository has no commit yet: agents work in git worktrees, which need one";
+        let fix = "commit your files: `git add .`, and then `git commit -m 'Begin'`";
+        findings = vec![Finding::warning(Check::Git, reason).fix(fix)];
     }
-    let (directory, names) = (directory_of(&place.issues), names(&place));
+    findings
+}
+
+fn ignored(context: &CheckContext) -> Vec<Finding> {
+    let check = Check::Git;
+    let Ok(paths) = paths_of(&context.path) else {
+        return vec![Finding::skipped(check, "the directory of the store cannot be found")];
+    };
+    if super::files::repository(directory_of(&paths.issues)).is_none() {
+        return vec![Finding::skipped(check, "the store is not in a git repository")];
+    }
+    let (directory, names) = (directory_of(&paths.issues), names(&paths));
     if names.is_empty() {
-        return vec![Finding::ok(check, "there is nothing yet that belongs to one machine alone")];
+        return vec![Finding::ok(check, "there are no machine-local files yet")];
     }
     let Some(ignored) = git(directory, &["check-ignore", "--no-index", "--"], &names) else {
-        return vec![Finding::skipped(check, "git cannot be asked")];
+        return vec![Finding::skipped(check, "git cannot be run")];
     };
-    let tracked = git(directory, &["ls-files", "--"], &tracked(&place)).unwrap_or_default();
+    let tracked = git(directory, &["ls-files", "--"], &tracked(&paths)).unwrap_or_default();
     if !tracked.is_empty() {
-        let name = place.issues.file_name().unwrap_or_default();
+        let name = paths.issues.file_name().unwrap_or_default();
         let own = quoted(&Path::new(DIRECTORY).join(name));
         let finding = Finding::warning(
             check,
-            "files of one machine are committed: a checkout would put older ones in their place",
+            "machine-local files are committed: a checkout would replace them with older ones",
         );
         let fix = format!("`git rm -r --cached {own}`, and ignore them (`ait doctor --fix`)");
         return vec![finding.about(tracked).fix(fix).repaired_by(Repair::Ignore)];
     }
     let open: Vec<_> = names.into_iter().filter(|name| !ignored.contains(name)).collect();
     if open.is_empty() {
-        return vec![Finding::ok(check, "the log and the like are ignored")];
+        return vec![Finding::ok(check, "git ignores the machine-local files")];
     }
-    let line = ignored::beside("");
+    let line = gitignore::data_directory("");
     let fix = format!("`printf '%s\\n' '{line}' >> .gitignore`, or `ait doctor --fix`");
-    let finding =
-        Finding::warning(check, "git does not ignore all that belongs to one machine alone");
+    let finding = Finding::warning(check, "git does not ignore all machine-local files");
     vec![finding.about(open).fix(fix).repaired_by(Repair::Ignore)]
 }
 
-/// Names of files that are to be ignored, in the directory of the store.
-fn names(place: &Place) -> Vec<String> {
-    let directory = directory_of(&place.issues);
-    // The directory of the log has a list of its own, which ignores all of it.
-    let segment = newest_segment(place);
+/// Returns the names of the files to ignore, relative to the directory of the store.
+fn names(paths: &StorePaths) -> Vec<String> {
+    let directory = directory_of(&paths.issues);
+    // The log directory has its own .gitignore, which covers all of it.
+    let segment = newest_segment(paths);
     let name =
         |file: PathBuf| Some(file.strip_prefix(directory).ok()?.to_string_lossy().into_owned());
     segment.and_then(name).into_iter().collect()
 }
 
-/// What git would list of them.
-fn tracked(place: &Place) -> Vec<String> {
-    let name = place.issues.file_name().unwrap_or_default().to_string_lossy();
+/// Returns the paths to look for among the tracked files.
+fn tracked(paths: &StorePaths) -> Vec<String> {
+    let name = paths.issues.file_name().unwrap_or_default().to_string_lossy();
     vec![format!("{DIRECTORY}/{name}")]
 }
 
-/// What git lists; `None` when it cannot be asked. It changes nothing.
+/// Runs a read-only git command and returns the lines of its output; `None` if git cannot be run.
 fn git(directory: &Path, arguments: &[&str], names: &[String]) -> Option<Vec<String>> {
     let mut command = Command::new("git");
     command.arg("-C").arg(directory).args(["-c", "core.quotePath=false"]);
     command.args(arguments).args(names).env("GIT_OPTIONAL_LOCKS", "0");
     let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
-    // 1 says that nothing is ignored.
+    // Exit code 1 means that no path is ignored.
     let text = output.status.code().is_some_and(|code| code <= 1).then_some(output.stdout)?;
     Some(String::from_utf8_lossy(&text).lines().map(str::to_owned).collect())
 }

@@ -1,93 +1,126 @@
-//! What is wrong with a store and around it, why, and what to do.
+//! Diagnosis of a store and its environment: what is wrong, why, and how to fix it.
 //!
-//! [`examine`] makes every check and gives a [`Report`]; it changes and leaves nothing. [`repair`] does what
-//! is safe to do about it. Checks are functions of facts; the facts come from the store's own look at its
-//! files, the processes beside it, and the machine. Knows no terminal: who asks shows the report.
+//! [`examine`] runs every check and returns a [`Report`]; it changes nothing. [`examine_and_fix`] can make the safe repairs, too.
+//! Checks are functions of facts that come from the store's inspection of its files, the process registry and the
+//! machine. This module prints nothing; the caller shows the report.
 //!
-//! Everything ends in time. What waits for a disk does so on threads of its own; a check that has no answer
-//! by then is told to hang, and the others are told all the same.
+//! Every check has a deadline. Blocking checks run on threads of their own; a check that misses the deadline is
+//! reported as timed out, next to the results of the others.
 
 mod access;
 mod clients;
 mod disk;
 mod files;
 mod git;
-mod histories;
-mod machine;
+mod issue_checks;
+mod process_checks;
 mod prompts;
 mod repairs;
 mod report;
 mod store;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt, join_all};
+use serde::Serialize;
 use tokio::time::{Instant, timeout_at};
 
+use self::repairs::repair;
 use crate::domain::Timestamp;
-use crate::setup::Machine;
+use crate::setup::HostEnv;
 use crate::store::Store;
 use crate::store::json::Maintenance;
+use crate::store::json::inspect::paths_of;
 
 pub use access::Settings;
-pub use repairs::{Repaired, SalvageError, Salvaged, repair, salvage};
+pub use repairs::{Repaired, SalvageError, Salvaged, salvage};
 pub use report::{Check, Finding, Repair, Report, Verdict};
 
-/// How long all checks together may take.
+/// The time limit for all checks together.
 const LIMIT: Duration = Duration::from_millis(3_500);
 
-/// What is examined.
+/// The store to examine, and its environment.
 #[derive(Clone)]
-pub struct Subject {
-    /// The file of the store, as it was found or named.
+pub struct CheckContext {
+    /// The file of the store, as found or named.
     pub path: PathBuf,
-    /// Why it is this one.
+    /// Why this file is the store.
     pub reason: String,
-    /// The store in it.
+    /// The open store.
     pub store: Arc<dyn Store>,
-    /// The way to its files. Without it the store itself is asked whether it can be written, which takes over
-    /// edits of `issues.json`, and that file is not repaired.
+    /// Access to the files of the store. Without it, the write check goes through the store, which also adopts
+    /// external edits of `issues.json`, and the file is not repaired.
     pub maintenance: Option<Maintenance>,
-    /// What is set; or what is wrong with that.
+    /// The settings, or why they are invalid.
     pub settings: Result<Settings, String>,
-    /// What is around the store.
-    pub around: Around,
-    /// The time.
+    /// The environment of the store.
+    pub around: ProjectContext,
+    /// The current time.
     pub now: Timestamp,
 }
 
-/// What is around a store: where agents use it, and by which clients.
+/// The environment of a store: the project and the clients of its agents.
 #[derive(Clone, Debug)]
-pub struct Around {
-    /// The directory that people open as the project.
+pub struct ProjectContext {
+    /// The project's root directory.
     pub root: PathBuf,
-    /// The user's machine.
-    pub machine: Machine,
-    /// Whether somebody named the store, rather than have it found.
+    /// The user's home and PATH.
+    pub machine: HostEnv,
+    /// Whether the store was named explicitly, not found.
     pub is_named: bool,
-    /// The store that whoever starts in the project finds, where the environment does not name one.
+    /// The store that a process started in the project finds if the environment names none.
     pub found: Option<PathBuf>,
 }
 
-/// Makes every check.
-pub async fn examine(subject: &Subject) -> Report {
+impl CheckContext {
+    /// Returns the store that a process started in the project finds, if that is another one.
+    pub fn other_store(&self) -> Option<&Path> {
+        let real = |path: &Path| paths_of(path).map(|paths| paths.issues).ok();
+        let found = self.around.found.as_deref();
+        found.filter(|found| *found != self.path && real(found) != real(&self.path))
+    }
+}
+
+/// An examination, with the repairs that it led to.
+#[derive(Clone, Debug, Serialize)]
+pub struct Examination {
+    /// The report, after the repairs.
+    #[serde(flatten)]
+    pub report: Report,
+    /// The outcome of each repair.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub repaired: Vec<Repaired>,
+}
+
+/// Runs every check. With `fix` set, makes the safe repairs, and checks again.
+pub async fn examine_and_fix(context: &CheckContext, fix: bool) -> Examination {
+    let report = examine(context).await;
+    if !fix || report.repairs().is_empty() {
+        return Examination { report, repaired: Vec::new() };
+    }
+    let repaired = repair(context, &report).await;
+    Examination { report: examine(context).await, repaired }
+}
+
+/// Runs every check.
+pub async fn examine(context: &CheckContext) -> Report {
     let begun = Instant::now();
     let deadline = begun + LIMIT;
     let groups: [(&[Check], BoxFuture<'_, Vec<Finding>>); 12] = [
-        (&store::CHECKS, blocking(subject, store::examine)),
-        (&[Check::Writable], disk::writable(subject).boxed()),
-        (&[Check::FileSystem], blocking(subject, disk::file_system)),
-        (&[Check::Lock], blocking(subject, disk::lock)),
-        (&[Check::Space], blocking(subject, disk::space)),
-        (&[Check::Ports, Check::Processes], machine::examine(subject).boxed()),
-        (&[Check::OtherStores], blocking(subject, files::other_stores)),
-        (&[Check::Git], blocking(subject, git::examine)),
-        (&[Check::Clients], clients::examine(subject).boxed()),
-        (&[Check::Prompts], blocking(subject, prompts::examine)),
-        (&[Check::Settings, Check::Access], blocking(subject, access::examine)),
-        (&[Check::Leftovers], blocking(subject, files::leftovers)),
+        (&store::CHECKS, blocking(context, store::examine)),
+        (&[Check::Writable], disk::writable(context).boxed()),
+        (&[Check::FileSystem], blocking(context, disk::file_system)),
+        (&[Check::Lock], blocking(context, disk::lock)),
+        (&[Check::Space], blocking(context, disk::space)),
+        (&[Check::Ports, Check::Processes], process_checks::examine(context).boxed()),
+        (&[Check::OtherStores], blocking(context, files::other_stores)),
+        (&[Check::Git], blocking(context, git::examine)),
+        (&[Check::Clients], clients::examine(context).boxed()),
+        (&[Check::Prompts], blocking(context, prompts::examine)),
+        (&[Check::Settings, Check::Access], blocking(context, access::examine)),
+        (&[Check::Leftovers], blocking(context, files::leftovers)),
     ];
     let groups = groups.into_iter().map(|(checks, work)| async move {
         timeout_at(deadline, work).await.map_err(|_| hanging(checks))
@@ -97,41 +130,41 @@ pub async fn examine(subject: &Subject) -> Report {
     let groups = groups.into_iter().map(|group| group.unwrap_or_else(|hanging| hanging));
     let mut findings: Vec<_> = groups.flatten().collect();
     findings.sort_by_key(|finding| finding.check);
-    // What does not apply makes nothing worse.
+    // Skipped checks do not affect the verdict.
     let verdicts = findings.iter().map(|finding| finding.verdict);
     let verdict = verdicts.filter(|verdict| *verdict != Verdict::Skipped).max();
     Report {
         version: env!("CARGO_PKG_VERSION"),
-        examined_at: subject.now,
+        examined_at: context.now,
         took_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
-        file: subject.path.clone(),
-        reason: subject.reason.clone(),
+        file: context.path.clone(),
+        reason: context.reason.clone(),
         verdict: verdict.unwrap_or(Verdict::Skipped),
         findings,
         is_cut_off,
     }
 }
 
-/// Makes checks on a thread that may wait for a disk, and that nobody waits for in the end.
+/// Runs checks on a thread that may block on a disk. Past the deadline, the thread is abandoned.
 fn blocking(
-    subject: &Subject,
-    work: fn(&Subject) -> Vec<Finding>,
+    context: &CheckContext,
+    work: fn(&CheckContext) -> Vec<Finding>,
 ) -> BoxFuture<'static, Vec<Finding>> {
-    let subject = subject.clone();
-    let work = tokio::task::spawn_blocking(move || work(&subject));
-    // A check that panics is a defect, and the others are told all the same.
+    let context = context.clone();
+    let work = tokio::task::spawn_blocking(move || work(&context));
+    // A check that panics is a bug; the other results are still reported.
     async move { work.await.unwrap_or_default() }.boxed()
 }
 
-/// What is told of checks that have no answer in time.
+/// Returns the findings for checks that missed the deadline.
 fn hanging(checks: &[Check]) -> Vec<Finding> {
     let seconds = LIMIT.as_secs_f32();
-    let told = checks.iter().enumerate().map(|(place, check)| {
-        if place > 0 {
-            return Finding::skipped(*check, "not reached, because the check before it hangs");
+    let told = checks.iter().enumerate().map(|(index, check)| {
+        if index > 0 {
+            return Finding::skipped(*check, "not run, because the check before it hangs");
         }
-        Finding::problem(*check, format!("no answer within {seconds} s: the check hangs")).fix(
-            "a file system that does not answer, a pipe that nobody writes to, or a very busy machine; try \
+        Finding::problem(*check, format!("timed out after {seconds} s: the check hangs")).fix(
+            "the cause may be an unresponsive file system, a pipe without a writer, or a very busy machine; try \
              `ls -l` there",
         )
     });

@@ -1,98 +1,101 @@
-//! What was set up in the project for agents: whether another version wrote it. And the repairs of that.
+//! Checks and repairs of the files that `ait init` wrote: whether they are up to date.
 
-use crate::setup::{self, Change, SetupError, Upkeep, UpkeepState};
-use crate::store::json::inspect::place_of;
+use crate::setup::{self, Change, InstalledSetup, SetupError, SetupStatus};
+use crate::store::json::inspect::paths_of;
 
 use super::report::counted;
-use super::{Check, Finding, Repair, Subject};
+use super::{Check, CheckContext, Finding, Repair};
 
-pub(super) fn examine(subject: &Subject) -> Vec<Finding> {
+pub(super) fn examine(context: &CheckContext) -> Vec<Finding> {
     let check = Check::Prompts;
-    vec![match upkeep(subject).look() {
+    vec![match upkeep(context).look() {
         Ok(state) => told(&state),
         Err(error @ SetupError::Outside { .. }) => Finding::skipped(check, reason(&error)),
         Err(error) => Finding::problem(check, reason(&error))
-            .fix("mend it there; `ait init` changes nothing until then"),
+            .fix("correct it there; `ait init` changes nothing until then"),
     }]
 }
 
-fn upkeep(subject: &Subject) -> Upkeep<'_> {
-    let around = &subject.around;
+fn upkeep(context: &CheckContext) -> InstalledSetup<'_> {
+    let around = &context.around;
     let (root, machine, is_store_named) = (&around.root, &around.machine, around.is_named);
-    Upkeep { root, machine, store: &subject.path, is_store_named }
+    InstalledSetup { root, env: machine, store: &context.path, is_store_named }
 }
 
-fn told(state: &UpkeepState) -> Finding {
+/// What is counted.
+const FILE: &str = "file that `ait init` wrote is";
+const FILES: &str = "files that `ait init` wrote are";
+
+fn told(state: &SetupStatus) -> Finding {
     let check = Check::Prompts;
-    let UpkeepState { current, changes, edited, newer } = state;
-    let outdated = changes.iter().map(|it| format!("{}: of another version", it.shown));
-    let edited_ones = edited.iter().map(|it| format!("{it}: edited, and of another version"));
-    let newer_ones = newer.iter().map(|it| format!("{it}: of a newer version"));
+    let SetupStatus { current, changes, edited, newer } = state;
+    let outdated = changes.iter().map(|change| format!("{}: of another version", change.shown));
+    let edited_ones = edited.iter().map(|path| format!("{path}: edited, and of another version"));
+    let newer_ones = newer.iter().map(|path| format!("{path}: of a newer version"));
     let about: Vec<_> = outdated.chain(edited_ones).chain(newer_ones).collect();
     if about.is_empty() {
         return match current.len() {
             0 => Finding::skipped(check, "nothing was set up here (`ait init` does that)"),
-            count => Finding::ok(
-                check,
-                format!("{} of this version", counted(count, "file is", "files are")),
-            ),
+            count => Finding::ok(check, format!("{} of this version", counted(count, FILE, FILES))),
         };
     }
     let mut fixes = Vec::new();
     if !changes.is_empty() {
-        fixes.push("`ait doctor --fix` writes anew what nobody has edited");
+        fixes.push("`ait doctor --fix` updates the files that were not edited");
     }
     if !edited.is_empty() {
-        fixes.push("`ait init --force --dry-run` shows what is new for those that were edited, and without --dry-run replaces them");
+        fixes.push(
+            "`ait init --force --dry-run` shows the new contents of the edited files; \
+             without --dry-run it replaces them",
+        );
     }
     if !newer.is_empty() {
         fixes.push("update this ait");
     }
-    let reason =
-        counted(about.len(), "file is not of this version", "files are not of this version");
+    let reason = format!("{} not of this version", counted(about.len(), FILE, FILES));
     let finding = Finding::warning(check, reason).about(about).fix(fixes.join("; "));
     if changes.is_empty() { finding } else { finding.repaired_by(Repair::Refresh) }
 }
 
-/// Writes anew what another version wrote and nobody has edited, and keeps copies.
-pub(super) fn refresh(subject: &Subject) -> Result<String, String> {
-    let state = upkeep(subject).look().map_err(|error| reason(&error))?;
-    let time = subject.now.to_string().replace(':', "");
-    let kept = state.changes.into_iter().map(|change| change.kept_as_of(&time));
-    let written = write(&kept.collect::<Vec<_>>(), subject)?;
+/// Rewrites unedited files of other versions, and keeps copies of them.
+pub(super) fn refresh(context: &CheckContext) -> Result<String, String> {
+    let state = upkeep(context).look().map_err(|error| reason(&error))?;
+    let time = context.now.to_string().replace(':', "");
+    let kept = state.changes.into_iter().map(|change| change.with_backup_copy(&time));
+    let written = write(&kept.collect::<Vec<_>>(), context)?;
     Ok(format!(
-        "wrote anew {}, and kept each as *{}{time}",
+        "rewrote {}, and kept each original as *{}{time}",
         written.join(", "),
         setup::REPAIR_SUFFIX
     ))
 }
 
-/// Has git ignore what belongs to one machine; `None` if it does so already.
-pub(super) fn ignore(subject: &Subject) -> Result<Option<String>, String> {
-    let store = place_of(&subject.path).map_err(|error| error.to_string())?.issues;
-    let upkeep = Upkeep { store: &store, ..upkeep(subject) };
+/// Adds the machine-local files to `.gitignore`; `None` if git already ignores them.
+pub(super) fn ignore(context: &CheckContext) -> Result<Option<String>, String> {
+    let store = paths_of(&context.path).map_err(|error| error.to_string())?.issues;
+    let upkeep = InstalledSetup { store: &store, ..upkeep(context) };
     let change = upkeep.ignore().map_err(|error| reason(&error))?;
-    let written = write(change.as_slice(), subject)?;
-    Ok((!written.is_empty()).then(|| format!("completed {}", written.join(", "))))
+    let written = write(change.as_slice(), context)?;
+    Ok((!written.is_empty()).then(|| format!("updated {}", written.join(", "))))
 }
 
-fn write(changes: &[Change], subject: &Subject) -> Result<Vec<String>, String> {
-    let applied = setup::apply(changes, &subject.around.root);
+fn write(changes: &[Change], context: &CheckContext) -> Result<Vec<String>, String> {
+    let applied = setup::apply(changes, &context.around.root);
     match applied.failure {
         Some((file, error)) => Err(format!("{file}: {error}")),
         None => Ok(applied.written),
     }
 }
 
-/// Why a file cannot be looked at, without what is to be done for setting up.
+/// Returns why a file cannot be examined, without the advice for `ait init`.
 fn reason(error: &SetupError) -> String {
     match error {
         SetupError::Unreadable { path, cause } => format!("{path} cannot be read: {cause}"),
         SetupError::Unusable { path, problem } => format!("{path}, {problem}"),
         SetupError::Outside { path, target } => {
-            format!("{path} leads to {}, outside of the project", target.display())
+            format!("{path} leads to {}, outside the project", target.display())
         }
-        SetupError::Dangling { path } => format!("{path} is a link that leads nowhere"),
+        SetupError::Dangling { path } => format!("{path} is a dangling symbolic link"),
         other => other.to_string(),
     }
 }

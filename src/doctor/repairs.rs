@@ -1,4 +1,4 @@
-//! What is done about what was found: repairs that lose nothing, and saving what can be read.
+//! The safe repairs, and salvage of a damaged store.
 
 use std::fs;
 use std::io;
@@ -8,54 +8,55 @@ use serde::Serialize;
 use tokio::task::spawn_blocking;
 
 use super::report::counted;
-use super::{Check, Repair, Report, Subject, Verdict, files, prompts};
+use super::{Check, CheckContext, Repair, Report, Verdict, files, prompts};
 use crate::processes::Registry;
-use crate::store::backup::{BackupError, Saving};
-use crate::store::json::inspect::{self, OpenError, place_of};
-use crate::store::json::place::Place;
+use crate::store::backup::{BackupError, SaveOptions};
+use crate::store::json::inspect::{self, OpenError, paths_of};
+use crate::store::json::paths::StorePaths;
 use crate::store::json::salvage as salvaging;
 
-/// One repair, and what came of it.
+/// The outcome of one repair.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Repaired {
-    /// Which.
+    /// The repair.
     pub repair: Repair,
-    /// Whether it was done.
+    /// Whether it succeeded.
     pub done: bool,
-    /// What was done, or why it was not, in one sentence.
+    /// What was done, or why it failed, in one sentence.
     pub what: String,
 }
 
-/// What could be saved of a store.
+/// The result of a salvage.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Salvaged {
-    /// The new file.
+    /// The file with the salvaged issues.
     pub file: PathBuf,
-    /// How many issues it has.
+    /// The number of issues in the file.
     pub issues: usize,
-    /// How many issues were read in `issues.json`.
+    /// The number of issues read from `issues.json`.
     pub issues_read: usize,
-    /// How many changes of the log were made.
+    /// The number of events applied from the log.
     pub changes_made: usize,
-    /// What is lost, in words.
+    /// Descriptions of what was lost.
     pub lost: Vec<String>,
 }
 
-/// Why nothing was saved.
+/// The reasons why nothing was salvaged.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum SalvageError {
-    /// There is nothing that could be read.
-    #[error("{0}: there is nothing to be saved")]
+    /// Nothing could be read.
+    #[error("{0}: nothing can be salvaged")]
     Unsound(#[from] OpenError),
     /// The new file cannot be written.
     #[error(transparent)]
     NotSaved(#[from] BackupError),
 }
 
-/// Does what is safe to do about what a report names; says what was done, and nothing of what others did meanwhile.
-pub async fn repair(subject: &Subject, report: &Report) -> Vec<Repaired> {
+/// Applies the safe repairs that a report names, and returns their outcomes. Repairs that turn out to be unnecessary
+/// are left out.
+pub async fn repair(context: &CheckContext, report: &Report) -> Vec<Repaired> {
     let is_refused = report
         .findings
         .iter()
@@ -65,14 +66,14 @@ pub async fn repair(subject: &Subject, report: &Report) -> Vec<Repaired> {
         let locks = matches!(repair, Repair::Settle | Repair::RemoveStale);
         let made = match repair {
             _ if is_refused && locks => {
-                Err("the files were not touched, because locks may not hold on this file system"
+                Err("the files were not touched, because locks may not work on this file system"
                     .to_owned())
             }
-            Repair::Settle => settle(subject).await,
-            Repair::RemoveStale => remove_stale(subject).await,
+            Repair::Settle => settle(context).await,
+            Repair::RemoveStale => remove_stale(context).await,
             other => {
-                let subject = subject.clone();
-                let made = spawn_blocking(move || make(other, &subject));
+                let context = context.clone();
+                let made = spawn_blocking(move || make(other, &context));
                 made.await.unwrap_or_else(|panic| Err(panic.to_string()))
             }
         };
@@ -85,41 +86,44 @@ pub async fn repair(subject: &Subject, report: &Report) -> Vec<Repaired> {
     done
 }
 
-/// Brings `issues.json` up to date; `None` if nothing had to be written.
-async fn settle(subject: &Subject) -> Result<Option<String>, String> {
-    let fingerprint = |place: &Place| fs::metadata(&place.issues).and_then(|it| it.modified()).ok();
-    let place = place_of(&subject.path).map_err(|error| error.to_string())?;
-    let before = fingerprint(&place);
-    publish(subject).await?;
-    let what = match (before, fingerprint(&place)) {
-        (None, Some(_)) => "wrote issues.json anew from the log",
+/// Publishes `issues.json`; `None` if it was up to date.
+async fn settle(context: &CheckContext) -> Result<Option<String>, String> {
+    let fingerprint = |paths: &StorePaths| {
+        fs::metadata(&paths.issues).and_then(|metadata| metadata.modified()).ok()
+    };
+    let paths = paths_of(&context.path).map_err(|error| error.to_string())?;
+    let before = fingerprint(&paths);
+    publish(context).await?;
+    let what = match (before, fingerprint(&paths)) {
+        (None, Some(_)) => "rewrote issues.json from the log",
         (before, after) if before != after => "brought issues.json up to date with the log",
         _ => return Ok(None),
     };
     Ok(Some(what.to_owned()))
 }
 
-async fn publish(subject: &Subject) -> Result<(), String> {
-    let maintenance = subject.maintenance.as_ref().ok_or("issues.json is not written from here")?;
+async fn publish(context: &CheckContext) -> Result<(), String> {
+    let maintenance =
+        context.maintenance.as_ref().ok_or("issues.json cannot be published from here")?;
     maintenance.publish().await.map_err(|error| error.to_string())
 }
 
-/// Removes what processes that died have left; `None` if somebody else has done so.
-async fn remove_stale(subject: &Subject) -> Result<Option<String>, String> {
-    let place = place_of(&subject.path).map_err(|error| error.to_string())?;
-    let before = files::stale(&place);
+/// Removes the files of dead processes; `None` if another process has done so.
+async fn remove_stale(context: &CheckContext) -> Result<Option<String>, String> {
+    let paths = paths_of(&context.path).map_err(|error| error.to_string())?;
+    let before = files::stale(&paths);
     if before.is_empty() {
         return Ok(None);
     }
-    let found = inspect::leftovers(&place);
-    // One of these may hold an edit, which whoever writes the file takes over before it removes them.
-    let published = if found.unmerged.is_empty() { Ok(()) } else { publish(subject).await };
+    let found = inspect::leftovers(&paths);
+    // An unmerged file may hold an external edit. Publishing merges the edit before it removes the file.
+    let published = if found.unmerged.is_empty() { Ok(()) } else { publish(context).await };
     for path in &found.stale {
-        // What cannot be removed is told below.
+        // Files that cannot be removed are reported below.
         let _ = fs::remove_file(path);
     }
-    let registry = Registry::beside(&place.issues);
-    let listed = spawn_blocking(move || registry.living().map(drop)).await;
+    let registry = Registry::for_store(&paths.issues);
+    let listed = spawn_blocking(move || registry.list_live().map(drop)).await;
     listed.map_err(|panic| panic.to_string())?.map_err(|error| error.to_string())?;
     let (left, removed): (Vec<_>, Vec<_>) = before.into_iter().partition(|path| path.exists());
     if let Some(path) = left.first() {
@@ -127,25 +131,25 @@ async fn remove_stale(subject: &Subject) -> Result<Option<String>, String> {
         return Err(format!("{} could not be removed{why}", path.display()));
     }
     let count = counted(removed.len(), "file", "files");
-    Ok(Some(format!("removed {count} that processes had left which died")))
+    Ok(Some(format!("removed {count} of dead processes")))
 }
 
-/// Makes a repair around the store; `None` if nothing had to be done.
-fn make(repair: Repair, subject: &Subject) -> Result<Option<String>, String> {
+/// Applies a repair outside the store; `None` if it was unnecessary.
+fn make(repair: Repair, context: &CheckContext) -> Result<Option<String>, String> {
     match repair {
         Repair::ProtectTokens => {
-            let file = subject.settings.as_ref().ok().and_then(|it| it.token_file.clone());
-            let file = file.ok_or("there is no file with tokens")?;
+            let file =
+                context.settings.as_ref().ok().and_then(|settings| settings.token_file.clone());
+            let file = file.ok_or("no token file is set")?;
             protect(&file).map_err(|error| format!("{}: {error}", file.display()))?;
-            Ok(Some(format!("let nobody but its owner read {}", file.display())))
+            Ok(Some(format!("made {} readable by its owner only", file.display())))
         }
-        Repair::Ignore => prompts::ignore(subject),
-        Repair::Refresh => prompts::refresh(subject).map(Some),
-        Repair::Settle | Repair::RemoveStale => Err("it needs no thread".to_owned()),
+        Repair::Ignore => prompts::ignore(context),
+        Repair::Refresh => prompts::refresh(context).map(Some),
+        Repair::Settle | Repair::RemoveStale => Err("this repair does not block".to_owned()),
     }
 }
 
-#[cfg(unix)]
 fn protect(file: &Path) -> io::Result<()> {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
@@ -153,23 +157,18 @@ fn protect(file: &Path) -> io::Result<()> {
     fs::set_permissions(file, fs::Permissions::from_mode(0o600))
 }
 
-#[cfg(not(unix))]
-fn protect(_file: &Path) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
-}
-
-/// Saves what can be read of the store in a new file, which is a backup that `ait restore` takes.
+/// Writes the readable issues of the store to a new file, a backup for `ait restore`.
 ///
 /// # Errors
 ///
-/// Nothing can be read, or the new file cannot be written. A file that is there is never replaced.
-pub fn salvage(subject: &Subject, target: &Path) -> Result<Salvaged, SalvageError> {
-    let place = place_of(&subject.path)?;
-    let salvaged = salvaging::salvage(&subject.path)?;
+/// Returns an error if nothing can be read or the new file cannot be written. An existing file is never replaced.
+pub fn salvage(context: &CheckContext, target: &Path) -> Result<Salvaged, SalvageError> {
+    let paths = paths_of(&context.path)?;
+    let salvaged = salvaging::salvage(&context.path)?;
     let (issues_read, changes_made) = (salvaged.issues_read, salvaged.changes_made);
     let (issues, lost) = (salvaged.document.issues.len(), salvaged.lost.clone());
-    let store = vec![place.issues, place.directory];
-    let saving = Saving { path: target.to_owned(), replaces: false, store, now: subject.now };
-    saving.save(&salvaged.into_holdings())?;
+    let store = vec![paths.issues, paths.directory];
+    let saving = SaveOptions { path: target.to_owned(), replaces: false, store, now: context.now };
+    saving.save(&salvaged.into_backup())?;
     Ok(Salvaged { file: target.to_owned(), issues, issues_read, changes_made, lost })
 }

@@ -1,4 +1,4 @@
-//! What an examination found: one finding for each check.
+//! The report of an examination, with the findings of each check.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,27 +6,27 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::Timestamp;
-use crate::domain::issue::words;
+use crate::domain::issue::string_enum;
 
-/// How many things of a kind a finding lists.
+/// The maximum number of details in a finding.
 const MAX_DETAILS: usize = 10;
 
-words! {
-    /// How a check ended.
+string_enum! {
+    /// The result of a check.
     Verdict {
         /// All is well.
         Ok = "ok",
-        /// It was not checked, because it does not apply or nothing can be told.
+        /// The check does not apply, or its result cannot be determined.
         Skipped = "skipped",
-        /// Somebody should look at it; everything works.
+        /// Needs attention, but everything works.
         Warning = "warning",
         /// Something is wrong.
         Problem = "problem",
     }
 }
 
-words! {
-    /// What is checked, in the order in which it is told.
+string_enum! {
+    /// The checks, in the order of the report.
     Check {
         /// The files can be read.
         Readable = "readable",
@@ -34,99 +34,99 @@ words! {
         Valid = "valid",
         /// No two issues share an id.
         Ids = "ids",
-        /// The log is whole, its snapshots fit it, and `issues.json` follows it.
+        /// The log is intact, its snapshots match it, and `issues.json` follows it.
         Journal = "journal",
-        /// Histories are possible.
+        /// Histories are consistent.
         Histories = "histories",
-        /// Nobody holds an issue for long.
+        /// No claim is stale.
         Claims = "claims",
-        /// No issue comes back again and again.
+        /// No issue was returned repeatedly.
         Returns = "returns",
-        /// Nothing lies in the future.
+        /// No time is in the future.
         Clock = "clock",
-        /// A change could be written.
+        /// The store is writable.
         Writable = "writable",
-        /// The file system keeps its promises.
+        /// The file system is suitable for the store.
         FileSystem = "file_system",
-        /// The lock can be had.
+        /// The lock is available.
         Lock = "lock",
-        /// There is room.
+        /// There is enough free space.
         Space = "space",
-        /// The page has its port.
+        /// The web UI has its port.
         Ports = "ports",
-        /// All processes are of one version.
+        /// All processes run the same version.
         Processes = "processes",
-        /// There is one store in the repository.
+        /// The store is the only one in the repository.
         OtherStores = "other_stores",
-        /// git ignores what is not to be committed.
+        /// git ignores the machine-local files.
         Git = "git",
-        /// The configurations of clients lead here.
+        /// The configurations of clients lead to this store.
         Clients = "clients",
-        /// What was set up for agents is of this version.
+        /// The files that `ait init` wrote are up to date.
         Prompts = "prompts",
         /// `ait.toml` is valid.
         Settings = "settings",
-        /// Nobody gets in who should not.
+        /// Access over HTTP is restricted.
         Access = "access",
-        /// Nothing was left behind.
+        /// There are no leftover files.
         Leftovers = "leftovers",
     }
 }
 
-/// What is safe to repair.
+/// The safe repairs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Repair {
-    /// To bring `issues.json` up to date.
+    /// Publish `issues.json`.
     Settle,
-    /// To remove what dead processes have left.
+    /// Remove the files of dead processes.
     RemoveStale,
-    /// To keep others from reading the tokens.
+    /// Make the token file readable by its owner only.
     ProtectTokens,
-    /// To add the names of files to `.gitignore`.
+    /// Add the machine-local files to `.gitignore`.
     Ignore,
-    /// To write anew what another version has set up.
+    /// Rewrite files that another version set up.
     Refresh,
 }
 
-/// What a check found.
+/// The result of a check, with its reason and its fix.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
-    /// What was checked.
+    /// The check.
     pub check: Check,
-    /// How it ended.
+    /// The result.
     pub verdict: Verdict,
-    /// Why, in one sentence.
+    /// The reason, in one sentence.
     pub reason: String,
-    /// What it is about, one thing each.
+    /// The affected items.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub details: Vec<String>,
-    /// What to do.
+    /// How to fix it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
-    /// What `--fix` would do about it.
+    /// The repair that `--fix` would apply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repair: Option<Repair>,
 }
 
 impl Finding {
-    /// Something that is as it should be.
+    /// Creates a finding for a check that passed.
     pub fn ok(check: Check, reason: impl Into<String>) -> Self {
         Self::new(check, Verdict::Ok, reason)
     }
 
-    /// Something that was not checked.
+    /// Creates a finding for a check that was skipped.
     pub fn skipped(check: Check, reason: impl Into<String>) -> Self {
         Self::new(check, Verdict::Skipped, reason)
     }
 
-    /// Something that somebody should look at.
+    /// Creates a finding that needs attention.
     pub fn warning(check: Check, reason: impl Into<String>) -> Self {
         Self::new(check, Verdict::Warning, reason)
     }
 
-    /// Something that is wrong.
+    /// Creates a finding for a problem.
     pub fn problem(check: Check, reason: impl Into<String>) -> Self {
         Self::new(check, Verdict::Problem, reason)
     }
@@ -136,13 +136,13 @@ impl Finding {
         Self { check, verdict, reason, details, fix: None, repair: None }
     }
 
-    /// The same with what to do about it.
+    /// Sets the fix.
     #[must_use]
     pub fn fix(self, fix: impl Into<String>) -> Self {
         Self { fix: Some(fix.into()), ..self }
     }
 
-    /// The same with what it is about, of which the first are listed.
+    /// Sets the affected items, of which the first are listed.
     #[must_use]
     pub fn about(self, things: impl IntoIterator<Item = String>) -> Self {
         let mut things = things.into_iter();
@@ -154,57 +154,58 @@ impl Finding {
         Self { details, ..self }
     }
 
-    /// The same for what can be repaired.
+    /// Sets the repair.
     #[must_use]
     pub fn repaired_by(self, repair: Repair) -> Self {
         Self { repair: Some(repair), ..self }
     }
 }
 
-/// What an examination found.
+/// The report of an examination.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
-    /// The version that examined.
+    /// The version of `ait` that ran the checks.
     pub version: &'static str,
-    /// When.
+    /// When the examination began.
     pub examined_at: Timestamp,
-    /// How long it took.
+    /// How long it took, in milliseconds.
     pub took_ms: u64,
     /// The file of the store.
     pub file: PathBuf,
-    /// Why it is this one.
+    /// Why this file is the store.
     pub reason: String,
-    /// The worst of the verdicts.
+    /// The worst result.
     pub verdict: Verdict,
-    /// One for each check.
+    /// The findings of all checks.
     pub findings: Vec<Finding>,
-    /// Whether there was no time for some of them.
+    /// Whether some checks missed the deadline.
     #[serde(skip)]
     pub is_cut_off: bool,
 }
 
 impl Report {
-    /// How many checks ended so.
+    /// Returns the number of findings with a verdict.
     pub fn count(&self, verdict: Verdict) -> usize {
         self.findings.iter().filter(|finding| finding.verdict == verdict).count()
     }
 
-    /// What is safe to repair, each once, in the order in which it is to be done.
+    /// Returns the distinct repairs in the order in which to apply them.
     pub fn repairs(&self) -> Vec<Repair> {
-        let mut repairs: Vec<_> = self.findings.iter().filter_map(|it| it.repair).collect();
+        let mut repairs: Vec<_> =
+            self.findings.iter().filter_map(|finding| finding.repair).collect();
         repairs.sort_unstable();
         repairs.dedup();
         repairs
     }
 }
 
-/// A path as a word of a command.
+/// Quotes a path for the shell.
 pub(super) fn quoted(path: &Path) -> String {
     shell_words::quote(&path.to_string_lossy()).into_owned()
 }
 
-/// A number of things in words.
+/// Formats a count with its noun.
 pub(super) fn counted(count: usize, one: &str, many: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {many}") }
 }

@@ -1,14 +1,14 @@
-//! The files of the store: whether they can be read, are valid, and belong together.
+//! Checks of the files of the store: whether they are readable, valid and consistent.
 
 use std::time::{Duration, SystemTime};
 
 use super::report::{counted, quoted};
-use super::{Check, Finding, Repair, Subject, histories};
+use super::{Check, CheckContext, Finding, Repair, issue_checks};
 use crate::store::json::inspect::{
     self, FileStanding, Inspection, LogCheck, LogFault, OpenError, Repeated,
 };
 
-/// The checks of [`examine`]; all need the files to be read.
+/// The checks of [`examine`]; all of them read the files.
 pub(super) const CHECKS: [Check; 8] = [
     Check::Readable,
     Check::Valid,
@@ -21,40 +21,41 @@ pub(super) const CHECKS: [Check; 8] = [
 ];
 const SALVAGE: &str = "`ait doctor --salvage NEW.json` saves what can be read";
 const RESTORE: &str = "`ait restore BACKUP --force` goes back to a backup";
-/// How long old parts of a long log may be examined.
+/// The time limit for checking old segments of a long log.
 const LOG_WITHIN: Duration = Duration::from_millis(2_000);
-/// How long `issues.json` may lag behind the log, until nobody seems to write it.
+/// How long `issues.json` may lag behind the log before the doctor warns.
 const PUBLISHED_WITHIN: Duration = Duration::from_secs(10);
 
-pub(super) fn examine(subject: &Subject) -> Vec<Finding> {
-    let found = match inspect::inspect(&subject.path, LOG_WITHIN) {
+pub(super) fn examine(context: &CheckContext) -> Vec<Finding> {
+    let found = match inspect::inspect(&context.path, LOG_WITHIN) {
         Ok(found) => found,
         Err(error) => {
-            let skipped =
-                |check: &Check| Finding::skipped(*check, "there is no place for the files");
+            let skipped = |check: &Check| {
+                Finding::skipped(*check, "the directory of the store cannot be found")
+            };
             let others = CHECKS[1..].iter().map(skipped);
             return [unreadable(&error)].into_iter().chain(others).collect();
         }
     };
     let mut findings =
-        vec![readable(&found), valid(&found, subject), ids(&found.repeated), log(&found, subject)];
-    findings.extend(histories::examine(&found, subject.now));
+        vec![readable(&found), valid(&found, context), ids(&found.repeated), log(&found, context)];
+    findings.extend(issue_checks::examine(&found, context.now));
     findings
 }
 
 fn readable(found: &Inspection) -> Finding {
     let check = Check::Readable;
     if let FileStanding::Unreadable(reason) = &found.standing {
-        let file = found.place.issues.display();
+        let file = found.paths.issues.display();
         let finding = Finding::problem(check, format!("{file} cannot be read: {reason}"));
-        return finding.fix(permit(&found.place.issues));
+        return finding.fix(permit(&found.paths.issues));
     }
     match &found.state {
         Err(OpenError::Format { .. }) => Finding::ok(check, "the files can be read"),
         Err(error) => unreadable(error),
         Ok(_) if found.log.is_none() && found.issues_file.is_none() => Finding::ok(
             check,
-            format!("there is no {} yet; the first issue makes it", found.place.issues.display()),
+            format!("there is no {} yet; the first issue creates it", found.paths.issues.display()),
         ),
         Ok(state) => Finding::ok(check, counted(state.issues.len(), "issue", "issues")),
     }
@@ -82,7 +83,7 @@ fn unreadable(error: &OpenError) -> Finding {
         OpenError::NoSnapshot { directory, why } => Finding::problem(
             check,
             format!(
-                "no snapshot in {} can be used, without which the log has no beginning: {why}",
+                "no snapshot in {} is usable, and the log cannot be replayed without one: {why}",
                 directory.display()
             ),
         )
@@ -94,35 +95,35 @@ fn unreadable(error: &OpenError) -> Finding {
 }
 
 fn permit(path: &std::path::Path) -> String {
-    format!("look at `ls -ld {}`, and let this user read it", quoted(path))
+    format!("check `ls -ld {}`, and let this user read it", quoted(path))
 }
 
-/// What is left to do where the log is damaged.
+/// Returns the fix for a damaged log.
 fn start_over() -> String {
-    format!("{RESTORE}; without one, {SALVAGE}, and `ait restore NEW.json --force` goes on with it")
+    format!("{RESTORE}; without one, {SALVAGE}, and `ait restore NEW.json --force` restores them")
 }
 
-fn valid(found: &Inspection, subject: &Subject) -> Finding {
+fn valid(found: &Inspection, context: &CheckContext) -> Finding {
     let check = Check::Valid;
-    let file = quoted(&subject.path);
+    let file = quoted(&context.path);
     if let FileStanding::Invalid(error) = &found.standing {
         let finding = Finding::problem(check, format!("issues.json, {error}"));
         let edit = format!("correct it there (`${{EDITOR:-vi}} +{} {file}`)", error.line);
         return finding.fix(match &found.state {
             Ok(_) => format!(
-                "{edit}; or, since the log has all that agents did, move it away (`mv {file} {file}.broken`) and \
-                 have it written anew (`ait save`)"
+                "{edit}; or, since the log has all changes of the agents, move it away (`mv {file} {file}.broken`) and \
+                 rewrite it (`ait save`)"
             ),
             Err(_) => format!("{edit}, or {RESTORE}, or {SALVAGE}"),
         });
     }
     if let Some(links) = found.issues_file.map(|file| file.links).filter(|links| *links > 1) {
         let reason =
-            format!("issues.json has {links} hard links, and replacing it would part them");
+            format!("issues.json has {links} hard links, and replacing it would separate them");
         let fix =
-            format!("keep one of them: `find . -samefile {file}` lists those below this directory");
+            format!("keep only one: `find . -samefile {file}` lists those below this directory");
         return match found.log {
-            Some(_) => Finding::warning(check, format!("{reason}: it is not brought up to date")),
+            Some(_) => Finding::warning(check, format!("{reason}: it is not updated")),
             None => Finding::problem(check, format!("{reason}: every change is refused")),
         }
         .fix(fix);
@@ -142,39 +143,41 @@ fn ids(repeated: &[Repeated]) -> Finding {
     }
     let reason = format!(
         "{} more than one issue",
-        counted(repeated.len(), "id is that of", "ids are those of")
+        counted(repeated.len(), "id belongs to", "ids belong to")
     );
     let about = repeated.iter().map(|Repeated { id, lines, are_identical }| {
         let lines: Vec<_> = lines.iter().map(ToString::to_string).collect();
-        let how = if *are_identical { "the same each time" } else { "with different contents" };
+        let how = if *are_identical { "identical each time" } else { "with different contents" };
         format!("{id} at lines {}, {how}", lines.join(", "))
     });
     let fix = match repeated.iter().all(|repeated| repeated.are_identical) {
         true => "remove all but one of each",
         false => {
-            "give one of them another id, or remove it; `ait doctor --salvage NEW.json` keeps the one with the longer history"
+            "give one of them another id, or remove it; `ait doctor --salvage \
+             NEW.json` keeps the one with the longer history"
         }
     };
     Finding::problem(check, reason).about(about).fix(fix)
 }
 
-/// The log, and whether `issues.json` follows it.
-fn log(found: &Inspection, subject: &Subject) -> Finding {
+/// Checks the log, and whether `issues.json` follows it.
+fn log(found: &Inspection, context: &CheckContext) -> Finding {
     let check = Check::Journal;
     let Some(log) = &found.log else {
-        return Finding::ok(check, "there is no log yet: issues.json has everything");
+        return Finding::ok(check, "there is no log yet: issues.json contains everything");
     };
     if !log.faults.is_empty() {
         return faulty(found, log);
     }
-    let ok = |what: &str| Finding::ok(check, format!("whole, {}{}{what}", numbers(log), torn(log)));
+    let ok =
+        |what: &str| Finding::ok(check, format!("intact, {}{}{what}", numbers(log), torn(log)));
     let told = |finding: Finding| {
-        finding.about([format!("the log is whole, {}{}", numbers(log), torn(log))])
+        finding.about([format!("the log is intact, {}{}", numbers(log), torn(log))])
     };
     match &found.standing {
         FileStanding::UpToDate | FileStanding::Alone => ok("; issues.json is up to date"),
         FileStanding::Behind(_) | FileStanding::Unwritten if is_new(found) => {
-            ok("; issues.json is about to follow")
+            ok("; issues.json will follow shortly")
         }
         FileStanding::Behind(count) => {
             let reason =
@@ -184,48 +187,48 @@ fn log(found: &Inspection, subject: &Subject) -> Finding {
                 .repaired_by(Repair::Settle)
         }
         FileStanding::Missing | FileStanding::Unwritten => {
-            told(Finding::warning(check, "issues.json is gone; the log has everything"))
-                .fix("`ait save`, or `ait doctor --fix`, writes it anew")
+            told(Finding::warning(check, "issues.json is gone; the log contains everything"))
+                .fix("`ait save`, or `ait doctor --fix`, rewrites it")
                 .repaired_by(Repair::Settle)
         }
         FileStanding::Edited(count) => {
             let issues = counted(*count, "issue", "issues");
             ok(&format!(
-                "; somebody edited {issues} in issues.json, and whoever uses the store next takes that over"
+                "; issues.json contains edits of {issues}; the next process that uses the store merges them"
             ))
         }
         FileStanding::Older(count) => {
             let issues = counted(*count, "issue", "issues");
             ok(&format!(
-                "; issues.json has another version of {issues}, with nothing that is newer than the log; the next \
-                 change writes it anew"
+                "; issues.json has another version of {issues}, which contains nothing newer than the log; the next \
+                 change rewrites the file"
             ))
         }
         FileStanding::Unreadable(_) | FileStanding::Invalid(_) => ok(""),
         FileStanding::Unknown => {
-            Finding::skipped(check, "the log cannot be followed: see `readable`")
+            Finding::skipped(check, "the log cannot be checked: see `readable`")
         }
         FileStanding::Foreign | FileStanding::Ahead(_) | FileStanding::Differs(..) => {
-            told(strange(&found.standing, subject))
+            told(strange(&found.standing, context))
         }
     }
 }
 
-/// What is said of an `issues.json` that does not belong to the log as it is.
-fn strange(standing: &FileStanding, subject: &Subject) -> Finding {
-    let (check, file) = (Check::Journal, quoted(&subject.path));
+/// Reports an `issues.json` that does not match the log.
+fn strange(standing: &FileStanding, context: &CheckContext) -> Finding {
+    let (check, file) = (Check::Journal, quoted(&context.path));
     match standing {
         FileStanding::Foreign => Finding::problem(
             check,
-            "issues.json has none of the issues of the log, so it is not taken for an edit",
+            "issues.json has none of the issues of the log, so it is not treated as an edit",
         )
         .fix(format!(
-            "move it away (`mv {file} other.json`) and have the former one written (`ait save`); `ait import \
-             other.json` takes its issues over"
+            "move it away (`mv {file} other.json`) and publish issues.json again (`ait save`); `ait import \
+             other.json` imports its issues"
         )),
         FileStanding::Ahead(number) => Finding::problem(
             check,
-            format!("issues.json tells of event {number}, which the log lacks: an older log was put in its place"),
+            format!("issues.json contains event {number}, which the log lacks: the log was replaced with an older one"),
         )
         .fix("put the newer .ait directory back; without it, copy issues.json elsewhere and `ait restore` the copy"),
         FileStanding::Differs(issues, count) => {
@@ -234,15 +237,16 @@ fn strange(standing: &FileStanding, subject: &Subject) -> Finding {
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             Finding::problem(
                 check,
-                format!("issues.json was written as of the last event, and differs from what the log replays to: {}{more}", ids.join(", ")),
+                format!("issues.json was published at the last event, but differs from the replayed \
+                     log: {}{more}", ids.join(", ")),
             )
-            .fix("compare issues.json with `ait show ID`: the log counts; save issues.json again to have it taken over")
+            .fix("compare issues.json with `ait show ID`: the log wins; save issues.json again to have it merged")
         }
-        _ => Finding::skipped(check, "nothing is known of it"),
+        _ => Finding::skipped(check, "it was not compared"),
     }
 }
 
-/// What is said of a log with which something is wrong.
+/// Reports a log with faults.
 fn faulty(found: &Inspection, log: &LogCheck) -> Finding {
     let check = Check::Journal;
     let is_newer = log.faults.iter().any(|fault| matches!(fault, LogFault::Newer(_)));
@@ -250,34 +254,34 @@ fn faulty(found: &Inspection, log: &LogCheck) -> Finding {
     let is_closed = found.state.is_err() || found.damage.is_some();
     let reason = match &log.faults[..] {
         [only] => only.to_string(),
-        faults => format!("{} things are wrong with the log", faults.len()),
+        faults => format!("the log has {} faults", faults.len()),
     };
     let about = log.faults.iter().filter(|_| log.faults.len() > 1).map(ToString::to_string);
-    let about = about.chain([format!("what could be read of the log: {}", numbers(log))]);
+    let about = about.chain([format!("the readable part of the log: {}", numbers(log))]);
     let problem = |reason: String| Finding::problem(check, reason);
     if is_newer {
-        return problem(format!("{reason}; only reads are possible"))
+        return problem(format!("{reason}; the store is read-only"))
             .about(about)
             .fix("update this ait");
     }
     if is_closed {
         let reads =
-            if found.state.is_ok() { "only reads are possible" } else { "nothing can be read" };
+            if found.state.is_ok() { "the store is read-only" } else { "nothing can be read" };
         return problem(format!("{reason}; {reads}")).about(about).fix(start_over());
     }
     if is_forged {
         return problem(reason).about(about).fix(
-            "somebody wrote to the log who is not ait, or ait is wrong: look at the issue with `ait show ID` and \
-             `ait log`, and put it right with `ait return ID -m WHY`",
+            "another program wrote to the log, or ait has a bug: see the issue with `ait show ID` and \
+             `ait log`, and correct it with `ait return ID -m WHY`",
         );
     }
-    // What comes behind the newest snapshot is whole.
+    // The events after the newest snapshot are intact.
     Finding::warning(check, format!("{reason}; the issues themselves are complete"))
         .about(about)
-        .fix("nothing has to be done for the issues (`ait backup` keeps them); a part of what is kept of earlier times is lost")
+        .fix("the issues need no repair (`ait backup` saves them); part of the older history in the log is lost")
 }
 
-/// The log in numbers.
+/// Describes the log in numbers.
 fn numbers(log: &LogCheck) -> String {
     let segments = counted(log.segments, "segment", "segments");
     let range = match log.events {
@@ -290,7 +294,7 @@ fn numbers(log: &LogCheck) -> String {
     };
     let unexamined = match log.unexamined {
         0 => String::new(),
-        count => format!(", without the {}", counted(count, "oldest segment", "oldest segments")),
+        count => format!(", excluding the {}", counted(count, "oldest segment", "oldest segments")),
     };
     format!(
         "{}{range}{replayed}, {} bytes in {segments}{unexamined}",
@@ -303,21 +307,21 @@ fn events(count: u64) -> String {
     counted(usize::try_from(count).unwrap_or(usize::MAX), "event", "events")
 }
 
-/// What is noted of an end that was not written whole, which is nothing wrong.
+/// Describes a torn end of the log, which is not a fault.
 fn torn(log: &LogCheck) -> String {
     let Some(torn) = &log.torn else { return String::new() };
     format!(
-        "; the last {} bytes of {}, from byte {} on, were not written whole by a process that died: nobody was \
-         told of them, and the next change begins a new segment",
+        "; the last {} bytes of {}, from byte {} on, were torn when a process died: their changes were \
+         never confirmed, and the next change begins a new segment",
         torn.length_bytes,
         torn.path.display(),
         torn.offset
     )
 }
 
-/// Whether something was written to the log just now, so that somebody is about to write `issues.json`.
+/// Returns true if the log was written so recently that `issues.json` is about to be published.
 fn is_new(found: &Inspection) -> bool {
     let age = found.newest_segment.map(|file| SystemTime::now().duration_since(file.modified));
-    // One that lies in the future is new, too.
+    // A time in the future counts as recent.
     age.is_some_and(|age| age.map_or(true, |age| age < PUBLISHED_WITHIN))
 }

@@ -1,190 +1,207 @@
-//! What callers can want: one variant for each operation that changes something.
+//! The commands: one variant for each operation that changes the store.
 
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::issue::words;
+use super::issue::string_enum;
 use super::{
-    AgentName, Classification, CommentText, Description, Extra, Importable, Issue, IssueId,
-    IssueRef, Status, Title,
+    AgentName, Classification, CommentText, Description, ImportedIssue, Issue, IssueChange,
+    IssueId, IssueRef, Title, UnknownFields,
 };
 
-/// A caller's wish to change something.
+/// A request to change the store.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Command {
     /// File a new issue.
     AddIssue {
-        /// The identity it is to have; nobody has it yet.
+        /// The id of the new issue. It must be unused.
         id: IssueId,
-        /// What it is called.
+        /// The title.
         title: Title,
-        /// What it is about.
+        /// The description.
         description: Description,
-        /// What kind of work it is.
+        /// The kind of work.
         classification: Classification,
-        /// Who files it.
+        /// Attributes and links of the new issue. The texts, the comment and the version in it do not count.
+        details: Box<IssueChange>,
+        /// The agent that files the issue.
         agent: AgentName,
     },
-    /// Take over an issue that was kept elsewhere, as it is, behind all others.
+    /// Add an issue from another tracker unchanged, at the end of the queue.
     ImportIssue {
-        /// The issue; nobody has its id yet.
-        issue: Importable,
-        /// Who imports it.
+        /// The issue. Its id must be unused.
+        issue: ImportedIssue,
+        /// The agent that imports the issue.
         agent: AgentName,
     },
-    /// Claim the oldest created issue, of one classification or of any.
+    /// Claim a created issue: the oldest one, optionally of one classification, or the one that the caller named.
     GetNextIssue {
-        /// The only classification to take.
+        /// The issue to claim; `None` for the oldest.
+        issue: Option<IssueRef>,
+        /// The classification to claim; `None` for any. Not for a named issue.
         classification: Option<Classification>,
-        /// Who claims it.
+        /// The agent that claims the issue.
         agent: AgentName,
     },
     /// Claim the oldest completed issue for review.
     GetNextReviewItem {
-        /// Who claims it.
+        /// The agent that claims the issue.
         agent: AgentName,
     },
-    /// Put an open issue back into the queue.
+    /// Return an open issue to the queue.
     ReturnIssue {
-        /// Which one.
+        /// The issue.
         issue: IssueRef,
-        /// Why, and what the next one should know.
+        /// The reason, and what the next agent should know.
         comment: CommentText,
-        /// Who returns it.
+        /// The agent that returns the issue.
         agent: AgentName,
     },
-    /// Hand an open issue to review.
+    /// Hand an open issue over for review.
     CompleteIssue {
-        /// Which one.
+        /// The issue.
         issue: IssueRef,
         /// What was done, and where.
         comment: CommentText,
-        /// Who completed it.
+        /// The agent that completed the issue.
         agent: AgentName,
     },
-    /// End an open issue.
+    /// Close or reject an open issue.
     CloseIssue {
-        /// Which one.
+        /// The issue.
         issue: IssueRef,
-        /// How it ends.
+        /// Whether the issue is closed or rejected.
         resolution: Resolution,
-        /// Why.
+        /// The reason.
         comment: CommentText,
-        /// Who ends it.
+        /// The agent that closes the issue.
         agent: AgentName,
     },
-    /// Say something about an issue, which stays where it stands.
-    CommentIssue {
-        /// Which one.
+    /// Change texts, attributes or links of an issue. Its status stays.
+    ChangeIssue {
+        /// The issue.
         issue: IssueRef,
-        /// What is said.
-        comment: CommentText,
-        /// Who says it.
+        /// What to change.
+        change: Box<IssueChange>,
+        /// The agent that changes it.
         agent: AgentName,
     },
-    /// End a claim whose agent is gone.
+    /// Add a comment to an issue without changing its status.
+    CommentIssue {
+        /// The issue.
+        issue: IssueRef,
+        /// The text of the comment.
+        comment: CommentText,
+        /// The author of the comment.
+        agent: AgentName,
+    },
+    /// Release a claim whose agent is gone.
     LapseClaim {
-        /// Which issue.
+        /// The issue.
         issue: IssueId,
-        /// The position in its history of the entry that the claim has left. A later claim is not touched.
+        /// The position of the claim's entry in the history. A later claim is left alone.
         entry: usize,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Take over an edit of `issues.json`, merged with what happened meanwhile.
+    /// Merge an external edit of `issues.json` into the current issue.
     MergeEdit {
         /// The issue as the file has it.
         theirs: Arc<Issue>,
-        /// The version that the edit began with; `None` where that is not known any more.
+        /// The version the edit started from; `None` if it is no longer known.
         base: Option<Arc<Issue>>,
     },
-    /// Take over an issue that only `issues.json`, or a backup, has.
+    /// Add an issue that exists only in `issues.json` or in a backup.
     PlaceIssue {
         /// The issue.
         issue: Arc<Issue>,
-        /// The issue in front of which it is to stand; `None` behind all others.
+        /// The issue to insert it before; `None` appends it.
         ahead_of: Option<IssueId>,
-        /// Who places it.
+        /// The actor recorded for the event.
         agent: String,
     },
-    /// Make an issue what a backup has.
+    /// Replace an issue with its version from a backup.
     ReplaceIssue {
-        /// The issue from then on.
+        /// The new version of the issue.
         issue: Arc<Issue>,
-        /// Who replaces it.
+        /// The actor recorded for the event.
         agent: String,
     },
-    /// Take an issue out of the store that a backup does not have.
+    /// Remove an issue that a restored backup does not contain.
     RemoveIssue {
-        /// Which one.
+        /// The issue.
         issue: IssueId,
-        /// The issue in front of which it stands; `None` for the last one.
+        /// The issue that follows it; `None` for the last one.
         ahead_of: Option<IssueId>,
-        /// Who removes it.
+        /// The actor recorded for the event.
         agent: String,
     },
-    /// Replace the keys beside the issues that this version does not know.
+    /// Replace the unknown top-level keys of `issues.json`.
     SetUnknownKeys {
-        /// All of them from then on.
-        keys: Extra,
-        /// Who replaces them.
+        /// All unknown keys after the change.
+        keys: UnknownFields,
+        /// The actor recorded for the event.
         agent: String,
     },
 }
 
-words! {
+string_enum! {
     /// How an issue ends.
     Resolution {
         /// Accepted.
         Closed = "closed",
-        /// Not to be done.
+        /// Will not be done.
         Rejected = "rejected",
     }
 }
 
-/// Which issue a command is about. The store finds it, inside its own exclusion.
+/// The issue a command targets. The store resolves it while it holds its lock.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Selection<'a> {
-    /// None that exists: the command makes one with this id.
+pub enum CommandTarget<'a> {
+    /// A new issue with this id.
     New(IssueId),
-    /// The one that the caller named.
+    /// The issue that the caller named.
     Named(&'a IssueRef),
-    /// The one with this id.
+    /// The existing issue with this id.
     Existing(IssueId),
-    /// No issue, but what is kept beside them.
+    /// No issue, but the unknown top-level keys.
     Document,
-    /// The first filed of those in a status, of one classification or of any.
-    Oldest(Status, Option<Classification>),
+    /// The first issue that is ready to be worked on by an agent, optionally of one classification.
+    Next(&'a AgentName, Option<Classification>),
+    /// The first issue that waits for review.
+    NextReview,
 }
 
 impl Command {
-    /// Which issue the command is about.
-    pub fn selection(&self) -> Selection<'_> {
+    /// Returns the issue the command targets.
+    pub fn selection(&self) -> CommandTarget<'_> {
         match self {
-            Self::AddIssue { id, .. } => Selection::New(*id),
-            Self::ImportIssue { issue, .. } => Selection::New(issue.issue().id),
-            Self::PlaceIssue { issue, .. } => Selection::New(issue.id),
+            Self::AddIssue { id, .. } => CommandTarget::New(*id),
+            Self::ImportIssue { issue, .. } => CommandTarget::New(issue.issue().id),
+            Self::PlaceIssue { issue, .. } => CommandTarget::New(issue.id),
             Self::LapseClaim { issue, .. } | Self::RemoveIssue { issue, .. } => {
-                Selection::Existing(*issue)
+                CommandTarget::Existing(*issue)
             }
             Self::MergeEdit { theirs: issue, .. } | Self::ReplaceIssue { issue, .. } => {
-                Selection::Existing(issue.id)
+                CommandTarget::Existing(issue.id)
             }
-            Self::SetUnknownKeys { .. } => Selection::Document,
-            Self::GetNextIssue { classification, .. } => {
-                Selection::Oldest(Status::Created, *classification)
+            Self::SetUnknownKeys { .. } => CommandTarget::Document,
+            Self::GetNextIssue { issue: Some(issue), .. } => CommandTarget::Named(issue),
+            Self::GetNextIssue { agent, classification, .. } => {
+                CommandTarget::Next(agent, *classification)
             }
-            Self::GetNextReviewItem { .. } => Selection::Oldest(Status::Completed, None),
+            Self::GetNextReviewItem { .. } => CommandTarget::NextReview,
             Self::ReturnIssue { issue, .. }
             | Self::CompleteIssue { issue, .. }
             | Self::CloseIssue { issue, .. }
-            | Self::CommentIssue { issue, .. } => Selection::Named(issue),
+            | Self::ChangeIssue { issue, .. }
+            | Self::CommentIssue { issue, .. } => CommandTarget::Named(issue),
         }
     }
 
-    /// The name of the operation, which is also the name of its tool where it has one.
+    /// Returns the name of the operation, which is also the name of its tool, if it has one.
     pub fn operation(&self) -> &'static str {
         match self {
             Self::AddIssue { .. } => "add_issue",
@@ -194,6 +211,7 @@ impl Command {
             Self::ReturnIssue { .. } => "return_issue",
             Self::CompleteIssue { .. } => "complete_issue",
             Self::CloseIssue { .. } => "close_issue",
+            Self::ChangeIssue { .. } => "update_issue",
             Self::CommentIssue { .. } => "comment_issue",
             Self::LapseClaim { .. } => "lapse_claim",
             Self::MergeEdit { .. } => "merge_edit",

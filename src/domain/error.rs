@@ -1,210 +1,240 @@
-//! Why a command is refused, and what the caller can do instead.
-
-use std::fmt;
+//! The reasons why the rules refuse a command.
 
 use super::text::shortened;
-use super::{IssueId, Status};
+use super::{ErrorCode, IssueId, Status};
 
-/// A refusal by the rules. The text names the thing and the way out, with the names of the tools; see
-/// [`in_words`](DomainError::in_words).
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// A refusal by the rules. The text says what is wrong; each interface adds which operation to call instead.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum DomainError {
-    /// A text that must say something is blank.
+    /// A required text is blank.
+    #[error("{field} is blank: give 1 to {limit} characters")]
     Blank {
-        /// Which text.
+        /// The name of the field.
         field: &'static str,
-        /// The most characters it may have.
+        /// The maximum number of characters.
         limit: usize,
     },
     /// A text is longer than its limit.
+    #[error("{field} has {length} characters: at most {limit} are allowed, shorten it")]
     TooLong {
-        /// Which text.
+        /// The name of the field.
         field: &'static str,
-        /// How many characters it has.
+        /// The number of characters.
         length: usize,
-        /// The most characters it may have.
+        /// The maximum number of characters.
         limit: usize,
     },
     /// A title has more than one line.
+    #[error(
+        "title contains a line break: give one line of 1 to 500 characters and put details into description"
+    )]
     LineBreakInTitle,
-    /// An issue from elsewhere takes more room than a store can give it.
-    IssueTooLarge {
-        /// How many bytes it has as JSON.
-        bytes: usize,
-        /// The most bytes that it may have.
-        limit: usize,
-    },
-    /// An issue would not be the same when it is read again.
-    Unrepeatable {
-        /// What would be wrong with it.
-        problem: String,
-    },
-    /// A text that is to name an issue does not have the form of an id.
-    InvalidReference {
-        /// The text, cut where it is long.
+    /// A priority is not one of the numbers.
+    #[error("{given:?} is not a priority: give a number from 0 (first) to 4 (last)")]
+    InvalidPriority {
+        /// The given value, shortened.
         given: String,
     },
-    /// No issue has such an id.
-    UnknownIssue {
-        /// How the caller named it.
-        reference: String,
+    /// A label has another form.
+    #[error(
+        "{given:?} is not a label: use 1 to 50 characters of a-z, 0-9 and : . _ / -, and begin with a letter or a digit"
+    )]
+    InvalidLabel {
+        /// The given text, shortened.
+        given: String,
     },
-    /// More than one issue has an id that begins so.
-    AmbiguousReference {
-        /// How the caller named it.
-        reference: String,
-        /// The first of the issues that it could mean.
-        candidates: Vec<IssueId>,
-        /// How many there are in all.
+    /// An issue would get too many of something.
+    #[error("issue {id} would have {count} {what}: at most {limit} are allowed")]
+    TooMany {
+        /// The issue.
+        id: IssueId,
+        /// What there would be too many of.
+        what: &'static str,
+        /// How many there would be.
+        count: usize,
+        /// The maximum.
+        limit: usize,
+    },
+    /// A link would make issues wait for each other, so that none of them could ever be claimed.
+    #[error("that would be a cycle: {}", path_text(path))]
+    Cycle {
+        /// The issues of the cycle, each waiting for the next one; the first one again at the end.
+        path: Vec<IssueId>,
+    },
+    /// An issue would be a part of a part of a part, too deep.
+    #[error("issue {id} would be {depth} levels deep: at most {limit} are allowed")]
+    TooDeep {
+        /// The issue.
+        id: IssueId,
+        /// Its depth.
+        depth: usize,
+        /// The maximum.
+        limit: usize,
+    },
+    /// An issue cannot be closed while its parts are open.
+    #[error("issue {id} has open parts ({}): end them first, or close it as rejected", listed(parts, *count))]
+    OpenParts {
+        /// The issue.
+        id: IssueId,
+        /// The first of its open parts.
+        parts: Vec<IssueId>,
+        /// The number of open parts.
         count: usize,
     },
-    /// The id of a new issue is taken.
+    /// The issue cannot be claimed yet.
+    #[error("issue {id} cannot be claimed now: {reason}")]
+    NotReady {
+        /// The issue.
+        id: IssueId,
+        /// What it waits for.
+        reason: String,
+    },
+    /// A change names nothing, or what it sets is already so.
+    #[error("nothing would change in issue {id}")]
+    NothingToChange {
+        /// The issue.
+        id: IssueId,
+    },
+    /// The issue has changed since the caller read it.
+    #[error(
+        "issue {id} has changed since version {given}: {changes}; its version is {version} now, and nothing was changed"
+    )]
+    VersionChanged {
+        /// The issue.
+        id: IssueId,
+        /// The version that the caller knew, shortened.
+        given: String,
+        /// What changed, and by whom.
+        changes: String,
+        /// The current version.
+        version: String,
+    },
+    /// An imported issue is too large for the store.
+    #[error(
+        "the issue has {bytes} bytes as JSON: at most {limit} are allowed, shorten its comments or its history"
+    )]
+    IssueTooLarge {
+        /// The size of its JSON in bytes.
+        bytes: usize,
+        /// The maximum size in bytes.
+        limit: usize,
+    },
+    /// An issue would not survive a round trip through JSON.
+    #[error(
+        "the issue does not survive being written and read back: {problem}; correct its unknown keys"
+    )]
+    NotRoundTrippable {
+        /// What would differ or fail.
+        problem: String,
+    },
+    /// A reference does not have the form of an id.
+    #[error(
+        "{given:?} does not name an issue: give its id, such as 3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73, \
+         or at least its first {min_digits} hex digits"
+    )]
+    InvalidReference {
+        /// The given text, truncated if it is long.
+        given: String,
+        /// The minimum number of hex digits.
+        min_digits: usize,
+    },
+    /// No issue has this id.
+    #[error("there is no issue {reference}")]
+    UnknownIssue {
+        /// The reference of the caller.
+        reference: String,
+    },
+    /// The reference is a prefix of several ids.
+    #[error(
+        "{reference} matches {count} issues ({}): call again with more digits of the id",
+        listed(candidates, *count)
+    )]
+    AmbiguousReference {
+        /// The reference of the caller.
+        reference: String,
+        /// The first of the matching issues.
+        candidates: Vec<IssueId>,
+        /// The number of matching issues.
+        count: usize,
+    },
+    /// The id of a new issue is already in use.
+    #[error("issue {id} already exists")]
     IdTaken {
         /// The id.
         id: IssueId,
     },
     /// The issue has ended.
+    #[error("issue {id} is {status}, which is final")]
     Terminal {
-        /// Which issue.
+        /// The issue.
         id: IssueId,
-        /// How it ended.
+        /// Its terminal status.
         status: Status,
     },
-    /// The issue is not in the status from which it could be claimed.
+    /// The issue is not in the status that a claim requires.
+    #[error("issue {id} is {status}, not {required}")]
     NotClaimable {
-        /// Which issue.
+        /// The issue.
         id: IssueId,
-        /// Where it stands.
+        /// Its status.
         status: Status,
-        /// Where it would have to stand.
+        /// The status that the claim requires.
         required: Status,
     },
-    /// An event of a log does not follow from the issue as it is.
+    /// An event of the log cannot follow the current version of its issue.
+    #[error("an event does not follow from the current state of issue {id}")]
     DoesNotFollow {
-        /// Which issue.
+        /// The issue.
         id: IssueId,
     },
-    /// The claim does not stand any more: somebody has ended it, or another one has followed.
+    /// The claim has already ended, or a later claim has replaced it.
+    #[error("the claim of issue {id} has already ended: nothing to do")]
     ClaimEnded {
-        /// Which issue.
+        /// The issue.
         id: IssueId,
     },
 }
 
 impl DomainError {
-    /// The most candidates that an ambiguous reference lists.
+    /// The maximum number of candidates in the text of an ambiguous reference.
     pub const MAX_CANDIDATES: usize = 10;
 
-    /// The refusal in the words of an interface: what is wrong, and the way out.
-    pub fn in_words<'a>(&'a self, words: &'a Vocabulary) -> impl fmt::Display + 'a {
-        InWords { error: self, words }
-    }
-
-    pub(crate) fn invalid_reference(given: &str) -> Self {
-        const SHOWN_CHARS: usize = 60;
-        Self::InvalidReference { given: shortened(given, SHOWN_CHARS) }
-    }
-}
-
-impl fmt::Display for DomainError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.in_words(&Vocabulary::TOOLS), f)
-    }
-}
-
-impl std::error::Error for DomainError {}
-
-/// What an interface calls the operations that a refusal can point to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Vocabulary {
-    /// What shows the issues.
-    pub list_issues: &'static str,
-    /// What files one.
-    pub add_issue: &'static str,
-    /// What claims one for work.
-    pub get_next_issue: &'static str,
-    /// What claims one for review.
-    pub get_next_review_item: &'static str,
-}
-
-impl Vocabulary {
-    /// The names of the tools.
-    pub const TOOLS: Self = Self {
-        list_issues: "list_issues",
-        add_issue: "add_issue",
-        get_next_issue: "get_next_issue",
-        get_next_review_item: "get_next_review_item",
-    };
-}
-
-struct InWords<'a> {
-    error: &'a DomainError,
-    words: &'a Vocabulary,
-}
-
-impl fmt::Display for InWords<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Vocabulary { list_issues, add_issue, get_next_issue, get_next_review_item } =
-            self.words;
-        match self.error {
-            DomainError::Blank { field, limit } => {
-                write!(f, "{field} is blank: give 1 to {limit} characters")
-            }
-            DomainError::TooLong { field, length, limit } => write!(
-                f,
-                "{field} has {length} characters: at most {limit} are allowed, shorten it"
-            ),
-            DomainError::LineBreakInTitle => f.write_str(
-                "title contains a line break: give one line of 1 to 500 characters, details go into \
-                 description",
-            ),
-            DomainError::IssueTooLarge { bytes, limit } => write!(
-                f,
-                "the issue has {bytes} bytes as JSON: at most {limit} are allowed, shorten its \
-                 comments or its history"
-            ),
-            DomainError::Unrepeatable { problem } => write!(
-                f,
-                "the issue could not be read again once it is written: {problem}; correct its \
-                 unknown keys"
-            ),
-            DomainError::InvalidReference { given } => write!(
-                f,
-                "{given:?} does not name an issue: give its id, such as \
-                 3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73, or at least the first 8 hex digits of it; \
-                 {list_issues} shows the ids"
-            ),
-            DomainError::UnknownIssue { reference } => {
-                write!(f, "there is no issue {reference}: {list_issues} shows the ids")
-            }
-            DomainError::AmbiguousReference { reference, candidates, count } => write!(
-                f,
-                "{reference} could be any of {count} issues ({}): call again with more digits of \
-                 the id",
-                listed(candidates, *count)
-            ),
-            DomainError::IdTaken { id } => {
-                write!(f, "issue {id} exists already: call {add_issue} again")
-            }
-            DomainError::Terminal { id, status } => write!(
-                f,
-                "issue {id} is {status}, which is final: file what is left to do with {add_issue}"
-            ),
-            DomainError::DoesNotFollow { id } => {
-                write!(f, "an event does not follow from issue {id} as it is")
-            }
-            DomainError::ClaimEnded { id } => {
-                write!(f, "the claim of issue {id} has ended already: there is nothing to do")
-            }
-            DomainError::NotClaimable { id, status, required } => {
-                let claim = match required {
-                    Status::Completed => get_next_review_item,
-                    _ => get_next_issue,
-                };
-                write!(f, "issue {id} is {status}, not {required}: claim another one with {claim}")
-            }
+    /// Returns the code of the error.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::Blank { .. }
+            | Self::TooLong { .. }
+            | Self::LineBreakInTitle
+            | Self::IssueTooLarge { .. }
+            | Self::NotRoundTrippable { .. }
+            | Self::InvalidPriority { .. }
+            | Self::InvalidLabel { .. }
+            | Self::TooMany { .. }
+            | Self::NothingToChange { .. }
+            | Self::InvalidReference { .. } => ErrorCode::Validation,
+            Self::UnknownIssue { .. } => ErrorCode::NotFound,
+            Self::AmbiguousReference { .. } => ErrorCode::Ambiguous,
+            Self::IdTaken { .. }
+            | Self::NotClaimable { .. }
+            | Self::NotReady { .. }
+            | Self::Cycle { .. }
+            | Self::TooDeep { .. }
+            | Self::OpenParts { .. }
+            | Self::VersionChanged { .. } => ErrorCode::Conflict,
+            Self::Terminal { .. } => ErrorCode::Final,
+            Self::ClaimEnded { .. } => ErrorCode::NotOwned,
+            Self::DoesNotFollow { .. } => ErrorCode::Internal,
         }
     }
+
+    pub(crate) fn invalid_reference(given: &str, min_digits: usize) -> Self {
+        const SHOWN_CHARS: usize = 60;
+        Self::InvalidReference { given: shortened(given, SHOWN_CHARS), min_digits }
+    }
+}
+
+fn path_text(path: &[IssueId]) -> String {
+    path.iter().map(IssueId::short).collect::<Vec<_>>().join(" waits for ")
 }
 
 fn listed(candidates: &[IssueId], count: usize) -> String {
@@ -213,4 +243,40 @@ fn listed(candidates: &[IssueId], count: usize) -> String {
         text.push_str(", …");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_refusal_has_its_code() {
+        let id = IssueId::NIL;
+        let reference = || "3f2a9c1e".to_owned();
+        let (status, required) = (Status::Created, Status::Completed);
+        for (error, code) in [
+            (DomainError::Blank { field: "agent", limit: 1 }, "VALIDATION"),
+            (DomainError::TooLong { field: "agent", length: 2, limit: 1 }, "VALIDATION"),
+            (DomainError::LineBreakInTitle, "VALIDATION"),
+            (DomainError::IssueTooLarge { bytes: 2, limit: 1 }, "VALIDATION"),
+            (DomainError::NotRoundTrippable { problem: String::new() }, "VALIDATION"),
+            (DomainError::invalid_reference("x", 8), "VALIDATION"),
+            (DomainError::UnknownIssue { reference: reference() }, "NOT_FOUND"),
+            (
+                DomainError::AmbiguousReference {
+                    reference: reference(),
+                    candidates: Vec::new(),
+                    count: 2,
+                },
+                "AMBIGUOUS",
+            ),
+            (DomainError::IdTaken { id }, "CONFLICT"),
+            (DomainError::Terminal { id, status: Status::Closed }, "FINAL"),
+            (DomainError::NotClaimable { id, status, required }, "CONFLICT"),
+            (DomainError::DoesNotFollow { id }, "INTERNAL"),
+            (DomainError::ClaimEnded { id }, "NOT_OWNED"),
+        ] {
+            assert_eq!(error.code().as_str(), code, "{error}");
+        }
+    }
 }

@@ -1,27 +1,29 @@
-//! What happened: the facts that a store keeps, and the only way in which an issue changes.
+//! The events that a store records, and how they change an issue.
 
 use std::sync::Arc;
 
 use super::{
-    Change, Classification, Comment, Extra, HistoryEntry, Issue, IssueId, Patch, Status, Timestamp,
+    Attributes, Change, Classification, Comment, HistoryEntry, Issue, IssueId, Patch, Status,
+    Timestamp, UnknownFields,
 };
 
 /// One change of one issue, decided by [`rules`](super::rules).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// The issue that changed; [`IssueId::NIL`] where the change is none of an issue.
+    /// The issue that changed; [`IssueId::NIL`] if the event concerns no issue.
     pub issue: IssueId,
-    /// When.
+    /// The time.
     pub at: Timestamp,
-    /// Who changed it.
+    /// The agent.
     pub agent: String,
     /// What changed.
     pub kind: EventKind,
-    /// What the issue was before, for events that move it; `None` for all others, which hold that themselves.
+    /// The overwritten values, for events that change the status; `None` for all others, which carry them in their
+    /// kind.
     pub before: Option<Before>,
 }
 
-/// What an event overwrites in an issue that it moves.
+/// The values of an issue that an event overwrites.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Before {
     /// The status before the event.
@@ -31,7 +33,7 @@ pub struct Before {
 }
 
 impl Before {
-    /// What there is to overwrite in an issue.
+    /// Returns the values of an issue that an event would overwrite.
     pub fn of(issue: &Issue) -> Self {
         Self { status: issue.status, modified_at: issue.modified_at }
     }
@@ -40,100 +42,115 @@ impl Before {
 /// What changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum EventKind {
-    /// The issue came into being.
+    /// A new issue was filed.
     Filed {
-        /// What it is called.
+        /// The title.
         title: String,
-        /// What it is about.
+        /// The description.
         description: String,
-        /// What kind of work it is.
+        /// The kind of work.
         classification: Classification,
+        /// The attributes.
+        attributes: Attributes,
     },
-    /// The issue was taken over from elsewhere, with its history, in which this leaves nothing.
+    /// An issue was imported with its history. The import itself adds no history entry.
     Imported {
-        /// The issue as it came.
+        /// The imported issue.
         issue: Arc<Issue>,
-        /// The issue in front of which it was placed; `None` behind all others.
+        /// The issue it was inserted before; `None` if it was appended.
         ahead_of: Option<IssueId>,
     },
-    /// The issue was edited: in `issues.json` itself, or by going back to a backup.
+    /// The issue was edited, in `issues.json` or by restoring a backup.
     Edited {
-        /// What changed, its history included.
+        /// The change, including the history.
         patch: Box<Patch>,
     },
-    /// The issue was taken out of the store, which only going back to a backup does.
+    /// Texts, attributes or links were changed. The status stays.
+    Changed {
+        /// The change, including the history and a comment.
+        patch: Box<Patch>,
+    },
+    /// The issue was removed. Only restoring a backup does that.
     Removed {
-        /// The issue as it was.
+        /// The removed issue.
         issue: Arc<Issue>,
-        /// The issue in front of which it stood; `None` for the last one.
+        /// The issue that followed it; `None` for the last one.
         ahead_of: Option<IssueId>,
     },
-    /// The keys beside the issues, which this version does not know, were edited. Belongs to no issue.
+    /// The unknown top-level keys of `issues.json` were edited. The event concerns no issue.
     UnknownKeysEdited {
-        /// All of them, before and after.
-        keys: Box<Change<Extra>>,
+        /// All unknown keys, before and after.
+        keys: Box<Change<UnknownFields>>,
     },
-    /// An agent took it to work on it.
+    /// An agent claimed the issue for work.
     Claimed,
-    /// An agent took it to review it.
+    /// An agent claimed the issue for review.
     ReviewStarted,
-    /// A claim ended without its agent: the issue waits again where it waited before.
+    /// A claim ended without its agent. The issue waits where it waited before the claim.
     Lapsed {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// It went back into the queue.
+    /// The issue was returned to the queue.
     Returned {
-        /// Why.
+        /// The reason.
         comment: String,
     },
-    /// The work on it was done.
+    /// The work was completed.
     Completed {
         /// What was done.
         comment: String,
     },
-    /// It ended, accepted.
+    /// The issue was closed: accepted.
     Closed {
-        /// Why.
+        /// The reason.
         comment: String,
     },
-    /// It ended, not to be done.
+    /// The issue was rejected: it will not be done.
     Rejected {
-        /// Why.
+        /// The reason.
         comment: String,
     },
-    /// Something was said about it. That leaves nothing in the history, which tells who holds the issue.
+    /// A comment was added.
     Commented {
-        /// What was said.
+        /// The text of the comment.
         comment: String,
+        /// Whether it left a history entry. Those in older logs did not.
+        leaves_entry: bool,
     },
 }
 
-/// The action that a return leaves in the history.
+/// The history phrase of a return.
 ///
-/// Part of the file format: existing files hold this phrase, and retry guards count it.
+/// The phrase is part of the file format: existing files contain it, and retry guards count it.
 pub const RETURN_ACTION: &str = "Issue returned to created status";
-/// Who is named for a change that somebody made in the file itself.
+/// The agent recorded for an external edit.
 pub const HAND_EDIT: &str = "hand-edit";
-/// The action that an edit leaves in the history.
+/// The history phrase of an edit.
 pub const EDIT_ACTION: &str = "Issue edited by hand";
-/// The action that a lapsed claim leaves in the history.
+/// What the history phrase of a change begins with; the changed fields follow.
+pub const CHANGE_ACTION: &str = "Issue changed: ";
+/// The history phrase of a comment.
+pub const COMMENT_ACTION: &str = "Comment added";
+/// The history phrase of a lapsed claim.
 pub const LAPSE_ACTION: &str = "Claim lapsed";
-/// The action that filing leaves in the history.
+/// The reason of a lapse: the response that would have told the caller of the claim did not reach it.
+pub const UNDELIVERED_REASON: &str = "the caller was gone before it was answered";
+/// The history phrase of filing.
 pub const FILE_ACTION: &str = "Issue filed";
-/// The action that a claim for work leaves in the history.
+/// The history phrase of a claim for work.
 pub const CLAIM_ACTION: &str = "Issue claimed for work";
-/// The action that a claim for review leaves in the history.
+/// The history phrase of a claim for review.
 pub const REVIEW_ACTION: &str = "Issue claimed for review";
-/// The action that a completion leaves in the history.
+/// The history phrase of a completion.
 pub const COMPLETE_ACTION: &str = "Issue completed";
-/// The action that an accepting end leaves in the history.
+/// The history phrase of closing.
 pub const CLOSE_ACTION: &str = "Issue closed";
-/// The action that a rejecting end leaves in the history.
+/// The history phrase of rejecting.
 pub const REJECT_ACTION: &str = "Issue rejected";
 
 impl EventKind {
-    /// The status to which the event moves an issue that was in `before`; `None` where it stays what it was.
+    /// Returns the status that the event sets in an issue with status `before`; `None` if the status stays.
     fn status(&self, before: Status) -> Option<Status> {
         Some(match self {
             Self::Filed { .. } | Self::Returned { .. } => Status::Created,
@@ -146,19 +163,24 @@ impl EventKind {
             Self::Lapsed { .. } => Status::Created,
             Self::Imported { .. }
             | Self::Edited { .. }
+            | Self::Changed { .. }
             | Self::Removed { .. }
             | Self::UnknownKeysEdited { .. }
             | Self::Commented { .. } => return None,
         })
     }
 
-    /// The phrase that says what happened; `None` for a comment alone. All but an import, a removal and an edit
-    /// leave it in the history.
-    pub fn action(&self) -> Option<&'static str> {
+    /// Returns the phrase for the event; `None` for a comment that left no entry. Imports, removals and edits do not
+    /// add it to the history themselves.
+    pub fn action(&self) -> Option<&str> {
         Some(match self {
             Self::Filed { .. } => FILE_ACTION,
             Self::Imported { .. } => "Issue imported",
             Self::Edited { .. } => EDIT_ACTION,
+            Self::Changed { patch } => {
+                let added = patch.history.as_ref().and_then(|history| history.added.last());
+                added.map_or(CHANGE_ACTION.trim_end_matches(": "), |entry| &*entry.action)
+            }
             Self::Removed { .. } => "Issue removed",
             Self::UnknownKeysEdited { .. } => "Other keys edited by hand",
             Self::Claimed => CLAIM_ACTION,
@@ -168,16 +190,18 @@ impl EventKind {
             Self::Completed { .. } => COMPLETE_ACTION,
             Self::Closed { .. } => CLOSE_ACTION,
             Self::Rejected { .. } => REJECT_ACTION,
-            Self::Commented { .. } => return None,
+            Self::Commented { leaves_entry: true, .. } => COMMENT_ACTION,
+            Self::Commented { leaves_entry: false, .. } => return None,
         })
     }
 
-    /// The word for the kind, as the log and its JSON spell it.
+    /// Returns the word for the kind in the log and in JSON.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Filed { .. } => "filed",
             Self::Imported { .. } => "imported",
             Self::Edited { .. } => "edited",
+            Self::Changed { .. } => "changed",
             Self::Removed { .. } => "removed",
             Self::UnknownKeysEdited { .. } => "unknown_keys_edited",
             Self::Claimed => "claimed",
@@ -191,11 +215,12 @@ impl EventKind {
         }
     }
 
-    /// Every word for a kind.
-    pub const WORDS: [&'static str; 13] = [
+    /// The words of all kinds.
+    pub const WORDS: [&'static str; 14] = [
         "filed",
         "imported",
         "edited",
+        "changed",
         "removed",
         "unknown_keys_edited",
         "claimed",
@@ -208,7 +233,7 @@ impl EventKind {
         "commented",
     ];
 
-    /// The comment that it leaves.
+    /// Returns the comment that the event adds.
     pub fn comment(&self) -> Option<&str> {
         match self {
             Self::Filed { .. }
@@ -218,23 +243,27 @@ impl EventKind {
             | Self::UnknownKeysEdited { .. }
             | Self::Claimed
             | Self::ReviewStarted => None,
+            Self::Changed { patch } => {
+                let added = patch.comments.as_ref().and_then(|comments| comments.added.last());
+                added.map(|comment| &*comment.text)
+            }
             Self::Lapsed { reason: comment }
             | Self::Returned { comment }
             | Self::Completed { comment }
             | Self::Closed { comment }
             | Self::Rejected { comment }
-            | Self::Commented { comment } => Some(comment),
+            | Self::Commented { comment, .. } => Some(comment),
         }
     }
 }
 
 impl Event {
-    /// The issue that a `Filed` or `Imported` event brings into being; `None` for every other event.
+    /// Returns the issue that a `Filed` or `Imported` event creates; `None` for other events.
     pub fn filed(&self) -> Option<Issue> {
         if let EventKind::Imported { issue, .. } = &self.kind {
             return Some(Issue::clone(issue));
         }
-        let EventKind::Filed { title, description, classification } = &self.kind else {
+        let EventKind::Filed { title, description, classification, attributes } = &self.kind else {
             return None;
         };
         let mut issue = Issue {
@@ -247,13 +276,14 @@ impl Event {
             status: Status::Created,
             history: Vec::new(),
             comments: Vec::new(),
-            extra: Extra::default(),
+            attributes: attributes.clone(),
+            extra: UnknownFields::default(),
         };
         self.apply(&mut issue);
         Some(issue)
     }
 
-    /// Returns true if the event can have happened to an issue as it is.
+    /// Returns true if the event can follow the current version of the issue.
     pub fn follows(&self, issue: &Issue) -> bool {
         let Some(before) = self.before else { return true };
         let is_claimable = match self.kind {
@@ -266,29 +296,31 @@ impl Event {
         is_claimable && before == Before::of(issue)
     }
 
-    /// The status that an issue has after the event, where the event itself tells that.
+    /// Returns the status after the event, if the event itself determines it.
     pub fn status_after(&self) -> Option<Status> {
         match &self.kind {
             EventKind::Imported { issue, .. } => Some(issue.status),
-            EventKind::Edited { patch } => patch.status.as_ref().map(|status| status.after),
+            EventKind::Edited { patch } | EventKind::Changed { patch } => {
+                patch.status.as_ref().map(|status| status.after)
+            }
             kind => kind.status(self.before.map_or(Status::Created, |before| before.status)),
         }
     }
 
-    /// The status that an issue had before the event; `None` for one that the event brought into being, and
-    /// where the event does not touch it.
+    /// Returns the status before the event; `None` if the event created the issue or leaves the status alone.
     pub fn status_before(&self) -> Option<Status> {
         match &self.kind {
-            EventKind::Edited { patch } => patch.status.as_ref().map(|status| status.before),
+            EventKind::Edited { patch } | EventKind::Changed { patch } => {
+                patch.status.as_ref().map(|status| status.before)
+            }
             EventKind::Removed { issue, .. } => Some(issue.status),
             _ => self.before.map(|before| before.status),
         }
     }
 
-    /// Changes the issue as the event says: status, time, one history entry, perhaps a comment. A comment
-    /// alone changes neither status nor history.
+    /// Applies the event to the issue: it sets status and time and adds one history entry and possibly a comment.
     pub fn apply(&self, issue: &mut Issue) {
-        if let EventKind::Edited { patch } = &self.kind {
+        if let EventKind::Edited { patch } | EventKind::Changed { patch } = &self.kind {
             return patch.apply(issue);
         }
         issue.status = self.kind.status(issue.status).unwrap_or(issue.status);
@@ -300,7 +332,7 @@ impl Event {
                 timestamp: self.at,
                 agent: self.agent.clone(),
                 action: action.to_owned(),
-                extra: Extra::default(),
+                extra: UnknownFields::default(),
             });
         }
         if let Some(text) = self.kind.comment() {
@@ -308,15 +340,15 @@ impl Event {
                 timestamp: self.at,
                 agent: self.agent.clone(),
                 text: text.to_owned(),
-                extra: Extra::default(),
+                extra: UnknownFields::default(),
             });
         }
     }
 
-    /// Undoes [`apply`](Self::apply) on the issue as the event has left it. Not for events that bring an issue
-    /// into being or take it out of the store.
+    /// Reverts [`apply`](Self::apply) on the issue as the event left it. Not for events that create or remove an
+    /// issue.
     pub fn revert(&self, issue: &mut Issue) {
-        if let EventKind::Edited { patch } = &self.kind {
+        if let EventKind::Edited { patch } | EventKind::Changed { patch } = &self.kind {
             return patch.revert(issue);
         }
         if let Some(Before { status, modified_at }) = self.before {
@@ -336,7 +368,7 @@ impl Event {
             EventKind::Imported { .. }
                 | EventKind::Removed { .. }
                 | EventKind::UnknownKeysEdited { .. }
-                | EventKind::Commented { .. }
+                | EventKind::Commented { leaves_entry: false, .. }
         );
         !leaves_none
     }

@@ -1,4 +1,4 @@
-//! How an issue is identified, and how a caller may name it.
+//! The id of an issue, and the references by which callers name it.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -9,22 +9,22 @@ use uuid::Uuid;
 
 use super::DomainError;
 
-/// Hex digits in a whole id.
+/// The number of hex digits in a full id.
 const WHOLE_DIGITS: usize = 32;
-/// The same with the hyphens.
+/// The length of a full id with hyphens.
 const WHOLE_CHARS: usize = 36;
 
-/// The identity of an issue: a UUID, version 4 for the issues that are filed here.
+/// The id of an issue: a UUID, of version 4 for issues that `ait` files.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IssueId(Uuid);
 
 impl IssueId {
-    /// The id of no issue: all zeros.
+    /// The nil UUID, which stands for no issue.
     pub const NIL: Self = Self(Uuid::nil());
 
-    /// Parses a whole id with its hyphens, in any case.
+    /// Parses a full id with hyphens, in upper or lower case.
     pub fn parse(text: &str) -> Option<Self> {
-        // The usual form, without the way through a reference; what it is not, that way tells.
+        // Fast path for the usual form. Everything else is parsed as a reference.
         if text.len() == WHOLE_CHARS
             && let Ok(uuid) = Uuid::try_parse(text)
         {
@@ -35,14 +35,14 @@ impl IssueId {
         is_whole.then(|| Self(Uuid::from_u128(reference.first)))
     }
 
-    /// Parses an id in exactly the form in which ids are written.
+    /// Parses an id in exactly the form in which `ait` writes ids.
     pub(crate) fn parse_written(text: &str) -> Option<Self> {
         let is_written =
             text.len() == WHOLE_CHARS && !text.bytes().any(|byte| byte.is_ascii_uppercase());
         is_written.then(|| Uuid::try_parse(text).ok()).flatten().map(Self)
     }
 
-    /// The first 8 hex digits: what agents name branches and worktrees by.
+    /// Returns the first 8 hex digits, which agents use to name branches and worktrees.
     pub fn short(&self) -> String {
         self.to_string()[..IssueRef::MIN_DIGITS].to_owned()
     }
@@ -92,10 +92,10 @@ impl<'de> Deserialize<'de> for IssueId {
     }
 }
 
-/// What a caller names an issue by: its whole id, or the beginning of it.
+/// A reference to an issue: its full id or a prefix of it.
 ///
-/// At least the first 8 hex digits, in any case, with the hyphens of a UUID in their places or with
-/// none at all.
+/// A reference has hex digits in upper or lower case; tools and pages demand at least 8. It contains either all hyphens
+/// of a UUID up to its end or none.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(try_from = "String")]
 pub struct IssueRef {
@@ -105,23 +105,46 @@ pub struct IssueRef {
 }
 
 impl IssueRef {
-    /// The fewest hex digits that name an issue.
+    /// The minimum number of hex digits in a reference of an agent.
     pub const MIN_DIGITS: usize = 8;
 
-    /// The ids that this reference can mean, as one range in the order of ids.
+    /// Parses a reference of at least `min_digits` hex digits.
+    ///
+    /// # Errors
+    ///
+    /// [`DomainError::InvalidReference`].
+    pub fn with_min_digits(given: &str, min_digits: usize) -> Result<Self, DomainError> {
+        let read = Self::read(given).filter(|read| read.digits >= min_digits);
+        read.ok_or_else(|| DomainError::invalid_reference(given, min_digits))
+    }
+
+    /// Parses a reference as people write it in texts: `issue-3f2a9c1e`, `#3f2a9c1e`, or the id alone.
+    pub fn in_text(word: &str) -> Option<Self> {
+        const PREFIX: &str = "issue-";
+        let is_prefixed =
+            word.get(..PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(PREFIX));
+        let id = if is_prefixed {
+            &word[PREFIX.len()..]
+        } else {
+            word.strip_prefix('#').unwrap_or(word)
+        };
+        id.parse().ok()
+    }
+
+    /// Returns the range of ids that start with this reference.
     pub fn range(&self) -> RangeInclusive<IssueId> {
         let open_bits = 4 * (WHOLE_DIGITS - self.digits) as u32;
         let last = self.first | u128::MAX.checked_shr(128 - open_bits).unwrap_or(0);
         IssueId(Uuid::from_u128(self.first))..=IssueId(Uuid::from_u128(last))
     }
 
-    /// The ids that begin with what somebody has typed of one so far, which may be nothing; `None` when no id
-    /// does.
+    /// Returns the range of ids that start with a partly typed id, which may be empty. Returns `None` if no id can
+    /// start with the text.
     pub fn begun(text: &str) -> Option<RangeInclusive<IssueId>> {
         Self::read(text).map(|begun| begun.range())
     }
 
-    /// Reads the digits of an id, however few.
+    /// Parses any number of digits of an id.
     fn read(given: &str) -> Option<Self> {
         let text = given.trim().to_ascii_lowercase();
         let hyphenated = text.contains('-');
@@ -166,8 +189,7 @@ impl FromStr for IssueRef {
     type Err = DomainError;
 
     fn from_str(given: &str) -> Result<Self, DomainError> {
-        let read = Self::read(given).filter(|read| read.digits >= Self::MIN_DIGITS);
-        read.ok_or_else(|| DomainError::invalid_reference(given))
+        Self::with_min_digits(given, Self::MIN_DIGITS)
     }
 }
 
@@ -182,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn every_beginning_of_at_least_eight_digits_names_the_issue() {
+    fn id_prefixes_of_at_least_8_digits_match_the_issue() {
         for length in 8..=WHOLE.len() {
             for text in [WHOLE[..length].to_owned(), WHOLE[..length].to_uppercase()] {
                 let reference: IssueRef = text.parse().unwrap();
@@ -195,14 +217,14 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_means_all_that_begins_with_it_and_nothing_else() {
+    fn a_prefix_covers_exactly_the_ids_that_start_with_it() {
         let range = "3f2a9c1e".parse::<IssueRef>().unwrap().range();
         assert_eq!(*range.start(), id("3f2a9c1e-0000-0000-0000-000000000000"));
         assert_eq!(*range.end(), id("3f2a9c1e-ffff-ffff-ffff-ffffffffffff"));
     }
 
     #[test]
-    fn anything_else_is_refused_with_the_expected_form() {
+    fn invalid_references_are_rejected_with_the_expected_form() {
         let long = format!("{WHOLE}0");
         for text in
             ["", "3f2a9c1", "3f2a9c1g", "3f2a9c-1e", "3f2a9c1e7d54-4b0a", "issue", long.as_str()]
@@ -213,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_holds_whole_ids_only_and_they_are_written_in_lower_case() {
+    fn json_ids_are_complete_and_written_in_lower_case() {
         let read: IssueId = serde_json::from_str(&format!("\"{}\"", WHOLE.to_uppercase())).unwrap();
         assert_eq!(serde_json::to_string(&read).unwrap(), format!("\"{WHOLE}\""));
         assert_eq!(read.short(), "3f2a9c1e");

@@ -1,7 +1,7 @@
-//! The issue and its parts: the values, and the JSON form that the file, the tools and HTTP share.
+//! The issue and its parts, and the JSON form that the file, the tools and HTTP share.
 //!
-//! The form is that of the original AgentIssueTracker: the keys of each object in the order of the
-//! fields here, and after them whatever other keys a file held, which are kept.
+//! The form is that of the original AgentIssueTracker. Keys appear in the order of the fields here. Unknown keys of
+//! a file are kept and follow them.
 
 use std::fmt;
 
@@ -9,11 +9,10 @@ use serde::de::{self, MapAccess};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use super::event::EDIT_ACTION;
-use super::{Extra, IssueId, Timestamp};
+use super::{ActionKind, Attributes, IssueId, Timestamp, UnknownFields};
 
 /// Declares an enum whose values are lower-case words in JSON.
-macro_rules! words {
+macro_rules! string_enum {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -22,17 +21,17 @@ macro_rules! words {
         }
 
         impl $name {
-            /// Every value, in the order in which people expect to see them.
+            /// All values, in display order.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The word that stands for it in JSON.
+            /// Returns the JSON word of the value.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)+
                 }
             }
 
-            /// The value that a word stands for.
+            /// Returns the value of a JSON word.
             pub fn from_word(word: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|value| value.as_str() == word)
             }
@@ -45,115 +44,139 @@ macro_rules! words {
         }
     };
 }
-pub(crate) use words;
+pub(crate) use string_enum;
 
-words! {
-    /// Where an issue stands in its lifecycle.
+string_enum! {
+    /// The status of an issue in its lifecycle.
     Status {
         /// Waiting to be claimed.
         Created = "created",
         /// Claimed by the agent that works on it.
         InProgress = "in_progress",
-        /// Done, waiting for a review.
+        /// Done, waiting for review.
         Completed = "completed",
         /// Claimed by the agent that reviews it.
         InReview = "in_review",
-        /// Ended: accepted.
+        /// Closed: accepted.
         Closed = "closed",
-        /// Ended: not to be done.
+        /// Rejected: will not be done.
         Rejected = "rejected",
     }
 }
 
 impl Status {
-    /// Tells whether nothing leaves this status.
+    /// Returns true if no transition leaves this status.
     pub fn is_terminal(self) -> bool {
         matches!(self, Self::Closed | Self::Rejected)
     }
 
-    /// Tells whether an agent holds an issue in this status.
+    /// Returns true if an agent holds an issue in this status.
     pub fn is_claimed(self) -> bool {
         matches!(self, Self::InProgress | Self::InReview)
     }
 }
 
-words! {
-    /// What kind of work an issue is.
+string_enum! {
+    /// The kind of work.
     Classification {
-        /// Something is wrong.
+        /// A defect.
         Bug = "bug",
-        /// Something could be better.
+        /// An improvement of something that exists.
         Improvement = "improvement",
-        /// Something is missing.
+        /// Something new.
         Feature = "feature",
     }
 }
 
 /// One unit of work.
 ///
-/// Values come from [`Event::filed`](super::Event::filed) or from a file; they change by
-/// [`Event::apply`](super::Event::apply) alone.
+/// Issues come from [`Event::filed`](super::Event::filed) or from a file, and change only through
+/// [`Event::apply`](super::Event::apply).
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Issue {
-    /// Its identity.
+    /// The id.
     pub id: IssueId,
-    /// What it is called, in one line.
+    /// The title, a single line.
     pub title: String,
-    /// What it is about.
+    /// The description.
     pub description: String,
-    /// What kind of work it is.
+    /// The kind of work.
     pub classification: Classification,
-    /// When it was filed.
+    /// The time at which the issue was filed.
     pub created_at: Timestamp,
-    /// When it last changed.
+    /// The time of the last change.
     pub modified_at: Timestamp,
-    /// Where it stands.
+    /// The status.
     pub status: Status,
-    /// What was done to it, oldest first.
+    /// The history, oldest first.
     pub history: Vec<HistoryEntry>,
-    /// What was said about it, oldest first.
+    /// The comments, oldest first.
     pub comments: Vec<Comment>,
-    /// The keys that this version does not know.
+    /// Priority, labels, assignee, links, and whether it is parked.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub attributes: Attributes,
+    /// The unknown keys.
+    #[serde(flatten)]
+    pub extra: UnknownFields,
 }
 
-// It holds no value that differs from itself.
+// No field can differ from itself.
 impl Eq for Issue {}
 
-/// Who holds a claimed issue.
+/// The holder of a claimed issue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Holder<'a> {
     /// The agent that claimed it.
     pub agent: &'a str,
-    /// When it did.
+    /// The time of the claim.
     pub since: Timestamp,
 }
 
-/// How long a claim is held until people are told that it is old: a day.
-pub const OLD_CLAIM_MS: u64 = 24 * 60 * 60 * 1_000;
+/// The age at which a claim counts as stale: one day.
+pub const STALE_CLAIM_AFTER_MS: u64 = 24 * 60 * 60 * 1_000;
 
 impl Issue {
-    /// Who holds the issue: while the status is a claimed one, the agent of the latest history entry that is
-    /// not an edit.
+    /// Returns the holder while the status is a claimed one: the agent of the [last claim](ActionKind::claim_in).
     pub fn holder(&self) -> Option<Holder<'_>> {
         let claim = self.claim_entry()?;
         let claim = &self.history[claim];
         Some(Holder { agent: &claim.agent, since: claim.timestamp })
     }
 
-    /// The position in the history of the entry by which the issue was claimed, while it is.
+    /// Returns the position of the claim's entry in the history, if the issue is claimed.
     pub fn claim_entry(&self) -> Option<usize> {
         if !self.status.is_claimed() {
             return None;
         }
-        self.history.iter().rposition(|entry| entry.action != EDIT_ACTION)
+        ActionKind::claim_in(self.action_kinds())
+    }
+
+    /// Returns how often the issue was [returned after a claim](ActionKind::returns_in).
+    pub fn returns(&self) -> usize {
+        ActionKind::returns_in(self.action_kinds())
+    }
+
+    fn action_kinds(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = ActionKind> + ExactSizeIterator + Clone {
+        self.history.iter().map(|entry| ActionKind::of(&entry.action))
     }
 }
 
 impl Issue {
-    /// Tells whether there are keys in it that this version does not know.
+    /// Renames unknown keys that have the name of an attribute that is set now. Another program wrote them, with values
+    /// of another form.
+    pub(super) fn set_unknown_namesakes_aside(&mut self) {
+        if self.attributes.is_empty() || self.extra.is_empty() {
+            return;
+        }
+        for field in self.attributes.set_fields() {
+            self.extra.set_aside(field);
+        }
+    }
+
+    /// Returns true if the issue, its history or its comments contain unknown keys.
     pub fn has_unknown_keys(&self) -> bool {
         let of_history = self.history.iter().map(|entry| &entry.extra);
         let of_comments = self.comments.iter().map(|comment| &comment.extra);
@@ -161,43 +184,49 @@ impl Issue {
     }
 }
 
-/// One thing that was done to an issue.
+/// An entry of the history.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct HistoryEntry {
-    /// When.
+    /// The time.
     pub timestamp: Timestamp,
-    /// By whom.
+    /// The agent.
     pub agent: String,
-    /// What, as a short phrase in the past tense.
+    /// The action, as a short phrase in the past tense.
     pub action: String,
-    /// The keys that this version does not know.
+    /// The unknown keys.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: UnknownFields,
 }
 
-/// One thing that was said about an issue.
+/// A comment on an issue.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Comment {
-    /// When.
+    /// The time.
     pub timestamp: Timestamp,
-    /// By whom.
+    /// The author.
     pub agent: String,
-    /// What.
+    /// The text.
     pub text: String,
-    /// The keys that this version does not know.
+    /// The unknown keys.
     #[serde(flatten)]
-    pub extra: Extra,
+    pub extra: UnknownFields,
 }
 
-/// Reads an object with the named keys, each once and all of them there, and keeps every other key.
+/// Implements `Deserialize` for an object: each named key must occur exactly once, and every other key is kept. A
+/// function may take some of the other keys for a field.
 ///
-/// Written out instead of `#[serde(flatten)]`, which buffers each object: that would take twice the
-/// time and report an error at the end of the object instead of the line that it is in.
+/// `#[serde(flatten)]` would buffer each object. That takes twice the time and reports an error at the end of the
+/// object instead of on its line.
 macro_rules! read_keeping_unknown_keys {
-    ($name:ident, $expecting:literal, { $($field:ident = $key:literal),+ $(,)? }) => {
+    (
+        $name:ident,
+        $expecting:literal,
+        { $($field:ident = $key:literal),+ $(,)? }
+        $(, $rest:ident = $take:path)?
+    ) => {
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                // Told apart while they stand in the text: only an unknown key is worth a string.
+                // Known keys are matched without allocating; only unknown keys need a string.
                 #[expect(non_camel_case_types, reason = "the names are those of the fields")]
                 enum Key {
                     $($field,)+
@@ -239,7 +268,7 @@ macro_rules! read_keeping_unknown_keys {
                             Err(de::Error::custom(format!("duplicate field `{key}`")))
                         };
                         $(let mut $field = None;)+
-                        let mut extra = Extra::default();
+                        let mut extra = UnknownFields::default();
                         while let Some(key) = map.next_key()? {
                             match key {
                                 $(Key::$field => {
@@ -257,6 +286,7 @@ macro_rules! read_keeping_unknown_keys {
                         }
                         Ok($name {
                             $($field: $field.ok_or_else(|| de::Error::missing_field($key))?,)+
+                            $($rest: $take(&mut extra),)?
                             extra,
                         })
                     }
@@ -278,7 +308,7 @@ read_keeping_unknown_keys!(Issue, "an issue (an object)", {
     status = "status",
     history = "history",
     comments = "comments",
-});
+}, attributes = Attributes::take_from);
 read_keeping_unknown_keys!(HistoryEntry, "a history entry (an object)", {
     timestamp = "timestamp",
     agent = "agent",
@@ -297,14 +327,14 @@ mod tests {
     const PLAIN: &str = r#"{"id":"3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73","title":"T","description":"","classification":"bug","createdAt":"2026-01-31T09:30:00.000Z","modifiedAt":"2026-01-31T09:31:00.000Z","status":"in_progress","history":[{"timestamp":"2026-01-31T09:31:00.000Z","agent":"a","action":"x"}],"comments":[{"timestamp":"2026-01-31T09:31:00.000Z","agent":"a","text":"x"}]}"#;
 
     #[test]
-    fn a_plain_issue_keeps_its_bytes() {
+    fn an_issue_round_trips_byte_for_byte() {
         let issue: Issue = serde_json::from_str(PLAIN).unwrap();
         assert_eq!(serde_json::to_string(&issue).unwrap(), PLAIN);
         assert_eq!(issue.holder().unwrap().agent, "a");
     }
 
     #[test]
-    fn unknown_keys_are_kept_at_every_level_in_their_order() {
+    fn unknown_keys_are_preserved_in_order_at_every_level() {
         let with_extra = PLAIN
             .replace(r#""action":"x""#, r#""action":"x","z":[1,{ "q":null}],"a":2.50"#)
             .replace(r#""text":"x""#, r#""text":"x","votes":3"#)
@@ -314,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_a_double_or_a_wrong_value_is_an_error_that_names_it() {
+    fn missing_duplicate_and_invalid_fields_are_named_in_errors() {
         for (broken, named) in [
             (PLAIN.replace(r#""title":"T","#, ""), "missing field `title`"),
             (PLAIN.replace(r#","comments":[{"timestamp":"2026-01-31T09:31:00.000Z","agent":"a","text":"x"}]"#, ""), "missing field `comments`"),

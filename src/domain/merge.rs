@@ -1,38 +1,39 @@
-//! The three-way merge of one issue: what somebody made of it in `issues.json`, and what happened to it
-//! meanwhile.
+//! The three-way merge of one issue: an external edit of `issues.json` against the current issue.
 //!
-//! The same merge serves edits by hand, files that git puts back, and everything else that holds a copy of an
-//! issue. It is idempotent: merging the same copy again changes nothing.
+//! Edits by hand, files that git restores, and all other copies of an issue use this merge. It is idempotent:
+//! merging the same copy again changes nothing.
 
 use std::collections::HashMap;
 
-use super::{Comment, HistoryEntry, Issue, Timestamp};
+use super::{ActionKind, Attributes, Comment, HistoryEntry, Issue, Label, Timestamp, attributes};
 
 /// The result of a merge.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Merged {
-    /// The merged issue. It has no history entry of its own for the merge.
+    /// The merged issue. The merge itself adds no history entry.
     pub issue: Issue,
-    /// The fields in which `theirs` was not taken over, because `ours` changed as well.
+    /// The fields in which both sides changed and `ours` won.
     pub conflicts: Vec<&'static str>,
 }
 
-/// Merges a copy of an issue into the issue.
+/// Merges an edited copy of an issue into the current issue.
 ///
-/// `ours` is the issue as it is now, `theirs` the copy, and `base` the version of the issue from which the copy
-/// was made: that at the length of the [history that both have](common_history). `None` for a base that is not
-/// known any more; then `ours` wins wherever the two differ.
+/// `ours` is the current issue, `theirs` the edited copy, and `base` the version from which the copy was made: the
+/// version whose history is the [history that both share](common_history). If `base` is `None` because that version
+/// is no longer known, `ours` wins wherever the two differ.
 ///
-/// * The history, the status and the time of the last change belong together. Those of `theirs` win only if its
-///   history begins with all of ours, and if that takes the issue out of no terminal status.
-/// * A status that differs on the same history is a change of the status alone.
-/// * Title, description, classification, time of filing and unknown keys are merged one by one. Where both sides
-///   changed, ours wins.
-/// * Comments are united. Nothing removes one.
+/// * History, status and time of the last change are merged together. `theirs` wins only if its history starts with
+///   all of ours, except comments that were [added since](lacks_only_comments), and the merge does not leave a terminal
+///   status.
+/// * If the histories are the same, a different status changes the status alone.
+/// * Title, description, classification, time of filing and unknown keys are merged field by field. If both sides
+///   changed a field, `ours` wins.
+/// * Comments are united; the merge never removes one.
 pub fn merge(base: Option<&Issue>, ours: &Issue, theirs: &Issue) -> Merged {
     let common = common_history(ours, theirs);
-    let is_current = common == ours.history.len();
-    // Whatever changes a field leaves an entry in the history, so with all of ours the copy is of this version.
+    let is_current = lacks_only_comments(ours, common);
+    // Every change but a comment changes the history otherwise, and comments are united. So the current version is the
+    // base of such a copy.
     let base = if is_current { Some(ours) } else { base };
     let mut merged = Merged { issue: ours.clone(), conflicts: Vec::new() };
     let Merged { issue, conflicts } = &mut merged;
@@ -43,8 +44,11 @@ pub fn merge(base: Option<&Issue>, ours: &Issue, theirs: &Issue) -> Merged {
         } else {
             issue.status = theirs.status;
             if theirs.history.len() > common {
-                issue.history.clone_from(&theirs.history);
-                issue.modified_at = theirs.modified_at;
+                let said = &ours.history[common..];
+                issue.history = [&theirs.history, said].concat();
+                let last = said.last().map(|entry| entry.timestamp);
+                issue.modified_at =
+                    last.map_or(theirs.modified_at, |at| at.max(theirs.modified_at));
             }
         }
     } else if theirs.history.len() > common {
@@ -73,11 +77,68 @@ pub fn merge(base: Option<&Issue>, ours: &Issue, theirs: &Issue) -> Merged {
     merge_field!(classification, "classification");
     merge_field!(created_at, "createdAt");
     merge_field!(extra, "other keys");
+    issue.attributes = merged_attributes(base, ours, theirs, &mut field);
+    issue.set_unknown_namesakes_aside();
     issue.comments = united(base, &ours.comments, &theirs.comments);
     merged
 }
 
-/// How many entries the histories of two versions of an issue have in common at their beginning.
+/// Merges the attributes field by field. Labels and links are sets: what one side added or removed is added or removed.
+fn merged_attributes(
+    base: Option<&Issue>,
+    ours: &Issue,
+    theirs: &Issue,
+    field: &mut impl FnMut(&'static str, Option<bool>) -> bool,
+) -> Attributes {
+    let base = base.map(|base| &*base.attributes);
+    let (ours, theirs) = (&*ours.attributes, &*theirs.attributes);
+    if ours == theirs || base == Some(theirs) {
+        return Attributes::from(ours.clone());
+    }
+    let mut merged = ours.clone();
+    macro_rules! merge_field {
+        ($field:ident, $name:literal) => {
+            let before = base.map(|base| &base.$field);
+            if field($name, takes_theirs(before, &ours.$field, &theirs.$field)) {
+                merged.$field.clone_from(&theirs.$field);
+            }
+        };
+    }
+    merge_field!(priority, "priority");
+    merge_field!(assignee, "assignee");
+    merge_field!(parked, "parked");
+    if let Some(base) = base {
+        merged.labels = merged_set(&base.labels, &ours.labels, &theirs.labels);
+        merged.labels.sort_unstable();
+        let links = merged_set(&base.links, &ours.links, &theirs.links);
+        // Both sides may have set another parent.
+        if attributes::are_valid(&links) {
+            merged.links = links;
+        } else {
+            field("links", None);
+        }
+    } else if (&ours.labels, &ours.links) != (&theirs.labels, &theirs.links) {
+        field("labels or links", None);
+    }
+    merged.labels.truncate(Label::MAX_COUNT);
+    Attributes::from(merged)
+}
+
+/// Returns our items without those that they removed, and with those that they added.
+fn merged_set<T: Clone + PartialEq>(base: &[T], ours: &[T], theirs: &[T]) -> Vec<T> {
+    let is_removed = |item: &&T| base.contains(item) && !theirs.contains(item);
+    let is_added = |item: &&T| !base.contains(item) && !ours.contains(item);
+    let kept = ours.iter().filter(|item| !is_removed(item));
+    kept.chain(theirs.iter().filter(is_added)).cloned().collect()
+}
+
+/// Returns true if a copy that shares this many entries with our history lacks nothing of it but comments.
+pub fn lacks_only_comments(ours: &Issue, common: usize) -> bool {
+    let is_comment = |entry: &HistoryEntry| ActionKind::of(&entry.action) == ActionKind::Commented;
+    ours.history[common..].iter().all(is_comment)
+}
+
+/// Returns the number of entries that the histories of two versions share at their start.
 pub fn common_history(one: &Issue, other: &Issue) -> usize {
     let is_same = |(one, other): &(&HistoryEntry, &HistoryEntry)| {
         (one.timestamp, &one.agent, &one.action) == (other.timestamp, &other.agent, &other.action)
@@ -85,7 +146,7 @@ pub fn common_history(one: &Issue, other: &Issue) -> usize {
     one.history.iter().zip(&other.history).take_while(is_same).count()
 }
 
-/// Whether theirs is taken over; `None` where both sides changed.
+/// Returns true if the field of `theirs` wins, and `None` if both sides changed it.
 fn takes_theirs<T: PartialEq>(base: Option<&T>, ours: &T, theirs: &T) -> Option<bool> {
     if ours == theirs || base == Some(theirs) {
         return Some(false);
@@ -93,8 +154,8 @@ fn takes_theirs<T: PartialEq>(base: Option<&T>, ours: &T, theirs: &T) -> Option<
     (base == Some(ours)).then_some(true)
 }
 
-/// Comments are told apart by time, agent and their number among those of the same time and agent: words may be
-/// corrected.
+/// Identifies a comment by time, agent and its number among those of the same time and agent, so that an edit may
+/// correct the text.
 type CommentKey<'a> = (Timestamp, &'a str, usize);
 
 fn keyed(comments: &[Comment]) -> impl Iterator<Item = (CommentKey<'_>, &Comment)> {
@@ -106,7 +167,7 @@ fn keyed(comments: &[Comment]) -> impl Iterator<Item = (CommentKey<'_>, &Comment
     })
 }
 
-/// Our comments with the words that theirs corrected, and the comments that only theirs has, in order of time.
+/// Returns our comments with the texts corrected by theirs, and the comments that only theirs has, sorted by time.
 fn united(base: Option<&Issue>, ours: &[Comment], theirs: &[Comment]) -> Vec<Comment> {
     if ours == theirs {
         return ours.to_vec();

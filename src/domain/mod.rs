@@ -1,34 +1,46 @@
-//! The issue, its lifecycle and the rules of it: pure values and functions.
+//! The issue, its lifecycle and its rules, as pure values and functions.
 //!
-//! Nothing here waits, reads a file, asks for the time, draws a random number or logs. A caller's
-//! wish is a [`Command`]; [`rules::decide`] turns it into an [`Event`] or a [`DomainError`]; applying
-//! an event is the only way in which an [`Issue`] changes.
+//! This module does no I/O and no logging, never blocks, and uses neither a clock nor random numbers. A caller sends
+//! a [`Command`]; [`rules::decide`] turns it into an [`Event`] or a [`DomainError`]. An [`Issue`] changes only by
+//! applying an event.
 
+pub mod action;
+mod attributes;
 pub mod command;
 pub mod error;
+pub mod error_code;
 pub mod event;
-pub mod extra;
 pub mod id;
-pub mod importable;
+pub mod imported_issue;
 pub mod issue;
+pub mod issue_change;
+pub mod links;
 pub mod merge;
 pub mod patch;
 pub mod query;
 pub mod rules;
-pub mod story;
 pub mod text;
 pub mod time;
+pub mod timeline;
+pub mod unknown_fields;
 
-pub use command::{Command, Resolution, Selection};
-pub use error::{DomainError, Vocabulary};
+pub use action::ActionKind;
+pub use attributes::{AttributeValues, Attributes, Label, Link, LinkKind, Parked, Priority};
+pub use command::{Command, CommandTarget, Resolution};
+pub use error::DomainError;
+pub use error_code::{ErrorCode, ErrorDetails};
 pub use event::{Before, Event, EventKind, HAND_EDIT};
-pub use extra::Extra;
 pub use id::{IssueId, IssueRef};
-pub use importable::Importable;
-pub use issue::{Classification, Comment, HistoryEntry, Holder, Issue, OLD_CLAIM_MS, Status};
+pub use imported_issue::ImportedIssue;
+pub use issue::{
+    Classification, Comment, HistoryEntry, Holder, Issue, STALE_CLAIM_AFTER_MS, Status,
+};
+pub use issue_change::IssueChange;
+pub use links::IssueGraph;
 pub use merge::{Merged, merge};
 pub use patch::{Change, Patch, Splice};
-pub use query::{ContentFilter, Counts, Order, Page, Query, Statuses};
-pub use story::Moment;
+pub use query::{Changed, ContentFilter, Counts, Order, Page, Query, StatusSet};
 pub use text::{AgentName, CommentText, Description, Title};
 pub use time::Timestamp;
+pub use timeline::{Attempts, TimelineEntry};
+pub use unknown_fields::UnknownFields;

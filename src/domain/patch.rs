@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Classification, Comment, Extra, HistoryEntry, Issue, Status, Timestamp};
+use super::{
+    Attributes, Classification, Comment, HistoryEntry, Issue, Status, Timestamp, UnknownFields,
+};
 
 /// A value that changed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -13,15 +15,15 @@ pub struct Change<T> {
     pub after: T,
 }
 
-/// A change within a list: at one place, some items were replaced by others.
+/// A change within a list: the items from one position on were replaced by others.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Splice<T> {
-    /// How many items at the beginning of the list are unchanged.
+    /// The number of unchanged items before the change.
     pub at: usize,
-    /// The items that were there before.
+    /// The items before the change.
     #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<T>,
-    /// The items that took their place.
+    /// The items that replaced them.
     #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
     pub added: Vec<T>,
 }
@@ -54,12 +56,15 @@ pub struct Patch {
     /// The comments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comments: Option<Splice<Comment>>,
-    /// The keys that this version does not know, all of them before and after.
+    /// The attributes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub unknown: Option<Change<Extra>>,
+    pub attributes: Option<Change<Attributes>>,
+    /// All unknown keys, before and after.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<Change<UnknownFields>>,
 }
 
-// It holds no value that differs from itself.
+// No field can differ from itself.
 impl Eq for Patch {}
 
 impl Patch {
@@ -74,6 +79,7 @@ impl Patch {
             status: change(&before.status, &after.status),
             history: splice(&before.history, &after.history),
             comments: splice(&before.comments, &after.comments),
+            attributes: change(&before.attributes, &after.attributes),
             unknown: change(&before.extra, &after.extra),
         }
     }
@@ -83,8 +89,8 @@ impl Patch {
         *self == Self::default()
     }
 
-    /// Returns the names of the changed fields as `issues.json` spells them. The history and the time of the
-    /// last change are left out: they follow from every change.
+    /// Returns the names of the changed fields as `issues.json` spells them. The history and the time of the last
+    /// change are left out, because every change affects them.
     pub fn fields(&self) -> Vec<&'static str> {
         let changed = [
             ("title", self.title.is_some()),
@@ -95,10 +101,14 @@ impl Patch {
             ("comments", self.comments.is_some()),
             ("other keys", self.unknown.is_some()),
         ];
-        changed.into_iter().filter_map(|(name, is_changed)| is_changed.then_some(name)).collect()
+        let attributes = self.attributes.iter();
+        let attributes = attributes.flat_map(|change| change.before.changed_fields(&change.after));
+        let changed =
+            changed.into_iter().filter_map(|(name, is_changed)| is_changed.then_some(name));
+        changed.chain(attributes).collect()
     }
 
-    /// Turns the version before the change into the one after it.
+    /// Applies the patch to the version before the change.
     pub fn apply(&self, issue: &mut Issue) {
         set(&mut issue.title, &self.title, |change| &change.after);
         set(&mut issue.description, &self.description, |change| &change.after);
@@ -106,6 +116,7 @@ impl Patch {
         set(&mut issue.created_at, &self.created_at, |change| &change.after);
         set(&mut issue.modified_at, &self.modified_at, |change| &change.after);
         set(&mut issue.status, &self.status, |change| &change.after);
+        set(&mut issue.attributes, &self.attributes, |change| &change.after);
         set(&mut issue.extra, &self.unknown, |change| &change.after);
         if let Some(Splice { at, removed, added }) = &self.history {
             replace(&mut issue.history, *at, removed.len(), added);
@@ -115,7 +126,7 @@ impl Patch {
         }
     }
 
-    /// Turns the version after the change into the one before it.
+    /// Reverts the patch on the version after the change.
     pub fn revert(&self, issue: &mut Issue) {
         set(&mut issue.title, &self.title, |change| &change.before);
         set(&mut issue.description, &self.description, |change| &change.before);
@@ -123,6 +134,7 @@ impl Patch {
         set(&mut issue.created_at, &self.created_at, |change| &change.before);
         set(&mut issue.modified_at, &self.modified_at, |change| &change.before);
         set(&mut issue.status, &self.status, |change| &change.before);
+        set(&mut issue.attributes, &self.attributes, |change| &change.before);
         set(&mut issue.extra, &self.unknown, |change| &change.before);
         if let Some(Splice { at, removed, added }) = &self.history {
             replace(&mut issue.history, *at, added.len(), removed);
@@ -156,7 +168,7 @@ fn set<T: Clone>(field: &mut T, change: &Option<Change<T>>, side: impl Fn(&Chang
     }
 }
 
-/// Replaces `count` items from `at` on. A list that is shorter than the patch expects is left as far as it goes.
+/// Replaces `count` items from `at` on. In a list that is too short, the range is clamped to its end.
 fn replace<T: Clone>(list: &mut Vec<T>, at: usize, count: usize, items: &[T]) {
     let begin = at.min(list.len());
     let end = (at + count).min(list.len());
@@ -186,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_leads_from_one_version_to_the_other_and_back() {
+    fn a_patch_can_be_applied_and_reverted() {
         let versions = [
             issue("a", "created", &[], &[]),
             issue("a", "created", &[1, 2, 3], &["x"]),
@@ -209,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_changed_in_a_list_is_kept() {
+    fn a_list_patch_stores_only_the_changed_range() {
         let patch = Patch::between(
             &issue("a", "created", &[1, 2, 3], &[]),
             &issue("a", "created", &[1, 4, 3], &[]),

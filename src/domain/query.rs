@@ -1,59 +1,71 @@
-//! What callers can ask for without changing anything.
+//! The queries on issues.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{AgentName, Classification, Issue, Status};
+use super::{AgentName, Classification, Issue, IssueId, Status, Timestamp};
 
-/// Which issues to show, in which order, and which part of them.
+/// A filter, an order and a page of issues.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Query {
-    /// Only those in one of these statuses.
-    pub statuses: Statuses,
-    /// Only those of this classification.
+    /// The statuses to include.
+    pub statuses: StatusSet,
+    /// The classification to include; `None` for all.
     pub classification: Option<Classification>,
-    /// Only those that a part of their content fits.
+    /// Which changes the issue must have had; `None` for all issues.
+    pub changed: Option<Changed>,
+    /// What the content must match.
     pub content: ContentFilter,
     /// The order.
     pub order: Order,
-    /// Whether the order is turned round.
+    /// Whether to reverse the order.
     pub reversed: bool,
-    /// How many to leave out at the beginning.
+    /// The number of issues to skip.
     pub skip: usize,
-    /// The most to show.
+    /// The maximum number of issues to return.
     pub take: usize,
 }
 
-/// A set of statuses; all of them, unless said otherwise.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Statuses([bool; Status::ALL.len()]);
+/// The issues that changed recently.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Changed {
+    /// Those that changed after a time.
+    After(Timestamp),
+    /// Those that events changed.
+    Issues(BTreeSet<IssueId>),
+}
 
-impl Statuses {
-    /// Every status.
+/// A set of statuses. The default is all of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StatusSet([bool; Status::ALL.len()]);
+
+impl StatusSet {
+    /// All statuses.
     pub const ALL: Self = Self([true; Status::ALL.len()]);
 
-    /// The statuses that issues can still leave.
+    /// Returns the statuses that are not terminal.
     pub fn open() -> Self {
         Status::ALL.iter().copied().filter(|status| !status.is_terminal()).collect()
     }
 
-    /// Tells whether a status is one of these.
+    /// Returns true if the set contains a status.
     pub fn contains(self, status: Status) -> bool {
         self.0[status as usize]
     }
 
-    /// These statuses, in the order in which people expect to see them.
+    /// Returns the statuses in display order.
     pub fn iter(self) -> impl Iterator<Item = Status> {
         Status::ALL.iter().copied().filter(move |status| self.contains(*status))
     }
 }
 
-impl Default for Statuses {
+impl Default for StatusSet {
     fn default() -> Self {
         Self::ALL
     }
 }
 
-impl FromIterator<Status> for Statuses {
+impl FromIterator<Status> for StatusSet {
     fn from_iter<I: IntoIterator<Item = Status>>(statuses: I) -> Self {
         let mut set = [false; Status::ALL.len()];
         statuses.into_iter().for_each(|status| set[status as usize] = true);
@@ -61,38 +73,45 @@ impl FromIterator<Status> for Statuses {
     }
 }
 
-/// The one status, or all without one.
-impl From<Option<Status>> for Statuses {
+/// Converts to the set of one status, or to all statuses for `None`.
+impl From<Option<Status>> for StatusSet {
     fn from(status: Option<Status>) -> Self {
         status.map_or(Self::ALL, |status| Self::from_iter([status]))
     }
 }
 
-/// What an issue must contain. No index helps to find it: every issue of the right status and
-/// classification is looked at.
+/// A filter on the content of an issue. No index supports it: every issue of the right status and classification is
+/// scanned.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ContentFilter {
-    /// Who holds it.
+    /// The agent that holds the issue.
     pub holder: Option<AgentName>,
-    /// Who did anything to it, whenever.
+    /// An agent that occurs anywhere in the history.
     pub agent: Option<AgentName>,
-    /// Pieces of text in lower case, each of which occurs somewhere in its title, description or
-    /// comments, in whichever case, or begins its id.
+    /// The agent that holds or filed the issue.
+    pub holder_or_filer: Option<AgentName>,
+    /// Lower-case texts. Each must occur in the title, the description or a comment, regardless of case, or be a
+    /// prefix of the id.
     pub texts: Vec<String>,
 }
 
 impl ContentFilter {
-    /// Tells whether every issue fits.
+    /// Returns true if every issue matches.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Tells whether an issue fits.
+    /// Returns true if the issue matches.
     pub fn fits(&self, issue: &Issue) -> bool {
         let is_holder =
-            |agent: &AgentName| issue.holder().is_some_and(|it| it.agent == agent.as_str());
-        let acted = |agent: &AgentName| issue.history.iter().any(|it| it.agent == agent.as_str());
+            |agent: &AgentName| issue.holder().is_some_and(|claim| claim.agent == agent.as_str());
+        let acted =
+            |agent: &AgentName| issue.history.iter().any(|entry| entry.agent == agent.as_str());
+        let filed = |agent: &AgentName| {
+            issue.history.first().is_some_and(|entry| entry.agent == agent.as_str())
+        };
         self.holder.as_ref().is_none_or(is_holder)
+            && self.holder_or_filer.as_ref().is_none_or(|agent| is_holder(agent) || filed(agent))
             && self.agent.as_ref().is_none_or(acted)
             && (self.texts.is_empty() || self.says_all(issue))
     }
@@ -105,7 +124,7 @@ impl ContentFilter {
             .all(|wanted| id.starts_with(wanted) || texts.iter().any(|text| text.contains(wanted)))
     }
 
-    /// The texts of an issue in which is searched, in lower case.
+    /// Returns the searchable texts of an issue in lower case.
     pub(crate) fn searched(issue: &Issue) -> impl Iterator<Item = String> {
         let comments = issue.comments.iter().map(|comment| comment.text.as_str());
         let texts = [issue.title.as_str(), issue.description.as_str()].into_iter().chain(comments);
@@ -116,30 +135,30 @@ impl ContentFilter {
 /// An order of issues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Order {
-    /// The first filed first: the order in which they are claimed.
+    /// Oldest first: the order in which issues are claimed.
     #[default]
     Filed,
-    /// The last changed first; of those changed at the same time, the last filed first.
+    /// Last changed first; ties are broken by the last filed first.
     LatestActivity,
-    /// By title, as Unicode orders the lower-case form; the first filed of those called the same first.
+    /// By lower-case title in Unicode order; ties are broken by the first filed first.
     Title,
 }
 
-/// A part of the issues that match a query.
+/// A page of the issues that match a query.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Page {
-    /// How many match in all.
+    /// The total number of matches.
     pub total: usize,
-    /// The part that was asked for.
+    /// The issues on this page.
     pub issues: Vec<Arc<Issue>>,
 }
 
-/// How many issues there are in each status.
+/// The number of issues in each status.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts([usize; Status::ALL.len()]);
 
 impl Counts {
-    /// Asks `count` for the number of issues in each status.
+    /// Calls `count` for each status.
     pub fn of(count: impl Fn(Status) -> usize) -> Self {
         let mut counts = [0; Status::ALL.len()];
         for (slot, &status) in counts.iter_mut().zip(Status::ALL) {
@@ -148,12 +167,12 @@ impl Counts {
         Self(counts)
     }
 
-    /// How many are in a status.
+    /// Returns the number of issues in a status.
     pub fn in_status(&self, status: Status) -> usize {
         self.0[status as usize]
     }
 
-    /// How many there are.
+    /// Returns the number of all issues.
     pub fn total(&self) -> usize {
         self.0.iter().sum()
     }

@@ -1,4 +1,4 @@
-//! The rules of the lifecycle: what a command does to an issue, or why it does nothing.
+//! The rules of the lifecycle: which event a command causes, or why it is refused.
 //!
 //! ```text
 //! add_issue ─► created ─get_next_issue─► in_progress ─complete_issue─► completed
@@ -8,26 +8,38 @@
 //!       (from any open status)      closed, rejected ◄─close_issue─── in_review
 //! ```
 //!
-//! `complete_issue`, `return_issue` and `close_issue` work from every open status: an issue whose
-//! agent is gone must be able to move on. Nothing leaves `closed` and `rejected`. `comment_issue` says
-//! something about an issue wherever it stands, moves nothing, and leaves nothing in the history.
+//! `complete_issue`, `return_issue` and `close_issue` work from every open status, because an issue whose agent is
+//! gone must be able to move on. `closed` and `rejected` are terminal. `comment_issue` works in every status and
+//! changes none.
+//!
+//! A caller that got no clear answer may repeat `complete_issue` and `return_issue`: the same words by the same agent
+//! change nothing if they are the last change of the issue.
 
 use super::event::EDIT_ACTION;
 use super::{
-    Before, Command, DomainError, Event, EventKind, Extra, HAND_EDIT, HistoryEntry, Issue, Patch,
-    Resolution, Status, Timestamp, merge,
+    ActionKind, AgentName, Before, Command, CommentText, DomainError, Event, EventKind, HAND_EDIT,
+    HistoryEntry, Issue, IssueGraph, Patch, Resolution, Status, Timestamp, UnknownFields, merge,
 };
 
-/// Decides what filing or importing an issue means, which has no issue to look at yet.
+/// Decides a command that creates an issue.
 ///
-/// `None` for every other command.
-pub fn file(command: &Command, now: Timestamp) -> Option<Event> {
+/// Returns `None` for every other command.
+///
+/// # Errors
+///
+/// The attributes or links of a new issue are refused; see [`IssueChange::attributes_of_new`](super::IssueChange::attributes_of_new).
+pub fn file(
+    command: &Command,
+    now: Timestamp,
+    graph: &dyn IssueGraph,
+) -> Result<Option<Event>, DomainError> {
     let (id, agent, kind) = match command {
-        Command::AddIssue { id, title, description, classification, agent } => {
+        Command::AddIssue { id, title, description, classification, details, agent } => {
             let kind = EventKind::Filed {
                 title: title.as_str().to_owned(),
                 description: description.as_str().to_owned(),
                 classification: *classification,
+                attributes: details.attributes_of_new(*id, agent.as_str(), now, graph)?,
             };
             (*id, agent.as_str(), kind)
         }
@@ -39,21 +51,20 @@ pub fn file(command: &Command, now: Timestamp) -> Option<Event> {
             let kind = EventKind::Imported { issue: issue.clone(), ahead_of: *ahead_of };
             (issue.id, agent.as_str(), kind)
         }
-        _ => return None,
+        _ => return Ok(None),
     };
-    Some(Event { issue: id, at: now, agent: agent.to_owned(), kind, before: None })
+    Ok(Some(Event { issue: id, at: now, agent: agent.to_owned(), kind, before: None }))
 }
 
-/// Decides what a command does to an issue, looking only at the issue and the time. `None` where the command
-/// changes nothing.
+/// Decides a command on an existing issue, from the issue and the time alone. Returns `None` if the command changes
+/// nothing.
 ///
-/// The time of the event is never before the issue's last change, so that a history reads forward
-/// even where clocks disagree.
+/// The event is never earlier than the issue's last change, so a history stays in order even if clocks disagree.
 ///
 /// # Errors
 ///
-/// Refuses every change of an issue that has ended but a comment, claims of an issue that does not wait for one,
-/// the end of a claim that no longer stands, and a new issue in the place of an existing one.
+/// Refuses every change but a comment to a terminal issue, a claim of an issue that is not waiting for one, the
+/// lapse of a claim that has ended, and a new issue whose id is in use.
 pub fn decide(
     command: &Command,
     issue: &Issue,
@@ -74,10 +85,16 @@ pub fn decide(
         }
         Command::ReturnIssue { comment, agent, .. } => {
             open(issue)?;
+            if is_last_change(issue, ActionKind::Returned, comment, agent) {
+                return Ok(None);
+            }
             (agent.as_str(), EventKind::Returned { comment: comment.as_str().to_owned() })
         }
         Command::CompleteIssue { comment, agent, .. } => {
             open(issue)?;
+            if is_last_change(issue, ActionKind::Completed, comment, agent) {
+                return Ok(None);
+            }
             (agent.as_str(), EventKind::Completed { comment: comment.as_str().to_owned() })
         }
         Command::CloseIssue { comment, agent, resolution, .. } => {
@@ -89,9 +106,12 @@ pub fn decide(
             };
             (agent.as_str(), kind)
         }
-        // Also of one that has ended: it stays where it is.
+        // Decided by `IssueChange`, which needs the other issues, too.
+        Command::ChangeIssue { .. } => return Ok(None),
+        // Comments are allowed on terminal issues, too.
         Command::CommentIssue { comment, agent, .. } => {
-            (agent.as_str(), EventKind::Commented { comment: comment.as_str().to_owned() })
+            let comment = comment.as_str().to_owned();
+            (agent.as_str(), EventKind::Commented { comment, leaves_entry: true })
         }
         Command::LapseClaim { entry, reason, .. } => {
             if issue.claim_entry() != Some(*entry) {
@@ -116,8 +136,8 @@ pub fn decide(
     Ok(Some(Event { issue: issue.id, at, agent: agent.to_owned(), kind, before }))
 }
 
-/// What an edit of the file makes of an issue. It leaves an entry in the history, by which this version is known
-/// from then on, unless the file has a longer history itself.
+/// Returns the event for an external edit. The event adds a history entry that identifies this version in later
+/// merges, unless the file itself has a longer history.
 fn edited(ours: &Issue, theirs: &Issue, base: Option<&Issue>, at: Timestamp) -> Option<Event> {
     let mut wanted = merge(base, ours, theirs).issue;
     if wanted == *ours {
@@ -129,7 +149,7 @@ fn edited(ours: &Issue, theirs: &Issue, base: Option<&Issue>, at: Timestamp) -> 
             timestamp: at,
             agent: HAND_EDIT.to_owned(),
             action: EDIT_ACTION.to_owned(),
-            extra: Extra::default(),
+            extra: UnknownFields::default(),
         });
     }
     patched(ours, &wanted, HAND_EDIT, at)
@@ -139,6 +159,23 @@ fn patched(before: &Issue, after: &Issue, agent: &str, at: Timestamp) -> Option<
     let patch = Box::new(Patch::between(before, after));
     let (agent, kind) = (agent.to_owned(), EventKind::Edited { patch: patch.clone() });
     (!patch.is_empty()).then(|| Event { issue: before.id, at, agent, kind, before: None })
+}
+
+/// Returns true if the last change of an issue is this action with this comment by this agent.
+fn is_last_change(
+    issue: &Issue,
+    kind: ActionKind,
+    comment: &CommentText,
+    agent: &AgentName,
+) -> bool {
+    let (Some(entry), Some(said)) = (issue.history.last(), issue.comments.last()) else {
+        return false;
+    };
+    ActionKind::of(&entry.action) == kind
+        && kind.status_after(None) == Some(issue.status)
+        && (entry.agent.as_str(), entry.timestamp) == (agent.as_str(), issue.modified_at)
+        && (said.agent.as_str(), said.timestamp) == (agent.as_str(), issue.modified_at)
+        && said.text == comment.as_str()
 }
 
 fn open(issue: &Issue) -> Result<(), DomainError> {
@@ -160,9 +197,30 @@ fn claimable(issue: &Issue, required: Status) -> Result<(), DomainError> {
 mod tests {
     use super::*;
     use crate::domain::event::RETURN_ACTION;
-    use crate::domain::{AgentName, Classification, CommentText, Description, IssueId, Title};
+    use std::sync::Arc;
+
+    use crate::domain::{
+        Classification, CommandTarget, Description, IssueId, IssueRef, LinkKind, Title,
+    };
 
     const ID: &str = "3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73";
+
+    /// A graph without issues.
+    struct NoIssues;
+
+    impl IssueGraph for NoIssues {
+        fn issue(&self, _: IssueId) -> Option<Arc<Issue>> {
+            None
+        }
+
+        fn linked_from(&self, _: LinkKind, _: IssueId) -> Vec<IssueId> {
+            Vec::new()
+        }
+
+        fn resolve(&self, reference: &IssueRef) -> Result<IssueId, DomainError> {
+            Err(DomainError::UnknownIssue { reference: reference.to_string() })
+        }
+    }
 
     fn id() -> IssueId {
         serde_json::from_value(ID.into()).unwrap()
@@ -186,12 +244,13 @@ mod tests {
             title: Title::try_from("T").unwrap(),
             description: Description::try_from("D").unwrap(),
             classification: Classification::Bug,
+            details: Box::default(),
             agent: agent(),
         }
     }
 
     fn import() -> Command {
-        let issue = file(&add(), at(1)).unwrap().filed().unwrap();
+        let issue = file(&add(), at(1), &NoIssues).unwrap().unwrap().filed().unwrap();
         Command::ImportIssue { issue: issue.try_into().unwrap(), agent: agent() }
     }
 
@@ -200,19 +259,19 @@ mod tests {
     }
 
     fn issue_in(status: Status) -> Issue {
-        let mut issue = file(&add(), at(0)).unwrap().filed().unwrap();
+        let mut issue = file(&add(), at(0), &NoIssues).unwrap().unwrap().filed().unwrap();
         issue.status = status;
         issue
     }
 
-    /// What each command makes of an issue in each status; `None` where it is refused.
+    /// The status after each command in each status; `None` if the command is refused.
     #[test]
-    fn the_table_of_every_status_and_command() {
+    fn every_command_in_every_status_has_the_expected_outcome() {
         use Status::{Closed, Completed, Created, InProgress, InReview, Rejected};
         let statuses = [Created, InProgress, Completed, InReview, Closed, Rejected];
         assert_eq!(statuses.as_slice(), Status::ALL);
         let any_open = |to| [Some(to), Some(to), Some(to), Some(to), None, None];
-        let claim = Command::GetNextIssue { classification: None, agent: agent() };
+        let claim = Command::GetNextIssue { issue: None, classification: None, agent: agent() };
         let review = Command::GetNextReviewItem { agent: agent() };
         let give_back =
             Command::ReturnIssue { issue: id().into(), comment: comment(), agent: agent() };
@@ -245,7 +304,10 @@ mod tests {
                 let entry = after.history.last().unwrap();
                 assert_eq!((entry.agent.as_str(), entry.action.as_str()), ("agent", action));
                 assert_eq!(entry.timestamp, at(5));
-                let says = !matches!(command.selection(), crate::domain::Selection::Oldest(..));
+                let says = !matches!(
+                    command.selection(),
+                    CommandTarget::Next(..) | CommandTarget::NextReview
+                );
                 assert_eq!(after.comments.len(), usize::from(says));
                 if let Some(said) = after.comments.last() {
                     assert_eq!((said.agent.as_str(), said.text.as_str()), ("agent", "because"));
@@ -255,26 +317,101 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_alone_changes_neither_status_nor_history_nor_holder() {
-        let command =
-            Command::CommentIssue { issue: id().into(), comment: comment(), agent: agent() };
-        for status in Status::ALL {
-            let before = issue_in(*status);
-            let event = decide(&command, &before, at(5)).unwrap().unwrap();
-            let mut after = before.clone();
-            event.apply(&mut after);
-            assert_eq!((after.status, &after.history), (*status, &before.history));
-            assert_eq!((after.holder(), after.modified_at), (before.holder(), at(5)));
-            assert_eq!(after.comments.last().unwrap().text, "because");
-            let moment = event.moment();
-            assert_eq!((moment.action, moment.comment), (None, Some("because")));
-            assert_eq!(after.story().last(), Some(&moment));
+    fn a_repeated_completion_or_return_changes_nothing() {
+        let issue = || id().into();
+        let complete = |text: &str, name: &str| Command::CompleteIssue {
+            issue: issue(),
+            comment: CommentText::try_from(text).unwrap(),
+            agent: AgentName::try_from(name).unwrap(),
+        };
+        let give_back = |text: &str, name: &str| Command::ReturnIssue {
+            issue: issue(),
+            comment: CommentText::try_from(text).unwrap(),
+            agent: AgentName::try_from(name).unwrap(),
+        };
+        let run = |before: &Issue, command: &Command, second: u32| {
+            let event = decide(command, before, at(second)).unwrap();
+            event.map(|event| {
+                let mut after = before.clone();
+                event.apply(&mut after);
+                after
+            })
+        };
+        for repeated in [&complete as &dyn Fn(&str, &str) -> Command, &give_back] {
+            let first = repeated("because", "agent");
+            let done = run(&issue_in(Status::InProgress), &first, 5).unwrap();
+            assert_eq!(run(&done, &first, 9), None);
+            // Other words, another agent, another action.
+            for other in [repeated("why", "agent"), repeated("because", "b")] {
+                assert!(run(&done, &other, 9).is_some(), "{other:?}");
+            }
+            for other in [complete("because", "agent"), give_back("because", "agent")] {
+                assert_eq!(run(&done, &other, 9).is_some(), other != first, "{other:?}");
+            }
+            // Anything that happened since, even within the same millisecond.
+            let comment =
+                Command::CommentIssue { issue: issue(), comment: comment(), agent: agent() };
+            for second in [5, 6] {
+                let later = run(&done, &comment, second).unwrap();
+                assert!(run(&later, &first, 9).is_some());
+            }
+            let mut edited = done.clone();
+            edited.status = Status::InReview;
+            assert!(run(&edited, &first, 9).is_some());
+            let mut touched = done.clone();
+            touched.modified_at = at(7);
+            assert!(run(&touched, &first, 9).is_some());
         }
     }
 
     #[test]
-    fn filing_gives_a_created_issue_with_one_history_entry() {
-        let issue = file(&add(), at(3)).unwrap().filed().unwrap();
+    fn a_comment_leaves_an_entry_and_keeps_status_and_holder() {
+        let command =
+            Command::CommentIssue { issue: id().into(), comment: comment(), agent: agent() };
+        for status in Status::ALL {
+            let mut before = issue_in(*status);
+            before.history.push(HistoryEntry {
+                timestamp: at(1),
+                agent: "holder".to_owned(),
+                action: "Issue claimed for work".to_owned(),
+                extra: UnknownFields::default(),
+            });
+            let event = decide(&command, &before, at(5)).unwrap().unwrap();
+            let mut after = before.clone();
+            event.apply(&mut after);
+            assert_eq!(after.status, *status);
+            assert_eq!(after.history[..2], before.history);
+            let entry = &after.history[2];
+            assert_eq!((entry.agent.as_str(), entry.action.as_str()), ("agent", "Comment added"));
+            assert_eq!((after.holder(), after.modified_at), (before.holder(), at(5)));
+            assert_eq!(after.comments.last().unwrap().text, "because");
+            let moment = event.timeline_entry();
+            assert_eq!((moment.action, moment.comment), (Some("Comment added"), Some("because")));
+            assert_eq!(after.timeline().last(), Some(&moment));
+            event.revert(&mut after);
+            assert_eq!(after, before);
+        }
+    }
+
+    /// Logs of older versions contain such comments.
+    #[test]
+    fn an_older_comment_leaves_no_entry() {
+        let before = issue_in(Status::InProgress);
+        let kind = EventKind::Commented { comment: "because".to_owned(), leaves_entry: false };
+        let agent = "agent".to_owned();
+        let event =
+            Event { issue: id(), at: at(5), agent, kind, before: Some(Before::of(&before)) };
+        let mut after = before.clone();
+        event.apply(&mut after);
+        assert_eq!((&after.history, after.comments.len()), (&before.history, 1));
+        assert_eq!(event.timeline_entry().action, None);
+        event.revert(&mut after);
+        assert_eq!(after, before);
+    }
+
+    #[test]
+    fn filing_creates_an_issue_with_one_history_entry() {
+        let issue = file(&add(), at(3), &NoIssues).unwrap().unwrap().filed().unwrap();
         assert_eq!(issue.status, Status::Created);
         assert_eq!((issue.created_at, issue.modified_at), (at(3), at(3)));
         assert_eq!((issue.title.as_str(), issue.description.as_str()), ("T", "D"));
@@ -284,24 +421,14 @@ mod tests {
     }
 
     #[test]
-    fn only_filing_files() {
-        assert_eq!(file(&close(Resolution::Closed), at(0)), None);
+    fn only_filing_commands_create_issues() {
+        assert_eq!(file(&close(Resolution::Closed), at(0), &NoIssues), Ok(None));
         let event = decide(&close(Resolution::Closed), &issue_in(Status::Created), at(0)).unwrap();
         assert_eq!(event.unwrap().filed(), None);
     }
 
     #[test]
-    fn a_refusal_says_what_to_do_next() {
-        let ended = decide(&close(Resolution::Closed), &issue_in(Status::Rejected), at(1));
-        let text = ended.unwrap_err().to_string();
-        assert!(text.contains("rejected") && text.contains("add_issue"), "{text}");
-        let review = Command::GetNextReviewItem { agent: agent() };
-        let text = decide(&review, &issue_in(Status::Created), at(1)).unwrap_err().to_string();
-        assert!(text.contains("completed") && text.contains("get_next_review_item"), "{text}");
-    }
-
-    #[test]
-    fn time_never_runs_backwards_within_an_issue() {
+    fn event_times_never_precede_the_last_modification() {
         let mut issue = issue_in(Status::Created);
         issue.modified_at = at(9);
         let event = decide(&close(Resolution::Closed), &issue, at(2)).unwrap().unwrap();
@@ -309,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn the_action_of_a_return_is_part_of_the_file_format() {
+    fn the_return_action_text_is_stable() {
         assert_eq!(RETURN_ACTION, "Issue returned to created status");
     }
 }

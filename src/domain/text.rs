@@ -1,7 +1,7 @@
-//! The texts that come in from callers, checked once, at the edge.
+//! The texts of callers, validated once at the edge.
 //!
-//! The limits hold for what comes in. What a file already contains is taken as it is, which is why
-//! [`Issue`](super::Issue) itself holds plain strings.
+//! The limits apply to new input only. Texts in existing files are accepted as they are, so [`Issue`](super::Issue)
+//! itself holds plain strings.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,12 +19,12 @@ macro_rules! checked_text {
         pub struct $name(String);
 
         impl $name {
-            /// The text itself.
+            /// Returns the text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
 
-            /// Gives the text away.
+            /// Returns the text as an owned string.
             pub fn into_string(self) -> String {
                 self.0
             }
@@ -64,7 +64,7 @@ macro_rules! checked_text {
 }
 
 checked_text! {
-    /// What an issue is called: 1 to 500 characters after trimming, on one line.
+    /// A title: 1 to 500 characters after trimming, on one line.
     Title,
     |text| {
         let text = trimmed("title", &text, Title::MAX_CHARS)?;
@@ -76,16 +76,16 @@ checked_text! {
 }
 
 checked_text! {
-    /// What an issue is about: up to 100,000 characters, kept as given; may be empty.
+    /// A description: up to 100,000 characters, kept as given; may be empty.
     Description,
     |text| at_most("description", text, Description::MAX_CHARS)
 }
 
 checked_text! {
-    /// What an agent says about an issue: up to 100,000 characters, kept as given, not blank.
+    /// A comment: up to 100,000 characters, kept as given, not blank.
     CommentText,
     |text| {
-        if text.trim().is_empty() {
+        if text.chars().all(is_invisible) {
             return Err(DomainError::Blank { field: "comment", limit: CommentText::MAX_CHARS });
         }
         at_most("comment", text, CommentText::MAX_CHARS)
@@ -93,16 +93,16 @@ checked_text! {
 }
 
 checked_text! {
-    /// Who acts: 1 to 200 characters after trimming.
+    /// The name of an agent: 1 to 200 characters after trimming.
     AgentName,
     |text| trimmed("agent", &text, AgentName::MAX_CHARS)
 }
 
 impl Title {
-    /// The most characters (Unicode scalar values) in a title.
+    /// The maximum number of characters (Unicode scalar values) in a title.
     pub const MAX_CHARS: usize = 500;
 
-    /// Tells what keeps a text from being a title as it stands, untrimmed.
+    /// Checks that a text is a valid title without trimming it.
     pub(super) fn check(text: &str) -> Result<(), DomainError> {
         if text.contains(is_line_break) && !text.trim().is_empty() {
             return Err(DomainError::LineBreakInTitle);
@@ -112,17 +112,17 @@ impl Title {
 }
 
 impl Description {
-    /// The most characters (Unicode scalar values) in a description.
+    /// The maximum number of characters (Unicode scalar values) in a description.
     pub const MAX_CHARS: usize = 100_000;
 }
 
 impl CommentText {
-    /// The most characters (Unicode scalar values) in a comment.
+    /// The maximum number of characters (Unicode scalar values) in a comment.
     pub const MAX_CHARS: usize = 100_000;
 }
 
 impl AgentName {
-    /// The most characters (Unicode scalar values) in an agent's name.
+    /// The maximum number of characters (Unicode scalar values) in an agent's name.
     pub const MAX_CHARS: usize = 200;
 }
 
@@ -131,9 +131,19 @@ fn is_line_break(character: char) -> bool {
     matches!(character, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
+/// Blanks, and characters that leave no mark: zero-width ones, joiners, and marks of the writing direction.
+fn is_invisible(character: char) -> bool {
+    character.is_whitespace()
+        || matches!(
+            character,
+            '\u{ad}' | '\u{34f}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{feff}'
+        )
+}
+
 fn trimmed(field: &'static str, text: &str, limit: usize) -> Result<String, DomainError> {
     let text = text.trim();
-    if text.is_empty() {
+    if text.chars().all(is_invisible) {
         return Err(DomainError::Blank { field, limit });
     }
     at_most(field, text.to_owned(), limit)
@@ -147,7 +157,7 @@ fn at_most(field: &'static str, text: String, limit: usize) -> Result<String, Do
     Ok(text)
 }
 
-/// A text of at most so many characters: cut, with an ellipsis in the place of the rest.
+/// Truncates a text to a number of characters, with an ellipsis in place of the rest.
 pub fn shortened(text: &str, max_chars: usize) -> String {
     match text.char_indices().nth(max_chars) {
         Some((cut, _)) => format!("{}…", &text[..cut]),
@@ -160,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_count_characters_and_hold_exactly() {
+    fn text_limits_count_characters() {
         for (limit, accepts) in [
             (500, (|s| Title::try_from(s).is_ok()) as fn(String) -> bool),
             (200, |s| AgentName::try_from(s).is_ok()),
@@ -173,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn titles_and_agents_are_trimmed_and_comments_and_descriptions_are_not() {
+    fn only_titles_and_agent_names_are_trimmed() {
         let spaced = " a b \n";
         assert_eq!(Title::try_from(spaced).unwrap().as_str(), "a b");
         assert_eq!(AgentName::try_from(spaced).unwrap().as_str(), "a b");
@@ -194,21 +204,21 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_cut_between_characters_and_only_where_it_is_too_long() {
+    fn shortened_cuts_long_text_between_characters() {
         assert_eq!(shortened("äöü", 3), "äöü");
         assert_eq!(shortened("äöüß", 3), "äöü…");
         assert_eq!(shortened("", 0), "");
     }
 
     #[test]
-    fn a_title_is_one_line() {
+    fn titles_with_line_breaks_are_rejected() {
         for text in ["a\nb", "a\rb", "a\u{2028}b", "a\u{2029}b", "a\u{85}b", "a\u{b}b", "a\u{c}b"] {
             assert_eq!(Title::try_from(text), Err(DomainError::LineBreakInTitle), "{text:?}");
         }
     }
 
     #[test]
-    fn the_limit_is_in_the_text_of_the_refusal() {
+    fn error_messages_contain_the_limit() {
         for (error, limit) in [
             (Title::try_from("x".repeat(501)).unwrap_err(), "500"),
             (Title::try_from("").unwrap_err(), "500"),

@@ -1,40 +1,39 @@
-//! The one form in which times are kept, written and compared.
+//! The single representation of time in the store and in JSON.
 
 use std::fmt;
 
 use chrono::{DateTime, Datelike, NaiveDate, SecondsFormat, SubsecRound, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// A point in time with a resolution of one millisecond.
+/// A point in time with millisecond resolution.
 ///
-/// Written as ISO 8601 in UTC with exactly three decimals and a `Z`
-/// (`2026-01-31T09:30:00.000Z`), which is what JavaScript's `Date.prototype.toISOString` gives.
-/// Reading accepts any RFC 3339 time and converts it.
+/// Written as ISO 8601 in UTC with exactly three decimals and a `Z` (`2026-01-31T09:30:00.000Z`), the format of
+/// JavaScript's `Date.prototype.toISOString`. Any RFC 3339 time is accepted and converted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(DateTime<Utc>);
 
 impl Timestamp {
-    /// Milliseconds from `earlier` to `self`; zero when `earlier` is the later of the two.
+    /// Returns the milliseconds from `earlier` to `self`; zero if `earlier` is later.
     pub fn millis_since(self, earlier: Self) -> u64 {
         (self.0 - earlier.0).num_milliseconds().try_into().unwrap_or(0)
     }
 
-    /// Milliseconds since the beginning of 1970, negative before it.
+    /// Returns the milliseconds since 1970-01-01T00:00:00Z, negative before it.
     pub fn unix_millis(self) -> i64 {
         self.0.timestamp_millis()
     }
 
-    /// The time that is so many milliseconds after the beginning of 1970; outside of the years 0 to 9999,
-    /// for which there is no written form, the nearest that has one.
+    /// Returns the time that many milliseconds after 1970-01-01T00:00:00Z, clamped to the years 0 to 9999, because
+    /// only these can be written.
     pub fn from_unix_millis(unix_ms: i64) -> Self {
         const FIRST_MS: i64 = -62_167_219_200_000;
         const LAST_MS: i64 = 253_402_300_799_999;
         let time = DateTime::from_timestamp_millis(unix_ms.clamp(FIRST_MS, LAST_MS));
-        Self(time.expect("these years are within what chrono counts"))
+        Self(time.expect("chrono covers the years 0 to 9999"))
     }
 
-    /// Parses an RFC 3339 time; anything finer than a millisecond is cut off. `None` also for one that
-    /// is not in the years 0 to 9999 of UTC, for which there is no written form.
+    /// Parses an RFC 3339 time and truncates it to milliseconds. Returns `None` also outside the years 0 to 9999 in
+    /// UTC, because such times cannot be written.
     pub fn parse(text: &str) -> Option<Self> {
         if let Some(time) = Self::parse_written(text) {
             return Some(time);
@@ -43,10 +42,11 @@ impl Timestamp {
         (0..=9999).contains(&time.year()).then(|| Self::from(time))
     }
 
-    /// Parses a time in exactly the form in which times are written.
+    /// Parses a time in exactly the form in which `ait` writes times.
     ///
-    /// Files hold ten times for each issue, nearly all in this form, which needs a tenth of the work of
-    /// any other. `None` says nothing: leap seconds, too, are left to the reader of every form.
+    /// A fast path: a file has about ten times for each issue, nearly all in this form, and parsing it takes a tenth
+    /// of the work of the general parser. `None` does not mean that the text is invalid: leap seconds, too, are left
+    /// to the general parser.
     pub(crate) fn parse_written(text: &str) -> Option<Self> {
         let digits: &[u8; 24] = text.as_bytes().try_into().ok()?;
         let is_separated =
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_that_cannot_be_written_cannot_be_read() {
+    fn times_outside_years_0_to_9999_in_utc_are_rejected() {
         for text in ["0000-01-01T00:00:00+01:00", "9999-12-31T23:59:59-00:01"] {
             assert_eq!(Timestamp::parse(text), None);
         }
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn is_written_in_utc_with_three_decimals_whatever_it_was_read_from() {
+    fn times_are_written_in_utc_with_milliseconds() {
         for (given, written) in [
             ("2026-01-31T09:30:00.000Z", "2026-01-31T09:30:00.000Z"),
             ("2026-01-31T09:30:00Z", "2026-01-31T09:30:00.000Z"),
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_written_form_is_read_as_any_other_form_would_be() {
+    fn fast_and_general_time_parsers_agree() {
         for date in ["0000-01-01", "1970-01-01", "2024-02-29", "2026-02-28", "9999-12-31"] {
             for time in ["00:00:00.000", "09:30:07.123", "23:59:59.999", "23:59:60.500"] {
                 let (written, other) = (format!("{date}T{time}Z"), format!("{date}T{time}+00:00"));
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn milliseconds_lead_there_and_back_and_never_beyond_what_can_be_written() {
+    fn unix_milliseconds_round_trip_and_are_clamped() {
         for text in
             ["0000-01-01T00:00:00.000Z", "1969-12-31T23:59:59.999Z", "9999-12-31T23:59:59.999Z"]
         {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_that_would_be_negative_is_zero() {
+    fn negative_durations_are_zero() {
         let early = Timestamp::parse("2026-01-01T00:00:00.000Z").unwrap();
         let late = Timestamp::parse("2026-01-01T00:00:01.500Z").unwrap();
         assert_eq!(late.millis_since(early), 1500);

@@ -1,10 +1,9 @@
-//! Who may ask: under which names the server answers, and to pages of which origins.
+//! The access policy: the host names the server answers to, and the origins whose pages may use it.
 //!
-//! A browser sends requests to this machine on behalf of any page that it shows. A page that a foreign
-//! name serves can have that name lead to 127.0.0.1 (DNS rebinding); its requests carry the foreign name in
-//! `Host`. Requests of a page to another origin carry its own in `Origin` (RFC 6454). Both are checked
-//! on every route, as the MCP specification demands of servers on the local machine. Where callers need
-//! a token, a name that leads here gains them nothing, so all are answered to.
+//! A browser sends requests to this machine on behalf of any page. A foreign page can make its own host name resolve
+//! to 127.0.0.1 (DNS rebinding); its requests carry that name in `Host`. Requests to another origin carry the page's
+//! origin in `Origin` (RFC 6454). Both are checked on every route, as the MCP specification requires of local servers.
+//! If requests need a token, a host name alone gains nothing, so the server answers to all of them.
 
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -17,45 +16,57 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::tokens::Tokens;
+use super::tokens::{ThrottleLimits, Tokens};
 
 /// The names of this machine for itself.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
-/// How much of a refused value is repeated.
+/// How much of a refused value an error quotes.
 const SHOWN_BYTES: usize = 100;
 
-/// The names and origins to which the server answers, and the tokens that callers need.
+/// The host names and origins that the server answers to, and the tokens that requests need.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Access {
+pub struct AccessPolicy {
     hosts: Vec<AllowedHost>,
     origins: Vec<AllowedOrigin>,
     tokens: Tokens,
+    throttle_limits: ThrottleLimits,
 }
 
-impl Access {
-    /// Answers under `localhost`, `127.0.0.1` and `[::1]` and the names given, to programs, to its own
-    /// pages, and to pages of the origins given.
+impl AccessPolicy {
+    /// Allows the hosts `localhost`, `127.0.0.1`, `[::1]` and those given, for programs, the server's own pages, and
+    /// pages of the origins given.
     pub fn new(hosts: Vec<AllowedHost>, origins: Vec<AllowedOrigin>) -> Self {
-        Self { hosts, origins, tokens: Tokens::default() }
+        Self { hosts, origins, ..Self::default() }
     }
 
-    /// The same for those alone who show one of these tokens, and then under any name.
+    /// Requires one of these tokens, and allows any host name then.
     #[must_use]
     pub fn with_tokens(self, tokens: Tokens) -> Self {
         Self { tokens, ..self }
     }
 
-    /// The origins, besides its own, whose pages may read what the server answers.
+    /// Sets the limits for failed authentication.
+    #[must_use]
+    pub fn with_throttle_limits(self, throttle_limits: ThrottleLimits) -> Self {
+        Self { throttle_limits, ..self }
+    }
+
+    /// Returns the limits for failed authentication.
+    pub(super) fn throttle_limits(&self) -> ThrottleLimits {
+        self.throttle_limits
+    }
+
+    /// Returns the origins, besides the server's own, whose pages may read responses.
     pub fn origins(&self) -> &[AllowedOrigin] {
         &self.origins
     }
 
-    /// The tokens of which callers need one; if there are none, they need none.
+    /// Returns the tokens of which requests need one. If there are none, they need none.
     pub fn tokens(&self) -> &Tokens {
         &self.tokens
     }
 
-    /// Tells whether pages of an origin, as a request gives it, may read what the server answers.
+    /// Returns true if pages of the origin in a header may read responses.
     pub(super) fn lists(&self, origin: &HeaderValue) -> bool {
         let origin = origin.to_str().ok().and_then(|origin| origin.parse().ok());
         origin.is_some_and(|origin| self.origins.contains(&origin))
@@ -66,7 +77,7 @@ impl Access {
         !self.tokens.is_empty()
             || LOOPBACK.iter().any(|name| name.eq_ignore_ascii_case(host))
             || self.hosts.iter().any(|allowed| {
-                // Browsers and others leave the usual ports out.
+                // Clients omit default ports.
                 let port = allowed.port.is_none_or(|port| match authority.port_u16() {
                     Some(given) => given == port,
                     None => matches!(port, 80 | 443),
@@ -75,8 +86,8 @@ impl Access {
             })
     }
 
-    /// Tells whether a request under a name of this server may come from a page of an origin: one of
-    /// this server itself under that name, or one that was allowed.
+    /// Returns true if a request to `host` may come from a page of `origin`: the server's own under that host name, or
+    /// an allowed one.
     fn allows_origin(&self, origin: &AllowedOrigin, host: &Authority) -> bool {
         let port = host.port_u16().or(default_port(&origin.scheme));
         let is_web = matches!(origin.scheme.as_str(), "http" | "https");
@@ -85,7 +96,7 @@ impl Access {
     }
 }
 
-/// A name under which the server is reached, for one port or for all.
+/// A host name of the server, for one port or all.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AllowedHost {
     name: String,
@@ -99,7 +110,7 @@ impl fmt::Display for AllowedHost {
     }
 }
 
-/// A name that is none.
+/// A text that is no host name.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0:?} is not a host: give a name such as tracker.example or tracker.example:8443")]
 pub struct BadHost(String);
@@ -114,16 +125,16 @@ impl FromStr for AllowedHost {
     }
 }
 
-/// The origin of a page: scheme, host and port, as RFC 6454 writes it.
+/// The origin of a page: scheme, host and port (RFC 6454).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AllowedOrigin {
     scheme: String,
     name: String,
-    /// `None` only for schemes without a port of their own.
+    /// `None` only for schemes without a default port.
     port: Option<u16>,
 }
 
-/// An origin that is none.
+/// A text that is no origin.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "{0:?} is not an origin: give scheme and host without a path, such as https://app.example or \
@@ -138,7 +149,9 @@ impl FromStr for AllowedOrigin {
         let bad = || BadOrigin(text.to_owned());
         let (scheme, rest) = text.trim().split_once("://").ok_or_else(bad)?;
         let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
-            && scheme.chars().all(|it| it.is_ascii_alphanumeric() || "+-.".contains(it));
+            && scheme
+                .chars()
+                .all(|character| character.is_ascii_alphanumeric() || "+-.".contains(character));
         let authority = host_of(rest).filter(|_| is_scheme).ok_or_else(bad)?;
         let scheme = scheme.to_ascii_lowercase();
         let port = authority.port_u16().or(default_port(&scheme));
@@ -156,16 +169,19 @@ impl fmt::Display for AllowedOrigin {
     }
 }
 
-/// A host with or without a port, and nothing else: a name, an IPv4 address, or an IPv6 address in
-/// brackets.
+/// Parses a host with or without a port: a name, an IPv4 address, or an IPv6 address in brackets.
 fn host_of(text: &str) -> Option<Authority> {
     let authority: Authority = text.parse().ok()?;
     let host = authority.host();
     let is_name = |host: &str| {
-        !host.is_empty() && host.chars().all(|it| it.is_ascii_alphanumeric() || "-._".contains(it))
+        !host.is_empty()
+            && host
+                .chars()
+                .all(|character| character.is_ascii_alphanumeric() || "-._".contains(character))
     };
     let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-    let is_host = address.map_or_else(|| is_name(host), |it| it.parse::<Ipv6Addr>().is_ok());
+    let is_host =
+        address.map_or_else(|| is_name(host), |address| address.parse::<Ipv6Addr>().is_ok());
     let after = authority.as_str().strip_prefix(host)?;
     let is_port = |port: &str| {
         let is_number = port.bytes().all(|byte| byte.is_ascii_digit());
@@ -183,9 +199,9 @@ fn default_port(scheme: &str) -> Option<u16> {
     }
 }
 
-/// Lets a request through that comes under a name of this server and from no foreign page.
+/// Passes on a request to a host name of this server that comes from no foreign page.
 pub(super) async fn check(
-    State(access): State<Arc<Access>>,
+    State(access): State<Arc<AccessPolicy>>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -198,7 +214,7 @@ pub(super) async fn check(
     }
 }
 
-impl Access {
+impl AccessPolicy {
     fn refusal(&self, uri: &Uri, headers: &HeaderMap) -> Option<(StatusCode, String)> {
         let mut hosts = headers.get_all(header::HOST).iter();
         let (Some(given), None) = (hosts.next(), hosts.next()) else {
@@ -208,7 +224,7 @@ impl Access {
         let foreign = |name: &str| {
             let name = shown(name.as_bytes());
             let text = format!(
-                "this server does not answer as {name}: open it as localhost, or start it with \
+                "this server does not answer to the host {name}: open it as localhost, or start it with \
                  --allow-host and that name if it is yours"
             );
             Some((StatusCode::FORBIDDEN, text))
@@ -216,7 +232,7 @@ impl Access {
         let Some(host) = given.to_str().ok().and_then(host_of) else {
             return foreign(&String::from_utf8_lossy(given.as_bytes()));
         };
-        // A request to a proxy names the host in its first line too.
+        // A request to a proxy also names the host in its first line.
         for authority in std::iter::once(&host).chain(uri.authority()) {
             if !self.allows_host(authority) {
                 return foreign(authority.as_str());
@@ -227,15 +243,15 @@ impl Access {
             !origin.is_some_and(|origin| self.allows_origin(&origin, &host))
         })?;
         let text = format!(
-            "pages of {} may not use this server: start it with --allow-origin and that origin if \
-             they may",
+            "pages of {} may not use this server: to allow them, start it with --allow-origin and that \
+             origin",
             shown(foreign_origin.as_bytes())
         );
         Some((StatusCode::FORBIDDEN, text))
     }
 }
 
-/// The beginning of a value, fit to be printed.
+/// Quotes the beginning of a value.
 pub(super) fn shown(value: &[u8]) -> String {
     let end = value.len().min(SHOWN_BYTES);
     format!("{:?}", String::from_utf8_lossy(&value[..end]))
@@ -245,7 +261,7 @@ pub(super) fn shown(value: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn refused(access: &Access, uri: &str, headers: &[(&str, &str)]) -> Option<u16> {
+    fn refused(access: &AccessPolicy, uri: &str, headers: &[(&str, &str)]) -> Option<u16> {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             let name: header::HeaderName = name.parse().unwrap();
@@ -254,13 +270,13 @@ mod tests {
         access.refusal(&uri.parse().unwrap(), &map).map(|(status, _)| status.as_u16())
     }
 
-    /// Headers, and the status with which they are refused: by default, and where more is allowed.
+    /// Headers, and the status of the refusal: by default, and with more hosts and origins allowed.
     type Case = (&'static [(&'static str, &'static str)], Option<u16>, Option<u16>);
 
     #[test]
-    fn only_names_of_this_server_and_its_own_pages_get_through() {
-        let own = Access::default();
-        let more = Access::new(
+    fn only_local_and_allowed_hosts_and_origins_are_accepted() {
+        let own = AccessPolicy::default();
+        let more = AccessPolicy::new(
             vec![
                 "Tracker.example".parse().unwrap(),
                 "other.example:8443".parse().unwrap(),
@@ -321,8 +337,8 @@ mod tests {
     }
 
     #[test]
-    fn with_tokens_every_name_is_answered_to_and_foreign_pages_still_are_not() {
-        let access = Access::new(Vec::new(), vec!["https://app.example".parse().unwrap()]);
+    fn with_tokens_any_host_is_accepted_but_no_foreign_origin() {
+        let access = AccessPolicy::new(Vec::new(), vec!["https://app.example".parse().unwrap()]);
         let access = access.with_tokens(Tokens::single("0123456789abcdef").unwrap());
         for (headers, status) in [
             (vec![("host", "tracker.example")], None),
@@ -342,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_or_origin_that_is_none_is_told_with_an_example() {
+    fn errors_for_hosts_and_origins_show_an_example() {
         for text in
             ["", "a b", "http://x", "x/y", "u@x", "x:99999", ":80", "*", "*.x", "a,b", "[::"]
         {

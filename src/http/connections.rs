@@ -1,6 +1,6 @@
-//! Connections: how many there are, how long they may dawdle, and how they end.
+//! Connections: their number, their timeouts, and how they close.
 //!
-//! hyper speaks HTTP/1.1 on each; here is what it leaves to its caller.
+//! hyper speaks HTTP/1.1 on each of them; this module does what hyper leaves to its caller.
 
 use std::future::poll_fn;
 use std::io;
@@ -25,45 +25,45 @@ use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// How many bytes a request line and its headers may have together.
+/// The maximum size of a request line and its headers together.
 const MAX_HEAD_BYTES: usize = 64 << 10;
-/// How long, and how many bytes, an ended connection is still read, so that its last answer arrives.
+/// How long a closing connection is still read, so that its last response arrives.
 const LINGER: Duration = Duration::from_secs(1);
-/// The same while the server ends, when clients have been quiet anyway.
+/// How long a closing connection is still read during a shutdown, when clients have been quiet anyway.
 const LAST_LINGER: Duration = Duration::from_millis(100);
+/// How much of a closing connection is still read.
 const LINGER_BYTES: u64 = 4 << 20;
-/// How many connections too many are told so at a time; more are closed without a word.
+/// How many excess connections get 503 at a time; more are closed without a response.
 const REFUSALS: usize = 64;
-/// The rest after the system could not give a connection, for lack of file descriptors, say.
-const ACCEPT_REST: Duration = Duration::from_millis(50);
+/// The pause after a failed `accept`, for example for lack of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// What connections may take.
+/// The limits of connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// How many connections there may be at a time; the next is answered with 503.
+    /// How many connections may be open at a time; the next one gets 503.
     pub connections: usize,
-    /// How long a connection may take from its begin, or from the last answer, to the end of the
-    /// next request's headers. One that has begun a request by then is answered with 408; one that
-    /// has not is closed.
+    /// How long a connection may take from its start, or from the last response, to the end of the next request's
+    /// headers. Then it is closed, with 408 if it began a request.
     pub headers: Duration,
-    /// How long a client may take nothing of an answer that waits for it.
+    /// How long a client may read nothing of a response.
     pub write: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         let patience = Duration::from_secs(30);
-        // An open page has one as long as it is open.
+        // Every open page keeps one connection.
         Self { connections: 2_048, headers: patience, write: patience }
     }
 }
 
-/// The bytes of a connection, which fail when nobody takes them.
+/// A connection on which stalled writes fail.
 type Io = Pin<Box<TimeoutStream<TcpStream>>>;
 
-/// Serves connections until `shutdown`; returns when the requests that are under way then have ended.
+/// Serves connections until `shutdown`, and returns when the requests in flight have ended.
 ///
-/// Each request has the address of its caller in its extensions, as [`ConnectInfo`].
+/// Each request carries the address of its caller as the extension [`ConnectInfo`].
 pub async fn serve(
     listener: TcpListener,
     routes: Router,
@@ -82,19 +82,19 @@ pub async fn serve(
         let (stream, caller) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                if !is_of_one_connection(&error) {
-                    // Once is enough, for as long as it lasts.
+                if !concerns_one_connection(&error) {
+                    // Logged once for as long as it lasts.
                     if !is_failing {
-                        tracing::warn!("cannot take a connection: {error}");
+                        tracing::warn!("failed to accept a connection: {error}");
                     }
                     is_failing = true;
-                    sleep(ACCEPT_REST).await;
+                    sleep(ACCEPT_PAUSE).await;
                 }
                 continue;
             }
         };
         is_failing = false;
-        let stream = prepared(stream, limits);
+        let stream = prepare(stream, limits);
         if let Ok(slot) = Arc::clone(&slots).try_acquire_owned() {
             let (routes, shutdown) = (routes.clone(), shutdown.clone());
             connections.spawn(async move {
@@ -104,11 +104,11 @@ pub async fn serve(
         } else if let Ok(refusal) = Arc::clone(&refusals).try_acquire_owned() {
             connections.spawn(async move {
                 let text = format!(
-                    "there are {} connections already, which is the limit; try again later\n",
+                    "there are {} connections, which is the limit; try again later\n",
                     limits.connections
                 );
-                let text = closing("503 Service Unavailable", "Retry-After: 1\r\n", &text);
-                end(stream, &text, LINGER).await;
+                let text = last_response("503 Service Unavailable", "Retry-After: 1\r\n", &text);
+                close(stream, &text, LINGER).await;
                 drop(refusal);
             });
         }
@@ -118,14 +118,14 @@ pub async fn serve(
     connections.wait().await;
 }
 
-/// Errors of `accept` that the next connection need not share.
-fn is_of_one_connection(error: &io::Error) -> bool {
+/// Returns true for errors of `accept` that concern one connection only.
+fn concerns_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
 }
 
-fn prepared(stream: TcpStream, limits: Limits) -> Io {
-    // Small answers on a kept connection would wait 40 ms for the other side's acknowledgement.
+fn prepare(stream: TcpStream, limits: Limits) -> Io {
+    // Otherwise small responses on a kept connection wait 40 ms for an acknowledgement (Nagle).
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!("cannot set TCP_NODELAY: {error}");
     }
@@ -163,15 +163,15 @@ async fn connection(
         }
     };
     let parts = connection.into_parts();
-    let last_words = match outcome {
+    let last_bytes = match outcome {
         Err(error) if error.is_timeout() && !parts.read_buf.is_empty() => {
             let text = format!(
                 "the headers of this request took more than {} s to arrive\n",
                 limits.headers.as_secs_f32()
             );
-            closing("408 Request Timeout", "", &text)
+            last_response("408 Request Timeout", "", &text)
         }
-        // hyper has answered what it could not understand.
+        // hyper responds to requests that it cannot parse.
         Err(error) if !error.is_parse() => {
             tracing::debug!("a connection failed: {error}");
             return;
@@ -179,11 +179,11 @@ async fn connection(
         Err(_) | Ok(()) => Vec::new(),
     };
     let linger = if is_ending { LAST_LINGER } else { LINGER };
-    end(parts.io.into_inner(), &last_words, linger).await;
+    close(parts.io.into_inner(), &last_bytes, linger).await;
 }
 
-/// A whole response, after which the connection ends.
-fn closing(status: &str, headers: &str, text: &str) -> Vec<u8> {
+/// Returns the last response of a connection, as bytes.
+fn last_response(status: &str, headers: &str, text: &str) -> Vec<u8> {
     let length = text.len();
     format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nX-Content-Type-Options: \
@@ -192,15 +192,15 @@ fn closing(status: &str, headers: &str, text: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Ends a connection so that what was written last arrives: one that is closed while there are bytes
-/// to be read is reset, and the other side loses what it did not read yet.
-async fn end(mut stream: Io, last_words: &[u8], linger: Duration) {
+/// Closes a connection so that the last response arrives: closing it with unread input would reset it, and the other
+/// side would lose what it has not read yet.
+async fn close(mut stream: Io, last_bytes: &[u8], linger: Duration) {
     let lingering = async {
-        stream.write_all(last_words).await?;
+        stream.write_all(last_bytes).await?;
         stream.shutdown().await?;
         tokio::io::copy(&mut stream.take(LINGER_BYTES), &mut tokio::io::sink()).await
     };
     if let Ok(Err(error)) = timeout(linger, lingering).await {
-        tracing::debug!("a connection did not end well: {error}");
+        tracing::debug!("failed to close a connection cleanly: {error}");
     }
 }

@@ -1,36 +1,34 @@
-//! The HTTP server under both faces: who may ask, how much, and for how long.
+//! The HTTP server under the web pages and MCP: access, limits and timeouts.
 //!
-//! Knows no routes: it is given a [`Router`] and a listener. What it adds to every route is in
-//! [`guarded`]; what holds for connections, in [`connections`].
+//! Knows no routes: its caller passes a [`Router`] and a listener. [`with_security_layers`] adds what holds for every
+//! route; [`connections`] has what holds for connections.
 
 pub mod access;
 pub mod connections;
 pub mod tokens;
 
 use axum::Router;
-use axum::body::Bytes;
+use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::IntoResponse;
-use http_body_util::Full;
 use std::any::Any;
 use std::sync::Arc;
 use tower_http::catch_panic::CatchPanicLayer;
 
-pub use access::{Access, AllowedHost, AllowedOrigin, BadHost, BadOrigin};
+pub use access::{AccessPolicy, AllowedHost, AllowedOrigin, BadHost, BadOrigin};
 pub use connections::{Limits, serve};
-pub use tokens::{AttemptLimits, BadToken, Mode, Principal, Tokens};
+pub use tokens::{BadToken, Principal, Scope, ThrottleLimits, Tokens};
 
-use self::tokens::gate::{self, Gate};
+use self::tokens::auth::{self, TokenAuth};
 
-/// The largest body of a request, in bytes.
+/// The maximum size of a request body, in bytes.
 pub const MAX_BODY_BYTES: usize = 1 << 20;
 
-/// What every response says besides its content.
+/// The headers of every response.
 ///
-/// Pages load nothing but the style sheet, the script and the images of this server, are not shown in
-/// frames, and tell nobody where a link was followed.
+/// Pages load only style sheets, scripts and images of this server, cannot be framed, and send no referrer.
 const HEADERS: [(HeaderName, HeaderValue); 5] = [
     (
         header::SERVER,
@@ -48,29 +46,23 @@ const HEADERS: [(HeaderName, HeaderValue); 5] = [
     (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
 ];
 
-/// Puts around routes what holds for every one of them, whatever it is.
+/// Adds the layers that protect every route.
 ///
-/// Requests under a foreign name or from a foreign page are refused, those without a token where one is
-/// needed, and bodies of more than [`MAX_BODY_BYTES`]; a panic is answered with 500 and logged; every
-/// response has the security headers. Behind it, a [`Principal`] in the extensions of a request tells
-/// whose token it came with.
-pub fn guarded(routes: Router, access: Access) -> Router {
-    guarded_with(routes, access, AttemptLimits::default())
-}
-
-/// The same, with other limits for those who show a wrong token.
-pub fn guarded_with(routes: Router, access: Access, attempts: AttemptLimits) -> Router {
-    let access = Arc::new(access);
-    let gate = Arc::new(Gate::new(Arc::clone(&access), attempts));
+/// They refuse requests that the policy does not allow, and bodies of more than [`MAX_BODY_BYTES`]. They answer a panic
+/// with 500 and log it, and add security headers to every response. Handlers find the [`Principal`] of a request in
+/// its extensions, if it came with a token.
+pub fn with_security_layers(routes: Router, policy: AccessPolicy) -> Router {
+    let policy = Arc::new(policy);
+    let auth = Arc::new(TokenAuth::new(Arc::clone(&policy)));
     routes
         .layer(from_fn(refuse_large_bodies))
-        .layer(from_fn_with_state(gate, gate::check))
-        .layer(from_fn_with_state(access, access::check))
-        .layer(CatchPanicLayer::custom(panicked))
+        .layer(from_fn_with_state(auth, auth::check))
+        .layer(from_fn_with_state(policy, access::check))
+        .layer(CatchPanicLayer::custom(panic_response))
         .layer(from_fn(add_headers))
 }
 
-/// Refuses a body that says that it is too large before any of it is read.
+/// Refuses a body whose announced length is too large, without reading it.
 async fn refuse_large_bodies(request: Request, next: Next) -> axum::response::Response {
     let length = request.headers().get(header::CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
@@ -80,9 +72,9 @@ async fn refuse_large_bodies(request: Request, next: Next) -> axum::response::Re
     next.run(request).await
 }
 
-/// The answer to a body of more than [`MAX_BODY_BYTES`].
+/// Returns the response to a body of more than [`MAX_BODY_BYTES`].
 pub fn too_large() -> axum::response::Response {
-    let text = format!("the body of a request may have {MAX_BODY_BYTES} bytes at most\n");
+    let text = format!("a request body may have at most {MAX_BODY_BYTES} bytes\n");
     (StatusCode::PAYLOAD_TOO_LARGE, [(header::CONNECTION, "close")], text).into_response()
 }
 
@@ -92,15 +84,15 @@ async fn add_headers(request: Request, next: Next) -> axum::response::Response {
     response
 }
 
-fn panicked(panic: Box<dyn Any + Send + 'static>) -> Response<Full<Bytes>> {
+fn panic_response(panic: Box<dyn Any + Send + 'static>) -> Response<Body> {
     let text = panic
         .downcast_ref::<String>()
         .map(String::as_str)
         .or_else(|| panic.downcast_ref::<&str>().copied())
         .unwrap_or("no text");
-    tracing::error!("a request made the server panic: {text}");
-    let mut response = Response::new(Full::from(
-        "this is a defect of the tracker; details are in its log, and it goes on running\n",
+    tracing::error!("a handler panicked: {text}");
+    let mut response = Response::new(Body::from(
+        "this is a defect of the tracker; its log has details, and it keeps running\n",
     ));
     *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
     let plain = HeaderValue::from_static("text/plain; charset=utf-8");

@@ -1,37 +1,37 @@
-//! The issues of beads (`bd`), as its `issues.jsonl` holds them and `bd list --json` writes them.
+//! Issues of beads (`bd`), as in its `issues.jsonl` or the output of `bd list --json`.
 //!
-//! | of beads | here |
+//! | beads | ait |
 //! |---|---|
-//! | `id` | the id is derived from it, so that it is the same each time |
-//! | `description`, `design`, `acceptance_criteria`, `notes` | the description, with a heading for each of the last three |
-//! | `issue_type` | `bug` is a bug, `feature` and `epic` are features, all other work is an improvement |
+//! | `id` | the id is derived from it, so it is the same in each import |
+//! | `description`, `design`, `acceptance_criteria`, `notes` | the description, with headings for the last three |
+//! | `issue_type` | `bug` is a bug, `feature` and `epic` are features, everything else is an improvement |
 //! | `status` | `open`, `blocked` and `deferred` are created, `in_progress` and `hooked` in progress, `closed` closed |
-//! | `created_by`, `assignee`, `closed_at`, `close_reason` | entries of the history, and a comment |
+//! | `created_by`, `assignee`, `closed_at`, `close_reason` | history entries, and a comment |
 //! | `comments` | comments |
-//! | everything else, and what the above says less exactly | kept under the unknown key `beads` |
+//! | everything else, and everything that the above represents less exactly | kept under the unknown key `beads` |
 //!
-//! What is no work to be done (messages, agents, gates, templates, pinned notes) and what beads has
-//! deleted is refused. Known from its sources: `internal/types/types.go`, versions 0.9 to 0.5x.
+//! Objects that are not work to be done (messages, agents, gates, templates, pinned notes) are refused, and deleted
+//! issues are skipped. Source of the format: `internal/types/types.go` of beads, versions 0.9 to 0.5x.
 
 use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::{Content, Draft, derived, object};
+use super::{Content, Draft, defaults, json_object};
 use crate::domain::event::{CLAIM_ACTION, CLOSE_ACTION, FILE_ACTION};
 use crate::domain::{
-    Classification, Comment, EventKind, Extra, HistoryEntry, Issue, Status, Timestamp,
+    Attributes, Classification, Comment, EventKind, Issue, Status, Timestamp, UnknownFields,
 };
-use crate::json_text;
+use crate::json_compat;
 
-/// The key under which the rest is kept.
+/// The unknown key that keeps the other values.
 const KEY: &str = "beads";
-/// Who acts where beads does not say it.
+/// The agent where beads names none.
 const NOBODY: &str = "beads";
-/// What is carried over as it is and need not be kept twice.
+/// The keys that are imported unchanged and need not be kept twice.
 const CARRIED: [&str; 7] =
     ["_type", "title", "description", "design", "acceptance_criteria", "notes", "comments"];
-/// The types of what beads keeps beside work.
+/// The types of objects that are not work.
 const NO_WORK: [&str; 7] = ["message", "molecule", "gate", "agent", "role", "convoy", "event"];
 
 #[derive(Deserialize)]
@@ -79,20 +79,24 @@ struct BeadComment {
     created_at: Timestamp,
 }
 
-/// Reads an object of beads.
+/// Reads a beads object.
 pub(super) fn read(text: &str, now: Timestamp) -> Content {
     let bead = match serde_json::from_str::<Bead>(text) {
         Ok(bead) => bead,
         Err(error) => {
-            return object::refused(
+            return json_object::refused(
                 text,
-                &format!("no issue of beads: {}", json_text::problem(&error)),
+                &format!("not a beads issue: {}", json_compat::problem(&error)),
             );
         }
     };
+    if bead.status.as_deref() == Some("tombstone") {
+        let (id, title) = (Some(bead.id), Some(bead.title));
+        return Content::Skipped { id, title, reason: "it was deleted in beads".to_owned() };
+    }
     match draft(bead, text, now) {
         Ok(draft) => Content::Issue(draft),
-        Err(reason) => object::refused(text, &reason),
+        Err(reason) => json_object::refused(text, &reason),
     }
 }
 
@@ -100,8 +104,10 @@ fn draft(bead: Bead, text: &str, now: Timestamp) -> Result<Draft, String> {
     let status = status_of(&bead)?;
     let created_at = bead.created_at.or(bead.updated_at).unwrap_or(now);
     let changed_at = bead.updated_at.unwrap_or(created_at);
+    let mut extra = rest_of(text);
+    let attributes = Attributes::take_from(&mut extra);
     let mut issue = Issue {
-        id: derived::id("beads", &[&bead.id]),
+        id: defaults::id("beads", &[&bead.id]),
         title: bead.title.clone(),
         description: description_of(&bead),
         classification: match bead.issue_type.as_deref() {
@@ -112,20 +118,23 @@ fn draft(bead: Bead, text: &str, now: Timestamp) -> Result<Draft, String> {
         created_at,
         modified_at: changed_at,
         status,
-        history: vec![entry(created_at, named(bead.created_by.as_deref()), FILE_ACTION)],
+        history: vec![defaults::entry(created_at, named(bead.created_by.as_deref()), FILE_ACTION)],
         comments: comments_of(&bead),
-        extra: rest_of(text),
+        attributes,
+        extra,
     };
     let assignee = named(bead.assignee.as_deref());
     match status {
-        Status::InProgress => issue.history.push(entry(changed_at, assignee, CLAIM_ACTION)),
+        Status::InProgress => {
+            issue.history.push(defaults::entry(changed_at, assignee, CLAIM_ACTION));
+        }
         Status::Closed => {
             let comment = bead.close_reason.clone().unwrap_or_default();
             let closed_at = bead.closed_at.unwrap_or(changed_at);
             let closed = EventKind::Closed { comment };
-            issue.history.push(entry(closed_at, assignee, CLOSE_ACTION));
+            issue.history.push(defaults::entry(closed_at, assignee, CLOSE_ACTION));
             let comment = closed.comment().filter(|text| !text.trim().is_empty());
-            issue.comments.extend(comment.map(|text| said(closed_at, assignee, text)));
+            issue.comments.extend(comment.map(|text| defaults::comment(closed_at, assignee, text)));
         }
         _ => {}
     }
@@ -134,30 +143,30 @@ fn draft(bead: Bead, text: &str, now: Timestamp) -> Result<Draft, String> {
     let issue = issue.try_into().map_err(|error: crate::domain::DomainError| error.to_string())?;
     let times = ["createdAt", "modifiedAt", "history"];
     let is_dated = bead.created_at.is_some() || bead.updated_at.is_some();
-    Ok(Draft { issue, unstated: if is_dated { Vec::new() } else { times.to_vec() } })
+    let unstated = if is_dated { Vec::new() } else { times.to_vec() };
+    Ok(Draft { issue, unstated, filed: bead.created_at.map(|time| (time, 0)), lacks_id: None })
 }
 
-/// Where an issue stands; why it is none that could stand anywhere.
+/// Returns the status of an issue, or the reason why it is refused.
 fn status_of(bead: &Bead) -> Result<Status, String> {
     if let Some(other) = bead.record_type.as_deref().filter(|kind| *kind != "issue") {
-        return Err(format!("a {other} of beads is no issue"));
+        return Err(format!("a beads {other} is not an issue"));
     }
     if bead.id.is_empty() {
         return Err("it has no id".to_owned());
     }
     if let Some(kind) = bead.issue_type.as_deref().filter(|kind| NO_WORK.contains(kind)) {
-        return Err(format!("a {kind} of beads is no work to be done"));
+        return Err(format!("a beads {kind} is not work to be done"));
     }
     if bead.pinned == Some(true) || bead.is_template == Some(true) {
-        return Err("what is pinned, or a template, in beads is no work to be done".to_owned());
+        return Err("pinned issues and templates of beads are not work to be done".to_owned());
     }
     match bead.status.as_deref().unwrap_or_default() {
         "" | "open" | "blocked" | "deferred" => Ok(Status::Created),
         "in_progress" | "hooked" => Ok(Status::InProgress),
         "closed" => Ok(Status::Closed),
-        "tombstone" => Err("it was deleted in beads".to_owned()),
         other => Err(format!(
-            "its status in beads is {other:?}, which means nothing here: make it open, in_progress or \
+            "its status in beads is {other:?}, which ait does not know: set it to open, in_progress or \
              closed in the file"
         )),
     }
@@ -182,14 +191,18 @@ fn description_of(bead: &Bead) -> String {
 
 fn comments_of(bead: &Bead) -> Vec<Comment> {
     let comments = bead.comments.iter().flatten();
-    comments.map(|it| said(it.created_at, named(it.author.as_deref()), &it.text)).collect()
+    comments
+        .map(|comment| {
+            defaults::comment(comment.created_at, named(comment.author.as_deref()), &comment.text)
+        })
+        .collect()
 }
 
-/// The object without what is carried over as it is.
-fn rest_of(text: &str) -> Extra {
-    let mut extra = Extra::default();
-    // To the letter, whatever the values are, but in one line.
-    let text = json_text::without_white_space(text);
+/// Returns the object without the keys that are imported unchanged.
+fn rest_of(text: &str) -> UnknownFields {
+    let mut extra = UnknownFields::default();
+    // Values are kept verbatim except for white space, so the object fits on one line.
+    let text = json_compat::without_white_space(text);
     let mut object: IndexMap<String, Box<RawValue>> =
         serde_json::from_str(&text).unwrap_or_default();
     object.retain(|key, _| !CARRIED.contains(&key.as_str()));
@@ -202,14 +215,4 @@ fn rest_of(text: &str) -> Extra {
 
 fn named(name: Option<&str>) -> &str {
     name.map(str::trim).filter(|name| !name.is_empty()).unwrap_or(NOBODY)
-}
-
-fn entry(timestamp: Timestamp, agent: &str, action: &str) -> HistoryEntry {
-    let (agent, action) = (agent.to_owned(), action.to_owned());
-    HistoryEntry { timestamp, agent, action, extra: Extra::default() }
-}
-
-fn said(timestamp: Timestamp, agent: &str, text: &str) -> Comment {
-    let (agent, text) = (agent.to_owned(), text.to_owned());
-    Comment { timestamp, agent, text, extra: Extra::default() }
 }

@@ -1,21 +1,24 @@
-//! In what an issue in a file differs from the one with the same id in a store.
+//! The differences between an issue in a file and the stored issue with the same id.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::Draft;
-use crate::domain::{Extra, Issue};
-use crate::json_text::without_white_space;
+use super::fields::common_name;
+use super::value::Value;
+use super::{Draft, csv, json_object};
+use crate::domain::{Issue, UnknownFields};
+use crate::json_compat::without_white_space;
 
-/// The name under which all unknown keys are unstated.
+/// The name that stands for all unknown keys in `unstated`.
 pub(super) const EXTRA: &str = "extra";
 
-/// The names of the attributes that differ, in the order of the file format; none when they are the same.
+/// Returns the names of the attributes that differ, in the order of the file format; empty if there are none.
 ///
-/// What the file does not state makes no difference, and neither does white space between the values of
-/// unknown keys, nor their order.
+/// Attributes that the file does not state are not compared. The order of unknown keys and white space in their
+/// values are ignored.
 pub fn differences(kept: &Issue, draft: &Draft) -> Vec<String> {
     let given = draft.issue.issue();
     let checks = [
@@ -31,7 +34,15 @@ pub fn differences(kept: &Issue, draft: &Draft) -> Vec<String> {
     let is_stated = |name: &str| !draft.unstated.contains(&name);
     let differing = checks.iter().filter(|(name, is_same)| !is_same && is_stated(name));
     let mut names: Vec<String> = differing.map(|(name, _)| (*name).to_owned()).collect();
-    names.extend(different_keys(&kept.extra, &given.extra, is_stated(EXTRA)));
+    let attributes = kept.attributes.changed_fields(&given.attributes).into_iter();
+    let is_given = |name: &&str| is_stated(EXTRA) || given.attributes.set_fields().contains(name);
+    names.extend(attributes.filter(is_given).map(str::to_owned));
+    let (kept, given) = (&kept.extra, &given.extra);
+    names.extend(if is_stated(EXTRA) {
+        different_keys(kept, given)
+    } else {
+        different_values(kept, given)
+    });
     names
 }
 
@@ -40,18 +51,43 @@ fn is_same<T: PartialEq + Serialize>(kept: &[T], given: &[T]) -> bool {
     kept == given || kept.len() == given.len() && text(kept) == text(given)
 }
 
-fn different_keys(kept: &Extra, given: &Extra, are_all_stated: bool) -> Vec<String> {
+fn different_keys(kept: &UnknownFields, given: &UnknownFields) -> Vec<String> {
     if kept == given {
         return Vec::new();
     }
-    let value = |extra: &Extra, wanted: &str| {
+    let value = |extra: &UnknownFields, wanted: &str| {
         let found = extra.iter().find(|(key, _)| *key == wanted);
         found.map(|(_, value): (&str, &RawValue)| without_white_space(value.get()))
     };
-    let keys = given.iter().chain(kept.iter().filter(|_| are_all_stated)).map(|(key, _)| key);
-    let keys: BTreeSet<&str> = keys.collect();
+    let keys: BTreeSet<&str> = given.iter().chain(kept.iter()).map(|(key, _)| key).collect();
     let differs = |key: &&str| value(kept, key) != value(given, key);
     keys.into_iter().filter(differs).map(str::to_owned).collect()
+}
+
+/// Compares the given values only, and only their content: a value of a CSV file equals that of a JSON object.
+fn different_values(kept: &UnknownFields, given: &UnknownFields) -> Vec<String> {
+    let (kept, given) = (common_values(kept), common_values(given));
+    let differs = |(name, (_, value)): &(&String, &(String, String))| {
+        kept.get(*name).is_none_or(|(_, kept)| kept != value)
+    };
+    given.iter().filter(differs).map(|(_, (shown, _))| shown.clone()).collect()
+}
+
+/// Returns the name and the content of each value, by the name that all formats share.
+fn common_values(extra: &UnknownFields) -> BTreeMap<String, (String, String)> {
+    let mut values = BTreeMap::new();
+    for (key, value) in extra.iter() {
+        let inner: IndexMap<String, Box<RawValue>> = match key {
+            csv::KEY | json_object::KEY => serde_json::from_str(value.get()).unwrap_or_default(),
+            _ => IndexMap::new(),
+        };
+        let outer = inner.is_empty().then(|| (key.to_owned(), value.to_owned()));
+        for (name, value) in inner.into_iter().chain(outer) {
+            let content = Value::Json(&value).content();
+            values.insert(common_name(&name), (name, content));
+        }
+    }
+    values
 }
 
 #[cfg(test)]
@@ -63,11 +99,11 @@ mod tests {
     fn names(given: &str, unstated: &[&'static str]) -> Vec<String> {
         let kept: Issue = serde_json::from_str(KEPT).unwrap();
         let issue = serde_json::from_str(given).unwrap();
-        differences(&kept, &Draft { issue, unstated: unstated.to_vec() })
+        differences(&kept, &Draft { unstated: unstated.to_vec(), ..Draft::of_ait(issue) })
     }
 
     #[test]
-    fn what_differs_is_named_and_nothing_else() {
+    fn only_differing_fields_are_named() {
         let none: [&str; 0] = [];
         assert_eq!(names(KEPT, &[]), none);
         let spaced = KEPT.replace(": 2", ":\n2").replace("[1, 2]", "[1,2]");
@@ -81,5 +117,7 @@ mod tests {
             .replace("\"a\":1", "\"n\":1");
         assert_eq!(names(&other, &[]), ["title", "status", "history", "a", "n"]);
         assert_eq!(names(&other, &["status", "history", "extra"]), ["title", "n"]);
+        let as_csv = KEPT.replace(r#""a":1,"b":{"c": 2}"#, r#""csv":{"A":"1","N":"x, y"}"#);
+        assert_eq!(names(&as_csv, &["extra"]), ["N"]);
     }
 }

@@ -3,64 +3,65 @@
 use std::io;
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
-use super::{Entry, count_of_lines, object};
-use crate::domain::{Issue, Timestamp};
-use crate::json_text::{self, FormatError};
+use super::{Entry, ReadOptions, Unreadable, count_of_lines, fields, json_object};
+use crate::domain::Issue;
+use crate::json_compat::{self, FormatError};
 
-/// Reads the entries of a document. Other keys of it than `issues` are left alone.
+/// Reads the entries of a document. Keys other than `issues` are ignored.
 ///
 /// # Errors
 ///
-/// Anything that is no JSON, or JSON of another shape.
-pub fn read(text: &str, now: Timestamp) -> Result<Vec<Entry>, FormatError> {
-    let mended = json_text::without_lone_surrogates(text.as_bytes());
+/// Returns an error for invalid JSON or JSON of another shape, or if a key of the mapping is missing.
+pub fn read(text: &str, options: &ReadOptions) -> Result<Vec<Entry>, Unreadable> {
+    let mended = json_compat::without_lone_surrogates(text.as_bytes());
     let bytes = mended.as_deref().unwrap_or(text.as_bytes());
-    let document = parse(bytes).map_err(|error| FormatError::of(bytes, &error))?;
+    let document = parse(bytes, options).map_err(|error| FormatError::of(bytes, &error))?;
+    json_object::check_keys(document.iter().map(|raw| raw.get()), &options.mapping)?;
     let (mut line, mut counted_to) = (1, 0);
     let read = |raw: &&RawValue| {
-        // The texts of the entries are parts of the whole, one behind the other.
+        // The entries are consecutive slices of the document.
         let at = raw.get().as_ptr() as usize - bytes.as_ptr() as usize;
         line += count_of_lines(&bytes[counted_to..at]);
         counted_to = at;
-        Entry { line, content: object::read(raw.get(), now) }
+        Entry { line, content: json_object::read(raw.get(), options) }
     };
     Ok(document.iter().map(read).collect())
 }
 
-/// The texts of the entries.
-fn parse(bytes: &[u8]) -> serde_json::Result<Vec<&RawValue>> {
+/// Returns the JSON texts of the entries.
+fn parse<'a>(bytes: &'a [u8], options: &ReadOptions) -> serde_json::Result<Vec<&'a RawValue>> {
     #[derive(Deserialize)]
     struct Document<'a> {
         #[serde(borrow)]
         issues: Vec<&'a RawValue>,
     }
 
-    /// What tells a single issue from a document that lacks its issues.
-    #[derive(Deserialize)]
-    struct Single {
-        id: Option<IgnoredAny>,
-        title: Option<IgnoredAny>,
-    }
-
     if bytes.trim_ascii_start().first() == Some(&b'[') {
         return serde_json::from_slice(bytes);
     }
     let document = serde_json::from_slice(bytes).map(|document: Document<'_>| document.issues);
-    document.or_else(|error| match serde_json::from_slice(bytes) {
-        Ok(Single { id: None, title: None }) | Err(_) => Err(error),
-        Ok(_) => Ok(vec![serde_json::from_slice(bytes)?]),
+    document.or_else(|error| {
+        // A single issue, rather than a document without `issues`.
+        let keys: IndexMap<String, IgnoredAny> = serde_json::from_slice(bytes).unwrap_or_default();
+        let is_field = |key: &String| fields::is_known(key) || options.mapping.get(key).is_some();
+        if keys.keys().any(is_field) {
+            Ok(vec![serde_json::from_slice(bytes)?])
+        } else {
+            Err(error)
+        }
     })
 }
 
-/// Writes issues as `issues.json` holds them.
+/// Writes issues in the format of `issues.json`.
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Returns the errors of `out`.
 pub fn write(
     issues: &[Arc<Issue>],
     out: &mut impl io::Write,

@@ -1,29 +1,34 @@
-//! JSON Lines: one issue a line.
+//! JSON Lines: one issue per line.
 
 use std::io;
 use std::sync::Arc;
 
-use super::{Entry, object};
-use crate::domain::{Issue, Timestamp};
-use crate::json_text;
+use super::{Entry, ReadOptions, Unreadable, json_object};
+use crate::domain::Issue;
+use crate::json_compat;
 
-/// Reads the entries: every line that is not blank is one.
-pub fn read(text: &str, now: Timestamp) -> Vec<Entry> {
+/// Reads the entries, one for each line that is not blank.
+///
+/// # Errors
+///
+/// Returns an error if a key of the mapping is missing.
+pub fn read(text: &str, options: &ReadOptions) -> Result<Vec<Entry>, Unreadable> {
+    json_object::check_keys(text.split('\n'), &options.mapping)?;
     let lines = text.split('\n').enumerate().filter(|(_, line)| !line.trim().is_empty());
     let read = |(number, line): (usize, &str)| {
-        let mended = json_text::without_lone_surrogates(line.as_bytes());
+        let mended = json_compat::without_lone_surrogates(line.as_bytes());
         let mended = mended.and_then(|bytes| String::from_utf8(bytes).ok());
         let line = mended.as_deref().unwrap_or(line);
-        Entry { line: number + 1, content: object::read(line, now) }
+        Entry { line: number + 1, content: json_object::read(line, options) }
     };
-    lines.map(read).collect()
+    Ok(lines.map(read).collect())
 }
 
 /// Writes issues.
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Returns the errors of `out`.
 pub fn write(
     issues: &[Arc<Issue>],
     out: &mut impl io::Write,
@@ -31,9 +36,9 @@ pub fn write(
 ) -> io::Result<()> {
     for issue in issues {
         let mut line = serde_json::to_string(&**issue)?;
-        // What is not known is kept to the letter, with the line breaks that it has in `issues.json`.
+        // Unknown values are kept verbatim, including their line breaks in `issues.json`.
         if line.contains(['\n', '\r']) {
-            line = json_text::without_white_space(&line);
+            line = json_compat::without_white_space(&line);
         }
         line.push('\n');
         out.write_all(line.as_bytes())?;

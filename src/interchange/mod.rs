@@ -1,48 +1,57 @@
-//! Issues as files of other programs, and of other queues of this one, hold them.
+//! Import and export of issues, for other programs and other ait stores.
 //!
-//! Bytes in, issues out, and back; no files, no store, no clock. Three forms are written and read:
+//! This module converts bytes to issues and back; it knows no files, no store and no clock. It reads and writes
+//! three formats:
 //!
-//! | form | what |
+//! | format | content |
 //! |---|---|
-//! | [`json`] | one document, as `issues.json` itself; the original AgentIssueTracker writes the same |
-//! | [`json_lines`] | one issue a line |
-//! | [`csv`] | one issue a row, for spreadsheets |
+//! | [`json`] | one document like `issues.json`, which the original AgentIssueTracker also writes |
+//! | [`json_lines`] | one issue per line |
+//! | [`csv`] | one issue per row, for spreadsheets |
 //!
-//! Both forms of JSON may hold issues of [`beads`] as well, one object like the other.
+//! Both JSON formats may also contain issues of [`beads`], mixed with others. Objects and rows that other programs,
+//! scripts and people write share one conversion, `partial_issue`, and one table of names, [`fields`].
 
 pub mod beads;
+mod comments;
 pub mod csv;
-mod derived;
+mod defaults;
 pub mod difference;
+pub mod fields;
 pub mod json;
 pub mod json_lines;
-mod object;
-mod sketch;
+mod json_object;
+mod partial_issue;
+mod times;
+mod value;
 
 use std::io;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use crate::domain::{Importable, Issue, Timestamp};
-use crate::json_text::{self, FormatError};
+use self::fields::{Field, Mapping};
+pub use self::times::DateOrder;
+pub use self::value::name_of;
+use crate::domain::{ImportedIssue, Issue, Timestamp};
+use crate::json_compat::{self, FormatError};
 
-/// The form of a file.
+/// The format of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Form {
+pub enum FileFormat {
     /// One JSON document.
     Json,
     /// JSON Lines.
     JsonLines,
-    /// Values separated by commas, or by semicolons or tabs when they are read.
+    /// Comma-separated values. Semicolons and tabs are also accepted on reading.
     Csv,
 }
 
-impl Form {
-    /// Every form.
+impl FileFormat {
+    /// All formats.
     pub const ALL: [Self; 3] = [Self::Json, Self::JsonLines, Self::Csv];
 
-    /// The word for it on the command line.
+    /// Returns the word for the format on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Json => "json",
@@ -51,12 +60,12 @@ impl Form {
         }
     }
 
-    /// The form that a word stands for.
+    /// Returns the format of a word.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|form| form.as_str() == word)
     }
 
-    /// The form that an extension of a file's name promises.
+    /// Returns the format of a file name extension.
     pub fn of_extension(extension: &str) -> Option<Self> {
         match extension.to_ascii_lowercase().as_str() {
             "json" => Some(Self::Json),
@@ -66,9 +75,9 @@ impl Form {
         }
     }
 
-    /// The form that bytes have; where they leave it open, the one that their name promises.
+    /// Detects the format of bytes; `promised`, the format of the file's name, decides if the bytes are ambiguous.
     pub fn of(bytes: &[u8], promised: Option<Self>) -> Self {
-        let bytes = json_text::without_byte_order_mark(bytes).trim_ascii_start();
+        let bytes = json_compat::without_byte_order_mark(bytes).trim_ascii_start();
         let json = if promised == Some(Self::JsonLines) { Self::JsonLines } else { Self::Json };
         match bytes.first() {
             Some(b'[') => Self::Json,
@@ -88,75 +97,130 @@ impl Form {
     }
 }
 
+/// What a file itself does not say.
+#[derive(Clone, Debug)]
+pub struct ReadOptions {
+    /// The default for missing times.
+    pub now: Timestamp,
+    /// The meanings that the user gives to columns or keys.
+    pub mapping: Mapping,
+    /// The usual order of day and month in dates whose order the file does not show.
+    pub date_order: Option<DateOrder>,
+}
+
 /// One entry of a file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Entry {
-    /// The line that it begins on, counted from 1.
+    /// The line on which it begins, counted from 1.
     pub line: usize,
-    /// What it is.
+    /// The content.
     pub content: Content,
 }
 
-/// What an entry of a file is.
+/// The content of an entry.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Content {
-    /// An issue that can be taken over.
+    /// An issue that can be imported.
     Issue(Draft),
-    /// Something else.
+    /// An entry that cannot be imported.
     Refused {
-        /// What the file calls it.
+        /// Its id in the file.
         id: Option<String>,
-        /// Its title, where it has one.
+        /// Its title, if it has one.
         title: Option<String>,
-        /// Why it cannot be taken over, and the way out.
+        /// Why it cannot be imported, and how to fix it.
+        reason: String,
+        /// The column or key that is to blame, if there is one.
+        blamed: Option<Blamed>,
+    },
+    /// An entry that is rightly left out.
+    Skipped {
+        /// Its id in the file.
+        id: Option<String>,
+        /// Its title, if it has one.
+        title: Option<String>,
+        /// Why it is left out.
         reason: String,
     },
 }
 
-/// An issue as a file has it.
+/// A column or key that cannot be read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Blamed {
+    /// Its name in the file.
+    pub column: String,
+    /// The field and the value, if the value is none of the words of the field, or not even a word.
+    pub unknown: Option<(Field, Option<String>)>,
+}
+
+/// An issue from a file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Draft {
     /// The issue.
-    pub issue: Importable,
-    /// The names of its attributes of which the file says nothing, so that they were assumed.
+    pub issue: ImportedIssue,
+    /// The names of the attributes that the file does not state and that were given defaults.
     pub unstated: Vec<&'static str>,
+    /// When another program filed the issue, and the number that it gave to it. `None` without a time, and for issues
+    /// of ait, whose order is that of the file.
+    pub filed: Option<(Timestamp, u64)>,
+    /// The fields that would identify the issue, if only its texts do.
+    pub lacks_id: Option<&'static str>,
 }
 
-/// Why nothing in a file can be read.
+impl Draft {
+    /// Wraps an issue of ait, which states everything.
+    pub(super) fn of_ait(issue: ImportedIssue) -> Self {
+        Self { issue, unstated: Vec::new(), filed: None, lacks_id: None }
+    }
+}
+
+/// The reasons why a whole file cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Unreadable {
-    /// It is no JSON of the right shape.
+    /// The file is not JSON of the right shape.
     #[error(transparent)]
     Json(#[from] FormatError),
-    /// It holds other bytes than text.
+    /// The file is not UTF-8.
     #[error("line {line} is not UTF-8: save the file as UTF-8 (a spreadsheet calls it CSV UTF-8)")]
     NotUtf8 {
         /// The line, counted from 1.
         line: usize,
     },
-    /// It has no column for what every issue needs.
+    /// A CSV file has no title column.
     #[error(
-        "its first line names no column \"title\": it must be a header such as \
-         id,title,description,classification,status; \"{found}\" is none"
+        "the first line has no column \"title\": it must be a header such as \
+         id,title,description,classification,status; found \"{found}\""
     )]
     NoTitleColumn {
-        /// The first line, cut where it is long.
+        /// The first line, truncated if it is long.
         found: String,
     },
-    /// There is nothing in it.
-    #[error("it is empty")]
+    /// The file lacks a column or key of the mapping.
+    #[error("the file has no column or key \"{missing}\"; it has {found}")]
+    UnknownColumn {
+        /// The name in the mapping.
+        missing: String,
+        /// The names in the file, or the first of them.
+        found: String,
+    },
+    /// The file is empty.
+    #[error("the file is empty")]
     Empty,
 }
 
-/// Reads the entries of a file, in its order. `now` is assumed where a file gives no time.
+/// Reads the entries of a file in order.
 ///
 /// # Errors
 ///
-/// What keeps all of it from being read; what is wrong with one entry is said in that entry.
-pub fn read(bytes: &[u8], form: Form, now: Timestamp) -> Result<Vec<Entry>, Unreadable> {
-    let bytes = json_text::without_byte_order_mark(bytes);
-    // No line is no issue: so is the export of an empty queue.
-    if bytes.trim_ascii().is_empty() && form != Form::JsonLines {
+/// Returns an error if the whole file cannot be read. Errors of single entries are returned in those entries.
+pub fn read(
+    bytes: &[u8],
+    form: FileFormat,
+    options: &ReadOptions,
+) -> Result<Vec<Entry>, Unreadable> {
+    let bytes = json_compat::without_byte_order_mark(bytes);
+    // Empty JSON Lines are valid: the export of an empty queue.
+    if bytes.trim_ascii().is_empty() && form != FileFormat::JsonLines {
         return Err(Unreadable::Empty);
     }
     let text = str::from_utf8(bytes).map_err(|error| {
@@ -164,27 +228,27 @@ pub fn read(bytes: &[u8], form: Form, now: Timestamp) -> Result<Vec<Entry>, Unre
         Unreadable::NotUtf8 { line: 1 + count_of_lines(before) }
     })?;
     match form {
-        Form::Csv => csv::read(text, now),
-        Form::Json => Ok(json::read(text, now)?),
-        Form::JsonLines => Ok(json_lines::read(text, now)),
+        FileFormat::Csv => csv::read(text, options),
+        FileFormat::Json => json::read(text, options),
+        FileFormat::JsonLines => json_lines::read(text, options),
     }
 }
 
-/// Writes issues; calls `written` after each.
+/// Writes issues, and calls `written` after each.
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Returns the errors of `out`.
 pub fn write(
     issues: &[Arc<Issue>],
-    form: Form,
+    form: FileFormat,
     out: &mut impl io::Write,
     written: &dyn Fn(),
 ) -> io::Result<()> {
     match form {
-        Form::Json => json::write(issues, out, written),
-        Form::JsonLines => json_lines::write(issues, out, written),
-        Form::Csv => csv::write(issues, out, written),
+        FileFormat::Json => json::write(issues, out, written),
+        FileFormat::JsonLines => json_lines::write(issues, out, written),
+        FileFormat::Csv => csv::write(issues, out, written),
     }
 }
 
@@ -197,8 +261,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_form_is_that_of_the_content_and_the_name_decides_what_that_leaves_open() {
-        use Form::{Csv, Json, JsonLines};
+    fn content_then_extension_determines_the_format() {
+        use FileFormat::{Csv, Json, JsonLines};
         for (bytes, promised, form) in [
             ("{\"issues\": []}", None, Json),
             ("{\n  \"issues\": []\n}\n", Some(Csv), Json),
@@ -212,11 +276,11 @@ mod tests {
             ("<<<<<<< ours\n", Some(Json), Json),
             ("", Some(JsonLines), JsonLines),
         ] {
-            assert_eq!(Form::of(bytes.as_bytes(), promised), form, "{bytes}");
+            assert_eq!(FileFormat::of(bytes.as_bytes(), promised), form, "{bytes}");
         }
-        for form in Form::ALL {
-            assert_eq!(Form::of_extension(form.as_str()), Some(form));
-            assert_eq!(Form::from_word(form.as_str()), Some(form));
+        for form in FileFormat::ALL {
+            assert_eq!(FileFormat::of_extension(form.as_str()), Some(form));
+            assert_eq!(FileFormat::from_word(form.as_str()), Some(form));
         }
     }
 }

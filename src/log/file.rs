@@ -1,20 +1,19 @@
-//! A file of log lines, which several processes may share and somebody may move away.
+//! A log file. Several processes may share it, and log rotation may rename it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-#[cfg(unix)]
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{self, Path, PathBuf};
 
-/// A log file that cannot be used.
+/// An error: the log file cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "cannot open the log file {}: {source}; name one that can be written with --log-file or \
-     AIT_LOG_FILE, or none to have the log on stderr", path.display()
+    "cannot open the log file {}: {cause}; name a writable file with --log-file or AIT_LOG_FILE, or \
+     omit it to log to stderr", path.display()
 )]
 pub struct LogFileError {
     path: PathBuf,
-    source: io::Error,
+    cause: io::Error,
 }
 
 /// An open log file.
@@ -26,12 +25,12 @@ pub(super) struct LogFile {
 }
 
 impl LogFile {
-    /// Opens a file, which is made, for its owner alone, unless it is there.
+    /// Opens a log file, or creates it for its owner alone.
     pub(super) fn open(path: &Path) -> Result<Self, LogFileError> {
         let opened = path::absolute(path).and_then(|path| Ok((append_to(&path)?, path)));
         match opened {
             Ok((file, path)) => Ok(Self { path, file, is_torn: false }),
-            Err(source) => Err(LogFileError { path: path.to_owned(), source }),
+            Err(source) => Err(LogFileError { path: path.to_owned(), cause: source }),
         }
     }
 
@@ -39,7 +38,7 @@ impl LogFile {
         &self.path
     }
 
-    /// Opens whatever has the file's name now; after a failure, lines go where they went before.
+    /// Opens the file that now has this name. On failure, logging continues in the old file.
     pub(super) fn reopen(&mut self) -> Result<(), LogFileError> {
         *self = Self::open(&self.path)?;
         Ok(())
@@ -54,15 +53,15 @@ impl LogFile {
 fn append_to(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.append(true).create(true);
-    // A pipe that nobody reads must hold up neither the start nor the lines; no terminal becomes that
-    // of the process.
-    #[cfg(unix)]
-    options.mode(0o600).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    // Opening or writing to a pipe without a reader must not block, and a terminal must not become the
+    // controlling terminal.
+    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
+    options.mode(0o600).custom_flags(flags.bits().cast_signed());
     options.open(path)
 }
 
-/// Appends a line in one call, so that it stays whole among those of other processes. What is cut off,
-/// by a disk that is full, stays on a line of its own: the next one begins with a line break.
+/// Appends a line in one write, so that lines of several processes do not mix. If a full disk cuts a line off, the
+/// next one begins with a line break.
 fn append(file: &mut impl Write, line: &[u8], is_torn: &mut bool) -> io::Result<()> {
     let line = if *is_torn { [b"\n", line].concat() } else { line.to_vec() };
     let mut rest = &line[..];
@@ -84,7 +83,7 @@ fn append(file: &mut impl Write, line: &[u8], is_torn: &mut bool) -> io::Result<
 mod tests {
     use super::*;
 
-    /// A disk that has room for so many bytes.
+    /// A disk with room for `room` bytes.
     struct Disk {
         content: Vec<u8>,
         room: usize,
@@ -118,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_a_full_disk_cuts_off_stays_on_a_line_of_its_own() {
+    fn a_torn_line_is_terminated_before_the_next_write() {
         let mut disk = Disk { content: Vec::new(), room: 8, calls: 0 };
         let mut is_torn = false;
         append(&mut disk, b"first\n", &mut is_torn).unwrap();

@@ -1,7 +1,7 @@
-//! The log: on stderr or in a file, for people or for programs, and never in anybody's way.
+//! The log: on stderr or in a file, as text or as JSON.
 //!
-//! A client that does not read stderr, or has closed it, and a disk that is full must not hold up or
-//! bring down anything: lines are written by a thread of their own, and dropped when too many wait.
+//! Logging never blocks the program, even if stderr is closed or unread, or the disk is full: a separate thread
+//! writes the lines, and lines beyond a bounded queue are dropped.
 
 mod file;
 mod writer;
@@ -15,7 +15,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 use std::{fmt, panic};
 
-use anstyle::AnsiColor;
+use clap::builder::styling::AnsiColor;
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::format::Writer;
@@ -27,33 +27,35 @@ use writer::{Lines, Message};
 
 pub use file::LogFileError;
 
-/// What is logged unless somebody says otherwise. The protocol library reports every notification at
-/// `info`, every refused request as a warning, and every client that goes away as an error.
-const DEFAULT: &str = "info,rmcp=off,notify=off";
-/// The same for a command that somebody waits for.
+/// The libraries that log nothing unless a filter names them. The protocol library logs whole requests at `debug`, each
+/// notification at `info`, each refused request as a warning and each disconnect as an error.
+const QUIET: &str = "rmcp=off,notify=off";
+/// The default filter of servers, besides [`QUIET`].
+const DEFAULT: &str = "info";
+/// The default filter of commands.
 const DEFAULT_OF_COMMANDS: &str = "warn,agent_issue_tracker::cli=info";
-/// How many lines may wait to be written.
+/// How many lines may wait for the writer.
 const WAITING_LINES: usize = 1_000;
-/// How long the last lines may take to be written.
+/// How long the process waits at its end for the last lines.
 const LAST_LINES: Duration = Duration::from_millis(200);
 
-/// Who speaks.
+/// The log profile: how lines look and which filter is the default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Voice {
-    /// A program that runs for long: each line says when, and how serious it is.
+pub enum LogProfile {
+    /// A long-running process: each line has a time and a level.
     Server,
-    /// A command that somebody waits for: lines as programs print them there.
+    /// A command: lines look like those of other command-line programs.
     Command,
 }
 
-/// What the lines of a server look like.
+/// The format of a server's log lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum LogFormat {
-    /// Lines for people.
+    /// Text for people.
     #[default]
     Text,
-    /// On each line a JSON object with `timestamp` (RFC 3339, UTC), `level`, `message` and whatever
-    /// else the event has.
+    /// One JSON object per line, with `timestamp` (RFC 3339, UTC), `level`, `message` and the other fields of the
+    /// event.
     Json,
 }
 
@@ -61,7 +63,7 @@ impl LogFormat {
     /// Every format.
     pub const ALL: [Self; 2] = [Self::Text, Self::Json];
 
-    /// The word for it in the settings.
+    /// Returns the format's name in the settings.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -69,7 +71,7 @@ impl LogFormat {
         }
     }
 
-    /// The format that a word stands for.
+    /// Parses the format's name in the settings.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.as_str() == word)
     }
@@ -80,7 +82,7 @@ impl FromStr for LogFormat {
 
     fn from_str(word: &str) -> Result<Self, String> {
         Self::from_word(word)
-            .ok_or_else(|| format!("{word:?} is no format of a log: give text or json"))
+            .ok_or_else(|| format!("{word:?} is not a log format: use text or json"))
     }
 }
 
@@ -90,22 +92,22 @@ impl fmt::Display for LogFormat {
     }
 }
 
-/// What is logged, how, and where.
+/// The configuration of the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogOptions {
-    /// Who speaks.
-    pub voice: Voice,
-    /// What is logged, as `RUST_LOG` has it; `None` or nothing for the usual.
+    /// The profile.
+    pub voice: LogProfile,
+    /// The filter, in the syntax of `RUST_LOG`; `None` or empty for the default.
     pub filter: Option<String>,
-    /// The file that the lines are appended to; `None` for stderr.
+    /// The file to append to; `None` for stderr.
     pub file: Option<PathBuf>,
-    /// What the lines look like; those of a command are always text.
+    /// The format; commands always log text.
     pub format: LogFormat,
 }
 
 impl LogOptions {
-    /// The usual log, on stderr.
-    pub fn new(voice: Voice) -> Self {
+    /// The default log, on stderr.
+    pub fn new(voice: LogProfile) -> Self {
         Self { voice, filter: None, file: None, format: LogFormat::Text }
     }
 }
@@ -115,33 +117,34 @@ impl LogOptions {
 pub struct Log {
     messages: SyncSender<Message>,
     is_file: bool,
-    /// Whether the file is to be opened anew before the next line.
+    /// Set when the writer must reopen the file before the next line.
     reopening: Arc<AtomicBool>,
 }
 
 impl Log {
-    /// Starts the log of this process, which can have only one.
+    /// Starts the log of this process. A process can have only one.
     ///
     /// # Errors
     ///
-    /// The file cannot be opened; then nothing was started, and another one may be.
+    /// The file cannot be opened. Nothing was started, so the caller may try again with other options.
     ///
     /// # Panics
     ///
-    /// When the process has one already.
+    /// Panics if the process already has a log.
     pub fn start(options: LogOptions) -> Result<Self, LogFileError> {
         let file = options.file.as_deref().map(LogFile::open).transpose()?;
         let (messages, incoming) = sync_channel(WAITING_LINES);
         let reopening = Arc::new(AtomicBool::new(false));
         let log = Self { messages, is_file: file.is_some(), reopening: Arc::clone(&reopening) };
         if let Some(file) = &file {
-            // Whoever started the program looks there.
-            log.say(&format!("the log goes to {}", file.path().display()));
+            // Tell the user, who looks at stderr first.
+            log.say(&format!("logging to {}", file.path().display()));
         }
         writer::start(file, reopening, incoming);
         log.listen(&options);
-        if options.voice == Voice::Server && (log.is_file || options.format == LogFormat::Json) {
-            // Otherwise it is said on stderr, in lines that are no JSON.
+        if options.voice == LogProfile::Server && (log.is_file || options.format == LogFormat::Json)
+        {
+            // By default, panics go to stderr, and not as JSON.
             panic::set_hook(Box::new(|panic| {
                 tracing::error!("{}", panic.to_string().replace('\n', " "));
             }));
@@ -149,33 +152,35 @@ impl Log {
         Ok(log)
     }
 
-    /// Takes what the program tells from now on.
+    /// Installs the global subscriber.
     fn listen(&self, options: &LogOptions) {
         let wanted = options.filter.as_deref().unwrap_or_default();
-        let usual = if options.voice == Voice::Server { DEFAULT } else { DEFAULT_OF_COMMANDS };
-        let filter = EnvFilter::try_new(if wanted.is_empty() { usual } else { wanted });
+        let usual = if options.voice == LogProfile::Server { DEFAULT } else { DEFAULT_OF_COMMANDS };
+        let with_quiet = |filter: &str| format!("{QUIET},{filter}");
+        let filter = if wanted.is_empty() { usual } else { wanted };
+        let filter = EnvFilter::try_new(with_quiet(filter));
         let unusable = filter.as_ref().err().map(ToString::to_string);
         let lines = self.messages.clone();
         let log = tracing_subscriber::fmt()
-            .with_env_filter(filter.unwrap_or_else(|_| EnvFilter::new(usual)))
+            .with_env_filter(filter.unwrap_or_else(|_| EnvFilter::new(with_quiet(usual))))
             .with_target(false)
             .with_ansi(!self.is_file && is_coloured())
             .with_writer(move || Lines(lines.clone()))
             .log_internal_errors(false);
         match (options.voice, options.format) {
-            (Voice::Server, LogFormat::Text) => log.init(),
-            (Voice::Server, LogFormat::Json) => {
+            (LogProfile::Server, LogFormat::Text) => log.init(),
+            (LogProfile::Server, LogFormat::Json) => {
                 let log = log.json().flatten_event(true).with_ansi(false);
                 log.with_current_span(false).with_span_list(false).init();
             }
-            (Voice::Command, _) => log.event_format(AsCommand).init(),
+            (LogProfile::Command, _) => log.event_format(AsCommand).init(),
         }
         if let Some(error) = unusable {
-            tracing::warn!("RUST_LOG is {wanted:?}, which cannot be used ({error}): using {usual}");
+            tracing::warn!("RUST_LOG is {wanted:?}, which is invalid ({error}): using {usual}");
         }
     }
 
-    /// Logs what keeps the program from going on; where the log is a file, it is said on stderr, too.
+    /// Logs a fatal error, and writes it to stderr if the log is a file.
     pub fn fail(&self, what: &str) {
         tracing::error!("{what}");
         if self.is_file {
@@ -183,17 +188,17 @@ impl Log {
         }
     }
 
-    /// Writes a line to stderr, wherever the log goes.
+    /// Writes a line to stderr, even if the log is a file.
     fn say(&self, line: &str) {
-        let _ = self.messages.try_send(Message::Aside(format!("{line}\n").into_bytes()));
+        let _ = self.messages.try_send(Message::Stderr(format!("{line}\n").into_bytes()));
     }
 
-    /// Opens the file anew whenever the process gets SIGHUP, so that it can be moved away first; where
-    /// there is no file, or no such signal, nothing comes of it. Needs a Tokio runtime to be in.
+    /// Reopens the log file on each SIGHUP, for log rotation. Does nothing if the log is not a file. Must be called
+    /// within a Tokio runtime.
     ///
     /// # Errors
     ///
-    /// The signal cannot be listened to.
+    /// The signal handler cannot be installed.
     pub fn reopen_on_hangup(&self) -> io::Result<()> {
         if self.is_file {
             let mut hangups = hangups()?;
@@ -201,7 +206,7 @@ impl Log {
             tokio::spawn(async move {
                 while hangups.recv().await.is_some() {
                     reopening.store(true, Ordering::Release);
-                    // When there is no room for it, there are lines that do the same.
+                    // If the queue is full, the next line reopens the file.
                     let _ = messages.try_send(Message::Wake);
                 }
             });
@@ -209,7 +214,7 @@ impl Log {
         Ok(())
     }
 
-    /// Waits for the last lines, unless nobody reads them.
+    /// Waits a bounded time for the last lines to be written.
     pub fn end(self) {
         let (written, waiting) = sync_channel(1);
         if self.messages.try_send(Message::End(written)).is_ok() {
@@ -218,33 +223,16 @@ impl Log {
     }
 }
 
-#[cfg(unix)]
 fn hangups() -> io::Result<tokio::signal::unix::Signal> {
     use tokio::signal::unix::{SignalKind, signal};
     signal(SignalKind::hangup())
-}
-
-/// A signal that never comes.
-#[cfg(not(unix))]
-struct NoSignal;
-
-#[cfg(not(unix))]
-impl NoSignal {
-    async fn recv(&mut self) -> Option<()> {
-        None
-    }
-}
-
-#[cfg(not(unix))]
-fn hangups() -> io::Result<NoSignal> {
-    Ok(NoSignal)
 }
 
 fn is_coloured() -> bool {
     anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never
 }
 
-/// `error: what is wrong`, as the parser of the command line writes it, too; a remark as it is.
+/// Formats a command's log: errors and warnings with a prefix, as clap does, other messages without.
 struct AsCommand;
 
 impl<S, N> FormatEvent<S, N> for AsCommand

@@ -8,19 +8,19 @@ use std::thread;
 
 use super::file::LogFile;
 
-/// What goes to the thread that writes.
+/// A message to the writer thread.
 #[derive(Debug)]
 pub(super) enum Message {
     Line(Vec<u8>),
-    /// A line that belongs on stderr, wherever the log goes.
-    Aside(Vec<u8>),
-    /// There is something to do before the next line.
+    /// A line for stderr, even if the log is a file.
+    Stderr(Vec<u8>),
+    /// Wakes the thread to reopen the file.
     Wake,
-    /// Everything before it was written when this is answered.
+    /// Acknowledged when all earlier messages are written.
     End(SyncSender<()>),
 }
 
-/// Starts the thread; without a file it writes to stderr.
+/// Starts the thread. Without a file it writes to stderr.
 pub(super) fn start(
     file: Option<LogFile>,
     reopening: Arc<AtomicBool>,
@@ -39,7 +39,7 @@ pub(super) fn start(
 
 struct Writer {
     file: Option<LogFile>,
-    /// Whether stderr has been told that the file cannot be written.
+    /// True once stderr was told that the file cannot be written.
     has_complained: bool,
 }
 
@@ -51,7 +51,7 @@ impl Writer {
                     self.complain(&error);
                 }
             }
-            (Message::Line(line), None) | (Message::Aside(line), _) => to_stderr(&line),
+            (Message::Line(line), None) | (Message::Stderr(line), _) => to_stderr(&line),
             (Message::Wake, _) => {}
             (Message::End(written), _) => drop(written.send(())),
         }
@@ -63,21 +63,22 @@ impl Writer {
         match file.reopen() {
             Ok(()) => tracing::info!("reopened the log file"),
             Err(error) => {
-                let text = format!("the log goes on in the file that it had: {error}");
+                let text =
+                    format!("cannot reopen the log file, so the old one stays in use: {error}");
                 to_stderr(format!("error: {text}\n").as_bytes());
                 tracing::error!("{text}");
             }
         }
     }
 
-    /// Says once that lines are lost: whoever does not read stderr must not be made to wait for.
+    /// Reports once on stderr that lines are lost; repeating it could block on an unread stderr.
     fn complain(&mut self, error: &io::Error) {
         if let (Some(file), false) = (&self.file, self.has_complained) {
             self.has_complained = true;
             let path = file.path().display();
             let text = format!(
-                "warning: cannot write to the log file {path}: {error}; lines are lost until it can be \
-                 written again\n"
+                "warning: cannot write to the log file {path}: {error}; lines are lost until writing \
+                 succeeds again\n"
             );
             to_stderr(text.as_bytes());
         }
@@ -85,11 +86,11 @@ impl Writer {
 }
 
 fn to_stderr(line: &[u8]) {
-    // There is nowhere to say that a line cannot be written.
+    // There is nowhere left to report a failure.
     let _ = io::stderr().write_all(line);
 }
 
-/// Takes what is logged, a whole line at a time, and drops it when too many wait.
+/// The subscriber's output: queues whole lines, and drops them when the queue is full.
 pub(super) struct Lines(pub(super) SyncSender<Message>);
 
 impl Write for Lines {

@@ -1,114 +1,240 @@
-//! Checking the form of what a caller gave a tool, so that one answer names all that is wrong with it.
+//! Checks tool arguments against the tool's input schema, so that one error names all problems.
 //!
-//! The check reads the tool's own input schema, and so the caller is held to exactly what it was
-//! told. It covers what [`schema`](super::schema) produces: an object of strings, words and integers.
-//! What the strings may say is checked by the types of the domain afterwards.
+//! Covers what [`schema`](super::schema) produces: objects of strings, enums, integers, booleans, lists and objects. The
+//! types of the domain check the content of strings afterwards.
 
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
-use crate::domain::text::shortened;
+use super::shown;
 
-/// Up to here a number with a decimal point stands for one whole number only.
+/// The limit up to which a float stands for exactly one integer.
 const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// The maximum number of characters of the problems in one error. One of each parameter of a tool fits.
+const MAX_PROBLEMS_CHARS: usize = 1_000;
 
 /// Checks arguments against the schema of a tool.
 ///
-/// Takes out the optional ones that are `null`, and gives whole numbers that were written with a
-/// decimal point (`10.0`), which JSON Schema calls integers too, the form of integers.
+/// Removes optional arguments that are `null` or empty texts, because some clients send every parameter. Turns floats
+/// with an integral value (`10.0`), which JSON Schema counts as integers, into integers.
 ///
 /// # Errors
 ///
-/// A text that names every problem and says what the tool takes.
+/// A text that names every problem and what the tool takes.
 pub(super) fn check(
     tool: &str,
     schema: &JsonObject,
     arguments: &mut JsonObject,
 ) -> Result<(), String> {
-    let empty = JsonObject::new();
-    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
-    let required: Vec<&str> = match schema.get("required") {
-        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
-        _ => Vec::new(),
-    };
-    arguments.retain(|name, value| !value.is_null() || !properties.contains_key(name));
-    for value in arguments.values_mut() {
-        if let Some(whole) = value
-            .as_f64()
-            .filter(|n| value.is_f64() && (0.0..MAX_EXACT).contains(n) && n.fract() == 0.0)
-        {
-            *value = Value::from(whole as u64);
-        }
-    }
-    let missing = required.iter().filter(|name| !arguments.contains_key(**name));
-    let mut problems: Vec<String> = missing.map(|name| format!("`{name}` is missing")).collect();
-    for (name, value) in arguments.iter() {
-        match properties.get(name) {
-            None => problems.push(format!("`{}` is not a parameter", shown(name))),
-            Some(property) if !fits(property, value) => {
-                problems.push(format!(
-                    "`{name}` must be {}, not {}",
-                    form(property),
-                    shown(&value.to_string())
-                ));
-            }
-            Some(_) => {}
-        }
-    }
+    let mut problems = Vec::new();
+    examine_object("", schema, arguments, &mut problems);
     if problems.is_empty() {
         return Ok(());
     }
-    Err(format!("{}. {}", problems.join("; "), usage(tool, properties, &required)))
+    Err(format!("{}. {}", listed(&problems), usage(tool, schema)))
 }
 
-/// One sentence that says what a tool takes.
-fn usage(tool: &str, properties: &JsonObject, required: &[&str]) -> String {
-    let parameters: Vec<String> = properties
-        .iter()
-        .map(|(name, property)| {
-            let optional = if required.contains(&name.as_str()) { "" } else { ", optional" };
-            format!("{name} ({}{optional})", form(property))
-        })
-        .collect();
+/// Examines the members of an object. `path` is what their names begin with.
+fn examine_object(
+    path: &str,
+    schema: &JsonObject,
+    members: &mut JsonObject,
+    problems: &mut Vec<String>,
+) {
+    let required = required(schema);
+    let is_absent =
+        |name: &str, value: &Value| value.is_null() || (value == "" && !required.contains(&name));
+    members.retain(|name, value| property(schema, name).is_none() || !is_absent(name, value));
+    let missing = required.iter().filter(|name| !members.contains_key(**name));
+    problems.extend(missing.map(|name| format!("`{path}{name}` is missing")));
+    for (name, value) in members {
+        match property(schema, name) {
+            Some(property) => examine(&format!("{path}{name}"), property, value, problems),
+            None => problems.push(format!("`{path}{}` is not a parameter", shown(name))),
+        }
+    }
+}
+
+fn examine(path: &str, property: &Value, value: &mut Value, problems: &mut Vec<String>) {
+    if let Some(number) = value.as_f64().filter(|_| value.is_f64())
+        && (0.0..MAX_EXACT).contains(&number)
+        && number.fract() == 0.0
+    {
+        *value = Value::from(number as u64);
+    }
+    match (kind(property), value) {
+        ("array", Value::Array(items)) if fits_length(property, items.len()) => {
+            for (at, item) in items.iter_mut().enumerate() {
+                examine(&format!("{path}[{at}]"), &property["items"], item, problems);
+            }
+        }
+        ("object", Value::Object(members)) => {
+            if let Some(schema) = property.as_object() {
+                examine_object(&format!("{path}."), schema, members, problems);
+            }
+        }
+        (_, value) if fits(property, value) => {}
+        (_, value) => {
+            let given = shown(&value.to_string());
+            problems.push(format!("`{path}` must be {}, not {given}", form(property)));
+        }
+    }
+}
+
+/// Lists as many problems as an error may have, and counts the rest.
+fn listed(problems: &[String]) -> String {
+    let mut chars = 0;
+    let fits = |problem: &&String| {
+        chars += problem.chars().count() + "; ".len();
+        chars <= MAX_PROBLEMS_CHARS
+    };
+    let shown = problems.iter().take_while(fits).count();
+    let text = problems[..shown].join("; ");
+    match problems.len() - shown {
+        0 => text,
+        more => format!("{text}; and {more} more"),
+    }
+}
+
+/// Returns a sentence that says what a tool takes.
+fn usage(tool: &str, schema: &JsonObject) -> String {
+    let required = required(schema);
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let parameters = properties.into_iter().flatten().map(|(name, property)| {
+        let optional = if required.contains(&name.as_str()) { "" } else { ", optional" };
+        format!("{name} ({}{optional})", form(property))
+    });
+    let parameters: Vec<String> = parameters.collect();
     format!("{tool} takes {}. Call it again with these", parameters.join(", "))
 }
 
-fn fits(property: &Value, value: &Value) -> bool {
-    if let Some(words) = property.get("enum").and_then(Value::as_array) {
-        return words.contains(value);
-    }
-    if property.get("type").is_some_and(|kind| kind == "integer") {
-        let (least, most) = bounds(property);
-        return value
-            .as_u64()
-            .is_some_and(|given| (least..=most.unwrap_or(u64::MAX)).contains(&given));
-    }
-    value.is_string()
+fn property<'a>(schema: &'a JsonObject, name: &str) -> Option<&'a Value> {
+    schema.get("properties")?.get(name)
 }
 
-/// The form of a parameter, in words.
+fn required(schema: &JsonObject) -> Vec<&str> {
+    let names = schema.get("required").and_then(Value::as_array);
+    names.into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+fn kind(property: &Value) -> &str {
+    property["type"].as_str().unwrap_or_default()
+}
+
+/// Returns true if a single value has the form of a property.
+fn fits(property: &Value, value: &Value) -> bool {
+    if let Some(words) = property["enum"].as_array() {
+        return words.contains(value);
+    }
+    match kind(property) {
+        "integer" => {
+            let (least, most) = bounds(property, "minimum", "maximum");
+            let most = most.unwrap_or(u64::MAX);
+            value.as_u64().is_some_and(|given| (least..=most).contains(&given))
+        }
+        "boolean" => value.is_boolean(),
+        "array" | "object" => false,
+        _ => value.is_string(),
+    }
+}
+
+fn fits_length(property: &Value, length: usize) -> bool {
+    let (least, most) = bounds(property, "minItems", "maxItems");
+    (least..=most.unwrap_or(u64::MAX)).contains(&(length as u64))
+}
+
+/// Describes the form of a parameter.
 fn form(property: &Value) -> String {
-    if let Some(words) = property.get("enum").and_then(Value::as_array) {
+    if let Some(words) = property["enum"].as_array() {
         let words: Vec<String> = words.iter().map(ToString::to_string).collect();
         return words.join(" or ");
     }
-    if property.get("type").is_some_and(|kind| kind == "integer") {
-        return match bounds(property) {
+    match kind(property) {
+        "integer" => match bounds(property, "minimum", "maximum") {
             (least, Some(most)) => format!("an integer from {least} to {most}"),
             (least, None) => format!("an integer of at least {least}"),
-        };
+        },
+        "boolean" => "true or false".to_owned(),
+        "array" => {
+            let items = form(&property["items"]);
+            match bounds(property, "minItems", "maxItems") {
+                (least, Some(most)) => format!("a list of {least} to {most} values, each {items}"),
+                (_, None) => format!("a list of values, each {items}"),
+            }
+        }
+        "object" => {
+            let names = property["properties"].as_object().into_iter().flatten();
+            let names: Vec<&str> = names.map(|(name, _)| name.as_str()).collect();
+            format!("an object with {}", names.join(", "))
+        }
+        _ => "a string".to_owned(),
     }
-    "a string".to_owned()
 }
 
-/// The least and the most that an integer may be.
-fn bounds(property: &Value) -> (u64, Option<u64>) {
-    let bound = |name| property.get(name).and_then(Value::as_u64);
-    (bound("minimum").unwrap_or(0), bound("maximum"))
+/// Returns the lower and the upper bound of a parameter.
+fn bounds(property: &Value, least: &str, most: &str) -> (u64, Option<u64>) {
+    (property[least].as_u64().unwrap_or(0), property[most].as_u64())
 }
 
-/// A value or a name as it was given, cut where it is long.
-fn shown(given: &str) -> String {
-    const SHOWN_CHARS: usize = 60;
-    shortened(given, SHOWN_CHARS)
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn checked(mut arguments: Value) -> Result<Value, String> {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "agent": {"type": "string"},
+                "kind": {"type": "string", "enum": ["bug", "any"]},
+                "take": {"type": "integer", "minimum": 1, "maximum": 5},
+                "mine": {"type": "boolean"},
+                "to": {"type": "array", "items": {"type": "string"}, "maxItems": 2},
+                "issues": {"type": "array", "items": {
+                    "type": "object", "properties": {"title": {"type": "string"}, "take": {"type": "integer"}},
+                    "required": ["title"],
+                }},
+            },
+            "required": ["agent"],
+        });
+        let Value::Object(schema) = schema else { unreachable!("it is an object") };
+        let given = arguments.as_object_mut().unwrap();
+        check("tool", &schema, given).map(|()| arguments)
+    }
+
+    #[test]
+    fn optional_nulls_and_empty_texts_count_as_absent() {
+        let given = json!({"agent": "", "kind": "", "take": null, "mine": null, "to": [], "issues": [{"title": "", "take": ""}]});
+        assert_eq!(
+            checked(given).unwrap(),
+            json!({"agent": "", "to": [], "issues": [{"title": ""}]})
+        );
+        assert_eq!(checked(json!({"agent": "a", "take": 2.0})).unwrap()["take"], json!(2));
+    }
+
+    #[test]
+    fn one_error_names_all_problems_at_every_depth() {
+        let given = json!({
+            "kind": "feature", "take": 6, "mine": "yes", "to": ["a", "b", "c"], "other": 1,
+            "issues": [{"title": "x"}, {"take": -1, "x": 1}, "text"],
+        });
+        let error = checked(given).unwrap_err();
+        for problem in [
+            "`agent` is missing",
+            "`kind` must be \"bug\" or \"any\", not \"feature\"",
+            "`take` must be an integer from 1 to 5, not 6",
+            "`mine` must be true or false, not \"yes\"",
+            "`to` must be a list of 0 to 2 values, each a string",
+            "`other` is not a parameter",
+            "`issues[1].title` is missing",
+            "`issues[1].take` must be an integer of at least 0, not -1",
+            "`issues[1].x` is not a parameter",
+            "`issues[2]` must be an object with title, take, not \"text\"",
+            "tool takes agent (a string), kind",
+        ] {
+            assert!(error.contains(problem), "{problem}: {error}");
+        }
+    }
 }

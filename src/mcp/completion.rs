@@ -1,18 +1,19 @@
-//! What can be completed while somebody types: ids of issues, classifications, presets.
+//! Completion of issue ids, classifications, modes and presets while a person types.
 
 use rmcp::model::{CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData, Reference};
 
-use super::prompts::{self, Hint};
+use super::prompts::{self, Hint, Mode};
 use super::resources::ISSUE_TEMPLATE;
 use super::{McpServer, shown};
 use crate::domain::{Classification, IssueRef, Order, Query};
+use crate::hints;
 use crate::setup::Preset;
 
-/// Completes an argument of a prompt, or the id of the template of issues.
+/// Completes an argument of a prompt, or the id in the resource template of issues.
 ///
 /// # Errors
 ///
-/// There is no such prompt, template or argument; the issues cannot be read.
+/// The prompt, template or argument does not exist, or the issues cannot be read.
 pub(super) async fn complete(
     server: &McpServer,
     request: &CompleteRequestParams,
@@ -40,19 +41,22 @@ pub(super) async fn complete(
             return Err(ErrorData::invalid_params(message, None));
         }
         _ => {
-            let message = "`ref` must name a prompt or the template of a resource";
+            let message = "`ref` must name a prompt or a resource template";
             return Err(ErrorData::invalid_params(message, None));
         }
     };
-    let words = |words: &mut dyn Iterator<Item = &'static str>| {
-        let fitting: Vec<_> =
+    let matching = |words: &mut dyn Iterator<Item = &'static str>| {
+        let matching: Vec<_> =
             words.filter(|word| word.starts_with(typed)).map(str::to_owned).collect();
-        (fitting.len(), fitting)
+        (matching.len(), matching)
     };
     let (total, values) = match hint {
         Hint::Text => (0, Vec::new()),
-        Hint::Classification => words(&mut Classification::ALL.iter().map(|it| it.as_str())),
-        Hint::Preset => words(&mut Preset::names()),
+        Hint::Classification => {
+            matching(&mut Classification::ALL.iter().map(|value| value.as_str()))
+        }
+        Hint::Mode => matching(&mut Mode::WORDS.into_iter()),
+        Hint::Preset => matching(&mut Preset::names()),
         Hint::Issue => ids(server, typed).await?,
     };
     let has_more = values.len() < total;
@@ -61,12 +65,14 @@ pub(super) async fn complete(
     info.map(CompleteResult::new).map_err(|error| ErrorData::internal_error(error, None))
 }
 
-/// How many ids begin so, and the first of them; while nothing was typed, those of the issues that were
-/// changed last.
+/// Returns how many issue ids begin with `typed`, and the first of them. If it is empty, returns the ids of the
+/// issues that changed last.
 async fn ids(server: &McpServer, typed: &str) -> Result<(usize, Vec<String>), ErrorData> {
     const MOST: usize = CompletionInfo::MAX_VALUES;
     let state = server.tracker().snapshot().await;
-    let state = state.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+    let state = state.map_err(|error| {
+        ErrorData::internal_error(hints::for_store(&error, &hints::TOOLS), None)
+    })?;
     let issues = state.issues;
     if typed.is_empty() {
         let latest =

@@ -1,10 +1,9 @@
-//! Waiting for answers on behalf of callers: whether an answer reaches its caller, and what becomes of a claim
-//! whose answer does not.
+//! Releases a claim if the response about it does not reach its caller.
 //!
-//! A transport keeps the [`Delivery`] of each request until it has passed the answer on; the request takes the
-//! [`Caller`] along to where it is worked on. A [`Claim`] goes the way of its answer: from the tool to the caller,
-//! from there to the delivery. Wherever that ends too early, the claim is dropped, and so given back. Only a client
-//! that goes away with the answer on its way through the network keeps a claim that it does not know of.
+//! A transport keeps the [`Delivery`] of each request until it has sent the response; the request carries the
+//! [`Caller`] to the tool. A [`Claim`] takes the way of its response: from the tool to the caller, then to the
+//! delivery. If either is dropped early, so is the claim, and the issue returns to the queue. Only a client that
+//! disconnects while the response is in the network keeps a claim that it does not know of.
 
 use std::future;
 use std::panic::AssertUnwindSafe;
@@ -14,43 +13,41 @@ use futures::future::FutureExt;
 use rmcp::service::{RequestContext, RoleServer};
 use tokio_util::sync::CancellationToken;
 
-use super::http::of_http_request;
-use super::result::{Failure, Success};
-use super::tools::Answer;
+use super::http::extension;
+use super::result::{Answer, Failure};
+use super::tools::Call;
 use crate::domain::Issue;
+use crate::domain::event::UNDELIVERED_REASON;
 use crate::tracker::Tracker;
 
-/// What a claim lapses with that was made, but not answered.
-const UNHEARD: &str = "the caller was gone before it was answered";
-
-/// A claim of which its caller has not heard. Gives the issue back when it is dropped.
+/// A claim that its caller does not know of. Releases the issue when dropped.
 pub(super) struct Claim {
     tracker: Tracker,
-    /// The claimed issue, until the caller has heard of it.
-    unheard: Option<Arc<Issue>>,
+    /// `None` once the caller knows of the claim.
+    issue: Option<Arc<Issue>>,
 }
 
 impl Claim {
-    /// The claim of an issue that was just made.
+    /// Wraps a claim that was just made.
     pub fn new(tracker: Tracker, issue: Arc<Issue>) -> Self {
-        Self { tracker, unheard: Some(issue) }
+        Self { tracker, issue: Some(issue) }
     }
 
-    /// Takes note that the caller has heard of it.
-    fn heard(mut self) {
-        self.unheard = None;
+    /// Keeps the claim, because the caller knows of it.
+    fn keep(mut self) {
+        self.issue = None;
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        if let Some(issue) = self.unheard.take() {
-            self.tracker.begin_lapse(issue, UNHEARD);
+        if let Some(issue) = self.issue.take() {
+            self.tracker.begin_lapse(issue, UNDELIVERED_REASON);
         }
     }
 }
 
-/// The claim that an answer tells of, between those who work on a request and those who pass the answer on.
+/// Hands the claim of a response from the tool to the transport.
 #[derive(Clone, Default)]
 struct Slot(Arc<Mutex<Option<Claim>>>);
 
@@ -64,35 +61,39 @@ impl Slot {
     }
 }
 
-/// What a request knows of its caller.
+/// The end of a delivery that goes with the request.
 #[derive(Clone)]
 pub(super) struct Caller {
-    gone: CancellationToken,
+    disconnected: CancellationToken,
     claim: Slot,
 }
 
-/// The way of an answer to its caller, who is gone when this is dropped before it is [done](Self::done).
+/// The end of a delivery that the transport keeps. The caller counts as disconnected if it is dropped before it is
+/// [done](Self::done).
 pub(super) struct Delivery {
-    gone: CancellationToken,
+    disconnected: CancellationToken,
     claim: Slot,
 }
 
-/// The two ends of a request. The caller is also gone when `ended` is cancelled.
+/// Returns the two ends of the delivery of one response. The caller also counts as disconnected once `ended` is
+/// cancelled.
 pub(super) fn delivery(ended: &CancellationToken) -> (Caller, Delivery) {
-    let (gone, claim) = (ended.child_token(), Slot::default());
-    (Caller { gone: gone.clone(), claim: claim.clone() }, Delivery { gone, claim })
+    let (disconnected, claim) = (ended.child_token(), Slot::default());
+    let caller = Caller { disconnected: disconnected.clone(), claim: claim.clone() };
+    (caller, Delivery { disconnected, claim })
 }
 
 impl Caller {
-    /// The caller of a request; `None` over a transport that does not tell.
+    /// Returns the caller of a request; `None` over a transport that keeps no deliveries.
     pub fn of(context: &RequestContext<RoleServer>) -> Option<&Self> {
-        context.extensions.get().or_else(|| of_http_request(context))
+        context.extensions.get().or_else(|| extension(context))
     }
 
-    fn send_along(&self, claim: Claim) -> bool {
+    /// Passes a claim to the delivery. Returns false if the caller has disconnected.
+    fn pass_on(&self, claim: Claim) -> bool {
         self.claim.put(claim);
-        // A delivery that ended before this has not found it.
-        if self.gone.is_cancelled() {
+        // A delivery that was dropped before the claim was put did not see it.
+        if self.disconnected.is_cancelled() {
             drop(self.claim.take());
             return false;
         }
@@ -100,72 +101,73 @@ impl Caller {
     }
 }
 
-/// Waits until a caller is gone; for ever over a transport that does not tell.
-pub(super) async fn gone(caller: Option<&Caller>) {
+/// Waits until a caller disconnects; for ever over a transport that keeps no deliveries.
+pub(super) async fn disconnected(caller: Option<&Caller>) {
     match caller {
-        Some(caller) => caller.gone.cancelled().await,
+        Some(caller) => caller.disconnected.cancelled().await,
         None => future::pending().await,
     }
 }
 
 impl Delivery {
-    /// Takes note that the answer was passed on.
+    /// Reports that the response was sent.
     pub fn done(self) {
         if let Some(claim) = self.claim.take() {
-            claim.heard();
+            claim.keep();
         }
     }
 }
 
 impl Drop for Delivery {
     fn drop(&mut self) {
-        self.gone.cancel();
+        self.disconnected.cancel();
         drop(self.claim.take());
     }
 }
 
-/// Waits for what a tool gives, for as long as its caller waits for that.
-pub(super) async fn awaited(
-    answer: Answer,
+/// Waits for a tool call until it is cancelled or its caller disconnects.
+pub(super) async fn run(
+    call: Call,
     cancelled: &CancellationToken,
     caller: Option<&Caller>,
-) -> Result<Success, Failure> {
+) -> Result<Answer, Failure> {
     let withdrawn = || {
         let reason = "the call was cancelled; look with list_issues whether it took effect";
-        Err(Failure::cancelled(reason))
+        Err(Failure::cancelled(reason).with_next("list_issues"))
     };
-    let mut success = tokio::select! {
-        outcome = caught(answer) => outcome?,
-        // Dropping the answer withdraws a command that was not decided yet, and gives a claim back.
-        () = gone(caller) => return withdrawn(),
+    let mut answer = tokio::select! {
+        outcome = catch_panic(call) => outcome?,
+        // Dropping the call withdraws a command that is not decided yet, and releases a claim.
+        () = disconnected(caller) => return withdrawn(),
         () = cancelled.cancelled() => return withdrawn(),
     };
-    // They may have gone since it was decided.
-    let is_awaited = success.claim.take().is_none_or(|it| is_sent_along(it, cancelled, caller));
-    if is_awaited { Ok(success) } else { withdrawn() }
+    // The caller may have disconnected since the decision.
+    let is_awaited = answer.claim.take().is_none_or(|claim| pass_on(claim, cancelled, caller));
+    if is_awaited { Ok(answer) } else { withdrawn() }
 }
 
-/// Waits for an answer; a panic on the way to it is answered too, since nothing else would be.
-async fn caught(answer: Answer) -> Result<Success, Failure> {
-    AssertUnwindSafe(answer).catch_unwind().await.unwrap_or_else(|_| {
+/// Turns a panic into a failure; rmcp would never respond.
+async fn catch_panic(call: Call) -> Result<Answer, Failure> {
+    AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|_| {
         Err(Failure::panicked(
             "this is a defect of the tracker (details are in its log); \
              look with list_issues whether anything changed before you try again",
-        ))
+        )
+        .with_next("list_issues"))
     })
 }
 
-/// Sends a claim along with the answer that tells of it. Returns false if nobody waits for that. Over a transport
-/// that does not tell of its callers, they count as having heard of it.
-fn is_sent_along(claim: Claim, cancelled: &CancellationToken, caller: Option<&Caller>) -> bool {
+/// Passes a claim to the delivery of its response. Returns false if the caller no longer waits for it. Without a
+/// delivery the claim is kept.
+fn pass_on(claim: Claim, cancelled: &CancellationToken, caller: Option<&Caller>) -> bool {
     if cancelled.is_cancelled() {
         return false;
     }
     let Some(caller) = caller else {
-        claim.heard();
+        claim.keep();
         return true;
     };
-    caller.send_along(claim)
+    caller.pass_on(claim)
 }
 
 #[cfg(test)]
@@ -178,16 +180,24 @@ mod tests {
     use super::*;
     use crate::domain::Status;
     use crate::domain::event::LAPSE_ACTION;
+    use crate::mcp::context::LazyContext;
+    use crate::mcp::options::Toolsets;
+    use crate::mcp::reply::ReplyOptions;
     use crate::mcp::testing::{file_issue, only_issue, tracker};
-    use crate::mcp::tools::Toolbox;
+    use crate::mcp::tool_names::ToolNames;
+    use crate::mcp::tools::{CallContext, ToolRegistry};
     use crate::metrics::Outcome;
 
-    fn call(tracker: &Tracker, tool: &str, arguments: serde_json::Value) -> Answer {
+    fn call(tracker: &Tracker, tool: &str, arguments: serde_json::Value) -> Call {
         let arguments: JsonObject = serde_json::from_value(arguments).unwrap();
-        Toolbox::lifecycle().call(tool, tracker.clone(), arguments).unwrap()
+        let tools = ToolRegistry::new(ToolNames::default());
+        let context = || unreachable!("no tool of the lifecycle needs it");
+        let (tracker, server) = (tracker.clone(), LazyContext::new(context));
+        let context = CallContext { tracker, server, replies: ReplyOptions::default() };
+        tools.with(Toolsets::default()).call(tool, context, arguments).unwrap()
     }
 
-    fn claim(tracker: &Tracker, tool: &str) -> Answer {
+    fn claim(tracker: &Tracker, tool: &str) -> Call {
         call(tracker, tool, json!({ "agent": "b" }))
     }
 
@@ -201,17 +211,17 @@ mod tests {
         }
     }
 
-    /// The issue, once everything is given back.
-    async fn in_the_end(tracker: &Tracker) -> (Status, Arc<Issue>) {
+    /// Returns the issue after all lapses.
+    async fn settled(tracker: &Tracker) -> (Status, Arc<Issue>) {
         tracker.close().await;
         let issue = only_issue(tracker).await;
         (issue.status, issue)
     }
 
-    fn lapsed(issue: &Issue) {
+    fn assert_lapsed(issue: &Issue) {
         let last = issue.history.last().unwrap();
         assert_eq!((last.action.as_str(), last.agent.as_str()), (LAPSE_ACTION, "b"));
-        assert_eq!(issue.comments.last().unwrap().text, UNHEARD);
+        assert_eq!(issue.comments.last().unwrap().text, UNDELIVERED_REASON);
     }
 
     const CLAIMS: [(&str, Status, Status); 2] = [
@@ -220,9 +230,9 @@ mod tests {
     ];
 
     #[tokio::test]
-    async fn a_claim_whose_caller_goes_between_commit_and_answer_lapses() {
+    async fn a_claim_lapses_if_its_caller_disconnects_after_the_commit() {
         for (tool, before, _) in CLAIMS {
-            // Which of them is polled first is left to chance.
+            // `select!` polls its branches in random order.
             for is_cancelled in [true, false].repeat(8) {
                 let cancelled = CancellationToken::new();
                 let (caller, delivery) = delivery(&CancellationToken::new());
@@ -233,51 +243,51 @@ mod tests {
                     false => drop(delivery.lock().unwrap().take()),
                 });
                 file(&tracker, tool).await;
-                let answer = claim(&tracker, tool);
-                let Err(failure) = awaited(answer, &cancelled, Some(&caller)).await else {
-                    panic!("it is answered")
+                let call = claim(&tracker, tool);
+                let Err(failure) = run(call, &cancelled, Some(&caller)).await else {
+                    panic!("the call succeeded")
                 };
                 assert_eq!(failure.outcome, Outcome::Cancelled);
-                let (status, issue) = in_the_end(&tracker).await;
+                let (status, issue) = settled(&tracker).await;
                 assert_eq!(status, before, "{tool} {is_cancelled}");
-                lapsed(&issue);
+                assert_lapsed(&issue);
             }
         }
     }
 
     #[tokio::test]
-    async fn a_claim_whose_answer_is_not_passed_on_lapses_and_no_other_does() {
+    async fn a_claim_lapses_only_if_its_response_is_not_sent() {
         for (tool, before, after) in CLAIMS {
-            for is_passed_on in [false, true] {
+            for is_sent in [false, true] {
                 let tracker = tracker(|| ());
                 file(&tracker, tool).await;
                 let (caller, delivery) = delivery(&CancellationToken::new());
-                let answer = claim(&tracker, tool);
-                let answer = awaited(answer, &CancellationToken::new(), Some(&caller)).await;
-                assert!(answer.is_ok() && only_issue(&tracker).await.status == after);
-                if is_passed_on {
+                let call = claim(&tracker, tool);
+                let outcome = run(call, &CancellationToken::new(), Some(&caller)).await;
+                assert!(outcome.is_ok() && only_issue(&tracker).await.status == after);
+                if is_sent {
                     delivery.done();
                 } else {
                     drop(delivery);
                 }
                 drop(caller);
-                let (status, issue) = in_the_end(&tracker).await;
-                assert_eq!(status, if is_passed_on { after } else { before }, "{tool}");
-                if !is_passed_on {
-                    lapsed(&issue);
+                let (status, issue) = settled(&tracker).await;
+                assert_eq!(status, if is_sent { after } else { before }, "{tool}");
+                if !is_sent {
+                    assert_lapsed(&issue);
                 }
             }
         }
     }
 
     #[tokio::test]
-    async fn a_claim_that_panics_or_is_dropped_on_its_way_lapses() {
+    async fn a_claim_lapses_if_its_call_panics_or_is_dropped() {
         for is_panic in [true, false] {
             let tracker = tracker(|| ());
             file(&tracker, "get_next_issue").await;
             let made = claim(&tracker, "get_next_issue").await.ok();
             assert_eq!(only_issue(&tracker).await.status, Status::InProgress);
-            let holding: Answer = async move {
+            let holding: Call = async move {
                 let _made = made;
                 if is_panic {
                     panic_any("on purpose");
@@ -286,16 +296,16 @@ mod tests {
             }
             .boxed();
             let soon = CancellationToken::new();
-            let (answer, ()) = tokio::join!(awaited(holding, &soon, None), async { soon.cancel() });
-            assert!(answer.is_err());
-            let (status, issue) = in_the_end(&tracker).await;
+            let (outcome, ()) = tokio::join!(run(holding, &soon, None), async { soon.cancel() });
+            assert!(outcome.is_err());
+            let (status, issue) = settled(&tracker).await;
             assert_eq!(status, Status::Created);
-            lapsed(&issue);
+            assert_lapsed(&issue);
         }
     }
 
     #[tokio::test]
-    async fn a_claim_that_was_moved_on_meanwhile_stays_as_it_is() {
+    async fn a_lapse_does_not_undo_a_later_change() {
         let tracker = tracker(|| ());
         file(&tracker, "get_next_issue").await;
         let made = claim(&tracker, "get_next_issue").await.ok();
@@ -303,13 +313,13 @@ mod tests {
         let done = json!({ "issue_id": id, "comment": "done", "agent": "c" });
         assert!(call(&tracker, "complete_issue", done).await.is_ok());
         drop(made);
-        assert_eq!(in_the_end(&tracker).await.0, Status::Completed);
+        assert_eq!(settled(&tracker).await.0, Status::Completed);
     }
 
     #[tokio::test]
-    async fn a_panic_in_a_tool_is_answered() {
-        let panicking: Answer = async { panic!("on purpose") }.boxed();
-        let Err(failure) = caught(panicking).await else { panic!("it succeeded") };
+    async fn a_panic_in_a_tool_becomes_a_failure() {
+        let panicking: Call = async { panic!("on purpose") }.boxed();
+        let Err(failure) = catch_panic(panicking).await else { panic!("the call succeeded") };
         assert!(failure.reason.contains("defect of the tracker"), "{failure:?}");
         assert_eq!(failure.outcome, Outcome::Panicked);
     }

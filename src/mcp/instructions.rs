@@ -1,6 +1,6 @@
-//! What every agent is told that connects.
+//! The instructions of the server.
 
-/// What the server tells every agent that connects: the workflow across the tools.
+/// The workflow across the tools, which every agent gets when it connects.
 pub(super) const INSTRUCTIONS: &str = "\
 One issue queue shared by several coding agents: claim an issue before you work on it, and never let \
 go of a claim without complete_issue, return_issue or close_issue.
@@ -13,15 +13,14 @@ Working: call get_next_issue (classification narrows it); it answers with the wh
 then yours alone. Read its comments: they say what was tried before. Work in a git worktree of your \
 own on a branch named by the first 8 digits of the id. Verify, then complete_issue with the branch \
 and what you checked. If you cannot finish, return_issue with what the next one needs to know. When \
-the history holds three or more `Issue returned to created status`, do not try again: close_issue as \
-rejected and say why.
+it was returned three times or more, do not try again: close_issue as rejected and say why.
 
 Reviewing: get_next_review_item, read the branch, build and test it; then merge it and close_issue \
-as closed, or return_issue with exactly what must change, or close_issue as rejected. File what you \
-find beside the point with add_issue.
+as closed, or return_issue with exactly what must change, or close_issue as rejected. File \
+unrelated findings with add_issue.
 
-Leading: list_issues with take: 1 gives queue sizes in `count` and claims nothing. Return claims \
-whose worker is gone.
+Leading: list_issues with a status and take: 1 gives the size of that queue and claims nothing. Return claims whose worker \
+is gone. get_next_issue with mine: true shows what you hold.
 
 Pass the same `agent` name in every call. An issue may be named by its full id or by its first 8 or \
 more hex digits. Errors say what to do next.";
@@ -31,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn instructions_begin_with_the_key_sentence_and_keep_within_2000_characters() {
+    fn instructions_are_short_and_start_with_the_key_sentence() {
         assert!(INSTRUCTIONS.chars().count() <= 2000, "{}", INSTRUCTIONS.chars().count());
         assert!(INSTRUCTIONS.lines().next().unwrap().contains("claim an issue before you work"));
     }

@@ -1,35 +1,40 @@
-//! The face for agents: an MCP server with the lifecycle tools, and with prompts and resources beside them.
+//! The interface for agents: an MCP server with the lifecycle tools, prompts and resources.
 //!
-//! Knows the tracker, the domain, and what is around a store; no HTML, and nothing of how issues are kept.
+//! Knows the tracker, the domain and the context of a store; no HTML, and nothing of how issues are stored.
 
 mod arguments;
+mod call_log;
 mod completion;
+mod context;
 mod delivery;
 pub mod http;
 mod instructions;
-mod misshapen;
-mod news;
+mod invalid_params;
+mod message;
+pub mod options;
 mod prompts;
+pub mod reply;
 mod resources;
 mod result;
-mod row;
 mod schema;
 pub mod server;
 pub mod stdio;
-mod surroundings;
+mod subscriptions;
 #[cfg(test)]
 mod testing;
+mod tool_names;
 mod tools;
 
+pub use context::ServerContext;
+pub use options::McpOptions;
 pub use server::McpServer;
-pub use surroundings::Surroundings;
 
 use crate::domain::text::shortened;
 
-/// How long clients may keep what is the same for everybody and changes only with the version of the server.
+/// How long clients may cache responses that do not depend on the client and change only with the server version.
 const FIXED_TTL_MS: u64 = 3_600_000;
 
-/// As much of a wrong value as an error repeats.
+/// Returns a given value, shortened for an error message.
 fn shown(given: &str) -> String {
     const SHOWN_CHARS: usize = 60;
     shortened(given, SHOWN_CHARS)

@@ -1,38 +1,79 @@
-//! What a tool answers: one compact text, marked as an error where it is one.
+//! The results of tools: one compact text, marked as an error if it is one.
 
 use std::sync::Arc;
 
-use rmcp::model::{CallToolResult, ContentBlock};
+use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 use serde::Serialize;
 
 use super::delivery::Claim;
-use crate::domain::Issue;
-use crate::json_text;
+use super::reply::{Reply, ReplyOptions};
+use super::tool_names::ToolNames;
+use crate::domain::{ErrorCode, ErrorDetails, Issue, IssueId};
+use crate::hints;
 use crate::metrics::Outcome;
-use crate::tracker::{StoreError, Tracker};
+use crate::tracker::StoreError;
 
-/// Why a call did nothing, or not for certain: a text that names what failed, what was expected and
-/// what to call next.
+/// The key of the details of an error in `_meta`.
+const ERROR_KEY: &str = "ait/error";
+/// The maximum number of characters of an error.
+const MAX_ERROR_CHARS: usize = 2_000;
+
+/// Why a call failed: a text that names what failed, what was expected and what to call next.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Failure {
     pub reason: String,
     pub outcome: Outcome,
+    /// What programs read of it.
+    pub details: ErrorDetails,
 }
 
 impl Failure {
-    /// The caller has to ask for something else.
-    pub fn refused(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), outcome: Outcome::Refused }
+    fn new(reason: impl Into<String>, outcome: Outcome, code: ErrorCode) -> Self {
+        Self { reason: reason.into(), outcome, details: ErrorDetails::new(code, None) }
     }
 
-    /// The caller withdrew it.
+    /// The arguments are not valid.
+    pub fn invalid(reason: impl Into<String>) -> Self {
+        Self::new(reason, Outcome::Refused, ErrorCode::Validation)
+    }
+
+    /// A file cannot be written.
+    pub fn not_saved(reason: impl Into<String>) -> Self {
+        Self::new(reason, Outcome::Failed, ErrorCode::NotSaved)
+    }
+
+    /// The caller may only read.
+    pub fn read_only(reason: impl Into<String>) -> Self {
+        Self::new(reason, Outcome::Refused, ErrorCode::ReadOnly)
+    }
+
+    /// The caller withdrew the call.
     pub fn cancelled(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), outcome: Outcome::Cancelled }
+        Self::new(reason, Outcome::Cancelled, ErrorCode::Cancelled)
     }
 
-    /// Something broke in the tracker.
+    /// A reply cannot be written as JSON.
+    pub fn not_json(error: serde_json::Error) -> Self {
+        let reason = format!("failed to write JSON: {error}");
+        Self::new(reason, Outcome::Failed, ErrorCode::Internal)
+    }
+
+    /// Returns the failure with the full names of tools.
+    pub fn with_names(mut self, names: &ToolNames) -> Self {
+        self.reason = names.in_text(&self.reason);
+        self.details.next = self.details.next.map(|tool| names.full(&tool).into());
+        self
+    }
+
+    /// A defect of the tracker stopped the call.
     pub fn panicked(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), outcome: Outcome::Panicked }
+        Self::new(reason, Outcome::Panicked, ErrorCode::Internal)
+    }
+
+    /// Names the tool to call next, which the text names, too.
+    pub fn with_next(mut self, tool: &'static str) -> Self {
+        self.details.next = Some(tool.into());
+        self
     }
 }
 
@@ -40,68 +81,123 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let is_refusal = matches!(error, StoreError::Refused(_));
         let outcome = if is_refusal { Outcome::Refused } else { Outcome::Failed };
-        Self { reason: error.to_string(), outcome }
+        let details = hints::details_for_store(&error, &hints::TOOLS);
+        Self { reason: hints::for_store(&error, &hints::TOOLS), outcome, details }
     }
 }
 
-/// What a call did: the text that tells it.
+/// What a call did.
 pub(super) struct Success {
-    pub text: String,
+    pub reply: Reply,
     pub outcome: Outcome,
-    /// The claim that the text tells of.
+    /// The claim that the call made, until its caller knows of it.
     pub claim: Option<Claim>,
 }
 
 impl Success {
-    /// It did what it was asked.
-    pub fn done(text: String) -> Self {
-        Self { text, outcome: Outcome::Ok, claim: None }
+    /// The call did what was asked.
+    pub fn done(reply: Reply) -> Self {
+        Self { reply, outcome: Outcome::Ok, claim: None }
     }
 
-    /// It found nothing to claim.
+    /// The call reports something.
+    ///
+    /// # Errors
+    ///
+    /// The report cannot be written as JSON.
+    pub fn report(report: impl Serialize) -> Result<Self, Failure> {
+        let report = serde_json::to_value(report).map_err(Failure::not_json)?;
+        Ok(Self::done(Reply::Report(report)))
+    }
+
+    /// The call found nothing to claim.
     pub fn nothing(text: String) -> Self {
-        Self { text, outcome: Outcome::Empty, claim: None }
+        Self { reply: Reply::Text(text), outcome: Outcome::Empty, claim: None }
+    }
+
+    /// Writes the reply.
+    ///
+    /// # Errors
+    ///
+    /// The reply cannot be written as JSON. A claim lapses then.
+    pub fn answer(self, replies: &ReplyOptions) -> Result<Answer, Failure> {
+        let text = replies.write(&self.reply).map_err(Failure::not_json)?;
+        let issue = match &self.reply {
+            Reply::Confirmation { issue, .. } => Some(issue.id),
+            Reply::Issue(whole) => Some(whole.issue.id),
+            Reply::Text(_) | Reply::List(_) | Reply::Report(_) => None,
+        };
+        Ok(Answer { text, outcome: self.outcome, issue, claim: self.claim })
     }
 }
 
-/// How a call ended, for the meters.
-pub(super) fn outcome_of(result: &Result<Success, Failure>) -> Outcome {
+/// The answer to a call.
+pub(super) struct Answer {
+    pub text: String,
+    pub outcome: Outcome,
+    /// The issue that it filed, changed, claimed or shows.
+    pub issue: Option<IssueId>,
+    /// The claim that the call made, until its caller knows of it.
+    pub claim: Option<Claim>,
+}
+
+/// Returns how a call ended, for the metrics.
+pub(super) fn outcome_of(result: &Result<Answer, Failure>) -> Outcome {
     match result {
-        Ok(success) => success.outcome,
+        Ok(answer) => answer.outcome,
         Err(failure) => failure.outcome,
     }
 }
 
-/// Turns what a tool gave into the result of its call.
-pub(super) fn call_tool_result(tool: &str, outcome: Result<Success, Failure>) -> CallToolResult {
+/// Converts what a tool returned into the result of its call.
+pub(super) fn call_tool_result(outcome: Result<Answer, Failure>) -> CallToolResult {
     match outcome {
-        Ok(Success { text, .. }) => CallToolResult::success(vec![ContentBlock::text(text)]),
-        Err(Failure { reason, .. }) => {
-            let text = format!("{tool} failed: {reason}.");
-            CallToolResult::error(vec![ContentBlock::text(text)])
+        Ok(Answer { text, .. }) => CallToolResult::success(vec![ContentBlock::text(text)]),
+        Err(Failure { reason, details, .. }) => {
+            let text = bounded(format!("Error: {reason}."));
+            let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
+            let mut meta = MetaObject::new();
+            meta.insert(ERROR_KEY.to_owned(), serde_json::json!(details));
+            result.meta = Some(meta);
+            result
         }
     }
 }
 
-/// A value as JSON without indentation.
-pub(super) fn json(value: &impl Serialize) -> Result<Success, Failure> {
-    let text = serde_json::to_string(value).map_err(|error| Failure {
-        reason: format!("the answer is not JSON: {error}"),
-        outcome: Outcome::Failed,
-    })?;
-    // Unknown keys of an issue have the white space of their file. They are not parsed again, since
-    // not every number that a file may hold can be, and the claim is made already.
-    Ok(Success::done(json_text::without_white_space(&text)))
+/// Cuts the middle out of an error that is too long: it begins with what failed, and ends with what to do.
+fn bounded(text: String) -> String {
+    let cut = text.chars().count().saturating_sub(MAX_ERROR_CHARS);
+    if cut == 0 {
+        return text;
+    }
+    let at = |chars: usize| text.char_indices().nth(chars).map_or(text.len(), |(at, _)| at);
+    let head = MAX_ERROR_CHARS / 2;
+    format!("{}…{}", &text[..at(head)], &text[at(head + cut + 1)..])
 }
 
-/// A whole issue that the caller has claimed.
-pub(super) fn claimed(tracker: Tracker, issue: Arc<Issue>) -> Result<Success, Failure> {
-    let claim = Some(Claim::new(tracker, Arc::clone(&issue)));
-    Ok(Success { claim, ..json(&*issue)? })
+/// Returns the short confirmation of a change.
+pub(super) fn confirmation(what: &'static str, issue: Arc<Issue>) -> Success {
+    Success::done(Reply::Confirmation { what, issue })
 }
 
-/// The short confirmation of a change.
-pub(super) fn confirmation(what: &str, issue: &Issue) -> Success {
-    let Issue { id, status, modified_at, .. } = issue;
-    Success::done(format!("Issue {id} {what}: status {status}, {modified_at}"))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_errors_keep_their_beginning_and_their_end() {
+        assert_eq!(bounded("short".to_owned()), "short");
+        let exact = "ä".repeat(MAX_ERROR_CHARS);
+        assert_eq!(bounded(exact.clone()), exact);
+        for extra in [1, 7, 100_000] {
+            let text = format!(
+                "Error: {}{} call it again.",
+                "ä".repeat(MAX_ERROR_CHARS),
+                "x".repeat(extra)
+            );
+            let bounded = bounded(text);
+            assert_eq!(bounded.chars().count(), MAX_ERROR_CHARS);
+            assert!(bounded.starts_with("Error: ä") && bounded.ends_with(" call it again."));
+        }
+    }
 }

@@ -1,8 +1,8 @@
-//! The input schemas of the tools, as small and plain as clients of every kind need them.
+//! The input schemas of the tools.
 //!
-//! They are sent to every agent in every session, so everything that says nothing is taken out:
-//! `$schema`, the titles and formats that are derived from Rust names, `null` beside an optional
-//! value (leaving it out is the way to say nothing).
+//! Every agent gets them in every session, so they leave out what tells it nothing: `$schema`, titles and formats
+//! derived from Rust names, `null` as a value of optional parameters, and that there are no other parameters, which
+//! [`arguments`](super::arguments) checks.
 
 use std::borrow::Cow;
 
@@ -12,33 +12,42 @@ use schemars::transform::{Transform, transform_subschemas};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 
+use super::options::Toolsets;
 use crate::domain::{
-    AgentName, Classification, CommentText, Description, IssueRef, Resolution, Status, Title,
+    AgentName, Classification, CommentText, Description, IssueRef, Label, LinkKind, Priority,
+    Resolution, Status, Title,
 };
 
-/// The schema of a tool's arguments.
-pub(super) fn of<T: JsonSchema>() -> JsonObject {
+/// The keyword that names the toolset of a parameter. Schemas for clients do not have it.
+const TOOLSET: &str = "toolset";
+
+/// Returns the schema of a tool's arguments, with the parameters of these toolsets.
+pub(super) fn of<T: JsonSchema>(toolsets: Toolsets) -> JsonObject {
     let mut settings = SchemaSettings::draft2020_12();
     settings.inline_subschemas = true;
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     Plain.transform(&mut schema);
     // The doc comment of the Rust type; the tool has a description of its own.
     schema.remove("description");
-    match schema.to_value() {
-        Value::Object(object) => object,
-        _ => JsonObject::new(),
+    let Value::Object(mut schema) = schema.to_value() else { return JsonObject::new() };
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        properties.retain(|_, property| {
+            let toolset = property.as_object_mut().and_then(|property| property.remove(TOOLSET));
+            toolset.is_none_or(|name| toolsets.iter().any(|toolset| name == toolset.as_str()))
+        });
     }
+    schema
 }
 
-/// Takes out of a schema what says nothing.
+/// Removes noise from a schema.
 struct Plain;
 
 impl Transform for Plain {
     fn transform(&mut self, schema: &mut Schema) {
         transform_subschemas(self, schema);
-        for noise in ["$schema", "title", "format"] {
-            // A property of that name is a subschema, not a keyword, and stays.
-            if schema.get(noise).is_some_and(Value::is_string) {
+        for noise in ["$schema", "title", "format", "additionalProperties"] {
+            // A property with that name is a subschema, not a keyword.
+            if schema.get(noise).is_some_and(|value| value.is_string() || value.is_boolean()) {
                 schema.remove(noise);
             }
         }
@@ -58,7 +67,7 @@ impl Transform for Plain {
     }
 }
 
-/// Implements the schema of types that are strings for clients.
+/// Implements `JsonSchema` for types whose schema needs no generator.
 macro_rules! string_schema {
     ($($name:ident = $schema:expr,)+) => {
         $(impl JsonSchema for $name {
@@ -85,6 +94,9 @@ string_schema! {
     Status = one_of(Self::ALL, Self::as_str),
     Classification = one_of(Self::ALL, Self::as_str),
     Resolution = one_of(Self::ALL, Self::as_str),
+    Label = any_string(),
+    LinkKind = one_of(Self::ALL, Self::as_str),
+    Priority = json_schema!({ "type": "integer", "minimum": 0, "maximum": Self::MAX }),
 }
 
 fn any_string() -> Schema {

@@ -1,96 +1,132 @@
-//! The MCP server itself: who it is, what it teaches, and how a call reaches its tool.
+//! The MCP server: its identity and capabilities, and how requests reach tools, prompts and resources.
 
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::FutureExt;
+use futures::stream::StreamExt;
 use rmcp::ServerHandler;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
     CustomRequest, CustomResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse,
     Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
     ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
-    ReadResourceResponse, ServerCapabilities, ServerConfig, SubscribeRequestParams,
-    SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    ReadResourceResponse, ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
-use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
+use rmcp::service::{Peer, RequestContext, RoleServer, SubscriptionContext};
+use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use super::delivery::{Caller, awaited, gone};
-use super::http::read_only_token;
+use super::call_log::CallLog;
+use super::context::LazyContext;
+use super::delivery::{self, Caller, disconnected};
+use super::http::{self, Session, read_only_token};
 use super::instructions::INSTRUCTIONS;
-use super::news::{self, MAX_WATCHED, Newsroom, Watched};
+use super::options::{Toolset, Toolsets};
+use super::reply::ReplyOptions;
 use super::resources::{self, Diagnostics, Resource};
-use super::result::{Failure, call_tool_result, outcome_of};
-use super::surroundings::FoundWhenAsked;
-use super::tools::Toolbox;
-use super::{FIXED_TTL_MS, Surroundings, completion, misshapen, prompts, shown};
+use super::result::{Failure, outcome_of};
+use super::subscriptions::{ChangeFeed, MAX_SUBSCRIPTIONS, Subscriptions};
+use super::tool_names::ToolNames;
+use super::tools::{CallContext, ToolRegistry, ToolSelection};
+use super::{FIXED_TTL_MS, McpOptions, ServerContext, completion, invalid_params, prompts, shown};
 use crate::metrics::{Metrics, Outcome};
 use crate::tracker::Tracker;
 
-/// How long what a client said last may take to be heard.
-const LAST_WORDS: Duration = Duration::from_millis(50);
+/// How long the server still reads cancellations after the end of the input.
+const LAST_CANCELLATIONS: Duration = Duration::from_millis(50);
 
-/// The tracker as an MCP server. Clones share everything, also what their client watches.
+/// The tracker as an MCP server. Clones share everything.
 #[derive(Clone)]
 pub struct McpServer {
     tracker: Tracker,
     metrics: Metrics,
-    toolbox: Toolbox,
-    surroundings: FoundWhenAsked,
+    options: Arc<McpOptions>,
+    tools: ToolRegistry,
+    context: LazyContext,
     diagnostics: Arc<Diagnostics>,
-    newsroom: Newsroom,
-    watched: Arc<Watched>,
-    /// Ends what only waits for news.
-    ending: CancellationToken,
+    feed: ChangeFeed,
+    /// Those of the client over stdio; over HTTP each session has its own.
+    subscriptions: Arc<Subscriptions>,
+    /// Set once a task notifies the client over stdio.
+    notifier: Arc<OnceCell<()>>,
+    /// Ends subscriptions.
+    shutdown: CancellationToken,
 }
 
 impl McpServer {
-    /// A server with the seven lifecycle tools, the prompts and the resources. What is around it is found out
-    /// when somebody asks for it.
+    /// Returns a server with the tools, the prompts and the resources. Calls `context` when a client first needs it.
     pub fn new(
         tracker: Tracker,
         metrics: Metrics,
-        surroundings: impl FnOnce() -> Surroundings + Send + 'static,
+        options: McpOptions,
+        context: impl FnOnce() -> ServerContext + Send + 'static,
     ) -> Self {
-        let surroundings = FoundWhenAsked::new(surroundings);
-        let diagnostics = Diagnostics::new(tracker.clone(), surroundings.clone());
-        let diagnostics = Arc::new(diagnostics);
+        let context = LazyContext::new(context);
+        let diagnostics = Arc::new(Diagnostics::new(tracker.clone(), context.clone()));
         Self {
-            newsroom: Newsroom::new(tracker.clone(), Arc::clone(&diagnostics)),
-            toolbox: Toolbox::lifecycle(),
-            surroundings,
-            watched: Arc::default(),
-            ending: CancellationToken::new(),
+            feed: ChangeFeed::new(tracker.clone(), Arc::clone(&diagnostics)),
+            tools: ToolRegistry::new(ToolNames::new(options.tool_prefix.clone())),
+            options: Arc::new(options),
+            context,
+            subscriptions: Arc::default(),
+            notifier: Arc::default(),
+            shutdown: CancellationToken::new(),
             tracker,
             metrics,
             diagnostics,
         }
     }
 
-    /// The same for another client.
-    pub(super) fn for_client(&self) -> Self {
-        Self { watched: Arc::default(), ..self.clone() }
+    /// Sets the token whose cancellation ends subscriptions.
+    pub(super) fn with_shutdown(self, shutdown: CancellationToken) -> Self {
+        Self { shutdown, ..self }
     }
 
-    /// The same, of which everything that only waits for news ends with `ending`.
-    pub(super) fn until(self, ending: CancellationToken) -> Self {
-        Self { ending, ..self }
+    /// Counts a call that reached no tool.
+    pub(super) fn count_refused(&self, tool: &str) {
+        self.metrics.refused(self.tools.with(Toolsets::ALL).label(tool));
     }
 
-    /// Takes note of a call that reached no tool.
-    pub(super) fn refused(&self, tool: &str) {
-        self.metrics.refused(self.toolbox.label(tool));
+    /// Returns the tools of the client that sent a request.
+    fn tools_of(&self, context: &RequestContext<RoleServer>) -> &ToolSelection {
+        self.tools.with(http::toolsets(context, self.options.toolsets))
     }
 
-    /// Why a tool that changes something cannot be called with a token to read with.
-    fn why_not_with(&self, token: &str) -> String {
-        format!(
-            "the token {token:?} is read-only: it is good for {} and the pages; nothing was changed, \
-             and whoever runs the tracker can give you a read-write token",
-            self.toolbox.reading_names()
-        )
+    /// Returns how to write replies to a request.
+    pub(super) fn replies(&self, context: &RequestContext<RoleServer>) -> ReplyOptions {
+        let mut replies = ReplyOptions::from(&*self.options);
+        let toolsets = http::toolsets(context, self.options.toolsets);
+        replies.is_planning = toolsets.contains(Toolset::Planning);
+        if let Some(asked) = http::reply_budget(context) {
+            replies.max_tokens = replies.max_tokens.min(asked);
+        }
+        replies
+    }
+
+    /// Returns the error for a tool that the client does not have.
+    fn no_tool(&self, name: &str, tools: &ToolSelection) -> ErrorData {
+        let (shown, names) = (shown(name), tools.names());
+        let message = match self.tools.with(Toolsets::ALL).toolset(name) {
+            Some(toolset) => format!(
+                "the tool {shown:?} belongs to the toolset {toolset}, which this client does not have: set \
+                 toolsets = [\"{toolset}\"] in ait.toml; there are {names}",
+                toolset = toolset.as_str()
+            ),
+            None => format!("no tool {shown:?}: there are {names}"),
+        };
+        ErrorData::invalid_params(message, None)
+    }
+
+    fn read_only_refusal(&self, token: &str, tools: &ToolSelection) -> Failure {
+        Failure::read_only(format!(
+            "the token {token:?} is read-only, for {} and the pages; nothing was changed. The \
+             operator of the tracker can give you a read-write token",
+            tools.read_only_names()
+        ))
     }
 
     pub(super) fn tracker(&self) -> &Tracker {
@@ -101,20 +137,29 @@ impl McpServer {
         &self.metrics
     }
 
-    pub(super) fn toolbox(&self) -> &Toolbox {
-        &self.toolbox
+    /// Returns the tools that every client has.
+    pub(super) fn tools(&self) -> &ToolSelection {
+        self.tools.with(self.options.toolsets)
     }
 
-    pub(super) async fn surroundings(&self) -> Surroundings {
-        self.surroundings.get().await
+    pub(super) fn tool_names(&self) -> &ToolNames {
+        self.tools.names()
+    }
+
+    pub(super) fn feed(&self) -> &ChangeFeed {
+        &self.feed
+    }
+
+    pub(super) async fn context(&self) -> ServerContext {
+        self.context.get().await
     }
 
     pub(super) fn diagnostics(&self) -> &Diagnostics {
         &self.diagnostics
     }
 
-    /// Does what was asked for beside the tools, as long as somebody waits for it, and counts it.
-    async fn served<T>(
+    /// Serves a request other than a tool call until it is cancelled, and counts it.
+    async fn serve_request<T>(
         &self,
         method: &'static str,
         context: &RequestContext<RoleServer>,
@@ -139,9 +184,25 @@ impl McpServer {
         self.metrics.operation(method, outcome, begun.elapsed());
         answer
     }
+
+    /// Notifies a client over stdio of changes to its subscriptions.
+    async fn begin_to_notify(&self, peer: Peer<RoleServer>) {
+        let changes = self.feed.follow().await;
+        let updates = Arc::clone(&self.subscriptions).updates_in(changes, None);
+        let updates = updates.take_until(self.shutdown.clone().cancelled_owned());
+        tokio::spawn(async move {
+            let mut updates = pin!(updates);
+            while let Some(uri) = updates.next().await {
+                let updated = ResourceUpdatedNotificationParam::new(uri);
+                if peer.notify_resource_updated(updated).await.is_err() {
+                    return;
+                }
+            }
+        });
+    }
 }
 
-/// What is said of a panic; nothing has changed by it.
+/// The error after a panic in a request that changes nothing.
 const DEFECT: &str = "this is a defect of the tracker (details are in its log)";
 
 impl ServerHandler for McpServer {
@@ -155,7 +216,9 @@ impl ServerHandler for McpServer {
             .enable_resources_subscribe()
             .enable_completions()
             .build();
-        ServerConfig::new(capabilities).with_server_info(identity).with_instructions(INSTRUCTIONS)
+        ServerConfig::new(capabilities)
+            .with_server_info(identity)
+            .with_instructions(self.tool_names().in_text(INSTRUCTIONS))
     }
 
     async fn list_tools(
@@ -163,15 +226,22 @@ impl ServerHandler for McpServer {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = ListToolsResult::with_all_items(self.toolbox.tools());
+        let is_read_only = read_only_token(&context).is_some();
+        let tools = self.tools_of(&context).definitions(is_read_only);
+        let tools = ListToolsResult::with_all_items(tools);
         if !is_modern(&context) {
             return Ok(tools);
         }
-        Ok(tools.with_ttl_ms(FIXED_TTL_MS).with_cache_scope(CacheScope::Public))
+        // The tools depend on the token.
+        let scope = match http::has_token(&context) {
+            true => CacheScope::Private,
+            false => CacheScope::Public,
+        };
+        Ok(tools.with_ttl_ms(FIXED_TTL_MS).with_cache_scope(scope))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.toolbox.tool(name).cloned()
+        self.tools.with(Toolsets::ALL).definition(name).cloned()
     }
 
     async fn call_tool(
@@ -179,26 +249,32 @@ impl ServerHandler for McpServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        if self.toolbox.changes(&request.name)
+        let tools = self.tools_of(&context);
+        let tool = tools.label(&request.name);
+        let arguments = request.arguments.unwrap_or_default();
+        let log = CallLog::begin(tool, &arguments);
+        if tools.changes_store(&request.name)
             && let Some(token) = read_only_token(&context)
         {
-            self.refused(&request.name);
-            let failure = Failure::refused(self.why_not_with(token));
-            return Ok(call_tool_result(&request.name, Err(failure)).into());
+            self.count_refused(&request.name);
+            let refusal = self.read_only_refusal(token, tools);
+            return Ok(log.reply(Err(refusal), &context).into());
         }
-        let arguments = request.arguments.unwrap_or_default();
-        let Some(answer) = self.toolbox.call(&request.name, self.tracker.clone(), arguments) else {
-            self.refused(&request.name);
-            let name = shown(&request.name);
-            let message = format!("no tool {name:?}: there are {}", self.toolbox.names());
-            return Err(ErrorData::invalid_params(message, None));
+        let call_context = CallContext {
+            tracker: self.tracker.clone(),
+            server: self.context.clone(),
+            replies: self.replies(&context),
+        };
+        let Some(call) = tools.call(&request.name, call_context, arguments) else {
+            self.count_refused(&request.name);
+            log.unknown_tool(&context);
+            return Err(self.no_tool(&request.name, tools));
         };
         let _in_progress = self.metrics.begin();
-        let begun = Instant::now();
-        let outcome = awaited(answer, &context.ct, Caller::of(&context)).await;
-        let tool = self.toolbox.label(&request.name);
-        self.metrics.operation(tool, outcome_of(&outcome), begun.elapsed());
-        Ok(call_tool_result(&request.name, outcome).into())
+        let outcome = delivery::run(call, &context.ct, Caller::of(&context)).await;
+        self.metrics.operation(tool, outcome_of(&outcome), log.elapsed());
+        let outcome = outcome.map_err(|failure| failure.with_names(self.tool_names()));
+        Ok(log.reply(outcome, &context).into())
     }
 
     async fn on_custom_request(
@@ -206,7 +282,7 @@ impl ServerHandler for McpServer {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        misshapen::answer(self, &request, is_modern(&context))
+        invalid_params::respond(self, &request, &context)
     }
 
     async fn list_prompts(
@@ -227,8 +303,9 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
-        let prompt = prompts::get(self, &request.name, &arguments);
-        Ok(self.served("prompts/get", &context, prompt).await?.into())
+        let replies = self.replies(&context);
+        let prompt = prompts::get(self, &request.name, &arguments, &replies);
+        Ok(self.serve_request("prompts/get", &context, prompt).await?.into())
     }
 
     async fn list_resources(
@@ -261,12 +338,13 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = request.uri;
+        let replies = self.replies(&context);
         let reading = async {
-            let read = async { resources::read(self, &Resource::at(&uri)?).await };
-            read.await.map_err(|reason| reason.answer(&uri))
+            let read = async { resources::read(self, &Resource::at(&uri)?, &replies).await };
+            read.await.map_err(|reason| reason.response(&uri))
         };
-        let read = self.served("resources/read", &context, reading).await?;
-        Ok(read.answer(uri, is_modern(&context)).into())
+        let read = self.serve_request("resources/read", &context, reading).await?;
+        Ok(read.response(uri, is_modern(&context)).into())
     }
 
     async fn complete(
@@ -275,7 +353,7 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         let completing = completion::complete(self, &request);
-        self.served("completion/complete", &context, completing).await
+        self.serve_request("completion/complete", &context, completing).await
     }
 
     async fn subscribe(
@@ -285,23 +363,34 @@ impl ServerHandler for McpServer {
     ) -> Result<(), ErrorData> {
         let uri = request.uri;
         let subscribing = async {
-            let resource = Resource::at(&uri).map_err(|reason| reason.answer(&uri))?;
+            let resource = Resource::at(&uri).map_err(|reason| reason.response(&uri))?;
             if let Resource::Issue(_) = resource {
-                let read = resources::read(self, &resource).await;
-                read.map_err(|reason| reason.answer(&uri))?;
+                let replies = self.replies(&context);
+                let read = resources::read(self, &resource, &replies).await;
+                read.map_err(|reason| reason.response(&uri))?;
             }
-            let watching = self.watched.add(uri, resource, &context, &self.newsroom).await;
-            watching.map_err(|reason| ErrorData::invalid_params(reason, None))
+            let added = if let Some(session) = http::extension::<Session>(&context) {
+                session.subscriptions().add(uri, resource)
+            } else {
+                // Before the response, so that no change after it is missed.
+                let notify = || self.begin_to_notify(context.peer.clone());
+                self.notifier.get_or_init(notify).await;
+                self.subscriptions.add(uri, resource)
+            };
+            added.map_err(|reason| ErrorData::invalid_params(reason, None))
         };
-        self.served("resources/subscribe", &context, subscribing).await
+        self.serve_request("resources/subscribe", &context, subscribing).await
     }
 
     async fn unsubscribe(
         &self,
         request: UnsubscribeRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.watched.remove(&request.uri);
+        match http::extension::<Session>(&context) {
+            Some(session) => session.subscriptions().remove(&request.uri),
+            None => self.subscriptions.remove(&request.uri),
+        }
         Ok(())
     }
 
@@ -310,32 +399,50 @@ impl ServerHandler for McpServer {
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
         let requested = requested.resource_subscriptions.iter().flatten();
-        let known = requested.filter(|uri| Resource::at(uri).is_ok()).take(MAX_WATCHED);
+        let known = requested.filter(|uri| Resource::at(uri).is_ok()).take(MAX_SUBSCRIPTIONS);
         Some(SubscriptionFilter::builder().resource_subscriptions(known).build())
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let ended = async {
-            tokio::select! {
-                // A client may end its input right behind its word that it has heard enough.
-                () = self.ending.cancelled() => tokio::time::sleep(LAST_WORDS).await,
-                () = gone(Caller::of(context.request_context())) => {}
+        let subscriptions = Arc::new(Subscriptions::default());
+        for uri in context.accepted().resource_subscriptions.iter().flatten() {
+            if let Ok(resource) = Resource::at(uri) {
+                let add = subscriptions.add(uri.clone(), resource);
+                add.map_err(|reason| ErrorData::invalid_params(reason, None))?;
+            }
+        }
+        let mut updates = pin!(subscriptions.updates(self.feed.clone()));
+        let notifying = async {
+            while let Some(uri) = updates.next().await {
+                if context.sink().notify_resource_updated(&uri).await.is_err() {
+                    return;
+                }
             }
         };
-        news::listen(&context, &self.newsroom, ended).await;
+        let shutdown = async {
+            self.shutdown.cancelled().await;
+            // A client may cancel the subscription and then end its input at once.
+            tokio::time::sleep(LAST_CANCELLATIONS).await;
+        };
+        tokio::select! {
+            () = notifying => {}
+            () = context.cancelled() => {}
+            () = shutdown => {}
+            () = disconnected(Caller::of(context.request_context())) => {}
+        }
         Ok(())
     }
 }
 
-/// Tells whether a client knows what came with revision 2026-07-28.
-fn is_modern(context: &RequestContext<RoleServer>) -> bool {
+/// Returns true if a request is of revision 2026-07-28 or later.
+pub(super) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version() >= Some(ProtocolVersion::V_2026_07_28)
 }
 
-/// Waits until a call is cancelled, or nobody waits for its answer any more.
+/// Waits until a request is cancelled or its caller disconnects.
 async fn cancelled(context: &RequestContext<RoleServer>) {
     tokio::select! {
         () = context.ct.cancelled() => {}
-        () = gone(Caller::of(context)) => {}
+        () = disconnected(Caller::of(context)) => {}
     }
 }

@@ -1,45 +1,45 @@
 //! MCP over stdin and stdout, where the client is the parent process.
 //!
-//! stdout carries protocol frames and nothing else. The end of stdin means that the client is gone:
-//! what was asked before it is still answered, and then the server ends. A signal to end is treated
-//! as the end of stdin.
+//! stdout carries protocol frames and nothing else. At the end of stdin the server answers what was asked before, and
+//! ends. A signal to end counts as the end of stdin.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt};
+use memchr::memchr;
 use rmcp::ServiceExt;
 use rmcp::model::{
-    ClientNotification, ClientRequest, ErrorData, GetExtensions, GetMeta, JsonRpcMessage,
-    ProtocolVersion, RequestId,
+    ClientNotification, ClientRequest, ErrorData, GetExtensions, GetMeta, JsonRpcError,
+    JsonRpcMessage, ProtocolVersion, RequestId,
 };
 use rmcp::service::{RoleServer, RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use rmcp::transport::async_rw::AsyncRwTransport;
-use tokio::io::{
-    AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, DuplexStream,
-};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use super::McpServer;
 use super::delivery::{Delivery, delivery};
-use crate::json_text;
+use super::{McpServer, message};
 
-/// How long calls that were asked for before the end may go on undecided.
+/// How long calls in flight may stay undecided after the end of the input.
 const GRACE: Duration = Duration::from_millis(400);
-/// How long answers may take to be written after that.
-const LAST_ANSWERS: Duration = Duration::from_millis(250);
-/// The longest message, which is that of rmcp; of a longer one only parts are seen, and ignored.
-const MAX_LINE_BYTES: u64 = 16 << 20;
-/// How much may wait between stdin and the server.
-const PIPE_BYTES: usize = 64 << 10;
+/// How long writing the last responses may take after that.
+const LAST_RESPONSES: Duration = Duration::from_millis(250);
+/// The longest message. Of a longer one, only the id is read.
+const MAX_LINE_BYTES: usize = 16 << 20;
+/// The most requests that are handled, or whose responses are not written yet. The next ones wait in the pipe.
+/// This bounds the memory for the responses to a client that does not read them.
+const MAX_IN_FLIGHT: usize = 32;
 
-/// Serves one client until its end of the input or until `shutdown`.
+/// Serves one client until the end of the input or until `shutdown`.
 ///
 /// # Errors
 ///
-/// The client breaks the protocol before the session began.
+/// The client broke the protocol before the session began.
 pub async fn serve<R, W>(
     server: McpServer,
     input: R,
@@ -51,24 +51,22 @@ where
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let tracker = server.tracker().clone();
-    let (lines, input_lines) = tokio::io::duplex(PIPE_BYTES);
     let ended = shutdown.child_token();
-    // rmcp waits for listeners before it ends, and they would for it.
-    let server = server.until(ended.clone());
-    tokio::spawn(forward(input, lines, ended.clone()));
-    let inner = AsyncRwTransport::new_server(input_lines, output);
+    // rmcp waits for open subscriptions before it ends, so they must end first.
+    let server = server.with_shutdown(ended.clone());
+    let transport = Lines::new(input, output, ended.clone());
     let grace_is_over = async {
         ended.cancelled().await;
         tokio::time::sleep(GRACE).await;
     };
     tokio::pin!(grace_is_over);
     let service = tokio::select! {
-        begun = server.serve(Pipe::new(inner)) => match begun {
+        begun = server.serve(transport) => match begun {
             Ok(service) => service,
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
             Err(error) => return Err(error),
         },
-        // The client went away, and does not take the answers that come before a session.
+        // The client does not read the responses that come before a session.
         () = &mut grace_is_over => return Ok(()),
     };
     let mut waiting = Box::pin(service.waiting());
@@ -76,152 +74,247 @@ where
         _ = &mut waiting => return Ok(()),
         () = &mut grace_is_over => {}
     }
-    // A call that still waits for another process is withdrawn and answered so.
+    // Withdraws and answers calls that still wait for another process.
     tokio::spawn(async move { tracker.close().await });
-    if tokio::time::timeout(LAST_ANSWERS, waiting).await.is_err() {
-        tracing::warn!("the client did not take its last answers");
+    if tokio::time::timeout(LAST_RESPONSES, waiting).await.is_err() {
+        tracing::warn!("the client did not read its last responses");
     }
     Ok(())
 }
 
-/// Hands the lines of the input on until it ends or `ended` is cancelled, and cancels it then.
+/// A transport with one message per line. Keeps the deliveries of the requests in flight.
 ///
-/// Each line is made fit to be parsed: a last one without a line feed is a message too, and a text
-/// that was cut within a character is no reason to leave a request without an answer.
-async fn forward(input: impl AsyncRead + Unpin, mut lines: DuplexStream, ended: CancellationToken) {
-    let mut input = BufReader::new(input);
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        let mut bounded = (&mut input).take(MAX_LINE_BYTES);
-        let read = tokio::select! {
-            read = bounded.read_until(b'\n', &mut line) => read,
-            () = ended.cancelled() => break,
-        };
-        if !read.is_ok_and(|bytes| bytes > 0) {
-            break;
-        }
-        if line.last() != Some(&b'\n') {
-            line.push(b'\n');
-        }
-        if let Err(invalid) = str::from_utf8(&line) {
-            tracing::debug!("a message is not UTF-8: {invalid}");
-            line = String::from_utf8_lossy(&line).into_owned().into_bytes();
-        }
-        if let Some(mended) = json_text::without_lone_surrogates(&line) {
-            line = mended;
-        }
-        let written = tokio::select! {
-            written = lines.write_all(&line) => written,
-            () = ended.cancelled() => break,
-        };
-        if written.is_err() {
-            break;
-        }
-    }
-    ended.cancel();
-}
-
-/// A transport that knows which requests wait for their answers.
-///
-/// It passes over everything but requests before the session has begun. That means nothing then, but rmcp would
-/// take it for a broken handshake and end the server.
-struct Pipe<T> {
-    inner: T,
+/// Before the session begins it ignores everything but requests: rmcp would take anything else for a broken
+/// handshake and end the server.
+struct Lines<R, W> {
+    input: BufReader<R>,
+    /// The part of a line that has arrived. Kept here because rmcp drops and repeats `receive`.
+    line: Vec<u8>,
+    /// Whether the rest of an overlong line is being skipped.
+    skips: bool,
+    output: Arc<Mutex<W>>,
     begun: bool,
-    deliveries: HashMap<RequestId, Delivery>,
-    /// What has to be written before more is read. Kept, because reading is broken off and begun again.
+    in_flight: HashMap<RequestId, InFlight>,
+    permits: Arc<Semaphore>,
+    /// An error response to write before the next read. Kept here like `line`.
     refusal: Option<BoxFuture<'static, ()>>,
+    /// Cancelled at the end of the input; ends the input when cancelled.
+    ended: CancellationToken,
 }
 
-impl<T> Pipe<T> {
-    fn new(inner: T) -> Self {
-        Self { inner, begun: false, deliveries: HashMap::new(), refusal: None }
+/// What belongs to a request until its response is written.
+struct InFlight {
+    delivery: Delivery,
+    /// `None` for a subscription, which is answered when it ends and must not hold up other requests.
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+/// A line of the input.
+enum Line {
+    Whole(Vec<u8>),
+    /// The beginning of a line of more than [`MAX_LINE_BYTES`].
+    TooLong(Vec<u8>),
+}
+
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send + 'static> Lines<R, W> {
+    fn new(input: R, output: W, ended: CancellationToken) -> Self {
+        Self {
+            input: BufReader::new(input),
+            line: Vec::new(),
+            skips: false,
+            output: Arc::new(Mutex::new(output)),
+            begun: false,
+            in_flight: HashMap::new(),
+            permits: Arc::new(Semaphore::new(MAX_IN_FLIGHT)),
+            refusal: None,
+            ended,
+        }
     }
 
-    /// Takes note of a message from the client.
+    /// Reads the next line. Returns `None` at the end of the input. A call that is dropped loses nothing.
+    async fn next_line(&mut self) -> Option<Line> {
+        while self.skips {
+            let bytes = self.input.fill_buf().await.ok().filter(|bytes| !bytes.is_empty())?;
+            let end = memchr(b'\n', bytes);
+            let skipped = end.map_or(bytes.len(), |end| end + 1);
+            self.input.consume(skipped);
+            self.skips = end.is_none();
+        }
+        let room = (MAX_LINE_BYTES + 1).saturating_sub(self.line.len()) as u64;
+        let mut bounded = (&mut self.input).take(room);
+        bounded.read_until(b'\n', &mut self.line).await.ok()?;
+        let line = std::mem::take(&mut self.line);
+        if line.len() > MAX_LINE_BYTES {
+            self.skips = line.last() != Some(&b'\n');
+            return Some(Line::TooLong(line));
+        }
+        // The last line may lack its line feed.
+        if line.is_empty() { None } else { Some(Line::Whole(line)) }
+    }
+
+    /// Receives the next message, or an error to answer. Returns `None` at the end of the input.
+    async fn next_message(&mut self) -> Option<Result<RxJsonRpcMessage<RoleServer>, JsonRpcError>> {
+        let ended = self.ended.clone();
+        loop {
+            let line = tokio::select! {
+                line = self.next_line() => line,
+                () = ended.cancelled() => None,
+            };
+            let line = match line? {
+                Line::Whole(line) => line,
+                Line::TooLong(line) => {
+                    return Some(Err(message::too_long(&line, MAX_LINE_BYTES)));
+                }
+            };
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            // A character that is cut must not leave a request without a response.
+            let line = match String::from_utf8(line) {
+                Ok(line) => line,
+                Err(invalid) => String::from_utf8_lossy(invalid.as_bytes()).into_owned(),
+            };
+            match message::parse(line.as_bytes()) {
+                Ok((message, _)) => return Some(Ok(message)),
+                Err(invalid) if invalid.is_notification => {
+                    tracing::debug!("ignored an invalid notification");
+                }
+                Err(invalid) => return Some(Err(invalid.response)),
+            }
+        }
+    }
+
+    /// Registers a message from the client.
     ///
     /// # Errors
     ///
-    /// The id of a request that cannot be told from another one, which is not answered yet.
-    fn note(&mut self, message: &mut RxJsonRpcMessage<RoleServer>) -> Result<(), RequestId> {
+    /// The id of a request, if another one with this id is in flight.
+    fn register(
+        &mut self,
+        message: &mut RxJsonRpcMessage<RoleServer>,
+        permit: OwnedSemaphorePermit,
+    ) -> Result<(), RequestId> {
         match message {
             JsonRpcMessage::Request(request) => {
-                let Entry::Vacant(vacant) = self.deliveries.entry(request.id.clone()) else {
+                let Entry::Vacant(vacant) = self.in_flight.entry(request.id.clone()) else {
                     return Err(request.id.clone());
                 };
                 let (caller, delivery) = delivery(&CancellationToken::new());
                 request.request.extensions_mut().insert(caller);
-                vacant.insert(delivery);
+                let is_open_ended =
+                    matches!(request.request, ClientRequest::SubscriptionsListenRequest(_));
+                let _permit = (!is_open_ended).then_some(permit);
+                vacant.insert(InFlight { delivery, _permit });
             }
             JsonRpcMessage::Notification(notification) => {
-                // rmcp answers it no more from here on.
-                if let ClientNotification::CancelledNotification(it) = &notification.notification
-                    && let Some(id) = &it.params.request_id
+                // rmcp no longer responds to it.
+                if let ClientNotification::CancelledNotification(cancelled) =
+                    &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
                 {
-                    self.deliveries.remove(id);
+                    self.in_flight.remove(id);
                 }
             }
             _ => {}
         }
         Ok(())
     }
+
+    /// Answers a message with an error before the next one is read.
+    fn refuse(&mut self, error: JsonRpcError) {
+        // A client that has disconnected needs no response.
+        self.refusal = Some(self.write(JsonRpcMessage::Error(error)).map(drop).boxed());
+    }
+
+    fn write(
+        &self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let output = Arc::clone(&self.output);
+        async move {
+            let mut line = serde_json::to_vec(&message)?;
+            line.push(b'\n');
+            let mut output = output.lock().await;
+            output.write_all(&line).await?;
+            output.flush().await
+        }
+    }
 }
 
-impl<T: Transport<RoleServer>> Transport<RoleServer> for Pipe<T> {
-    type Error = T::Error;
+impl<R, W> Transport<RoleServer> for Lines<R, W>
+where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    type Error = io::Error;
 
     fn send(
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
-    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let answered = match &message {
             JsonRpcMessage::Response(response) => Some(&response.id),
             JsonRpcMessage::Error(error) => error.id.as_ref(),
             _ => None,
         };
-        let delivery = answered.and_then(|id| self.deliveries.remove(id));
-        let sending = self.inner.send(message);
+        let in_flight = answered.and_then(|id| self.in_flight.remove(id));
+        let writing = self.write(message);
         async move {
-            sending.await?;
-            if let Some(delivery) = delivery {
-                delivery.done();
+            writing.await?;
+            if let Some(in_flight) = in_flight {
+                in_flight.delivery.done();
             }
             Ok(())
         }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        let ended = self.ended.clone();
         loop {
             if let Some(refusal) = &mut self.refusal {
-                refusal.await;
+                tokio::select! {
+                    () = refusal => {}
+                    () = ended.cancelled() => return None,
+                }
                 self.refusal = None;
             }
-            let mut message = self.inner.receive().await?;
+            let permit = tokio::select! {
+                permit = Arc::clone(&self.permits).acquire_owned() => permit.ok()?,
+                () = ended.cancelled() => return None,
+            };
+            let mut message = match self.next_message().await {
+                Some(Ok(message)) => message,
+                Some(Err(error)) => {
+                    self.refuse(error);
+                    continue;
+                }
+                None => {
+                    ended.cancel();
+                    return None;
+                }
+            };
             match &message {
                 JsonRpcMessage::Request(request) => self.begun |= begins_session(&request.request),
                 _ if self.begun => {}
                 _ => {
-                    tracing::debug!("a message before the session began was ignored");
+                    tracing::debug!("ignored a message before the session began");
                     continue;
                 }
             }
-            let Err(id) = self.note(&mut message) else { return Some(message) };
-            // rmcp would work on both and answer one of them.
-            let text = "another request with this id is still under way: give each its own";
-            let refusal = JsonRpcMessage::error(ErrorData::invalid_request(text, None), Some(id));
-            // A client that is gone needs none.
-            self.refusal = Some(self.inner.send(refusal).map(drop).boxed());
+            let Err(id) = self.register(&mut message, permit) else { return Some(message) };
+            // rmcp would process both and answer one of them.
+            let text = "another request with this id is in flight: give each its own";
+            self.refuse(JsonRpcError::new(Some(id), ErrorData::invalid_request(text, None)));
         }
     }
 
-    async fn close(&mut self) -> Result<(), Self::Error> {
-        self.inner.close().await
+    async fn close(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
-/// Tells whether a session begins with this request: an `initialize`, or any request that is complete
-/// in itself, except the ones that may come before either.
+/// Returns true if a session begins with this request: `initialize`, or a request with complete metadata, except
+/// those that may come before either.
 fn begins_session(request: &ClientRequest) -> bool {
     match request {
         ClientRequest::InitializeRequest(_) => true,
@@ -240,11 +333,12 @@ mod tests {
     use std::sync::Arc;
 
     use serde_json::{Value, json};
-    use tokio::io::{AsyncBufReadExt, Lines};
+    use tokio::io::{self, DuplexStream};
 
     use super::*;
     use crate::domain::event::LAPSE_ACTION;
     use crate::domain::{Issue, Status};
+    use crate::mcp::McpOptions;
     use crate::mcp::testing::{file_issue, only_issue, tracker};
     use crate::metrics::Metrics;
     use crate::tracker::Tracker;
@@ -253,7 +347,7 @@ mod tests {
     struct Client {
         tracker: Tracker,
         input: DuplexStream,
-        output: Lines<BufReader<DuplexStream>>,
+        output: io::Lines<BufReader<DuplexStream>>,
         server: tokio::task::JoinHandle<Result<(), ServerInitializeError>>,
     }
 
@@ -261,10 +355,11 @@ mod tests {
         async fn begin() -> Self {
             let tracker = tracker(|| ());
             file_issue(&tracker).await;
-            let around = || unreachable!("nobody asks for it");
-            let server = McpServer::new(tracker.clone(), Metrics::new(), around);
-            let (input, server_input) = tokio::io::duplex(PIPE_BYTES);
-            let (output, server_output) = tokio::io::duplex(PIPE_BYTES);
+            let context = || unreachable!("no test reads the context");
+            let server =
+                McpServer::new(tracker.clone(), Metrics::new(), McpOptions::default(), context);
+            let (input, server_input) = tokio::io::duplex(64 << 10);
+            let (output, server_output) = tokio::io::duplex(64 << 10);
             let serving = serve(server, server_input, server_output, CancellationToken::new());
             let server = tokio::spawn(serving);
             let output = BufReader::new(output).lines();
@@ -282,7 +377,7 @@ mod tests {
         }
 
         async fn send(&mut self, messages: &[Value]) {
-            let lines: Vec<_> = messages.iter().map(|it| format!("{it}\n")).collect();
+            let lines: Vec<_> = messages.iter().map(|message| format!("{message}\n")).collect();
             self.input.write_all(lines.concat().as_bytes()).await.unwrap();
         }
 
@@ -291,7 +386,7 @@ mod tests {
             Some(serde_json::from_str(&line).unwrap())
         }
 
-        /// Ends the input, and gives what was answered since.
+        /// Ends the input. Returns the responses since, and the issue.
         async fn end(mut self) -> (Vec<Value>, Arc<Issue>) {
             let mut frames = Vec::new();
             drop(std::mem::replace(&mut self.input, tokio::io::duplex(1).0));
@@ -315,7 +410,7 @@ mod tests {
         json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params })
     }
 
-    fn is_given_back(issue: &Issue) -> bool {
+    fn is_released(issue: &Issue) -> bool {
         let lapses = issue.history.iter().filter(|entry| entry.action == LAPSE_ACTION).count();
         let claims = issue.history.len() - 1 - lapses;
         assert!(issue.status == Status::InProgress && claims == lapses + 1 || claims == lapses);
@@ -323,7 +418,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_cancelled_claim_is_either_answered_or_given_back() {
+    async fn a_cancelled_claim_is_either_answered_or_released() {
         for round in 0..200 {
             let mut client = Client::begin().await;
             client.send(&[claim(1)]).await;
@@ -332,12 +427,12 @@ mod tests {
             }
             client.send(&[cancel(1)]).await;
             let (frames, issue) = client.end().await;
-            assert_eq!(frames.is_empty(), is_given_back(&issue), "{frames:?} {issue:?}");
+            assert_eq!(frames.is_empty(), is_released(&issue), "{frames:?} {issue:?}");
         }
     }
 
     #[tokio::test]
-    async fn a_claim_that_was_answered_stays_also_if_it_is_cancelled_afterwards() {
+    async fn a_cancellation_after_the_response_keeps_the_claim() {
         let mut client = Client::begin().await;
         client.send(&[claim(1)]).await;
         assert_eq!(client.frame().await.unwrap()["id"], 1);
@@ -347,17 +442,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_claim_whose_answer_cannot_be_written_is_given_back() {
+    async fn a_claim_is_released_if_its_response_cannot_be_written() {
         let mut client = Client::begin().await;
         client.output = BufReader::new(tokio::io::duplex(1).0).lines();
         client.send(&[claim(1)]).await;
         let (_, issue) = client.end().await;
         assert_eq!(issue.history.last().unwrap().action, LAPSE_ACTION);
-        assert!(is_given_back(&issue));
+        assert!(is_released(&issue));
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn of_requests_with_one_id_at_once_the_first_is_answered_and_the_others_refused() {
+    async fn a_concurrent_request_with_a_duplicate_id_is_rejected() {
         for _ in 0..20 {
             let mut client = Client::begin().await;
             client.send(&[claim(1), claim(1)]).await;

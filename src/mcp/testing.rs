@@ -1,4 +1,4 @@
-//! What the tests of this face share.
+//! Fixtures for the tests of the MCP interface.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::domain::{Classification, Command, Counts, Issue, IssueRef, Page, Quer
 use crate::store::{MemoryStore, Outcome, Store, StoreFuture};
 use crate::tracker::{Events, Position, Probe, State, StoreHealth, StoreId, Tracker};
 
-/// A tracker over a store in memory that does something behind each claim, before its caller can hear of it.
+/// Returns a tracker over a store in memory that runs `then` after each claim, before the caller gets it.
 pub fn tracker(then: impl Fn() + Send + Sync + 'static) -> Tracker {
     let (store, then) = (MemoryStore::default(), Box::new(then));
     Tracker::new(Arc::new(Racing { store, then }))
@@ -22,7 +22,7 @@ pub async fn file_issue(tracker: &Tracker) -> Arc<Issue> {
     tracker.add_issue(title, description, Classification::Bug, agent).await.unwrap()
 }
 
-/// The issue that was filed first.
+/// Returns the issue that was filed first.
 pub async fn only_issue(tracker: &Tracker) -> Arc<Issue> {
     tracker.snapshot().await.unwrap().issues.at(0)
 }
@@ -44,8 +44,7 @@ impl Store for Racing {
             });
             let outcomes = self.store.commit(commands, now).await?;
             if is_claim {
-                // Without waiting: every store gives a claim back whose caller goes while it is made, and this one
-                // need not show that.
+                // Not awaited: if the caller goes during the commit, the store itself gives the claim back.
                 (self.then)();
             }
             Ok(outcomes)

@@ -1,98 +1,103 @@
-//! The clients that can be set up: where each keeps its servers and its agents, as it documents that.
+//! The clients that `ait init` knows: where each documents that it reads servers, agents and instructions.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::edit::Entry;
-use super::machine::Machine;
+use super::SERVER;
+use super::edit::ServerEntry;
+use super::edit::json::Dialect;
+use super::host_env::HostEnv;
 use super::prompts::Form;
 
 /// How a client reaches the tracker.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Connection {
-    /// It starts one of its own.
+    /// It starts the tracker.
     Command {
         /// The program.
         program: String,
         /// Its arguments.
         arguments: Vec<String>,
     },
-    /// It asks one that runs, at this address.
+    /// It connects to this URL.
     Url(String),
 }
 
-/// What the file with the servers is written in.
+/// The format of the file with the servers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
-    /// JSON, with comments where the client reads them.
-    Json,
+    /// JSON, of the dialect that the client parses.
+    Json(Dialect),
     /// TOML.
     Toml,
 }
 
-/// Where the file with the servers lies.
+/// Where the file with the servers is.
 #[derive(Clone, Copy, Debug)]
-pub enum Place {
-    /// In the project: the first of these that is there, else the first.
+pub enum ConfigLocation {
+    /// In the project: the first of these that exists, else the first.
     Project(&'static [&'static str]),
-    /// Where the user keeps it for all projects.
-    User(fn(&Machine) -> Option<PathBuf>),
+    /// In the home of the user, for all projects.
+    User(fn(&HostEnv) -> Option<PathBuf>),
 }
 
-/// Where a client looks for agents, and in which form.
+/// Where a client reads agents, and in which form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Agents {
     /// The directory in the project.
     pub directory: &'static str,
     /// The form.
     pub form: Form,
-    /// Whether it also takes those of Claude Code, so that both would be told of each twice.
+    /// Whether it reads the agents of Claude Code, too.
     pub reads_claude: bool,
 }
 
 /// A client.
 #[derive(Clone, Copy, Debug)]
 pub struct Client {
-    /// What it is called on the command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// What it is called by people.
+    /// The name of the product.
     pub title: &'static str,
     /// The file with its servers.
-    pub place: Place,
-    /// What that is written in.
+    pub location: ConfigLocation,
+    /// The format of that file.
     pub format: Format,
-    /// The file with the servers that the user has in all projects, if that is another one.
-    pub of_user: fn(&Machine) -> Option<PathBuf>,
-    /// The object with the servers in it: the first of these that is there, else the last.
+    /// The file with the servers of the user for all projects, if that is another one.
+    pub of_user: fn(&HostEnv) -> Option<PathBuf>,
+    /// The path of the object with the servers: the first of these that exists, else the last.
     pub servers: &'static [&'static [&'static str]],
     /// The entry of a server.
-    pub entry: fn(&Connection) -> Entry,
-    /// Whether it takes an address.
+    pub entry: fn(&Connection) -> ServerEntry,
+    /// Whether it connects to URLs.
     pub takes_url: bool,
-    /// Where it looks for agents, if it does.
+    /// Where it reads agents, if it does.
     pub agents: Option<Agents>,
-    /// The file in the project with instructions that it reads, if it does.
+    /// The file of the project with the instructions that it reads, if it does.
     pub guide: Option<&'static str>,
-    /// The files in the project that it reads instead, where one of them is there.
+    /// The files of the project that it reads instead, if one of them exists.
     pub before_guide: &'static [&'static str],
-    /// What in a project shows that it is used there.
+    /// How the user starts an agent, or the prompt of that name, as text that follows "Name:".
+    pub start: fn(&str) -> String,
+    /// The files of a project that show that it is used there.
     marks: &'static [&'static str],
-    /// What in the user's home shows that it is used.
+    /// The files in the user's home that show that it is used.
     home_marks: &'static [&'static str],
-    /// What it is started by.
+    /// Its programs.
     programs: &'static [&'static str],
 }
 
-/// Claude Code: `.mcp.json` at the project's root (<https://code.claude.com/docs/en/mcp>), agents in
-/// `.claude/agents/` (<https://code.claude.com/docs/en/sub-agents>), instructions in `CLAUDE.md`
-/// (<https://code.claude.com/docs/en/memory>).
+/// Claude Code: `.mcp.json` at the project's root (<https://code.claude.com/docs/en/mcp>), which it parses with
+/// `JSON.parse`; agents in `.claude/agents/` (<https://code.claude.com/docs/en/sub-agents>), instructions in
+/// `CLAUDE.md` (<https://code.claude.com/docs/en/memory>).
 pub const CLAUDE_CODE: Client = Client {
     name: "claude-code",
     title: "Claude Code",
-    place: Place::Project(&[".mcp.json"]),
-    format: Format::Json,
-    of_user: |machine| machine.at_home(".claude.json"),
+    location: ConfigLocation::Project(&[".mcp.json"]),
+    format: Format::Json(Dialect::Strict),
+    of_user: |env| env.at_home(".claude.json"),
     servers: &[&["mcpServers"]],
     entry: |connection| match connection {
         Connection::Url(url) => members(json!({ "type": "http", "url": url })),
@@ -102,6 +107,7 @@ pub const CLAUDE_CODE: Client = Client {
     agents: Some(Agents { directory: ".claude/agents", form: Form::Claude, reads_claude: false }),
     guide: Some("CLAUDE.md"),
     before_guide: &[],
+    start: |agent| format!("claude --agent {agent}"),
     marks: &[".mcp.json", ".claude", "CLAUDE.md"],
     home_marks: &[".claude", ".claude.json"],
     programs: &["claude"],
@@ -113,9 +119,9 @@ pub const CLAUDE_CODE: Client = Client {
 pub const CURSOR: Client = Client {
     name: "cursor",
     title: "Cursor",
-    place: Place::Project(&[".cursor/mcp.json"]),
-    format: Format::Json,
-    of_user: |machine| machine.at_home(".cursor/mcp.json"),
+    location: ConfigLocation::Project(&[".cursor/mcp.json"]),
+    format: Format::Json(Dialect::TrailingCommas),
+    of_user: |env| env.at_home(".cursor/mcp.json"),
     servers: &[&["mcpServers"]],
     entry: |connection| match connection {
         Connection::Url(url) => members(json!({ "url": url })),
@@ -125,6 +131,7 @@ pub const CURSOR: Client = Client {
     agents: Some(Agents { directory: ".cursor/agents", form: Form::Cursor, reads_claude: true }),
     guide: Some("AGENTS.md"),
     before_guide: &[],
+    start: |agent| format!("type /{agent} in the chat"),
     marks: &[".cursor", ".cursorrules"],
     home_marks: &[".cursor"],
     programs: &["cursor", "cursor-agent"],
@@ -138,9 +145,9 @@ pub const CURSOR: Client = Client {
 pub const VSCODE: Client = Client {
     name: "vscode",
     title: "VS Code",
-    place: Place::Project(&[".vscode/mcp.json"]),
-    format: Format::Json,
-    of_user: |machine| Some(machine.application_data()?.join("Code/User/mcp.json")),
+    location: ConfigLocation::Project(&[".vscode/mcp.json"]),
+    format: Format::Json(Dialect::TrailingCommas),
+    of_user: |env| Some(env.application_data()?.join("Code/User/mcp.json")),
     servers: &[&["servers"]],
     entry: |connection| match connection {
         Connection::Url(url) => members(json!({ "type": "http", "url": url })),
@@ -150,6 +157,7 @@ pub const VSCODE: Client = Client {
     agents: Some(Agents { directory: ".github/agents", form: Form::VsCode, reads_claude: true }),
     guide: Some("AGENTS.md"),
     before_guide: &[],
+    start: |agent| format!("choose the agent {agent} in the Chat view"),
     marks: &[".vscode"],
     home_marks: &[".vscode"],
     programs: &["code"],
@@ -162,9 +170,9 @@ pub const VSCODE: Client = Client {
 pub const CODEX: Client = Client {
     name: "codex",
     title: "Codex",
-    place: Place::Project(&[".codex/config.toml"]),
+    location: ConfigLocation::Project(&[".codex/config.toml"]),
     format: Format::Toml,
-    of_user: |machine| machine.at_home(".codex/config.toml"),
+    of_user: |env| env.at_home(".codex/config.toml"),
     servers: &[&["mcp_servers"]],
     entry: |connection| match connection {
         Connection::Url(url) => members(json!({ "url": url })),
@@ -174,6 +182,9 @@ pub const CODEX: Client = Client {
     agents: Some(Agents { directory: ".codex/agents", form: Form::Codex, reads_claude: false }),
     guide: Some("AGENTS.md"),
     before_guide: &[],
+    start: |agent| {
+        format!("codex 'Follow the developer_instructions in .codex/agents/{agent}.toml'")
+    },
     marks: &[".codex"],
     home_marks: &[".codex"],
     programs: &["codex"],
@@ -185,11 +196,11 @@ pub const CODEX: Client = Client {
 pub const CLAUDE_DESKTOP: Client = Client {
     name: "claude-desktop",
     title: "Claude Desktop",
-    place: Place::User(|machine| {
-        let directory = machine.application_data()?;
+    location: ConfigLocation::User(|env| {
+        let directory = env.application_data()?;
         Some(directory.join("Claude/claude_desktop_config.json"))
     }),
-    format: Format::Json,
+    format: Format::Json(Dialect::TrailingCommas),
     of_user: |_| None,
     servers: &[&["mcpServers"]],
     entry: started,
@@ -197,21 +208,23 @@ pub const CLAUDE_DESKTOP: Client = Client {
     agents: None,
     guide: None,
     before_guide: &[],
+    start: prompt,
     marks: &[],
     home_marks: &[],
     programs: &[],
 };
 
 /// Gemini CLI: `.gemini/settings.json` in the project
-/// (<https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md>), agents in `.gemini/agents/`
-/// (<https://geminicli.com/docs/core/subagents>), instructions in `GEMINI.md`
+/// (<https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md>), from which it strips comments
+/// before `JSON.parse`; agents in `.gemini/agents/` (<https://geminicli.com/docs/core/subagents>), which cannot start
+/// others, so that the user starts the prompt instead; instructions in `GEMINI.md`
 /// (<https://geminicli.com/docs/cli/gemini-md>).
 pub const GEMINI: Client = Client {
     name: "gemini",
     title: "Gemini CLI",
-    place: Place::Project(&[".gemini/settings.json"]),
-    format: Format::Json,
-    of_user: |machine| machine.at_home(".gemini/settings.json"),
+    location: ConfigLocation::Project(&[".gemini/settings.json"]),
+    format: Format::Json(Dialect::Comments),
+    of_user: |env| env.at_home(".gemini/settings.json"),
     servers: &[&["mcpServers"]],
     entry: |connection| match connection {
         Connection::Url(url) => members(json!({ "httpUrl": url })),
@@ -221,6 +234,7 @@ pub const GEMINI: Client = Client {
     agents: Some(Agents { directory: ".gemini/agents", form: Form::Gemini, reads_claude: false }),
     guide: Some("GEMINI.md"),
     before_guide: &[],
+    start: |agent| format!("type /{agent}, which is a prompt of the MCP server {SERVER}"),
     marks: &[".gemini", "GEMINI.md"],
     home_marks: &[".gemini"],
     programs: &["gemini"],
@@ -232,11 +246,11 @@ pub const GEMINI: Client = Client {
 pub const ZED: Client = Client {
     name: "zed",
     title: "Zed",
-    place: Place::Project(&[".zed/settings.json"]),
-    format: Format::Json,
-    of_user: |machine| match machine.app_data.as_ref() {
+    location: ConfigLocation::Project(&[".zed/settings.json"]),
+    format: Format::Json(Dialect::TrailingCommas),
+    of_user: |env| match env.app_data.as_ref() {
         Some(directory) => Some(directory.join("Zed/settings.json")),
-        None => Some(machine.settings.as_ref()?.join("zed/settings.json")),
+        None => Some(env.settings.as_ref()?.join("zed/settings.json")),
     },
     servers: &[&["context_servers"]],
     entry: |connection| match connection {
@@ -256,6 +270,7 @@ pub const ZED: Client = Client {
         ".github/copilot-instructions.md",
         "AGENT.md",
     ],
+    start: |agent| format!("type / in an agent thread, and {}", prompt(agent)),
     marks: &[".zed"],
     home_marks: &[".config/zed"],
     programs: &["zed", "zeditor"],
@@ -269,10 +284,10 @@ pub const ZED: Client = Client {
 pub const OPENCODE: Client = Client {
     name: "opencode",
     title: "opencode",
-    place: Place::Project(&["opencode.json", "opencode.jsonc"]),
-    format: Format::Json,
-    of_user: |machine| {
-        let directory = machine.settings.as_ref()?.join("opencode");
+    location: ConfigLocation::Project(&["opencode.json", "opencode.jsonc"]),
+    format: Format::Json(Dialect::TrailingCommas),
+    of_user: |env| {
+        let directory = env.settings.as_ref()?.join("opencode");
         let files = ["opencode.json", "opencode.jsonc"].map(|name| directory.join(name));
         files.into_iter().find(|file| file.exists())
     },
@@ -292,52 +307,73 @@ pub const OPENCODE: Client = Client {
     }),
     guide: Some("AGENTS.md"),
     before_guide: &[],
+    start: |agent| format!("opencode --agent {agent}"),
     marks: &["opencode.json", "opencode.jsonc", ".opencode"],
     home_marks: &[".config/opencode"],
     programs: &["opencode"],
 };
 
-/// All of them.
+/// Every client.
 pub const CLIENTS: [Client; 8] =
     [CLAUDE_CODE, CURSOR, VSCODE, CODEX, CLAUDE_DESKTOP, GEMINI, ZED, OPENCODE];
 
+/// The files with instructions that clients read, each once.
+pub fn guides() -> BTreeSet<&'static str> {
+    CLIENTS.iter().filter_map(|client| client.guide).collect()
+}
+
 impl Client {
-    /// The client of a name on the command line.
+    /// Finds a client by its name on the command line.
     pub fn named(name: &str) -> Option<&'static Self> {
         CLIENTS.iter().find(|client| client.name == name)
     }
 
-    /// The file with its servers; `None` where the user has no place for it.
-    pub fn file(&self, root: &Path, machine: &Machine) -> Option<PathBuf> {
-        match self.place {
-            Place::Project(names) => {
+    /// Returns true if the word is its name or the name of its program.
+    pub fn is_called(&self, word: &str) -> bool {
+        self.name == word || self.programs.contains(&word)
+    }
+
+    /// The names of all clients, separated by commas.
+    pub fn names() -> String {
+        CLIENTS.map(|client| client.name).join(", ")
+    }
+
+    /// The file with its servers; `None` if it belongs to the user and its place is not known.
+    pub fn file(&self, root: &Path, env: &HostEnv) -> Option<PathBuf> {
+        match self.location {
+            ConfigLocation::Project(names) => {
                 let is_there = |name: &&&str| root.join(name).exists();
                 Some(root.join(names.iter().find(is_there).unwrap_or(&names[0])))
             }
-            Place::User(file) => file(machine),
+            ConfigLocation::User(file) => file(env),
         }
     }
 
-    /// What shows that it is in use, if anything does.
-    pub fn trace(&self, root: &Path, machine: &Machine) -> Option<String> {
+    /// What shows that the client is in use, if anything does.
+    pub fn trace(&self, root: &Path, env: &HostEnv) -> Option<String> {
         if let Some(mark) = self.marks.iter().find(|mark| root.join(mark).exists()) {
             return Some(format!("{mark} is here"));
         }
-        let home = |mark: &&str| Some(machine.home.as_ref()?.join(mark));
+        let home = |mark: &&str| Some(env.home.as_ref()?.join(mark));
         let mut places: Vec<_> = self.home_marks.iter().filter_map(home).collect();
-        if let Place::User(file) = self.place {
-            places.extend(file(machine).and_then(|file| Some(file.parent()?.to_owned())));
+        if let ConfigLocation::User(file) = self.location {
+            places.extend(file(env).and_then(|file| Some(file.parent()?.to_owned())));
         }
         if let Some(place) = places.iter().find(|place| place.exists()) {
-            return Some(format!("{} is there", machine.short(place)));
+            return Some(format!("{} is there", env.short(place)));
         }
-        let program = self.programs.iter().find(|program| machine.program(program).is_some())?;
+        let program = self.programs.iter().find(|program| env.program(program).is_some())?;
         Some(format!("{program} is on the PATH"))
     }
 }
 
-/// The entry of a server that is started, as most clients have it.
-fn started(connection: &Connection) -> Entry {
+/// How the user starts a prompt where the client lists those of its MCP servers.
+fn prompt(name: &str) -> String {
+    format!("choose the prompt {name} of the MCP server {SERVER}")
+}
+
+/// The entry that most clients have for a server that they start.
+fn started(connection: &Connection) -> ServerEntry {
     match connection {
         Connection::Command { program, arguments } if arguments.is_empty() => {
             members(json!({ "command": program }))
@@ -349,10 +385,10 @@ fn started(connection: &Connection) -> Entry {
     }
 }
 
-fn led((name, value): (&str, &str), entry: Entry) -> Entry {
+fn led((name, value): (&str, &str), entry: ServerEntry) -> ServerEntry {
     std::iter::once((name.to_owned(), Value::from(value))).chain(entry).collect()
 }
 
-fn members(value: Value) -> Entry {
+fn members(value: Value) -> ServerEntry {
     value.as_object().cloned().unwrap_or_default()
 }

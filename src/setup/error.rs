@@ -1,4 +1,4 @@
-//! Why a project cannot be set up. Each says what to do; nothing was written then.
+//! Why a project cannot be set up. Nothing was written then; each error names the way out.
 
 use std::path::PathBuf;
 
@@ -8,13 +8,18 @@ use super::edit::EditError;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SetupError {
     /// No client is in use.
-    #[error("no client was found here: name those that you use with --client ({known})")]
+    #[error(
+        "no client was found here: run `ait init --client NAME`, where NAME is the client that you use ({known}); \
+         nothing was written"
+    )]
     NoClient {
-        /// Those that there are.
+        /// The clients that can be named.
         known: String,
     },
-    /// A client keeps its servers in a place of the user's that is not known.
-    #[error("where {client} keeps its servers is not known here: leave it out with --client")]
+    /// The file of a client has no known place on this system.
+    #[error(
+        "where {client} has its servers is not known on this system: leave it out with --client"
+    )]
     NoPlace {
         /// The client.
         client: &'static str,
@@ -29,33 +34,33 @@ pub enum SetupError {
         /// Why.
         cause: String,
     },
-    /// A file has something else in it than expected.
+    /// A file cannot be edited.
     #[error(
-        "{path}, {problem}: mend it, or leave its client out with --client; nothing was written"
+        "{path}, {problem}: correct it, or leave its client out with --client; nothing was written"
     )]
     Unusable {
         /// The file.
         path: String,
-        /// Where, and what.
+        /// What is wrong, and where.
         problem: EditError,
     },
-    /// There is a server of the same name.
+    /// Another server has our name.
     #[error(
-        "{path} has a server called {name:?} that is another one: rename that, leave {client} out with \
-         --client, or replace it with --force; nothing was written"
+        "{path} has another server called {name:?}: rename that, leave {client} out with --client, or replace it \
+         with --force; nothing was written"
     )]
     Foreign {
         /// The file.
         path: String,
         /// The name.
         name: &'static str,
-        /// Whose file it is.
+        /// The client that reads the file.
         client: &'static str,
     },
-    /// A server of the same name is that of another project.
+    /// The server of another project has our name.
     #[error(
-        "{path} has a server called {name:?} for {store}: {client} has one place for all projects; replace \
-         it with --force, or leave {client} out with --client; nothing was written"
+        "{path} has a server called {name:?} for {store}: {client} has one file for all projects; replace the server \
+         with --force, or leave {client} out with --client; nothing was written"
     )]
     OtherProject {
         /// The file.
@@ -64,22 +69,22 @@ pub enum SetupError {
         name: &'static str,
         /// The store of the other project.
         store: String,
-        /// Whose file it is.
+        /// The client that reads the file.
         client: &'static str,
     },
     /// A link leads out of the project.
     #[error(
-        "{path} leads to {}, outside of the project: edit that by hand, or have it edited with --force; \
-         nothing was written", target.display()
+        "{path} leads to {}, outside of the project: edit that file by hand, or let --force edit it; nothing was \
+         written", target.display()
     )]
     Outside {
         /// The file.
         path: String,
-        /// Where it leads.
+        /// The file that it leads to.
         target: PathBuf,
     },
-    /// A link leads nowhere.
-    #[error("{path} is a link that leads nowhere: mend or remove it; nothing was written")]
+    /// A link leads to no file.
+    #[error("{path} is a link that leads nowhere: correct or remove it; nothing was written")]
     Dangling {
         /// The file.
         path: String,

@@ -1,84 +1,115 @@
-//! Setting a project up for the clients of its agents, and taking that back: what `ait init` does.
+//! `ait init`: sets a project up for the clients of its agents, and takes that out again.
 //!
-//! Everything is read and planned before the first byte is written: [`plan()`] and [`removal()`] look at
-//! the disk and change nothing, [`apply()`] writes what they came to. The edits themselves are pure functions
-//! of texts, in [`edit`]. There is no record of what was written: what is ours is known by its name, by the
-//! marks around it, or by being what would be written, and `FILE.before-ait-init` has what was there before.
+//! [`plan()`] and [`removal()`] read every file and write nothing; [`apply()`] writes what they planned. The edits
+//! are pure functions of texts, in [`edit`]. No record says what was written: a server entry is ours by its name and
+//! command, a section by the lines around it, a setting by its comment, a prompt by its hash.
 //!
 //! Knows no stores, no servers and no command line.
 
 mod apply;
 pub mod clients;
-mod draft;
 pub mod edit;
 mod error;
-mod machine;
+mod existing;
+mod found_client;
+mod host_env;
+mod installed;
 mod plan;
-mod present;
 mod presets;
 pub mod prompts;
-mod proposal;
+mod recommendation;
 mod removal;
+mod report;
 mod server_file;
-mod upkeep;
+mod staged_file;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
-pub use apply::{Applied, apply};
-pub use clients::{CLIENTS, Client, Connection};
+pub use apply::{Applied, ApplyError, apply};
+pub use clients::{CLIENTS, Client, Connection, guides};
 pub use error::SetupError;
-pub use machine::Machine;
-pub use plan::{Wish, plan};
-pub use present::{Damaged, Entry, Flaw, Way, entries, is_program};
+pub use existing::{Damaged, Entry, InvalidEntry, Transport, entries, is_program};
+pub use found_client::FoundClient;
+pub use host_env::HostEnv;
+pub use installed::{InstalledSetup, ManagedSection, SectionState, SetupStatus};
+pub use plan::{SetupRequest, plan};
 pub use presets::Preset;
-pub use proposal::{Proposal, propose};
-pub use removal::{Unwish, removal};
-pub use upkeep::{Upkeep, UpkeepState};
+pub use recommendation::{Recommendation, recommend};
+pub use removal::removal;
+pub use report::{ChangeReport, SetupReport, next_steps};
+pub use staged_file::Change;
 
-/// What the tracker is called in the configuration of each client. The prompts expect this name.
+use staged_file::StagedFiles;
+
+/// The name of our server in the configuration of each client. The prompts expect this name.
 pub const SERVER: &str = "issues";
-/// What the program is called where it can be called by a name.
+/// The name of the program on the `PATH`.
 pub const PROGRAM: &str = "ait";
-/// What the name of a file ends with that was changed, as it was before.
-pub const BACKUP_SUFFIX: &str = ".before-ait-init";
-/// What stands before the time in the name of a file that a repair has changed, as it was before.
+/// What the name of a copy that `ait doctor --fix` makes has between the name of the file and the time.
 pub const REPAIR_SUFFIX: &str = ".before-doctor-";
 
-/// What is to be done to the files of a project.
+/// A project and what its setup depends on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Project {
+    /// Its directory.
+    pub root: PathBuf,
+    /// The user's home and programs.
+    pub env: HostEnv,
+    /// The command by which clients start the tracker.
+    pub command: String,
+    /// The store.
+    pub store: PathBuf,
+    /// Whether the user named the store, so that clients have to name it, too.
+    pub is_store_named: bool,
+    /// The file with the settings of the project.
+    pub settings: PathBuf,
+    /// The port that is pinned for clients that connect by URL; `None` if clients start the tracker.
+    pub port: Option<u16>,
+    /// Whether callers over HTTP need a token.
+    pub needs_token: bool,
+}
+
+impl Project {
+    /// Returns true if the entries of clients have an absolute path, which works only on this machine.
+    pub fn has_machine_paths(&self) -> bool {
+        self.command != PROGRAM || self.is_store_named
+    }
+}
+
+/// The changes to a project.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Plan {
-    /// The files, each once.
+    /// The files that change, each once.
     pub changes: Vec<Change>,
-    /// What people should know besides, a line each.
+    /// What the user should know, a line each.
     pub notes: Vec<String>,
 }
 
-/// What is to be done to a file.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Change {
-    /// How people call it.
-    pub shown: String,
-    /// Where it is.
-    pub path: PathBuf,
-    /// Its text now; `None` where it is not there.
-    pub before: Option<String>,
-    /// Its text as it is to be; `None` where it goes.
-    pub after: Option<String>,
-    /// What becomes of its backup.
-    pub backup: Backup,
-    /// Where that is.
-    pub backup_path: PathBuf,
+impl Plan {
+    fn new(root: &Path, files: StagedFiles<'_>, mut notes: Vec<String>) -> Self {
+        let changes = files.changes();
+        let changed = changes.iter().filter(|change| change.before.is_some()).count();
+        if changed > 0 && !is_in_git(root) {
+            let files = if changed == 1 { "file" } else { "files" };
+            notes.push(format!(
+                "this project is not under git: ait init changes {changed} {files} and keeps no copies"
+            ));
+        }
+        Self { changes, notes }
+    }
 }
 
-/// What becomes of the backup of a file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Backup {
-    /// There is none, or the one that there is stays what it is.
-    None,
-    /// It is made before the file changes.
-    Made,
-    /// It goes, since the file is again what it has.
-    Removed,
-    /// It stays, since the file has something that it has not.
-    Left,
+/// Returns true if a directory is in a git repository that has no commit yet, so that git makes no worktrees of it.
+pub fn lacks_commit(directory: &Path) -> bool {
+    let mut git = Command::new("git");
+    git.arg("-C").arg(directory).args(["rev-parse", "--verify", "--quiet", "HEAD"]);
+    let found = git.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    // Outside of a repository, git ends with 128.
+    found.is_ok_and(|status| status.code() == Some(1))
+}
+
+/// Returns true if a directory is in a git repository.
+fn is_in_git(directory: &Path) -> bool {
+    directory.ancestors().any(|directory| directory.join(".git").exists())
 }

@@ -1,196 +1,210 @@
-//! What is to be written for a project.
+//! Plans what `ait init` writes into a project.
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
-use super::clients::{Agents, CLAUDE_CODE, Client, Connection, Place};
-use super::draft::Drafts;
-use super::edit::{ignored, is_same_way, marked, toml};
+use super::clients::{Agents, CLAUDE_CODE, Client, ConfigLocation, Connection};
+use super::edit::{gitignore, is_same_transport, marked, toml};
 use super::error::SetupError;
-use super::machine::Machine;
 use super::presets::Preset;
-use super::prompts::{PROMPTS, Standing};
-use super::server_file::{self, Owner, owner};
-use super::{BACKUP_SUFFIX, PROGRAM, Plan, REPAIR_SUFFIX, SERVER};
+use super::prompts::{PROMPTS, PromptState};
+use super::server_file::{self, is_tracker, named_store};
+use super::staged_file::StagedFiles;
+use super::{PROGRAM, Plan, Project, REPAIR_SUFFIX, SERVER, is_in_git};
 
-/// What is wanted for a project.
+/// What to set up.
 #[derive(Clone, Debug)]
-pub struct Wish<'a> {
+pub struct SetupRequest<'a> {
     /// The project.
-    pub root: &'a Path,
-    /// The user's machine.
-    pub machine: &'a Machine,
+    pub project: &'a Project,
     /// The clients.
     pub clients: Vec<&'static Client>,
-    /// Whether somebody named them; else they were found.
+    /// Whether the user named the clients; otherwise they were found.
     pub is_named: bool,
-    /// What the project gets.
+    /// The preset.
     pub preset: &'a Preset,
-    /// What to start the tracker by.
-    pub command: &'a str,
-    /// The address at which clients reach it that do not start it.
-    pub url: Option<&'a str>,
-    /// The store.
-    pub store: &'a Path,
-    /// Whether it was named, so that it has to be named to who starts the tracker too.
-    pub is_store_named: bool,
     /// Whether git is to track the store.
     pub track: bool,
-    /// The file with the settings of the project.
-    pub settings: PathBuf,
-    /// The port to pin there.
-    pub port: Option<u16>,
-    /// Whether what somebody else wrote may be replaced.
+    /// Whether to replace other servers and edited prompts, and to follow links out of the project.
     pub force: bool,
 }
 
-/// Plans what is wanted.
+/// Plans what is requested.
 ///
 /// # Errors
 ///
-/// A file that cannot be read or edited, or has what somebody else wrote where ours belongs.
-pub fn plan(wish: &Wish<'_>) -> Result<Plan, SetupError> {
-    let mut drafts = Drafts::new(wish.root, wish.machine, wish.force);
+/// A file cannot be read or edited, or has another server under our name.
+pub fn plan(request: &SetupRequest<'_>) -> Result<Plan, SetupError> {
+    let project = request.project;
+    let mut files = StagedFiles::new(&project.root, &project.env, request.force);
     let mut notes = Vec::new();
-    for client in &wish.clients {
-        server(wish, client, &mut drafts, &mut notes)?;
+    for client in &request.clients {
+        server(request, client, &mut files, &mut notes)?;
     }
-    let starts =
-        |client: &&&Client| wish.url.is_none() && matches!(client.place, Place::Project(_));
-    if wish.command != PROGRAM && wish.clients.iter().any(|client| starts(&client)) {
-        notes.push(format!(
-            "{PROGRAM} is not what the PATH calls so: its whole path is written, which holds on this \
-             machine alone"
-        ));
+    machine_paths(request, &mut notes);
+    prompts(request, &mut files, &mut notes)?;
+    guides(request, &mut files, &mut notes)?;
+    if is_in_git(&project.root) {
+        let patterns =
+            patterns(&project.root, &project.store, project.is_store_named, request.track);
+        let file = files.file(&project.root.join(".gitignore"), Some(&project.root))?;
+        file.edit(|text| gitignore::set(text, &patterns))?;
     }
-    prompts(wish, &mut drafts, &mut notes)?;
-    guides(wish, &mut drafts, &mut notes)?;
-    git(wish, &mut drafts)?;
-    settings(wish, &mut drafts, &mut notes)?;
-    Ok(Plan { changes: drafts.changes(), notes })
+    settings(request, &mut files)?;
+    if project.port.is_some() && project.needs_token {
+        notes.push(
+            "callers need a token: give each client the header Authorization: Bearer TOKEN, in a file that is \
+             not committed"
+                .to_owned(),
+        );
+    }
+    Ok(Plan::new(&project.root, files, notes))
 }
 
-/// Writes the entry of the tracker among the servers of a client.
+/// Writes our entry among the servers of a client.
 fn server(
-    wish: &Wish<'_>,
+    request: &SetupRequest<'_>,
     client: &Client,
-    drafts: &mut Drafts<'_>,
+    files: &mut StagedFiles<'_>,
     notes: &mut Vec<String>,
 ) -> Result<(), SetupError> {
+    let project = request.project;
     let no_place = || SetupError::NoPlace { client: client.title };
-    let file = client.file(wish.root, wish.machine).ok_or_else(no_place)?;
-    let is_of_user = matches!(client.place, Place::User(_));
-    let within = (!is_of_user).then_some(wish.root);
-    let draft = drafts.file(&file, within)?;
-    let entry = (client.entry)(&connection(wish, client));
-    let present = draft.edit(|text| server_file::get(client, text))?;
-    match present.as_ref().map(|present| owner(present, wish.command)) {
-        None => {}
-        Some(Owner::Another) if !wish.force => {
-            let (path, client) = (draft.shown.clone(), client.title);
-            return Err(SetupError::Foreign { path, name: SERVER, client });
+    let file = client.file(&project.root, &project.env).ok_or_else(no_place)?;
+    let is_of_user = matches!(client.location, ConfigLocation::User(_));
+    let file = files.file(&file, (!is_of_user).then_some(project.root.as_path()))?;
+    file.inspect(|text| server_file::check(client, text))?;
+    let present = file.inspect(|text| server_file::get(client, text))?;
+    if let Some(present) = present.as_ref().filter(|_| !request.force) {
+        let (path, title) = (file.shown.clone(), client.title);
+        if !is_tracker(present, &project.command) {
+            return Err(SetupError::Foreign { path, name: SERVER, client: title });
         }
-        Some(Owner::Ours(Some(store))) if is_of_user && Path::new(&store) != wish.store => {
-            let path = draft.shown.clone();
-            if !wish.is_named && !wish.force {
-                let title = client.title;
-                notes.push(format!(
-                    "{title}: {path} has the queue of {store}, and stays; to have this one instead: \
-                     ait init --client {} --force",
-                    client.name
-                ));
-                return Ok(());
+        let other = named_store(present).filter(|store| project.store != Path::new(store));
+        if let Some(store) = other.filter(|_| is_of_user) {
+            if request.is_named {
+                return Err(SetupError::OtherProject { path, name: SERVER, store, client: title });
             }
-            if !wish.force {
-                let client = client.title;
-                return Err(SetupError::OtherProject { path, name: SERVER, store, client });
-            }
+            notes.push(format!(
+                "{title}: {path} has the queue of {store}, and stays; `ait init --client {} --force` replaces it \
+                 with this one",
+                client.name
+            ));
+            return Ok(());
         }
-        Some(Owner::Ours(_)) => {
-            draft.has_ours = true;
-            draft.is_ours = draft.edit(|text| server_file::unset(client, text, None))?.1;
-        }
-        Some(Owner::Another) => {}
     }
-    if wish.url.is_some() && !client.takes_url {
-        notes.push(format!("{} takes no address, and starts {PROGRAM} itself", client.title));
+    if project.port.is_some() && !client.takes_url {
+        notes.push(format!("{} takes no URL: it starts {PROGRAM} itself", client.title));
     }
-    if present.is_some_and(|present| is_same_way(&present, &entry)) {
+    let entry = (client.entry)(&connection(project, client));
+    if present.is_some_and(|present| is_same_transport(&present, &entry)) {
         return Ok(());
     }
-    let text = draft.edit(|text| server_file::set(client, text, &entry))?;
-    draft.set(text);
-    Ok(())
+    file.edit(|text| server_file::set(client, text, &entry))
 }
 
 /// How a client reaches the tracker.
-fn connection(wish: &Wish<'_>, client: &Client) -> Connection {
-    match wish.url {
-        Some(url) if client.takes_url => Connection::Url(url.to_owned()),
-        _ => {
-            // One that is started outside of the project does not find the store by itself.
-            let is_named = wish.is_store_named || matches!(client.place, Place::User(_));
-            let named = || vec!["--file".to_owned(), wish.store.display().to_string()];
-            let arguments = if is_named { named() } else { Vec::new() };
-            Connection::Command { program: wish.command.to_owned(), arguments }
-        }
+fn connection(project: &Project, client: &Client) -> Connection {
+    if let Some(port) = project.port.filter(|_| client.takes_url) {
+        return Connection::Url(format!("http://localhost:{port}/mcp"));
+    }
+    // A server that starts outside the project does not find its store.
+    let names_store = project.is_store_named || matches!(client.location, ConfigLocation::User(_));
+    let arguments = match names_store {
+        true => vec!["--file".to_owned(), project.store.display().to_string()],
+        false => Vec::new(),
+    };
+    Connection::Command { program: project.command.clone(), arguments }
+}
+
+/// Notes the absolute paths in the files of the project, which other machines get by git.
+fn machine_paths(request: &SetupRequest<'_>, notes: &mut Vec<String>) {
+    let project = request.project;
+    let is_in_project = |client: &&Client| matches!(client.location, ConfigLocation::Project(_));
+    let is_started =
+        |client: &&Client| matches!(connection(project, client), Connection::Command { .. });
+    let clients = request.clients.iter().copied().filter(is_in_project).filter(is_started);
+    let files: Vec<_> = clients
+        .filter_map(|client| client.file(&project.root, &project.env))
+        .map(|file| file.strip_prefix(&project.root).unwrap_or(&file).display().to_string())
+        .collect();
+    if files.is_empty() {
+        return;
+    }
+    let files = files.join(", ");
+    if project.command != PROGRAM {
+        notes.push(format!(
+            "{PROGRAM} is not on your PATH, so its absolute path is in {files}; this works only on this machine: put \
+             {PROGRAM} on the PATH and run ait init again before you commit that"
+        ));
+    }
+    if project.is_store_named {
+        notes.push(format!(
+            "you named the store, so its absolute path is in {files}; this works only on this machine: do not commit \
+             that"
+        ));
     }
 }
 
-/// Writes the prompts of the preset where each client looks for agents, and takes those back that it does
-/// not name.
+/// Writes the prompts of the preset where each client looks for agents, and deletes the other prompts of ours.
 fn prompts(
-    wish: &Wish<'_>,
-    drafts: &mut Drafts<'_>,
+    request: &SetupRequest<'_>,
+    files: &mut StagedFiles<'_>,
     notes: &mut Vec<String>,
 ) -> Result<(), SetupError> {
-    let has_claude = wish.clients.iter().any(|client| client.name == CLAUDE_CODE.name);
-    for agents in wish.clients.iter().filter_map(|client| client.agents) {
-        let is_told_twice = has_claude && agents.reads_claude;
+    let root = request.project.root.as_path();
+    // Also if an earlier run set it up: the prompts must not depend on the order of runs.
+    let is_written = |agents: Agents| {
+        let mut names = request.preset.prompts.iter();
+        names.any(|name| prompt_file(root, agents, name).exists())
+    };
+    let has_claude = request.clients.iter().any(|client| client.name == CLAUDE_CODE.name)
+        || CLAUDE_CODE.agents.is_some_and(is_written);
+    for agents in request.clients.iter().filter_map(|client| client.agents) {
+        // The client would see each prompt twice.
+        let is_redundant = has_claude && agents.reads_claude;
         for (name, prompt) in PROMPTS {
-            let is_wanted = wish.preset.prompts.iter().any(|it| it == name) && !is_told_twice;
+            let is_wanted =
+                !is_redundant && request.preset.prompts.iter().any(|prompt| prompt == name);
             let text = agents.form.text(name, prompt);
-            let draft = drafts.file(&file_of(wish.root, agents, name), Some(wish.root))?;
-            let standing = draft.exists().then(|| Standing::of(draft.text(), &text));
-            let is_ours = standing.as_ref().is_some_and(Standing::is_ours);
-            (draft.has_ours, draft.is_ours) = (is_ours, is_ours);
+            let file = files.file(&prompt_file(root, agents, name), Some(root))?;
+            let state = file.after.as_ref().map(|present| PromptState::of(present, &text));
             if !is_wanted {
-                if is_ours {
-                    draft.remove();
+                if state.is_some_and(|state| state.is_ours()) {
+                    file.after = None;
                 }
                 continue;
             }
-            let why = match &standing {
-                Some(Standing::Same) => continue,
-                Some(newer) if newer.is_newer() => "of a newer version",
-                Some(Standing::Edited) => "edited",
-                Some(Standing::Strange | Standing::Foreign) => "edited or of another version",
-                Some(Standing::Unedited(_)) | None => "",
+            let why = match &state {
+                Some(PromptState::Same) => continue,
+                Some(newer) if newer.is_newer() => "is of a newer version",
+                Some(PromptState::Edited) => "was edited",
+                Some(PromptState::Diverged | PromptState::Foreign) => {
+                    "was edited or is of another version"
+                }
+                Some(PromptState::Unedited(_)) | None => "",
             };
-            if why.is_empty() || wish.force {
-                draft.set(text);
+            if why.is_empty() || request.force {
+                file.after = Some(text);
             } else {
-                let shown = &draft.shown;
-                notes.push(format!("{shown} is there, {why}, and stays; --force replaces it"));
+                notes.push(format!("{} {why}, and stays; --force replaces it", file.shown));
             }
         }
     }
     Ok(())
 }
 
-/// The file of an agent in a project.
-pub(super) fn file_of(root: &Path, agents: Agents, name: &str) -> PathBuf {
+/// The file of a prompt in a project.
+pub(super) fn prompt_file(root: &Path, agents: Agents, name: &str) -> PathBuf {
     root.join(agents.directory).join(agents.form.file_name(name))
 }
 
-/// The section on the workflow.
+/// The section that tells agents the workflow.
 pub(super) fn section(store: &Path, preset: &Preset) -> String {
     let store = store.file_name().unwrap_or_default().to_string_lossy();
     format!(
         "## Issues\n\n\
          The issues of this project are in one queue that all agents share: the tools of the MCP server \
-         `{SERVER}`, or\n`{PROGRAM} help` in a shell. `{store}` and the files beside it are never edited \
+         `{SERVER}`, or\n`{PROGRAM} help` in a shell. `{store}` and `.ait/` beside it are never edited \
          directly.\n\n\
          - What is to be done and is not done now becomes an issue (`add_issue`), never a note in a file.\n\
          {}",
@@ -198,108 +212,62 @@ pub(super) fn section(store: &Path, preset: &Preset) -> String {
     )
 }
 
-/// Writes the section on the workflow where each client reads instructions.
+/// Writes the section into the instructions that each client reads.
 fn guides(
-    wish: &Wish<'_>,
-    drafts: &mut Drafts<'_>,
+    request: &SetupRequest<'_>,
+    files: &mut StagedFiles<'_>,
     notes: &mut Vec<String>,
 ) -> Result<(), SetupError> {
-    let section = section(wish.store, wish.preset);
-    for client in &wish.clients {
+    let root = request.project.root.as_path();
+    let section = section(&request.project.store, request.preset);
+    for client in &request.clients {
         let Some(name) = client.guide else { continue };
-        if let Some(other) = client.before_guide.iter().find(|other| wish.root.join(other).exists())
-        {
+        if let Some(other) = client.before_guide.iter().find(|other| root.join(other).exists()) {
             notes.push(format!(
-                "{} reads {other} and then not {name}, where the workflow is told: name {name} in {other}",
+                "{} reads {other} instead of {name}, which has the workflow: refer to {name} in {other}",
                 client.title
             ));
         }
-        let mut draft = drafts.file(&wish.root.join(name), Some(wish.root))?;
-        // One that takes in the other file needs no section of its own.
-        if name == "CLAUDE.md" && draft.text().lines().any(|line| line.trim() == "@AGENTS.md") {
-            draft = drafts.file(&wish.root.join("AGENTS.md"), Some(wish.root))?;
+        let mut file = files.file(&root.join(name), Some(root))?;
+        let imports = |text: &str| text.lines().any(|line| line.trim() == "@AGENTS.md");
+        if name == "CLAUDE.md" && imports(file.text()) {
+            file = files.file(&root.join("AGENTS.md"), Some(root))?;
         }
-        let marks = marked::MARKDOWN;
-        let present = draft.edit(|text| marks.section(text))?;
-        draft.has_ours |= present.is_some();
-        draft.is_ours |= draft.edit(|text| marks.unset(text))?.trim().is_empty();
-        if present.as_deref() != Some(section.as_str()) {
-            let text = draft.edit(|text| marks.set(text, &section))?;
-            draft.set(text);
-        }
+        file.edit(|text| marked::MARKDOWN.set(text, &section))?;
     }
     Ok(())
 }
 
-/// What git is to leave out.
+/// The patterns for `.gitignore`.
 pub(super) fn patterns(root: &Path, store: &Path, is_named: bool, track: bool) -> Vec<String> {
-    let mut patterns = vec![format!("*{BACKUP_SUFFIX}"), format!("*{REPAIR_SUFFIX}*")];
-    // That of a linked worktree is at the same place in the main one.
+    let mut patterns = vec![format!("*{REPAIR_SUFFIX}*")];
+    if let Some(stem) = store.file_stem() {
+        patterns.push(format!("{}-backup-*", stem.to_string_lossy()));
+    }
+    // A linked worktree has its store in the main one, at the same path.
     let inside = store.strip_prefix(root).ok().map(Path::to_owned);
     let usual = || (!is_named).then(|| store.file_name().map(PathBuf::from));
     if let Some(store) = inside.or_else(|| usual().flatten()) {
-        let directory = store.parent().map(|it| it.to_string_lossy().replace('\\', "/"));
+        let directory = store.parent().map(|parent| parent.to_string_lossy().replace('\\', "/"));
         let directory = directory.unwrap_or_default();
         let name = store.file_name().unwrap_or_default().to_string_lossy();
         if !track {
-            patterns.push(ignored::whole(&directory, &name));
+            patterns.push(gitignore::anchored_pattern(&directory, &name));
         }
-        patterns.push(ignored::beside(&directory));
+        patterns.push(gitignore::data_directory(&directory));
     }
     patterns
 }
 
-/// Lets git leave out what belongs to this machine.
-fn git(wish: &Wish<'_>, drafts: &mut Drafts<'_>) -> Result<(), SetupError> {
-    if !wish.root.ancestors().any(|directory| directory.join(".git").exists()) {
-        return Ok(());
-    }
-    let patterns = patterns(wish.root, wish.store, wish.is_store_named, wish.track);
-    let draft = drafts.file(&wish.root.join(".gitignore"), Some(wish.root))?;
-    draft.has_ours = draft.edit(|text| marked::NUMBER_SIGN.section(text))?.is_some();
-    draft.is_ours = draft.edit(ignored::unset)?.trim().is_empty();
-    let text = draft.edit(|text| ignored::set(text, &patterns))?;
-    if text != draft.text() {
-        draft.set(text);
-    }
-    Ok(())
-}
-
-/// Takes back what another preset has set, as far as that is as it was, and sets what the preset sets, and the
-/// port.
-fn settings(
-    wish: &Wish<'_>,
-    drafts: &mut Drafts<'_>,
-    notes: &mut Vec<String>,
-) -> Result<(), SetupError> {
-    let others: Vec<Preset> = Preset::all().filter(|it| it.name != wish.preset.name).collect();
-    let set = others.iter().flat_map(|preset| &preset.settings);
-    for (key, value) in set.filter(|(key, _)| !wish.preset.settings.contains_key(*key)) {
-        let draft = drafts.file(&wish.settings, wish.settings.parent())?;
-        let text = draft.edit(|text| toml::unset_setting(text, key, value))?;
-        if text != draft.text() {
-            let is_empty = toml::is_empty(&text);
-            draft.take_back(text, is_empty);
-        }
-    }
-    let preset =
-        wish.preset.settings.iter().map(|(key, value)| (key.as_str(), value.clone(), false));
-    let port = wish.port.map(|port| ("port", Value::from(port), true));
-    for (key, value, over) in preset.chain(port) {
-        let draft = drafts.file(&wish.settings, wish.settings.parent())?;
-        let present = draft.edit(|text| toml::get(text, &[key]))?;
-        if let Some(present) = present.filter(|present| *present != value && !over) {
-            notes.push(format!(
-                "{} sets {key} = {present}, which stays; preset {} would set {value}",
-                draft.shown, wish.preset.name
-            ));
-        }
-        draft.has_ours |= draft.edit(toml::has_settings)?;
-        draft.is_ours |= toml::is_empty(&draft.edit(toml::unset_settings)?);
-        let text = draft.edit(|text| toml::set_setting(text, key, &value, over))?;
-        if text != draft.text() {
-            draft.set(text);
-        }
+/// Writes the form of replies, unless the project has chosen one, and the port.
+fn settings(request: &SetupRequest<'_>, files: &mut StagedFiles<'_>) -> Result<(), SetupError> {
+    let project = request.project;
+    let file = files.file(&project.settings, project.settings.parent())?;
+    // Older versions of the preset solo made a person act under the name of the agent.
+    file.remove_from(|text| toml::unset_setting(text, "agent", &"developer".into()))?;
+    file.edit(|text| toml::set_missing_setting(text, "replies", &"compact".into()))?;
+    if let Some(port) = project.port {
+        file.edit(|text| toml::set_setting(text, "port", &port.into()))?;
     }
     Ok(())
 }

@@ -1,18 +1,16 @@
-//! The presets: which prompts, which settings and which workflow a project gets. They are data, in
-//! `presets/`.
+//! The presets in `presets/`: the prompts and the workflow that a project gets.
 
 use std::path::Path;
 
 use serde::Deserialize;
-use serde_json::Value;
 use similar::TextDiff;
 
 use super::clients::CLIENTS;
-use super::draft::MAX_BYTES;
 use super::edit::marked::MARKDOWN;
+use super::staged_file::MAX_BYTES;
 use crate::small_file;
 
-/// The files, each by the name of its preset; the first is the usual one.
+/// The files, by the name of the preset; the first one is the default.
 const FILES: [(&str, &str); 3] = [
     ("team", include_str!("../../presets/team.toml")),
     ("solo", include_str!("../../presets/solo.toml")),
@@ -23,42 +21,39 @@ const FILES: [(&str, &str); 3] = [
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Preset {
-    /// What it is called.
+    /// Its name.
     #[serde(skip)]
     pub name: &'static str,
-    /// What it is for, in words that follow its name.
+    /// What it is for, as text that follows its name.
     pub description: String,
-    /// The prompts that the project gets.
+    /// The prompts that the project gets; the first one is for the agent that the user starts.
     pub prompts: Vec<String>,
-    /// What agents are told of it, in Markdown.
+    /// The workflow that agents are told, in Markdown.
     pub workflow: String,
-    /// What is set in `ait.toml`, where that does not set it already.
-    #[serde(default)]
-    pub settings: serde_json::Map<String, Value>,
 }
 
 impl Preset {
-    /// All of them; the first is the usual one.
+    /// Every preset; the first one is the default.
     pub fn all() -> impl Iterator<Item = Self> {
         FILES.into_iter().map(|(name, text)| {
-            let preset: Self = toml::from_str(text).expect("the tests read every preset");
+            let preset: Self = toml_edit::de::from_str(text).expect("the tests read every preset");
             Self { name, ..preset }
         })
     }
 
-    /// The preset of a name.
+    /// Finds a preset by its name.
     pub fn named(name: &str) -> Option<Self> {
         Self::all().find(|preset| preset.name == name)
     }
 
-    /// The one that a project got before, or else the usual one.
+    /// The preset of a project, or else the default.
     pub fn of_project(root: &Path) -> Self {
-        let usual = || Self::all().next().expect("there are presets");
-        Self::told_in(root).unwrap_or_else(usual)
+        let default = || Self::all().next().expect("there are presets");
+        Self::detect(root).unwrap_or_else(default)
     }
 
-    /// The one that a project got before, as its sections tell.
-    pub fn told_in(root: &Path) -> Option<Self> {
+    /// The preset of a project, by the section that it has.
+    pub fn detect(root: &Path) -> Option<Self> {
         let guides = CLIENTS.iter().filter_map(|client| client.guide);
         let mut texts =
             guides.filter_map(|guide| small_file::read(&root.join(guide), MAX_BYTES).ok());
@@ -66,11 +61,11 @@ impl Preset {
         section.map(|section| Self::of_section(&section))
     }
 
-    /// The one whose workflow a section tells, or that of another version of it.
+    /// The preset whose workflow is most like that of a section, which may be from another version.
     fn of_section(section: &str) -> Self {
         let likeness =
             |preset: &Self| TextDiff::from_words(section, preset.workflow.trim_end()).ratio();
-        // Of those that are equally like it the last is taken, and the usual one is the first.
+        // `max_by` takes the last one of equals, which is to be the default.
         let mut presets: Vec<_> = Self::all().collect();
         presets.reverse();
         let found =
@@ -78,7 +73,7 @@ impl Preset {
         found.expect("there are presets")
     }
 
-    /// What they are called.
+    /// The names of the presets.
     pub fn names() -> impl Iterator<Item = &'static str> {
         FILES.into_iter().map(|(name, _)| name)
     }
@@ -92,7 +87,7 @@ mod tests {
     use crate::setup::prompts::PROMPTS;
 
     #[test]
-    fn a_preset_is_known_by_what_another_version_told_of_it() {
+    fn presets_are_recognized_in_sections_of_other_versions() {
         for preset in Preset::all() {
             let told = format!("## Issues\n\nThe issues are in a queue.\n\n{}", preset.workflow);
             assert_eq!(Preset::of_section(&told).name, preset.name);
@@ -108,17 +103,17 @@ mod tests {
     }
 
     #[test]
-    fn each_preset_of_the_project_parses_and_names_only_prompts_that_there_are() {
+    fn each_preset_parses_and_names_existing_prompts() {
         let presets = Path::new(env!("CARGO_MANIFEST_DIR")).join("presets");
         assert_eq!(fs::read_dir(presets).unwrap().count(), FILES.len());
         for (name, text) in FILES {
-            let preset: Preset = toml::from_str(text).unwrap_or_else(|it| panic!("{name}: {it}"));
+            let preset: Preset =
+                toml_edit::de::from_str(text).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert!(!preset.prompts.is_empty() && !preset.description.is_empty(), "{name}");
             assert!(preset.workflow.starts_with("- "), "{name}");
             for prompt in &preset.prompts {
                 assert!(PROMPTS.iter().any(|(known, _)| known == prompt), "{name}: {prompt}");
             }
         }
-        assert_eq!(Preset::named("solo").unwrap().settings["agent"], "developer");
     }
 }

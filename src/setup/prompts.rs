@@ -1,19 +1,18 @@
 //! The prompts of `agents/`, in the form that each client reads.
 //!
-//! Each that is written has a mark, a comment with the version that wrote it and the hash of its text, where no
-//! client gives it to the model. So a later version knows whether somebody has edited it.
+//! Each file has a mark: a comment with the version that wrote it and the hash of its text, in a place that no client
+//! gives to the model. By it a later version knows whether the user edited the file.
 
 use semver::Version;
 use toml_edit::DocumentMut;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// What a mark begins with. It has no colon and no space before a number sign, so that whoever reads front
-/// matter by lines takes no value from it.
+/// What a mark begins with. Without a colon, a parser that reads front matter by lines finds no value in it.
 const MARK: &str = "# ait ";
-/// The tools by which a prompt of ours without a mark is known.
+/// The tools that identify a prompt of ours without a mark.
 const TOOLS: [&str; 4] = ["list_issues", "add_issue", "get_next_issue", "get_next_review_item"];
 
-/// The prompts, each by its name.
+/// The prompts, by their names.
 pub const PROMPTS: [(&str, &str); 4] = [
     ("team-lead", include_str!("../../agents/team-lead.md")),
     ("developer", include_str!("../../agents/developer.md")),
@@ -21,10 +20,10 @@ pub const PROMPTS: [(&str, &str); 4] = [
     ("code-reviewer", include_str!("../../agents/code-reviewer.md")),
 ];
 
-/// The form of the file of an agent.
+/// The format of an agent file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
-    /// As the files of `agents/` are.
+    /// That of the files in `agents/`.
     Claude,
     /// Markdown below `name` and `description`.
     Cursor,
@@ -39,7 +38,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// What the file of an agent is called.
+    /// The file name of an agent.
     pub fn file_name(self, name: &str) -> String {
         match self {
             Self::VsCode => format!("{name}.agent.md"),
@@ -58,8 +57,8 @@ impl Form {
         }
     }
 
-    /// The same without the mark. Which tools a prompt names holds for Claude Code alone, since others call
-    /// theirs otherwise: there it has all that the client gives.
+    /// The file without the mark. Only Claude Code gets the list of tools, since it has the names of Claude Code;
+    /// without a list, an agent has all tools.
     fn bare(self, name: &str, prompt: &str) -> String {
         let (matter, body) = split(prompt);
         let description = value(matter, "description");
@@ -84,33 +83,33 @@ impl Form {
     }
 }
 
-/// When to use an agent, as its prompt says.
+/// The description of a prompt: when to use the agent.
 pub fn description(prompt: &str) -> &str {
     value(split(prompt).0, "description")
 }
 
-/// What an agent is told, without what is meant for its client.
+/// The text of a prompt without its front matter.
 pub fn body(prompt: &str) -> &str {
     split(prompt).1
 }
 
-/// What became of the file of an agent, seen from what this version writes there.
+/// The state of an agent file, compared with what this version writes.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Standing {
-    /// It says the same.
+pub enum PromptState {
+    /// It has the same text.
     Same,
-    /// That version of ait wrote something else there, and nobody has edited it.
+    /// That version of ait wrote another text, and the user has not edited it.
     Unedited(Version),
-    /// Somebody has edited what this version writes.
+    /// The user has edited what this version writes.
     Edited,
-    /// It was edited, or written, and what this version writes was not in it.
-    Strange,
+    /// It was edited, and does not come from what this version writes.
+    Diverged,
     /// It has nothing to do with the tracker.
     Foreign,
 }
 
-impl Standing {
-    /// That of a text where this version writes `wanted`. How lines end does not count.
+impl PromptState {
+    /// Compares a text with what this version writes, whatever the line ends.
     pub fn of(text: &str, wanted: &str) -> Self {
         let text = text.replace("\r\n", "\n");
         let ((mark, bare), (_, wanted)) = (unmarked(&text), unmarked(wanted));
@@ -119,23 +118,23 @@ impl Standing {
             Some((version, written)) if written == hash(&bare) => Self::Unedited(version),
             Some((_, written)) if written == hash(&wanted) => Self::Edited,
             None if !TOOLS.iter().any(|tool| bare.contains(tool)) => Self::Foreign,
-            _ => Self::Strange,
+            _ => Self::Diverged,
         }
     }
 
-    /// Tells whether everything in it is ours.
+    /// Returns true if the user has not edited it.
     pub fn is_ours(&self) -> bool {
         matches!(self, Self::Same | Self::Unedited(_))
     }
 
-    /// Tells whether a version that is newer than this one wrote it.
+    /// Returns true if a newer version than this one wrote it.
     pub fn is_newer(&self) -> bool {
         let own = Version::parse(env!("CARGO_PKG_VERSION"));
         matches!(self, Self::Unedited(version) if own.is_ok_and(|own| *version > own))
     }
 }
 
-/// The mark of a text, if it has one, and the text without.
+/// Splits the mark from a text.
 fn unmarked(text: &str) -> (Option<(Version, String)>, String) {
     let mark = |line: &str| {
         let (version, hash) = line.strip_prefix(MARK)?.trim_end().split_once(' ')?;
@@ -152,7 +151,7 @@ fn hash(text: &str) -> String {
     format!("{:016x}", xxh3_64(text.as_bytes()))
 }
 
-/// The lines between the first two rules of a prompt, and the text below them.
+/// Splits the front matter from the text below it.
 fn split(prompt: &str) -> (&str, &str) {
     let matter = prompt.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
     let (matter, body) = matter.unwrap_or(("", prompt));
@@ -172,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_prompt_of_the_project_is_here() {
+    fn every_prompt_file_is_embedded() {
         let agents = Path::new(env!("CARGO_MANIFEST_DIR")).join("agents");
         let mut there: Vec<String> = fs::read_dir(agents)
             .unwrap()
@@ -185,10 +184,10 @@ mod tests {
     }
 
     #[test]
-    fn the_front_matter_of_each_form_has_what_its_client_needs() {
+    fn each_prompt_form_has_the_front_matter_of_its_client() {
         for (name, prompt) in PROMPTS {
             let description = value(split(prompt).0, "description");
-            // So that it is a text in YAML without quotes.
+            // It needs no quotes in YAML.
             assert!(!description.is_empty() && !description.contains(": "), "{name}");
             assert!(!description.contains(" #") && !description.starts_with(['\'', '"', '[', '{']));
             for form in [Form::Cursor, Form::VsCode, Form::Gemini, Form::Opencode] {
@@ -210,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_edited_is_told_from_what_another_version_wrote() {
+    fn edited_prompts_differ_from_prompts_of_other_versions() {
         let by = |version: &str, text: &str| {
             let mark = format!("{MARK}{version} {}\n---\n", hash(text));
             text.replacen("---\n", &mark, 2).replacen(&mark, "---\n", 1)
@@ -218,30 +217,30 @@ mod tests {
         let (old, new) = ("---\nname: a\n---\nold\n", "---\nname: a\n---\nnew\n");
         let wanted = by("1.1.0", new);
         assert_eq!(wanted.matches(MARK).count(), 1, "{wanted}");
-        let unedited = |version| Standing::Unedited(Version::parse(version).unwrap());
+        let unedited = |version| PromptState::Unedited(Version::parse(version).unwrap());
         for (text, expected) in [
-            (wanted.clone(), Standing::Same),
-            (new.to_owned(), Standing::Same),
-            (by("0.1.0", new), Standing::Same),
-            (wanted.replace('\n', "\r\n"), Standing::Same),
+            (wanted.clone(), PromptState::Same),
+            (new.to_owned(), PromptState::Same),
+            (by("0.1.0", new), PromptState::Same),
+            (wanted.replace('\n', "\r\n"), PromptState::Same),
             (by("0.1.0", old), unedited("0.1.0")),
             (by("0.1.0", old).replace('\n', "\r\n"), unedited("0.1.0")),
-            (wanted.clone() + "sing\n", Standing::Edited),
-            (by("0.1.0", old) + "sing\n", Standing::Strange),
-            (old.to_owned() + "`add_issue`\n", Standing::Strange),
-            (old.to_owned(), Standing::Foreign),
-            (String::new(), Standing::Foreign),
+            (wanted.clone() + "sing\n", PromptState::Edited),
+            (by("0.1.0", old) + "sing\n", PromptState::Diverged),
+            (old.to_owned() + "`add_issue`\n", PromptState::Diverged),
+            (old.to_owned(), PromptState::Foreign),
+            (String::new(), PromptState::Foreign),
         ] {
-            assert_eq!(Standing::of(&text, &wanted), expected, "{text}");
+            assert_eq!(PromptState::of(&text, &wanted), expected, "{text}");
         }
         assert!(unedited("999.0.0").is_newer() && !unedited("0.1.0").is_newer());
         for (name, prompt) in PROMPTS {
             for form in [Form::Claude, Form::Codex, Form::Gemini] {
                 let text = form.text(name, prompt);
                 assert_eq!(text.matches(MARK).count(), 1, "{text}");
-                assert_eq!(Standing::of(&form.bare(name, prompt), &text), Standing::Same);
+                assert_eq!(PromptState::of(&form.bare(name, prompt), &text), PromptState::Same);
                 let first = text.lines().next();
-                assert_eq!(first.is_some_and(|it| it.starts_with(MARK)), form == Form::Codex);
+                assert_eq!(first.is_some_and(|line| line.starts_with(MARK)), form == Form::Codex);
             }
         }
     }

@@ -1,130 +1,97 @@
-//! What is to be taken back from a project.
+//! Plans to take out of a project what `ait init` wrote.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use serde_json::Value;
-
-use super::Plan;
-use super::clients::{CLIENTS, Client, Place};
-use super::draft::Drafts;
-use super::edit::{ignored, marked, toml};
+use super::clients::{CLIENTS, Client, ConfigLocation, guides};
+use super::edit::{marked, toml};
 use super::error::SetupError;
-use super::machine::Machine;
-use super::plan::file_of;
-use super::prompts::{PROMPTS, Standing};
-use super::server_file::{self, Owner, owner};
+use super::plan::prompt_file;
+use super::prompts::{PROMPTS, PromptState};
+use super::server_file::{self, is_tracker, named_store};
+use super::staged_file::StagedFiles;
+use super::{Plan, Project, is_in_git};
 
-/// What is to be taken back.
-#[derive(Clone, Debug)]
-pub struct Unwish<'a> {
-    /// The project.
-    pub root: &'a Path,
-    /// The user's machine.
-    pub machine: &'a Machine,
-    /// The clients whose own part is taken back; all of everything where there are none.
-    pub clients: Vec<&'static Client>,
-    /// What the tracker is started by.
-    pub command: &'a str,
-    /// The store.
-    pub store: &'a Path,
-    /// The file with the settings of the project.
-    pub settings: PathBuf,
-    /// Whether links may be followed out of the project.
-    pub force: bool,
-}
-
-/// Plans to take back what a plan has written, and nothing else.
+/// Plans to remove what is ours: the server entries and unedited prompts of `clients`, or, if that is empty, those of
+/// all clients and what the clients share. A file that holds nothing else is deleted. Links are followed out of the
+/// project only if `force` is set. A file that its client refuses for a comment or a trailing comma is edited, too.
 ///
 /// # Errors
 ///
-/// A file that cannot be read or edited.
-pub fn removal(unwish: &Unwish<'_>) -> Result<Plan, SetupError> {
-    let mut drafts = Drafts::new(unwish.root, unwish.machine, unwish.force);
+/// A file cannot be read or edited.
+pub fn removal(
+    project: &Project,
+    clients: &[&'static Client],
+    force: bool,
+) -> Result<Plan, SetupError> {
+    let root = project.root.as_path();
+    let mut files = StagedFiles::new(root, &project.env, force);
     let mut notes = Vec::new();
-    let is_whole = unwish.clients.is_empty();
-    let clients: Vec<&Client> =
-        if is_whole { CLIENTS.iter().collect() } else { unwish.clients.clone() };
-    for client in &clients {
-        server(unwish, client, &mut drafts)?;
-        prompts(unwish, client, &mut drafts, &mut notes)?;
+    for client in CLIENTS.iter().filter(|client| {
+        clients.is_empty() || clients.iter().any(|wanted| wanted.name == client.name)
+    }) {
+        server(project, client, &mut files)?;
+        prompts(root, client, &mut files, &mut notes)?;
     }
-    if is_whole {
-        shared(unwish, &mut drafts)?;
+    if clients.is_empty() {
+        for guide in guides() {
+            let file = files.file(&root.join(guide), Some(root))?;
+            file.remove_from(|text| marked::MARKDOWN.unset(text))?;
+        }
+        let file = files.file(&root.join(".gitignore"), Some(root))?;
+        file.remove_from(|text| marked::NUMBER_SIGN.unset(text))?;
+        let was_ignored = file.before != file.after;
+        if project.store.exists() {
+            let inside = project.store.strip_prefix(root).map(|path| path.display().to_string());
+            let shown = inside.unwrap_or_else(|_| project.env.short(&project.store));
+            let stays = format!("{shown} and the log beside it stay, with all issues");
+            notes.push(if was_ignored && is_in_git(root) {
+                format!("{stays}; git no longer ignores {shown}")
+            } else {
+                stays
+            });
+        }
+        let file = files.file(&project.settings, project.settings.parent())?;
+        file.remove_from(toml::unset_settings)?;
     }
-    Ok(Plan { changes: drafts.changes(), notes })
+    Ok(Plan::new(root, files, notes))
 }
 
-fn server(unwish: &Unwish<'_>, client: &Client, drafts: &mut Drafts<'_>) -> Result<(), SetupError> {
-    let is_of_user = matches!(client.place, Place::User(_));
-    let Some(file) = client.file(unwish.root, unwish.machine).filter(|file| file.exists()) else {
-        return Ok(());
-    };
-    let draft = drafts.file(&file, (!is_of_user).then_some(unwish.root))?;
-    let Some(entry) = draft.edit(|text| server_file::get(client, text))? else { return Ok(()) };
-    let is_ours = |entry: &Value| match owner(entry, unwish.command) {
-        Owner::Another => false,
-        Owner::Ours(store) => {
-            !is_of_user || store.is_some_and(|store| Path::new(&store) == unwish.store)
-        }
-    };
-    if !is_ours(&entry) {
-        return Ok(());
+fn server(
+    project: &Project,
+    client: &Client,
+    files: &mut StagedFiles<'_>,
+) -> Result<(), SetupError> {
+    let is_of_user = matches!(client.location, ConfigLocation::User(_));
+    let file = client.file(&project.root, &project.env).filter(|file| file.exists());
+    let Some(file) = file else { return Ok(()) };
+    let file = files.file(&file, (!is_of_user).then_some(project.root.as_path()))?;
+    let Some(entry) = file.inspect(|text| server_file::get(client, text))? else { return Ok(()) };
+    // A file of the user may have the entry of another project.
+    let is_of_project =
+        || named_store(&entry).is_some_and(|store| project.store == Path::new(&store));
+    if is_tracker(&entry, &project.command) && (!is_of_user || is_of_project()) {
+        file.remove_from(|text| server_file::unset(client, text))?;
     }
-    // A text that has one of ours itself is no way back.
-    let is_way_back = |text: &&str| match server_file::get(client, text) {
-        Ok(entry) => !entry.is_some_and(|entry| is_ours(&entry)),
-        Err(_) => false,
-    };
-    let original = draft.original.as_deref().filter(is_way_back);
-    let (text, is_empty) = draft.edit(|text| server_file::unset(client, text, original))?;
-    draft.take_back(text, is_empty);
     Ok(())
 }
 
 fn prompts(
-    unwish: &Unwish<'_>,
+    root: &Path,
     client: &Client,
-    drafts: &mut Drafts<'_>,
+    files: &mut StagedFiles<'_>,
     notes: &mut Vec<String>,
 ) -> Result<(), SetupError> {
     let Some(agents) = client.agents else { return Ok(()) };
     for (name, prompt) in PROMPTS {
-        let draft = drafts.file(&file_of(unwish.root, agents, name), Some(unwish.root))?;
-        if !draft.exists() {
+        let file = files.file(&prompt_file(root, agents, name), Some(root))?;
+        if file.after.is_none() {
             continue;
         }
-        if Standing::of(draft.text(), &agents.form.text(name, prompt)).is_ours() {
-            draft.remove();
+        if PromptState::of(file.text(), &agents.form.text(name, prompt)).is_ours() {
+            file.after = None;
         } else {
-            notes.push(format!("{} is edited or of another version, and stays", draft.shown));
+            notes.push(format!("{} was edited or is of another version, and stays", file.shown));
         }
-    }
-    Ok(())
-}
-
-/// Takes back what belongs to no one client.
-fn shared(unwish: &Unwish<'_>, drafts: &mut Drafts<'_>) -> Result<(), SetupError> {
-    let mut guides: Vec<_> = CLIENTS.iter().filter_map(|client| client.guide).collect();
-    guides.dedup();
-    for guide in guides {
-        let draft = drafts.file(&unwish.root.join(guide), Some(unwish.root))?;
-        if draft.edit(|text| marked::MARKDOWN.section(text))?.is_some() {
-            let text = draft.edit(|text| marked::MARKDOWN.unset(text))?;
-            let is_empty = text.trim().is_empty();
-            draft.take_back(text, is_empty);
-        }
-    }
-    let draft = drafts.file(&unwish.root.join(".gitignore"), Some(unwish.root))?;
-    if draft.edit(|text| marked::NUMBER_SIGN.section(text))?.is_some() {
-        let text = draft.edit(ignored::unset)?;
-        let is_empty = text.trim().is_empty();
-        draft.take_back(text, is_empty);
-    }
-    let draft = drafts.file(&unwish.settings, unwish.settings.parent())?;
-    if draft.edit(toml::has_settings)? {
-        let text = draft.edit(toml::unset_settings)?;
-        let is_empty = toml::is_empty(&text);
-        draft.take_back(text, is_empty);
     }
     Ok(())
 }

@@ -1,103 +1,94 @@
-//! The entry of the tracker in the file of a client, whatever that is written in.
+//! Our entry in the file where a client has its servers.
 
 use serde_json::Value;
 
 use super::SERVER;
 use super::clients::{Client, Format};
-use super::edit::{EditError, Entry, json, toml};
-use super::present::is_program;
+use super::edit::{EditError, ServerEntry, json, toml};
+use super::existing::{command_line, is_program, store};
 
-/// The entry, if there is one.
+/// Checks that the client accepts the text.
+pub(super) fn check(client: &Client, text: &str) -> Result<(), EditError> {
+    match client.format {
+        Format::Json(dialect) => json::check(text, dialect),
+        // There is one TOML, and each access parses it.
+        Format::Toml => Ok(()),
+    }
+}
+
+/// The entry, if there is one. Reads also what the client refuses, so that a removal can edit it.
 pub(super) fn get(client: &Client, text: &str) -> Result<Option<Value>, EditError> {
     get_at(client, text, &path(client, text)?)
 }
 
 /// The text with the entry.
-pub(super) fn set(client: &Client, text: &str, entry: &Entry) -> Result<String, EditError> {
+pub(super) fn set(client: &Client, text: &str, entry: &ServerEntry) -> Result<String, EditError> {
     let path = path(client, text)?;
     match client.format {
-        Format::Json => json::set(text, &path, entry),
+        Format::Json(_) => json::set(text, &path, entry),
         Format::Toml => toml::set(text, &path, entry),
     }
 }
 
-/// The text without the entry, and whether nothing is left then. `original` is the text before it was set.
-pub(super) fn unset(
-    client: &Client,
-    text: &str,
-    original: Option<&str>,
-) -> Result<(String, bool), EditError> {
+/// The text without the entry.
+pub(super) fn unset(client: &Client, text: &str) -> Result<String, EditError> {
     let path = path(client, text)?;
-    let (text, is_empty): (_, fn(&str) -> bool) = match client.format {
-        Format::Json => (json::unset(text, &path, original)?, json::is_empty),
-        Format::Toml => (toml::unset(text, &path, original)?, toml::is_empty),
-    };
-    let is_empty = is_empty(&text);
-    Ok((text, is_empty))
+    match client.format {
+        Format::Json(_) => json::unset(text, &path),
+        Format::Toml => toml::unset(text, &path),
+    }
 }
 
-/// Where the entry is, or where it belongs.
+/// The path of the entry, whether it exists or not.
 fn path(client: &Client, text: &str) -> Result<Vec<&'static str>, EditError> {
-    let mut belongs = None;
+    let mut usable = None;
     for servers in client.servers {
         let path = [servers, &[SERVER][..]].concat();
-        // With one place, what else may stand there is not asked.
+        // The other checks choose between several objects, and fail on more texts.
         if client.servers.len() == 1 {
             return Ok(path);
         }
         let object = get_at(client, text, servers)?;
-        // A server may be called as the object with servers is in another place.
+        // With `mcp.servers` and `mcp`, a server in `mcp` may be called "servers".
         let is_server = object.as_ref().is_some_and(|object| object["type"].is_string());
         let has_entry = object.as_ref().is_some_and(|object| object.get(SERVER).is_some());
         if has_entry && !is_server {
             return Ok(path);
         }
         if object.is_some() && !is_server {
-            belongs.get_or_insert(path);
+            usable.get_or_insert(path);
         }
     }
-    let last = client.servers.last().expect("each client has a place for servers");
-    Ok(belongs.unwrap_or_else(|| [last, &[SERVER][..]].concat()))
+    let last = client.servers.last().expect("each client has a path for servers");
+    Ok(usable.unwrap_or_else(|| [last, &[SERVER][..]].concat()))
 }
 
+/// The value at a path.
 pub(super) fn get_at(
     client: &Client,
     text: &str,
     path: &[&str],
 ) -> Result<Option<Value>, EditError> {
     match client.format {
-        Format::Json => json::get(text, path),
+        Format::Json(_) => json::get(text, path),
         Format::Toml => toml::get(text, path),
     }
 }
 
-/// Whose an entry under our name is.
-pub(super) enum Owner {
-    /// Ours, with the store that it names.
-    Ours(Option<String>),
-    /// Somebody else's.
-    Another,
-}
-
-/// Finds out whose an entry is: ours starts this program, or asks one on this machine.
-pub(super) fn owner(entry: &Value, command: &str) -> Owner {
-    let line: Vec<&str> = match &entry["command"] {
-        Value::String(program) => vec![program],
-        Value::Array(line) => line.iter().filter_map(Value::as_str).collect(),
-        _ => Vec::new(),
-    };
-    if let Some(program) = line.first() {
-        let arguments = entry["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        let arguments: Vec<&str> = line[1..].iter().copied().chain(arguments).collect();
-        let is_ours = *program == command || is_program(program);
-        let store = arguments.windows(2).find(|pair| pair[0] == "--file").map(|pair| pair[1]);
-        return if is_ours { Owner::Ours(store.map(str::to_owned)) } else { Owner::Another };
+/// Returns true if an entry starts this program, or asks an `ait` on this machine.
+pub(super) fn is_tracker(entry: &Value, command: &str) -> bool {
+    if let Some(program) = command_line(entry).first() {
+        return program == command || is_program(program);
     }
     let url = ["url", "httpUrl"].iter().find_map(|name| entry[name].as_str());
-    let rest = url.and_then(|url| url.strip_prefix("http://"));
-    let is_ours = rest.and_then(|rest| rest.strip_suffix("/mcp")).is_some_and(|host| {
+    let host = url.and_then(|url| url.strip_prefix("http://")?.strip_suffix("/mcp"));
+    host.is_some_and(|host| {
         let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
         matches!(name, "localhost" | "127.0.0.1" | "[::1]")
-    });
-    if is_ours { Owner::Ours(None) } else { Owner::Another }
+    })
+}
+
+/// The store that an entry names.
+pub(super) fn named_store(entry: &Value) -> Option<String> {
+    store(&command_line(entry), entry).0
 }

@@ -1,4 +1,4 @@
-//! Which store is meant, wherever it is asked: the same answer in every process that shares it.
+//! The id of a store, which every process that shares the store computes alike.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -6,27 +6,27 @@ use std::str::FromStr;
 
 use xxhash_rust::xxh3::Xxh3;
 
-/// The identity of a store, in 16 bytes; as text, 32 lower-case hex digits.
+/// The id of a store: 16 bytes; as text, 32 lower-case hex digits.
 ///
-/// Tells the stores of one machine apart; it is no secret and no proof of anything.
+/// Distinguishes the stores of one machine. It is neither a secret nor a proof of identity.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct StoreId([u8; 16]);
 
-/// A text that is no [`StoreId`].
+/// The error for a text that is not a [`StoreId`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("the id of a store is 32 lower-case hex digits")]
+#[error("a store id has 32 lower-case hex digits")]
 pub struct NotAStoreId;
 
 impl StoreId {
-    /// How many hex digits the text has.
+    /// The number of hex digits in the text.
     const DIGITS: usize = 32;
 
-    /// The id in bytes, the first digits of the text first.
+    /// Returns the id as bytes, in the order of the text.
     pub fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
 
-    /// The id of a store of some kind at some place: XXH3-128 of both, with a zero byte between them.
+    /// Returns the id of a store of one kind at one place: XXH3-128 of both, separated by a zero byte.
     pub(super) fn of(kind: &str, place: &[u8]) -> Self {
         let mut hasher = Xxh3::new();
         for part in [kind.as_bytes(), &[0], place] {
@@ -35,9 +35,9 @@ impl StoreId {
         Self(hasher.digest128().to_be_bytes())
     }
 
-    /// An id that no other store has.
+    /// Returns a random id.
     pub(super) fn random() -> Self {
-        // The keys of each hasher are random; nobody needs more than that no two are the same.
+        // `RandomState` has random keys. Ids need to be unique, not unpredictable.
         let half = || RandomState::new().hash_one(());
         Self((u128::from(half()) << 64 | u128::from(half())).to_be_bytes())
     }
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_text_of_an_id_gives_it_back_and_nothing_else_does() {
+    fn store_ids_round_trip_and_invalid_text_is_rejected() {
         for id in [StoreId([0; 16]), StoreId::of("kind", b"/place"), StoreId::random()] {
             assert_eq!(id.to_string().parse(), Ok(id));
         }
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_and_places_make_different_ids() {
+    fn store_ids_differ_by_kind_and_location() {
         assert_ne!(StoreId::of("a", b"b"), StoreId::of("a", b"c"));
         assert_ne!(StoreId::of("a", b"b"), StoreId::of("ab", b""));
         assert_ne!(StoreId::random(), StoreId::random());

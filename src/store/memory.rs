@@ -1,58 +1,44 @@
 //! The indexed state of a store in memory.
 //!
-//! [`IssueStore`] knows issues by position (the order in which they were filed), by id and by status
-//! and classification. It waits for nothing and touches no disk.
+//! [`IssueStore`] indexes issues by position (the order in which they were filed), by id, and by status and
+//! classification. It never blocks and does no I/O.
+
+mod builder;
 
 use std::cmp::Reverse;
-use std::ops::{Range, RangeInclusive};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use imbl::{OrdMap, OrdSet, Vector};
 
-use super::kept::{Kept, Written};
+pub(super) use self::builder::IssueStoreBuilder;
+use super::claim_order::ClaimOrder;
+use super::stored_issue::StoredIssue;
+pub use super::stored_issue::Version;
+use crate::domain::text::shortened;
 use crate::domain::{
-    Classification, Counts, DomainError, Event, Issue, IssueId, IssueRef, Order, Page, Query,
-    Status, Statuses, Timestamp,
+    AgentName, Attributes, Changed, Classification, Counts, DomainError, Event, Issue, IssueGraph,
+    IssueId, IssueRef, LinkKind, Order, Page, Query, Status, StatusSet, Timestamp,
 };
 
-/// The issues of a store, indexed.
+/// The indexed issues of a store.
 ///
-/// Made of persistent trees: a clone costs the same at any size, shares everything with the original
-/// and changes independently of it. So a reader takes a clone and looks at it for as long as it likes,
-/// and a change that fails is undone by dropping the clone that it was tried on.
+/// The indexes are persistent trees. A clone costs the same at any size, shares all data with the original and
+/// changes independently of it. So a reader keeps a clone for as long as it likes, and dropping the clone undoes a
+/// failed change.
 #[derive(Clone, Debug, Default)]
 pub struct IssueStore {
-    issues: Vector<Kept>,
-    /// What tells whether the issue at a position is still the same one.
+    issues: Vector<StoredIssue>,
+    /// The version of the issue at each position.
     versions: Vector<Version>,
-    /// The version of the whole.
+    /// The version of the whole state.
     revision: Version,
     positions: OrdMap<IssueId, usize>,
     queues: [[Queue; Classification::ALL.len()]; Status::ALL.len()],
+    claims: ClaimOrder,
 }
 
-/// What an issue, or a whole state, has in common with nothing else that this process has known, except
-/// with its clones. Means nothing in another process.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Version(u64);
-
-impl Version {
-    fn new() -> Self {
-        Self(Self::many(1).start)
-    }
-
-    /// As many in a row.
-    fn many(count: usize) -> Range<u64> {
-        /// The next one. That of a state without issues is 0.
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        let count = count as u64;
-        let first = NEXT.fetch_add(count, Ordering::Relaxed);
-        first..first + count
-    }
-}
-
-/// The issues in one status and of one classification, in the two orders of [`Order`].
+/// The issues with one status and one classification, in the two orders of [`Order`].
 #[derive(Clone, Debug, Default)]
 struct Queue {
     filed: OrdSet<usize>,
@@ -60,86 +46,90 @@ struct Queue {
 }
 
 impl IssueStore {
-    /// The issues in the order in which they were filed.
+    /// Returns the issues in the order in which they were filed.
     pub fn issues(&self) -> impl Iterator<Item = Arc<Issue>> {
-        self.issues.iter().map(Kept::issue)
+        self.issues.iter().map(StoredIssue::issue)
     }
 
-    /// The same in the form in which they are kept.
-    pub(super) fn kept(&self) -> impl Iterator<Item = &Kept> {
+    /// Returns the issues in the order in which they were filed, parsed or as text.
+    pub(super) fn kept(&self) -> impl Iterator<Item = &StoredIssue> {
         self.issues.iter()
     }
 
-    /// The issue that was filed as the `position`-th, beginning with 0.
+    /// Returns the issue at a position, counted from 0 in the order of filing.
     ///
     /// # Panics
     ///
-    /// When there are not so many.
+    /// Panics if there is no such position.
     pub fn at(&self, position: usize) -> Arc<Issue> {
         self.issues[position].issue()
     }
 
-    /// The same as it stands in a file, if it is kept so: JSON, in which texts are escaped.
+    /// Returns the JSON text of the issue at a position, with escapes, if it is kept as text.
     ///
     /// # Panics
     ///
-    /// When there are not so many.
+    /// Panics if there is no such position.
     pub fn written_at(&self, position: usize) -> Option<&str> {
         match &self.issues[position] {
-            Kept::Whole(_) => None,
-            Kept::Written(written) => Some(written.text()),
+            StoredIssue::Parsed(_) => None,
+            StoredIssue::Raw(written) => Some(written.text()),
         }
     }
 
-    /// What tells of each issue whether it is still the same, in the order in which they were filed.
+    /// Returns the version of each issue, in the order in which they were filed.
     pub fn versions(&self) -> impl Iterator<Item = Version> {
         self.versions.iter().copied()
     }
 
-    /// What tells whether this is still the same state.
+    /// Returns the version of the whole state.
     pub fn revision(&self) -> Version {
         self.revision
     }
 
-    /// An issue in the form in which it is kept.
-    pub(super) fn kept_of(&self, id: IssueId) -> Option<&Kept> {
+    /// Returns an issue, parsed or as text.
+    pub(super) fn kept_of(&self, id: IssueId) -> Option<&StoredIssue> {
         self.positions.get(&id).map(|&position| &self.issues[position])
     }
 
-    /// The id of the issue at a position.
+    /// Returns the id of the issue at a position.
     pub fn id_at(&self, position: usize) -> Option<IssueId> {
-        self.issues.get(position).map(Kept::id)
+        self.issues.get(position).map(StoredIssue::id)
     }
 
-    /// Whether another state has the same issue, to the letter.
+    /// Returns true if another state has an identical issue with this id.
     pub(super) fn is_same_in(&self, other: &Self, id: IssueId) -> bool {
         match (self.kept_of(id), other.kept_of(id)) {
-            (Some(Kept::Written(one)), Some(Kept::Written(other)))
+            (Some(StoredIssue::Raw(one)), Some(StoredIssue::Raw(other)))
                 if one.text() == other.text() =>
             {
                 true
             }
-            (Some(Kept::Whole(one)), Some(Kept::Whole(other))) if Arc::ptr_eq(one, other) => true,
+            (Some(StoredIssue::Parsed(one)), Some(StoredIssue::Parsed(other)))
+                if Arc::ptr_eq(one, other) =>
+            {
+                true
+            }
             (Some(one), Some(other)) => one.issue() == other.issue(),
             _ => false,
         }
     }
 
-    /// How many issues there are.
+    /// Returns the number of issues.
     pub fn len(&self) -> usize {
         self.issues.len()
     }
 
-    /// Tells whether there is no issue.
+    /// Returns true if there is no issue.
     pub fn is_empty(&self) -> bool {
         self.issues.is_empty()
     }
 
-    /// Adds an issue behind all others.
+    /// Appends an issue.
     ///
     /// # Errors
     ///
-    /// [`DomainError::IdTaken`] when there is one with this id; nothing changes then.
+    /// [`DomainError::IdTaken`] if an issue has this id. Nothing changes then.
     pub fn push(&mut self, issue: Issue) -> Result<Arc<Issue>, DomainError> {
         let position = self.issues.len();
         if self.positions.contains_key(&issue.id) {
@@ -148,13 +138,13 @@ impl IssueStore {
         self.positions.insert(issue.id, position);
         self.enqueue(&issue, position);
         let issue = Arc::new(issue);
-        self.issues.push_back(Kept::Whole(Arc::clone(&issue)));
+        self.issues.push_back(StoredIssue::Parsed(Arc::clone(&issue)));
         self.revision = Version::new();
         self.versions.push_back(self.revision);
         Ok(issue)
     }
 
-    /// Finds the issue that a caller names.
+    /// Returns the issue that a reference names.
     ///
     /// # Errors
     ///
@@ -163,12 +153,12 @@ impl IssueStore {
         self.position(reference).map(|position| self.at(position))
     }
 
-    /// The ids within a range, in their order.
+    /// Returns the ids within a range, ascending.
     pub fn ids(&self, range: RangeInclusive<IssueId>) -> impl Iterator<Item = IssueId> {
         self.positions.range(range).map(|(id, _)| *id)
     }
 
-    /// The position of the issue that a caller names.
+    /// Returns the position of the issue that a reference names.
     ///
     /// # Errors
     ///
@@ -188,9 +178,9 @@ impl IssueStore {
         Err(DomainError::AmbiguousReference { reference: reference.to_string(), candidates, count })
     }
 
-    /// Adds an issue in front of another one; behind all others without one, and where that one is not known.
+    /// Inserts an issue before another one. Appends it if there is no other one, or if that one is unknown.
     ///
-    /// Costs as much as there are issues behind the place.
+    /// The cost grows with the number of issues behind the insertion point.
     ///
     /// # Errors
     ///
@@ -212,7 +202,7 @@ impl IssueStore {
         Ok(issue)
     }
 
-    /// Takes an issue out. Costs as much as there are issues behind it.
+    /// Removes an issue. The cost grows with the number of issues behind it.
     ///
     /// # Errors
     ///
@@ -221,15 +211,17 @@ impl IssueStore {
         let Some(&place) = self.positions.get(&id) else {
             return Err(DomainError::UnknownIssue { reference: id.to_string() });
         };
+        let removed = self.at(place);
         let behind = self.take_behind(place);
         self.put_back(behind.into_iter().skip(1));
+        self.place_linked(&removed);
         self.revision = Version::new();
         Ok(())
     }
 
-    /// Takes out all issues from a place on.
-    fn take_behind(&mut self, place: usize) -> Vec<Kept> {
-        let behind: Vec<Kept> = self.issues.split_off(place).into_iter().collect();
+    /// Removes and returns all issues from a position on.
+    fn take_behind(&mut self, place: usize) -> Vec<StoredIssue> {
+        let behind: Vec<StoredIssue> = self.issues.split_off(place).into_iter().collect();
         drop(self.versions.split_off(place));
         for (offset, kept) in behind.iter().enumerate() {
             let issue = kept.issue();
@@ -239,7 +231,7 @@ impl IssueStore {
         behind
     }
 
-    fn put_back(&mut self, behind: impl IntoIterator<Item = Kept>) {
+    fn put_back(&mut self, behind: impl IntoIterator<Item = StoredIssue>) {
         for kept in behind {
             let (issue, position) = (kept.issue(), self.issues.len());
             self.positions.insert(issue.id, position);
@@ -249,18 +241,18 @@ impl IssueStore {
         }
     }
 
-    /// Finds an issue by its id.
+    /// Returns the issue with an id.
     pub fn get(&self, id: IssueId) -> Option<Arc<Issue>> {
         self.positions.get(&id).map(|&position| self.at(position))
     }
 
-    /// Applies an event that was decided on this state, of an issue that is there or comes behind all others, and
-    /// returns the issue as it is afterwards.
+    /// Applies an event that was decided on this state and returns the issue after it. The event changes an existing
+    /// issue, or appends a new one.
     ///
     /// # Errors
     ///
-    /// [`DomainError::IdTaken`] and [`DomainError::UnknownIssue`] for an event that this state does
-    /// not follow; nothing changes then.
+    /// [`DomainError::IdTaken`] and [`DomainError::UnknownIssue`] for an event that does not follow this state.
+    /// Nothing changes then.
     pub fn apply(&mut self, event: &Event) -> Result<Arc<Issue>, DomainError> {
         match event.filed() {
             Some(issue) => self.push(issue),
@@ -268,19 +260,22 @@ impl IssueStore {
         }
     }
 
-    /// Undoes an event that changed an issue which was there before it.
+    /// Undoes an event that changed an existing issue.
     pub(super) fn revert(&mut self, event: &Event) -> Result<(), DomainError> {
         self.change(event.issue, |issue| event.revert(issue)).map(drop)
     }
 
-    /// Becomes the same as a newer state, which differs in nothing but these issues; those that are new in it come
-    /// behind all others, in this order.
+    /// Copies the changed issues of a newer state, so that both states are equal afterwards. The states may differ in
+    /// these issues only. New issues are appended in this order.
     pub(super) fn catch_up(&mut self, newer: &Self, changed: &[IssueId]) {
         for id in changed {
             let Some(&position) = newer.positions.get(id) else { continue };
             let (kept, version) = (newer.issues[position].clone(), newer.versions[position]);
+            let mut parent = None;
             if position < self.issues.len() {
-                self.dequeue(&self.at(position), position);
+                let former = self.at(position);
+                parent = former.attributes.parent();
+                self.dequeue(&former, position);
                 self.issues.set(position, kept);
                 self.versions.set(position, version);
             } else {
@@ -289,6 +284,7 @@ impl IssueStore {
                 self.versions.push_back(version);
             }
             self.enqueue(&newer.at(position), position);
+            self.place_again(parent);
         }
         self.revision = newer.revision;
     }
@@ -302,20 +298,23 @@ impl IssueStore {
             return Err(DomainError::UnknownIssue { reference: id.to_string() });
         };
         let mut issue = Arc::unwrap_or_clone(self.at(position));
+        let parent = issue.attributes.parent();
         self.dequeue(&issue, position);
         change(&mut issue);
         self.enqueue(&issue, position);
+        self.place_again(parent);
         let issue = Arc::new(issue);
-        self.issues.set(position, Kept::Whole(Arc::clone(&issue)));
+        self.issues.set(position, StoredIssue::Parsed(Arc::clone(&issue)));
         self.revision = Version::new();
         self.versions.set(position, self.revision);
         Ok(issue)
     }
 
-    /// Finds the issues that match a query.
+    /// Returns one page of the issues that match a query.
     ///
-    /// Costs the same at any size, unless the query looks at the content of issues, turns the order
-    /// round or orders by title: then it looks at all that have the right status and classification.
+    /// The cost does not depend on the number of issues, unless the query filters by content, reverses the order or
+    /// orders by title. Then all issues with the right status and classification are examined; only those that changed,
+    /// if the query asks for them.
     pub fn list(&self, query: &Query) -> Page {
         let total = self.count(query.statuses, query.classification);
         let queues = self.queues_of(query.statuses, query.classification);
@@ -332,8 +331,16 @@ impl IssueStore {
             let positions = positions.skip(query.skip).take(query.take);
             Page { total, issues: positions.map(|position| self.at(position)).collect() }
         };
+        let in_order = match &query.changed {
+            Some(changed) => self.changed(changed, query),
+            None => in_order,
+        };
         let looks_inside = !query.content.is_empty();
-        if !looks_inside && query.order != Order::Title && !query.reversed {
+        if !looks_inside
+            && query.changed.is_none()
+            && query.order != Order::Title
+            && !query.reversed
+        {
             return page(total, &mut { in_order });
         }
         let fits = |position: &usize| !looks_inside || query.content.fits(&self.at(*position));
@@ -347,28 +354,54 @@ impl IssueStore {
         page(matching.len(), &mut matching.into_iter())
     }
 
+    /// Returns the positions of the issues with the status and classification of a query that changed, in its order.
+    fn changed<'a>(
+        &'a self,
+        changed: &Changed,
+        query: &Query,
+    ) -> Box<dyn Iterator<Item = usize> + 'a> {
+        let mut found: Vec<_> = match changed {
+            Changed::After(time) => self
+                .queues_of(query.statuses, query.classification)
+                .flat_map(|queue| {
+                    queue
+                        .latest
+                        .iter()
+                        .map_while(|Reverse(latest)| (latest.0 > *time).then_some(*latest))
+                })
+                .collect(),
+            Changed::Issues(ids) => {
+                let positions = ids.iter().filter_map(|id| self.positions.get(id).copied());
+                let issues = positions.map(|position| (position, self.at(position)));
+                let fits = |issue: &Issue| {
+                    query.statuses.contains(issue.status)
+                        && query.classification.is_none_or(|kind| kind == issue.classification)
+                };
+                issues
+                    .filter(|(_, issue)| fits(issue))
+                    .map(|(position, issue)| (issue.modified_at, position))
+                    .collect()
+            }
+        };
+        match query.order {
+            Order::LatestActivity => found.sort_unstable_by_key(|latest| Reverse(*latest)),
+            Order::Filed | Order::Title => found.sort_unstable_by_key(|(_, position)| *position),
+        }
+        Box::new(found.into_iter().map(|(_, position)| position))
+    }
+
     /// Counts the issues in each status.
     pub fn counts(&self) -> Counts {
         Counts::of(|status| self.count([status].into_iter().collect(), None))
     }
 
-    fn count(&self, statuses: Statuses, classification: Option<Classification>) -> usize {
+    fn count(&self, statuses: StatusSet, classification: Option<Classification>) -> usize {
         self.queues_of(statuses, classification).map(|queue| queue.filed.len()).sum()
-    }
-
-    /// The first filed of the matching issues.
-    pub(super) fn oldest(
-        &self,
-        status: Status,
-        classification: Option<Classification>,
-    ) -> Option<usize> {
-        let queues = self.queues_of([status].into_iter().collect(), classification);
-        queues.filter_map(|queue| queue.filed.get_min().copied()).min()
     }
 
     fn queues_of(
         &self,
-        statuses: Statuses,
+        statuses: StatusSet,
         classification: Option<Classification>,
     ) -> impl Iterator<Item = &Queue> {
         statuses.iter().flat_map(move |status| {
@@ -387,90 +420,171 @@ impl IssueStore {
         let queue = self.queue(issue);
         queue.filed.insert(position);
         queue.latest.insert(Reverse((issue.modified_at, position)));
+        self.claims.add_links(issue);
+        self.claims.place(issue, position, self.is_free(issue));
+        self.place_linked(issue);
     }
 
     fn dequeue(&mut self, issue: &Issue, position: usize) {
         let queue = self.queue(issue);
         queue.filed.remove(&position);
         queue.latest.remove(&Reverse((issue.modified_at, position)));
-    }
-}
-
-/// Issues that are read one after the other, and indexed together at the end.
-///
-/// What is in order when it gets into a tree goes in at the same place again and again, which takes a
-/// fraction of the time of places all over the tree.
-#[derive(Debug, Default)]
-pub(super) struct Gathering {
-    issues: Vector<Kept>,
-    ids: Vec<(IssueId, usize)>,
-    queues: [[Gathered; Classification::ALL.len()]; Status::ALL.len()],
-}
-
-/// What becomes a [`Queue`].
-#[derive(Debug, Default)]
-struct Gathered {
-    filed: Vec<usize>,
-    latest: Vec<Reverse<(Timestamp, usize)>>,
-}
-
-impl Gathering {
-    /// Adds an issue behind all others.
-    pub fn push(&mut self, issue: Issue) {
-        self.note(&issue);
-        self.issues.push_back(Kept::Whole(Arc::new(issue)));
+        self.claims.remove_links(issue);
+        self.claims.take(issue, position);
     }
 
-    /// The same for one that stays text. Nothing is asked of `issue` but what it is indexed by: id,
-    /// status, classification and the time of its last change.
-    pub fn push_written(&mut self, issue: &Issue, written: Written) {
-        self.note(issue);
-        self.issues.push_back(Kept::Written(written));
+    /// Places the issues again that may wait for an issue.
+    fn place_linked(&mut self, issue: &Issue) {
+        let blocked: Vec<_> = self.claims.linked_from(LinkKind::BlockedBy, issue.id).collect();
+        self.place_again(blocked.into_iter().chain(issue.attributes.parent()));
     }
 
-    fn note(&mut self, issue: &Issue) {
-        let position = self.issues.len();
-        self.ids.push((issue.id, position));
-        let queue = &mut self.queues[issue.status as usize][issue.classification as usize];
-        queue.filed.push(position);
-        queue.latest.push(Reverse((issue.modified_at, position)));
-    }
-
-    /// Adds the others behind all others.
-    pub fn append(&mut self, others: Self) {
-        let before = self.issues.len();
-        self.issues.append(others.issues);
-        self.ids.extend(others.ids.into_iter().map(|(id, position)| (id, before + position)));
-        let queues = self.queues.iter_mut().flatten();
-        for (queue, other) in queues.zip(others.queues.into_iter().flatten()) {
-            queue.filed.extend(other.filed.into_iter().map(|position| before + position));
-            let latest = other.latest.into_iter();
-            queue
-                .latest
-                .extend(latest.map(|Reverse((time, position))| Reverse((time, before + position))));
+    fn place_again(&mut self, ids: impl IntoIterator<Item = IssueId>) {
+        for id in ids {
+            if let Some(&position) = self.positions.get(&id)
+                && let Some(stored) = self.issues.get(position)
+            {
+                let issue = stored.issue();
+                self.claims.take(&issue, position);
+                self.claims.place(&issue, position, self.is_free(&issue));
+            }
         }
     }
 
-    /// All of them, indexed; `None` when two have the same id.
-    pub fn indexed(mut self) -> Option<IssueStore> {
-        self.ids.sort_unstable();
-        if self.ids.windows(2).any(|pair| pair[0].0 == pair[1].0) {
-            return None;
+    /// Places issues with attributes that were placed as if they had none, and their parents.
+    fn place_special(&mut self, positions: &[usize]) {
+        let special: Vec<_> = positions.iter().map(|position| self.at(*position)).collect();
+        for (issue, position) in special.iter().zip(positions) {
+            let plain = Issue { attributes: Attributes::default(), ..Issue::clone(issue) };
+            self.claims.take(&plain, *position);
+            self.claims.add_links(issue);
         }
-        let queues = self.queues.map(|of_status| {
-            of_status.map(|Gathered { filed, mut latest }| {
-                latest.sort_unstable();
-                Queue { filed: filed.into_iter().collect(), latest: latest.into_iter().collect() }
-            })
+        for issue in &special {
+            self.place_again(std::iter::once(issue.id).chain(issue.attributes.parent()));
+        }
+    }
+
+    /// Returns true if an issue waits for no other one: no blocker and no part of it is open.
+    fn is_free(&self, issue: &Issue) -> bool {
+        self.open_blockers(issue).next().is_none() && self.open_parts(issue.id).next().is_none()
+    }
+
+    /// Returns the open issues that an issue is blocked by.
+    pub fn open_blockers(&self, issue: &Issue) -> impl Iterator<Item = IssueId> {
+        issue.attributes.linked(LinkKind::BlockedBy).filter(|id| self.is_open(*id))
+    }
+
+    /// Returns the open parts of an issue.
+    pub fn open_parts(&self, id: IssueId) -> impl Iterator<Item = IssueId> {
+        self.claims.linked_from(LinkKind::Parent, id).filter(|id| self.is_open(*id))
+    }
+
+    /// Returns true if there is an open issue with this id. Looks at indexes alone.
+    pub fn is_open(&self, id: IssueId) -> bool {
+        self.positions.get(&id).is_some_and(|position| {
+            let mut open = self.queues_of(StatusSet::open(), None);
+            open.any(|queue| queue.filed.contains(position))
+        })
+    }
+
+    /// Returns the position of the issue that an agent claims next for work: what is assigned to it, then by priority,
+    /// then the first filed. Issues of others, parked ones, and those that wait for others are left out.
+    pub(super) fn next_ready(
+        &self,
+        agent: &AgentName,
+        classification: Option<Classification>,
+        now: Timestamp,
+    ) -> Option<usize> {
+        let kinds = classification.as_ref().map_or(Classification::ALL, std::slice::from_ref);
+        let first = self.claims.first_ready(agent, kinds);
+        let due = self.claims.due(now).filter_map(|position| {
+            let issue = self.at(position);
+            let assignee = issue.attributes.assignee.as_deref();
+            let fits = issue.status == Status::Created
+                && kinds.contains(&issue.classification)
+                && assignee.is_none_or(|name| name == agent.as_str())
+                && self.is_free(&issue);
+            fits.then(|| (assignee.is_none(), issue.attributes.effective_priority(), position))
         });
-        let positions = self.ids.into_iter().collect();
-        let versions: Vector<_> = Version::many(self.issues.len()).map(Version).collect();
-        let revision = versions.last().copied().unwrap_or_default();
-        Some(IssueStore { issues: self.issues, versions, revision, positions, queues })
+        first.into_iter().chain(due).min().map(|(_, _, position)| position)
+    }
+
+    /// Returns the position of the issue that is reviewed next: by priority, then the first filed. Parked issues are
+    /// left out.
+    pub(super) fn next_review(&self, now: Timestamp) -> Option<usize> {
+        let due = self.claims.due(now).filter_map(|position| {
+            let issue = self.at(position);
+            let waits = issue.status == Status::Completed;
+            waits.then(|| (issue.attributes.effective_priority(), position))
+        });
+        self.claims.first_review().into_iter().chain(due).min().map(|(_, position)| position)
+    }
+
+    /// Returns how many created issues there are, and why an agent cannot claim the first of them.
+    pub fn held_back(
+        &self,
+        agent: &AgentName,
+        classification: Option<Classification>,
+        now: Timestamp,
+    ) -> HeldBack {
+        const SHOWN: usize = 3;
+        let statuses = Some(Status::Created).into();
+        let query = Query { statuses, classification, take: SHOWN, ..Query::default() };
+        let page = self.list(&query);
+        let reason = |issue: &Arc<Issue>| Some((issue.id, self.obstacle(issue, agent, now)?));
+        HeldBack { count: page.total, first: page.issues.iter().filter_map(reason).collect() }
+    }
+
+    /// Says why an agent cannot claim an issue for work that has the status for it; `None` if it can.
+    pub fn obstacle(&self, issue: &Issue, agent: &AgentName, now: Timestamp) -> Option<String> {
+        let short = |ids: &mut dyn Iterator<Item = IssueId>| {
+            ids.map(|id| id.short()).collect::<Vec<_>>().join(", ")
+        };
+        if let Some(parked) =
+            issue.attributes.parked.as_ref().filter(|_| issue.attributes.is_parked_at(now))
+        {
+            return Some(format!("it is parked: {}", shortened(&parked.reason, MAX_REASON_CHARS)));
+        }
+        let blockers = short(&mut self.open_blockers(issue).take(DomainError::MAX_CANDIDATES));
+        if !blockers.is_empty() {
+            return Some(format!("it waits for {blockers}"));
+        }
+        let parts = short(&mut self.open_parts(issue.id).take(DomainError::MAX_CANDIDATES));
+        if !parts.is_empty() {
+            return Some(format!("its parts are the work: {parts}"));
+        }
+        let assignee = issue.attributes.assignee.as_deref().filter(|name| *name != agent.as_str());
+        assignee.map(|name| format!("it is assigned to {}", shortened(name, MAX_REASON_CHARS)))
     }
 }
 
-/// The items of several ascending sequences as one ascending sequence.
+/// The created issues that an agent cannot claim.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct HeldBack {
+    /// How many there are.
+    pub count: usize,
+    /// The first of them, each with the reason.
+    pub first: Vec<(IssueId, String)>,
+}
+
+/// How much of a reason an obstacle quotes, in characters.
+const MAX_REASON_CHARS: usize = 100;
+
+impl IssueGraph for IssueStore {
+    fn issue(&self, id: IssueId) -> Option<Arc<Issue>> {
+        self.get(id)
+    }
+
+    fn linked_from(&self, kind: LinkKind, to: IssueId) -> Vec<IssueId> {
+        self.claims.linked_from(kind, to).collect()
+    }
+
+    fn resolve(&self, reference: &IssueRef) -> Result<IssueId, DomainError> {
+        self.find(reference).map(|issue| issue.id)
+    }
+}
+
+/// Merges several ascending sequences into one.
 fn merged<T: Ord + Copy>(
     sequences: impl Iterator<Item = impl Iterator<Item = T>>,
 ) -> impl Iterator<Item = T> {

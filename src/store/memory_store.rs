@@ -1,4 +1,4 @@
-//! A store that is nothing but its state in memory.
+//! A store in memory only.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,9 +10,9 @@ use super::{
     Events, NumberedEvent, Outcome, Position, Probe, State, Store, StoreError, StoreFuture,
     StoreHealth, StoreId,
 };
-use crate::domain::{Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
+use crate::domain::{Command, Counts, DomainError, Issue, IssueRef, Page, Query, Timestamp};
 
-/// A store that keeps its issues in memory only: for tests, and the model that others must match.
+/// A store that keeps its issues in memory only, for tests. It is the model that other stores must match.
 #[derive(Debug)]
 pub struct MemoryStore {
     id: StoreId,
@@ -20,13 +20,13 @@ pub struct MemoryStore {
     newest: watch::Sender<Position>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Held {
     state: State,
     events: VecDeque<NumberedEvent>,
 }
 
-/// How many events are kept.
+/// The most events that are kept.
 const MAX_EVENTS: usize = 100_000;
 
 impl Default for MemoryStore {
@@ -37,22 +37,31 @@ impl Default for MemoryStore {
 
 impl MemoryStore {
     fn held(&self) -> MutexGuard<'_, Held> {
-        // A panic between two statements of `State` cannot leave it half changed in a way that
-        // outlives the test that uses this store.
+        // If a panic leaves `State` half changed, only the test that uses this store is affected.
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn commit_now(&self, commands: &[Command], now: Timestamp) -> Vec<Outcome> {
+    fn commit_now(
+        &self,
+        commands: &[Command],
+        now: Timestamp,
+    ) -> Result<Vec<Outcome>, DomainError> {
         let held = &mut *self.held();
+        let before = (commands.len() > 1).then(|| held.clone());
         let outcomes = commands.iter().map(|command| held.commit(command, now)).collect();
+        if let (Err(_), Some(before)) = (&outcomes, before) {
+            *held = before;
+        }
         self.newest.send_replace(held.state.position);
         outcomes
     }
 }
 
 impl Held {
-    fn commit(&mut self, command: &Command, now: Timestamp) -> Outcome {
-        let Some(event) = self.state.decide(command, now)? else { return Ok(None) };
+    fn commit(&mut self, command: &Command, now: Timestamp) -> Result<Outcome, DomainError> {
+        let Some(event) = self.state.decide(command, now)? else {
+            return Ok(self.state.named(command));
+        };
         let position = Position { number: self.state.position.number + 1, hash: 0 };
         let issue = self.state.apply(&event, position)?;
         self.events.push_back(NumberedEvent { position, event: Arc::new(event) });
@@ -69,8 +78,8 @@ impl Store for MemoryStore {
     }
 
     fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Vec<Outcome>> {
-        // Nothing happens before somebody waits for it, as in every other store.
-        async move { Ok(self.commit_now(&commands, now)) }.boxed()
+        // Does nothing until the future is polled, like every other store.
+        async move { self.commit_now(&commands, now).map_err(StoreError::Refused) }.boxed()
     }
 
     fn get(&self, reference: IssueRef) -> StoreFuture<'_, Arc<Issue>> {

@@ -1,75 +1,74 @@
-//! Where issues are kept: the seam between the use cases and a place to keep things.
+//! The interface between the use cases and a place that stores issues.
 //!
-//! A store holds issues in the order in which they were filed, chooses the issue that a claim gets,
-//! and makes every change durable before it answers. No lock, file or transaction shows through
-//! [`Store`], so that another kind of store fits behind it. What only files have is reached through
-//! [`json::Maintenance`].
+//! A store keeps issues in the order in which they were filed, picks the issue for a claim, and makes every change
+//! durable before it answers. [`Store`] exposes no lock, file or transaction, so another kind of store can implement
+//! it. Operations that only a store in files has are in [`json::Maintenance`].
 
 pub mod backup;
+mod claim_order;
 mod events;
 mod health;
 mod identity;
 pub mod json;
-mod kept;
 pub mod memory;
 mod memory_store;
 mod state;
+mod stored_issue;
 
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use tokio::sync::watch;
 
-use crate::domain::{Command, Counts, DomainError, Issue, IssueRef, Page, Query, Timestamp};
+use crate::domain::{
+    Command, Counts, DomainError, ErrorCode, Issue, IssueRef, Page, Query, Timestamp,
+};
 
 pub use events::{Events, NumberedEvent, Position};
 pub use health::{DURATION_BUCKETS_S, Probe, StoreHealth};
 pub use identity::{NotAStoreId, StoreId};
 pub use json::JsonStore;
-pub use memory::{IssueStore, Version};
+pub use memory::{HeldBack, IssueStore, Version};
 pub use memory_store::MemoryStore;
 pub use state::{Document, State};
 
-/// What an operation on a store gives, in time.
+/// The future that a store operation returns.
 pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
-/// What a command came to: the issue as it is afterwards, `None` where nothing had to change, such as for a claim
-/// that found nothing to claim, or the refusal by the rules.
-pub type Outcome = Result<Option<Arc<Issue>>, DomainError>;
+/// The outcome of a command: the issue after it. A command that names an issue which already is as wanted gets that
+/// issue. Otherwise `None` means that nothing had to change, for example because a claim found no issue.
+pub type Outcome = Option<Arc<Issue>>;
 
-/// A place to keep issues, shared by any number of callers.
+/// A place that stores issues, shared by any number of callers.
 ///
-/// Whoever was answered finds what it wrote in everything it reads afterwards, and so does everyone
-/// who asks after that answer, through whichever process.
+/// Once a change is answered, every later read sees it, by any caller and through any process.
 pub trait Store: Send + Sync {
     /// Returns the id of this store.
     ///
-    /// The same in every process on this machine that shares it, and after a restart. Reads and makes
-    /// nothing that is kept.
+    /// All processes on this machine that share the store get the same id, and a restart does not change it. The
+    /// call neither reads nor creates stored data.
     fn id(&self) -> BoxFuture<'_, StoreId>;
 
-    /// Decides commands, each on the state that the one before has left, and makes their events durable: all of
-    /// them in one step, or none.
+    /// Decides commands in order, each on the state that the previous one left, and makes their events durable: all
+    /// in one step, or none.
     ///
-    /// Returns the outcome of each. An answer means that the events are durable; dropping the future before that
-    /// withdraws commands that are not decided yet. A claim of a caller that is gone when it is decided lapses
-    /// again at once.
+    /// Returns the outcome of each command, or the first refusal; then none of them changed anything. An answer means that the events are durable. Dropping the future before
+    /// that withdraws the commands that are not decided yet. If a caller is gone when its claim is decided, the claim
+    /// lapses at once.
     ///
     /// # Errors
     ///
-    /// Any [`StoreError`] but [`StoreError::Refused`], which is an outcome. Except for
-    /// [`StoreError::Uncertain`], an error means that nothing changed.
+    /// Any [`StoreError`]. Every error except [`StoreError::Uncertain`] means that nothing changed.
     fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Vec<Outcome>>;
 
-    /// Finds the issue that a caller names.
+    /// Returns the issue that a reference names.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Refused`] when none or more than one has such an id;
-    /// [`StoreError::Unreadable`].
+    /// [`StoreError::Refused`] if no issue or more than one matches; [`StoreError::Unreadable`].
     fn get(&self, reference: IssueRef) -> StoreFuture<'_, Arc<Issue>>;
 
-    /// Finds the issues that match a query.
+    /// Returns one page of the issues that match a query.
     ///
     /// # Errors
     ///
@@ -83,57 +82,67 @@ pub trait Store: Send + Sync {
     /// [`StoreError::Unreadable`].
     fn counts(&self) -> StoreFuture<'_, Counts>;
 
-    /// Returns all issues at one event number: at least what was answered before the call. Costs the same at any
-    /// size.
+    /// Returns all issues as of one event number. Includes every change that was answered before the call. The cost
+    /// does not depend on the number of issues.
     ///
     /// # Errors
     ///
     /// [`StoreError::Unreadable`].
     fn snapshot(&self) -> StoreFuture<'_, State>;
 
-    /// Returns the durable events after a number, oldest first, at most `limit` of them. Events outlive restarts,
-    /// as long as the store keeps them.
+    /// Returns the durable events after an event number, oldest first, at most `limit` of them. Events survive
+    /// restarts for as long as the store keeps them.
     ///
     /// # Errors
     ///
     /// [`StoreError::Unreadable`].
     fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events>;
 
-    /// Returns a receiver of the position of the newest durable event, of whichever process. From the first call
-    /// on the store watches what other processes do.
+    /// Returns a receiver for the position of the newest durable event of any process. The first call makes the store
+    /// watch the changes of other processes.
     fn watch(&self) -> watch::Receiver<Position>;
 
-    /// Tells whether the store can be read and changed, and how it is doing.
+    /// Returns whether the store can be read and changed, with its sizes and times.
     fn health(&self, probe: Probe) -> BoxFuture<'_, StoreHealth>;
 
-    /// Takes no more commands and waits for those that are being written. Returns false if something is left to
-    /// do that would take long.
+    /// Refuses new commands and waits for those that are being written. Returns false if work is left that would take
+    /// long.
     fn close(&self) -> BoxFuture<'_, bool>;
 }
 
-/// Why a store did not do what it was asked, by what the caller can do about it.
+/// Why a store refused or failed an operation. The variants differ in what the caller can do.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The rules say no: the caller has to ask for something else.
+    /// A rule refuses the command. The caller must ask for something else.
     #[error(transparent)]
     Refused(#[from] DomainError),
-    /// Others kept the store busy for too long; nothing changed, and trying again is right.
+    /// Other processes kept the store busy for too long. Nothing changed; the caller can retry.
     #[error("the store is busy: {0}; nothing was changed, try again")]
     Busy(String),
-    /// What is kept cannot be read; somebody has to repair it, and nothing is overwritten until then.
+    /// The store cannot be read and needs repair. Nothing is overwritten until then.
     #[error("the store cannot be read: {0}")]
     Unreadable(String),
-    /// A part of what is kept is damaged, or was made by a newer version. The rest can be read; nothing
-    /// changes until somebody has looked at it.
-    #[error("only reads are possible: {0}")]
+    /// A part of the store is damaged. The rest can be read; changes are refused until it is repaired.
+    #[error("the store is damaged and read-only: {0}")]
     Damaged(String),
-    /// This process may not change what is kept.
+    /// The store is so damaged that nothing can be read.
+    #[error("the store is damaged and cannot be read: {0}")]
+    Corrupt(String),
+    /// A newer version of this program wrote a part of the store.
+    #[error("{0} was written by a newer version of ait: use that version")]
+    Newer(String),
+    /// The files are on a network file system, and no setting says that only one machine uses them.
+    #[error("the store is read-only: {0}; nothing was changed")]
+    NetworkFileSystem(String),
+    /// This process may not write to the store.
     #[error("the store is read-only: {0}; nothing was changed")]
     ReadOnly(String),
-    /// The change could not be made durable; nothing changed.
-    #[error("the change was not saved: {0}; nothing was changed, try again when that is mended")]
+    /// The change could not be made durable. Nothing changed.
+    #[error(
+        "the change was not saved: {0}; nothing was changed, try again when the cause is fixed"
+    )]
     NotSaved(String),
-    /// The change was made, but whether it survives a power cut is not known.
+    /// The change was made, but it may not survive a power failure.
     #[error(
         "it is not certain that the change is saved: {0}; look at the issue before you try again"
     )]
@@ -144,16 +153,63 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// What is wrong, without a word on the change that was asked for.
+    /// Returns true if a person has to repair or upgrade something before the store can be changed.
+    pub fn is_damage(&self) -> bool {
+        matches!(self, Self::Damaged(_) | Self::Corrupt(_) | Self::Newer(_))
+    }
+
+    /// Returns the code of the error.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::Refused(refusal) => refusal.code(),
+            Self::Busy(_) | Self::Closed => ErrorCode::Busy,
+            Self::Unreadable(_) | Self::Corrupt(_) | Self::Newer(_) => ErrorCode::Unreadable,
+            Self::Damaged(_) | Self::NetworkFileSystem(_) | Self::ReadOnly(_) => {
+                ErrorCode::ReadOnly
+            }
+            Self::NotSaved(_) => ErrorCode::NotSaved,
+            Self::Uncertain(_) => ErrorCode::Uncertain,
+        }
+    }
+
+    /// Returns the cause alone, without what it means for the requested change.
     pub fn reason(&self) -> String {
         match self {
             Self::Busy(why)
             | Self::Unreadable(why)
             | Self::Damaged(why)
+            | Self::Corrupt(why)
+            | Self::NetworkFileSystem(why)
             | Self::ReadOnly(why)
             | Self::NotSaved(why)
             | Self::Uncertain(why) => why.clone(),
-            Self::Refused(_) | Self::Closed => self.to_string(),
+            Self::Refused(_) | Self::Newer(_) | Self::Closed => self.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::IssueId;
+
+    #[test]
+    fn every_store_error_has_its_code() {
+        let why = String::new;
+        for (error, code) in [
+            (StoreError::Refused(DomainError::IdTaken { id: IssueId::NIL }), "CONFLICT"),
+            (StoreError::Busy(why()), "BUSY"),
+            (StoreError::Unreadable(why()), "UNREADABLE"),
+            (StoreError::Damaged(why()), "READ_ONLY"),
+            (StoreError::Corrupt(why()), "UNREADABLE"),
+            (StoreError::Newer(why()), "UNREADABLE"),
+            (StoreError::NetworkFileSystem(why()), "READ_ONLY"),
+            (StoreError::ReadOnly(why()), "READ_ONLY"),
+            (StoreError::NotSaved(why()), "NOT_SAVED"),
+            (StoreError::Uncertain(why()), "UNCERTAIN"),
+            (StoreError::Closed, "BUSY"),
+        ] {
+            assert_eq!(error.code().as_str(), code, "{error}");
         }
     }
 }

@@ -1,67 +1,131 @@
-//! The state of a store after an event: all issues, and what is kept beside them.
+//! The state of a store after an event: all issues, and the unknown keys beside them.
 
 use std::sync::Arc;
 
 use super::{IssueStore, Position};
 use crate::domain::{
-    Change, Command, DomainError, Event, EventKind, Extra, Issue, IssueId, Selection, Timestamp,
-    rules,
+    AgentName, Change, Command, CommandTarget, DomainError, Event, EventKind, Issue, IssueId, Link,
+    Resolution, Status, Timestamp, UnknownFields, links, rules,
 };
 
-/// What the file of the issues holds.
+/// The content of `issues.json`.
 #[derive(Clone, Debug, Default)]
 pub struct Document {
     /// The issues.
     pub issues: IssueStore,
-    /// The keys that this version does not know.
-    pub extra: Extra,
+    /// The top-level keys that this version does not know.
+    pub extra: UnknownFields,
 }
 
-/// The state of a store after an event. A clone costs the same at any size.
+/// The state of a store after an event. The cost of a clone does not depend on its size.
 #[derive(Clone, Debug, Default)]
 pub struct State {
     /// The issues.
     pub issues: IssueStore,
-    /// The keys beside the issues that this version does not know.
-    pub unknown: Extra,
+    /// The top-level keys that this version does not know.
+    pub unknown: UnknownFields,
     /// The position of the event.
     pub position: Position,
 }
 
 impl State {
-    /// Returns the state that a document describes, before the first event.
+    /// Returns the state before the first event, with the content of a document.
     pub fn of(document: Document) -> Self {
         Self { issues: document.issues, unknown: document.extra, position: Position::default() }
     }
 
-    /// Returns what the file of the issues holds in this state.
+    /// Returns the content of `issues.json` for this state.
     pub fn document(&self) -> Document {
         Document { issues: self.issues.clone(), extra: self.unknown.clone() }
     }
 
-    /// Decides a command on this state. `None` where nothing has to change, such as for a claim that finds
-    /// nothing. The state does not change until the event is [applied](Self::apply).
+    /// Decides a command on this state. Returns `None` if nothing has to change: a claim finds no issue, or the
+    /// [named](Self::named) issue already is as the command wants it. The state stays the same until the event is [applied](Self::apply).
     ///
     /// # Errors
     ///
     /// The refusals of [`rules::decide`] and of [`IssueStore::find`].
     pub fn decide(&self, command: &Command, now: Timestamp) -> Result<Option<Event>, DomainError> {
         let issue = match command.selection() {
-            Selection::New(id) => match self.issues.get(id) {
+            CommandTarget::New(id) => match self.issues.get(id) {
                 Some(issue) => issue,
-                None => return Ok(rules::file(command, now)),
+                None => return rules::file(command, now, &self.issues),
             },
-            Selection::Named(reference) => self.issues.find(reference)?,
-            Selection::Existing(id) => self.issues.find(&id.into())?,
-            Selection::Oldest(status, classification) => {
-                match self.issues.oldest(status, classification) {
+            CommandTarget::Named(reference) => self.issues.find(reference)?,
+            CommandTarget::Existing(id) => self.issues.find(&id.into())?,
+            CommandTarget::Next(agent, classification) => {
+                match self.issues.next_ready(agent, classification, now) {
                     Some(position) => self.issues.at(position),
                     None => return Ok(None),
                 }
             }
-            Selection::Document => return Ok(self.decide_on_document(command, now)),
+            CommandTarget::NextReview => match self.issues.next_review(now) {
+                Some(position) => self.issues.at(position),
+                None => return Ok(None),
+            },
+            CommandTarget::Document => return Ok(self.decide_on_document(command, now)),
         };
-        rules::decide(command, &issue, now)
+        match command {
+            Command::ChangeIssue { change, agent, .. } => {
+                return change.decide(&issue, agent.as_str(), now, &self.issues).map(Some);
+            }
+            Command::GetNextIssue { issue: Some(_), agent, .. } => {
+                self.refuse_obstacle(&issue, agent, now)?;
+            }
+            Command::CloseIssue { resolution: Resolution::Closed, .. } => {
+                self.refuse_open_parts(&issue)?;
+            }
+            _ => {}
+        }
+        let decided = rules::decide(command, &issue, now)?;
+        match command {
+            Command::MergeEdit { theirs, base } if self.links_badly(decided.as_ref()) => {
+                // The rest of the edit is taken over without its links.
+                let attributes = theirs.attributes.with_links(&issue.attributes.links);
+                let theirs = Arc::new(Issue { attributes, ..Issue::clone(theirs) });
+                rules::decide(&Command::MergeEdit { theirs, base: base.clone() }, &issue, now)
+            }
+            _ => Ok(decided),
+        }
+    }
+
+    /// Returns true if an edit adds links that a command may not add.
+    fn links_badly(&self, event: Option<&Event>) -> bool {
+        let Some(Event { issue, kind: EventKind::Edited { patch }, .. }) = event else {
+            return false;
+        };
+        patch.attributes.as_ref().is_some_and(|change| {
+            let is_new = |link: &&Link| !change.before.links.contains(link);
+            let added: Vec<_> = change.after.links.iter().filter(is_new).copied().collect();
+            links::check(*issue, &change.after.links, &added, &self.issues).is_err()
+        })
+    }
+
+    fn refuse_obstacle(
+        &self,
+        issue: &Issue,
+        agent: &AgentName,
+        now: Timestamp,
+    ) -> Result<(), DomainError> {
+        // Another status than the one for a claim is the better reason.
+        let waits = issue.status == Status::Created;
+        let obstacle = waits.then(|| self.issues.obstacle(issue, agent, now)).flatten();
+        obstacle.map_or(Ok(()), |reason| Err(DomainError::NotReady { id: issue.id, reason }))
+    }
+
+    fn refuse_open_parts(&self, issue: &Issue) -> Result<(), DomainError> {
+        let open: Vec<_> = self.issues.open_parts(issue.id).collect();
+        if open.is_empty() || issue.status.is_terminal() {
+            return Ok(());
+        }
+        let parts = open.iter().copied().take(DomainError::MAX_CANDIDATES).collect();
+        Err(DomainError::OpenParts { id: issue.id, parts, count: open.len() })
+    }
+
+    /// Returns the issue that a command names, as the outcome of a command that changes nothing.
+    pub fn named(&self, command: &Command) -> Option<Arc<Issue>> {
+        let CommandTarget::Named(reference) = command.selection() else { return None };
+        self.issues.find(reference).ok()
     }
 
     fn decide_on_document(&self, command: &Command, now: Timestamp) -> Option<Event> {
@@ -76,13 +140,13 @@ impl State {
         })
     }
 
-    /// Applies the next event, which leads to `position`, and returns the issue as it is afterwards; `None` for
-    /// an event that leaves no issue.
+    /// Applies the next event, which has this `position`, and returns the issue after it. Returns `None` for an event
+    /// that leaves no issue.
     ///
     /// # Errors
     ///
-    /// [`DomainError::IdTaken`], [`DomainError::UnknownIssue`] and [`DomainError::DoesNotFollow`] for an event
-    /// that does not follow this state; nothing changes then.
+    /// [`DomainError::IdTaken`], [`DomainError::UnknownIssue`] and [`DomainError::DoesNotFollow`] for an event that
+    /// does not follow this state. Nothing changes then.
     pub fn apply(
         &mut self,
         event: &Event,
@@ -109,12 +173,12 @@ impl State {
         Ok(issue)
     }
 
-    /// Undoes [`apply`](Self::apply) of the event that has led to this state; `position` is that of the event
+    /// Undoes [`apply`](Self::apply) of the event that led to this state. `position` is the position of the event
     /// before it.
     ///
     /// # Errors
     ///
-    /// [`DomainError::UnknownIssue`] and [`DomainError::IdTaken`] for an event that has not led here.
+    /// [`DomainError::UnknownIssue`] and [`DomainError::IdTaken`] for an event that did not lead to this state.
     pub fn revert(&mut self, event: &Event, position: Position) -> Result<(), DomainError> {
         match &event.kind {
             EventKind::UnknownKeysEdited { keys } => self.unknown = keys.before.clone(),

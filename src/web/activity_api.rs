@@ -1,4 +1,4 @@
-//! What happened, for programs; and reading it for the page and the feed, too.
+//! The events of the log: reads them for the page, the feed and the JSON API, and answers the API.
 
 use axum::extract::{RawQuery, State};
 use axum::http::HeaderMap;
@@ -6,47 +6,46 @@ use axum::response::Response;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::address::{ActivityAddress, Part};
+use super::WebState;
+use super::api::JSON;
 use super::etag;
 use super::lookup::find;
-use super::pages::error::{ErrorPage, Form};
-use super::site::Site;
+use super::pages::error::{ErrorJson, WebError};
+use super::query::{ActivityQuery, PageCursor};
 use crate::activity::{ActivityFilter, ActivityPage, EventRecord, newest_first, oldest_first};
-use crate::tracker::{IssueStore, NumberedEvent, StoreError};
+use crate::tracker::{IssueStore, NumberedEvent};
 
-const JSON: &str = "application/json";
-/// How large an answer may be: when it has become so large, it takes no further event.
-const MAX_ANSWER_BYTES: usize = 8 * 1024 * 1024;
+/// The size at which a response takes no further events.
+const MAX_RESPONSE_BYTES: usize = 8 * 1024 * 1024;
 
-/// A part of what happened, newest first.
+/// A part of the events, newest first.
 #[derive(Debug, Default)]
 pub(super) struct Activity {
     pub events: Vec<NumberedEvent>,
-    /// Where older events are; `None` if there are none.
+    /// Older events are before this number; `None` if there are none.
     pub older: Option<u64>,
-    /// Where newer events are; `None` if there are none.
+    /// Newer events are after this number; `None` if there are none.
     pub newer: Option<u64>,
-    /// Whether reading ended before there were enough events, because it had read so many that nobody asked for.
+    /// Whether the search ended early, because it had read many events that do not match.
     pub is_cut: bool,
     /// The number of the oldest event that is kept.
     pub oldest: u64,
 }
 
-/// Reads the part that an address asks for, at most `limit` events.
+/// Reads the part that a query asks for, at most `limit` events.
 ///
 /// # Errors
 ///
-/// What to answer instead.
+/// The store is unreadable, or the query names no issue.
 pub(super) async fn read(
-    address: &ActivityAddress,
+    query: &ActivityQuery,
     limit: usize,
-    site: &Site,
-) -> Result<Activity, ErrorPage> {
-    let filter = filter(address, site).await?;
-    let unreadable = |error: StoreError| ErrorPage::unreadable(&error, site.words);
-    if let Part::After(after) = address.part {
-        let page = oldest_first(&site.tracker, &filter, after, limit).await.map_err(unreadable)?;
-        // The part that reaches the newest event is the newest one.
+    state: &WebState,
+) -> Result<Activity, WebError> {
+    let filter = filter(query, state).await?;
+    if let PageCursor::After(after) = query.part {
+        let page = oldest_first(&state.tracker, &filter, after, limit).await?;
+        // A part that reaches the newest event is shown as the newest part.
         if !page.is_last {
             let is_cut = page.events.len() < limit;
             let ActivityPage { mut events, reached, oldest, .. } = page;
@@ -57,8 +56,8 @@ pub(super) async fn read(
             return Ok(Activity { events, older, newer: Some(reached), is_cut, oldest });
         }
     }
-    let before = if let Part::Before(before) = address.part { Some(before) } else { None };
-    let page = newest_first(&site.tracker, &filter, before, limit).await.map_err(unreadable)?;
+    let before = if let PageCursor::Before(before) = query.part { Some(before) } else { None };
+    let page = newest_first(&state.tracker, &filter, before, limit).await?;
     let newer = before.filter(|before| *before <= page.newest.number).map(|before| {
         page.events.first().map_or(before.saturating_sub(1), |event| event.position.number)
     });
@@ -71,60 +70,46 @@ pub(super) async fn read(
     })
 }
 
-/// Returns the filter of an address, with the issue that it names.
-async fn filter(address: &ActivityAddress, site: &Site) -> Result<ActivityFilter, ErrorPage> {
-    let words = site.words;
-    let issue = match &address.issue {
-        None => None,
-        Some(reference) => {
-            let asked = reference.to_string();
-            let found = site
-                .overview
-                .look(move |survey| find(&asked, survey, words).map(|found| found.issue.id));
-            Some(found.await.map_err(|error| ErrorPage::unreadable(&error, words))??)
-        }
-    };
+/// Returns the filter of a query, with the issue that it names.
+async fn filter(query: &ActivityQuery, state: &WebState) -> Result<ActivityFilter, WebError> {
+    let mut issue = None;
+    if let Some(reference) = &query.issue {
+        let asked = reference.to_string();
+        let found = state.read_model.read(move |view| find(&asked, view)).await??;
+        issue = Some(found.issue.id);
+    }
     Ok(ActivityFilter {
-        agent: address.agent.clone(),
-        kind: address.kind,
+        agent: query.agent.clone(),
+        kind: query.kind,
         issue,
-        since: address.since.as_ref().map(|since| since.time.time(site.tracker.now())),
+        since: query.since.as_ref().map(|since| since.time.time(state.tracker.now())),
     })
 }
 
-/// A part of what happened, oldest first.
+/// A part of the events, oldest first.
 #[derive(Serialize)]
 struct Reply {
     events: Vec<Box<RawValue>>,
-    /// The number after which to go on.
+    /// The value of `after` for the next request.
     next: u64,
     /// The number of the newest event.
     newest: u64,
     /// The number of the oldest event that is kept; one more than `newest` if there is none.
     oldest: u64,
-    /// Whether all events after the number that was asked for are kept.
+    /// Whether all events after the requested number are kept.
     complete: bool,
 }
 
-/// Answers with events, oldest first, after a number.
+/// Answers with the events after a number, oldest first.
 pub(super) async fn activity(
-    State(site): State<Site>,
+    State(state): State<WebState>,
     RawQuery(query): RawQuery,
     request: HeaderMap,
-) -> Response {
-    match reply(query.as_deref(), &site).await {
-        Ok(json) => etag::answer(&request, JSON, json),
-        Err(error) => error.into_response(Form::Json, &site),
-    }
-}
-
-async fn reply(query: Option<&str>, site: &Site) -> Result<Vec<u8>, ErrorPage> {
-    let (address, after, limit) = ActivityAddress::parse_request(query)
-        .map_err(|bad| ErrorPage::bad_address(&bad, site.words))?;
-    let filter = filter(&address, site).await?;
-    let unreadable = |error: StoreError| ErrorPage::unreadable(&error, site.words);
-    let page = oldest_first(&site.tracker, &filter, after, limit).await.map_err(unreadable)?;
-    let issues = site.tracker.snapshot().await.map_err(unreadable)?.issues;
+) -> Result<Response, ErrorJson> {
+    let (query, after, limit) = ActivityQuery::parse_request(query.as_deref())?;
+    let filter = filter(&query, &state).await?;
+    let page = oldest_first(&state.tracker, &filter, after, limit).await?;
+    let issues = state.tracker.snapshot().await?.issues;
     let (events, next) = records(&page, &issues);
     let newest = page.newest.number;
     let reply = Reply {
@@ -134,24 +119,25 @@ async fn reply(query: Option<&str>, site: &Site) -> Result<Vec<u8>, ErrorPage> {
         oldest: page.oldest,
         complete: after <= newest && page.oldest <= after.saturating_add(1),
     };
-    Ok(serde_json::to_vec(&reply).expect("events can always be written"))
+    let json = serde_json::to_vec(&reply).expect("events can always be serialized");
+    Ok(etag::respond(&request, JSON, json))
 }
 
-/// Returns as many events of a page as an answer may hold, at least one, and the number after which to go on.
+/// Returns as many events of a page as fit into a response, at least one, and the number of the last event read.
 fn records(page: &ActivityPage, issues: &IssueStore) -> (Vec<Box<RawValue>>, u64) {
     let mut records = Vec::new();
-    let (mut size_bytes, mut next) = (0, page.reached);
+    let (mut size_bytes, mut last) = (0, page.reached);
     for event in &page.events {
         let issue = issues.get(event.event.issue);
         let title = issue.as_ref().map(|issue| issue.title.as_str());
         let record = to_raw_value(&EventRecord::new(event, title));
-        let record = record.expect("an event can always be written");
+        let record = record.expect("an event can always be serialized");
         size_bytes += record.get().len();
-        if size_bytes > MAX_ANSWER_BYTES && !records.is_empty() {
-            break;
+        if size_bytes > MAX_RESPONSE_BYTES && !records.is_empty() {
+            return (records, last);
         }
         records.push(record);
-        next = event.position.number;
+        last = event.position.number;
     }
-    if records.len() == page.events.len() { (records, page.reached) } else { (records, next) }
+    (records, page.reached)
 }

@@ -1,4 +1,4 @@
-//! What the pages show, for programs.
+//! The data of the pages as JSON.
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, State};
@@ -6,60 +6,63 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use indexmap::IndexMap;
 use serde::Serialize;
+use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::address::{ListAddress, stats_range};
+use super::WebState;
 use super::etag;
-use super::lookup::find;
-use super::pages::error::{ErrorPage, Form};
+use super::lookup::{filter, find};
+use super::pages::error::{ErrorJson, WebError};
 use super::pages::list::PAGE_SIZE;
-use super::site::Site;
-use crate::domain::{Issue, Status};
-use crate::overview::Survey;
-use crate::overview::stats::Stats;
+use super::query::{ListQuery, stats_range};
+use crate::domain::{Issue, Status, Timestamp};
+use crate::field_selection::FieldSelection;
+use crate::read_model::ReadView;
+use crate::read_model::stats::Stats;
 
-const JSON: &str = "application/json";
+pub(super) const JSON: &str = "application/json";
 
-/// A part of the issues that were asked for.
+/// A page of the matching issues.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct List<'a> {
-    /// How many fit.
+    /// How many issues match; a lower bound unless `isExact`.
     total: usize,
-    /// Whether that is all; when not, there are more.
     is_exact: bool,
     page: usize,
     pages: usize,
-    /// How many fit in each status, whichever statuses were asked for; at least so many, where
-    /// `hasExactCounts` is false.
+    /// How many issues match in each status, whatever statuses were asked for; lower bounds unless
+    /// `hasExactCounts`.
     counts: IndexMap<&'static str, usize>,
     has_exact_counts: bool,
-    /// Those on the page, in the form that files and tools share.
-    issues: Vec<&'a Issue>,
+    /// The issues on the page, in the format of `issues.json`, or the selected fields of each.
+    issues: Vec<ListedIssue<'a>>,
 }
 
-/// Answers with a page of issues, for the same parameters as the list.
+/// An issue on the page.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ListedIssue<'a> {
+    Whole(&'a Issue),
+    Selected(Value),
+}
+
+/// Answers with a page of issues. Takes the same parameters as the list.
 pub(super) async fn issues(
-    State(site): State<Site>,
+    State(state): State<WebState>,
     RawQuery(query): RawQuery,
     request: HeaderMap,
-) -> Response {
-    let address = match ListAddress::parse(query.as_deref()) {
-        Ok(address) => address,
-        Err(bad) => {
-            return ErrorPage::bad_address(&bad, site.words).into_response(Form::Json, &site);
-        }
-    };
-    let looked = site.overview.look(move |survey| list(&address, survey)).await;
-    match looked {
-        Ok(json) => etag::answer(&request, JSON, json),
-        Err(error) => ErrorPage::unreadable(&error, site.words).into_response(Form::Json, &site),
-    }
+) -> Result<Response, ErrorJson> {
+    let query = ListQuery::parse(query.as_deref())?;
+    let now = state.tracker.now();
+    let json = state.read_model.read(move |view| list(&query, view, now)).await??;
+    Ok(etag::respond(&request, JSON, json))
 }
 
-fn list(address: &ListAddress, survey: &mut Survey) -> Vec<u8> {
-    let listing = survey.find(&address.filter(), address.order, address.page, PAGE_SIZE);
-    let issues: Vec<_> = listing.positions.iter().map(|&at| survey.issue(at)).collect();
+fn list(query: &ListQuery, view: &mut ReadView, now: Timestamp) -> Result<Vec<u8>, WebError> {
+    let filter = filter(query, view, now)?;
+    let listing = view.find(&filter, query.order, query.page, PAGE_SIZE);
+    let issues: Vec<_> = listing.positions.iter().map(|&at| view.issue(at)).collect();
     let count = |status: &Status| (status.as_str(), listing.counts.in_status(*status));
     let list = List {
         total: listing.total,
@@ -68,55 +71,49 @@ fn list(address: &ListAddress, survey: &mut Survey) -> Vec<u8> {
         pages: listing.pages(PAGE_SIZE),
         counts: Status::ALL.iter().map(count).collect(),
         has_exact_counts: listing.has_exact_counts,
-        issues: issues.iter().map(|issue| &**issue).collect(),
+        issues: issues.iter().map(|issue| listed(issue, query.fields.as_ref())).collect(),
     };
-    serde_json::to_vec(&list).expect("issues can always be written")
+    Ok(serde_json::to_vec(&list).expect("issues can always be serialized"))
 }
 
-/// Answers with one issue, in the form that files and tools share.
+fn listed<'a>(issue: &'a Issue, fields: Option<&FieldSelection>) -> ListedIssue<'a> {
+    match fields {
+        None => ListedIssue::Whole(issue),
+        Some(fields) => ListedIssue::Selected(fields.select(issue)),
+    }
+}
+
+/// Answers with one issue, in the format of `issues.json`. The `ETag` is the version of the issue.
 pub(super) async fn issue(
-    State(site): State<Site>,
+    State(state): State<WebState>,
     asked: Result<Path<String>, PathRejection>,
     request: HeaderMap,
-) -> Response {
-    let words = site.words;
-    let Ok(Path(asked)) = asked else {
-        return ErrorPage::nothing_here(words).into_response(Form::Json, &site);
-    };
-    let looked = site.overview.look(move |survey| {
-        let found = find(&asked, survey, words)?;
-        Ok(serde_json::to_vec(&*found.issue).expect("an issue can always be written"))
+) -> Result<Response, ErrorJson> {
+    let Path(asked) = asked?;
+    let json = state.read_model.read(move |view| {
+        let found = find(&asked, view)?;
+        let json = serde_json::to_vec(&*found.issue).expect("an issue can always be serialized");
+        Ok::<_, WebError>((found.issue.version(), json))
     });
-    match looked.await.unwrap_or_else(|error| Err(ErrorPage::unreadable(&error, words))) {
-        Ok(json) => etag::answer(&request, JSON, json),
-        Err(error) => error.into_response(Form::Json, &site),
-    }
+    let (version, json) = json.await??;
+    Ok(etag::respond_exactly(&request, JSON, &version, json))
 }
 
 /// Answers with the statistics of a range.
 ///
-/// They go on with the time, even when nothing happens: the tag is that of a minute.
+/// The numbers change with time even when nothing happens, so the `ETag` names a minute.
 pub(super) async fn stats(
-    State(site): State<Site>,
+    State(state): State<WebState>,
     RawQuery(query): RawQuery,
     request: HeaderMap,
-) -> Response {
-    let range = match stats_range(query.as_deref()) {
-        Ok(range) => range,
-        Err(bad) => {
-            return ErrorPage::bad_address(&bad, site.words).into_response(Form::Json, &site);
-        }
-    };
-    let now = site.tracker.now();
-    let place = site.live.standing().await.place;
-    let moment = format!("{place} {range} {}", now.unix_millis() / 60_000);
-    let tag = format!("W/\"{:032x}\"", xxh3_128(moment.as_bytes()));
-    let looked = site.overview.look(move |survey| {
-        let stats = Stats::of(survey.lives(), range, now);
-        serde_json::to_vec(&stats).expect("statistics can always be written")
+) -> Result<Response, ErrorJson> {
+    let range = stats_range(query.as_deref())?;
+    let now = state.tracker.now();
+    let version = state.streams.probe().await.version;
+    let version = format!("{version} {range} {}", now.unix_millis() / 60_000);
+    let json = state.read_model.read(move |view| {
+        let stats = Stats::of(view.timelines(), range, now);
+        serde_json::to_vec(&stats).expect("statistics can always be serialized")
     });
-    match looked.await {
-        Ok(json) => etag::answer_as(&request, JSON, &tag, json),
-        Err(error) => ErrorPage::unreadable(&error, site.words).into_response(Form::Json, &site),
-    }
+    Ok(etag::respond_as(&request, JSON, xxh3_128(version.as_bytes()), json.await?))
 }

@@ -1,5 +1,5 @@
-//! The style sheet, the script and the icon, embedded, at addresses that change with the content, so that
-//! they can be cached for good.
+//! The embedded style sheet, script and icon. Their paths contain a hash of the content, so that browsers may
+//! cache them forever.
 
 use std::sync::LazyLock;
 
@@ -8,11 +8,10 @@ use axum::http::header;
 use axum::routing::get;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// A file that is part of the program.
+/// A file that is embedded in the binary.
 pub(super) struct Asset {
-    kind: &'static str,
+    media_type: &'static str,
     body: &'static str,
-    /// Where it is.
     pub path: String,
 }
 
@@ -35,25 +34,25 @@ pub(super) static STYLE: LazyLock<Asset> = LazyLock::new(|| {
 });
 
 pub(super) static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
-    let kind = "text/javascript; charset=utf-8";
-    Asset::new("script.js", kind, include_str!("assets/script.js"))
+    let media_type = "text/javascript; charset=utf-8";
+    Asset::new("script.js", media_type, include_str!("assets/script.js"))
 });
 
 pub(super) static ICON: LazyLock<Asset> =
     LazyLock::new(|| Asset::new("icon.svg", "image/svg+xml", include_str!("assets/icon.svg")));
 
 impl Asset {
-    fn new(name: &str, kind: &'static str, body: &'static str) -> Self {
-        Self { kind, body, path: format!("/assets/{:016x}/{name}", xxh3_64(body.as_bytes())) }
+    fn new(name: &str, media_type: &'static str, body: &'static str) -> Self {
+        Self { media_type, body, path: format!("/assets/{:016x}/{name}", xxh3_64(body.as_bytes())) }
     }
 }
 
-/// The routes of the files.
+/// Returns the routes of the files.
 pub(super) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
     let assets: [&'static LazyLock<Asset>; 3] = [&STYLE, &SCRIPT, &ICON];
     assets.into_iter().fold(Router::new(), |routes, asset| {
         let headers = [
-            (header::CONTENT_TYPE, asset.kind),
+            (header::CONTENT_TYPE, asset.media_type),
             (header::CACHE_CONTROL, "public, max-age=31536000, immutable"),
         ];
         routes.route(&asset.path, get(move || async move { (headers, asset.body) }))

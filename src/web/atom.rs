@@ -1,4 +1,4 @@
-//! What happened, as a feed that readers of news subscribe to: Atom 1.0 (RFC 4287).
+//! The newest events as an Atom 1.0 feed (RFC 4287).
 
 use std::borrow::Cow;
 
@@ -6,13 +6,13 @@ use axum::extract::{RawQuery, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 
+use super::WebState;
 use super::activity_api::read;
-use super::address::ActivityAddress;
 use super::etag;
-use super::pages::error::{ErrorPage, Form};
-use super::pages::parts::{address, undirected};
-use super::site::Site;
-use super::words::Words;
+use super::pages::error::ErrorPage;
+use super::pages::parts::{issue_path, undirected};
+use super::query::ActivityQuery;
+use super::strings;
 use crate::activity::title_in;
 use crate::domain::text::shortened;
 use crate::domain::{IssueId, Timestamp};
@@ -21,42 +21,32 @@ use crate::tracker::{IssueStore, NumberedEvent, StoreId};
 const ATOM: &str = "application/atom+xml";
 /// How many events a feed has.
 const ENTRIES: usize = 100;
-/// How much of a comment an entry has.
+/// How many characters of a comment an entry has.
 const MAX_COMMENT_CHARS: usize = 2_000;
 
 /// Answers with the newest events as a feed.
 pub(super) async fn feed(
-    State(site): State<Site>,
+    State(state): State<WebState>,
     RawQuery(query): RawQuery,
     request: HeaderMap,
-) -> Response {
-    match written(query.as_deref(), &site).await {
-        Ok(xml) => etag::answer(&request, ATOM, xml.into_bytes()),
-        Err(error) => error.into_response(Form::Page, &site),
-    }
+) -> Result<Response, ErrorPage> {
+    let query = ActivityQuery::parse_feed(query.as_deref())?;
+    let events = read(&query, ENTRIES, &state).await?.events;
+    let issues = state.tracker.snapshot().await?.issues;
+    let feed = Feed { store: state.tracker.store_id().await, issues: &issues };
+    Ok(etag::respond(&request, ATOM, feed.render(&query, &events).into_bytes()))
 }
 
-async fn written(query: Option<&str>, site: &Site) -> Result<String, ErrorPage> {
-    let asked = ActivityAddress::parse_feed(query)
-        .map_err(|bad| ErrorPage::bad_address(&bad, site.words))?;
-    let events = read(&asked, ENTRIES, site).await?.events;
-    let state = site.tracker.snapshot().await;
-    let issues = state.map_err(|error| ErrorPage::unreadable(&error, site.words))?.issues;
-    let feed = Feed { store: site.tracker.store_id().await, issues: &issues, words: site.words };
-    Ok(feed.write(&asked, &events))
-}
-
-/// What entries are made of.
 struct Feed<'a> {
     store: StoreId,
     issues: &'a IssueStore,
-    words: &'a Words,
 }
 
 impl Feed<'_> {
-    /// The whole document. Its links are relative: only the reader knows by which name it came here.
-    fn write(&self, asked: &ActivityAddress, events: &[NumberedEvent]) -> String {
-        let query = asked.query();
+    /// Renders the document. Its links are relative, because the server does not know by which name clients
+    /// reach it.
+    fn render(&self, query: &ActivityQuery, events: &[NumberedEvent]) -> String {
+        let query = query.query_string();
         // A feed without entries was never updated.
         let epoch = Timestamp::from_unix_millis(0);
         let updated = events.first().map_or(epoch, |event| event.event.at);
@@ -68,29 +58,28 @@ impl Feed<'_> {
              <updated>{updated}</updated>\n\
              <link rel=\"self\" type=\"{ATOM}\" href=\"/activity.atom{query}\"/>\n\
              <link rel=\"alternate\" type=\"text/html\" href=\"/activity{query}\"/>\n",
-            language = self.words.frame.language,
+            language = strings::LANGUAGE,
             store = self.store,
             filter = escaped(&query.replacen('?', ":", 1)),
-            title = escaped(self.words.activity.feed),
+            title = escaped(strings::activity::FEED),
             query = escaped(&query),
         );
-        events.iter().for_each(|event| self.write_entry(event, &mut xml));
+        events.iter().for_each(|event| self.render_entry(event, &mut xml));
         xml.push_str("</feed>\n");
         xml
     }
 
-    fn write_entry(&self, numbered: &NumberedEvent, xml: &mut String) {
+    fn render_entry(&self, numbered: &NumberedEvent, xml: &mut String) {
         let NumberedEvent { position, event } = numbered;
-        let words = &self.words.activity;
         let issue = self.issues.get(event.issue);
         let title = issue.as_ref().map(|issue| issue.title.as_str());
-        let title = title.or_else(|| title_in(event)).unwrap_or(words.no_issue);
+        let title = title.or_else(|| title_in(event)).unwrap_or(strings::activity::NO_ISSUE);
         let kind = event.kind.word();
-        let did = (words.did)(kind);
-        let sentence = (words.sentence)(&event.agent, did, title);
+        let action = strings::activity::action(kind);
+        let sentence = strings::activity::sentence(&event.agent, action, title);
         let link = match event.issue {
             IssueId::NIL => "/activity".to_owned(),
-            id => address(id),
+            id => issue_path(id),
         };
         *xml += &format!(
             "<entry>\n\
@@ -104,7 +93,7 @@ impl Feed<'_> {
             sentence = escaped(&undirected(&sentence)),
             at = event.at,
             agent = escaped(&undirected(&event.agent)),
-            label = escaped(did),
+            label = escaped(action),
         );
         if let Some(comment) = event.kind.comment() {
             let comment = shortened(comment, MAX_COMMENT_CHARS);
@@ -114,27 +103,27 @@ impl Feed<'_> {
     }
 }
 
-/// A text as XML 1.0 can hold it, in elements and in attributes.
+/// Escapes a text for the elements and attributes of XML 1.0.
 fn escaped(text: &str) -> Cow<'_, str> {
-    let is_plain = |one: char| {
-        !matches!(one, '&' | '<' | '>' | '"' | '\'' | '\u{fffe}' | '\u{ffff}')
-            && (one >= ' ' || matches!(one, '\n' | '\t'))
+    let is_plain = |character: char| {
+        !matches!(character, '&' | '<' | '>' | '"' | '\'' | '\u{fffe}' | '\u{ffff}')
+            && (character >= ' ' || matches!(character, '\n' | '\t'))
     };
     if text.chars().all(is_plain) {
         return Cow::Borrowed(text);
     }
     let mut escaped = String::with_capacity(text.len() + 16);
-    for one in text.chars() {
-        match one {
+    for character in text.chars() {
+        match character {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
-            // A line break, whichever program wrote it; readers of XML take it for one anyway.
+            // XML parsers would turn it into a line feed.
             '\r' => escaped.push_str("&#13;"),
-            one if is_plain(one) => escaped.push(one),
-            // No document can hold it, escaped or not.
+            _ if is_plain(character) => escaped.push(character),
+            // XML cannot contain it, not even escaped.
             _ => escaped.push('\u{fffd}'),
         }
     }
@@ -146,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_xml_cannot_hold_is_replaced_and_what_it_would_read_is_escaped() {
+    fn markup_is_escaped_and_invalid_xml_characters_replaced() {
         for (text, expected) in [
             ("plain ä\n\tß", "plain ä\n\tß"),
             ("<a href=\"x\">&'", "&lt;a href=&quot;x&quot;&gt;&amp;&#39;"),

@@ -1,4 +1,4 @@
-//! The probe for monitoring.
+//! The health probe and the metrics, for monitoring.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,24 +10,25 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use tokio::sync::Mutex;
 
-use super::WebOptions;
-use super::site::Site;
+use super::{WebOptions, WebState};
 use crate::domain::Timestamp;
+use crate::hints;
+use crate::metrics::CONTENT_TYPE;
 use crate::tracker::{Probe, StoreError, StoreHealth, StoreId, Tracker};
 
-/// What the probe remembers between two requests.
+/// The state of the health probe between requests.
 pub(super) struct Health {
     started: Instant,
     options: WebOptions,
-    /// Held while the store is examined, so that probes that come at once share one trial, and that a
-    /// disk that hangs keeps one examination waiting and not one for each probe.
+    /// Locked during an examination, so that concurrent probes share one test write and a disk that hangs blocks
+    /// only one examination.
     last_trial: Arc<Mutex<LastTrial>>,
 }
 
-/// When it was last tried to write, and what was wrong then.
+/// The time of the last test write, and its error.
 type LastTrial = Option<(Instant, Option<StoreError>)>;
 
-/// What there is to tell of a store.
+/// The outcome of an examination.
 struct Findings {
     issue_count: Option<usize>,
     reason: Option<String>,
@@ -35,14 +36,13 @@ struct Findings {
     store_id: Option<StoreId>,
 }
 
-/// What the probe answers. Times and sizes that cannot be told are `null`.
+/// The answer of the probe. Unknown numbers, times and sizes are `null`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report {
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     issue_count: Option<usize>,
     version: &'static str,
     uptime_seconds: u64,
@@ -53,20 +53,20 @@ struct Report {
 }
 
 impl Health {
-    /// Begins to count the uptime.
+    /// Creates a probe; its uptime counts from now.
     pub fn new(options: WebOptions) -> Self {
         Self { started: Instant::now(), options, last_trial: Arc::default() }
     }
 
-    /// Tells how the store is, within the time that probes have.
+    /// Examines the store, for at most `probe_within`.
     async fn report(&self, tracker: &Tracker) -> Report {
         let WebOptions { trial_every, probe_within, .. } = self.options;
         let (last_trial, examined) = (Arc::clone(&self.last_trial), tracker.clone());
         let found = tokio::time::timeout(probe_within, async {
             let mut last_trial = last_trial.lock_owned().await;
-            // A task of its own, which goes on when nobody waits for it any more.
+            // A separate task, which goes on after the timeout.
             let task = async move { examine(&examined, &mut last_trial, trial_every).await };
-            tokio::spawn(task).await.map_err(|panic| format!("a defect of the tracker: {panic}"))
+            tokio::spawn(task).await.map_err(|panic| format!("the health check panicked: {panic}"))
         });
         let hangs = |_| Err(format!("the disk did not answer within {probe_within:?}"));
         let found = found.await.unwrap_or_else(hangs);
@@ -92,7 +92,7 @@ impl Health {
     }
 }
 
-/// Looks at the store, and tries to write unless that was tried less than `trial_every` ago.
+/// Reads from the store, and tries to write unless the last test write was less than `trial_every` ago.
 async fn examine(tracker: &Tracker, last_trial: &mut LastTrial, trial_every: Duration) -> Findings {
     let counts = tracker.counts().await;
     let issue_count = counts.as_ref().map(|counts| counts.total()).ok();
@@ -107,16 +107,28 @@ async fn examine(tracker: &Tracker, last_trial: &mut LastTrial, trial_every: Dur
         }
     }
     let trouble = counts.err().or(health.trouble.clone());
-    // Agents may go on while people have something to look after; a probe is there to tell them.
-    let reason = trouble.map(|error| error.to_string()).or(health.warning.clone());
+    // Warnings do not stop agents, but the operator should know of them.
+    let reason =
+        trouble.map(|error| hints::for_store(&error, &hints::COMMANDS)).or(health.warning.clone());
     Findings { issue_count, reason, health, store_id: Some(tracker.store_id().await) }
 }
 
-/// Answers 200 and `"status":"ok"` while the store can be read, could be written to when that was last tried,
-/// and needs nobody; else 503 and `"status":"degraded"` with a `reason`. So it does when the disk hangs.
-pub(super) async fn probe(State(site): State<Site>) -> Response {
-    let report = site.health.report(&site.tracker).await;
+/// Answers 200 and `"status":"ok"` if the store is readable, the last test write succeeded and there is no
+/// warning. Otherwise, also when the disk hangs, answers 503 and `"status":"degraded"` with a `reason`.
+pub(super) async fn probe(State(state): State<WebState>) -> Response {
+    let report = state.health.report(&state.tracker).await;
     let code =
         if report.reason.is_none() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (code, [(header::CACHE_CONTROL, "no-store")], Json(report)).into_response()
+}
+
+/// Answers with the metrics in the OpenMetrics text format, even if the store is unreadable.
+pub(super) async fn metrics(State(state): State<WebState>) -> Response {
+    let counts = state.tracker.counts().await.ok();
+    let health = state.tracker.health(Probe::Known).await;
+    let headers = [(header::CONTENT_TYPE, CONTENT_TYPE), (header::CACHE_CONTROL, "no-store")];
+    match state.metrics.text(counts.as_ref(), &health) {
+        Ok(text) => (headers, text).into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
 }

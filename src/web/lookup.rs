@@ -1,52 +1,145 @@
-//! Finding the issue that an address names, and those beside it.
+//! Finds the issue that a path names, and suggests others if there is none.
 
 use std::sync::Arc;
 
-use super::nearest::nearest;
-use super::pages::error::{ErrorPage, Offered};
-use super::pages::issue::Neighbour;
-use super::words::Words;
-use crate::domain::{DomainError, Issue, IssueRef};
-use crate::overview::{Digest, Survey};
+use strsim::levenshtein;
 
-/// An issue, and what is around it.
-pub(super) struct Found {
-    pub issue: Arc<Issue>,
-    /// The one filed right before it.
-    pub previous: Option<Neighbour>,
-    /// The one filed right after it.
-    pub next: Option<Neighbour>,
+use super::pages::error::WebError;
+use super::query::ListQuery;
+use crate::domain::{DomainError, Issue, IssueId, IssueRef, Status, Timestamp};
+use crate::read_model::{Filter, IssueSummary, ReadView};
+
+/// The most suggestions.
+const MAX_SUGGESTIONS: usize = 5;
+
+/// What a link to an issue shows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct IssueLink {
+    pub id: IssueId,
+    pub title: Box<str>,
+    pub status: Status,
 }
 
-/// Finds the issue that an address names by its id or by the beginning of it.
+impl From<&IssueSummary> for IssueLink {
+    fn from(summary: &IssueSummary) -> Self {
+        Self { id: summary.id, title: summary.title.clone(), status: summary.status }
+    }
+}
+
+/// An issue with its neighbours in the order of filing.
+pub(super) struct Found {
+    pub issue: Arc<Issue>,
+    pub previous: Option<IssueLink>,
+    pub next: Option<IssueLink>,
+}
+
+/// Finds an issue by its id or by the start of its id.
 ///
 /// # Errors
 ///
-/// What to answer instead: which issues may have been meant.
-pub(super) fn find(asked: &str, survey: &Survey, words: &Words) -> Result<Found, ErrorPage> {
-    let digests = survey.digests();
-    let near = || nearest(asked, digests).into_iter().map(Offered::from).collect();
+/// The error to answer with; it offers the issues that may have been meant.
+pub(super) fn find(asked: &str, view: &ReadView) -> Result<Found, WebError> {
+    let summaries = view.summaries();
+    let links = || suggestions(asked, summaries).into_iter().map(IssueLink::from).collect();
     let reference = asked.parse::<IssueRef>();
-    let position = match reference.and_then(|reference| survey.position(&reference)) {
+    let position = match reference.and_then(|reference| view.position(&reference)) {
         Ok(position) => position,
         Err(DomainError::UnknownIssue { .. }) => {
-            return Err(ErrorPage::unknown_issue(asked, near(), words));
+            return Err(WebError::unknown_issue(asked, links()));
         }
         Err(DomainError::AmbiguousReference { candidates, count, .. }) => {
-            let known = candidates.into_iter().filter_map(|id| survey.digest(id));
-            let candidates = known.map(Offered::from).collect();
-            return Err(ErrorPage::ambiguous(asked, count, candidates, words));
+            let candidates = candidates.into_iter().filter_map(|id| view.summary(id));
+            let candidates = candidates.map(IssueLink::from).collect();
+            return Err(WebError::ambiguous(asked, count, candidates));
         }
-        Err(_) => return Err(ErrorPage::not_an_id(asked, near(), words)),
+        Err(_) => return Err(WebError::not_an_id(asked, links())),
     };
-    let beside = |position: Option<usize>| digests.get(position?).map(neighbour);
+    let link = |position: Option<usize>| summaries.get(position?).map(IssueLink::from);
     Ok(Found {
-        issue: survey.issue(position),
-        previous: beside(position.checked_sub(1)),
-        next: beside(position.checked_add(1)),
+        issue: view.issue(position),
+        previous: link(position.checked_sub(1)),
+        next: link(position.checked_add(1)),
     })
 }
 
-fn neighbour(digest: &Digest) -> Neighbour {
-    Neighbour { id: digest.id, title: digest.title.clone() }
+/// Returns the filter of a query at a time.
+///
+/// # Errors
+///
+/// The error of [`find`] for the parent.
+pub(super) fn filter(
+    query: &ListQuery,
+    view: &ReadView,
+    now: Timestamp,
+) -> Result<Filter, WebError> {
+    let parent = query.parent.as_ref();
+    let parent = parent.map(|parent| find(&parent.to_string(), view)).transpose()?;
+    Ok(query.filter(parent.map(|found| found.issue.id), now))
+}
+
+/// Returns the issues with the most similar ids, the most similar first.
+///
+/// Compares the first 8 digits only, because people and agents refer to issues by them.
+fn suggestions<'a>(asked: &str, summaries: &'a [IssueSummary]) -> Vec<&'a IssueSummary> {
+    let is_digit = |character: &char| !character.is_whitespace() && *character != '-';
+    let asked: String = asked.chars().filter(is_digit).take(IssueRef::MIN_DIGITS).collect();
+    let asked = asked.to_ascii_lowercase();
+    let length = asked.len();
+    // Random ids differ in nearly every digit, so half of the digits would be no similarity.
+    let max_distance = length / 3;
+    let mut nearest: Vec<(usize, &IssueSummary)> = Vec::new();
+    if !asked.is_ascii() || max_distance == 0 {
+        return Vec::new();
+    }
+    for summary in summaries {
+        let distance = levenshtein(&asked, &summary.id.short()[..length]);
+        let is_nearer = |(other, _): &(usize, &IssueSummary)| *other <= distance;
+        let rank = nearest.partition_point(is_nearer);
+        if distance <= max_distance && rank < MAX_SUGGESTIONS {
+            nearest.insert(rank, (distance, summary));
+            nearest.truncate(MAX_SUGGESTIONS);
+        }
+    }
+    nearest.into_iter().map(|(_, summary)| summary).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Attributes, Classification};
+
+    fn summary(short: &str) -> IssueSummary {
+        let time = Timestamp::parse("2026-01-31T09:30:00.000Z").unwrap();
+        IssueSummary {
+            id: IssueId::parse(&format!("{short}-7d54-4b0a-9e6f-2c8b1d5a4e73")).unwrap(),
+            title: short.into(),
+            classification: Classification::Bug,
+            status: Status::Created,
+            created_at: time,
+            modified_at: time,
+            comments: 0,
+            actions: Box::default(),
+            last_words: None,
+            attributes: Attributes::default(),
+        }
+    }
+
+    #[test]
+    fn similar_ids_are_suggested_in_order_of_similarity() {
+        let ids = [
+            "3f2a9c1e", "3f2a9c11", "00000000", "3f2a9d11", "4f2a9c1e", "3f2a9c1f", "2f2a9c1e",
+            "f2a9c1e0",
+        ];
+        let summaries = ids.map(summary);
+        let suggested = |asked: &str| -> Vec<String> {
+            suggestions(asked, &summaries).iter().map(|summary| summary.id.short()).collect()
+        };
+        assert_eq!(suggested("3f2a9c1d")[..2], ["3f2a9c1e", "3f2a9c11"]);
+        assert_eq!(suggested("3F2A9C1D-7d54-4b0a-9e6f-2c8b1d5a4e73").len(), MAX_SUGGESTIONS);
+        assert_eq!(suggested("3f2a9c").len(), MAX_SUGGESTIONS);
+        assert_eq!(suggested("00000010"), ["00000000"]);
+        for odd in ["", "ab", "login-bug", "äöüäöüäöü", "-- -- --", "99999999"] {
+            assert!(suggested(odd).is_empty(), "{odd}: {:?}", suggested(odd));
+        }
+    }
 }

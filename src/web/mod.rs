@@ -1,25 +1,23 @@
-//! The face for people and their monitoring: read-only pages, their data as JSON, the health probe and the
-//! meters over HTTP.
+//! The web interface: read-only pages, their data as JSON and Atom, the event stream, the health probe and the
+//! metrics.
 //!
-//! Knows the overview, the tracker, the meters and the domain. It only reads: every method but GET and HEAD
-//! is refused, on every path.
+//! Knows the read model, the activity, the tracker, the metrics and the domain. It refuses every method but GET
+//! and HEAD, on every path.
 
 mod activity_api;
-mod address;
 mod api;
 mod assets;
 mod atom;
 mod chart;
 mod etag;
-pub mod health;
-mod live;
+mod events;
+mod format;
+mod health;
 mod lookup;
 mod markdown;
-mod metrics;
-mod nearest;
 mod pages;
-mod site;
-mod words;
+mod query;
+mod strings;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,22 +31,22 @@ use axum::routing::get;
 use tokio_util::sync::CancellationToken;
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{DefaultPredicate, Predicate};
 
+use self::events::EventStreams;
 use self::health::Health;
-use self::live::Live;
-use self::site::Site;
 use crate::metrics::Metrics;
-use crate::overview::Overview;
+use crate::read_model::ReadModel;
 use crate::tracker::Tracker;
 
-/// How the pages behave where there is a choice.
+/// The settings of the web interface.
 #[derive(Clone, Debug)]
 pub struct WebOptions {
-    /// How long the outcome of a trial to write to the store is worth reporting by the health probe.
+    /// How long the health probe reuses the outcome of a test write to the store.
     pub trial_every: Duration,
-    /// How long the health probe waits for the disk before it says that it does not answer.
+    /// How long the health probe waits for the disk before it reports that the disk does not answer.
     pub probe_within: Duration,
-    /// Ends the streams of events, which would otherwise go on for ever.
+    /// Ends all event streams, which otherwise never end.
     pub streams: CancellationToken,
 }
 
@@ -62,20 +60,29 @@ impl Default for WebOptions {
     }
 }
 
-/// The routes, with the usual options.
+/// The state that all handlers share.
+#[derive(Clone)]
+struct WebState {
+    tracker: Tracker,
+    read_model: ReadModel,
+    metrics: Metrics,
+    health: Arc<Health>,
+    streams: Arc<EventStreams>,
+}
+
+/// Returns the routes with the default options.
 pub fn router(tracker: Tracker, metrics: Metrics) -> Router {
     router_with(tracker, metrics, WebOptions::default())
 }
 
-/// The routes. The uptime that the health probe tells begins now.
+/// Returns the routes. The health probe counts its uptime from this call.
 pub fn router_with(tracker: Tracker, metrics: Metrics, options: WebOptions) -> Router {
-    let site = Site {
-        overview: Overview::new(tracker.clone()),
-        live: Arc::new(Live::new(tracker.clone(), options.streams.clone())),
+    let state = WebState {
+        read_model: ReadModel::new(tracker.clone()),
+        streams: Arc::new(EventStreams::new(tracker.clone(), options.streams.clone())),
         health: Arc::new(Health::new(options)),
         tracker,
         metrics,
-        words: &words::ENGLISH,
     };
     Router::new()
         .route("/", get(pages::issues))
@@ -89,21 +96,26 @@ pub fn router_with(tracker: Tracker, metrics: Metrics, options: WebOptions) -> R
         .route("/api/activity", get(activity_api::activity))
         .route("/stats", get(pages::stats))
         .route("/api/stats", get(api::stats))
-        .route("/events", get(live::events))
+        .route("/events", get(events::events))
         .route("/health", get(health::probe))
-        .route("/metrics", get(self::metrics::scrape))
+        .route("/health/", get(health::probe))
+        .route("/metrics", get(health::metrics))
         .merge(assets::routes())
-        .fallback(pages::error::nothing_here)
-        .with_state(site)
-        // Pages shrink to a fifth; the quickest way does as well as any.
-        .layer(CompressionLayer::new().quality(CompressionLevel::Fastest))
-        .layer(from_fn(only_reading))
+        .fallback(pages::error::not_found)
+        .with_state(state)
+        // The fastest level already makes pages five times smaller; higher levels gain little.
+        .layer(
+            CompressionLayer::new()
+                .quality(CompressionLevel::Fastest)
+                .compress_when(DefaultPredicate::new().and(etag::may_compress)),
+        )
+        .layer(from_fn(refuse_writes))
 }
 
-async fn only_reading(request: Request, next: Next) -> Response {
+async fn refuse_writes(request: Request, next: Next) -> Response {
     if matches!(*request.method(), Method::GET | Method::HEAD) {
         return next.run(request).await;
     }
-    let text = "These pages only read: use GET or HEAD. Issues are changed through MCP.\n";
+    let text = "These pages are read-only: use GET or HEAD. Change issues through MCP or the command line.\n";
     (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "GET, HEAD")], text).into_response()
 }

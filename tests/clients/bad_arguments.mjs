@@ -16,6 +16,7 @@ const COMMENTS = [
   [{ comment: ' \n' }, /\bcomment\b.*100,?000/],
 ];
 
+/** Here the answer names the tool that shows the ids, and not the one to call again. */
 const REFERENCES = [
   [{ issue_id: '3f2a9c1' }, /3f2a9c1.*\b8\b.*list_issues/],
   [{ issue_id: 'the first one' }, /the first one.*\b8\b.*list_issues/],
@@ -35,15 +36,17 @@ const LIMITS = {
     ...AGENTS,
   ],
   list_issues: [
-    [{ status: 'open' }, /open.*created.*in_progress.*completed.*in_review.*closed.*rejected/],
+    [{ status: 'done' }, /done.*any.*open.*created.*in_progress.*completed.*in_review.*closed.*rejected/],
+    [{ since: 'yesterday' }, /\bsince\b.*\bcursor\b.*yesterday/],
     [{ skip: -1 }, /\bskip\b.*\b0\b.*-1/],
     [{ skip: 0.5 }, /\bskip\b.*integer.*0\.5/],
     [{ take: 0 }, /\btake\b.*\b1\b.*\b500\b/],
     [{ take: 501 }, /\btake\b.*\b1\b.*\b500\b/],
     CLASSIFICATION,
+    ...AGENTS,
     ...REFERENCES,
   ],
-  get_next_issue: [CLASSIFICATION, ...AGENTS],
+  get_next_issue: [CLASSIFICATION, ...AGENTS, ...REFERENCES],
   return_issue: [...REFERENCES, ...COMMENTS, ...AGENTS],
   complete_issue: [...REFERENCES, ...COMMENTS, ...AGENTS],
   get_next_review_item: [...AGENTS],
@@ -66,28 +69,35 @@ export async function badArguments(session, issue_id) {
     comment: 'A comment',
     resolution: 'closed',
     status: 'created',
+    since: '1h',
+    mine: false,
     skip: 0,
     take: 1,
   };
   const before = await everything(session);
   for (const [tool, { required, optional }] of Object.entries(TOOLS)) {
     const given = Object.fromEntries(required.map((name) => [name, good[name]]));
+    const again = new RegExp(tool);
     const refuses = (change, ...patterns) =>
-      refused(session, tool, { ...given, ...change }, new RegExp(tool), ...patterns);
+      refused(session, tool, { ...given, ...change }, again, ...patterns);
     for (const name of required) {
       // Left out of the message: an attribute that is undefined is not a part of JSON.
       await refuses({ [name]: undefined }, new RegExp(`\\b${name}\\b.*missing`));
     }
     for (const name of [...required, ...optional]) {
       const otherType = typeof good[name] === 'string' ? 17 : `${good[name]}`;
-      for (const wrong of [otherType, [good[name]], { value: good[name] }, true]) {
+      const another = typeof good[name] === 'boolean' ? 1 : true;
+      for (const wrong of [otherType, [good[name]], { value: good[name] }, another]) {
         await refuses({ [name]: wrong }, new RegExp(`\\b${name}\\b.* must be `));
       }
       // All that is wrong is told at once, with what the tool takes.
       const named = new RegExp(`\\b${name}\\b.* must be `);
-      await refuses({ [name]: otherType, priority: 1 }, named, /\bpriority\b/);
+      await refuses({ [name]: otherType, urgency: 1 }, named, /\burgency\b/);
     }
-    for (const [broken, pattern] of LIMITS[tool]) await refuses(broken, pattern);
+    for (const [broken, pattern] of LIMITS[tool]) {
+      const named = 'issue_id' in broken ? /list_issues/ : again;
+      await refused(session, tool, { ...given, ...broken }, named, pattern);
+    }
   }
   check.deepEqual(await everything(session), before, 'a call that is refused changes nothing');
 }

@@ -8,12 +8,15 @@ export const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/;
 
 /** Each tool, in the order of `tools/list`: the parameters it must be given, and the others. */
 export const TOOLS = {
-  add_issue: { required: ['title', 'description', 'classification', 'agent'], optional: [] },
+  add_issue: {
+    required: ['title', 'description', 'classification', 'agent'],
+    optional: ['priority'],
+  },
   list_issues: {
     required: [],
-    optional: ['status', 'classification', 'skip', 'take', 'issue_id'],
+    optional: ['status', 'classification', 'agent', 'since', 'skip', 'take', 'issue_id'],
   },
-  get_next_issue: { required: ['agent'], optional: ['classification'] },
+  get_next_issue: { required: ['agent'], optional: ['classification', 'issue_id', 'mine'] },
   return_issue: { required: ['issue_id', 'comment', 'agent'], optional: [] },
   complete_issue: { required: ['issue_id', 'comment', 'agent'], optional: [] },
   get_next_review_item: { required: ['agent'], optional: [] },

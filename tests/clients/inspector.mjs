@@ -85,8 +85,8 @@ async function introduction(inspector) {
 async function tools(inspector) {
   const { result, stderr } = await inspector.request(0, 'tools/list', '--strict');
   check.deepEqual(result.tools.map((tool) => tool.name), TOOL_NAMES);
-  for (const { name, title, description, annotations, outputSchema } of result.tools) {
-    check.ok(title && description && annotations, name);
+  for (const { name, description, annotations, outputSchema } of result.tools) {
+    check.ok(description && annotations, name);
     check.equal(outputSchema, undefined, name);
   }
   // The status tells of errors in the schemas only; warnings are to be seen here.

@@ -67,7 +67,7 @@ const HISTORY: [&str; 6] =
     ["filed", "claimed", "completed", "review_started", "returned", "rejected"];
 
 #[test]
-fn the_log_outlives_the_processes() {
+fn event_log_survives_process_exits_and_kills() {
     let directory = directory();
     let directory = directory.path();
     history(directory);
@@ -94,12 +94,12 @@ fn the_log_outlives_the_processes() {
     assert_eq!(numbers(&log(directory, &["--agent", "rev", "--since", "1h"])), [4, 5]);
     assert!(log(directory, &["--after", "8"]).is_empty());
     let ahead = ends_with(0, directory, &["log", "--after", "9"]);
-    assert!(String::from_utf8_lossy(&ahead.stderr).contains("the newest is 8"));
+    assert!(String::from_utf8_lossy(&ahead.stderr).contains("the latest is 8"));
     ends_with(2, directory, &["log", "--kind", "done"]);
 }
 
 #[test]
-fn what_is_older_than_the_log_is_told_of_one_issue() {
+fn issue_log_includes_history_older_than_the_log() {
     let directory = directory();
     let directory = directory.path();
     write_issues(
@@ -148,7 +148,7 @@ impl Drop for Follower {
 }
 
 #[test]
-fn following_tells_what_other_processes_do_at_once() {
+fn log_follow_shows_changes_by_other_processes_at_once() {
     let directory = directory();
     add(directory.path(), "before");
     let server = Server::start(directory.path());
@@ -169,7 +169,7 @@ fn following_tells_what_other_processes_do_at_once() {
 }
 
 #[test]
-fn following_goes_on_in_a_log_that_took_the_place_of_the_old_one() {
+fn log_follow_continues_after_the_log_is_replaced() {
     let directory = directory();
     history(directory.path());
     let follower = Follower::start(directory.path(), &["--kind", "filed"]);
@@ -194,7 +194,7 @@ fn following_goes_on_in_a_log_that_took_the_place_of_the_old_one() {
 }
 
 #[test]
-fn issues_are_shown_as_they_were() {
+fn show_and_list_give_past_states_with_at() {
     let directory = directory();
     let directory = directory.path();
     let id = history(directory);
@@ -225,7 +225,7 @@ fn issues_are_shown_as_they_were() {
 }
 
 #[test]
-fn what_was_before_the_log_is_not_made_up() {
+fn show_at_refuses_times_before_the_recorded_history() {
     let directory = directory();
     let directory = directory.path();
     write_issues(directory, &[issue_json(&id(1), "old", "created")]);
@@ -253,7 +253,7 @@ fn link(body: &str, rel: &str) -> Option<String> {
 }
 
 #[test]
-fn the_page_has_all_of_it_in_parts_and_by_filters() {
+fn activity_page_paginates_and_filters_events() {
     let directory = directory();
     let id = history(directory.path());
     let mut client = Client::start(directory.path());
@@ -264,7 +264,7 @@ fn the_page_has_all_of_it_in_parts_and_by_filters() {
     let (numbers, body) = page(port, "/activity");
     assert_eq!(numbers, (107..=206).rev().collect::<Vec<_>>());
     assert!(body.contains("aria-current=\"page\">Activity</a>"), "{body}");
-    assert!(body.contains("data-place=\"") && body.contains("href=\"/activity.atom\""), "{body}");
+    assert!(body.contains("data-version=\"") && body.contains("href=\"/activity.atom\""), "{body}");
     assert_eq!(link(&body, "prev"), None);
     let older = link(&body, "next").unwrap();
     assert_eq!(older, "/activity?before=107");
@@ -285,7 +285,7 @@ fn the_page_has_all_of_it_in_parts_and_by_filters() {
     assert!(body.contains(feed), "{body}");
     assert_eq!(page(port, &format!("/activity?issue={}", &id[..8])).0, [6, 5, 4, 3, 2, 1]);
     let (numbers, body) = page(port, "/activity?agent=nobody");
-    assert!(numbers.is_empty() && body.contains("No event fits"), "{body}");
+    assert!(numbers.is_empty() && body.contains("No event matches"), "{body}");
     for (query, status, expected) in [
         ("kind=done", 400, "review_started"),
         ("since=soon", 400, "2h"),
@@ -302,17 +302,17 @@ fn the_page_has_all_of_it_in_parts_and_by_filters() {
 }
 
 #[test]
-fn an_open_page_learns_of_what_happens() {
+fn activity_page_version_changes_with_a_new_event() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     let port = client.port();
     let (numbers, body) = page(port, "/activity");
     assert!(numbers.is_empty() && body.contains("Nothing has happened"), "{body}");
-    let place = |body: &str| body.split("data-place=\"").nth(1).map(|it| it[..8].to_owned());
+    let version = |body: &str| body.split("data-version=\"").nth(1).map(|it| it[..8].to_owned());
     client.add("t", "bug");
     let (numbers, after) = page(port, "/activity");
     assert_eq!(numbers, [1]);
-    assert_ne!(place(&body), place(&after));
+    assert_ne!(version(&body), version(&after));
 }
 
 /// Reads a document as XML: elements that are closed in order, entities that are known, characters that may be.
@@ -344,7 +344,7 @@ fn texts_of(xml: &str, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_feed_is_valid_and_its_ids_stay() {
+fn atom_feed_is_escaped_and_has_stable_ids() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     let port = client.port();
@@ -382,7 +382,7 @@ fn the_feed_is_valid_and_its_ids_stay() {
 }
 
 #[test]
-fn programs_read_on_where_they_were() {
+fn activity_api_continues_after_an_event_number() {
     let directory = directory();
     let id = history(directory.path());
     let mut client = Client::start(directory.path());

@@ -1,5 +1,4 @@
-//! What each tool says to arguments that it cannot take: an error that names every problem, and no
-//! change.
+//! Invalid tool arguments: the error names every problem, and nothing changes.
 
 use serde_json::{Value, json};
 
@@ -41,7 +40,15 @@ fn wrong_values() -> Vec<(&'static str, &'static str, Value, &'static [&'static 
             json!("Bug"),
             &["\"bug\" or \"improvement\" or \"feature\"", "\"Bug\""],
         ),
-        ("list_issues", "status", json!("open"), &["`status` must be \"created\" or", "\"open\""]),
+        (
+            "list_issues",
+            "status",
+            json!("done"),
+            &["`status` must be \"any\" or \"open\" or", "\"done\""],
+        ),
+        ("list_issues", "since", json!("soon"), &["`since` must be the cursor", "2h", "soon"]),
+        ("get_next_issue", "mine", json!("yes"), &["`mine` must be true or false"]),
+        ("add_issue", "title", json!("\u{200b}\u{2060}\u{feff} "), &["title is blank"]),
         ("list_issues", "classification", json!(1), &["`classification` must be"]),
         ("list_issues", "skip", json!(-1), &["`skip` must be an integer of at least 0"]),
         ("list_issues", "take", json!(0), &["`take` must be an integer from 1 to 500"]),
@@ -76,7 +83,7 @@ fn wrong_values() -> Vec<(&'static str, &'static str, Value, &'static [&'static 
             "issue_id",
             json!("00000002"),
             &[
-                "could be any of 2 issues",
+                "matches 2 issues",
                 "00000002-0000-4000-8000-000000000000",
                 "00000002-1111",
                 "more digits",
@@ -95,7 +102,7 @@ fn client(directory: &std::path::Path) -> Client {
 }
 
 #[test]
-fn a_wrong_value_is_named_with_what_was_expected_and_changes_nothing() {
+fn an_invalid_value_is_refused_with_the_expected_form() {
     let directory = directory();
     let mut client = client(directory.path());
     let before = stored_issues(directory.path());
@@ -103,7 +110,7 @@ fn a_wrong_value_is_named_with_what_was_expected_and_changes_nothing() {
         let mut arguments = complete(tool);
         arguments[parameter] = value;
         let text = client.call(tool, arguments).refusal();
-        assert!(text.starts_with(&format!("{tool} failed: ")), "{text}");
+        assert!(text.starts_with("Error: "), "{text}");
         assert!(text.contains(" again") || text.contains("list_issues"), "no way out: {text}");
         assert!(text.len() < 800, "{} bytes: {text}", text.len());
         for words in expected {
@@ -114,7 +121,7 @@ fn a_wrong_value_is_named_with_what_was_expected_and_changes_nothing() {
 }
 
 #[test]
-fn missing_and_unknown_parameters_are_all_named_at_once_with_what_the_tool_takes() {
+fn one_error_names_all_missing_and_unknown_parameters() {
     let directory = directory();
     let mut client = client(directory.path());
     let before = stored_issues(directory.path());
@@ -132,7 +139,7 @@ fn missing_and_unknown_parameters_are_all_named_at_once_with_what_the_tool_takes
 }
 
 #[test]
-fn complete_arguments_are_taken_and_a_null_says_nothing() {
+fn complete_arguments_are_accepted_and_null_counts_as_absent() {
     let directory = directory();
     let mut client = client(directory.path());
     client.call("list_issues", json!({ "status": null, "take": null, "issue_id": null })).ok();
@@ -154,7 +161,7 @@ fn complete_arguments_are_taken_and_a_null_says_nothing() {
 }
 
 #[test]
-fn values_at_their_limits_are_taken_and_titles_and_agents_are_trimmed() {
+fn values_at_their_limits_are_accepted_and_trimmed() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     let arguments = json!({
@@ -172,7 +179,7 @@ fn values_at_their_limits_are_taken_and_titles_and_agents_are_trimmed() {
 }
 
 #[test]
-fn an_issue_is_named_by_its_id_in_any_case_or_by_its_beginning() {
+fn an_issue_is_found_by_its_id_in_any_case_or_a_prefix() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     let id = client.add("t", "bug");

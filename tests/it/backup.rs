@@ -8,10 +8,10 @@ use std::thread;
 
 use agent_issue_tracker::domain::Timestamp;
 use agent_issue_tracker::store::Store;
-use agent_issue_tracker::store::backup::{BackupError, Holdings, Saving, file};
+use agent_issue_tracker::store::backup::{BackupContent, BackupError, SaveOptions, file};
 use serde_json::Value;
 
-use crate::support::disk::{Disk, Neglect};
+use crate::support::disk::{Disk, FaultyDuty};
 use crate::support::files::{id, issue_json, issues_in_file, names, newest_segment, write_issues};
 use crate::support::runs::{assert_snapshot, run, run_with};
 use crate::support::stores::{add, apply, now, open};
@@ -25,7 +25,7 @@ fn ids_in(path: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_backup_holds_everything_and_reads_as_an_issues_json() {
+fn backup_holds_all_issues_and_is_a_valid_issues_json() {
     let directory = directory();
     let path = directory.path();
     let issues = [issue_json(&id(1), "one", "created"), issue_json(&id(2), "two", "closed")];
@@ -47,7 +47,7 @@ fn a_backup_holds_everything_and_reads_as_an_issues_json() {
 }
 
 #[test]
-fn the_answer_as_json_and_the_refusals_say_what_they_should() {
+fn backup_json_output_and_refusals_have_the_expected_text() {
     let directory = directory();
     let path = directory.path();
     write_issues(path, &[issue_json(&id(1), "one", "created")]);
@@ -69,7 +69,7 @@ fn the_answer_as_json_and_the_refusals_say_what_they_should() {
 }
 
 #[test]
-fn a_backup_without_a_name_is_called_after_the_time_and_stdout_takes_one_too() {
+fn backup_defaults_to_a_timestamped_name_and_can_use_stdout() {
     let directory = directory();
     let path = directory.path();
     write_issues(path, &[issue_json(&id(1), "one", "created")]);
@@ -86,7 +86,7 @@ fn a_backup_without_a_name_is_called_after_the_time_and_stdout_takes_one_too() {
 }
 
 #[test]
-fn what_was_answered_before_a_backup_began_is_in_it_while_many_write() {
+fn backup_contains_all_changes_acknowledged_before_it_began() {
     const WRITERS: usize = 3;
     let directory = directory();
     let (path, is_over) = (directory.path(), AtomicBool::new(false));
@@ -129,20 +129,20 @@ fn what_was_answered_before_a_backup_began_is_in_it_while_many_write() {
 }
 
 #[tokio::test]
-async fn whichever_call_of_a_backup_fails_there_is_no_file_or_a_whole_one() {
+async fn failed_file_system_call_leaves_no_partial_backup() {
     let directory = directory();
-    let store = open(directory.path(), &Disk::new(directory.path(), Neglect::Nothing));
+    let store = open(directory.path(), &Disk::new(directory.path(), FaultyDuty::Nothing));
     apply(&store, add(), now()).await.unwrap();
     let document = store.snapshot().await.unwrap().document();
-    let holdings = Holdings { document, damage: None };
+    let holdings = BackupContent { document, damage: None };
     let target = directory.path().join("b.json");
     let mut failed = Vec::new();
     for call in 1.. {
-        let disk = Disk::new(directory.path(), Neglect::Nothing);
+        let disk = Disk::new(directory.path(), FaultyDuty::Nothing);
         disk.trouble.begin(Fault::Once(call));
         let (path, store) = (target.clone(), store.maintenance().files());
         let saving =
-            Saving { path, replaces: false, store, now: Timestamp::from(chrono::Utc::now()) };
+            SaveOptions { path, replaces: false, store, now: Timestamp::from(chrono::Utc::now()) };
         let saved = saving.save_with(&*disk, &holdings);
         let is_over = disk.trouble.failed().is_none();
         assert!(!is_over || names(directory.path()).iter().all(|name| !name.ends_with(".tmp")));
@@ -167,7 +167,7 @@ async fn whichever_call_of_a_backup_fails_there_is_no_file_or_a_whole_one() {
 }
 
 #[test]
-fn a_backup_of_a_private_store_is_private_too() {
+fn backup_has_the_file_mode_of_the_store() {
     use std::os::unix::fs::PermissionsExt;
 
     let directory = directory();
@@ -179,7 +179,7 @@ fn a_backup_of_a_private_store_is_private_too() {
 }
 
 #[test]
-fn a_damaged_store_is_not_backed_up_as_if_it_were_whole() {
+fn backup_refuses_a_damaged_store_without_partial() {
     let directory = directory();
     let path = directory.path();
     let mut client = Client::start(path);

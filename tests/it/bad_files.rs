@@ -60,7 +60,7 @@ fn serve(directory: &Path) -> Output {
 }
 
 #[test]
-fn a_broken_file_is_told_to_everybody_and_never_overwritten() {
+fn invalid_file_is_reported_everywhere_and_never_overwritten() {
     for (name, content, expected) in broken_contents() {
         let directory = directory();
         let file = directory.path().join("issues.json");
@@ -107,7 +107,7 @@ fn a_broken_file_is_told_to_everybody_and_never_overwritten() {
 }
 
 #[test]
-fn a_file_that_is_mended_while_the_server_runs_is_served_again() {
+fn server_resumes_after_an_invalid_file_is_corrected() {
     let directory = directory();
     fs::write(directory.path().join("issues.json"), "{").unwrap();
     let mut client = Client::start(directory.path());
@@ -120,7 +120,7 @@ fn a_file_that_is_mended_while_the_server_runs_is_served_again() {
 
 /// The log has everything: agents go on, and people are told.
 #[test]
-fn a_file_that_breaks_while_the_server_runs_is_left_alone() {
+fn file_that_becomes_invalid_is_reported_and_not_overwritten() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     client.add("t", "bug");
@@ -162,7 +162,7 @@ fn unknown_keys_survive_every_change() {
 }
 
 #[test]
-fn limits_do_not_hold_for_what_a_file_already_contains() {
+fn loading_a_file_does_not_enforce_input_limits() {
     let directory = directory();
     let mut issue = issue_json(&id(1), &format!("{}\nsecond line", "x".repeat(900)), "created");
     issue["history"][0]["agent"] = json!("");
@@ -178,7 +178,7 @@ fn limits_do_not_hold_for_what_a_file_already_contains() {
 }
 
 #[test]
-fn a_missing_directory_is_named_and_works_as_soon_as_it_is_there() {
+fn missing_directory_is_reported_until_it_is_created() {
     let directory = directory();
     let missing = directory.path().join("not/there");
     let mut client = Client::spawn(ait(directory.path()).args(["--file", "not/there/issues.json"]));
@@ -214,7 +214,7 @@ fn a_store_that_is_a_directory_is_refused() {
 }
 
 #[test]
-fn a_file_that_vanishes_is_not_an_empty_store() {
+fn deleted_file_does_not_empty_the_store() {
     let directory = directory();
     let file = directory.path().join("issues.json");
     let mut client = Client::start(directory.path());
@@ -230,7 +230,7 @@ fn a_file_that_vanishes_is_not_an_empty_store() {
 }
 
 #[test]
-fn a_claim_of_an_issue_with_odd_unknown_values_is_answered_with_them() {
+fn claim_response_keeps_unusual_values_of_unknown_keys() {
     let deep = format!("{}{}", "[".repeat(120), "]".repeat(120));
     for (number, odd) in
         ["1e400", "12345678901234567890123", r#""\ud83d""#, &deep].into_iter().enumerate()
@@ -250,7 +250,7 @@ fn a_claim_of_an_issue_with_odd_unknown_values_is_answered_with_them() {
 }
 
 #[test]
-fn a_file_of_the_original_tracker_loads_and_keeps_its_bytes() {
+fn original_tracker_file_loads_and_keeps_untouched_bytes() {
     let original = include_str!("../fixtures/original_tracker.json");
     let directory = directory();
     fs::write(directory.path().join("issues.json"), original).unwrap();
@@ -269,7 +269,7 @@ fn a_file_of_the_original_tracker_loads_and_keeps_its_bytes() {
 
 #[cfg(unix)]
 #[test]
-fn a_symbolic_link_is_followed_and_stays_one_and_mode_and_owner_stay() {
+fn publishing_preserves_symbolic_links_and_file_mode() {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     let directory = directory();

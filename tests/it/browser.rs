@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use crate::support::scripts::{node, run};
 
-/// Node, where there is a Chromium for it to drive.
+/// Returns the path of Node if Chromium is installed, too.
 fn node_with_browser() -> Result<PathBuf, &'static str> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let has_browser = std::env::split_paths(&path).any(|folder| folder.join("chromium").is_file());
-    if has_browser { node() } else { Err("there is no chromium") }
+    if has_browser { node() } else { Err("chromium is not installed") }
 }
 
-/// One test for each scenario.
+/// Defines one test for each scenario.
 macro_rules! scenarios {
     ($($test:ident: $script:literal;)*) => {
         $(
@@ -24,12 +24,12 @@ macro_rules! scenarios {
 }
 
 scenarios! {
-    the_watch_notices_what_is_wrong: "watch_test.mjs";
+    checks_detect_violations: "watch_test.mjs";
     browsing_the_list: "browsing.mjs";
     live_changes: "live.mjs";
-    a_server_that_goes_away: "outage.mjs";
-    the_keyboard_alone: "keyboard.mjs";
-    no_scripts: "without_scripts.mjs";
+    a_server_outage: "outage.mjs";
+    keyboard_only: "keyboard.mjs";
+    without_scripts: "without_scripts.mjs";
     accessibility: "accessibility.mjs";
     every_width: "widths.mjs";
     hostile_texts: "hostile.mjs";

@@ -1,11 +1,15 @@
 //! The command line: what people read, and how a run ends.
 
+use std::io::Write;
 use std::net::TcpListener;
-use std::process::Output;
+use std::path::Path;
+use std::process::{Command, Output};
 use std::time::Duration;
 
 use crate::support::files::names;
-use crate::support::{BINARY, Client, Log, ait, directory, healthy_count, signal, wait};
+use crate::support::{
+    BINARY, Client, Log, ait, ait_through, directory, health_issue_count, signal, wait,
+};
 
 fn run(arguments: &[&str]) -> Output {
     let directory = directory();
@@ -19,7 +23,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn help_is_for_people() {
+fn help_and_version_have_the_expected_text() {
     let help = run(&["--help"]);
     assert!(help.status.success());
     insta::assert_snapshot!("help", text(&help.stdout));
@@ -28,7 +32,7 @@ fn help_is_for_people() {
 }
 
 #[test]
-fn wrong_usage_ends_with_2_and_says_what_is_possible() {
+fn usage_errors_exit_with_2_and_name_the_cause() {
     for (arguments, expected) in [
         (&["--prot", "1"][..], "--port"),
         (&["--port", "70000"], "70000"),
@@ -43,7 +47,7 @@ fn wrong_usage_ends_with_2_and_says_what_is_possible() {
 }
 
 #[test]
-fn a_variable_that_cannot_be_used_is_named() {
+fn invalid_environment_variable_is_named_in_the_error() {
     let directory = directory();
     let output = ait(directory.path()).env("PORT", "web").output().unwrap();
     assert_eq!(output.status.code(), Some(1));
@@ -52,7 +56,7 @@ fn a_variable_that_cannot_be_used_is_named() {
 }
 
 #[test]
-fn an_empty_or_wrong_log_filter_does_not_silence_the_start() {
+fn invalid_log_filter_does_not_suppress_startup_messages() {
     for (filter, expected) in
         [("", "store: "), ("a=b=c", "RUST_LOG is \"a=b=c\""), ("a=b=c", "store: ")]
     {
@@ -63,7 +67,7 @@ fn an_empty_or_wrong_log_filter_does_not_silence_the_start() {
 }
 
 #[test]
-fn the_start_names_the_file_with_its_reason_and_the_address_of_the_pages() {
+fn startup_log_names_the_store_its_source_and_the_web_ui_url() {
     let directory = directory();
     let other = directory.path().join("other.json");
     let mut client = Client::spawn(ait(directory.path()).args(["--file", "other.json"]));
@@ -79,27 +83,27 @@ fn the_start_names_the_file_with_its_reason_and_the_address_of_the_pages() {
 }
 
 #[test]
-fn serve_needs_no_input_and_ends_with_a_signal() {
+fn serve_runs_without_stdin_and_stops_on_sigterm() {
     let directory = directory();
     let mut command = ait(directory.path());
     let mut child = command.arg("serve").stdin(std::process::Stdio::null()).spawn().unwrap();
     let log = Log::of(child.stderr.take().unwrap());
     let start = log.wait_for("pages: http://localhost:");
     let port = start.rsplit(':').next().unwrap().trim().parse().unwrap();
-    assert_eq!(healthy_count(port), 0);
+    assert_eq!(health_issue_count(port), 0);
     signal(&child, "TERM");
     assert!(wait(&mut child).success());
 }
 
 #[test]
-fn a_port_that_is_taken_stops_serve_but_not_the_agent_and_the_owner_is_named() {
+fn taken_port_stops_serve_but_not_stdio_and_names_the_owner() {
     let (elsewhere, directory) = (directory(), directory());
     let mut first = Client::start(elsewhere.path());
     let port = first.port().to_string();
     let mut second = Client::spawn(ait(directory.path()).env("PORT", &port));
     second.initialize();
     second.add("t", "bug");
-    let log = second.log().wait_for("no pages from this process");
+    let log = second.log().wait_for("web UI unavailable");
     for words in [&format!("port {port} is taken"), "agent-issue-tracker/", "--port"] {
         assert!(log.contains(words), "no {words:?} in {log}");
     }
@@ -114,7 +118,7 @@ fn a_port_that_is_taken_stops_serve_but_not_the_agent_and_the_owner_is_named() {
 }
 
 #[test]
-fn a_foreign_program_that_never_answers_does_not_hold_up_the_start() {
+fn silent_program_on_the_port_does_not_delay_startup() {
     let directory = directory();
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port().to_string();
@@ -126,33 +130,72 @@ fn a_foreign_program_that_never_answers_does_not_hold_up_the_start() {
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
 }
 
-/// `script` gives the process a terminal; where it is missing, nothing can be said.
+/// Starts `ait` in a terminal, waits until it mentions Ctrl-C, presses that, and returns what it has written. `None`
+/// where `script`, which gives it the terminal, is missing.
 #[cfg(target_os = "linux")]
-#[test]
-fn in_a_terminal_the_pages_are_served_and_the_way_to_connect_is_told() {
-    use std::io::Write;
-    use std::process::{Command, Stdio};
-
+fn run_in_terminal(directory: &Path, arguments: &str) -> Option<String> {
     if Command::new("script").arg("--version").output().is_err() {
         assert!(std::env::var_os("CI").is_none(), "CI must have script(1), of bsdutils");
         eprintln!("skipped: no script(1) here");
-        return;
+        return None;
     }
-    let directory = directory();
-    let mut command = Command::new("script");
     // Not every shell makes way for its last command; one that stays would die of Ctrl-C itself.
-    let program = format!("exec '{BINARY}'");
-    command.args(["-qefc", &program, "/dev/null"]);
-    command.current_dir(directory.path()).env("PORT", "0").env_remove("ISSUES_FILE");
-    command.env_remove("RUST_LOG").stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut child = command.spawn().unwrap();
+    let program = format!("exec '{BINARY}' {arguments}");
+    let mut command = ait_through("script", directory);
+    let mut child = command.args(["-qefc", &program, "/dev/null"]).spawn().unwrap();
     let log = Log::of(child.stdout.take().unwrap());
-    let text = log.wait_for("Ctrl-C");
-    assert!(text.contains("pages: http://localhost:"), "{text}");
-    assert!(text.contains("claude mcp add issues -- "), "{text}");
-    // Ctrl-C. The input stays open: at its end, `script` would end the terminal under the process.
+    log.wait_for("Ctrl-C");
+    // The input stays open: at its end, `script` would end the terminal under the process.
     let mut keyboard = child.stdin.take().unwrap();
     keyboard.write_all(b"\x03").unwrap();
     let status = wait(&mut child);
     assert!(status.success(), "{status}: {}", log.whole());
+    Some(log.whole().replace("\r\n", "\n"))
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn terminal_start_greets_the_user_without_log_lines() {
+    let directory = directory();
+    let Some(text) = run_in_terminal(directory.path(), "") else { return };
+    let store = directory.path().join("issues.json");
+    let lines: Vec<_> = text.lines().collect();
+    assert!(lines[0].starts_with("pages   http://localhost:"), "{text}");
+    let rest = [
+        &*format!("store   {}", store.display()),
+        "issues  no issues yet: `ait add \"TITLE\"` files one",
+        "no MCP client is set up for this project yet: run `ait init`",
+        "Ctrl-C to stop",
+    ];
+    assert_eq!(lines[1..5], rest, "{text}");
+    let init = &["init", "--yes", "--client", "claude-code"];
+    for arguments in [&["add", "one"][..], &["add", "two"], &["next"], init] {
+        assert!(ait(directory.path()).args(arguments).output().unwrap().status.success());
+    }
+    let text = run_in_terminal(directory.path(), "").unwrap();
+    assert!(text.contains("\nissues  1 created · 1 in progress\nCtrl-C to stop\n"), "{text}");
+    assert!(!text.contains("INFO"), "{text}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn second_terminal_start_names_the_page_and_what_to_do() {
+    let directory = directory();
+    let mut first = Client::start(directory.path());
+    let port = format!("--port {}", first.port());
+    let Some(text) = run_in_terminal(directory.path(), &port) else { return };
+    let page = format!("pages   http://localhost:{}\n", first.port());
+    assert!(text.starts_with(&page), "{text}");
+    let who = format!("served by process {} (ait) already: open that page", first.pid());
+    assert!(text.contains(&who) && text.contains("press Ctrl-C to stop this process"), "{text}");
+    assert!(first.close().success());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn terminal_start_with_log_option_keeps_the_log_lines() {
+    let directory = directory();
+    let Some(text) = run_in_terminal(directory.path(), "--log info") else { return };
+    assert!(text.contains("INFO") && text.contains("pages: http://localhost:"), "{text}");
+    assert!(text.contains("claude mcp add issues -- "), "{text}");
 }

@@ -9,18 +9,18 @@ use agent_issue_tracker::store::{Store, StoreError};
 
 use crate::faults::{Act, Scene};
 use crate::support::commands::{at, claim};
-use crate::support::disk::{Disk, Neglect};
+use crate::support::disk::{Disk, FaultyDuty};
 use crate::support::files::newest_segment;
 use crate::support::scene::{Process, Visit};
 use crate::support::stores::{add, apply, ids, now, open, open_with, quiet};
 use crate::support::{PATIENCE, directory_in_memory};
 
 #[tokio::test]
-async fn a_lock_that_somebody_keeps_makes_callers_busy_and_their_commands_are_withdrawn() {
+async fn held_lock_times_out_as_busy_and_withdraws_the_command() {
     let directory = directory_in_memory();
     let options = JsonStoreOptions { busy_after: Duration::from_millis(50), ..quiet() };
     let store =
-        open_with(directory.path(), &Disk::new(directory.path(), Neglect::Nothing), options);
+        open_with(directory.path(), &Disk::new(directory.path(), FaultyDuty::Nothing), options);
     apply(&store, add(), now()).await.unwrap();
     let other = File::open(newest_segment(directory.path())).unwrap();
     other.lock().unwrap();
@@ -37,9 +37,9 @@ async fn a_lock_that_somebody_keeps_makes_callers_busy_and_their_commands_are_wi
 }
 
 #[tokio::test]
-async fn commands_of_one_moment_share_one_write_and_one_sync() {
+async fn concurrent_commands_share_one_write_and_one_sync() {
     let directory = directory_in_memory();
-    let disk = Disk::new(directory.path(), Neglect::Nothing);
+    let disk = Disk::new(directory.path(), FaultyDuty::Nothing);
     let store = open(directory.path(), &disk);
     apply(&store, add(), now()).await.unwrap();
     let counts = || (disk.count_of("write_at", ".log"), disk.count_of("sync", ".log"));
@@ -64,7 +64,7 @@ async fn commands_of_one_moment_share_one_write_and_one_sync() {
 #[tokio::test]
 async fn neither_readers_nor_other_processes_wait_for_a_sync() {
     let directory = directory_in_memory();
-    let disk = Disk::new(directory.path(), Neglect::Nothing);
+    let disk = Disk::new(directory.path(), FaultyDuty::Nothing);
     let (store, other) = (open(directory.path(), &disk), open(directory.path(), &disk.beside()));
     apply(&store, add(), now()).await.unwrap();
     let pause = disk.pause_at(|call| call.is("sync", ".log"));
@@ -86,9 +86,9 @@ async fn neither_readers_nor_other_processes_wait_for_a_sync() {
 
 /// A claim whose caller is gone when it is answered goes back to the queue.
 #[tokio::test]
-async fn a_claim_whose_caller_is_gone_lapses() {
+async fn claim_of_a_cancelled_caller_lapses() {
     let directory = directory_in_memory();
-    let disk = Disk::new(directory.path(), Neglect::Nothing);
+    let disk = Disk::new(directory.path(), FaultyDuty::Nothing);
     let store = Arc::new(open(directory.path(), &disk));
     apply(&*store, add(), now()).await.unwrap();
     for calls in ["sync", "write_at", "lock"] {
@@ -120,7 +120,7 @@ async fn a_claim_whose_caller_is_gone_lapses() {
 }
 
 /// At every call of an act another process does something, too.
-async fn meet(act: Act, neglect: Neglect) -> Result<usize, String> {
+async fn meet(act: Act, neglect: FaultyDuty) -> Result<usize, String> {
     for number in 1.. {
         let scene = Scene::new(act, neglect).await;
         let (answers, other) = (Arc::clone(&scene.answers), scene.other.clone());
@@ -153,24 +153,24 @@ async fn meet(act: Act, neglect: Neglect) -> Result<usize, String> {
 }
 
 #[tokio::test]
-async fn what_another_process_does_at_any_call_is_kept() {
+async fn changes_by_another_process_at_any_call_are_kept() {
     for act in crate::faults::ALL {
-        let calls = meet(act, Neglect::Nothing).await.unwrap();
+        let calls = meet(act, FaultyDuty::Nothing).await.unwrap();
         assert!(calls >= 2, "{act:?}: {calls}");
     }
 }
 
 #[tokio::test]
-async fn locks_that_lock_nothing_are_noticed() {
-    let noticed = meet(Act::Claim, Neglect::Lock).await.unwrap_err();
+async fn checker_detects_ineffective_locks() {
+    let noticed = meet(Act::Claim, FaultyDuty::Lock).await.unwrap_err();
     eprintln!("{noticed}");
 }
 
 /// Two processes, each of which is stopped at every call of a change while the other one makes three.
 #[tokio::test]
-async fn a_process_that_stands_still_loses_nothing() {
+async fn stalled_process_loses_no_changes() {
     let directory = directory_in_memory();
-    let disk = Disk::new(directory.path(), Neglect::Nothing);
+    let disk = Disk::new(directory.path(), FaultyDuty::Nothing);
     let first = Process::start(directory.path(), Arc::clone(&disk));
     let answers = crate::support::scene::Answers::new(&disk);
     answers.file(&first).await.unwrap();

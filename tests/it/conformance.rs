@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use agent_issue_tracker::domain::{
-    Classification, Command, DomainError, Issue, Order, Query, Resolution, Status, Timestamp,
+    AgentName, Classification, Command, DomainError, Issue, IssueGraph, IssueId, IssueRef,
+    LinkKind, Order, Query, Resolution, Status, Timestamp,
 };
 use agent_issue_tracker::store::{JsonStore, MemoryStore, NumberedEvent, State, Store, StoreError};
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
 
 use crate::support::commands::{
-    add, all, any_command, at, claim, close, complete, give_back, ids, import, number, review,
+    add, all, any_command, at, claim, close, complete, ids, import, number, return_issue, review,
 };
 use crate::support::stores::apply;
 use crate::support::{PATIENCE, directory, directory_in_memory};
@@ -38,7 +39,7 @@ async fn exercise(store: &dyn Store) {
     assert_eq!((feature.id, feature.status), (number(2), Status::InProgress));
     let first = apply(store, claim(None), at(11)).await.unwrap().unwrap();
     assert_eq!(first.id, number(1));
-    apply(store, give_back(number(1).into()), at(12)).await.unwrap().unwrap();
+    apply(store, return_issue(number(1).into()), at(12)).await.unwrap().unwrap();
     assert_eq!(apply(store, claim(None), at(13)).await.unwrap().unwrap().id, number(1));
     assert_eq!(apply(store, claim(None), at(14)).await.unwrap().unwrap().id, number(3));
 
@@ -49,7 +50,7 @@ async fn exercise(store: &dyn Store) {
 
     let closed = apply(store, close(number(1).into(), Resolution::Closed), at(18)).await.unwrap();
     assert_eq!(closed.unwrap().status, Status::Closed);
-    let again = apply(store, give_back(number(1).into()), at(19)).await;
+    let again = apply(store, return_issue(number(1).into()), at(19)).await;
     assert!(matches!(again, Err(StoreError::Refused(DomainError::Terminal { .. }))), "{again:?}");
     let unknown = store.get(number(99).into()).await;
     assert!(matches!(unknown, Err(StoreError::Refused(DomainError::UnknownIssue { .. }))));
@@ -73,6 +74,7 @@ async fn exercise(store: &dyn Store) {
     import_issues(store).await;
     commit_batches(store).await;
     follow_events(store).await;
+    repeat_changes(store).await;
     store.close().await;
 }
 
@@ -132,7 +134,7 @@ async fn follow_events(store: &dyn Store) {
     assert_eq!(told, expected);
     assert_eq!(two.newest, two.events[1].position);
     for millis in 0..1000 {
-        let command = if millis % 2 == 0 { give_back } else { complete };
+        let command = if millis % 2 == 0 { return_issue } else { complete };
         apply(store, command(number(50).into()), at(100 + millis)).await.unwrap();
     }
     let many = store.events(two.newest.number, usize::MAX).await.unwrap();
@@ -160,30 +162,51 @@ async fn replay(store: &dyn Store, events: &[NumberedEvent]) {
     assert!(state.issues.is_empty());
 }
 
-/// Several commands in one step: each is decided on what the one before has left, and all share one batch.
+/// A completion or a return that is the last change of its issue is confirmed again, and nothing changes.
+async fn repeat_changes(store: &dyn Store) {
+    apply(store, add(70, Classification::Bug), at(3000)).await.unwrap();
+    for (other, command) in [(71, complete as fn(_) -> _), (72, return_issue)] {
+        let done = apply(store, command(number(70).into()), at(3001)).await.unwrap().unwrap();
+        let position = store.snapshot().await.unwrap().position;
+        let again = apply(store, command(number(70).into()), at(3002)).await.unwrap().unwrap();
+        assert_eq!((&again, store.snapshot().await.unwrap().position), (&done, position));
+        // Also in a batch with a change.
+        let both = vec![add(other, Classification::Bug), command(number(70).into())];
+        let outcomes = store.commit(both, at(3003)).await.unwrap();
+        assert_eq!(outcomes[1], Some(done));
+    }
+}
+
+/// Several commands in one step: each is decided on what the one before has left, all share one batch, and one that is
+/// refused takes all others back.
 async fn commit_batches(store: &dyn Store) {
-    let before = store.snapshot().await.unwrap().position.number;
-    let commands = vec![
+    let state = store.snapshot().await.unwrap();
+    let before = state.position.number;
+    let refused = vec![
         add(60, Classification::Bug),
+        complete(number(60).into()),
+        add(60, Classification::Bug),
+        add(61, Classification::Bug),
+    ];
+    let refusal = store.commit(refused, at(2000)).await;
+    assert!(
+        matches!(refusal, Err(StoreError::Refused(DomainError::IdTaken { .. }))),
+        "{refusal:?}"
+    );
+    let after = store.snapshot().await.unwrap();
+    assert_eq!(after.position, state.position);
+    assert!(after.issues.issues().eq(state.issues.issues()));
+    let commands = vec![
         add(60, Classification::Bug),
         complete(number(60).into()),
         review(),
         close(number(60).into(), Resolution::Closed),
-        give_back(number(60).into()),
         claim(None),
     ];
     let outcomes = store.commit(commands, at(2000)).await.unwrap();
-    let statuses: Vec<_> = outcomes
-        .iter()
-        .map(|outcome| outcome.as_ref().map(|issue| issue.as_ref().map(|issue| issue.status)))
-        .collect();
-    assert_eq!(statuses[0], Ok(Some(Status::Created)));
-    assert!(matches!(statuses[1], Err(DomainError::IdTaken { .. })), "{:?}", statuses[1]);
-    assert_eq!(statuses[2], Ok(Some(Status::Completed)));
-    assert_eq!(statuses[3], Ok(Some(Status::InReview)));
-    assert_eq!(statuses[4], Ok(Some(Status::Closed)));
-    assert!(matches!(statuses[5], Err(DomainError::Terminal { .. })), "{:?}", statuses[5]);
-    assert_eq!(statuses[6], Ok(None));
+    let statuses: Vec<_> = outcomes.iter().flatten().map(|issue| issue.status).collect();
+    assert_eq!(statuses, [Status::Created, Status::Completed, Status::InReview, Status::Closed]);
+    assert_eq!(outcomes[4], None);
     let told = store.events(before, 10).await.unwrap();
     assert!(told.events.iter().map(|event| event.position.number).eq(before + 1..=before + 4));
     assert_eq!(store.commit(Vec::new(), at(2001)).await.unwrap(), []);
@@ -221,14 +244,14 @@ async fn claim_from_many_tasks(store: Arc<dyn Store>) {
 }
 
 #[tokio::test]
-async fn the_store_in_memory() {
+async fn memory_store_passes_the_suite() {
     exercise(&MemoryStore::default()).await;
     claim_from_many_tasks(Arc::new(MemoryStore::default())).await;
     assert_ne!(MemoryStore::default().id().await, MemoryStore::default().id().await);
 }
 
 #[tokio::test]
-async fn the_store_in_a_json_file() {
+async fn json_store_passes_the_suite() {
     let directory = directory_in_memory();
     let open = |name: &str| JsonStore::new(directory.path().join(name));
     exercise(&open("issues.json")).await;
@@ -239,7 +262,7 @@ async fn the_store_in_a_json_file() {
 
 /// What is in the log is the same for a process that opens it later, by the events and by the state.
 #[tokio::test]
-async fn events_outlive_processes_and_keep_their_numbers() {
+async fn events_and_their_numbers_survive_restarts() {
     let directory = directory_in_memory();
     let open = || JsonStore::new(directory.path().join("issues.json"));
     let mut told = Vec::new();
@@ -260,7 +283,7 @@ async fn events_outlive_processes_and_keep_their_numbers() {
 
 /// A change in one process is pushed to whoever watches another one.
 #[tokio::test]
-async fn changes_of_other_processes_are_pushed() {
+async fn changes_by_other_processes_are_pushed_to_watchers() {
     let directory = directory();
     let open = || JsonStore::new(directory.path().join("issues.json"));
     let (one, other) = (open(), open());
@@ -278,7 +301,7 @@ async fn changes_of_other_processes_are_pushed() {
 }
 
 #[tokio::test]
-async fn a_closed_json_store_takes_no_more_changes_and_still_reads() {
+async fn closed_json_store_refuses_changes_but_can_be_read() {
     let directory = directory();
     let store = JsonStore::new(directory.path().join("issues.json"));
     apply(&store, add(1, Classification::Bug), at(0)).await.unwrap();
@@ -288,34 +311,112 @@ async fn a_closed_json_store_takes_no_more_changes_and_still_reads() {
     assert_eq!(store.counts().await.unwrap().total(), 1);
 }
 
+/// The issues of the model.
+struct Graph(Vec<Issue>);
+
+impl IssueGraph for Graph {
+    fn issue(&self, id: IssueId) -> Option<Arc<Issue>> {
+        self.0.iter().find(|issue| issue.id == id).cloned().map(Arc::new)
+    }
+
+    fn linked_from(&self, kind: LinkKind, to: IssueId) -> Vec<IssueId> {
+        let is_linked = |issue: &&Issue| issue.attributes.linked(kind).any(|id| id == to);
+        let mut ids: Vec<_> = self.0.iter().filter(is_linked).map(|issue| issue.id).collect();
+        ids.sort();
+        ids
+    }
+
+    fn resolve(&self, reference: &IssueRef) -> Result<IssueId, DomainError> {
+        let found = self.0.iter().find(|issue| reference.range().contains(&issue.id));
+        let unknown = || DomainError::UnknownIssue { reference: reference.to_string() };
+        found.map(|issue| issue.id).ok_or_else(unknown)
+    }
+}
+
+fn open_parts<'a>(list: &'a [Issue], whole: &Issue) -> impl Iterator<Item = IssueId> + 'a {
+    let mut parts: Vec<_> = list
+        .iter()
+        .filter(|issue| !issue.status.is_terminal() && issue.attributes.parent() == Some(whole.id))
+        .map(|issue| issue.id)
+        .collect();
+    parts.sort();
+    parts.into_iter()
+}
+
+/// What the rules say of an issue that waits to be claimed.
+fn can_claim(list: &[Issue], issue: &Issue, agent: &AgentName, now: Timestamp) -> bool {
+    let is_open =
+        |id: IssueId| list.iter().any(|issue| issue.id == id && !issue.status.is_terminal());
+    let assignee = issue.attributes.assignee.as_deref();
+    assignee.is_none_or(|name| name == agent.as_str())
+        && !issue.attributes.is_parked_at(now)
+        && !issue.attributes.linked(LinkKind::BlockedBy).any(is_open)
+        && open_parts(list, issue).next().is_none()
+}
+
+/// The first of the issues that can be claimed: assigned ones, then by priority, then by place.
+fn first(list: &[Issue], can_be_claimed: impl Fn(&Issue) -> bool) -> Option<usize> {
+    let rank = |issue: &Issue| {
+        let is_review = issue.status == Status::Completed;
+        let is_for_anybody = is_review || issue.attributes.assignee.is_none();
+        (is_for_anybody, issue.attributes.effective_priority())
+    };
+    let candidates = list.iter().enumerate().filter(|(_, issue)| can_be_claimed(issue));
+    candidates.min_by_key(|(place, issue)| (rank(issue), *place)).map(|(place, _)| place)
+}
+
 /// The model: a plain list that is scanned. Gives what a store would have to answer.
 fn apply_to_list(
     list: &mut Vec<Issue>,
     command: &Command,
     now: Timestamp,
 ) -> Result<Option<Issue>, DomainError> {
-    use agent_issue_tracker::domain::{Selection, rules};
+    use agent_issue_tracker::domain::{CommandTarget, rules};
     let found = match command.selection() {
-        Selection::New(id) => list.iter().position(|issue| issue.id == id),
-        Selection::Named(reference) => {
+        CommandTarget::New(id) => list.iter().position(|issue| issue.id == id),
+        CommandTarget::Named(reference) => {
             let found = list.iter().position(|issue| reference.range().contains(&issue.id));
             let unknown = || DomainError::UnknownIssue { reference: reference.to_string() };
             Some(found.ok_or_else(unknown)?)
         }
-        Selection::Existing(id) => list.iter().position(|issue| issue.id == id),
-        Selection::Document => None,
-        Selection::Oldest(status, kind) => list.iter().position(|issue| {
-            issue.status == status && kind.is_none_or(|kind| kind == issue.classification)
+        CommandTarget::Existing(id) => list.iter().position(|issue| issue.id == id),
+        CommandTarget::Document => None,
+        CommandTarget::Next(agent, kind) => first(list, |issue| {
+            let is_asked = kind.is_none_or(|kind| kind == issue.classification);
+            is_asked && issue.status == Status::Created && can_claim(list, issue, agent, now)
+        }),
+        CommandTarget::NextReview => first(list, |issue| {
+            issue.status == Status::Completed && !issue.attributes.is_parked_at(now)
         }),
     };
+    let graph = Graph(list.clone());
     match (found, command) {
+        (Some(place), Command::ChangeIssue { change, agent, .. }) => {
+            change.decide(&list[place], agent.as_str(), now, &graph)?.apply(&mut list[place]);
+            Ok(Some(list[place].clone()))
+        }
+        (Some(place), Command::GetNextIssue { issue: Some(_), agent, .. })
+            if list[place].status == Status::Created
+                && !can_claim(list, &list[place], agent, now) =>
+        {
+            Err(DomainError::NotReady { id: list[place].id, reason: String::new() })
+        }
+        (Some(place), Command::CloseIssue { resolution: Resolution::Closed, .. })
+            if !list[place].status.is_terminal()
+                && open_parts(list, &list[place]).next().is_some() =>
+        {
+            let parts: Vec<_> = open_parts(list, &list[place]).collect();
+            let count = parts.len();
+            Err(DomainError::OpenParts { id: list[place].id, parts, count })
+        }
         (Some(place), _) => {
-            let Some(event) = rules::decide(command, &list[place], now)? else { return Ok(None) };
-            event.apply(&mut list[place]);
+            if let Some(event) = rules::decide(command, &list[place], now)? {
+                event.apply(&mut list[place]);
+            }
             Ok(Some(list[place].clone()))
         }
         (None, Command::AddIssue { .. } | Command::ImportIssue { .. }) => {
-            list.extend(rules::file(command, now).and_then(|event| event.filed()));
+            list.extend(rules::file(command, now, &graph)?.and_then(|event| event.filed()));
             Ok(list.last().cloned())
         }
         (None, _) => Ok(None),
@@ -330,6 +431,10 @@ fn matches_the_model(store: &dyn Store, commands: &[Command]) -> Result<(), Test
             let given = apply(store, command.clone(), at(millis)).await;
             let given = match given {
                 Ok(issue) => Ok(issue.map(|issue| Issue::clone(&issue))),
+                // What an issue waits for is worded by the store.
+                Err(StoreError::Refused(DomainError::NotReady { id, .. })) => {
+                    Err(DomainError::NotReady { id, reason: String::new() })
+                }
                 Err(StoreError::Refused(error)) => Err(error),
                 Err(other) => return Err(TestCaseError::fail(other.to_string())),
             };
@@ -363,7 +468,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_store_in_memory_does_what_a_plain_list_does(commands in prop::collection::vec(any_command(), 1..120)) {
+    fn memory_store_matches_the_model(commands in prop::collection::vec(any_command(), 1..120)) {
         matches_the_model(&MemoryStore::default(), &commands)?;
     }
 }
@@ -373,7 +478,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_store_in_a_json_file_does_what_a_plain_list_does(commands in prop::collection::vec(any_command(), 1..80)) {
+    fn json_store_matches_the_model(commands in prop::collection::vec(any_command(), 1..80)) {
         let directory = directory();
         let file = directory.path().join("issues.json");
         matches_the_model(&JsonStore::new(&file), &commands)?;

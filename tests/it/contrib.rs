@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
-use crate::support::{BINARY, Log, ait, ait_through, directory, healthy_count, signal, wait};
+use crate::support::{BINARY, Log, ait, ait_through, directory, health_issue_count, signal, wait};
 
 const FILES: [&str; 4] =
     ["README.md", "systemd/ait.service", "container/Containerfile", "logrotate/ait"];
@@ -53,7 +53,7 @@ fn names(text: &str) -> BTreeSet<&str> {
 }
 
 #[test]
-fn every_flag_and_variable_that_the_examples_name_exists() {
+fn examples_name_only_existing_flags_and_variables() {
     let help = ["--help", "serve --help"].map(|line| {
         let output = ait(&std::env::temp_dir()).args(line.split(' ')).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
@@ -68,7 +68,7 @@ fn every_flag_and_variable_that_the_examples_name_exists() {
 }
 
 #[test]
-fn the_names_in_the_examples_are_found() {
+fn name_scanner_finds_flags_and_variables() {
     let text = "a `sudo -u x ait --file x list`, and\n`ait serve --port 1`; `podman --not-ours ait`\n\
                 podman run --not-ours \\\n    ait serve --bind x\n\
                 ExecStart=/bin/ait serve --log-file x\n#Environment=AIT_X=%d\nENV PORT=3 AIT_Y=\n\
@@ -79,7 +79,7 @@ fn the_names_in_the_examples_are_found() {
 }
 
 #[test]
-fn the_unit_is_one_that_systemd_understands() {
+fn systemd_unit_is_valid() {
     let analyze = |arguments: &[&str], unit: &Path| {
         Command::new("systemd-analyze").args(arguments).arg(unit).output()
     };
@@ -109,7 +109,7 @@ fn the_unit_is_one_that_systemd_understands() {
 }
 
 #[test]
-fn the_image_is_made_of_files_that_are_there_and_runs_as_nobody_special() {
+fn containerfile_copies_existing_files_and_runs_unprivileged() {
     let text = text_of("container/Containerfile");
     let (build, image) = text.split_once("\nFROM scratch\n").unwrap();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -144,7 +144,7 @@ impl Drop for Alone {
 
 /// With the binary that `AIT_STATIC_BINARY` names, which `.ci/run` builds.
 #[test]
-fn a_static_binary_serves_where_there_is_nothing_else() {
+fn static_binary_serves_in_an_empty_root_directory() {
     let Some(binary) = std::env::var_os("AIT_STATIC_BINARY") else {
         eprintln!("skipped: AIT_STATIC_BINARY names no binary");
         return;
@@ -171,7 +171,7 @@ fn a_static_binary_serves_where_there_is_nothing_else() {
     let port = port.parse().unwrap();
     let added = start(&["add", "t", "-c", "bug"]).output().unwrap();
     assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
-    assert_eq!(healthy_count(port), 1);
+    assert_eq!(health_issue_count(port), 1);
     assert_eq!(crate::support::get(port, "/").status, 200);
     signal(&server.0, "TERM");
     assert!(wait(&mut server.0).success(), "{}", log.whole());

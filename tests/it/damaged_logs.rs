@@ -78,7 +78,7 @@ fn assert_damaged(directory: &Path) {
 }
 
 #[test]
-fn a_byte_that_was_inserted_is_damage_and_not_an_end() {
+fn inserted_byte_is_damage_and_not_a_torn_tail() {
     let directory = abandoned();
     let line = lines(directory.path())[5];
     change_log(directory.path(), |bytes| bytes.insert(line + 60, b'x'));
@@ -86,7 +86,7 @@ fn a_byte_that_was_inserted_is_damage_and_not_an_end() {
 }
 
 #[test]
-fn a_byte_that_was_deleted_is_damage_and_not_an_end() {
+fn deleted_byte_is_damage_and_not_a_torn_tail() {
     let directory = abandoned();
     let line = lines(directory.path())[5];
     change_log(directory.path(), |bytes| {
@@ -97,7 +97,7 @@ fn a_byte_that_was_deleted_is_damage_and_not_an_end() {
 
 /// As somebody does it who spells a word anew in all of a repository.
 #[test]
-fn a_text_that_was_replaced_everywhere_is_damage_and_not_an_end() {
+fn global_text_replacement_is_damage_and_not_a_torn_tail() {
     let directory = abandoned();
     let path = directory.path();
     let segment = newest_segment(path);
@@ -113,7 +113,7 @@ fn a_text_that_was_replaced_everywhere_is_damage_and_not_an_end() {
 }
 
 #[test]
-fn a_partial_backup_saves_what_can_be_read_and_tells_what_is_lost() {
+fn partial_backup_saves_readable_issues_and_names_losses() {
     let directory = abandoned();
     let path = directory.path();
     // That of the tenth event.

@@ -12,9 +12,9 @@ use agent_issue_tracker::store::json::JsonStoreOptions;
 use agent_issue_tracker::store::{JsonStore, Store};
 use tokio::runtime::Runtime;
 
-use crate::support::commands::{add, all, at, claim, complete, give_back};
+use crate::support::commands::{add, all, at, claim, complete, return_issue};
 use crate::support::directory_in_memory;
-use crate::support::disk::{Disk, Neglect};
+use crate::support::disk::{Disk, FaultyDuty};
 use crate::support::stores::{apply, open_with};
 
 const STORES: usize = 4;
@@ -23,9 +23,9 @@ const OPERATIONS: usize = 60;
 
 /// Who has what, as far as those know who were answered.
 #[derive(Default)]
-struct Held(Mutex<HashMap<IssueId, usize>>);
+struct ClaimInfo(Mutex<HashMap<IssueId, usize>>);
 
-impl Held {
+impl ClaimInfo {
     /// Takes note of a claim that was answered.
     fn claimed(&self, issue: IssueId, by: usize) -> Result<(), String> {
         match self.0.lock().unwrap().insert(issue, by) {
@@ -50,7 +50,7 @@ fn open(directory: &Path, disk: &Arc<Disk>) -> JsonStore {
 async fn work(
     store: &JsonStore,
     number: usize,
-    held: &Held,
+    held: &ClaimInfo,
     next_id: &AtomicUsize,
 ) -> Result<(), String> {
     let text = |error: agent_issue_tracker::store::StoreError| error.to_string();
@@ -61,7 +61,7 @@ async fn work(
         match (own, rest) {
             (Some(issue), 0) => {
                 held.gives_up(issue);
-                apply(store, give_back(issue.into()), now).await.map_err(text)?;
+                apply(store, return_issue(issue.into()), now).await.map_err(text)?;
             }
             (Some(issue), _) => {
                 // Nobody else can have moved it on.
@@ -88,10 +88,10 @@ async fn work(
 }
 
 /// What became of the work of all tasks; every issue that was filed is there once.
-fn hammer(neglect: Neglect) -> Result<(), String> {
+fn hammer(neglect: FaultyDuty) -> Result<(), String> {
     let directory = directory_in_memory();
     let disk = Disk::new(directory.path(), neglect);
-    let (held, next_id) = (Arc::new(Held::default()), Arc::new(AtomicUsize::new(0)));
+    let (held, next_id) = (Arc::new(ClaimInfo::default()), Arc::new(AtomicUsize::new(0)));
     Runtime::new().unwrap().block_on(async {
         let stores: Vec<_> = (0..STORES).map(|_| Arc::new(open(directory.path(), &disk))).collect();
         let tasks: Vec<_> = (0..STORES * TASKS)
@@ -117,15 +117,15 @@ fn hammer(neglect: Neglect) -> Result<(), String> {
 }
 
 #[test]
-fn nobody_gets_what_another_one_has() {
+fn concurrent_tasks_never_claim_the_same_issue() {
     for _ in 0..3 {
-        hammer(Neglect::Nothing).unwrap();
+        hammer(FaultyDuty::Nothing).unwrap();
     }
 }
 
 #[test]
-fn locks_that_lock_nothing_are_noticed() {
-    let noticed = (0..20).find_map(|_| hammer(Neglect::Lock).err());
+fn checker_detects_ineffective_locks() {
+    let noticed = (0..20).find_map(|_| hammer(FaultyDuty::Lock).err());
     let noticed = noticed.expect("nobody noticed that nothing is locked");
     assert!(!noticed.is_empty());
 }
@@ -133,9 +133,9 @@ fn locks_that_lock_nothing_are_noticed() {
 /// Claims go by place over all processes: between two claims of one task, no older issue was waiting
 /// that nobody had returned meanwhile.
 #[test]
-fn the_first_filed_is_claimed_first_over_all_processes() {
+fn oldest_issue_is_claimed_first_across_processes() {
     let directory = directory_in_memory();
-    let disk = Disk::new(directory.path(), Neglect::Nothing);
+    let disk = Disk::new(directory.path(), FaultyDuty::Nothing);
     Runtime::new().unwrap().block_on(async {
         let stores: Vec<_> = (0..STORES).map(|_| Arc::new(open(directory.path(), &disk))).collect();
         for number in 0..120 {

@@ -3,13 +3,17 @@
 
 use std::sync::Arc;
 
-use agent_issue_tracker::store::StoreError;
+use agent_issue_tracker::domain::{Classification, Status};
+use agent_issue_tracker::store::{JsonStore, Store, StoreError};
 
 use crate::faults::{Act, Scene};
-use crate::support::disk::{Disk, Neglect};
+use crate::support::commands::{add, at, claim, complete, number};
+use crate::support::directory_in_memory;
+use crate::support::disk::{Disk, FaultyDuty};
 use crate::support::files::segments;
-use crate::support::scene::Visit;
-use crate::support::stores::check;
+use crate::support::power::{fates, files_after, write_files};
+use crate::support::scene::{Process, Visit};
+use crate::support::stores::{apply, check};
 use crate::support::trouble::{Call, EIO, Fault};
 
 const ACTS: [Act; 4] = [Act::Change, Act::ChangeOfNewProcess, Act::Claim, Act::BehindUndurable];
@@ -32,14 +36,14 @@ fn fail_next_sync(disk: &Arc<Disk>, mut behind: impl FnMut(usize, &Arc<Disk>) + 
 }
 
 /// A sync fails, once, and everybody goes on; gives the number of power cuts behind that.
-async fn fail_once(act: Act, neglect: Neglect) -> Result<usize, String> {
+async fn fail_once(act: Act, neglect: FaultyDuty) -> Result<usize, String> {
     let scene = Scene::new(act, neglect).await;
     let before = scene.answers.moment();
     let old = segments(scene.path()).len();
     fail_next_sync(&scene.process.disk, |_, _| {});
     scene.act().await.map_err(|error| format!("{act:?}: {error}"))?;
     assert!(scene.process.disk.trouble.failed().is_some(), "{act:?}");
-    if neglect == Neglect::Nothing {
+    if neglect == FaultyDuty::Nothing {
         assert_eq!(segments(scene.path()).len(), old + 1, "{act:?}: no other file took it");
     }
     scene.check(false).await?;
@@ -49,9 +53,9 @@ async fn fail_once(act: Act, neglect: Neglect) -> Result<usize, String> {
 }
 
 #[tokio::test]
-async fn a_change_whose_sync_fails_is_saved_in_another_file_before_it_is_answered() {
+async fn failed_sync_moves_the_change_to_a_new_segment() {
     for act in ACTS {
-        let cuts = fail_once(act, Neglect::Nothing)
+        let cuts = fail_once(act, FaultyDuty::Nothing)
             .await
             .unwrap_or_else(|wrong| panic!("{act:?}: {wrong}"));
         assert!(cuts > 50, "{act:?}: {cuts}");
@@ -59,13 +63,13 @@ async fn a_change_whose_sync_fails_is_saved_in_another_file_before_it_is_answere
 }
 
 #[tokio::test]
-async fn a_sync_that_is_tried_again_on_the_same_file_is_noticed() {
-    let noticed = fail_once(Act::Change, Neglect::FailedSync).await.unwrap_err();
+async fn checker_detects_a_retried_sync_on_the_same_segment() {
+    let noticed = fail_once(Act::Change, FaultyDuty::FailedSync).await.unwrap_err();
     assert!(noticed.contains("is lost") || noticed.contains("nothing follows"), "{noticed}");
 }
 
 /// Lets something happen at each call behind a sync that failed, and cuts the power behind some steps.
-async fn at_each_call_behind(act: Act, neglect: Neglect, dies: bool) -> Result<usize, String> {
+async fn at_each_call_behind(act: Act, neglect: FaultyDuty, dies: bool) -> Result<usize, String> {
     for number in 1.. {
         let scene = Scene::new(act, neglect).await;
         let before = scene.answers.moment();
@@ -107,7 +111,7 @@ async fn at_each_call_behind(act: Act, neglect: Neglect, dies: bool) -> Result<u
             acted.as_ref().map_err(|error| at(error.to_string()))?;
         }
         scene.check(dies).await.map_err(at)?;
-        if number % 3 == 1 || neglect != Neglect::Nothing {
+        if number % 3 == 1 || neglect != FaultyDuty::Nothing {
             scene.answers.cut_between(before, scene.answers.moment(), 1).await.map_err(at)?;
         }
         scene.end().await;
@@ -116,23 +120,23 @@ async fn at_each_call_behind(act: Act, neglect: Neglect, dies: bool) -> Result<u
 }
 
 #[tokio::test]
-async fn a_death_at_any_call_behind_a_sync_that_failed_loses_nothing() {
+async fn crash_at_any_call_after_a_failed_sync_loses_nothing() {
     for act in [Act::Change, Act::BehindUndurable] {
-        let calls = at_each_call_behind(act, Neglect::Nothing, true).await.unwrap();
+        let calls = at_each_call_behind(act, FaultyDuty::Nothing, true).await.unwrap();
         assert!(calls > 10, "{calls}");
     }
 }
 
 #[tokio::test]
-async fn what_others_commit_at_any_call_behind_a_sync_that_failed_is_kept() {
+async fn commits_by_others_after_a_failed_sync_are_kept() {
     for act in [Act::Change, Act::BehindUndurable] {
-        let calls = at_each_call_behind(act, Neglect::Nothing, false).await.unwrap();
+        let calls = at_each_call_behind(act, FaultyDuty::Nothing, false).await.unwrap();
         assert!(calls > 10, "{calls}");
     }
 }
 
 /// Another process appends behind a batch whose sync is about to fail, and syncs both itself.
-async fn other_is_answered_before_the_sync_fails(neglect: Neglect) -> Result<(), String> {
+async fn other_is_answered_before_the_sync_fails(neglect: FaultyDuty) -> Result<(), String> {
     let scene = Scene::new(Act::Change, neglect).await;
     let before = scene.answers.moment();
     let (answers, other) = (Arc::clone(&scene.answers), scene.other.clone());
@@ -160,15 +164,15 @@ async fn other_is_answered_before_the_sync_fails(neglect: Neglect) -> Result<(),
 }
 
 #[tokio::test]
-async fn a_new_segment_repeats_what_others_were_answered() {
-    other_is_answered_before_the_sync_fails(Neglect::Nothing).await.unwrap();
-    let noticed = other_is_answered_before_the_sync_fails(Neglect::Repeat).await.unwrap_err();
+async fn new_segment_repeats_changes_acknowledged_by_others() {
+    other_is_answered_before_the_sync_fails(FaultyDuty::Nothing).await.unwrap();
+    let noticed = other_is_answered_before_the_sync_fails(FaultyDuty::Repeat).await.unwrap_err();
     eprintln!("{noticed}");
 }
 
 #[tokio::test]
-async fn a_disk_that_saves_nothing_for_a_while_is_told_and_needs_no_restart() {
-    let scene = Scene::new(Act::Change, Neglect::Nothing).await;
+async fn repeated_sync_failures_are_reported_and_need_no_restart() {
+    let scene = Scene::new(Act::Change, FaultyDuty::Nothing).await;
     scene.process.disk.trouble.with(EIO);
     scene.process.disk.trouble.begin(Fault::Where(Arc::new(|call| call.name == "sync")));
     for _ in 0..3 {
@@ -182,4 +186,32 @@ async fn a_disk_that_saves_nothing_for_a_while_is_told_and_needs_no_restart() {
     check(&*scene.process.store).await.unwrap();
     scene.check(false).await.unwrap();
     scene.answers.cut_from(scene.answers.moment()).await.unwrap();
+}
+
+/// What is repeated after an answer that was not certain is confirmed only once it is durable.
+#[tokio::test]
+async fn change_repeated_after_an_uncertain_answer_is_made_once() {
+    let directory = directory_in_memory();
+    let disk = Disk::new(directory.path(), FaultyDuty::Nothing);
+    let process = Process::start(directory.path(), Arc::clone(&disk));
+    apply(&*process.store, add(1, Classification::Bug), at(0)).await.unwrap();
+    apply(&*process.store, claim(None), at(1)).await.unwrap();
+    let complete = || apply(&*process.store, complete(number(1).into()), at(2));
+    disk.trouble.with(EIO);
+    disk.trouble.begin(Fault::Where(Arc::new(|call| call.name == "sync")));
+    let first = complete().await;
+    assert!(matches!(first, Err(StoreError::Uncertain(_))), "{first:?}");
+    let still = complete().await;
+    assert!(still.is_err(), "confirmed, and not durable: {still:?}");
+    disk.trouble.end();
+    let done = complete().await.unwrap().unwrap();
+    assert_eq!((done.status, done.comments.len()), (Status::Completed, 1));
+    let steps = disk.steps();
+    for fate in fates(0, 3) {
+        let after = directory_in_memory();
+        write_files(after.path(), &files_after(&steps, fate));
+        let store = JsonStore::new(after.path().join("issues.json"));
+        assert_eq!(store.get(number(1).into()).await.unwrap(), done, "{fate:?}");
+    }
+    process.kill().await;
 }

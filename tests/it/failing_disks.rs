@@ -62,7 +62,7 @@ fn in_directory(directory: &Path, command: &mut Command) -> (PathBuf, Client) {
 }
 
 #[test]
-fn a_directory_that_is_renamed_or_removed_and_comes_back_costs_nothing() {
+fn store_recovers_after_its_directory_is_moved_and_restored() {
     let directory = directory();
     let (store, mut client) = in_directory(directory.path(), &mut ait(directory.path()));
     let away = directory.path().join("away");
@@ -103,7 +103,7 @@ fn ait_without_rights(directory: &Path) -> Option<Command> {
 }
 
 #[test]
-fn rights_that_are_taken_away_and_given_back_cost_nothing() {
+fn store_recovers_after_permissions_are_restored() {
     let directory = directory();
     let Some(mut command) = ait_without_rights(directory.path()) else { return };
     let (store, mut client) = in_directory(directory.path(), &mut command);
@@ -226,7 +226,7 @@ impl OnDisk {
 
 /// The kernel takes each change, and fails to save it.
 #[test]
-fn what_a_real_disk_fails_to_save_is_not_answered_and_a_mended_one_saves_it() {
+fn changes_that_a_disk_fails_to_save_are_not_acknowledged() {
     let Some(mut server) = OnDisk::start("continue") else { return };
     let (description, mut answered, mut uncertain) = ("x".repeat(8000), 1, 0);
     add(&mut server.client, &description).ok();
@@ -257,7 +257,7 @@ fn what_a_real_disk_fails_to_save_is_not_answered_and_a_mended_one_saves_it() {
 
 /// As the kernel does when it has found an error, while files are open; somebody mounts it anew then.
 #[test]
-fn a_file_system_that_becomes_read_only_and_is_mounted_anew_costs_nothing() {
+fn store_recovers_after_a_read_only_remount_is_repaired() {
     let Some(mut server) = OnDisk::start("remount-ro") else { return };
     for _ in 0..2 {
         add(&mut server.client, "").ok();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use agent_issue_tracker::store::StoreError;
 
 use crate::support::directory_in_memory;
-use crate::support::disk::{Disk, Neglect};
+use crate::support::disk::{Disk, FaultyDuty};
 use crate::support::files::{id, issue_json, names, newest_segment, write_issues};
 use crate::support::scene::{Answers, Process};
 use crate::support::stores::check;
@@ -66,7 +66,7 @@ pub struct Scene {
 }
 
 impl Scene {
-    pub async fn new(act: Act, neglect: Neglect) -> Self {
+    pub async fn new(act: Act, neglect: FaultyDuty) -> Self {
         let directory = directory_in_memory();
         let path = directory.path();
         if act == Act::FirstOverFile {
@@ -195,7 +195,7 @@ impl Scene {
 async fn fail_each_call(act: Act, fault: impl Fn(usize) -> Fault) -> Result<Vec<Call>, String> {
     let mut failed = Vec::new();
     for number in 1.. {
-        let scene = Scene::new(act, Neglect::Nothing).await;
+        let scene = Scene::new(act, FaultyDuty::Nothing).await;
         let error = error_at(number);
         scene.process.disk.trouble.with(error);
         scene.process.disk.trouble.begin(fault(number));
@@ -231,7 +231,7 @@ fn error_at(number: usize) -> i32 {
 }
 
 #[tokio::test]
-async fn whichever_call_fails_once_the_answer_is_true_and_all_goes_on() {
+async fn single_fault_at_any_call_keeps_responses_truthful() {
     for act in ALL {
         let failed = fail_each_call(act, Fault::Once).await.unwrap();
         assert!(failed.len() >= 2, "{act:?}: {failed:?}");
@@ -239,7 +239,7 @@ async fn whichever_call_fails_once_the_answer_is_true_and_all_goes_on() {
 }
 
 #[tokio::test]
-async fn whichever_call_and_all_that_follow_fail_the_answer_is_true_and_all_goes_on() {
+async fn lasting_fault_from_any_call_keeps_responses_truthful() {
     for act in ALL {
         fail_each_call(act, Fault::From).await.unwrap();
     }
@@ -247,8 +247,8 @@ async fn whichever_call_and_all_that_follow_fail_the_answer_is_true_and_all_goes
 
 /// A change that was answered and is not there: what all of these tests look for.
 #[tokio::test]
-async fn a_change_that_is_lost_and_one_that_comes_back_are_noticed() {
-    let scene = Scene::new(Act::Change, Neglect::Nothing).await;
+async fn checker_detects_lost_and_resurrected_changes() {
+    let scene = Scene::new(Act::Change, FaultyDuty::Nothing).await;
     let segment = newest_segment(scene.path());
     let before = fs::read(&segment).unwrap();
     scene.act().await.unwrap();
@@ -256,12 +256,12 @@ async fn a_change_that_is_lost_and_one_that_comes_back_are_noticed() {
     scene.end().await;
     fs::write(&segment, &before).unwrap();
     let check = || async {
-        let process = Process::start(scene.path(), Disk::new(scene.path(), Neglect::Nothing));
+        let process = Process::start(scene.path(), Disk::new(scene.path(), FaultyDuty::Nothing));
         scene.answers.check(&*process.store).await
     };
     assert!(check().await.unwrap_err().contains("is lost"));
     fs::write(&segment, with_it).unwrap();
     check().await.unwrap();
-    scene.answers.refuse_the_last();
+    scene.answers.mark_last_change_refused();
     assert!(check().await.unwrap_err().contains("was refused and is there"));
 }

@@ -22,7 +22,7 @@ fn limited(directory: &Path) -> Client {
 }
 
 #[test]
-fn a_server_outlives_the_limit_and_keeps_what_it_has_answered() {
+fn server_survives_the_file_size_limit_and_loses_nothing() {
     let directory = directory();
     let mut client = limited(directory.path());
     let mut filed = Vec::new();

@@ -1,4 +1,4 @@
-//! The hang-up of a terminal, which is also how a server is told that its log was moved away.
+//! SIGHUP: a closed terminal ends the server, a rotated log does not.
 
 #![cfg(target_os = "linux")]
 
@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::support::http::{Agent, Server};
-use crate::support::{BINARY, Client, Log, ait_through, directory, healthy_count, until};
+use crate::support::{BINARY, Client, Log, ait_through, directory, health_issue_count, until};
 
 #[test]
-fn a_hang_up_ends_no_server() {
+fn sighup_does_not_stop_the_server() {
     let directory = directory();
     let mut server = Server::start(directory.path());
     let mut client = Client::start(directory.path());
@@ -20,7 +20,7 @@ fn a_hang_up_ends_no_server() {
         client.signal("HUP");
         agent.add("t");
         client.add("t", "bug");
-        assert_eq!(healthy_count(server.port), 2 * number + 2);
+        assert_eq!(health_issue_count(server.port), 2 * number + 2);
     }
     assert!(client.close().success());
     server.signal("TERM");
@@ -28,7 +28,7 @@ fn a_hang_up_ends_no_server() {
 }
 
 #[test]
-fn a_server_in_a_terminal_takes_a_hang_up_for_its_end_only_when_the_terminal_has_gone() {
+fn sighup_stops_the_server_only_if_its_terminal_is_closed() {
     if Command::new("script").arg("--version").output().is_err() {
         assert!(std::env::var_os("CI").is_none(), "CI must have script(1), of bsdutils");
         eprintln!("skipped: no script(1) here");
@@ -46,7 +46,7 @@ fn a_server_in_a_terminal_takes_a_hang_up_for_its_end_only_when_the_terminal_has
     assert!(Command::new("sh").args(["-c", &hang_up]).status().unwrap().success());
     // It is noticed before the next request, or after it.
     for _ in 0..20 {
-        healthy_count(port.parse().unwrap());
+        health_issue_count(port.parse().unwrap());
     }
     script.kill().unwrap();
     script.wait().unwrap();

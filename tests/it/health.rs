@@ -16,14 +16,14 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
-use crate::support::disk::{Disk, Neglect};
+use crate::support::disk::{Disk, FaultyDuty};
 use crate::support::files::{
     id, issue_json, issues_in_file, names, newest_segment, store_directory, wait_for_file,
     write_issues,
 };
 use crate::support::stores::{add, apply, now, open, open_with, quiet};
 use crate::support::trouble::{Call, Fault};
-use crate::support::{Client, directory, get, holds_no_store, until};
+use crate::support::{Client, directory, get, has_no_store_files, until};
 
 const NEVER_AGAIN: Duration = Duration::from_secs(3600);
 
@@ -56,7 +56,7 @@ fn keys(report: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn the_report_tells_what_there_is_in_the_same_order_always() {
+fn health_report_has_its_fields_in_a_fixed_order() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     let response = get(client.port(), "/health");
@@ -82,7 +82,7 @@ fn the_report_tells_what_there_is_in_the_same_order_always() {
     assert!(report["lastDurableWrite"].is_null() && report["snapshotAgeSeconds"].is_null());
     assert_eq!(report["store"], "issues.json");
     assert_eq!(report["storeId"].as_str().unwrap().len(), 32);
-    assert!(holds_no_store(directory.path()));
+    assert!(has_no_store_files(directory.path()));
 
     client.add("t", "bug");
     let report = get(client.port(), "/health").json();
@@ -95,7 +95,7 @@ fn the_report_tells_what_there_is_in_the_same_order_always() {
 }
 
 #[test]
-fn a_store_that_cannot_be_read_is_degraded_for_a_reason_and_has_no_count() {
+fn unreadable_store_is_degraded_and_has_no_issue_count() {
     let directory = directory();
     fs::write(directory.path().join("issues.json"), "{").unwrap();
     let client = Client::start(directory.path());
@@ -107,12 +107,15 @@ fn a_store_that_cannot_be_read_is_degraded_for_a_reason_and_has_no_count() {
     let report = response.json();
     assert_eq!(report["status"], "degraded");
     assert!(report["reason"].as_str().unwrap().contains("issues.json"), "{report}");
-    assert_eq!(keys(&report)[..3], ["status", "reason", "version"]);
+    assert_eq!(keys(&report)[..4], ["status", "reason", "issueCount", "version"]);
+    assert_eq!(report["issueCount"], Value::Null);
+    let slashed = get(client.port(), "/health/");
+    assert_eq!((slashed.status, keys(&slashed.json())), (503, keys(&report)));
 }
 
 /// Agents go on without the file; people are told what is wrong with it, and where.
 #[test]
-fn an_edit_that_is_not_valid_is_degraded_with_line_and_column_while_agents_go_on() {
+fn invalid_edit_is_degraded_with_its_position_while_agents_work() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     let id = client.add("kept in the log", "bug");
@@ -153,9 +156,9 @@ fn is_full_disk() -> Fault {
 }
 
 #[test]
-fn a_disk_without_room_is_noticed_and_so_is_its_repair_while_reads_go_on() {
+fn full_disk_is_degraded_until_space_is_freed() {
     let directory = directory();
-    let disk = Disk::new(directory.path(), Neglect::Nothing);
+    let disk = Disk::new(directory.path(), FaultyDuty::Nothing);
     write_issues(directory.path(), &[issue_json(&id(1), "t", "created")]);
     let (_runtime, port) = serve(directory.path(), &disk, Duration::ZERO);
     for is_full in [false, true, false] {
@@ -169,7 +172,7 @@ fn a_disk_without_room_is_noticed_and_so_is_its_repair_while_reads_go_on() {
         if is_full {
             assert_eq!((response.status, &report["status"]), (503, &"degraded".into()));
             let reason = report["reason"].as_str().unwrap().to_lowercase();
-            for words in ["no space left", "nothing was changed", "mend"] {
+            for words in ["no space left", "nothing was changed", "fix that"] {
                 assert!(reason.contains(words), "no {words:?} in {reason}");
             }
         } else {
@@ -180,12 +183,12 @@ fn a_disk_without_room_is_noticed_and_so_is_its_repair_while_reads_go_on() {
 }
 
 #[test]
-fn a_lock_that_another_process_keeps_is_told_until_it_is_given_up() {
+fn held_lock_is_degraded_until_it_is_released() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     client.add("t", "bug");
     drop(client);
-    let disk = Disk::new(directory.path(), Neglect::Nothing);
+    let disk = Disk::new(directory.path(), FaultyDuty::Nothing);
     let (_runtime, port) = serve(directory.path(), &disk, Duration::ZERO);
     assert_eq!(get(port, "/health").status, 200);
     let segment = newest_segment(directory.path());
@@ -203,9 +206,9 @@ fn a_lock_that_another_process_keeps_is_told_until_it_is_given_up() {
 }
 
 #[test]
-fn a_disk_that_hangs_is_told_to_all_probes_and_keeps_one_thread_only() {
+fn hanging_disk_is_reported_to_all_probes_and_blocks_one_thread() {
     let directory = directory();
-    let disk = Disk::new(directory.path(), Neglect::Nothing);
+    let disk = Disk::new(directory.path(), FaultyDuty::Nothing);
     let runtime = Runtime::new().unwrap();
     let probe_within = Duration::from_millis(200);
     let options = WebOptions { trial_every: Duration::ZERO, probe_within, ..WebOptions::default() };
@@ -224,9 +227,9 @@ fn a_disk_that_hangs_is_told_to_all_probes_and_keeps_one_thread_only() {
 }
 
 #[test]
-fn probes_share_a_trial_and_the_files_are_looked_at_each_time() {
+fn probes_share_a_write_trial_but_always_check_the_files() {
     let directory = directory();
-    let disk = Disk::new(directory.path(), Neglect::Nothing);
+    let disk = Disk::new(directory.path(), FaultyDuty::Nothing);
     let (runtime, port) = serve(directory.path(), &disk, NEVER_AGAIN);
     let pause = disk.pause_at(begins_trial);
     let probes: Vec<_> =
@@ -247,9 +250,9 @@ fn probes_share_a_trial_and_the_files_are_looked_at_each_time() {
 const TOLD: [&str; 4] = ["lock", "create", "write_at", "remove"];
 
 #[test]
-fn whichever_call_of_a_trial_fails_it_is_told_and_nothing_is_left_behind() {
+fn failed_write_trial_is_reported_and_leaves_no_files() {
     let directory = directory();
-    let disk = Disk::new(directory.path(), Neglect::Nothing);
+    let disk = Disk::new(directory.path(), FaultyDuty::Nothing);
     let (store, runtime) = (open(directory.path(), &disk), Runtime::new().unwrap());
     runtime.block_on(apply(&store, add(), now())).unwrap();
     let before = names(&store_directory(directory.path()).join("log"));

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::support::files::{id, issue_json, stored_issues};
-use crate::support::http::lock_of;
+use crate::support::http::lock_newest_segment;
 use crate::support::runs::run;
 use crate::support::{Log, ait, directory, wait};
 
@@ -15,13 +15,13 @@ const MARGIN: Duration = Duration::from_secs(4);
 
 /// It takes as long as commands wait; so all of them wait at once.
 #[test]
-fn commands_that_wait_for_a_lock_are_answered_in_time() {
+fn commands_waiting_for_a_lock_time_out_as_busy() {
     let directory = directory();
     let path = directory.path();
     run(path, &["add", "one", "-c", "bug", "-a", "a"]).ok();
     run(path, &["backup", "backup.json"]).ok();
     run(path, &["add", "other", "-c", "bug", "-a", "a"]).ok();
-    let lock = lock_of(path);
+    let lock = lock_newest_segment(path);
     let begun = Instant::now();
     let commands = [
         (&["save"][..], true),
@@ -55,13 +55,13 @@ fn commands_that_wait_for_a_lock_are_answered_in_time() {
 }
 
 #[test]
-fn an_import_that_waits_for_a_lock_says_so_and_goes_on_when_it_is_free() {
+fn import_reports_waiting_for_a_lock_and_then_continues() {
     let directory = directory();
     let path = directory.path();
     run(path, &["add", "one", "-c", "bug", "-a", "a"]).ok();
     let line = |number| issue_json(&id(number), "imported", "created").to_string() + "\n";
     std::fs::write(path.join("more.jsonl"), (1..=3).map(line).collect::<String>()).unwrap();
-    let lock = lock_of(path);
+    let lock = lock_newest_segment(path);
     let mut child = ait(path).args(["import", "more.jsonl"]).spawn().unwrap();
     let said = Log::of(child.stderr.take().unwrap());
     let begun = Instant::now();

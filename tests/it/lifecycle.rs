@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::support::files::{
     STORE_FILES, issues_in_file, names, newest_segment, stored_issues, wait_for_file,
 };
-use crate::support::{Client, directory, holds_no_store};
+use crate::support::{Client, directory, has_no_store_files};
 
 /// The last history action, the last comment and the status of the only issue on disk.
 fn last(directory: &std::path::Path) -> (String, String, Value) {
@@ -24,7 +24,7 @@ fn last(directory: &std::path::Path) -> (String, String, Value) {
 }
 
 #[test]
-fn an_issue_goes_through_its_whole_life_and_every_step_is_on_disk_when_it_is_answered() {
+fn every_lifecycle_step_is_on_disk_when_acknowledged() {
     let directory = directory();
     let path = directory.path();
     let mut agent = Client::start(path);
@@ -66,7 +66,7 @@ fn an_issue_goes_through_its_whole_life_and_every_step_is_on_disk_when_it_is_ans
 }
 
 #[test]
-fn a_returned_issue_keeps_its_place_and_claims_go_by_place() {
+fn returned_issue_keeps_its_place_in_the_claim_order() {
     let directory = directory();
     let mut agent = Client::start(directory.path());
     let ids = ["bug", "feature", "bug"].map(|kind| agent.add(kind, kind));
@@ -89,14 +89,14 @@ fn a_returned_issue_keeps_its_place_and_claims_go_by_place() {
 }
 
 #[test]
-fn starting_reading_and_finding_nothing_leave_no_trace_on_disk() {
+fn reads_and_empty_claims_write_nothing_to_disk() {
     let directory = directory();
     let mut agent = Client::start(directory.path());
     agent.call("list_issues", json!({})).ok();
     agent.call("get_next_issue", json!({ "agent": "a" })).ok();
     agent.call("get_next_review_item", json!({ "agent": "a" })).ok();
     crate::support::get(agent.port(), "/");
-    assert!(holds_no_store(directory.path()));
+    assert!(has_no_store_files(directory.path()));
     agent.add("t", "bug");
     wait_for_file(directory.path(), |issues| issues.len() == 1);
     let issues = directory.path().join("issues.json");
@@ -110,7 +110,7 @@ fn starting_reading_and_finding_nothing_leave_no_trace_on_disk() {
 }
 
 #[test]
-fn the_file_is_readable_and_has_the_agreed_form() {
+fn published_file_is_indented_json_in_the_agreed_format() {
     let directory = directory();
     let mut agent = Client::start(directory.path());
     let id = agent.add("T \"quoted\" ü", "improvement");
@@ -145,7 +145,7 @@ fn the_file_is_readable_and_has_the_agreed_form() {
 }
 
 #[test]
-fn listing_counts_all_matches_and_says_how_to_get_the_rest() {
+fn list_issues_counts_all_matches_and_names_the_next_skip() {
     let directory = directory();
     let mut agent = Client::start(directory.path());
     let ids: Vec<_> = (0..5).map(|n| agent.add(&format!("t{n}"), "bug")).collect();

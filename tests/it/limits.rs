@@ -1,12 +1,12 @@
-//! Clients that dawdle, and handlers that panic, in limits that a test can wait for.
+//! Slow clients and panicking handlers, with limits short enough for a test.
 
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use agent_issue_tracker::http::{self, Access, Limits, guarded};
-use agent_issue_tracker::mcp::McpServer;
-use agent_issue_tracker::mcp::http::{Ending, HttpOptions, routes};
+use agent_issue_tracker::http::{self, AccessPolicy, Limits, with_security_layers};
+use agent_issue_tracker::mcp::http::{HttpOptions, Shutdown, routes};
+use agent_issue_tracker::mcp::{McpOptions, McpServer};
 use agent_issue_tracker::metrics::Metrics;
 use agent_issue_tracker::store::{MemoryStore, Store};
 use agent_issue_tracker::tracker::Tracker;
@@ -15,10 +15,10 @@ use axum::routing::get as on_get;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::http::{Raw, asked, message};
-use crate::support::stores::surroundings;
+use crate::support::stores::server_context;
 use crate::support::{PATIENCE, get, until};
 
-/// Serves some routes within this process, in the given limits; gives the port.
+/// Serves some routes in this process. Returns the port.
 async fn in_process(limits: Limits) -> (u16, CancellationToken) {
     let routes = Router::new()
         .route("/", on_get(async || "fine"))
@@ -31,7 +31,7 @@ async fn serve(routes: Router, limits: Limits) -> (u16, CancellationToken) {
     let shutdown = CancellationToken::new();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let routes = guarded(routes, Access::default());
+    let routes = with_security_layers(routes, AccessPolicy::default());
     tokio::spawn(http::serve(listener, routes, limits, shutdown.clone()));
     (port, shutdown)
 }
@@ -42,7 +42,7 @@ fn limits(connections: usize, milliseconds: u64) -> Limits {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_panic_is_answered_and_the_server_lives_on() {
+async fn panic_gets_500_and_the_server_keeps_running() {
     let (port, _shutdown) = in_process(Limits::default()).await;
     tokio::task::spawn_blocking(move || {
         let answer = Raw::connect(port).send(asked("GET /panic", "Host: localhost\r\n")).rest();
@@ -55,7 +55,7 @@ async fn a_panic_is_answered_and_the_server_lives_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_head_that_takes_too_long_is_answered_and_makes_room() {
+async fn slow_headers_get_408_and_free_the_connection() {
     let (port, _shutdown) = in_process(limits(1, 300)).await;
     tokio::task::spawn_blocking(move || {
         let mut slow = Raw::connect(port);
@@ -68,7 +68,7 @@ async fn a_head_that_takes_too_long_is_answered_and_makes_room() {
             assert!(answer.contains("X-Content-Type-Options: nosniff\r\n"), "{answer}");
         }
         drop(slow);
-        // A connection that says nothing is ended without a word.
+        // A silent connection is closed without a response.
         until("there is room again", || !Raw::connect(port).rest().starts_with("HTTP/1.1 503 "));
     })
     .await
@@ -76,12 +76,14 @@ async fn a_head_that_takes_too_long_is_answered_and_makes_room() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_takes_too_long_is_answered() {
+async fn slow_body_gets_408() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
-    let options = HttpOptions { body: Duration::from_millis(300), ..HttpOptions::default() };
-    let around = surroundings(&store);
-    let server = McpServer::new(Tracker::new(store), Metrics::new(), move || around);
-    let routes = routes(server, options, Ending::default()).await;
+    let options =
+        HttpOptions { body_timeout: Duration::from_millis(300), ..HttpOptions::default() };
+    let context = server_context(&store);
+    let server =
+        McpServer::new(Tracker::new(store), Metrics::new(), McpOptions::default(), move || context);
+    let routes = routes(server, options, Shutdown::default()).await;
     let (port, _shutdown) = serve(routes, Limits::default()).await;
     tokio::task::spawn_blocking(move || {
         let mut slow = Raw::connect(port);
@@ -95,7 +97,7 @@ async fn a_body_that_takes_too_long_is_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_nobody_takes_does_not_keep_its_connection() {
+async fn an_unread_response_does_not_keep_its_connection() {
     let (port, _shutdown) = in_process(limits(1, 300)).await;
     tokio::task::spawn_blocking(move || {
         let mut greedy = Raw::connect(port);
@@ -115,7 +117,7 @@ async fn an_answer_that_nobody_takes_does_not_keep_its_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_connections_too_many_only_some_are_told_so_at_a_time() {
+async fn concurrent_503_responses_are_limited() {
     let (port, _shutdown) = in_process(limits(1, 60_000)).await;
     tokio::task::spawn_blocking(move || {
         let _only = Raw::connect(port);

@@ -33,14 +33,14 @@ fn root() -> (tempfile::TempDir, PathBuf) {
 }
 
 #[test]
-fn outside_a_repository_it_is_in_the_working_directory() {
+fn outside_a_repository_the_store_is_in_the_working_directory() {
     let (_directory, root) = root();
     make(&root, &["a/b"], &[("a/issues.json", "{}")]);
     assert_eq!(found_from(&root.join("a/b")).0, root.join("a/b/issues.json"));
 }
 
 #[test]
-fn in_a_repository_it_is_the_nearest_up_to_the_root_else_the_one_at_the_root() {
+fn repository_uses_the_nearest_store_or_one_at_its_root() {
     let (_directory, root) = root();
     make(&root, &["repo/.git", "repo/a/b/c"], &[("issues.json", "{}")]);
     let deep = root.join("repo/a/b/c");
@@ -54,7 +54,7 @@ fn in_a_repository_it_is_the_nearest_up_to_the_root_else_the_one_at_the_root() {
 }
 
 #[test]
-fn in_a_linked_worktree_it_is_the_one_of_the_main_worktree() {
+fn linked_worktree_uses_the_store_of_the_main_worktree() {
     let (_directory, root) = root();
     make(
         &root,
@@ -71,7 +71,7 @@ fn in_a_linked_worktree_it_is_the_one_of_the_main_worktree() {
 }
 
 #[test]
-fn worktrees_of_a_bare_repository_share_one_too() {
+fn worktrees_of_a_bare_repository_share_one_store() {
     let (_directory, root) = root();
     make(
         &root,
@@ -99,7 +99,7 @@ fn worktrees_of_a_bare_repository_share_one_too() {
 }
 
 #[test]
-fn a_submodule_is_a_repository_of_its_own() {
+fn submodule_has_its_own_store() {
     let (_directory, root) = root();
     make(
         &root,
@@ -129,7 +129,7 @@ fn a_worktree_of_a_submodule_uses_the_store_of_the_submodule() {
 }
 
 #[test]
-fn where_the_main_worktree_cannot_be_told_the_reason_says_what_to_do() {
+fn unknown_main_worktree_suggests_setting_issues_file() {
     let (_directory, root) = root();
     make(
         &root,

@@ -116,13 +116,13 @@ fn once_each(names: impl Iterator<Item = String>) -> BTreeMap<String, usize> {
 }
 
 #[test]
-fn a_file_has_lines_without_colours_for_its_owner_alone_and_stderr_says_where_it_is() {
+fn log_file_is_private_uncoloured_and_announced_on_stderr() {
     let directory = directory();
     let file = directory.path().join("ait.log");
     let server = Logged::start(directory.path(), &file, "text");
     leave_mark(server.port, "first");
     let stderr = server.end();
-    assert_eq!(stderr, format!("the log goes to {}\n", file.display()));
+    assert_eq!(stderr, format!("logging to {}\n", file.display()));
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     let text = text_of(&file);
     assert!(text.contains("first.example") && text.ends_with('\n'), "{text}");
@@ -138,7 +138,7 @@ fn a_file_has_lines_without_colours_for_its_owner_alone_and_stderr_says_where_it
 }
 
 #[test]
-fn json_lines_are_objects_with_their_fields_beside_the_message() {
+fn json_log_lines_are_flat_objects() {
     let directory = directory();
     let mut command = ait(directory.path());
     command.env("AIT_LOG_FORMAT", "json").env("RUST_LOG", "trace");
@@ -159,7 +159,7 @@ fn json_lines_are_objects_with_their_fields_beside_the_message() {
 }
 
 #[test]
-fn a_file_that_was_moved_away_is_followed_by_a_new_one_and_no_line_is_lost_or_split() {
+fn log_rotation_loses_and_splits_no_line() {
     const THREADS: usize = 3;
     const EACH: usize = 60;
     let directory = directory();
@@ -200,7 +200,7 @@ fn a_file_that_was_moved_away_is_followed_by_a_new_one_and_no_line_is_lost_or_sp
 }
 
 #[test]
-fn processes_that_share_a_file_leave_each_others_lines_whole() {
+fn processes_sharing_a_log_file_keep_lines_intact() {
     const EACH: usize = 150;
     let directories = [directory(), directory()];
     let place = directory();
@@ -226,7 +226,7 @@ fn processes_that_share_a_file_leave_each_others_lines_whole() {
 }
 
 #[test]
-fn a_file_that_cannot_be_opened_keeps_a_server_from_starting_and_leaves_an_agent_its_tracker() {
+fn unopenable_log_file_stops_serve_but_not_stdio() {
     let directory = directory();
     let pipe = directory.path().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -238,7 +238,7 @@ fn a_file_that_cannot_be_opened_keeps_a_server_from_starting_and_leaves_an_agent
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{stderr}");
         assert_eq!(stderr.lines().count(), 1, "{stderr}");
-        for words in ["ERROR", &expected, "name one that can be written with", "AIT_LOG_FILE"] {
+        for words in ["ERROR", &expected, "name a writable file with", "AIT_LOG_FILE"] {
             assert!(stderr.contains(words), "no {words:?} in {stderr}");
         }
         let mut client = Client::spawn(&mut logging(directory.path(), &path));
@@ -251,13 +251,13 @@ fn a_file_that_cannot_be_opened_keeps_a_server_from_starting_and_leaves_an_agent
 }
 
 #[test]
-fn a_panic_is_a_line_of_the_log() {
-    use agent_issue_tracker::log::{Log, LogFormat, LogOptions, Voice};
+fn panic_is_logged_as_one_line() {
+    use agent_issue_tracker::log::{Log, LogFormat, LogOptions, LogProfile};
     const FILE: &str = "AIT_TEST_PANIC_LOG";
     // The process that panics is this test once more.
     if let Some(file) = std::env::var_os(FILE) {
         let (file, format) = (Some(file.into()), LogFormat::Json);
-        let options = LogOptions { file, format, ..LogOptions::new(Voice::Server) };
+        let options = LogOptions { file, format, ..LogOptions::new(LogProfile::Server) };
         let log = Log::start(options).unwrap();
         thread::spawn(|| panic!("on\npurpose")).join().unwrap_err();
         log.end();
@@ -266,7 +266,7 @@ fn a_panic_is_a_line_of_the_log() {
     let directory = directory();
     let file = directory.path().join("ait.log");
     let mut again = Command::new(std::env::current_exe().unwrap());
-    again.args(["--exact", "logs::a_panic_is_a_line_of_the_log"]).env(FILE, &file);
+    again.args(["--exact", "logs::panic_is_logged_as_one_line"]).env(FILE, &file);
     let output = again.output().unwrap();
     assert!(output.status.success());
     let objects = objects(&text_of(&file));
@@ -276,7 +276,7 @@ fn a_panic_is_a_line_of_the_log() {
 }
 
 #[test]
-fn what_keeps_a_server_from_starting_is_said_on_stderr_too() {
+fn startup_errors_go_to_stderr_and_the_log_file() {
     let (others, directory) = (directory(), directory());
     let taken = Server::start(others.path());
     let file = directory.path().join("ait.log");
@@ -291,7 +291,7 @@ fn what_keeps_a_server_from_starting_is_said_on_stderr_too() {
 }
 
 #[test]
-fn commands_have_their_say_on_stderr_and_leave_the_file_alone() {
+fn commands_print_errors_to_stderr_and_not_to_the_log_file() {
     let directory = directory();
     let file = directory.path().join("ait.log");
     let mut command = logging(directory.path(), &file);
@@ -313,10 +313,10 @@ fn work_with(client: &mut Client) {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_full_disk_under_the_log_disturbs_nothing() {
+fn full_disk_under_the_log_warns_once_and_blocks_nothing() {
     let directory = directory();
     let mut command = logging(directory.path(), Path::new("/dev/full"));
-    let mut client = Client::spawn(command.env("RUST_LOG", "trace"));
+    let mut client = Client::spawn(command.env("RUST_LOG", "trace,rmcp=trace"));
     work_with(&mut client);
     let stderr = client.log().whole();
     // Once, and not for each line.
@@ -326,26 +326,26 @@ fn a_full_disk_under_the_log_disturbs_nothing() {
 }
 
 #[test]
-fn a_pipe_that_nobody_empties_holds_up_nothing() {
+fn unread_log_pipe_blocks_nothing() {
     let directory = directory();
     let pipe = directory.path().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let _reader = fs::File::options().read(true).write(true).open(&pipe).unwrap();
     let mut command = logging(directory.path(), &pipe);
-    let mut client = Client::spawn(command.env("RUST_LOG", "trace"));
+    let mut client = Client::spawn(command.env("RUST_LOG", "trace,rmcp=trace"));
     work_with(&mut client);
     assert!(client.log().whole().contains("lines are lost"));
 }
 
 #[test]
-fn a_log_whose_directory_has_gone_stays_where_it_is() {
+fn failed_reopen_keeps_the_old_log_file() {
     let directory = directory();
     let (logs, gone) = (directory.path().join("logs"), directory.path().join("gone"));
     fs::create_dir(&logs).unwrap();
     let server = Logged::start(directory.path(), &logs.join("ait.log"), "json");
     fs::rename(&logs, &gone).unwrap();
     signal(&server.child, "HUP");
-    let said = "the log goes on in the file that it had: cannot open the log file";
+    let said = "cannot reopen the log file, so the old one stays in use";
     server.stderr.wait_for(said);
     leave_mark(server.port, "later");
     fs::rename(&gone, &logs).unwrap();
@@ -359,7 +359,7 @@ fn a_log_whose_directory_has_gone_stays_where_it_is() {
 }
 
 #[test]
-fn a_format_that_is_none_is_named_with_the_way_out() {
+fn invalid_log_format_is_refused_with_valid_values() {
     let directory = directory();
     let mut command = ait(directory.path());
     let output = command.arg("serve").env("AIT_LOG_FORMAT", "xml").output().unwrap();

@@ -31,7 +31,7 @@ fn orders(client: &mut Client, name: &str, arguments: &Value) -> String {
 }
 
 #[test]
-fn the_prompts_are_those_of_the_agents_and_two_more() {
+fn prompts_are_the_roles_the_wizard_and_the_health_check() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     let listed = client.request("prompts/list", json!({}));
@@ -59,7 +59,7 @@ fn the_prompts_are_those_of_the_agents_and_two_more() {
 }
 
 #[test]
-fn a_name_and_a_classification_become_orders_that_can_be_called_as_they_stand() {
+fn prompt_arguments_become_complete_tool_calls() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     let told = json!({ "agent": "developer-2", "classification": "improvement" });
@@ -72,13 +72,20 @@ fn a_name_and_a_classification_become_orders_that_can_be_called_as_they_stand() 
     assert!(client.call(tool, serde_json::from_str(arguments).unwrap()).ok().contains(&id));
     let told = orders(&mut client, "team-lead", &json!({ "classification": "bug" }));
     assert!(told.contains(r#""classification":"bug""#), "{told}");
+    assert!(!told.contains("continuous"), "{told}");
+    let told = orders(&mut client, "team-lead", &json!({ "mode": "continuous" }));
+    assert!(told.contains("Work in continuous mode"), "{told}");
+    for usual in [json!({ "mode": "until-empty" }), json!({ "mode": "" })] {
+        let usual = text(&mut client, "team-lead", &usual);
+        assert!(!usual.contains("This time") && usual.contains("Continuous mode"), "{usual}");
+    }
     // The name that the prompt has anyway needs no order.
     let usual = text(&mut client, "bug-fixer", &json!({ "agent": "bug-fixer" }));
     assert!(!usual.contains("This time"), "{usual}");
 }
 
 #[test]
-fn what_is_ordered_about_an_issue_follows_where_it_stands() {
+fn prompt_for_an_issue_depends_on_its_status() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     let (first, second) = (client.add("first", "bug"), client.add("second", "bug"));
@@ -100,9 +107,9 @@ fn what_is_ordered_about_an_issue_follows_where_it_stands() {
     assert!(told(&mut client, "bug-fixer", &first).contains("If that worker may still run"));
     let mine = json!({ "issue_id": first, "agent": "bug-fixer" });
     let mine = orders(&mut client, "bug-fixer", &mine);
-    assert!(mine.contains("You hold it already") && mine.contains("section 2"), "{mine}");
+    assert!(mine.contains("You already hold it") && mine.contains("section 2"), "{mine}");
     let held = told(&mut client, "developer", &first);
-    assert!(held.contains("\"bug-fixer\" holds it since") && held.contains("Leave it alone"));
+    assert!(held.contains("\"bug-fixer\" has held it since") && held.contains("Leave it alone"));
     let done = json!({ "issue_id": first, "comment": "c", "agent": "bug-fixer" });
     client.call("complete_issue", done).ok();
     assert!(told(&mut client, "developer", &first).contains("waits for review"));
@@ -118,7 +125,7 @@ fn what_is_ordered_about_an_issue_follows_where_it_stands() {
     client.call("close_issue", end).ok();
     assert!(told(&mut client, "developer", &first).contains("closed, which is final"));
     let feature = client.add("feature", "feature");
-    assert!(told(&mut client, "bug-fixer", &feature).contains("a developer takes it"));
+    assert!(told(&mut client, "bug-fixer", &feature).contains("a developer has to take it"));
     let result = get(&mut client, "developer", &json!({ "issue_id": feature }));
     let shown = &result["messages"][1]["content"]["resource"];
     assert_eq!(shown["uri"], format!("tracker://issues/{feature}"));
@@ -127,7 +134,7 @@ fn what_is_ordered_about_an_issue_follows_where_it_stands() {
 }
 
 #[test]
-fn what_a_prompt_cannot_be_told_is_refused_with_what_it_can() {
+fn invalid_prompt_arguments_are_refused_naming_valid_ones() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     let feature = client.add("t", "feature");
@@ -139,13 +146,15 @@ fn what_a_prompt_cannot_be_told_is_refused_with_what_it_can() {
         (
             "developer",
             json!({ "classification": "bug", "issue_id": feature }),
-            "feature: leave that out",
+            "leave the classification out",
         ),
         ("developer", json!({ "issue_id": "3f2a" }), "8 hex digits"),
         ("developer", json!({ "issue_id": "3f2a9c1e" }), "there is no issue"),
         ("developer", json!({ "agent": "x".repeat(1000) }), "agent"),
         ("developer", json!({ "agent": 5 }), "must be a string"),
         ("setup_wizard", json!({ "preset": "duo" }), "team, solo, review-heavy"),
+        ("team-lead", json!({ "mode": "forever" }), "until-empty or continuous"),
+        ("developer", json!({ "mode": "continuous" }), "it takes classification"),
     ] {
         let error = get(&mut client, name, &arguments);
         assert_eq!(error["code"], -32602, "{name} {arguments}: {error}");
@@ -157,7 +166,7 @@ fn what_a_prompt_cannot_be_told_is_refused_with_what_it_can() {
 }
 
 #[test]
-fn what_agents_call_themselves_gives_no_orders() {
+fn agent_names_cannot_inject_instructions() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     let id = client.add("t", "bug");
@@ -184,7 +193,7 @@ fn what_agents_call_themselves_gives_no_orders() {
 }
 
 #[test]
-fn the_wizard_means_the_store_of_its_server() {
+fn the_wizard_uses_the_store_of_its_server() {
     let (directory, other) = (directory(), crate::support::directory());
     let mut command = ait(directory.path());
     let file = other.path().join("our issues.json");
@@ -196,7 +205,7 @@ fn the_wizard_means_the_store_of_its_server() {
 }
 
 #[test]
-fn a_health_check_behind_a_repair_finds_it_repaired() {
+fn a_health_check_after_a_repair_finds_no_problem() {
     let directory = directory();
     let tokens = directory.path().join("ait.toml");
     fs::write(&tokens, "token-file = \"tokens\"\n").unwrap();
@@ -215,7 +224,7 @@ fn a_health_check_behind_a_repair_finds_it_repaired() {
 }
 
 #[test]
-fn the_wizard_proposes_a_command_that_works_as_it_stands() {
+fn the_wizard_proposes_a_command_that_works() {
     let directory = directory();
     let git = Command::new("git").args(["init", "-q"]).current_dir(directory.path()).status();
     assert!(git.unwrap().success());
@@ -244,7 +253,7 @@ fn the_wizard_proposes_a_command_that_works_as_it_stands() {
 }
 
 #[test]
-fn the_health_check_tells_what_is_wrong_with_its_fix() {
+fn the_health_check_names_problems_and_fixes() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     client.add("t", "bug");

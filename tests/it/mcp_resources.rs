@@ -1,4 +1,4 @@
-//! What there is to read beside the tools, and what can be completed.
+//! Resources and completion.
 
 use std::fs;
 use std::time::Instant;
@@ -30,7 +30,7 @@ fn read_json(client: &mut Client, uri: &str) -> Value {
 }
 
 #[test]
-fn every_resource_that_is_listed_can_be_read_as_what_it_is_said_to_be() {
+fn every_listed_resource_can_be_read() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     let listed = client.request("resources/list", json!({}));
@@ -49,7 +49,7 @@ fn every_resource_that_is_listed_can_be_read_as_what_it_is_said_to_be() {
 }
 
 #[test]
-fn the_queue_shows_the_heads_in_the_order_in_which_they_are_claimed() {
+fn the_queue_shows_issues_in_claim_order() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     let empty = read_json(&mut client, "tracker://queue");
@@ -97,7 +97,7 @@ fn the_settings_are_yaml_with_their_sources_and_without_secrets() {
 }
 
 #[test]
-fn the_diagnostics_are_those_of_the_doctor_and_are_kept() {
+fn the_diagnostics_are_the_cached_report_of_the_doctor() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     client.add("t", "bug");
@@ -116,7 +116,7 @@ fn the_diagnostics_are_those_of_the_doctor_and_are_kept() {
 }
 
 #[test]
-fn a_store_that_cannot_be_read_is_told_of_by_what_can() {
+fn an_unreadable_store_is_reported_by_other_resources() {
     let directory = directory();
     fs::write(directory.path().join("issues.json"), "{ no json").unwrap();
     let mut client = Client::start(directory.path());
@@ -134,7 +134,7 @@ fn a_store_that_cannot_be_read_is_told_of_by_what_can() {
 }
 
 #[test]
-fn an_issue_is_read_by_its_id_or_the_beginning_of_it() {
+fn an_issue_is_read_by_its_id_or_a_prefix() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     let id = client.add("title", "bug");
@@ -145,7 +145,7 @@ fn an_issue_is_read_by_its_id_or_the_beginning_of_it() {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_with_what_can() {
+fn unknown_resources_are_refused_naming_the_known_ones() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     for (params, code, told) in [
@@ -166,7 +166,7 @@ fn what_cannot_be_read_is_refused_with_what_can() {
 }
 
 #[test]
-fn ids_are_completed_from_their_beginning_and_from_nothing_to_the_latest() {
+fn ids_are_completed_from_a_prefix_or_by_latest_change() {
     let directory = directory();
     let issues: Vec<Value> = (0..250)
         .map(|number| {
@@ -210,6 +210,8 @@ fn ids_are_completed_from_their_beginning_and_from_nothing_to_the_latest() {
     assert_eq!(kinds, json!(["bug", "improvement", "feature"]));
     let wizard = json!({ "type": "ref/prompt", "name": "setup_wizard" });
     assert_eq!(complete(wizard, "preset", "re")["completion"]["values"], json!(["review-heavy"]));
+    let lead = json!({ "type": "ref/prompt", "name": "team-lead" });
+    assert_eq!(complete(lead, "mode", "c")["completion"]["values"], json!(["continuous"]));
     let names = complete(developer(), "agent", "d");
     assert_eq!(names["completion"]["values"], json!([]));
     for (of, name, told) in [
@@ -226,7 +228,7 @@ fn ids_are_completed_from_their_beginning_and_from_nothing_to_the_latest() {
 }
 
 #[test]
-fn newer_clients_are_told_for_how_long_they_may_keep_it_and_older_ones_are_not() {
+fn only_newer_clients_get_cache_lifetimes() {
     let directory = directory();
     let mut older = Client::start(directory.path());
     for method in ["resources/list", "resources/templates/list", "prompts/list"] {
@@ -257,7 +259,7 @@ fn newer_clients_are_told_for_how_long_they_may_keep_it_and_older_ones_are_not()
 }
 
 #[test]
-fn a_token_to_read_with_is_enough_to_read_and_none_is_not() {
+fn reading_resources_needs_a_read_only_token() {
     let directory = directory();
     let (read_write, read_only) = ("w".repeat(40), "r".repeat(40));
     let tokens = directory.path().join("tokens");
@@ -281,7 +283,7 @@ fn a_token_to_read_with_is_enough_to_read_and_none_is_not() {
 }
 
 #[test]
-fn what_is_read_is_counted_by_method_and_outcome() {
+fn reads_are_counted_by_method_and_outcome() {
     let directory = directory();
     let server = Server::start(directory.path());
     let mut agent = crate::support::http::Agent::connect(server.port);

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::support::files::{issues_in_file, stored_issues};
-use crate::support::http::lock_of;
-use crate::support::{Client, ait, directory, introduction, request, signal};
+use crate::support::http::lock_newest_segment;
+use crate::support::{Client, ait, directory, initialize_params, request, signal};
 
 /// What a request of the stateless era carries.
 fn meta() -> Value {
@@ -31,7 +31,7 @@ fn assert_transcript(name: &str, frames: &[Value]) {
 }
 
 #[test]
-fn a_session_of_the_era_with_initialize() {
+fn session_with_initialize_matches_the_transcript() {
     let directory = directory();
     let mut client = Client::spawn(&mut ait(directory.path()));
     let mut frames = vec![client.initialize()];
@@ -52,7 +52,7 @@ fn a_session_of_the_era_with_initialize() {
 }
 
 #[test]
-fn a_session_of_the_stateless_era() {
+fn stateless_session_matches_the_transcript() {
     let directory = directory();
     let mut client = Client::spawn(&mut ait(directory.path()));
     let mut frames = vec![client.request("server/discover", json!({ "_meta": meta() }))];
@@ -68,7 +68,7 @@ fn a_session_of_the_stateless_era() {
 }
 
 #[test]
-fn every_version_with_initialize_is_spoken_and_the_newest_is_offered_for_an_unknown_one() {
+fn unknown_protocol_version_gets_the_newest() {
     let directory = directory();
     for (asked, spoken) in [
         ("2024-11-05", "2024-11-05"),
@@ -78,7 +78,7 @@ fn every_version_with_initialize_is_spoken_and_the_newest_is_offered_for_an_unkn
         ("1999-01-01", "2025-11-25"),
     ] {
         let mut client = Client::spawn(&mut ait(directory.path()));
-        let mut params = introduction();
+        let mut params = initialize_params();
         params["protocolVersion"] = json!(asked);
         assert_eq!(client.request("initialize", params)["protocolVersion"], spoken);
         client.call("list_issues", json!({})).ok();
@@ -86,7 +86,7 @@ fn every_version_with_initialize_is_spoken_and_the_newest_is_offered_for_an_unkn
 }
 
 #[test]
-fn what_is_not_offered_is_refused() {
+fn undeclared_capabilities_are_refused() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     for method in ["logging/setLevel", "tasks/get", "skills/list", "subscriptions/listen"] {
@@ -97,14 +97,12 @@ fn what_is_not_offered_is_refused() {
 }
 
 #[test]
-fn stdout_holds_frames_only_and_one_for_each_request_however_much_is_logged() {
+fn stdout_has_exactly_one_frame_for_each_request() {
     let directory = directory();
     let mut client = Client::spawn(ait(directory.path()).env("RUST_LOG", "trace"));
     client.initialize();
     client.send_line("");
-    client.send_line("this is not JSON");
-    client.send_line("{\"jsonrpc\":\"2.0\",\"id\":7");
-    client.send_line(&"[".repeat(100_000));
+    client.send_line(r#"{"jsonrpc":"1.0","method":"notifications/initialized"}"#);
     client.add("t", "bug");
     assert!(client.close().success());
     assert_eq!(client.frame(), None);
@@ -112,7 +110,98 @@ fn stdout_holds_frames_only_and_one_for_each_request_however_much_is_logged() {
 }
 
 #[test]
-fn a_notification_before_the_session_does_not_end_it() {
+fn invalid_lines_get_errors_with_their_ids() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    let long = "x".repeat(17 << 20);
+    let (parse_error, invalid) = (-32700, -32600);
+    for (line, code, id, reason) in [
+        ("this is not JSON".to_owned(), parse_error, Value::Null, "not valid JSON"),
+        (r#"{"jsonrpc":"2.0","id":70"#.to_owned(), parse_error, json!(70), "not valid JSON"),
+        (
+            format!(r#"{{"jsonrpc":"2.0","id":71,"method":"ping","params":{{"x":{deep}}}}}"#),
+            parse_error,
+            json!(71),
+            "recursion limit",
+        ),
+        (
+            format!(r#"{{"jsonrpc":"2.0","id":"a","method":"ping","params":{{"x":"{long}"}}}}"#),
+            invalid,
+            json!("a"),
+            "at most 16777216 bytes",
+        ),
+        (
+            r#"[{"jsonrpc":"2.0","id":72,"method":"ping"}]"#.to_owned(),
+            invalid,
+            Value::Null,
+            "batches",
+        ),
+        (r#"{"jsonrpc":"1.0","id":73,"method":"ping"}"#.to_owned(), invalid, json!(73), "2.0"),
+    ] {
+        client.send_line(&line);
+        let frame = client.frame().unwrap();
+        let shown = &line[..line.len().min(80)];
+        assert_eq!((&frame["error"]["code"], &frame["id"]), (&json!(code), &id), "{shown}");
+        let message = frame["error"]["message"].as_str().unwrap();
+        assert!(message.contains(reason), "{shown}: {message}");
+    }
+    // A method name of any length is not repeated whole.
+    let error = client.request(&"m".repeat(100_000), json!({}));
+    assert_eq!(error["code"], -32601);
+    assert!(error["message"].as_str().unwrap().len() < 300, "{error}");
+    client.add("t", "bug");
+}
+
+/// The memory of a process, in KiB.
+#[cfg(target_os = "linux")]
+fn memory_kib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_ascii_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_client_that_reads_nothing_cannot_fill_the_memory() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    let long = "x".repeat(20_000);
+    let add = json!({ "title": "t", "description": long, "classification": "bug", "agent": "a" });
+    (0..50).for_each(|_| drop(client.call("add_issue", add.clone()).ok()));
+    let id = client.add("with comments", "bug");
+    let back = json!({ "issue_id": id, "comment": long, "agent": "a" });
+    (0..20).for_each(|_| drop(client.call("return_issue", back.clone())));
+    assert!(client.close().success());
+
+    let mut child = ait(directory.path()).spawn().unwrap();
+    let log = crate::support::Log::of(child.stderr.take().unwrap());
+    log.wait_for("pages: ");
+    let before = memory_kib(child.id());
+    let mut input = child.stdin.take().unwrap();
+    let asked = std::thread::spawn(move || {
+        writeln!(input, "{}", request(0, "initialize", initialize_params())).unwrap();
+        let params = json!({ "name": "list_issues", "arguments": { "issue_id": id } });
+        // Each response has 400 KB.
+        (1..4_000)
+            .take_while(|&id| {
+                writeln!(input, "{}", request(id, "tools/call", params.clone())).is_ok()
+            })
+            .count()
+    });
+    let most = (0..100).map(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        memory_kib(child.id())
+    });
+    let most = most.max().unwrap();
+    signal(&child, "TERM");
+    crate::support::wait(&mut child);
+    assert!(asked.join().unwrap() < 3_999, "the pipes were never full");
+    assert!(most < before + (64 << 10), "{before} KiB before, {most} KiB");
+}
+
+#[test]
+fn notification_before_the_session_does_not_end_the_server() {
     let directory = directory();
     let mut client = Client::spawn(&mut ait(directory.path()));
     let stray = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
@@ -135,7 +224,7 @@ fn a_notification_before_the_session_does_not_end_it() {
 }
 
 #[test]
-fn a_call_of_the_wrong_shape_is_told_the_right_one() {
+fn malformed_call_gets_an_error_with_the_expected_form() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     for arguments in [json!([1]), json!("x"), json!(5)] {
@@ -153,7 +242,7 @@ fn a_call_of_the_wrong_shape_is_told_the_right_one() {
 }
 
 #[test]
-fn a_text_that_was_cut_within_a_character_is_answered_like_any_other() {
+fn lone_surrogates_are_replaced() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     let call = |id: u64, title: &str| {
@@ -170,7 +259,7 @@ fn a_text_that_was_cut_within_a_character_is_answered_like_any_other() {
 }
 
 #[test]
-fn a_client_that_never_reads_the_log_is_served_on_and_can_end_the_process() {
+fn a_client_that_never_reads_stderr_is_still_served() {
     let directory = directory();
     let mut command = ait(directory.path());
     let mut child = command.env("RUST_LOG", "trace").spawn().unwrap();
@@ -180,7 +269,7 @@ fn a_client_that_never_reads_the_log_is_served_on_and_can_end_the_process() {
         writeln!(input, "{}", request(id, method, params)).unwrap();
         frames.next().unwrap().unwrap();
     };
-    ask(0, "initialize", introduction());
+    ask(0, "initialize", initialize_params());
     // Each call logs more than 1 KB, and a pipe holds 64 KB.
     let long = json!({ "name": "list_issues", "arguments": { "issue_id": "x".repeat(500) } });
     (1..=200).for_each(|id| ask(id, "tools/call", long.clone()));
@@ -194,7 +283,7 @@ fn a_client_that_never_reads_the_log_is_served_on_and_can_end_the_process() {
 }
 
 #[test]
-fn a_signal_ends_a_process_whose_client_takes_no_answers_before_the_session() {
+fn a_signal_ends_a_process_whose_client_reads_nothing() {
     let directory = directory();
     let mut child = ait(directory.path()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
@@ -214,11 +303,11 @@ fn a_signal_ends_a_process_whose_client_takes_no_answers_before_the_session() {
 }
 
 #[test]
-fn everything_that_was_asked_before_the_end_of_the_input_is_answered() {
+fn requests_before_stdin_eof_are_all_answered() {
     let directory = directory();
     let mut child = ait(directory.path()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
-    let mut lines = vec![request(0, "initialize", introduction())];
+    let mut lines = vec![request(0, "initialize", initialize_params())];
     for id in 1..=50 {
         let arguments = json!({ "title": format!("t{id}"), "description": "", "classification": "bug", "agent": "a" });
         let params = json!({ "name": "add_issue", "arguments": arguments });
@@ -239,7 +328,7 @@ fn everything_that_was_asked_before_the_end_of_the_input_is_answered() {
 }
 
 #[test]
-fn calls_that_are_under_way_at_once_share_the_work_and_get_their_own_answers() {
+fn concurrent_calls_get_their_own_responses() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     let add = json!({ "title": "t", "description": "", "classification": "bug", "agent": "a" });
@@ -259,7 +348,7 @@ fn calls_that_are_under_way_at_once_share_the_work_and_get_their_own_answers() {
 }
 
 #[test]
-fn the_end_of_the_input_and_signals_end_the_process_quickly_with_everything_on_disk() {
+fn shutdown_is_quick_and_publishes_all_changes() {
     for how in ["end of input", "TERM", "INT"] {
         let directory = directory();
         let mut client = Client::start(directory.path());
@@ -286,13 +375,13 @@ fn the_end_of_the_input_and_signals_end_the_process_quickly_with_everything_on_d
 }
 
 #[test]
-fn a_client_that_closes_stderr_is_served_on() {
+fn a_client_that_closes_stderr_is_still_served() {
     let directory = directory();
     let mut command = ait(directory.path());
     let mut child = command.env("RUST_LOG", "trace").spawn().unwrap();
     drop(child.stderr.take());
     let mut input = child.stdin.take().unwrap();
-    let hello = request(0, "initialize", introduction());
+    let hello = request(0, "initialize", initialize_params());
     let list = request(1, "tools/call", json!({ "name": "list_issues", "arguments": {} }));
     input.write_all(format!("{hello}\n{list}\n").as_bytes()).unwrap();
     drop(input);
@@ -302,11 +391,11 @@ fn a_client_that_closes_stderr_is_served_on() {
 }
 
 #[test]
-fn a_cancelled_call_that_waits_for_another_process_changes_nothing() {
+fn cancelled_call_waiting_for_a_lock_changes_nothing() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     client.add("first", "bug");
-    let lock = lock_of(directory.path());
+    let lock = lock_newest_segment(directory.path());
     let add =
         json!({ "title": "cancelled", "description": "", "classification": "bug", "agent": "a" });
     let id = client.ask_tool("add_issue", add);
@@ -323,11 +412,11 @@ fn a_cancelled_call_that_waits_for_another_process_changes_nothing() {
 }
 
 #[test]
-fn the_end_of_the_input_withdraws_a_call_that_waits_for_another_process() {
+fn stdin_eof_withdraws_a_call_waiting_for_a_lock() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     client.add("first", "bug");
-    let lock = lock_of(directory.path());
+    let lock = lock_newest_segment(directory.path());
     let add = json!({ "title": "late", "description": "", "classification": "bug", "agent": "a" });
     let id = client.ask_tool("add_issue", add);
     client.request("ping", json!({}));

@@ -107,7 +107,7 @@ fn scrape(client: &Client) -> Exposition {
 }
 
 #[test]
-fn what_an_agent_did_over_stdio_shows_in_the_meters_of_its_process() {
+fn stdio_calls_appear_in_the_metrics() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     client.add("one", "bug");
@@ -130,7 +130,6 @@ fn what_an_agent_did_over_stdio_shows_in_the_meters_of_its_process() {
     ait_build info
     ait_http_sessions gauge
     ait_http_sessions_opened counter
-    ait_http_sessions_resumed counter
     ait_issues gauge
     ait_journal_bytes gauge
     ait_operation_duration_seconds histogram
@@ -173,7 +172,7 @@ fn what_an_agent_did_over_stdio_shows_in_the_meters_of_its_process() {
 }
 
 #[test]
-fn while_the_store_cannot_be_read_the_rest_is_told() {
+fn unreadable_store_omits_only_the_issue_metrics() {
     let directory = directory();
     fs::write(directory.path().join("issues.json"), "{").unwrap();
     let mut client = Client::start(directory.path());
@@ -194,16 +193,14 @@ fn sessions_are_counted() {
     for _ in 0..3 {
         same.session_opened();
     }
-    same.session_resumed();
-    same.sessions_live(4);
+    same.sessions_listening(4);
     let meters = Exposition::parse(&metrics.text(None, &StoreHealth::default()).unwrap());
     assert_eq!(meters.value("ait_http_sessions"), 4.0);
     assert_eq!(meters.value("ait_http_sessions_opened_total"), 3.0);
-    assert_eq!(meters.value("ait_http_sessions_resumed_total"), 1.0);
 }
 
 #[test]
-fn calls_count_as_in_progress_until_they_end_however_they_end() {
+fn calls_count_as_in_progress_until_they_end_or_panic() {
     let metrics = Metrics::new();
     let in_progress = || {
         let text = metrics.text(None, &StoreHealth::default()).unwrap();

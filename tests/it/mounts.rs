@@ -48,7 +48,7 @@ fn count(client: &mut Client) -> usize {
 }
 
 #[test]
-fn a_full_disk_refuses_changes_loses_none_and_takes_them_again_when_there_is_room() {
+fn full_disk_refuses_changes_until_space_is_freed() {
     let directory = directory();
     let script = r#"
         mount -t tmpfs -o size=512k tmpfs "$1"
@@ -87,7 +87,7 @@ fn a_full_disk_refuses_changes_loses_none_and_takes_them_again_when_there_is_roo
 }
 
 #[test]
-fn a_read_only_file_system_is_degraded_and_can_be_read() {
+fn read_only_file_system_is_degraded_but_can_be_read() {
     let directory = directory();
     let script = r#"
         mount -t tmpfs tmpfs "$1"
@@ -110,7 +110,7 @@ fn a_read_only_file_system_is_degraded_and_can_be_read() {
 }
 
 #[test]
-fn in_a_read_only_directory_the_error_is_said_once() {
+fn read_only_error_is_printed_once_per_command() {
     let directory = directory();
     let script = r#"
         mount -t tmpfs tmpfs "$1"
@@ -143,7 +143,7 @@ fn in_a_read_only_directory_the_error_is_said_once() {
 }
 
 #[test]
-fn a_file_that_is_mounted_by_itself_is_refused_by_name() {
+fn bind_mounted_file_is_refused_by_name() {
     let directory = directory();
     fs::create_dir(directory.path().join("inside")).unwrap();
     for name in ["outside.json", "inside/issues.json"] {
@@ -167,7 +167,7 @@ fn a_file_that_is_mounted_by_itself_is_refused_by_name() {
 /// What a program serves is not refused by its name: its locks are tried. (No file system of a network can be
 /// mounted without a server; see `grounds`.)
 #[test]
-fn a_file_system_that_a_program_makes_is_tried_told_and_used() {
+fn fuse_file_system_is_tested_reported_and_used() {
     if which::which("bindfs").is_err() || !Path::new("/dev/fuse").exists() {
         eprintln!("skipped: there is no bindfs here, or no /dev/fuse");
         return;

@@ -11,14 +11,14 @@ use agent_issue_tracker::domain::{Issue, IssueId};
 use agent_issue_tracker::store::json::format;
 
 use crate::faults::{ALL, Act, Scene};
-use crate::support::disk::{Disk, Neglect};
+use crate::support::disk::{Disk, FaultyDuty};
 use crate::support::power::{Fate, Step, files_after, write_files};
 use crate::support::scene::Process;
 use crate::support::stores::all_issues;
 use crate::support::{directory_in_memory, factor};
 
 /// Lets a process die at each call of an act; gives the number of calls.
-async fn die_at_each_call(act: Act, neglect: Neglect, cuts_too: bool) -> Result<usize, String> {
+async fn die_at_each_call(act: Act, neglect: FaultyDuty, cuts_too: bool) -> Result<usize, String> {
     // Every second call with power cuts behind it, and all of them where this goes on for longer.
     let step = if cuts_too && factor() == 1 { 2 } else { 1 };
     for number in (1..).step_by(step) {
@@ -45,15 +45,15 @@ async fn die_at_each_call(act: Act, neglect: Neglect, cuts_too: bool) -> Result<
 }
 
 #[tokio::test]
-async fn a_death_at_any_call_costs_nothing() {
+async fn crash_at_any_call_loses_nothing() {
     for act in ALL {
-        let calls = die_at_each_call(act, Neglect::Nothing, false).await.unwrap();
+        let calls = die_at_each_call(act, FaultyDuty::Nothing, false).await.unwrap();
         assert!(calls >= 2, "{act:?}: {calls}");
     }
 }
 
 /// Cuts the power behind each step of an act, and of what others do behind it.
-async fn cut_at_each_step(act: Act, neglect: Neglect) -> Result<usize, String> {
+async fn cut_at_each_step(act: Act, neglect: FaultyDuty) -> Result<usize, String> {
     let scene = Scene::new(act, neglect).await;
     let before = if act == Act::First { 0 } else { scene.answers.moment() };
     scene.act().await.map_err(|error| error.to_string())?;
@@ -88,7 +88,7 @@ async fn published_is_durable(steps: &[Step]) -> Result<(), String> {
         tree.retain(|path, _| path != "issues.json" && !path.ends_with("published"));
         let directory = directory_in_memory();
         write_files(directory.path(), &tree);
-        let disk = Disk::new(directory.path(), Neglect::Nothing);
+        let disk = Disk::new(directory.path(), FaultyDuty::Nothing);
         let process = Process::start(directory.path(), disk);
         let kept = all_issues(&*process.store).await.map_err(|error| error.to_string())?;
         let kept: HashSet<_> = kept.iter().flat_map(|issue| entries(issue)).collect();
@@ -108,27 +108,27 @@ fn entries(issue: &Issue) -> impl Iterator<Item = (IssueId, String)> {
 }
 
 #[tokio::test]
-async fn a_power_cut_behind_any_step_loses_nothing_that_was_answered() {
+async fn power_cut_after_any_step_loses_no_acknowledged_change() {
     for act in ALL {
-        let cuts = cut_at_each_step(act, Neglect::Nothing).await.unwrap();
+        let cuts = cut_at_each_step(act, FaultyDuty::Nothing).await.unwrap();
         assert!(cuts > 20, "{act:?}: {cuts}");
     }
 }
 
 #[tokio::test]
-async fn a_death_at_any_call_and_a_power_cut_behind_it_lose_nothing() {
+async fn crash_followed_by_a_power_cut_loses_nothing() {
     for act in [Act::BehindFailedSync, Act::BehindTorn] {
-        die_at_each_call(act, Neglect::Nothing, true).await.unwrap();
+        die_at_each_call(act, FaultyDuty::Nothing, true).await.unwrap();
     }
 }
 
 #[tokio::test]
-async fn whichever_duty_towards_the_disk_is_neglected_is_noticed() {
+async fn checker_detects_each_omitted_sync_and_rewrite() {
     for (neglect, act) in [
-        (Neglect::SyncSegment, Act::Change),
-        (Neglect::SyncTemp, Act::BehindTorn),
-        (Neglect::SyncDirectory, Act::First),
-        (Neglect::Rewrite, Act::BehindFailedSync),
+        (FaultyDuty::SyncSegment, Act::Change),
+        (FaultyDuty::SyncTemp, Act::BehindTorn),
+        (FaultyDuty::SyncDirectory, Act::First),
+        (FaultyDuty::Rewrite, Act::BehindFailedSync),
     ] {
         let noticed = cut_at_each_step(act, neglect).await.unwrap_err();
         eprintln!("{neglect:?}: {noticed}");

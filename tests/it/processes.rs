@@ -13,8 +13,8 @@ use crate::support::files::{
     STORE_FILES, copy_directory, issues_in_file, names, newest_segment, stored_issues,
     wait_for_file,
 };
-use crate::support::http::lock_of;
-use crate::support::{Client, ait, directory, healthy_count, id_in, until};
+use crate::support::http::lock_newest_segment;
+use crate::support::{Client, ait, directory, health_issue_count, id_in, until};
 
 const PROCESSES: usize = 8;
 const ISSUES_EACH: usize = 25;
@@ -84,7 +84,7 @@ fn eight_processes_lose_nothing_and_claim_nothing_twice() {
 }
 
 #[test]
-fn a_change_of_one_process_is_seen_by_all_others_at_once() {
+fn change_by_one_process_is_visible_to_all_others_at_once() {
     let directory = directory();
     let mut clients: Vec<_> = (0..3).map(|_| Client::start(directory.path())).collect();
     for round in 0..10 {
@@ -92,13 +92,13 @@ fn a_change_of_one_process_is_seen_by_all_others_at_once() {
         let id = clients[writer].add(&format!("round {round}"), "bug");
         for client in &mut clients {
             client.call("list_issues", json!({ "issue_id": id })).issue();
-            assert_eq!(healthy_count(client.port()), round as u64 + 1);
+            assert_eq!(health_issue_count(client.port()), round as u64 + 1);
         }
     }
 }
 
 #[test]
-fn an_edit_by_hand_between_two_calls_is_taken_up() {
+fn external_edit_between_two_calls_is_merged() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     let id = client.add("tpyo", "bug");
@@ -114,7 +114,7 @@ fn an_edit_by_hand_between_two_calls_is_taken_up() {
 
 /// As `git clean -fdx` does it, while agents work.
 #[test]
-fn a_log_that_is_removed_again_and_again_costs_no_answered_change() {
+fn repeated_log_removal_loses_no_acknowledged_change() {
     let directory = directory();
     let path = directory.path();
     let is_over = AtomicBool::new(false);
@@ -155,7 +155,7 @@ fn a_log_that_is_removed_again_and_again_costs_no_answered_change() {
 }
 
 #[test]
-fn stores_with_similar_names_in_one_directory_leave_each_other_alone() {
+fn stores_with_similar_names_do_not_interfere() {
     let directory = directory();
     let path = directory.path();
     let start = |file: &str| {
@@ -189,12 +189,12 @@ fn stores_with_similar_names_in_one_directory_leave_each_other_alone() {
 }
 
 #[test]
-fn a_log_that_is_replaced_while_its_lock_is_waited_for_is_not_written_to() {
+fn log_replaced_during_a_lock_wait_is_not_appended_to() {
     let directory = directory();
     let path = directory.path();
     let mut client = Client::start(path);
     client.add("first", "bug");
-    let old = lock_of(path);
+    let old = lock_newest_segment(path);
     let add =
         json!({ "title": "second", "description": "", "classification": "bug", "agent": "a" });
     let waiting = client.ask_tool("add_issue", add);

@@ -14,7 +14,7 @@ fn shipped(path: &str) -> String {
 }
 
 #[test]
-fn the_example_loads_and_shows_every_status_and_classification() {
+fn example_store_has_every_status_and_classification() {
     let directory = directory();
     let example = shipped("issues.json.example");
     fs::write(directory.path().join("issues.json"), &example).unwrap();
@@ -61,7 +61,7 @@ fn shown_calls(prompt: &str) -> Vec<(&str, Value)> {
 }
 
 #[test]
-fn every_prompt_names_itself_and_calls_only_tools_that_it_may_with_arguments_they_take() {
+fn prompts_call_only_allowed_tools_with_valid_arguments() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     let list = client.request("tools/list", json!({}));
@@ -101,7 +101,7 @@ fn every_prompt_names_itself_and_calls_only_tools_that_it_may_with_arguments_the
 }
 
 #[test]
-fn the_retry_guard_counts_the_action_that_the_tracker_writes() {
+fn prompts_name_the_return_action_as_the_tracker_writes_it() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     let id = client.add("t", "bug");

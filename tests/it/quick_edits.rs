@@ -149,7 +149,7 @@ fn check_edits(directory: &Path, issues: &[Value], edits: &HashMap<String, Strin
 }
 
 #[test]
-fn an_editor_and_agents_at_once_lose_nothing() {
+fn concurrent_editor_and_agents_lose_nothing() {
     for _ in 0..factor() {
         let directory = directory();
         let path = directory.path();
@@ -191,7 +191,7 @@ fn an_editor_and_agents_at_once_lose_nothing() {
 
 /// The editor goes on from what it has saved itself, which does not show that the edit before was taken over.
 #[test]
-fn one_edit_right_behind_another_that_a_command_took_over_is_not_lost() {
+fn edit_right_after_a_merged_edit_is_not_lost() {
     let directory = directory();
     let path = directory.path();
     let file = path.join("issues.json");
@@ -283,7 +283,7 @@ fn check_work(directory: &Path, first: &str, filed: &str, when: &str) {
 }
 
 #[test]
-fn a_checkout_of_an_old_file_undoes_nothing_in_any_order_of_steps() {
+fn git_checkout_undoes_nothing_in_any_order_of_steps() {
     /// What happens between the change and the orderly end.
     #[derive(Clone, Copy, Debug)]
     enum Step {
@@ -331,7 +331,7 @@ fn a_checkout_of_an_old_file_undoes_nothing_in_any_order_of_steps() {
 }
 
 #[test]
-fn a_clean_working_tree_while_servers_run_costs_nothing_that_they_know() {
+fn git_clean_under_running_servers_loses_nothing() {
     for (asks_servers, checks_out) in [(true, true), (false, true), (true, false), (false, false)] {
         let (directory, ids) = repository();
         let path = directory.path();
@@ -364,7 +364,7 @@ fn a_clean_working_tree_while_servers_run_costs_nothing_that_they_know() {
 }
 
 #[test]
-fn after_a_stash_new_processes_know_what_was_answered_and_the_stash_comes_back() {
+fn git_stash_loses_nothing_and_can_be_popped() {
     let (directory, ids) = repository();
     let path = directory.path();
     let mut client = Client::start(path);

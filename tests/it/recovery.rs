@@ -9,7 +9,7 @@ use agent_issue_tracker::store::{Store, StoreError};
 
 use crate::support::commands::{add, at, claim, number};
 use crate::support::directory_in_memory;
-use crate::support::disk::{Disk, Neglect};
+use crate::support::disk::{Disk, FaultyDuty};
 use crate::support::files::{copy_directory, newest_segment, segments, store_directory};
 use crate::support::scene::Process;
 use crate::support::stores::{all_issues, apply, check, ids};
@@ -21,7 +21,7 @@ async fn state(store: &dyn Store) -> Result<State, StoreError> {
 }
 
 fn start(directory: &Path) -> Process {
-    Process::start(directory, Disk::new(directory, Neglect::Nothing))
+    Process::start(directory, Disk::new(directory, FaultyDuty::Nothing))
 }
 
 /// A store that processes of one change each, or one process, have filled; and the state after each change, with the
@@ -76,7 +76,7 @@ async fn open_with(directory: &Path, bytes: &[u8]) -> Found {
             Found::Good(found)
         }
         Err(error) => {
-            assert!(matches!(error, StoreError::Damaged(_) | StoreError::Unreadable(_)), "{error}");
+            assert!(error.is_damage(), "{error}");
             assert!(check(&*process.store).await.is_err());
             // Nothing is written to it.
             assert_eq!(segments(copy.path()).len(), before);
@@ -88,7 +88,7 @@ async fn open_with(directory: &Path, bytes: &[u8]) -> Found {
 }
 
 #[tokio::test]
-async fn a_log_that_is_cut_anywhere_gives_its_whole_batches_and_goes_on() {
+async fn truncated_log_yields_its_complete_batches() {
     let (directory, states) = filled(5, false).await;
     without_mark(directory.path());
     let bytes = fs::read(newest_segment(directory.path())).unwrap();
@@ -111,7 +111,7 @@ async fn a_log_that_is_cut_anywhere_gives_its_whole_batches_and_goes_on() {
 
 /// With the note of what is durable not even the last batch can be lost unnoticed.
 #[tokio::test]
-async fn what_was_durable_and_is_cut_off_is_noticed() {
+async fn truncation_of_durable_batches_is_detected() {
     let (directory, states) = filled(5, false).await;
     let bytes = fs::read(newest_segment(directory.path())).unwrap();
     for cut in [states[4].0 - 1, states[3].0, states[3].0 - 1, states[0].0] {
@@ -122,7 +122,7 @@ async fn what_was_durable_and_is_cut_off_is_noticed() {
 
 /// Each change of bytes is either damage, which is told, or was made to the very last batch.
 #[tokio::test]
-async fn no_change_of_bytes_goes_unnoticed_and_all_but_the_last_batch_are_told_from_a_torn_end() {
+async fn byte_changes_before_the_last_batch_are_damage() {
     for short_lived in [false, true] {
         let (directory, states) = filled(6, short_lived).await;
         without_mark(directory.path());
@@ -155,7 +155,7 @@ async fn no_change_of_bytes_goes_unnoticed_and_all_but_the_last_batch_are_told_f
 
 /// What `sed -i` makes of a whole repository: every line is shorter or longer.
 #[tokio::test]
-async fn a_replacement_in_every_line_is_damage() {
+async fn text_replacement_in_log_lines_is_damage() {
     let (directory, _) = filled(8, true).await;
     let text = fs::read_to_string(newest_segment(directory.path())).unwrap();
     for (from, to) in
@@ -172,7 +172,7 @@ async fn a_replacement_in_every_line_is_damage() {
 
 /// The same while a process runs that has read the log before: it draws no conclusion that a new one does not.
 #[tokio::test]
-async fn damage_under_a_running_process_is_noticed_by_it_too() {
+async fn running_process_detects_log_damage() {
     let (directory, states) = filled(6, false).await;
     let path = directory.path();
     let segment = newest_segment(path);
@@ -197,7 +197,7 @@ async fn damage_under_a_running_process_is_noticed_by_it_too() {
 }
 
 #[tokio::test]
-async fn what_a_newer_version_wrote_is_neither_skipped_nor_written_to() {
+async fn log_of_a_newer_version_is_refused() {
     let (directory, _) = filled(4, false).await;
     let text = fs::read_to_string(newest_segment(directory.path())).unwrap();
     let salt: serde_json::Value = {
@@ -207,7 +207,7 @@ async fn what_a_newer_version_wrote_is_neither_skipped_nor_written_to() {
     let salt = u32::try_from(salt["salt"].as_u64().unwrap()).unwrap();
     let line = |seed: u32, json: &str| {
         let rest = format!("{:08x} {json}", json.len());
-        format!("{:08x} {rest}\n", crc32c(seed, rest.as_bytes()))
+        format!("{:08x} {rest}\n", checksum(seed, rest.as_bytes()))
     };
     for newer in [r#"{"n":5,"h":"0","d":0,"x":1}"#, r#"{"other":[]}"#] {
         let longer = text.clone() + &line(salt, newer);
@@ -218,18 +218,14 @@ async fn what_a_newer_version_wrote_is_neither_skipped_nor_written_to() {
     assert!(matches!(open_with(directory.path(), newer.as_bytes()).await, Found::Refused));
 }
 
-/// The checksum of the lines, bit by bit.
-fn crc32c(seed: u32, bytes: &[u8]) -> u32 {
-    !bytes.iter().fold(!seed, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
-            (crc >> 1) ^ (0x82f6_3b78 & (crc & 1).wrapping_neg())
-        })
-    })
+/// The checksum of the lines: the low 32 bits of their seeded XXH3-64.
+fn checksum(seed: u32, bytes: &[u8]) -> u32 {
+    xxhash_rust::xxh3::xxh3_64_with_seed(bytes, seed.into()) as u32
 }
 
 /// Bytes of another segment, or of another log, never pass.
 #[tokio::test]
-async fn lines_of_another_log_never_pass() {
+async fn lines_of_another_log_are_never_accepted() {
     let (directory, states) = filled(4, false).await;
     let (other, _) = filled(6, false).await;
     without_mark(directory.path());
@@ -254,10 +250,10 @@ async fn lines_of_another_log_never_pass() {
 
 /// A segment in the middle that is missing is told, and nothing is made anew.
 #[tokio::test]
-async fn a_missing_segment_is_told() {
+async fn missing_segment_is_reported() {
     let directory = directory_in_memory();
     let path = directory.path();
-    let disk = Disk::new(path, Neglect::Nothing);
+    let disk = Disk::new(path, FaultyDuty::Nothing);
     for n in 0..3 {
         // Each process leaves a torn end, so that the next one begins a segment.
         let process = Process::start(path, disk.beside());
@@ -287,9 +283,9 @@ async fn a_missing_segment_is_told() {
 }
 
 #[tokio::test]
-async fn what_a_dead_process_left_is_not_appended_to() {
+async fn torn_segment_is_not_appended_to() {
     let directory = directory_in_memory();
-    let disk = Disk::new(directory.path(), Neglect::Nothing);
+    let disk = Disk::new(directory.path(), FaultyDuty::Nothing);
     let process = Process::start(directory.path(), Arc::clone(&disk));
     apply(&*process.store, add(1, Classification::Bug), at(1)).await.unwrap();
     let segment = newest_segment(directory.path());

@@ -7,9 +7,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::files::{id, issue_json, kept, names, segments, stored_issues, write_issues};
+use crate::support::files::{
+    id, issue_json, kept, names, newest_segment, segments, store_directory, stored_issues,
+    write_issues,
+};
 use crate::support::runs::{Run, assert_snapshot, run};
-use crate::support::{Client, ait, directory, healthy_count, until};
+use crate::support::{Client, ait, directory, health_issue_count, until};
 
 /// The bytes of the store's files.
 fn bytes(path: &Path) -> Vec<(PathBuf, Vec<u8>)> {
@@ -22,6 +25,12 @@ fn before_restores(path: &Path) -> Vec<PathBuf> {
     let mut kept = kept(path);
     kept.retain(|path| path.to_string_lossy().contains("before-restore"));
     kept
+}
+
+fn snapshots(path: &Path) -> Vec<String> {
+    let mut names = names(&store_directory(path));
+    names.retain(|name| name.starts_with("snapshot-"));
+    names
 }
 
 fn titles(path: &Path) -> Vec<String> {
@@ -50,7 +59,7 @@ fn without_new_ids(path: &Path, run: Run) -> Run {
 }
 
 #[test]
-fn newer_work_is_not_lost_unless_told_and_kept_then() {
+fn restore_drops_newer_changes_only_with_force_and_keeps_them() {
     let directory = directory();
     let path = directory.path();
     store_with_backup(path);
@@ -96,7 +105,7 @@ fn new_id(path: &Path) -> String {
 }
 
 #[test]
-fn a_file_that_is_not_what_was_saved_is_refused_and_nothing_changes() {
+fn restore_refuses_corrupt_backups_and_changes_nothing() {
     let directory = directory();
     let path = directory.path();
     store_with_backup(path);
@@ -127,7 +136,7 @@ fn a_file_that_is_not_what_was_saved_is_refused_and_nothing_changes() {
 }
 
 #[test]
-fn a_copy_of_issues_json_is_taken_and_said_to_be_unchecked() {
+fn restore_accepts_a_copy_of_issues_json_as_unverified() {
     let directory = directory();
     let path = directory.path();
     store_with_backup(path);
@@ -143,7 +152,7 @@ fn a_copy_of_issues_json_is_taken_and_said_to_be_unchecked() {
 }
 
 #[test]
-fn an_empty_place_takes_a_backup_and_there_is_nothing_to_keep() {
+fn restore_works_in_an_empty_directory() {
     let (from, to) = (directory(), directory());
     store_with_backup(from.path());
     let backup = from.path().join("b.json");
@@ -158,7 +167,7 @@ fn an_empty_place_takes_a_backup_and_there_is_nothing_to_keep() {
 }
 
 #[test]
-fn servers_and_agents_that_run_go_on_with_what_was_restored() {
+fn running_servers_and_agents_continue_with_the_restored_state() {
     let directory = directory();
     let path = directory.path();
     store_with_backup(path);
@@ -167,17 +176,17 @@ fn servers_and_agents_that_run_go_on_with_what_was_restored() {
     let log = log.wait_for("pages: http://localhost:");
     let port = log.rsplit(':').next().unwrap().trim().parse().unwrap();
     let mut agent = Client::start(path);
-    assert_eq!(healthy_count(port), 3);
+    assert_eq!(health_issue_count(port), 3);
     assert!(agent.call("list_issues", json!({})).ok().contains("\"count\":3"));
     for round in 1..=3 {
         run(path, &["restore", "b.json", "--force"]).ok();
-        assert_eq!(healthy_count(port), 2);
+        assert_eq!(health_issue_count(port), 2);
         assert!(agent.call("list_issues", json!({})).ok().contains("\"count\":2"));
         // In the backup, nobody has claimed the first one.
         let claimed = agent.call("get_next_issue", json!({ "agent": "b" })).issue();
         assert_eq!(claimed["id"], id(1));
         agent.add(&format!("after {round}"), "bug");
-        assert_eq!(healthy_count(port), 3);
+        assert_eq!(health_issue_count(port), 3);
     }
     assert!(agent.close().success());
     crate::support::signal(&serve, "TERM");
@@ -189,7 +198,7 @@ fn servers_and_agents_that_run_go_on_with_what_was_restored() {
 /// Agents write all the time: whatever was answered is in the store, or in what a restore has kept, or the
 /// answer said that it is not certain.
 #[test]
-fn what_is_answered_around_a_restore_is_in_the_store_or_in_what_was_kept() {
+fn changes_around_a_restore_are_stored_or_kept_aside() {
     let directory = directory();
     let path = directory.path();
     store_with_backup(path);
@@ -231,7 +240,7 @@ fn what_is_answered_around_a_restore_is_in_the_store_or_in_what_was_kept() {
 }
 
 #[test]
-fn a_restore_that_is_killed_leaves_the_one_state_or_the_other() {
+fn killed_restore_leaves_the_old_or_the_new_state() {
     const ISSUES: usize = 3000;
     let directory = directory();
     let path = directory.path();
@@ -269,4 +278,48 @@ fn a_restore_that_is_killed_leaves_the_one_state_or_the_other() {
     eprintln!("{went} restores were done before the kill, {stayed} were not");
     // A command may have left it to another process to bring the file up to date.
     until("nothing is left", || names(path).iter().all(|name| !name.ends_with(".tmp")));
+}
+
+/// It knows an issue that the restore took out, and the events that tell of that are gone.
+#[test]
+fn suspended_process_does_not_resurrect_removed_issues() {
+    let directory = directory();
+    let path = directory.path();
+    store_with_backup(path);
+    fs::write(path.join("ait.toml"), "keep-events = \"1KiB\"\n").unwrap();
+    run(path, &["backup", "with_three.json"]).ok();
+    let mut issues = stored_issues(path);
+    issues.extend((10..60).map(|n| {
+        let mut issue = issue_json(&id(n), "long", "created");
+        issue["description"] = "x".repeat(95_000).into();
+        issue
+    }));
+    fs::write(path.join("long.json"), json!({ "issues": issues }).to_string()).unwrap();
+    let mut sleeper = Client::start(path);
+    assert!(sleeper.call("list_issues", json!({})).ok().contains("\"count\":3"));
+    sleeper.signal("STOP");
+    let open = newest_segment(path);
+    let mut other = Client::start(path);
+    // Two snapshots are kept, and the segments behind the older one are pruned. The third issue is taken out when
+    // the segment that the sleeper has open is full.
+    let fill = ["with_three.json"; 3].into_iter();
+    for target in fill.chain(["b.json"; 10]) {
+        let before = snapshots(path);
+        run(path, &["restore", "long.json", "--force"]).ok();
+        run(path, &["restore", target, "--force"]).ok();
+        until("there is a newer snapshot", || {
+            // It is told of the change, and so writes a snapshot.
+            other.call("list_issues", json!({})).ok();
+            snapshots(path).iter().any(|name| !before.contains(name))
+        });
+        if target == "b.json" && !open.exists() {
+            break;
+        }
+    }
+    assert!(!open.exists(), "nothing was pruned");
+    sleeper.signal("CONT");
+    sleeper.call("get_next_issue", json!({ "agent": "b" })).issue();
+    other.add("the last", "bug");
+    assert!(sleeper.close().success() && other.close().success());
+    assert_eq!(titles(path), ["one", "two", "the last"]);
 }

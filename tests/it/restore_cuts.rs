@@ -6,12 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use agent_issue_tracker::domain::{Classification, Issue};
-use agent_issue_tracker::store::backup::{Consent, Verdict};
+use agent_issue_tracker::store::backup::{OverwritePolicy, Verdict};
 use agent_issue_tracker::store::{Document, MemoryStore, Store, StoreError};
 
 use crate::support::commands::{add, at, claim};
 use crate::support::directory_in_memory;
-use crate::support::disk::{Disk, Neglect};
+use crate::support::disk::{Disk, FaultyDuty};
 use crate::support::files::{kept, newest_segment};
 use crate::support::power::{Fate, fates, files_after, write_files};
 use crate::support::scene::Process;
@@ -58,7 +58,7 @@ impl Scene {
     async fn new(log: Log) -> Self {
         let directory = directory_in_memory();
         let path = directory.path();
-        let disk = Disk::new(path, Neglect::Nothing);
+        let disk = Disk::new(path, FaultyDuty::Nothing);
         let other = Process::start(path, Arc::clone(&disk));
         for n in 1..=3 {
             apply(&*other.store, add(n, Classification::Bug), at(n.into())).await.unwrap();
@@ -68,7 +68,7 @@ impl Scene {
         let before = issues(&*other.store).await.unwrap();
         damage(path, log);
         // What the disk holds from now on is durable.
-        let disk = Disk::new(path, Neglect::Nothing);
+        let disk = Disk::new(path, FaultyDuty::Nothing);
         let process = Process::start(path, disk);
         let backup = backup().await;
         let wanted = backup.issues.issues().map(|issue| Issue::clone(&issue)).collect();
@@ -81,14 +81,15 @@ impl Scene {
 
     async fn restore(&self, process: &Process) -> Result<(), StoreError> {
         let maintenance = process.store.maintenance();
-        let verdict = maintenance.restore(self.backup.clone(), Consent::Everything).await?.verdict;
+        let verdict =
+            maintenance.restore(self.backup.clone(), OverwritePolicy::Everything).await?.verdict;
         assert!(matches!(verdict, Verdict::Done | Verdict::Unneeded), "{verdict:?}");
         Ok(())
     }
 
     /// Tells what is wrong with what somebody finds; `None` for a store that is damaged as it was.
     async fn found(&self, directory: &Path) -> Result<Option<bool>, String> {
-        let process = Process::start(directory, Disk::new(directory, Neglect::Nothing));
+        let process = Process::start(directory, Disk::new(directory, FaultyDuty::Nothing));
         let found = issues(&*process.store).await;
         let works = apply(&*process.store, add(50, Classification::Bug), at(50)).await;
         let is_restored = match found {
@@ -148,7 +149,7 @@ fn damage(directory: &Path, log: Log) {
 }
 
 #[tokio::test]
-async fn whichever_call_of_a_restore_fails_or_is_the_last_no_states_mix() {
+async fn fault_or_crash_at_any_restore_call_mixes_no_states() {
     for log in LOGS {
         for fault in [Fault::Once, Fault::From, Fault::Death] {
             for number in 1.. {
@@ -177,7 +178,7 @@ async fn whichever_call_of_a_restore_fails_or_is_the_last_no_states_mix() {
 }
 
 #[tokio::test]
-async fn a_power_cut_at_any_step_of_a_restore_leaves_the_one_state_or_the_other() {
+async fn power_cut_during_restore_leaves_the_old_or_the_new_state() {
     for log in LOGS {
         let scene = Scene::new(log).await;
         let before = scene.process.disk.moment();
@@ -203,9 +204,9 @@ async fn a_power_cut_at_any_step_of_a_restore_leaves_the_one_state_or_the_other(
 
 /// A restore that is not synced at its end.
 #[tokio::test]
-async fn a_restore_that_is_answered_too_early_is_noticed() {
+async fn checker_detects_a_restore_acknowledged_before_its_sync() {
     let scene = Scene::new(Log::Sound).await;
-    let disk = scene.process.disk.neglecting(Neglect::SyncSegment);
+    let disk = scene.process.disk.with_faulty_duty(FaultyDuty::SyncSegment);
     let hasty = Process::start(scene.path(), disk);
     scene.restore(&hasty).await.unwrap();
     let directory = directory_in_memory();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::files::{id, issue_json, kept, newest_segment, stored_issues, write_issues};
 use crate::support::runs::{assert_snapshot, run};
-use crate::support::{Client, directory, healthy_count};
+use crate::support::{Client, directory, health_issue_count};
 
 /// Damages the files of a store that has changes in its log.
 fn damage(path: &Path, how: &str) {
@@ -24,7 +24,7 @@ fn damage(path: &Path, how: &str) {
 }
 
 #[test]
-fn a_damaged_store_is_restored_when_told_and_its_files_are_kept() {
+fn restore_replaces_a_damaged_store_with_force_and_keeps_it() {
     for how in ["journal", "start"] {
         let directory = directory();
         let path = directory.path();
@@ -63,7 +63,27 @@ fn a_damaged_store_is_restored_when_told_and_its_files_are_kept() {
 }
 
 #[test]
-fn agents_that_run_on_a_damaged_store_go_on_with_the_restored_one() {
+fn every_interface_names_the_next_step_for_a_damaged_store() {
+    let directory = directory();
+    let path = directory.path();
+    let mut agent = Client::start(path);
+    let id = agent.add("one", "bug");
+    agent.add("two", "bug");
+    damage(path, "start");
+    let refused = agent.call("get_next_issue", json!({ "agent": "a" })).refusal();
+    assert!(refused.contains("`ait doctor`"), "{refused}");
+    let health = crate::support::get(agent.port(), "/health").json();
+    assert!(health["reason"].as_str().unwrap().contains("`ait doctor`"), "{health}");
+    for arguments in [&["list"][..], &["status"], &["show", &id, "--at", "0s"]] {
+        let told = run(path, arguments);
+        assert_eq!(told.code, 1, "{told:?}");
+        assert!(format!("{}{}", told.out, told.log).contains("`ait doctor`"), "{told:?}");
+    }
+    agent.close();
+}
+
+#[test]
+fn running_agents_continue_after_a_damaged_store_is_restored() {
     let directory = directory();
     let path = directory.path();
     let mut agent = Client::start(path);
@@ -81,13 +101,13 @@ fn agents_that_run_on_a_damaged_store_go_on_with_the_restored_one() {
     let claimed = agent.call("get_next_issue", json!({ "agent": "a" })).issue();
     assert_eq!(claimed["id"], first.as_str());
     agent.add("four", "bug");
-    assert_eq!(healthy_count(agent.port()), 2);
+    assert_eq!(health_issue_count(agent.port()), 2);
     assert!(agent.close().success());
     assert_eq!(stored_issues(path).len(), 2);
 }
 
 #[test]
-fn what_cannot_be_helped_by_a_restore_is_not_called_damage() {
+fn restore_does_not_report_path_errors_as_damage() {
     let directory = directory();
     let path = directory.path();
     write_issues(path, &[]);

@@ -1,4 +1,4 @@
-//! The client of the same library in another process, as an agent's program embeds it.
+//! The client of rmcp in another process, as an agent embeds it.
 
 use rmcp::model::{CallToolRequestParams, CallToolResult};
 use rmcp::service::{RoleClient, RunningService};
@@ -30,7 +30,7 @@ async fn call(
 }
 
 #[tokio::test]
-async fn the_lifecycle_over_two_processes() {
+async fn rmcp_clients_complete_the_lifecycle_over_two_processes() {
     let directory = directory();
     let worker = connect(directory.path()).await.unwrap();
     let reviewer = connect(directory.path()).await.unwrap();

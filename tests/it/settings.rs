@@ -17,7 +17,7 @@ fn told(run: &Run, name: &str) -> (Value, String) {
 }
 
 #[test]
-fn config_tells_each_value_and_who_gave_it() {
+fn config_shows_each_value_and_its_source() {
     let directory = directory();
     fs::write(directory.path().join("ait.toml"), "# the team's\nagent = \"team\"\nport = 4000\n")
         .unwrap();
@@ -25,7 +25,7 @@ fn config_tells_each_value_and_who_gave_it() {
     assert_eq!(of("agent"), ("team".into(), "ait.toml, line 2".to_owned()));
     // The tests set it.
     assert_eq!(of("port"), ("0".into(), "PORT".to_owned()));
-    assert_eq!(of("allow-origin"), (Value::Null, "default: none but its own".to_owned()));
+    assert_eq!(of("allow-origin"), (Value::Null, "default: only its own".to_owned()));
     let flag = run(directory.path(), &["--port", "5000", "config", "--json"]);
     assert_eq!(told(&flag, "port"), ("5000".into(), "--port".to_owned()));
     let output =
@@ -41,7 +41,7 @@ fn config_tells_each_value_and_who_gave_it() {
 }
 
 #[test]
-fn the_settings_of_a_project_hold_for_its_commands() {
+fn project_settings_apply_to_its_commands() {
     let directory = directory();
     fs::write(directory.path().join("ait.toml"), "agent = \"team\"\n").unwrap();
     run(directory.path(), &["add", "t", "-c", "bug"]).ok();
@@ -52,10 +52,10 @@ fn the_settings_of_a_project_hold_for_its_commands() {
 }
 
 #[test]
-fn a_file_that_cannot_be_understood_stops_everything_with_its_line() {
+fn invalid_settings_file_stops_every_command_with_its_line() {
     let directory = directory();
     fs::write(directory.path().join("ait.toml"), "agent = \"team\"\nprot = 4000\n").unwrap();
-    for (arguments, code) in [(&["list"][..], 2), (&["config"], 2), (&["serve"], 1), (&[], 1)] {
+    for (arguments, code) in [(&["list"][..], 2), (&["config"], 2), (&["serve"], 1)] {
         let refused = run(directory.path(), arguments);
         assert_eq!(refused.code, code, "{arguments:?}");
         assert!(
@@ -70,31 +70,33 @@ fn a_file_that_cannot_be_understood_stops_everything_with_its_line() {
 }
 
 #[test]
-fn the_readme_has_the_table_of_all_settings() {
-    let readme = include_str!("../../README.md");
-    assert!(readme.contains(&settings::table()), "put this into README.md:\n{}", settings::table());
+fn documentation_contains_the_settings_table() {
+    let page = include_str!("../../docs/configuration.md");
+    let table = settings::table();
+    assert!(page.contains(&table), "put this into docs/configuration.md:\n{table}");
 }
 
 #[test]
-fn other_machines_are_let_in_with_a_token_only() {
+fn remote_access_requires_a_token() {
     const SECRET: &str = "a secret of the team";
     let directory = directory();
     let path = directory.path();
-    for arguments in [&["serve", "--bind", "0.0.0.0"][..], &["--bind", "::"]] {
-        let refused = run(path, arguments).refusal();
-        assert!(refused.contains("--bind: ") && refused.contains("--token-file FILE"), "{refused}");
-    }
+    let refused = run(path, &["serve", "--bind", "0.0.0.0"]).refusal();
+    assert!(refused.contains("--bind: ") && refused.contains("--token-file FILE"), "{refused}");
     fs::write(path.join("token"), "0123456789abcde\n").unwrap();
     let short = run(path, &["serve", "--token-file", "token"]).refusal();
     assert!(short.contains("token: line 1: the secret is too short"), "{short}");
     let missing = run(path, &["serve", "--token-file", "nowhere"]).refusal();
-    assert!(missing.contains("nowhere does not exist: make it"), "{missing}");
+    assert!(missing.contains("nowhere does not exist: create it"), "{missing}");
     // An agent needs none, and is served; nobody else is.
-    let mut alone = Client::spawn(ait(path).args(["--token-file", "nowhere"]));
-    alone.initialize();
-    alone.log().wait_for("no pages from this process: ");
-    alone.add("t", "bug");
-    assert!(alone.close().success());
+    for flags in [["--token-file", "nowhere"], ["--bind", "::"]] {
+        let mut alone = Client::spawn(ait(path).args(flags));
+        alone.initialize();
+        alone.log().wait_for("web UI unavailable: ");
+        alone.add("t", "bug");
+        assert!(alone.close().success());
+        assert!(!alone.log().whole().contains("pages: "), "{}", alone.log().text());
+    }
     fs::create_dir(path.join("below")).unwrap();
     // What ait.toml names lies beside it, wherever the program is started.
     fs::write(path.join("ait.toml"), "bind = \"0.0.0.0\"\ntoken-file = \"token\"\n").unwrap();
@@ -104,7 +106,9 @@ fn other_machines_are_let_in_with_a_token_only() {
     let mut client = Client::spawn(&mut command);
     let port = client.port();
     assert_eq!(crate::support::get(port, "/").status, 401);
-    assert_eq!(crate::support::get(port, "/health").status, 200);
+    for health in ["/health", "/health/"] {
+        assert_eq!(crate::support::get(port, health).status, 200);
+    }
     assert!(client.close().success());
     let output = ait(path).args(["config"]).env("AIT_TOKEN", SECRET).output().unwrap();
     let told = String::from_utf8(output.stdout).unwrap();
@@ -112,7 +116,7 @@ fn other_machines_are_let_in_with_a_token_only() {
 }
 
 #[test]
-fn the_log_of_a_project_is_set_in_its_file() {
+fn log_settings_are_read_from_the_project_file() {
     let directory = directory();
     let path = directory.path();
     fs::write(path.join("ait.toml"), "log-file = \"ait.log\"\nlog-format = \"json\"\n").unwrap();
@@ -121,8 +125,8 @@ fn the_log_of_a_project_is_set_in_its_file() {
     assert!(log.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{log}");
     assert!(log.contains("\"message\":\"store: "), "{log}");
     for (line, expected) in [
-        ("log = \"a=b=c\"", "is no filter of a log"),
-        ("log-format = \"xml\"", "is no format of a log: give text or json"),
+        ("log = \"a=b=c\"", "is not a log filter"),
+        ("log-format = \"xml\"", "is not a log format: use text or json"),
         ("bind = \"tracker\"", "\"tracker\" is not an IP address"),
     ] {
         fs::write(path.join("ait.toml"), line).unwrap();
@@ -132,7 +136,7 @@ fn the_log_of_a_project_is_set_in_its_file() {
 }
 
 #[test]
-fn what_is_done_on_a_network_is_set_for_all_who_use_the_store() {
+fn network_file_system_setting_is_read_and_validated() {
     let directory = directory();
     let of = || told(&run(directory.path(), &["config", "--json"]), "network-file-system");
     assert_eq!(of(), ("refuse".into(), "default: refuse".to_owned()));
@@ -149,7 +153,7 @@ fn what_is_done_on_a_network_is_set_for_all_who_use_the_store() {
 /// A pipe that nobody writes to would hang the program, and a device without an end would fill the memory.
 #[cfg(unix)]
 #[test]
-fn settings_in_what_is_no_file_are_refused_at_once() {
+fn settings_path_that_is_no_regular_file_is_refused_at_once() {
     use std::time::{Duration, Instant};
 
     for device in [None, Some("/dev/zero")] {
@@ -175,4 +179,51 @@ fn settings_in_what_is_no_file_are_refused_at_once() {
             }
         }
     }
+}
+
+#[test]
+fn invalid_settings_do_not_end_the_server_of_an_agent() {
+    // What ait.toml has, the flags, a variable; the exit code, whether HTTP is served, and words of the error.
+    for (file, flags, variable, code, has_http, words) in [
+        ("", "--port abc", "PORT=0", 2, true, "'--port <PORT>'"),
+        ("", "--log-format=xml", "PORT=0", 2, true, "xml"),
+        ("log-format = \"xml\"", "", "PORT=0", 1, true, "ait.toml, line 1: "),
+        ("", "", "AIT_KEEP_EVENTS=much", 1, true, "AIT_KEEP_EVENTS: "),
+        // A setting that restricts access, or that may be one: HTTP is not served.
+        ("prot = 1", "", "PORT=0", 1, false, "there is no setting \"prot\""),
+        ("port = [", "", "PORT=0", 1, false, "ait.toml, line 1: "),
+        ("bind = \"tracker\"", "", "PORT=0", 1, false, "is not an IP address"),
+        ("", "", "AIT_BIND=tracker", 1, false, "AIT_BIND: "),
+        ("", "--tokens file", "PORT=0", 2, false, "'--tokens'"),
+    ] {
+        let directory = directory();
+        fs::write(directory.path().join("ait.toml"), file).unwrap();
+        let (variable, value) = variable.split_once('=').unwrap();
+        let mut client = Client::spawn(
+            ait(directory.path()).args(flags.split_whitespace()).env(variable, value),
+        );
+        client.initialize();
+        client.add("t", "bug");
+        let log = client.log().wait_for(if has_http { "pages: " } else { "web UI unavailable: " });
+        assert_eq!(log.contains("pages: "), has_http, "{log}");
+        assert_eq!(client.close().code(), Some(code), "{log}");
+        let log = client.log().whole();
+        let errors: Vec<_> = log.lines().filter(|line| line.contains("ERROR")).collect();
+        assert_eq!(errors.len(), 1, "{log}");
+        assert!(
+            errors[0].contains(words) && errors[0].contains("served with the defaults"),
+            "{log}"
+        );
+        assert_eq!(stored_issues(directory.path()).len(), 1);
+    }
+}
+
+#[test]
+fn an_invalid_port_leaves_an_agent_the_default_one() {
+    let directory = directory();
+    let mut client = Client::spawn(ait(directory.path()).env("PORT", "abc"));
+    client.initialize();
+    client.add("t", "bug");
+    assert!(client.log().wait_for("is not a port").contains("PORT: \"abc\""));
+    assert_eq!(client.close().code(), Some(1));
 }

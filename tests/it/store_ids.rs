@@ -14,7 +14,7 @@ async fn id(path: &Path) -> StoreId {
 }
 
 #[tokio::test]
-async fn the_id_of_a_store_is_that_of_its_place_whatever_is_there() {
+async fn store_id_depends_only_on_the_path() {
     let directory = directory();
     let path = directory.path().join("issues.json");
     let store = JsonStore::new(&path);
@@ -31,7 +31,7 @@ async fn the_id_of_a_store_is_that_of_its_place_whatever_is_there() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_store_that_is_reached_by_a_symbolic_link_is_the_same_store() {
+async fn symbolic_links_to_a_store_give_the_same_id() {
     let directory = directory();
     fs::create_dir(directory.path().join("real")).unwrap();
     let real = directory.path().join("real/issues.json");

@@ -96,7 +96,7 @@ fn circle(uses: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
 }
 
 #[test]
-fn the_json_store_has_no_import_circle() {
+fn json_store_has_no_import_cycle() {
     let uses = uses();
     assert!(uses["commit"].contains("view"), "the imports are not found any more");
     assert_eq!(circle(&uses), None);
@@ -107,7 +107,7 @@ fn the_json_store_has_no_import_circle() {
 }
 
 #[test]
-fn no_type_of_the_json_store_is_implemented_in_another_file() {
+fn json_store_types_are_implemented_in_their_own_file() {
     let mut owners: BTreeMap<String, PathBuf> = BTreeMap::new();
     let files = sources(Path::new(JSON_STORE));
     let named = |line: &str, keyword: &str| -> Option<String> {
@@ -134,7 +134,7 @@ fn no_type_of_the_json_store_is_implemented_in_another_file() {
 }
 
 #[test]
-fn the_file_system_of_the_store_has_at_most_fifteen_calls() {
+fn file_system_trait_has_at_most_fifteen_methods() {
     let code = code(&Path::new(JSON_STORE).join("fs/mod.rs"));
     let (_, behind) = code.split_once("pub trait FileSystem").unwrap();
     let (body, _) = behind.split_once("\n}\n").unwrap();
@@ -143,7 +143,7 @@ fn the_file_system_of_the_store_has_at_most_fifteen_calls() {
 }
 
 #[test]
-fn the_architecture_names_what_is_there() {
+fn architecture_document_names_existing_files_and_functions() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
     let named =
@@ -152,4 +152,35 @@ fn the_architecture_names_what_is_there() {
     assert!(named.len() > 30, "{named:?}");
     let missing: Vec<_> = named.iter().filter(|path| !root.join(path).exists()).collect();
     assert_eq!(missing, Vec::<&&str>::new());
+    let mut code_of_all = String::new();
+    sources(&root.join("src")).iter().for_each(|path| code_of_all += &code(path));
+    let is_function = |part: &&str| {
+        part.contains('_') && part.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'_'))
+    };
+    let functions: BTreeSet<_> = text.split('`').filter(is_function).collect();
+    assert!(functions.len() > 3, "{functions:?}");
+    for name in functions {
+        assert!(code_of_all.contains(&format!("fn {name}")), "there is no function {name}");
+    }
+}
+
+/// Hints that name them belong to the interfaces.
+#[test]
+fn domain_and_stores_name_no_command_flag_or_tool() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let is_named = |line: &str| {
+        line.split('"').skip(1).step_by(2).any(|text| {
+            // The operations have the names of their tools.
+            let names_tool = |tool: &&str| text.contains(*tool) && text != *tool;
+            ["`ait ", " --", "AIT_"].iter().any(|name| text.contains(name))
+                || crate::support::TOOLS.iter().any(names_tool)
+        })
+    };
+    let control = r#"write!(f, "{id} is taken: call add_issue again")"#;
+    assert!(is_named(control) && is_named(r#""replace it with --force""#));
+    for path in sources(&root.join("domain")).into_iter().chain(sources(&root.join("store"))) {
+        for line in code(&path).lines() {
+            assert!(!is_named(line), "{}: {line}", path.display());
+        }
+    }
 }

@@ -4,18 +4,17 @@ use axum::http::{HeaderMap, header};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// What a request shows of whom it comes from.
+/// The credentials of a request.
 #[derive(PartialEq, Eq)]
 pub(super) enum Credentials {
-    /// Nothing.
     Nothing,
-    /// Something that holds no secret, or more than one.
+    /// A header without a secret, or more than one header.
     Malformed,
-    /// A secret, which need not be a good one.
+    /// A secret, valid or not.
     Secret(Vec<u8>),
 }
 
-/// What a request with these headers shows.
+/// Returns the credentials in the headers of a request.
 pub(super) fn credentials_in(headers: &HeaderMap) -> Credentials {
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     match (given.next(), given.next()) {
@@ -27,7 +26,7 @@ pub(super) fn credentials_in(headers: &HeaderMap) -> Credentials {
     }
 }
 
-/// The token of `Bearer`, or the password of `Basic`; the name of the user is anybody's.
+/// Returns the token of `Bearer`, or the password of `Basic`; ignores the user name.
 fn secret_in(value: &[u8]) -> Option<Vec<u8>> {
     let end = value.iter().position(|byte| *byte == b' ')?;
     let (scheme, rest) = value.split_at(end);
@@ -48,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_secret_is_found_under_both_schemes_and_nowhere_else() {
+    fn bearer_and_basic_credentials_are_parsed() {
         let basic = |pair: &str| format!("Basic {}", STANDARD.encode(pair));
         for (values, expected) in [
             (vec![], Credentials::Nothing),

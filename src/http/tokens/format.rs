@@ -1,50 +1,51 @@
-//! Tokens as a text, and what is wrong with one that is none.
+//! The text format of tokens, and its errors.
 //!
-//! A line whose words are in the wrong order has its secret anywhere, so an error repeats no word of it.
+//! Errors quote no word of a line, because any of them could be the secret.
 
 use std::collections::HashMap;
 use std::fmt;
 
-use super::{DEFAULT_NAME, Mode, Token, Tokens};
+use super::{DEFAULT_NAME, Scope, Token, Tokens};
 
-/// How many characters a secret has at least.
+/// The minimum length of a secret, in characters.
 const MIN_CHARS: usize = 16;
-/// How many characters the name of a token has at most.
+/// The maximum length of the name of a token, in characters.
 const MAX_NAME_CHARS: usize = 64;
 
-/// Why a text holds no tokens. Never shows what is in it.
+/// Why a token text is invalid. Never contains any of the text.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub struct BadToken {
-    /// The number of the line, from 1 on; `None` for a text that has no lines.
+    /// The number of the line, from 1; `None` for the text as a whole.
     line: Option<usize>,
     problem: Problem,
 }
 
-/// What can be wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 enum Problem {
     #[error(
-        "there is no token: put a secret of at least {MIN_CHARS} characters there, such as \
+        "there is no token: give a secret of at least {MIN_CHARS} characters, such as \
          `openssl rand -hex 32` prints"
     )]
     Empty,
-    #[error("write NAME read-only SECRET or NAME read-write SECRET, with spaces between")]
-    Form,
-    #[error("the second word must be read-only or read-write")]
-    Mode,
     #[error(
-        "the name may have letters, digits, `.`, `_` and `-` of ASCII, and {MAX_NAME_CHARS} of them \
-         at most"
+        "write NAME read-only SECRET, NAME read-write SECRET or NAME lead SECRET, with spaces between"
+    )]
+    Form,
+    #[error("the second word must be read-only, read-write or lead")]
+    Scope,
+    #[error(
+        "the name may have ASCII letters, digits, `.`, `_` and `-`, and at most {MAX_NAME_CHARS} \
+         characters"
     )]
     Name,
     #[error(
-        "the secret is too short: take at least {MIN_CHARS} characters that nobody can guess, such as \
+        "the secret is too short: use at least {MIN_CHARS} random characters, such as \
          `openssl rand -hex 32` prints"
     )]
     Short,
     #[error(
-        "the secret has a character that cannot be sent: take visible characters of ASCII only, such \
-         as `openssl rand -hex 32` prints"
+        "the secret has a character that cannot be sent: use visible ASCII characters only, such as \
+         `openssl rand -hex 32` prints"
     )]
     Characters,
     #[error("line {0} has the same name: give each token its own")]
@@ -75,19 +76,19 @@ pub(super) fn parse(text: &str) -> Result<Tokens, BadToken> {
         .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
         .collect();
     if let [(number, secret)] = lines[..]
-        && !secret.contains(|it: char| it.is_ascii_whitespace())
+        && !secret.contains(|character: char| character.is_ascii_whitespace())
     {
         let bad = |problem| BadToken { line: Some(number), problem };
         return Ok(Tokens([default_token(secret).map_err(bad)?].into()));
     }
-    let (mut tokens, mut names, mut digests) = (Vec::new(), HashMap::new(), HashMap::new());
+    let (mut tokens, mut names, mut secrets) = (Vec::new(), HashMap::new(), HashMap::new());
     for (number, line) in lines {
         let bad = |problem| BadToken { line: Some(number), problem };
         let token = token(line).map_err(bad)?;
         if let Some(other) = names.insert(token.principal.name.clone(), number) {
             return Err(bad(Problem::SameName(other)));
         }
-        if let Some(other) = digests.insert(token.digest, number) {
+        if let Some(other) = secrets.insert(token.secret.clone(), number) {
             return Err(bad(Problem::SameSecret(other)));
         }
         tokens.push(token);
@@ -100,23 +101,24 @@ pub(super) fn parse(text: &str) -> Result<Tokens, BadToken> {
 
 fn token(line: &str) -> Result<Token, Problem> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
-    let [name, mode, secret] = words[..] else { return Err(Problem::Form) };
-    let mode = match mode {
-        "read-only" => Mode::ReadOnly,
-        "read-write" => Mode::ReadWrite,
-        _ => return Err(Problem::Mode),
+    let [name, scope, secret] = words[..] else { return Err(Problem::Form) };
+    let scope = match scope {
+        "read-only" => Scope::ReadOnly,
+        "read-write" => Scope::ReadWrite,
+        "lead" => Scope::Lead,
+        _ => return Err(Problem::Scope),
     };
     let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
     if !is_name || name.len() > MAX_NAME_CHARS {
         return Err(Problem::Name);
     }
     check(secret)?;
-    Ok(Token::new(name, mode, secret))
+    Ok(Token::new(name, scope, secret))
 }
 
 fn default_token(secret: &str) -> Result<Token, Problem> {
     check(secret)?;
-    Ok(Token::new(DEFAULT_NAME, Mode::ReadWrite, secret))
+    Ok(Token::new(DEFAULT_NAME, Scope::ReadWrite, secret))
 }
 
 fn check(secret: &str) -> Result<(), Problem> {
@@ -135,18 +137,19 @@ fn check(secret: &str) -> Result<(), Problem> {
 mod tests {
     use super::*;
 
-    /// The names and modes of the tokens in a text whose secrets are good.
-    fn parsed(text: &str, secrets: &[&str]) -> Vec<(String, Mode)> {
+    /// Returns the names and scopes of the tokens in a text with these secrets.
+    fn parsed(text: &str, secrets: &[&str]) -> Vec<(String, Scope)> {
         let tokens = Tokens::parse(text).unwrap();
         assert_eq!(tokens.0.len(), secrets.len(), "{text:?}");
-        let principals = secrets.iter().map(|it| tokens.principal_with(it.as_bytes()).unwrap());
-        principals.map(|it| (it.name().to_owned(), it.mode())).collect()
+        let principals =
+            secrets.iter().map(|secret| tokens.principal_with(secret.as_bytes()).unwrap());
+        principals.map(|principal| (principal.name().to_owned(), principal.scope())).collect()
     }
 
     #[test]
-    fn tokens_are_read_from_lines() {
+    fn tokens_are_parsed_from_lines() {
         let (one, two) = ("0123456789abcdef", "~!@#$%^&*()_+:\"'\\");
-        let alone = [("default".to_owned(), Mode::ReadWrite)];
+        let alone = [("default".to_owned(), Scope::ReadWrite)];
         for text in [
             one.to_owned(),
             format!("{one}\n"),
@@ -155,7 +158,7 @@ mod tests {
         ] {
             assert_eq!(parsed(&text, &[one]), alone, "{text:?}");
         }
-        let both = [("a.b-c_1".to_owned(), Mode::ReadOnly), ("d".to_owned(), Mode::ReadWrite)];
+        let both = [("a.b-c_1".to_owned(), Scope::ReadOnly), ("d".to_owned(), Scope::ReadWrite)];
         for text in [
             format!("a.b-c_1 read-only {one}\nd read-write {two}"),
             format!("\n# x\r\n a.b-c_1\tread-only  {one}\r\n   # y z\r\nd read-write {two} \r\n"),
@@ -169,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_whole_secret_is_good() {
+    fn only_the_complete_secret_is_valid() {
         let tokens =
             Tokens::parse("a read-only 0123456789abcdef\nb read-write ABCDEF9876543210").unwrap();
         for wrong in
@@ -181,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_holds_no_tokens_is_told_with_its_line_and_without_its_words() {
+    fn errors_name_the_line_without_quoting_it() {
         let good = "good read-write XXXXXXXXXXXXXXXX";
         for (text, line, said) in [
             ("".to_owned(), "", "at least 16"),
@@ -194,7 +197,11 @@ mod tests {
             ("NAME SECRETSECRETSECRET".to_owned(), "line 1: ", "NAME read-only"),
             ("NAME read-only SECRETSECRETSECRET x".to_owned(), "line 1: ", "NAME read-only"),
             (format!("{good}\nNAME SECRETSECRETSECRET read-only"), "line 2: ", "read-write"),
-            ("NAME Read-Only SECRETSECRETSECRET".to_owned(), "line 1: ", "read-only or"),
+            (
+                "NAME Read-Only SECRETSECRETSECRET".to_owned(),
+                "line 1: ",
+                "read-only, read-write or lead",
+            ),
             ("SECRETSECRETSECRET read-only NAME".to_owned(), "line 1: ", "at least 16"),
             ("N(ME read-only SECRETSECRETSECRET".to_owned(), "line 1: ", "name may have"),
             (format!("{} read-only SECRETSECRETSECRET", "N".repeat(65)), "line 1: ", "64"),
@@ -217,8 +224,8 @@ mod tests {
     }
 
     #[test]
-    fn nothing_shows_a_secret_or_its_digest() {
+    fn debug_output_shows_no_secret_or_digest() {
         let shown = format!("{:?}", Tokens::single("XXXXXXXXXXXXXXXX").unwrap());
-        assert_eq!(shown, "[Principal { name: \"default\", mode: ReadWrite }]");
+        assert_eq!(shown, "[Principal { name: \"default\", scope: ReadWrite }]");
     }
 }

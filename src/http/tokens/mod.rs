@@ -1,108 +1,106 @@
-//! Tokens: what callers over HTTP show, so that they are served.
+//! Access tokens for HTTP.
 //!
-//! A token has a name and a mode; what is kept of its secret is a digest. `format` reads them from a
-//! text, `credentials` finds the secret in a request, and `gate` stands before the routes, where
-//! `attempts` keeps those back who guess.
+//! A token has a name, a scope and a secret. `format` parses tokens, `credentials` finds the secret
+//! in a request, `auth` checks it, and `throttle` slows down guessing.
 
-mod attempts;
+pub(super) mod auth;
 mod credentials;
 mod format;
-pub(super) mod gate;
+mod throttle;
 
 use std::fmt;
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-pub use attempts::AttemptLimits;
 pub use format::BadToken;
+pub use throttle::ThrottleLimits;
 
-/// The name of a token that came without one.
+/// The name of a token that was given without one.
 const DEFAULT_NAME: &str = "default";
 
-/// What the holder of a token may do.
+/// What a token permits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mode {
-    /// Look at the pages and the meters, and call the tools that change nothing.
+pub enum Scope {
+    /// Reading pages, metrics and resources, and calling read-only tools.
     ReadOnly,
     /// Everything.
     ReadWrite,
+    /// Everything that read-write may, and what concerns the project and other agents.
+    Lead,
 }
 
-/// Who asks, as far as the token tells.
+/// The identity behind a request: its token, without the secret.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Principal {
     name: Arc<str>,
-    mode: Mode,
+    scope: Scope,
 }
 
 impl Principal {
-    /// The name of the token.
+    /// Returns the name of the token.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What its holder may do.
-    pub fn mode(&self) -> Mode {
-        self.mode
+    /// Returns what the token permits.
+    pub fn scope(&self) -> Scope {
+        self.scope
     }
 }
 
-/// The tokens that are good. Clones share them; none at all means that nobody needs one.
+/// All valid tokens. Clones share them. If there are none, requests need none.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Tokens(Arc<[Token]>);
 
 #[derive(Clone, PartialEq, Eq)]
 struct Token {
     principal: Principal,
-    digest: [u8; 32],
+    secret: Box<[u8]>,
 }
 
 impl Tokens {
-    /// Reads the text of a file with tokens: on each line a name, `read-only` or `read-write`, and the
-    /// secret; or one secret and nothing else, which is read-write and called `default`.
+    /// Parses a token file: on each line a name, `read-only` or `read-write`, and the secret; or a single secret and
+    /// nothing else, which becomes a read-write token named `default`.
     ///
-    /// Empty lines and those that begin with `#` mean nothing.
+    /// Ignores empty lines and those that begin with `#`.
     ///
     /// # Errors
     ///
-    /// A text without tokens, and the first line that is none or repeats another.
+    /// The text has no tokens, or a line is invalid or repeats another.
     pub fn parse(text: &str) -> Result<Self, BadToken> {
         format::parse(text)
     }
 
-    /// A single token, which is read-write and called `default`. White space around it is no part of it.
+    /// Returns a single read-write token named `default`. Trims white space around the secret.
     ///
     /// # Errors
     ///
-    /// A secret that is too short, or that cannot be sent in a header.
+    /// The secret is too short, or cannot be sent in a header.
     pub fn single(secret: &str) -> Result<Self, BadToken> {
         format::single(secret)
     }
 
-    /// Tells whether there is none, so that nobody needs one.
+    /// Returns true if there are no tokens, so that requests need none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whose secret this is, if anybody's.
+    /// Returns the principal with this secret.
     ///
-    /// Takes as long for a wrong secret as for another of the same length, however much of it is right:
-    /// digests are compared, each of them, and each to its end.
+    /// Takes the same time for all secrets of the same length: compares all tokens, and each to its end.
     fn principal_with(&self, secret: &[u8]) -> Option<&Principal> {
-        let digest = Sha256::digest(secret);
         self.0.iter().fold(None, |found, token| {
-            let is_equal = bool::from(token.digest.ct_eq(&digest));
+            let is_equal = bool::from(token.secret.ct_eq(secret));
             if is_equal { Some(&token.principal) } else { found }
         })
     }
 }
 
 impl Token {
-    fn new(name: &str, mode: Mode, secret: &str) -> Self {
-        let principal = Principal { name: name.into(), mode };
-        Self { principal, digest: Sha256::digest(secret).into() }
+    fn new(name: &str, scope: Scope, secret: &str) -> Self {
+        let principal = Principal { name: name.into(), scope };
+        Self { principal, secret: secret.as_bytes().into() }
     }
 }
 

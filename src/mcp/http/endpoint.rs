@@ -1,208 +1,238 @@
-//! What becomes of one request.
+//! One HTTP request to the endpoint, from its headers to the response.
 
-use std::cell::RefCell;
+use std::convert::Infallible;
 use std::sync::Arc;
+use std::task::Poll;
 
-use axum::body::Body;
+use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use rmcp::model::{ProtocolVersion, RequestId};
-use tokio::sync::Mutex;
+use futures::stream::{self, StreamExt};
+use rmcp::model::{
+    JsonRpcMessage, ProtocolVersion, ResourceUpdatedNotification, ResourceUpdatedNotificationParam,
+    ServerJsonRpcMessage,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::messages::{self, Message};
-use super::sessions::{INTRODUCTION, NEEDED, Sessions};
-use super::under_way::{Entry, UnderWay};
-use super::{EVENT_STREAM, HttpOptions, PROTOCOL_VERSION, SESSION_ID, Service, answers};
+use super::sessions::{InFlight, Session, Sessions};
+use super::{EVENT_STREAM, HttpOptions, PROTOCOL_VERSION, RequestOptions, SESSION_ID, Service};
 use crate::mcp::delivery::delivery;
+use crate::mcp::subscriptions::ChangeFeed;
 
-/// What the requests share.
+const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// What all requests share.
 #[derive(Clone)]
 pub(super) struct Endpoint {
-    service: Service,
-    sessions: Arc<Sessions>,
-    under_way: UnderWay,
-    /// Held while a session is taken up or ended.
-    changing: Arc<Mutex<()>>,
-    options: Arc<HttpOptions>,
+    pub service: Service,
+    pub sessions: Arc<Sessions>,
+    pub feed: ChangeFeed,
+    pub options: Arc<HttpOptions>,
+    /// Ends the streams of notifications.
+    pub shutdown: CancellationToken,
 }
 
-/// Answers one request to the endpoint.
+/// Serves one request.
 pub(super) async fn serve(State(endpoint): State<Endpoint>, request: Request) -> Response {
-    if request.method() == Method::GET && !accepts(request.headers(), EVENT_STREAM) {
+    if request.method() == Method::GET && !accepts_event_stream(request.headers()) {
         return how_to_connect();
     }
-    let (parts, body) = request.into_parts();
-    let (body, message) = if parts.method == Method::POST {
-        match messages::read(&parts.headers, body, endpoint.options.body).await {
-            Ok(read) => read,
-            Err(refusal) => return refusal,
-        }
-    } else {
-        (Body::empty(), Message::default())
+    let (mut parts, body) = request.into_parts();
+    match RequestOptions::of(&parts) {
+        Ok(options) => parts.extensions.insert(options),
+        Err(problem) => return (StatusCode::BAD_REQUEST, format!("{problem}\n")).into_response(),
     };
-    let id = message.id.clone();
-    let session = session_of(&parts.headers, message.introduction.is_some()).map(ToOwned::to_owned);
-    let entry = match endpoint.admit(session.as_deref(), id.clone()) {
-        Ok(entry) => entry,
-        Err(refusal) => return *refusal,
-    };
-    let answer = async {
-        let request = Request::from_parts(parts, body);
-        match (session.as_deref(), request.method()) {
-            (Some(session), &Method::DELETE) => endpoint.end(session).await,
-            (session, _) => endpoint.answer(session, id, entry, request).await,
-        }
-    };
-    let answer = INTRODUCTION.scope(message.introduction, answer);
-    let answer = NEEDED.scope(RefCell::default(), answer).await;
-    endpoint.sessions.make_room();
-    answer
+    if parts.method == Method::POST {
+        return endpoint.post(parts, body).await;
+    }
+    let session = parts.headers.get(SESSION_ID).filter(|_| !is_stateless(&parts.headers));
+    match (session, &parts.method) {
+        (Some(id), &Method::GET) => match endpoint.find(id) {
+            Some(session) => endpoint.listen(&session),
+            None => messages::unknown_session(None),
+        },
+        (Some(id), &Method::DELETE) => match endpoint.find(id) {
+            // Some clients take 202 for a failure.
+            Some(session) if session.end() => StatusCode::NO_CONTENT.into_response(),
+            _ => messages::unknown_session(None),
+        },
+        // rmcp says which methods there are.
+        _ => endpoint.service.handle(Request::from_parts(parts, body)).await.map(Body::new),
+    }
 }
 
 impl Endpoint {
-    pub fn new(service: Service, sessions: Arc<Sessions>, options: HttpOptions) -> Self {
-        let (under_way, changing) = (UnderWay::default(), Arc::default());
-        Self { service, sessions, under_way, changing, options: Arc::new(options) }
+    fn find(&self, id: &HeaderValue) -> Option<Session> {
+        self.sessions.find(id.to_str().ok()?)
     }
 
-    /// Lets a request in whose session, if it names one, can be served; takes note of its id.
-    fn admit(
-        &self,
-        session: Option<&str>,
-        id: Option<RequestId>,
-    ) -> Result<Option<Entry>, Box<Response>> {
-        let Some(session) = session else { return Ok(None) };
-        if self.sessions.client_of(session).is_none() {
-            return Err(messages::unknown_session(id).into());
-        }
-        let Some(id) = id else { return Ok(None) };
-        let entry = self.under_way.begin(session, &id);
-        entry.map(Some).ok_or_else(|| messages::id_in_use(id).into())
-    }
-
-    /// Has rmcp answer a request.
-    async fn answer(
-        &self,
-        session: Option<&str>,
-        id: Option<RequestId>,
-        entry: Option<Entry>,
-        mut request: Request,
-    ) -> Response {
-        let ended = match session {
-            None => Some(CancellationToken::new()),
-            Some(session) => {
-                self.take_up(session).await;
-                self.sessions.end_of(session)
-            }
-        };
-        let Some(ended) = ended else { return messages::unknown_session(id) };
-        let (caller, delivery) = delivery(&ended);
-        request.extensions_mut().insert(caller);
-        // The id is in use for as long as the request is worked on, also when nobody waits for it.
-        let in_use = entry.map(Arc::new);
-        request.extensions_mut().insert(in_use.clone());
-        if let Some(keepable) = session.and_then(|session| self.sessions.keepable(session)) {
-            request.extensions_mut().insert(keepable);
-        }
-        let is_post = request.method() == Method::POST;
-        let answer = async {
-            let answer = self.service.handle(request).await.map(Body::new);
-            if !is_post {
-                return Some(answer);
-            }
-            let passed_on = move || {
-                delivery.done();
-                drop(in_use);
+    /// Serves one message.
+    async fn post(&self, mut parts: Parts, body: Body) -> Response {
+        let (body, message) =
+            match messages::read(&parts.headers, body, self.options.body_timeout).await {
+                Ok(read) => read,
+                Err(refusal) => return refusal,
             };
-            answers::plain(answer, self.options.stream_after, passed_on).await
-        };
-        let answer = tokio::select! {
-            answer = answer => answer,
-            // A message that reaches its worker while that ends may stay unread, and then rmcp would
-            // wait for ever.
-            () = ended.cancelled() => None,
-        };
-        match answer {
-            // The session was ended while this was under way.
-            _ if ended.is_cancelled() => messages::unknown_session(id),
-            Some(answer) => {
-                if answer.status().is_server_error() {
-                    tracing::error!("a message could not be served: {}", answer.status());
-                }
-                answer
+        if message.is_initialize || message.is_stateless || is_stateless(&parts.headers) {
+            let response = self.respond(parts, body, None).await;
+            let mut response = response.unwrap_or_else(no_response);
+            if message.is_initialize
+                && response.status() == StatusCode::OK
+                && let Ok(id) = self.sessions.begin().parse()
+            {
+                response.headers_mut().insert(SESSION_ID, id);
             }
-            // The request was cancelled; nobody expects an answer.
-            None => [(header::CONTENT_TYPE, EVENT_STREAM)].into_response(),
+            return response;
+        }
+        let Message { id, cancels, .. } = message;
+        let Some(session) = parts.headers.get(SESSION_ID) else {
+            return messages::session_required(id);
+        };
+        let Some(session) = self.find(session) else { return messages::unknown_session(id) };
+        cancels.inspect(|request| session.cancel_requests(request));
+        let in_flight = id.clone().map(|id| session.begin_request(id));
+        parts.extensions.insert(session.clone());
+        match self.respond(parts, body, in_flight).await {
+            Some(response) => response,
+            None if session.has_ended() => messages::unknown_session(id),
+            None => no_response(),
         }
     }
 
-    /// Takes a session up that this process does not know, before its request is served.
-    ///
-    /// rmcp would do so while it serves the request, but of several requests that come at once, as they
-    /// do after a restart, it fails some. So a notification that changes nothing goes first, alone.
-    async fn take_up(&self, session: &str) {
-        if self.sessions.is_ready(session) {
-            return;
+    /// Lets rmcp respond to a message; `None` if it is cancelled before that.
+    async fn respond(
+        &self,
+        mut parts: Parts,
+        body: Body,
+        in_flight: Option<InFlight>,
+    ) -> Option<Response> {
+        let cancelled = in_flight.as_ref().map(|call| call.cancelled.clone()).unwrap_or_default();
+        let (caller, delivery) = delivery(&cancelled);
+        parts.extensions.insert(caller);
+        let response = tokio::select! {
+            response = self.service.handle(Request::from_parts(parts, body)) => response,
+            () = cancelled.cancelled() => return None,
+        };
+        if cancelled.is_cancelled() {
+            return None;
         }
-        let _alone = self.changing.lock().await;
-        if self.sessions.is_ready(session) {
-            return;
+        if response.status().is_server_error() {
+            tracing::error!("failed to serve a message: {}", response.status());
         }
-        // It may have been ended since the request was let in.
-        if self.sessions.client_of(session).is_none() {
-            return;
-        }
-        let Ok(name) = HeaderValue::from_str(session) else { return };
-        let nothing = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-        let mut request = Request::new(Body::from(nothing));
-        *request.method_mut() = Method::POST;
-        let both = HeaderValue::from_static("application/json, text/event-stream");
-        let headers = request.headers_mut();
-        headers.insert(header::HOST, HeaderValue::from_static("localhost"));
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(header::ACCEPT, both);
-        headers.insert(SESSION_ID, name);
-        let status = self.service.handle(request).await.status();
-        if status == StatusCode::ACCEPTED {
-            self.sessions.taken_up(session);
-        } else {
-            tracing::error!("a session could not be taken up: {status}");
-        }
+        let delivered = move || {
+            delivery.done();
+            drop(in_flight);
+        };
+        Some(on_delivery(response.map(Body::new), delivered).await)
     }
 
-    /// Ends a session for good, as far as this process is asked.
-    async fn end(&self, session: &str) -> Response {
-        let _alone = self.changing.lock().await;
-        if self.sessions.client_of(session).is_none() {
-            return messages::unknown_session(None);
-        }
-        self.sessions.end(session).await;
-        // 202 would only promise it, and some clients take that for a failure.
-        StatusCode::NO_CONTENT.into_response()
+    /// Opens the stream on which a session gets its notifications.
+    fn listen(&self, session: &Session) -> Response {
+        let stream = session.open_stream();
+        let ended = stream.ended.clone();
+        let updates = Arc::clone(&stream.subscriptions).updates(self.feed.clone());
+        let events = updates.filter_map(move |uri| {
+            let event = stream.is_newest().then(|| Event::default().json_data(updated(uri)));
+            async { event }
+        });
+        let events = events
+            .take_until(ended.cancelled_owned())
+            .take_until(self.shutdown.clone().cancelled_owned());
+        // nginx would hold events back otherwise.
+        let headers = [(X_ACCEL_BUFFERING, "no")];
+        (headers, Sse::new(events).keep_alive(KeepAlive::default())).into_response()
     }
 }
 
-/// The session of a request. From 2026-07-28 on there are none, and a name of one means nothing; but
-/// `initialize` is of the time before, whatever the request says.
-fn session_of(headers: &HeaderMap, is_initialize: bool) -> Option<&str> {
+fn updated(uri: String) -> ServerJsonRpcMessage {
+    let params = ResourceUpdatedNotificationParam::new(uri);
+    JsonRpcMessage::notification(ResourceUpdatedNotification::new(params).into())
+}
+
+/// Calls `delivered` when the connection takes the end of a response, and drops it uncalled if it never does.
+async fn on_delivery<F>(response: Response, delivered: F) -> Response
+where
+    F: FnOnce() + Send + 'static,
+{
+    let (mut parts, body) = response.into_parts();
+    let kind = parts.headers.get(header::CONTENT_TYPE);
+    if kind.is_some_and(|kind| kind.as_bytes().starts_with(EVENT_STREAM.as_bytes())) {
+        let mut delivered = Some(delivered);
+        let end = stream::poll_fn(move |_| {
+            if let Some(delivered) = delivered.take() {
+                delivered();
+            }
+            Poll::Ready(None)
+        });
+        return Response::from_parts(parts, Body::from_stream(body.into_data_stream().chain(end)));
+    }
+    // A connection asks for nothing behind a body of known length.
+    let bytes = to_bytes(body, usize::MAX).await.unwrap_or_default();
+    parts.headers.insert(header::CONTENT_LENGTH, bytes.len().into());
+    let body = stream::once(async move {
+        delivered();
+        Ok::<_, Infallible>(bytes)
+    });
+    Response::from_parts(parts, Body::from_stream(body))
+}
+
+/// Returns true if the headers are those of a revision without sessions. A session id means nothing then.
+fn is_stateless(headers: &HeaderMap) -> bool {
     let stateless = ProtocolVersion::V_2026_07_28;
     let version = headers.get(PROTOCOL_VERSION);
-    let is_stateless = version.is_some_and(|it| it.as_bytes() >= stateless.as_str().as_bytes());
-    let session = headers.get(SESSION_ID).filter(|_| is_initialize || !is_stateless)?;
-    Some(session.to_str().unwrap_or_default())
+    version.is_some_and(|version| version.as_bytes() >= stateless.as_str().as_bytes())
 }
 
-fn accepts(headers: &HeaderMap, kind: &str) -> bool {
+fn accepts_event_stream(headers: &HeaderMap) -> bool {
     let values = headers.get_all(header::ACCEPT).iter();
-    values.filter_map(|value| value.to_str().ok()).any(|value| value.contains(kind))
+    values.filter_map(|value| value.to_str().ok()).any(|value| value.contains(EVENT_STREAM))
 }
 
-/// What a person sees who opens the endpoint in a browser.
+/// The response to a cancelled request, for which its client no longer waits.
+fn no_response() -> Response {
+    [(header::CONTENT_TYPE, EVENT_STREAM)].into_response()
+}
+
+/// The response to a person who opens the endpoint in a browser.
 fn how_to_connect() -> Response {
     let text = "This is an MCP endpoint for coding agents. Connect one with, for example:\n\n  \
                 claude mcp add --transport http issues http://localhost:3000/mcp\n\n\
-                with the host and port of this address. The page for people is at /.\n";
+                with the host and port of this address. The web pages are at /.\n";
     (StatusCode::NOT_ACCEPTABLE, text).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_response_is_delivered_once_its_body_is_read() {
+        for (kind, text) in [
+            ("application/json", "{}"),
+            (EVENT_STREAM, "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n"),
+        ] {
+            for is_taken in [false, true] {
+                let mut response = Response::new(Body::from(text));
+                let kind = HeaderValue::from_static(kind);
+                response.headers_mut().insert(header::CONTENT_TYPE, kind);
+                let delivered = Arc::new(AtomicBool::new(false));
+                let noted = Arc::clone(&delivered);
+                let note = move || noted.store(true, Ordering::SeqCst);
+                let response = on_delivery(response, note).await;
+                assert!(!delivered.load(Ordering::SeqCst), "{text}");
+                match is_taken {
+                    true => drop(to_bytes(response.into_body(), usize::MAX).await.unwrap()),
+                    false => drop(response),
+                }
+                assert_eq!(delivered.load(Ordering::SeqCst), is_taken, "{text}");
+                assert_eq!(Arc::strong_count(&delivered), 1, "{text}");
+            }
+        }
+    }
 }

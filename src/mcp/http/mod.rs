@@ -1,30 +1,25 @@
-//! MCP over streamable HTTP, where clients come and go and the server may be started anew meanwhile.
+//! MCP over streamable HTTP.
 //!
-//! rmcp serves both protocol eras at one address: up to revision 2025-11-25 a client begins a session
-//! and names it in every request; from 2026-07-28 on every request stands alone. Around it are
-//! `messages`, which reads bodies and refuses what is no message; `sessions`, which keeps sessions
-//! within bounds and takes those up again that this process does not know; `caller`, which tells a call
-//! whose token it came with; and `answers`, which answers with plain JSON where there is nothing to stream, and
-//! tells when an answer was passed on.
+//! rmcp serves both protocol eras statelessly: each request alone, answered with plain JSON. What clients of the
+//! era with sessions (up to revision 2025-11-25) need besides is here: session ids, cancellation, and a stream for
+//! notifications.
 //!
-//! An answer goes to the connection that asked, and nowhere else. When that is closed, or the session ends, a call
+//! A response goes to the connection that asked, and nowhere else. When that closes, or the session ends, a call
 //! that is not decided yet is withdrawn, and a claim is given back.
 
-mod answers;
-mod caller;
 mod endpoint;
-mod live;
 mod messages;
-mod session_id;
 mod sessions;
-mod under_way;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::http::request::Parts;
 use axum::http::{HeaderName, Method, header};
 use axum::routing::any;
+use rmcp::service::{RequestContext, RoleServer};
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
 use tower_http::cors::{AllowOrigin, CorsLayer};
@@ -32,94 +27,148 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 use self::endpoint::Endpoint;
 use self::sessions::Sessions;
 use super::McpServer;
-use crate::http::{AllowedOrigin, MAX_BODY_BYTES};
+use super::options::{ReplyBudget, Toolset, Toolsets};
+use crate::http::{AllowedOrigin, MAX_BODY_BYTES, Principal, Scope};
 
-pub(in crate::mcp) use caller::{Kept, kept, of_http_request, read_only_token};
+pub(in crate::mcp) use sessions::Session;
 
-/// Where the endpoint is.
+/// The path of the endpoint.
 pub const PATH: &str = "/mcp";
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const MAX_REPLY_TOKENS: HeaderName = HeaderName::from_static("x-ait-max-reply-tokens");
 const EVENT_STREAM: &str = "text/event-stream";
-/// What browsers may send beside what they always may, and what they may read.
-const REQUEST_HEADERS: [HeaderName; 8] = [
+/// The headers that pages of other origins may send.
+const REQUEST_HEADERS: [HeaderName; 9] = [
     header::ACCEPT,
     header::AUTHORIZATION,
     header::CONTENT_TYPE,
     SESSION_ID,
     HeaderName::from_static("last-event-id"),
     PROTOCOL_VERSION,
+    MAX_REPLY_TOKENS,
     HeaderName::from_static("mcp-method"),
     HeaderName::from_static("mcp-name"),
 ];
-/// How long a browser may keep what it was told about other origins.
+/// How long a browser may cache the answer to a preflight.
 const CORS_MAX_AGE: Duration = Duration::from_secs(600);
 
-/// How the endpoint behaves where there is a choice.
+/// The options of the endpoint.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
-    /// How many sessions are kept in memory, at some 60 kB each, beside those with a stream open; the
-    /// one that has been idle for longest makes room.
-    pub sessions: usize,
     /// How long a body may take to arrive; then the request is answered with 408.
-    pub body: Duration,
-    /// How long a client waits for an answer until a stream is begun that shows it that the server is
-    /// alive. Longer than a busy store takes to say so.
-    pub stream_after: Duration,
+    pub body_timeout: Duration,
     /// The origins whose pages may use the endpoint.
     pub origins: Vec<AllowedOrigin>,
 }
 
 impl Default for HttpOptions {
     fn default() -> Self {
-        Self {
-            sessions: 256,
-            body: Duration::from_secs(30),
-            stream_after: Duration::from_secs(12),
-            origins: Vec::new(),
-        }
+        Self { body_timeout: Duration::from_secs(30), origins: Vec::new() }
     }
 }
 
-/// When the endpoint ends: in two steps, so that what is under way can be answered.
+/// The two stages of a shutdown. The first leaves requests in flight time to be answered.
 #[derive(Clone, Debug, Default)]
-pub struct Ending {
-    /// Ends the streams that only wait for news.
+pub struct Shutdown {
+    /// Ends the streams of notifications.
     pub streams: CancellationToken,
     /// Ends everything.
     pub all: CancellationToken,
 }
 
-type Service = StreamableHttpService<McpServer, Sessions>;
+type Service = StreamableHttpService<McpServer, NeverSessionManager>;
 
-/// The endpoint, until its ending.
-pub async fn routes(server: McpServer, options: HttpOptions, ending: Ending) -> Router {
-    let server = server.until(ending.streams.clone());
-    let sessions = Sessions::new(&server, options.sessions, ending.streams).await;
-    let sessions = Arc::new(sessions);
-    let mut config = StreamableHttpServerConfig::default()
+/// Returns the route of the endpoint.
+pub async fn routes(server: McpServer, options: HttpOptions, shutdown: Shutdown) -> Router {
+    let server = server.with_shutdown(shutdown.streams.clone());
+    let store = server.tracker().store_id().await;
+    let sessions = Arc::new(Sessions::new(store, server.metrics().clone()));
+    let feed = server.feed().clone();
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
         .with_json_response(true)
-        // There is nothing that a client could come back to.
         .with_sse_retry(None)
-        // One request more than the limit is refused before it gets here.
+        // The endpoint refuses a body of one byte more before it gets here.
         .with_max_request_body_bytes(MAX_BODY_BYTES)
-        // Both are checked for all routes.
+        // `crate::http::access` checks hosts and origins on all routes.
         .disable_allowed_hosts()
         .disable_allowed_origins()
-        .with_cancellation_token(ending.all);
-    config.session_store = Some(Arc::<Sessions>::clone(&sessions));
-    let service = Service::new(move || Ok(server.for_client()), Arc::clone(&sessions), config);
+        .with_cancellation_token(shutdown.all);
+    let service = Service::new(move || Ok(server.clone()), Arc::default(), config);
     let allowed: Vec<_> =
-        options.origins.iter().filter_map(|it| it.to_string().parse().ok()).collect();
+        options.origins.iter().filter_map(|origin| origin.to_string().parse().ok()).collect();
     let cors = CorsLayer::new()
         .allow_origin(AllowOrigin::list(allowed))
         .allow_methods([Method::GET, Method::POST, Method::DELETE])
         .allow_headers(REQUEST_HEADERS)
         .expose_headers([SESSION_ID])
         .max_age(CORS_MAX_AGE);
-    let endpoint = Endpoint::new(service, sessions, options);
+    let shutdown = shutdown.streams;
+    let endpoint = Endpoint { service, sessions, feed, options: Arc::new(options), shutdown };
     Router::new().route(PATH, any(endpoint::serve)).with_state(endpoint).layer(cors)
+}
+
+/// Returns an extension of the HTTP request that carried a message; `None` over stdio.
+pub(in crate::mcp) fn extension<T: Send + Sync + 'static>(
+    context: &RequestContext<RoleServer>,
+) -> Option<&T> {
+    context.extensions.get::<Parts>()?.extensions.get()
+}
+
+/// What an HTTP request asks for besides its message.
+#[derive(Clone, Copy, Debug, Default)]
+struct RequestOptions {
+    /// The toolsets in its URL.
+    toolsets: Toolsets,
+    /// The budget in its header.
+    reply_budget: Option<ReplyBudget>,
+}
+
+impl RequestOptions {
+    /// Reads the options of a request.
+    ///
+    /// # Errors
+    ///
+    /// A toolset does not exist, or the budget is out of range. The error lists what is valid.
+    fn of(parts: &Parts) -> Result<Self, String> {
+        let query = form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
+        let named = query.filter(|(name, _)| name == "toolsets");
+        let toolsets =
+            named.map(|(_, names)| names.parse::<Toolsets>()).collect::<Result<_, _>>()?;
+        let header = parts.headers.get(MAX_REPLY_TOKENS);
+        let budget = header.map(|value| String::from_utf8_lossy(value.as_bytes()).parse());
+        let reply_budget =
+            budget.transpose().map_err(|error: String| format!("{MAX_REPLY_TOKENS}: {error}"))?;
+        Ok(Self { toolsets, reply_budget })
+    }
+}
+
+/// Returns the toolsets of the client that sent a request: those of the server, and those in the URL. Over HTTP, the
+/// toolset `admin`, which writes files of the project, needs a token of scope `lead`.
+pub(in crate::mcp) fn toolsets(context: &RequestContext<RoleServer>, server: Toolsets) -> Toolsets {
+    let Some(asked) = extension::<RequestOptions>(context) else { return server };
+    let toolsets = server.union(asked.toolsets);
+    let is_lead =
+        extension::<Principal>(context).is_some_and(|principal| principal.scope() == Scope::Lead);
+    if is_lead { toolsets } else { toolsets.without(Toolset::Admin) }
+}
+
+/// Returns the reply budget in the header of a request.
+pub(in crate::mcp) fn reply_budget(context: &RequestContext<RoleServer>) -> Option<ReplyBudget> {
+    extension::<RequestOptions>(context)?.reply_budget
+}
+
+/// Returns true if a request came with a token.
+pub(in crate::mcp) fn has_token(context: &RequestContext<RoleServer>) -> bool {
+    extension::<Principal>(context).is_some()
+}
+
+/// Returns the name of the token that a request came with, if that token is read-only.
+pub(in crate::mcp) fn read_only_token(context: &RequestContext<RoleServer>) -> Option<&str> {
+    let principal = extension::<Principal>(context)?;
+    (principal.scope() == Scope::ReadOnly).then(|| principal.name())
 }
 
 #[cfg(test)]
@@ -136,15 +185,17 @@ mod tests {
     use super::*;
     use crate::domain::Status;
     use crate::domain::event::LAPSE_ACTION;
+    use crate::mcp::McpOptions;
     use crate::mcp::testing::{file_issue, only_issue, tracker};
     use crate::metrics::Metrics;
     use crate::tracker::Tracker;
 
-    /// Serves a tracker in this process, and gives the port.
-    async fn served(tracker: &Tracker) -> u16 {
-        let around = || unreachable!("nobody asks for it");
-        let server = McpServer::new(tracker.clone(), Metrics::new(), around);
-        let routes = routes(server, HttpOptions::default(), Ending::default()).await;
+    /// Serves a tracker in this process. Returns the port.
+    async fn serve_in_process(tracker: &Tracker) -> u16 {
+        let context = || unreachable!("no test reads the context");
+        let server =
+            McpServer::new(tracker.clone(), Metrics::new(), McpOptions::default(), context);
+        let routes = routes(server, HttpOptions::default(), Shutdown::default()).await;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         tokio::spawn(async move { axum::serve(listener, routes).await });
@@ -171,7 +222,7 @@ mod tests {
         text
     }
 
-    /// The name of a new session.
+    /// Begins a session. Returns its id.
     async fn session(port: u16) -> String {
         let info = json!({ "name": "test", "version": "1" });
         let params =
@@ -179,8 +230,8 @@ mod tests {
         let initialize =
             json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
         let answer = answer(post(port, "", &initialize).await).await;
-        let named = answer.lines().find_map(|line| line.strip_prefix("mcp-session-id: "));
-        named.unwrap_or_else(|| panic!("{answer}")).to_owned()
+        let id = answer.lines().find_map(|line| line.strip_prefix("mcp-session-id: "));
+        id.unwrap_or_else(|| panic!("{answer}")).to_owned()
     }
 
     fn claim() -> Value {
@@ -189,7 +240,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-    async fn a_claim_whose_connection_closes_between_commit_and_answer_lapses() {
+    async fn a_claim_lapses_if_its_connection_closes_before_the_response() {
         for is_closed in [true, false] {
             let connection = Arc::new(Mutex::new(None));
             let closing = Arc::clone(&connection);
@@ -206,7 +257,7 @@ mod tests {
                 }
             });
             file_issue(&tracker).await;
-            let port = served(&tracker).await;
+            let port = serve_in_process(&tracker).await;
             let session = session(port).await;
             *connection.lock().unwrap() = Some(post(port, &session, &claim()).await);
             let mut newest = tracker.watch();

@@ -1,334 +1,307 @@
 //! The sessions of clients up to revision 2025-11-25.
 //!
-//! A session lives in memory while it is used. Its name says everything that is needed to take it up
-//! again ([`session_id`]), so one that made room for others, or that another process began, is served as if
-//! nothing had happened. Nothing about it is stored: that `DELETE` has ended it, only this process remembers.
+//! A session id is `STORE.RANDOM`: the id of the store and 128 random bits, both in hexadecimal. That is all a session
+//! needs, so every process of the store accepts the sessions of the others, and nothing is stored. A process
+//! remembers only the sessions that `DELETE` ended, requests in flight, and what clients subscribed to.
+//! An id is no secret: a client that can guess one could also open a session of its own.
 
-use std::cell::RefCell;
-use std::iter;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
-use futures::stream::{self, Stream, StreamExt};
-use rmcp::model::{ClientJsonRpcMessage, InitializeRequestParams, ServerJsonRpcMessage};
-use rmcp::transport::WorkerTransport;
-use rmcp::transport::streamable_http_server::session::local::{
-    LocalSessionHandle, LocalSessionManagerError, LocalSessionWorker, SessionConfig, SessionError,
-    create_local_session,
-};
-use rmcp::transport::streamable_http_server::session::{
-    RestoreOutcome, ServerSseMessage, SessionId, SessionManager, SessionState, SessionStore,
-    SessionStoreError,
-};
-use tokio::sync::mpsc::Receiver;
+use indexmap::{IndexMap, IndexSet};
+use rmcp::model::RequestId;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
-use super::caller::Keepable;
-use super::live::{Live, Session};
-use super::session_id;
-use crate::mcp::McpServer;
+use crate::mcp::subscriptions::Subscriptions;
 use crate::metrics::Metrics;
 use crate::tracker::StoreId;
 
-tokio::task_local! {
-    /// What the client says of itself in the `initialize` that is being served.
-    ///
-    /// rmcp asks for the name of a session before it shows the message that begins it.
-    pub(super) static INTRODUCTION: Option<InitializeRequestParams>;
+/// How many ended sessions are remembered.
+const MAX_ENDED: usize = 16_384;
+/// How many sessions may have subscriptions; sessions with an open stream are never dropped.
+const MAX_LISTENING: usize = 1_024;
 
-    /// What keeps the sessions in memory that the request needs which is being served.
-    ///
-    /// rmcp asks for a session several times in the course of one request. One that made room in
-    /// between, such as right after it was taken up again, would not be there any more.
-    pub(super) static NEEDED: RefCell<Vec<Arc<()>>>;
-}
-
-/// How soon a second stream of news does not end the first.
-const BETWEEN_NEWS: Duration = Duration::from_secs(5);
-
-/// The sessions of this process.
+/// The sessions as this process knows them.
 pub(super) struct Sessions {
     store: StoreId,
     metrics: Metrics,
-    capacity: usize,
-    /// Ends the streams that only wait for news.
-    ending: CancellationToken,
-    live: Mutex<Live>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Oldest first.
+    ended: IndexSet<Key>,
+    /// The sessions with subscriptions or open streams, oldest first.
+    listening: IndexMap<Key, Listening>,
+    in_flight: HashMap<u64, Request>,
+    /// The last number of a request or stream.
+    last_number: u64,
+}
+
+struct Request {
+    session: Key,
+    id: RequestId,
+    cancelled: CancellationToken,
+}
+
+/// The random part of a session id.
+type Key = u128;
+
+#[derive(Default)]
+struct Listening {
+    subscriptions: Arc<Subscriptions>,
+    /// The numbers of the open streams, in the order in which they were opened.
+    streams: Vec<u64>,
+    ended: CancellationToken,
 }
 
 impl Sessions {
-    pub async fn new(server: &McpServer, capacity: usize, ending: CancellationToken) -> Self {
-        let (store, metrics) = (server.tracker().store_id().await, server.metrics().clone());
-        Self { store, metrics, capacity, ending, live: Mutex::default() }
+    pub fn new(store: StoreId, metrics: Metrics) -> Self {
+        Self { store, metrics, state: Mutex::default() }
     }
 
-    /// What the client of a session said when it began; `None` when the session is of another store, or was
-    /// ended.
-    pub fn client_of(&self, id: &str) -> Option<InitializeRequestParams> {
-        let client = session_id::client_of(id, self.store)?;
-        (!self.live().has_ended(id)).then_some(client)
-    }
-
-    /// Tells whether a session is in memory and was begun, and keeps it there while this request is
-    /// served.
-    pub fn is_ready(&self, id: &str) -> bool {
-        let id = SessionId::from(id);
-        let _kept = self.used(&id);
-        self.live().sessions.get(&id).is_some_and(|session| session.is_ready)
-    }
-
-    /// What is cancelled when a session is ended; `None` when it was.
-    pub fn end_of(&self, id: &str) -> Option<CancellationToken> {
-        self.live().sessions.get(id).map(|session| session.end.clone())
-    }
-
-    /// What can be kept so that a session stays in memory while its client watches something.
-    pub fn keepable(&self, id: &str) -> Option<Keepable> {
-        self.live().sessions.get(id).map(|session| Keepable(Arc::downgrade(&session.watches)))
-    }
-
-    /// Ends a session for good, as far as this process is asked.
-    pub async fn end(&self, id: &str) {
-        if let Some(session) = self.take_out(|live| live.end(id)) {
-            session.end.cancel();
-            // A worker that has ended by itself is closed, too.
-            let _closed = session.handle.close().await;
-        }
-    }
-
-    /// Takes note that a session that was taken up has begun.
-    pub fn taken_up(&self, id: &str) {
-        if let Some(session) = self.live().sessions.get_mut(id) {
-            session.is_ready = true;
-        }
-    }
-
-    fn live(&self) -> MutexGuard<'_, Live> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The session's handle, and what keeps it from making room: during this request, and while a
-    /// stream is open.
-    fn used(&self, id: &SessionId) -> Result<(LocalSessionHandle, Arc<()>), Error> {
-        let mut live = self.live();
-        live.uses += 1;
-        let uses = live.uses;
-        let session = live.sessions.get_mut(id);
-        let session = session.ok_or_else(|| Error::SessionNotFound(Arc::clone(id)))?;
-        session.last_use = uses;
-        needed(&session.users);
-        Ok((session.handle.clone(), Arc::clone(&session.users)))
-    }
-
-    fn take_out(&self, choice: impl FnOnce(&mut Live) -> Option<Session>) -> Option<Session> {
-        let mut live = self.live();
-        let session = choice(&mut live);
-        self.metrics.sessions_live(live.sessions.len());
-        session
-    }
-
-    fn begin(&self, id: &SessionId, is_ready: bool) -> WorkerTransport<LocalSessionWorker> {
-        let mut config = SessionConfig::default();
-        // Agents think for hours, and a session that was idle can make room at any time.
-        config.keep_alive = None;
-        // There is nothing to come back to: an answer is one event, and the next request follows it.
-        config.sse_retry = None;
-        let (handle, worker) = create_local_session(Arc::clone(id), config);
-        let mut live = self.live();
-        live.uses += 1;
-        let session = Session {
-            handle,
-            last_use: live.uses,
-            is_ready,
-            end: CancellationToken::new(),
-            users: Arc::default(),
-            watches: Arc::default(),
-            heard: None,
-        };
-        needed(&session.users);
-        live.sessions.insert(Arc::clone(id), session);
-        drop(live);
-        self.make_room();
-        WorkerTransport::spawn(worker)
-    }
-
-    /// Takes sessions out that have been idle for longest while there are more than there may be.
-    ///
-    /// Those that are in use at the moment stay, so this is to be called again when they are not.
-    pub fn make_room(&self) {
-        let mut live = self.live();
-        let leaving: Vec<_> = iter::from_fn(|| live.leave(self.capacity)).collect();
-        self.metrics.sessions_live(live.sessions.len());
-        drop(live);
-        for handle in leaving {
-            tokio::spawn(async move { handle.close().await });
-        }
-    }
-}
-
-/// Keeps a session in memory until the request was served that is being served.
-fn needed(users: &Arc<()>) {
-    let _outside_of_requests =
-        NEEDED.try_with(|needed| needed.borrow_mut().push(Arc::clone(users)));
-}
-
-type Error = LocalSessionManagerError;
-
-impl SessionManager for Sessions {
-    type Error = Error;
-    type Transport = WorkerTransport<LocalSessionWorker>;
-
-    async fn create_session(&self) -> Result<(SessionId, Self::Transport), Error> {
-        let client = INTRODUCTION.try_with(Clone::clone).ok().flatten().unwrap_or_default();
-        let id = SessionId::from(session_id::new(self.store, &client));
-        // Nobody knows its name before it has begun.
-        let transport = self.begin(&id, true);
+    /// Makes the id of a new session.
+    pub fn begin(&self) -> String {
         self.metrics.session_opened();
-        Ok((id, transport))
+        format!("{}.{}", self.store, Uuid::new_v4().simple())
     }
 
-    async fn initialize_session(
-        &self,
-        id: &SessionId,
-        message: ClientJsonRpcMessage,
-    ) -> Result<ServerJsonRpcMessage, Error> {
-        let (handle, _in_use) = self.used(id)?;
-        Ok(handle.initialize(message).await?)
-    }
-
-    async fn has_session(&self, id: &SessionId) -> Result<bool, Error> {
-        Ok(self.used(id).is_ok())
-    }
-
-    async fn close_session(&self, id: &SessionId) -> Result<(), Error> {
-        let session = self.take_out(|live| live.ended(id));
-        match session {
-            Some(session) => closed(session.handle.close().await),
-            None => Ok(()),
+    /// Returns the session with this id; `None` if it ended here, belongs to another store, or is no session id.
+    pub fn find(self: &Arc<Self>, id: &str) -> Option<Session> {
+        let (store, random) = id.split_once('.')?;
+        let is_random = random.len() == 32
+            && random.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        if store.parse() != Ok(self.store) || !is_random {
+            return None;
         }
+        let key = u128::from_str_radix(random, 16).ok()?;
+        let session = Session { sessions: Arc::clone(self), key };
+        (!session.has_ended()).then_some(session)
     }
 
-    async fn create_stream(
-        &self,
-        id: &SessionId,
-        message: ClientJsonRpcMessage,
-    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Error> {
-        let (handle, in_use) = self.used(id)?;
-        let receiver = handle.establish_request_wise_channel().await?;
-        handle.push_message(message, receiver.http_request_id).await?;
-        Ok(events(receiver.inner, in_use))
-    }
-
-    async fn accept_message(
-        &self,
-        id: &SessionId,
-        message: ClientJsonRpcMessage,
-    ) -> Result<(), Error> {
-        let (handle, _in_use) = self.used(id)?;
-        Ok(handle.push_message(message, None).await?)
-    }
-
-    async fn create_standalone_stream(
-        &self,
-        id: &SessionId,
-    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Error> {
-        let (handle, in_use) = self.used(id)?;
-        self.end_other_news(id, &handle).await?;
-        let receiver = handle.establish_common_channel().await?;
-        Ok(self.news(receiver.inner, in_use))
-    }
-
-    async fn resume(
-        &self,
-        id: &SessionId,
-        last_event_id: String,
-    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Error> {
-        let (handle, in_use) = self.used(id)?;
-        // That of a stream of news has no request in it.
-        let is_of_news = !last_event_id.contains('/');
-        if is_of_news {
-            self.end_other_news(id, &handle).await?;
-        }
-        let receiver = match handle.resume(last_event_id.parse()?).await {
-            // Of a time before this process took the session up: it goes on from now.
-            Err(_) if is_of_news => handle.establish_common_channel().await?,
-            resumed => resumed?,
-        };
-        Ok(self.news(receiver.inner, in_use))
-    }
-
-    async fn restore_session(
-        &self,
-        id: SessionId,
-    ) -> Result<RestoreOutcome<Self::Transport>, Error> {
-        if self.used(&id).is_ok() {
-            return Ok(RestoreOutcome::AlreadyPresent);
-        }
-        self.metrics.session_resumed();
-        Ok(RestoreOutcome::Restored(self.begin(&id, false)))
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What rmcp asks about sessions that are not in memory.
-#[async_trait::async_trait]
-impl SessionStore for Sessions {
-    async fn load(&self, id: &str) -> Result<Option<SessionState>, SessionStoreError> {
-        Ok(self.client_of(id).map(SessionState::new))
+impl State {
+    fn next_number(&mut self) -> u64 {
+        self.last_number += 1;
+        self.last_number
     }
 
-    /// The name of the session says it all.
-    async fn store(&self, _id: &str, _state: &SessionState) -> Result<(), SessionStoreError> {
-        Ok(())
-    }
-
-    async fn delete(&self, id: &str) -> Result<(), SessionStoreError> {
-        self.end(id).await;
-        Ok(())
-    }
-}
-
-impl Sessions {
-    /// Ends the stream of news of a session, for one that is opened now: the client may be gone from it
-    /// without anybody knowing, and rmcp speaks on the first. Unless it was opened just before, by a client
-    /// that has two; they would end one another for ever.
-    async fn end_other_news(
-        &self,
-        id: &SessionId,
-        handle: &LocalSessionHandle,
-    ) -> Result<(), Error> {
-        let before =
-            self.live().sessions.get_mut(id).and_then(|it| it.heard.replace(Instant::now()));
-        if before.is_some_and(|before| before.elapsed() > BETWEEN_NEWS) {
-            handle.close_standalone_sse_stream(None).await?;
+    fn listening(&mut self, key: Key) -> &mut Listening {
+        if !self.listening.contains_key(&key) && self.listening.len() >= MAX_LISTENING {
+            let idle = self.listening.values().position(|session| session.streams.is_empty());
+            idle.map(|oldest| self.listening.shift_remove_index(oldest));
         }
-        Ok(())
-    }
-
-    /// The events of a stream that only waits for news.
-    fn news(
-        &self,
-        receiver: Receiver<ServerSseMessage>,
-        in_use: Arc<()>,
-    ) -> impl Stream<Item = ServerSseMessage> + Send + Sync + 'static {
-        events(receiver, in_use).take_until(self.ending.clone().cancelled_owned())
+        self.listening.entry(key).or_default()
     }
 }
 
-/// The events of a stream, which keeps its session in memory.
-fn events(
-    mut receiver: Receiver<ServerSseMessage>,
-    in_use: Arc<()>,
-) -> impl Stream<Item = ServerSseMessage> + Send + Sync + Unpin + 'static {
-    stream::poll_fn(move |context| {
-        let _kept = &in_use;
-        receiver.poll_recv(context)
-    })
+/// One session.
+#[derive(Clone)]
+pub(in crate::mcp) struct Session {
+    sessions: Arc<Sessions>,
+    key: Key,
 }
 
-/// A session whose worker has ended by itself is closed, too.
-fn closed(outcome: Result<(), SessionError>) -> Result<(), Error> {
-    match outcome {
-        Ok(()) | Err(SessionError::SessionServiceTerminated) => Ok(()),
-        Err(error) => Err(error.into()),
+impl Session {
+    /// Returns true if a `DELETE` ended the session.
+    pub(super) fn has_ended(&self) -> bool {
+        self.sessions.state().ended.contains(&self.key)
+    }
+
+    /// Ends the session, with its requests in flight and its streams. Returns false if it had ended before.
+    pub(super) fn end(&self) -> bool {
+        let mut state = self.sessions.state();
+        if !state.ended.insert(self.key) {
+            return false;
+        }
+        if state.ended.len() > MAX_ENDED {
+            state.ended.shift_remove_index(0);
+        }
+        if let Some(listening) = state.listening.shift_remove(&self.key) {
+            listening.ended.cancel();
+        }
+        let in_flight = state.in_flight.values().filter(|request| request.session == self.key);
+        in_flight.for_each(|request| request.cancelled.cancel());
+        self.sessions.metrics.sessions_listening(state.listening.len());
+        true
+    }
+
+    /// Registers a request until the result is dropped.
+    pub(super) fn begin_request(&self, id: RequestId) -> InFlight {
+        let cancelled = CancellationToken::new();
+        let mut state = self.sessions.state();
+        if state.ended.contains(&self.key) {
+            cancelled.cancel();
+        }
+        let number = state.next_number();
+        let request = Request { session: self.key, id, cancelled: cancelled.clone() };
+        state.in_flight.insert(number, request);
+        InFlight { sessions: Arc::clone(&self.sessions), number, cancelled }
+    }
+
+    /// Cancels the requests in flight with this id.
+    pub(super) fn cancel_requests(&self, id: &RequestId) {
+        let state = self.sessions.state();
+        let requests = state.in_flight.values();
+        let requests = requests.filter(|request| request.session == self.key && request.id == *id);
+        requests.for_each(|request| request.cancelled.cancel());
+    }
+
+    /// Returns what the client subscribed to.
+    pub fn subscriptions(&self) -> Arc<Subscriptions> {
+        let mut state = self.sessions.state();
+        let subscriptions = Arc::clone(&state.listening(self.key).subscriptions);
+        self.sessions.metrics.sessions_listening(state.listening.len());
+        subscriptions
+    }
+
+    /// Registers a stream of notifications until the result is dropped.
+    pub(super) fn open_stream(&self) -> OpenStream {
+        let mut state = self.sessions.state();
+        let number = state.next_number();
+        let listening = state.listening(self.key);
+        listening.streams.push(number);
+        let (subscriptions, ended) =
+            (Arc::clone(&listening.subscriptions), listening.ended.clone());
+        self.sessions.metrics.sessions_listening(state.listening.len());
+        OpenStream { session: self.clone(), number, subscriptions, ended }
+    }
+}
+
+/// A request in flight.
+pub(super) struct InFlight {
+    sessions: Arc<Sessions>,
+    number: u64,
+    /// Cancelled by the client, or by the end of the session.
+    pub cancelled: CancellationToken,
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.sessions.state().in_flight.remove(&self.number);
+    }
+}
+
+/// An open stream of notifications.
+pub(super) struct OpenStream {
+    session: Session,
+    number: u64,
+    pub subscriptions: Arc<Subscriptions>,
+    /// Cancelled at the end of the session.
+    pub ended: CancellationToken,
+}
+
+impl OpenStream {
+    /// Returns true if this is the stream that the session opened last, the only one that gets notifications.
+    ///
+    /// Older ones stay open and silent: clients that keep several streams would reopen each that ends, for ever.
+    pub fn is_newest(&self) -> bool {
+        let state = self.session.sessions.state();
+        let listening = state.listening.get(&self.session.key);
+        listening.is_some_and(|session| session.streams.last() == Some(&self.number))
+    }
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        let mut state = self.session.sessions.state();
+        let Some(listening) = state.listening.get_mut(&self.session.key) else { return };
+        listening.streams.retain(|number| *number != self.number);
+        if listening.streams.is_empty() && listening.subscriptions.is_empty() {
+            state.listening.shift_remove(&self.session.key);
+        }
+        self.session.sessions.metrics.sessions_listening(state.listening.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STORE: &str = "00112233445566778899aabbccddeeff";
+
+    fn sessions() -> Arc<Sessions> {
+        Arc::new(Sessions::new(STORE.parse().unwrap(), Metrics::new()))
+    }
+
+    #[test]
+    fn session_ids_are_valid_in_all_processes_of_one_store() {
+        let id = sessions().begin();
+        assert!(id.bytes().all(|byte| byte.is_ascii_graphic()), "{id}");
+        assert!(sessions().find(&id).is_some());
+        assert_ne!(sessions().begin(), id);
+        let other = STORE.replace("00", "01").parse().unwrap();
+        assert!(Arc::new(Sessions::new(other, Metrics::new())).find(&id).is_none());
+        for text in ["", "x", STORE, &id[1..], &id[..64], &format!("{id}.x"), &id.to_uppercase()] {
+            assert!(sessions().find(text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_the_most_recently_ended_sessions_are_remembered() {
+        let sessions = sessions();
+        let ids: Vec<_> = (0..=MAX_ENDED).map(|_| sessions.begin()).collect();
+        for id in &ids {
+            let session = sessions.find(id).unwrap();
+            assert!(session.end() && !session.end());
+            assert!(sessions.find(id).is_none());
+        }
+        assert!(sessions.find(&ids[0]).is_some());
+        assert!(sessions.find(&ids[1]).is_none());
+        assert_eq!(sessions.state().ended.len(), MAX_ENDED);
+    }
+
+    #[test]
+    fn ending_a_session_cancels_its_requests() {
+        let sessions = sessions();
+        let session = sessions.find(&sessions.begin()).unwrap();
+        let other = sessions.find(&sessions.begin()).unwrap();
+        let id = RequestId::Number(1);
+        let requests = [(); 2].map(|()| session.begin_request(id.clone()));
+        let unrelated = other.begin_request(id.clone());
+        session.end();
+        assert!(requests.iter().all(|request| request.cancelled.is_cancelled()));
+        assert!(session.begin_request(id.clone()).cancelled.is_cancelled());
+        other.cancel_requests(&RequestId::Number(2));
+        assert!(!unrelated.cancelled.is_cancelled());
+        other.cancel_requests(&id);
+        assert!(unrelated.cancelled.is_cancelled());
+        drop((requests, unrelated));
+        assert!(sessions.state().in_flight.is_empty());
+    }
+
+    #[test]
+    fn idle_sessions_with_subscriptions_are_bounded() {
+        let sessions = sessions();
+        let session = || sessions.find(&sessions.begin()).unwrap();
+        let (streaming, idle) = (session(), session());
+        let stream = streaming.open_stream();
+        idle.subscriptions();
+        for _ in 0..MAX_LISTENING {
+            session().subscriptions();
+        }
+        assert_eq!(sessions.state().listening.len(), MAX_LISTENING);
+        assert!(sessions.state().listening.contains_key(&streaming.key));
+        assert!(!sessions.state().listening.contains_key(&idle.key));
+        drop(stream);
+        assert!(!sessions.state().listening.contains_key(&streaming.key));
+    }
+
+    #[test]
+    fn the_newest_open_stream_of_a_session_gets_the_notifications() {
+        let sessions = sessions();
+        let session = sessions.find(&sessions.begin()).unwrap();
+        let (first, second) = (session.open_stream(), session.open_stream());
+        assert!(!first.is_newest() && second.is_newest());
+        drop(second);
+        assert!(first.is_newest());
+        session.end();
+        assert!(first.ended.is_cancelled() && !first.is_newest());
     }
 }

@@ -1,45 +1,45 @@
-//! The prompts: what a person picks in a client to put an agent to work.
+//! The prompts that a person picks in a client to put an agent to work.
 //!
-//! Four are the agents of `agents/`, with what they are to do this time; the others set a project up and look
-//! after its store.
+//! Four are the roles of `agents/`; the others set up a project and check its store.
 
 mod health;
 mod roles;
 mod wizard;
 
 use rmcp::model::{
-    ErrorData, GetPromptResult, JsonObject, Prompt as Listed, PromptArgument, PromptMessage, Role,
+    ContentBlock, ErrorData, GetPromptResult, JsonObject, Prompt as Listed, PromptArgument,
+    PromptMessage, Role,
 };
 
 use self::roles::ROLES;
+use super::reply::ReplyOptions;
+use super::tool_names::ToolNames;
 use super::{McpServer, shown};
 use crate::domain::Classification;
 use crate::setup::Preset;
 
-/// The one that sets a project up.
 const SETUP_WIZARD: &str = "setup_wizard";
-/// The one that looks after a store.
 const HEALTH_CHECK: &str = "health_check";
 
-/// What a prompt can be told. All of it may be left out.
+/// An argument of a prompt. All are optional.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Argument {
     pub name: &'static str,
     title: &'static str,
     description: &'static str,
-    /// What it may be.
+    /// What values it takes.
     pub hint: Hint,
 }
 
-/// What an argument may be.
+/// The kind of values an argument takes, for completion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Hint {
-    /// Any text.
     Text,
-    /// A classification.
     Classification,
     /// The id of an issue.
     Issue,
+    /// When a team lead stops.
+    Mode,
     /// The name of a preset.
     Preset,
 }
@@ -49,6 +49,12 @@ const CLASSIFICATION: Argument = Argument {
     title: "Classification",
     description: "Only these issues: bug, improvement or feature",
     hint: Hint::Classification,
+};
+const MODE: Argument = Argument {
+    name: "mode",
+    title: "Mode",
+    description: "until-empty (the default), or continuous: also wait for new issues",
+    hint: Hint::Mode,
 };
 const ISSUE_ID: Argument = Argument {
     name: "issue_id",
@@ -65,11 +71,34 @@ const AGENT: Argument = Argument {
 const PRESET: Argument = Argument {
     name: "preset",
     title: "Preset",
-    description: "The preset to set up, if that is decided: team, solo or review-heavy",
+    description: "The preset, if already chosen: team, solo or review-heavy",
     hint: Hint::Preset,
 };
 
-/// A prompt.
+/// When a team lead stops.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Mode {
+    /// When the queue is empty.
+    UntilEmpty,
+    /// When the person says so.
+    Continuous,
+}
+
+impl Mode {
+    /// The words of all modes.
+    pub const WORDS: [&str; 2] = ["until-empty", "continuous"];
+
+    fn from_word(word: &str) -> Option<Self> {
+        let [until_empty, continuous] = Self::WORDS;
+        match word {
+            _ if word == until_empty => Some(Self::UntilEmpty),
+            _ if word == continuous => Some(Self::Continuous),
+            _ => None,
+        }
+    }
+}
+
+/// One prompt.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Prompt {
     name: &'static str,
@@ -78,7 +107,7 @@ pub(super) struct Prompt {
     pub arguments: &'static [Argument],
 }
 
-/// All of them, in the order in which they are listed.
+/// Returns all prompts, in the order of `prompts/list`.
 fn all() -> impl Iterator<Item = Prompt> {
     let roles = ROLES.map(|role| Prompt {
         name: role.name,
@@ -89,23 +118,23 @@ fn all() -> impl Iterator<Item = Prompt> {
     let others = [
         Prompt {
             name: SETUP_WIZARD,
-            title: "Set the project up",
-            description: "Use to set a project up for the clients of its agents. Looks at the project, \
-                          proposes a preset and the command.",
+            title: "Set up the project",
+            description: "Use to set up a project for its coding agents. Looks at the project, proposes a \
+                          preset and the command.",
             arguments: &[PRESET],
         },
         Prompt {
             name: HEALTH_CHECK,
             title: "Check the tracker",
-            description: "Use when the tracker behaves oddly. Runs the diagnostics and has them reported, \
-                          with what to do.",
+            description: "Use when the tracker behaves oddly. Runs the diagnostics and reports them, with \
+                          what to do.",
             arguments: &[],
         },
     ];
     roles.into_iter().chain(others)
 }
 
-/// What clients are told of each prompt.
+/// Returns the definitions that clients get.
 pub(super) fn list() -> Vec<Listed> {
     let argument = |argument: &Argument| {
         PromptArgument::new(argument.name)
@@ -121,11 +150,11 @@ pub(super) fn list() -> Vec<Listed> {
     all().map(listed).collect()
 }
 
-/// The prompt of a name.
+/// Returns the prompt with a name.
 ///
 /// # Errors
 ///
-/// There is none; it says which there are.
+/// There is no such prompt. The error names those that exist.
 pub(super) fn find(name: &str) -> Result<Prompt, ErrorData> {
     all().find(|prompt| prompt.name == name).ok_or_else(|| {
         let names: Vec<_> = all().map(|prompt| prompt.name).collect();
@@ -134,18 +163,18 @@ pub(super) fn find(name: &str) -> Result<Prompt, ErrorData> {
     })
 }
 
-/// What somebody has told a prompt.
+/// The arguments given to a prompt.
 struct Given<'a>(&'a JsonObject);
 
 impl<'a> Given<'a> {
-    /// What was given, if the prompt takes it.
+    /// Checks the arguments against those of the prompt.
     fn new(prompt: &Prompt, given: &'a JsonObject) -> Result<Self, ErrorData> {
         for (name, value) in given {
-            let taken: Vec<_> = prompt.arguments.iter().map(|argument| argument.name).collect();
-            if !taken.contains(&name.as_str()) {
-                let takes = match taken.is_empty() {
+            let names: Vec<_> = prompt.arguments.iter().map(|argument| argument.name).collect();
+            if !names.contains(&name.as_str()) {
+                let takes = match names.is_empty() {
                     true => "it takes none".to_owned(),
-                    false => format!("it takes {}", taken.join(", ")),
+                    false => format!("it takes {}", names.join(", ")),
                 };
                 let (prompt, name) = (prompt.name, shown(name));
                 return Err(refused(format!("{prompt} has no argument {name:?}: {takes}")));
@@ -157,7 +186,7 @@ impl<'a> Given<'a> {
         Ok(Self(given))
     }
 
-    /// One argument. An empty one is what a form gives that was not filled in.
+    /// Returns one argument. An empty one counts as absent: it comes from a blank field of a form.
     fn text(&self, argument: Argument) -> Option<&'a str> {
         let value = self.0.get(argument.name)?.as_str()?.trim();
         (!value.is_empty()).then_some(value)
@@ -174,6 +203,14 @@ impl<'a> Given<'a> {
         known.map(Some)
     }
 
+    fn mode(&self) -> Result<Mode, ErrorData> {
+        let Some(word) = self.text(MODE) else { return Ok(Mode::UntilEmpty) };
+        Mode::from_word(word).ok_or_else(|| {
+            let words = Mode::WORDS.join(" or ");
+            refused(format!("mode must be {words}, not {:?}", shown(word)))
+        })
+    }
+
     fn preset(&self) -> Result<Option<Preset>, ErrorData> {
         let Some(name) = self.text(PRESET) else { return Ok(None) };
         let known = Preset::named(name).ok_or_else(|| {
@@ -185,30 +222,40 @@ impl<'a> Given<'a> {
     }
 }
 
-/// The words of a prompt.
+/// Returns the messages of a prompt.
 ///
 /// # Errors
 ///
-/// There is no such prompt, or it cannot be told that; what it would show cannot be read.
+/// The prompt or an argument is invalid, or the data that it shows cannot be read.
 pub(super) async fn get(
     server: &McpServer,
     name: &str,
     given: &JsonObject,
+    replies: &ReplyOptions,
 ) -> Result<GetPromptResult, ErrorData> {
     let prompt = find(name)?;
     let given = Given::new(&prompt, given)?;
     let messages = match name {
-        SETUP_WIZARD => vec![said(wizard::text(server, given.preset()?).await?)],
+        SETUP_WIZARD => vec![user_message(wizard::text(server, given.preset()?).await?)],
         HEALTH_CHECK => {
-            vec![said(health::text(&*server.diagnostics().new_report_of_trouble().await))]
+            vec![user_message(health::text(&*server.diagnostics().recheck_problems().await))]
         }
-        _ => roles::messages(server, name, &given).await?,
+        _ => roles::messages(server, name, &given, replies).await?,
     };
-    Ok(GetPromptResult::new(messages).with_description(prompt.description))
+    let messages = messages.into_iter().map(|message| with_tool_names(message, &replies.names));
+    Ok(GetPromptResult::new(messages.collect()).with_description(prompt.description))
 }
 
-/// What the person says by it.
-fn said(text: String) -> PromptMessage {
+/// Returns a message with the full names of the tools in its text. Issues come as resources and stay as they are.
+fn with_tool_names(mut message: PromptMessage, names: &ToolNames) -> PromptMessage {
+    if let ContentBlock::Text(content) = &mut message.content {
+        content.text = names.in_text(&content.text);
+    }
+    message
+}
+
+/// Returns a message from the person.
+fn user_message(text: String) -> PromptMessage {
     PromptMessage::new_text(Role::User, text)
 }
 

@@ -1,60 +1,58 @@
-//! `setup_wizard`: what there is of the project, and the command that sets it up.
+//! `setup_wizard`: the state of the project, and the command that sets it up.
 
 use rmcp::model::ErrorData;
 use tokio::task::spawn_blocking;
 
-use crate::doctor::Around;
-use crate::mcp::{McpServer, Surroundings};
-use crate::setup::{Preset, Proposal, propose};
+use crate::doctor::ProjectContext;
+use crate::mcp::{McpServer, ServerContext};
+use crate::setup::{FoundClient, Preset, Recommendation, recommend};
 
-/// What the agent is told.
+/// Returns the text of the prompt.
 pub(super) async fn text(server: &McpServer, preset: Option<Preset>) -> Result<String, ErrorData> {
-    let Surroundings { subject, command, .. } = server.surroundings().await;
-    let Around { root: project, machine, .. } = subject.around;
-    let proposal = spawn_blocking(move || propose(&project, &machine, preset, &command)).await;
+    let ServerContext { context, command, .. } = server.context().await;
+    let ProjectContext { root: project, machine, .. } = context.around;
+    let proposal = spawn_blocking(move || recommend(&project, &machine, preset, &command)).await;
     let proposal = proposal.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-    Ok(told(&proposal))
+    Ok(render(&proposal))
 }
 
-fn told(proposal: &Proposal) -> String {
-    let Proposal { project, clients, is_in_git, is_set_up, preset, why, command } = proposal;
+fn render(proposal: &Recommendation) -> String {
+    let Recommendation { project, clients, is_in_git, is_set_up, preset, why, command } = proposal;
     let clients = match clients.is_empty() {
         true => {
-            "- no client of agents was found: name one with `--client NAME`, such as claude-code"
-                .to_owned()
+            "- no client was found: name one with `--client NAME`, such as claude-code".to_owned()
         }
         false => {
-            let lines = clients
-                .iter()
-                .map(|(client, trace)| format!("- {} (`{}`): {trace}", client.title, client.name));
+            let lines = clients.iter().map(|FoundClient { client, why }| {
+                let why = why.as_deref().unwrap_or("named");
+                format!("- {} (`{}`): {why}", client.title, client.name)
+            });
             lines.collect::<Vec<_>>().join("\n")
         }
     };
     let git = match is_in_git {
         true => "It is in git.",
-        false => "It is not in git, which workers need for their branches: `git init` comes first.",
+        false => "It is not in git, which workers need for their branches: run `git init` first.",
     };
     let so_far = match is_set_up {
-        true => {
-            "It was set up before; doing it again brings it up to date and changes nothing twice."
-        }
+        true => "It was set up before; running the command again brings it up to date.",
         false => "It was not set up before.",
     };
     let presets: Vec<_> =
-        Preset::all().map(|it| format!("- {}: {}", it.name, it.description)).collect();
+        Preset::all().map(|preset| format!("- {}: {}", preset.name, preset.description)).collect();
     let (name, presets) = (preset.name, presets.join("\n"));
     format!(
-        "Help the person to set this project up for its coding agents, with `{command}`, called in the directory \
-         of the project.\n\n\
+        "Help the person set up this project for its coding agents with `{command}`, run in the project \
+         directory.\n\n\
          The project is {project}. {git} {so_far}\n\n\
          Clients in use:\n{clients}\n\n\
-         Proposed preset: {name}, because {why}. There are:\n{presets}\n\n\
-         1. Say what was found and what you propose, in a few lines, and ask whether another preset or fewer \
-         clients (`--client NAME`, once for each) are wanted.\n\
+         Proposed preset: {name}, because {why}. The presets are:\n{presets}\n\n\
+         1. Say what was found and what you propose, in a few lines, and ask whether the person wants another \
+         preset or fewer clients (`--client NAME`, once for each).\n\
          2. Show what it would write: `{command} --dry-run`.\n\
-         3. When the person agrees: `{command} --yes`. Every file that it changes is kept as \
-         `FILE.before-ait-init`, and `ait init --remove` takes everything back.\n\
-         4. Say what is left to do by hand: the notes that it printed, and starting the client anew.\n",
+         3. When the person agrees: `{command} --yes`. It keeps no copies of the files that it changes, so they \
+         should be committed first; `ait init --remove` removes what it wrote.\n\
+         4. Say what is left to do by hand: the notes that it printed, and restarting the client.\n",
         project = project.display(),
     )
 }

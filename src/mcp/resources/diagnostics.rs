@@ -1,69 +1,69 @@
-//! `tracker://diagnostics`: the doctor's last report.
+//! `tracker://diagnostics`: the last report of the doctor.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Mutex, watch};
 
-use crate::doctor::{self, Report, Subject, Verdict};
-use crate::mcp::surroundings::{FoundWhenAsked, Surroundings};
+use crate::doctor::{self, CheckContext, Report, Verdict};
+use crate::mcp::context::{LazyContext, ServerContext};
 use crate::tracker::Tracker;
 
-/// How long a report is kept. An examination reads the whole store and tries the disk.
-const KEPT: Duration = Duration::from_secs(300);
+/// How long a report is cached. An examination reads the whole store and tests the disk.
+const MAX_AGE: Duration = Duration::from_secs(300);
 
-/// Examines when it is asked, unless it has done so lately.
+/// Runs the doctor on demand, and caches its report.
 pub(in crate::mcp) struct Diagnostics {
     tracker: Tracker,
-    surroundings: FoundWhenAsked,
-    /// Held during an examination, so that all who ask meanwhile get its report.
+    context: LazyContext,
+    /// Locked during an examination, so that concurrent requests share its report.
     last: Mutex<Option<(Instant, Arc<Report>)>>,
-    /// Counts the reports that found something else than those before them.
-    found: watch::Sender<u64>,
+    /// Counts the reports with other findings than the one before.
+    changed: watch::Sender<u64>,
 }
 
 impl Diagnostics {
-    pub fn new(tracker: Tracker, surroundings: FoundWhenAsked) -> Self {
-        Self { tracker, surroundings, last: Mutex::default(), found: watch::Sender::new(0) }
+    pub fn new(tracker: Tracker, context: LazyContext) -> Self {
+        Self { tracker, context, last: Mutex::default(), changed: watch::Sender::new(0) }
     }
 
-    /// The last report, and for how many milliseconds more it is kept.
+    /// Returns the last report, and for how many milliseconds it stays cached.
     pub async fn report(&self) -> (Arc<Report>, u64) {
         self.report_unless(|_| false).await
     }
 
-    /// The same, and a new one where the last has found something: somebody may have seen to it.
-    pub async fn new_report_of_trouble(&self) -> Arc<Report> {
+    /// Returns the last report if it found no problem, otherwise a new one: the problem may be fixed.
+    pub async fn recheck_problems(&self) -> Arc<Report> {
         self.report_unless(|report| report.verdict > Verdict::Skipped).await.0
     }
 
     async fn report_unless(&self, is_old: impl FnOnce(&Report) -> bool) -> (Arc<Report>, u64) {
         let mut last = self.last.lock().await;
         if let Some((made, report)) = &*last
-            && let Some(rest) = KEPT.checked_sub(made.elapsed())
+            && let Some(rest) = MAX_AGE.checked_sub(made.elapsed())
             && !is_old(report)
         {
             return (Arc::clone(report), millis(rest));
         }
         let now = self.tracker.now();
-        let Surroundings { subject, .. } = self.surroundings.get().await;
-        let report = doctor::examine(&Subject { now, ..subject }).await;
+        let ServerContext { context, .. } = self.context.get().await;
+        let report = doctor::examine(&CheckContext { now, ..context }).await;
         let report = Arc::new(report);
         let before = last.replace((Instant::now(), Arc::clone(&report)));
         if before.is_some_and(|(_, before)| before.findings != report.findings) {
-            self.found.send_modify(|count| *count += 1);
+            self.changed.send_modify(|count| *count += 1);
         }
         if report.is_cut_off {
-            // Another try may come further.
+            // The next examination may get further.
             *last = None;
             return (report, 0);
         }
-        (report, millis(KEPT))
+        (report, millis(MAX_AGE))
     }
 
-    /// Tells when an examination has found something else than the one before it.
-    pub fn news(&self) -> watch::Receiver<u64> {
-        self.found.subscribe()
+    /// Returns a receiver that changes when a report has other findings than the one before it.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
     }
 }
 

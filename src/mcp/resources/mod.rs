@@ -1,8 +1,8 @@
-//! The resources: what there is to read beside the tools, for clients that show it to people or put it
-//! before an agent.
+//! The resources: data that clients show to people or attach to a conversation.
 //!
-//! Each is read anew when it is asked for, except the diagnostics, which are kept for five minutes.
+//! Each read returns the current state, except that diagnostics are cached for five minutes.
 
+pub(super) mod config;
 mod diagnostics;
 mod queue;
 
@@ -12,14 +12,14 @@ use rmcp::model::{
     CacheScope, ErrorData, ReadResourceResult, Resource as Listed, ResourceContents,
     ResourceTemplate as Template,
 };
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 pub(super) use self::diagnostics::Diagnostics;
-use super::result::{self, Failure};
+use super::options::ReplyFormat;
+use super::reply::{Reply, ReplyOptions, WholeIssue};
 use super::{FIXED_TTL_MS, McpServer, shown};
 use crate::domain::{DomainError, IssueRef};
-use crate::setting::SettingRow;
+use crate::hints;
 use crate::setup::Preset;
 use crate::tracker::StoreError;
 
@@ -30,33 +30,33 @@ const CONFIG: &str = "tracker://config";
 const DIAGNOSTICS: &str = "tracker://diagnostics";
 const PRESETS: &str = "tracker://presets";
 const QUEUE: &str = "tracker://queue";
-/// What stands before the id of an issue.
+/// The prefix of the URI of an issue.
 const ISSUES: &str = "tracker://issues/";
-/// The same for any issue, as RFC 6570 writes it.
+/// The URI of any issue, as a URI template (RFC 6570).
 pub(super) const ISSUE_TEMPLATE: &str = "tracker://issues/{id}";
 
-/// Something to read.
+/// One resource.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Resource {
-    /// What is set, and by whom.
+    /// The effective settings and their sources.
     Config,
-    /// The doctor's last report.
+    /// The last report of the doctor.
     Diagnostics,
     /// The presets of `ait init`.
     Presets,
-    /// How many issues wait, and the first of them.
+    /// The length of each queue, and its oldest issues.
     Queue,
     /// One whole issue.
     Issue(IssueRef),
 }
 
 impl Resource {
-    /// The resource that an address names.
+    /// Parses the URI of a resource.
     ///
     /// # Errors
     ///
-    /// There is none; it says what there is instead.
-    pub fn at(uri: &str) -> Result<Self, NotRead> {
+    /// The URI names no resource. The error names those that exist.
+    pub fn at(uri: &str) -> Result<Self, ReadError> {
         Ok(match uri {
             CONFIG => Self::Config,
             DIAGNOSTICS => Self::Diagnostics,
@@ -64,13 +64,15 @@ impl Resource {
             QUEUE => Self::Queue,
             _ => {
                 let id = uri.strip_prefix(ISSUES).ok_or_else(|| {
-                    NotRead::Absent(format!(
+                    ReadError::Absent(format!(
                         "no resource {:?}: there are {CONFIG}, {DIAGNOSTICS}, {PRESETS}, {QUEUE} and \
                          {ISSUE_TEMPLATE}",
                         shown(uri)
                     ))
                 })?;
-                let id = id.parse().map_err(|bad: DomainError| NotRead::Absent(bad.to_string()));
+                let id = id.parse().map_err(|bad: DomainError| {
+                    ReadError::Absent(hints::for_refusal(&bad, &hints::TOOLS))
+                });
                 Self::Issue(id?)
             }
         })
@@ -78,7 +80,7 @@ impl Resource {
 }
 
 impl Resource {
-    /// Tells whether it can be another one while the process runs: settings are read at its start.
+    /// Returns true if the resource can change while the process runs. Settings are read once, at its start.
     pub fn can_change(&self) -> bool {
         !matches!(self, Self::Config | Self::Presets)
     }
@@ -96,7 +98,7 @@ impl fmt::Display for Resource {
     }
 }
 
-/// What clients are told of the resources that are always there.
+/// Returns the definitions of the fixed resources.
 pub(super) fn list() -> Vec<Listed> {
     let listed = |uri: &str, name: &str, title: &str, description: &str, kind: &str| {
         Listed::new(uri, name).with_title(title).with_description(description).with_mime_type(kind)
@@ -106,8 +108,8 @@ pub(super) fn list() -> Vec<Listed> {
             QUEUE,
             "queue",
             "Queue",
-            "How many issues there are in each status, and the first five of what waits for review, of \
-             each classification that waits for a worker, and of what is claimed.",
+            "How many issues there are in each status, and the five oldest that wait for review, that wait for \
+             a worker (for each classification), and that are claimed.",
             JSON,
         ),
         listed(
@@ -122,20 +124,20 @@ pub(super) fn list() -> Vec<Listed> {
             CONFIG,
             "config",
             "Configuration",
-            "The settings as they hold, each with who gave it. Secrets are left out.",
+            "The effective settings, each with its source. Secrets are left out.",
             YAML,
         ),
         listed(
             PRESETS,
             "presets",
             "Presets",
-            "What `ait init --preset` can set a project up with: prompts, settings and workflow.",
+            "The presets of `ait init --preset`: prompts and workflow.",
             JSON,
         ),
     ]
 }
 
-/// What clients are told of the resources that are there for each issue.
+/// Returns the definitions of the resources that exist for each issue.
 pub(super) fn templates() -> Vec<Template> {
     let issue = Template::new(ISSUE_TEMPLATE, "issue")
         .with_title("Issue")
@@ -147,32 +149,26 @@ pub(super) fn templates() -> Vec<Template> {
     vec![issue]
 }
 
-/// Why nothing was read.
-pub(super) enum NotRead {
-    /// There is no such resource, or it is not clear which.
+/// Why a read failed.
+pub(super) enum ReadError {
+    /// The resource does not exist, or the id is ambiguous.
     Absent(String),
-    /// It cannot be read now.
+    /// The resource cannot be read now.
     Failed(String),
 }
 
-impl From<StoreError> for NotRead {
+impl From<StoreError> for ReadError {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::Refused(_) => Self::Absent(error.to_string()),
-            error => Self::Failed(error.to_string()),
+            StoreError::Refused(_) => Self::Absent(hints::for_store(&error, &hints::TOOLS)),
+            error => Self::Failed(hints::for_store(&error, &hints::TOOLS)),
         }
     }
 }
 
-impl From<Failure> for NotRead {
-    fn from(failure: Failure) -> Self {
-        Self::Failed(failure.reason)
-    }
-}
-
-impl NotRead {
-    /// As the answer to a request for an address.
-    pub fn answer(self, uri: &str) -> ErrorData {
+impl ReadError {
+    /// Converts the error to the response to a request for `uri`.
+    pub fn response(self, uri: &str) -> ErrorData {
         match self {
             Self::Absent(text) => ErrorData::resource_not_found(text, Some(json!({ "uri": uri }))),
             Self::Failed(text) => ErrorData::internal_error(text, None),
@@ -180,7 +176,7 @@ impl NotRead {
     }
 }
 
-/// What was read.
+/// The content of a resource.
 pub(super) struct Read {
     text: String,
     kind: &'static str,
@@ -189,73 +185,82 @@ pub(super) struct Read {
 }
 
 impl Read {
-    /// What is true at this moment.
+    /// Returns JSON that may change at any time, so clients must not cache it.
     fn now(text: String) -> Self {
         Self { text, kind: JSON, ttl_ms: 0, scope: CacheScope::Private }
     }
 
-    /// As the answer to a request for this address; with what only newer clients know, if they are.
-    pub fn answer(self, uri: String, is_modern: bool) -> ReadResourceResult {
+    /// Converts the content to the response to a request for `uri`.
+    pub fn response(self, uri: String, is_modern: bool) -> ReadResourceResult {
         let Self { ttl_ms, scope, .. } = self;
         let result = ReadResourceResult::new(vec![self.contents(uri)]);
         if is_modern { result.with_ttl_ms(ttl_ms).with_cache_scope(scope) } else { result }
     }
 
-    /// As what stands at an address.
+    /// Converts the content to the contents of `uri`.
     pub fn contents(self, uri: String) -> ResourceContents {
         ResourceContents::text(self.text, uri).with_mime_type(self.kind)
     }
 }
 
 /// Reads a resource.
-pub(super) async fn read(server: &McpServer, resource: &Resource) -> Result<Read, NotRead> {
+pub(super) async fn read(
+    server: &McpServer,
+    resource: &Resource,
+    replies: &ReplyOptions,
+) -> Result<Read, ReadError> {
+    // The media type of a resource does not depend on the form of replies.
+    let replies = ReplyOptions { format: ReplyFormat::Json, ..replies.clone() };
+
     match resource {
-        Resource::Config => config(&server.surroundings().await.settings),
+        Resource::Config => {
+            let text = config::yaml(&server.context().await.settings);
+            Ok(Read { kind: YAML, ..Read::now(text) })
+        }
         Resource::Diagnostics => {
             let (report, ttl_ms) = server.diagnostics().report().await;
-            Ok(Read { ttl_ms, ..Read::now(text(&*report)?) })
+            let report = serde_json::to_value(&*report).map_err(defect)?;
+            Ok(Read { ttl_ms, ..Read::now(text(&replies, Reply::Report(report))?) })
         }
-        Resource::Presets => presets(),
+        Resource::Presets => presets(&replies),
         Resource::Queue => {
             let state = server.tracker().snapshot().await?;
-            Ok(Read::now(text(&queue::look(&state.issues))?))
+            Ok(Read::now(text(&replies, Reply::Report(queue::overview(&state.issues)))?))
         }
         Resource::Issue(reference) => {
             let issue = server.tracker().get_issue(reference.clone()).await?;
-            Ok(Read::now(text(&*issue)?))
+            let whole = WholeIssue::plain(issue);
+            Ok(Read::now(text(&replies, Reply::Issue(whole))?))
         }
     }
 }
 
-/// The settings, each with who gave it.
-fn config(settings: &[SettingRow]) -> Result<Read, NotRead> {
-    let settings = settings.iter().map(|SettingRow { name, value, source }| {
-        ((*name).to_owned(), json!({ "value": value, "source": source }))
-    });
-    let settings: Map<String, Value> = settings.collect();
-    let all = json!({ "version": env!("CARGO_PKG_VERSION"), "settings": settings });
-    let text = serde_saphyr::to_string(&all)
-        .map_err(|error| NotRead::Failed(format!("the settings are no YAML: {error}")))?;
-    Ok(Read { kind: YAML, ..Read::now(text) })
-}
-
-/// The presets, in the words of their files.
-fn presets() -> Result<Read, NotRead> {
-    let presets: Vec<Value> = Preset::all()
-        .map(|Preset { name, description, prompts, workflow, settings }| {
+/// Returns the presets as their files describe them.
+fn presets(replies: &ReplyOptions) -> Result<Read, ReadError> {
+    let presets: Value = Preset::all()
+        .map(|Preset { name, description, prompts, workflow }| {
             json!({
                 "name": name,
                 "description": description,
                 "command": format!("ait init --preset {name}"),
                 "prompts": prompts,
-                "settings": settings,
+                // No preset has settings, and clients may read the key.
+                "settings": {},
                 "workflow": workflow.trim_end(),
             })
         })
         .collect();
-    Ok(Read { ttl_ms: FIXED_TTL_MS, scope: CacheScope::Public, ..Read::now(text(&presets)?) })
+    Ok(Read {
+        ttl_ms: FIXED_TTL_MS,
+        scope: CacheScope::Public,
+        ..Read::now(text(replies, Reply::Report(presets))?)
+    })
 }
 
-fn text(value: &impl Serialize) -> Result<String, NotRead> {
-    Ok(result::json(value)?.text)
+fn text(replies: &ReplyOptions, reply: Reply) -> Result<String, ReadError> {
+    replies.write(&reply).map_err(defect)
+}
+
+fn defect(error: serde_json::Error) -> ReadError {
+    ReadError::Failed(format!("failed to write JSON: {error}"))
 }

@@ -3,36 +3,37 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Operation;
-use crate::domain::{AgentName, Classification, Description, Title};
+use super::{CallContext, Tool};
+use crate::domain::{AgentName, Classification, Description, IssueChange, Priority, Title};
 use crate::mcp::result::{Failure, Success, confirmation};
-use crate::tracker::Tracker;
 
 pub(super) struct AddIssue;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Arguments {
-    /// One line, 1-500 characters
+pub(super) struct Args {
+    /// One line, up to 500 characters
     title: Title,
-    /// What is wrong or wanted, where, and how to tell that it is done; up to 100,000 characters
+    /// What, where, and how to tell that it is done
     description: Description,
-    /// Kind of work
     classification: Classification,
     /// Your name
     agent: AgentName,
+    /// 0 (first) to 4; default 2
+    priority: Option<Priority>,
 }
 
-impl Operation for AddIssue {
+impl Tool for AddIssue {
     const NAME: &'static str = "add_issue";
-    const TITLE: &'static str = "Add issue";
-    const DESCRIPTION: &'static str =
-        "File a new issue at the end of the queue. Answers with its id.";
-    type Arguments = Arguments;
+    const DESCRIPTION: &'static str = "File an issue at the end of the queue. Answers with its id.";
+    type Args = Args;
 
-    async fn call(tracker: Tracker, arguments: Arguments) -> Result<Success, Failure> {
-        let Arguments { title, description, classification, agent } = arguments;
-        let issue = tracker.add_issue(title, description, classification, agent).await?;
-        Ok(confirmation("filed", &issue))
+    async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
+        let Args { title, description, classification, agent, priority } = args;
+        let details = IssueChange { priority: priority.map(Some), ..IssueChange::default() };
+        let tracker = context.tracker;
+        let issue =
+            tracker.add_issue_with(title, description, classification, details, agent).await?;
+        Ok(confirmation("filed", issue))
     }
 }

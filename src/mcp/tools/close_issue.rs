@@ -1,38 +1,35 @@
-//! `close_issue`: end an issue.
+//! `close_issue`: close or reject an issue.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Operation;
+use super::{CallContext, Tool};
 use crate::domain::{AgentName, CommentText, IssueRef, Resolution};
 use crate::mcp::result::{Failure, Success, confirmation};
-use crate::tracker::Tracker;
 
 pub(super) struct CloseIssue;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Arguments {
-    /// Id or its first 8+ hex digits
+pub(super) struct Args {
+    /// Its first 8+ hex digits
     issue_id: IssueRef,
-    /// `closed`: done and accepted; `rejected`: not to be done
+    /// closed: accepted; rejected: not to be done
     resolution: Resolution,
-    /// Why; 1-100,000 characters
+    /// Why
     comment: CommentText,
     /// Your name
     agent: AgentName,
 }
 
-impl Operation for CloseIssue {
+impl Tool for CloseIssue {
     const NAME: &'static str = "close_issue";
-    const TITLE: &'static str = "Close issue";
-    const DESCRIPTION: &'static str =
-        "End an open issue for good. Nothing can change it afterwards.";
-    type Arguments = Arguments;
+    const DESCRIPTION: &'static str = "End an open issue for good.";
+    type Args = Args;
 
-    async fn call(tracker: Tracker, arguments: Arguments) -> Result<Success, Failure> {
-        let Arguments { issue_id, resolution, comment, agent } = arguments;
-        let issue = tracker.close_issue(issue_id, resolution, comment, agent).await?;
-        Ok(confirmation(resolution.as_str(), &issue))
+    async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
+        let Args { issue_id, resolution, comment, agent } = args;
+        let issue = context.tracker.close_issue(issue_id, resolution, comment, agent).await?;
+        Ok(confirmation(resolution.as_str(), issue))
     }
 }

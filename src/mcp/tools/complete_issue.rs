@@ -1,22 +1,33 @@
-//! `complete_issue`: hand an issue to review.
+//! `complete_issue`: hand an issue over for review.
 
-use super::Operation;
-use super::handover::Handover;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{CallContext, Tool};
+use crate::domain::{AgentName, CommentText, IssueRef};
 use crate::mcp::result::{Failure, Success, confirmation};
-use crate::tracker::Tracker;
 
 pub(super) struct CompleteIssue;
 
-impl Operation for CompleteIssue {
-    const NAME: &'static str = "complete_issue";
-    const TITLE: &'static str = "Complete issue";
-    const DESCRIPTION: &'static str = "Hand an open issue to review: it becomes `completed`. Name \
-        the branch and what you verified in the comment.";
-    type Arguments = Handover;
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Args {
+    /// Its first 8+ hex digits
+    issue_id: IssueRef,
+    /// Branch, and what you verified
+    comment: CommentText,
+    /// Your name
+    agent: AgentName,
+}
 
-    async fn call(tracker: Tracker, arguments: Handover) -> Result<Success, Failure> {
-        let Handover { issue_id, comment, agent } = arguments;
-        let issue = tracker.complete_issue(issue_id, comment, agent).await?;
-        Ok(confirmation("completed", &issue))
+impl Tool for CompleteIssue {
+    const NAME: &'static str = "complete_issue";
+    const DESCRIPTION: &'static str = "Hand an open issue to review: it becomes `completed`.";
+    type Args = Args;
+
+    async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
+        let Args { issue_id, comment, agent } = args;
+        let issue = context.tracker.complete_issue(issue_id, comment, agent).await?;
+        Ok(confirmation("completed", issue))
     }
 }

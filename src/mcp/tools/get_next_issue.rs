@@ -1,42 +1,101 @@
-//! `get_next_issue`: claim the oldest issue that waits for work.
+//! `get_next_issue`: claim the oldest `created` issue, or a given one.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Operation;
-use crate::domain::{AgentName, Classification};
-use crate::mcp::result::{Failure, Success, claimed};
-use crate::tracker::Tracker;
+use super::filters::{ClassificationFilter, Fields};
+use super::list_issues::list;
+use super::{CallContext, Tool};
+use crate::domain::{AgentName, Classification, ContentFilter, IssueRef, Query, Status};
+use crate::field_selection::FieldSelection;
+use crate::mcp::reply::{List, Reply, WholeIssue};
+use crate::mcp::result::{Failure, Success};
+use crate::tracker::HeldBack;
 
 pub(super) struct GetNextIssue;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Arguments {
+pub(super) struct Args {
     /// Your name
     agent: AgentName,
-    /// Only this classification
-    classification: Option<Classification>,
+    classification: Option<ClassificationFilter>,
+    /// Claim this one instead
+    issue_id: Option<IssueRef>,
+    /// Claim nothing; answer with what you hold, reviews too
+    mine: Option<bool>,
+    /// Such as `id,title,comments.text`
+    #[schemars(extend("toolset" = "planning"))]
+    fields: Option<Fields>,
 }
 
-impl Operation for GetNextIssue {
+impl Tool for GetNextIssue {
     const NAME: &'static str = "get_next_issue";
-    const TITLE: &'static str = "Claim next issue";
-    const DESCRIPTION: &'static str = "Claim the oldest `created` issue for yourself (it becomes \
-        `in_progress`; nobody else gets it) and answer with all of it. You owe it a complete_issue \
-        or return_issue.";
-    type Arguments = Arguments;
+    const DESCRIPTION: &'static str = "Claim the oldest `created` issue: nobody else gets it. Answers with all of \
+        it. You owe it complete_issue or return_issue.";
+    type Args = Args;
 
-    async fn call(tracker: Tracker, arguments: Arguments) -> Result<Success, Failure> {
-        let Arguments { agent, classification } = arguments;
-        match tracker.get_next_issue(classification, agent).await? {
-            Some(issue) => claimed(tracker, issue),
-            None => Ok(Success::nothing(nothing(classification))),
+    async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
+        let Args { agent, classification, issue_id, mine, fields } = args;
+        let fields = fields.map(|fields| fields.0);
+        let classification = classification.and_then(|classification| classification.0);
+        let is_only_look = mine == Some(true);
+        if issue_id.is_some() && (is_only_look || classification.is_some()) {
+            return Err(Failure::invalid(
+                "issue_id names one issue: leave out classification and mine",
+            ));
+        }
+        if is_only_look {
+            return held(&context, agent, classification, fields).await;
+        }
+        let tracker = &context.tracker;
+        let issue = match issue_id {
+            Some(reference) => Some(tracker.claim_issue(reference, agent.clone()).await?),
+            None => tracker.get_next_issue(classification, agent.clone()).await?,
+        };
+        match issue {
+            Some(issue) => context.claimed(issue, fields).await,
+            None => {
+                let issues = tracker.snapshot().await?.issues;
+                let held_back = issues.held_back(&agent, classification, tracker.now());
+                Ok(Success::nothing(nothing(classification, &held_back)))
+            }
         }
     }
 }
 
-fn nothing(classification: Option<Classification>) -> String {
+/// Returns what an agent holds: a single issue whole, several as rows.
+async fn held(
+    context: &CallContext,
+    agent: AgentName,
+    classification: Option<Classification>,
+    fields: Option<FieldSelection>,
+) -> Result<Success, Failure> {
+    const MAX_ROWS: usize = 500;
+    let statuses = Status::ALL.iter().copied().filter(|status| status.is_claimed()).collect();
+    let content = ContentFilter { holder: Some(agent), ..ContentFilter::default() };
+    let query = Query { statuses, classification, content, take: MAX_ROWS, ..Query::default() };
+    let held = list(context, query).await?;
+    Ok(match &*held.issues {
+        [] => Success::nothing("You hold no issue.".to_owned()),
+        [only] => {
+            let neighbours = context.neighbours(&only.issue).await?;
+            let whole = WholeIssue::claimed(only.issue.clone(), fields);
+            Success::done(Reply::Issue(WholeIssue { neighbours, ..whole }))
+        }
+        _ => Success::done(Reply::List(List { skip: None, fields, ..held })),
+    })
+}
+
+fn nothing(classification: Option<Classification>, held_back: &HeldBack) -> String {
+    let HeldBack { count, first } = held_back;
+    if *count > 0 {
+        let reasons: Vec<_> =
+            first.iter().map(|(id, reason)| format!("{}: {reason}", id.short())).collect();
+        let more = if *count > first.len() { ", …" } else { "" };
+        let verb = if *count == 1 { "issue waits" } else { "issues wait" };
+        return format!("{count} {verb}, none is ready: {}{more}", reasons.join(", "));
+    }
     match classification {
         Some(kind) => format!("No issue of classification {kind} is waiting to be claimed."),
         None => "No issue is waiting to be claimed.".to_owned(),

@@ -1,32 +1,34 @@
-//! `get_next_review_item`: claim the oldest issue that waits for a review.
+//! `get_next_review_item`: claim the oldest `completed` issue for review.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Operation;
+use super::filters::Fields;
+use super::{CallContext, Tool};
 use crate::domain::AgentName;
-use crate::mcp::result::{Failure, Success, claimed};
-use crate::tracker::Tracker;
+use crate::mcp::result::{Failure, Success};
 
 pub(super) struct GetNextReviewItem;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Arguments {
+pub(super) struct Args {
     /// Your name
     agent: AgentName,
+    /// Such as `id,title,comments.text`
+    #[schemars(extend("toolset" = "planning"))]
+    fields: Option<Fields>,
 }
 
-impl Operation for GetNextReviewItem {
+impl Tool for GetNextReviewItem {
     const NAME: &'static str = "get_next_review_item";
-    const TITLE: &'static str = "Claim next review";
-    const DESCRIPTION: &'static str = "Claim the oldest `completed` issue for review (it becomes \
-        `in_review`) and answer with all of it. You owe it a close_issue or return_issue.";
-    type Arguments = Arguments;
+    const DESCRIPTION: &'static str = "Claim the oldest `completed` issue for review. Answers with \
+        all of it. You owe it close_issue or return_issue.";
+    type Args = Args;
 
-    async fn call(tracker: Tracker, arguments: Arguments) -> Result<Success, Failure> {
-        match tracker.get_next_review_item(arguments.agent).await? {
-            Some(issue) => claimed(tracker, issue),
+    async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
+        match context.tracker.get_next_review_item(args.agent).await? {
+            Some(issue) => context.claimed(issue, args.fields.map(|fields| fields.0)).await,
             None => Ok(Success::nothing("No issue is waiting for review.".to_owned())),
         }
     }

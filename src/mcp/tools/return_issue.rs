@@ -1,22 +1,34 @@
 //! `return_issue`: put an issue back into the queue.
 
-use super::Operation;
-use super::handover::Handover;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{CallContext, Tool};
+use crate::domain::{AgentName, CommentText, IssueRef};
 use crate::mcp::result::{Failure, Success, confirmation};
-use crate::tracker::Tracker;
 
 pub(super) struct ReturnIssue;
 
-impl Operation for ReturnIssue {
-    const NAME: &'static str = "return_issue";
-    const TITLE: &'static str = "Return issue";
-    const DESCRIPTION: &'static str = "Put an open issue back to `created`, in its old place in the \
-        queue: you cannot finish it, its worker is gone, or the review asks for changes.";
-    type Arguments = Handover;
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Args {
+    /// Its first 8+ hex digits
+    issue_id: IssueRef,
+    /// What the next one needs to know
+    comment: CommentText,
+    /// Your name
+    agent: AgentName,
+}
 
-    async fn call(tracker: Tracker, arguments: Handover) -> Result<Success, Failure> {
-        let Handover { issue_id, comment, agent } = arguments;
-        let issue = tracker.return_issue(issue_id, comment, agent).await?;
-        Ok(confirmation("returned", &issue))
+impl Tool for ReturnIssue {
+    const NAME: &'static str = "return_issue";
+    const DESCRIPTION: &'static str = "Put an open issue back to `created`, in its old place: you \
+        cannot finish it, its worker is gone, or the review asks for changes.";
+    type Args = Args;
+
+    async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
+        let Args { issue_id, comment, agent } = args;
+        let issue = context.tracker.return_issue(issue_id, comment, agent).await?;
+        Ok(confirmation("returned", issue))
     }
 }

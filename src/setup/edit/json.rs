@@ -1,12 +1,25 @@
-//! An entry in a file of JSON that may have comments and trailing commas.
+//! A server entry in JSON with comments and trailing commas. Of two members with one name the last one counts, as in
+//! every client.
 
-use jsonc_parser::ParseOptions;
-use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
+use jsonc_parser::cst::{CstInputValue, CstObject, CstObjectProp, CstRootNode};
+use jsonc_parser::errors::ParseError;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::Value;
 
-use super::{EditError, Entry, split_mark, stale, way_back};
+use super::{EditError, ServerEntry, split_mark, stale};
 
-/// What the clients read. Whatever goes beyond it they refuse.
+/// What a client accepts beyond JSON.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Dialect {
+    /// Nothing.
+    Strict,
+    /// Comments.
+    Comments,
+    /// Comments and trailing commas.
+    TrailingCommas,
+}
+
+/// The most lenient dialect.
 const READ: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_loose_object_property_names: false,
@@ -20,36 +33,51 @@ const READ: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
+/// Checks that a text is blank, or JSON of a dialect.
+///
+/// # Errors
+///
+/// It is not.
+pub fn check(text: &str, dialect: Dialect) -> Result<(), EditError> {
+    let options = ParseOptions {
+        allow_comments: dialect != Dialect::Strict,
+        allow_trailing_commas: dialect == Dialect::TrailingCommas,
+        ..READ
+    };
+    let text = split_mark(text).1;
+    parse_to_ast(text, &CollectOptions::default(), &options).map(drop).map_err(syntax)
+}
+
 /// The value at a path, if there is one.
 ///
 /// # Errors
 ///
-/// The text is no JSON, or has something else than objects on the way.
+/// The text is not JSON, or the path leads through a value that is not an object.
 pub fn get(text: &str, path: &[&str]) -> Result<Option<Value>, EditError> {
     let (name, above) = path.split_last().expect("a path has a name");
     let root = parse(split_mark(text).1)?;
     let object = walk(&root, above)?.last().cloned();
-    let member = object.and_then(|object| object.get(name));
+    let member = object.and_then(|object| last(&object, name));
     Ok(member.and_then(|member| member.value()).and_then(|value| value.to_serde_value()))
 }
 
-/// The text with an entry at a path. Of one that is there already, the members that say how the server is
-/// reached are replaced, and others stay.
+/// The text with an entry at a path. A present entry gets our transport and keeps its other members.
 ///
 /// # Errors
 ///
 /// Those of [`get`].
-pub fn set(text: &str, path: &[&str], entry: &Entry) -> Result<String, EditError> {
+pub fn set(text: &str, path: &[&str], entry: &ServerEntry) -> Result<String, EditError> {
     let (name, above) = path.split_last().expect("a path has a name");
     let (mark, text) = split_mark(text);
     let root = parse(text)?;
     walk(&root, above)?;
     let mut object = root.object_value_or_create().ok_or_else(|| no_object(&[]))?;
     for (depth, name) in above.iter().enumerate() {
-        let inner = object.object_value_or_create(name);
+        let new = || object.append(name, CstInputValue::Object(Vec::new()));
+        let inner = last(&object, name).unwrap_or_else(new).object_value();
         object = inner.ok_or_else(|| no_object(&above[..=depth]))?;
     }
-    match object.get(name) {
+    match last(&object, name) {
         Some(member) => match member.object_value() {
             Some(present) => update(&present, entry),
             None => member.set_value(input(&Value::Object(entry.clone()))),
@@ -59,63 +87,61 @@ pub fn set(text: &str, path: &[&str], entry: &Entry) -> Result<String, EditError
     Ok(format!("{mark}{root}"))
 }
 
-/// The text without the entry at a path, and without the objects around it that are empty then. Where
-/// `original` is the text before the entry was set, what it had is left.
+/// The text without the entry at a path, and without the objects around it that are empty then.
 ///
 /// # Errors
 ///
 /// Those of [`get`].
-pub fn unset(text: &str, path: &[&str], original: Option<&str>) -> Result<String, EditError> {
-    let Some(entry) = get(text, path)? else { return Ok(text.to_owned()) };
-    if let Some(original) = way_back(text, path, &entry, original, set) {
-        return Ok(original.to_owned());
-    }
+pub fn unset(text: &str, path: &[&str]) -> Result<String, EditError> {
     let (name, above) = path.split_last().expect("a path has a name");
-    let (mark, text) = split_mark(text);
-    let root = parse(text)?;
+    let (mark, body) = split_mark(text);
+    let root = parse(body)?;
     let objects = walk(&root, above)?;
-    if let Some(member) = objects.last().and_then(|object| object.get(name)) {
-        member.remove();
-    }
+    let entry = objects.last().and_then(|object| last(object, name));
+    let Some(entry) = entry else { return Ok(text.to_owned()) };
+    entry.remove();
     for depth in (1..=above.len()).rev() {
-        let was_there =
-            original.is_some_and(|original| matches!(get(original, &above[..depth]), Ok(Some(_))));
-        let (parent, object) = (&objects[depth - 1], &objects[depth]);
+        let object = &objects[depth];
         let has_comment = object.to_string().contains('/');
-        if was_there || has_comment || !object.properties().is_empty() {
+        if has_comment || !object.properties().is_empty() {
             break;
         }
-        if let Some(member) = parent.get(above[depth - 1]) {
+        if let Some(member) = last(&objects[depth - 1], above[depth - 1]) {
             member.remove();
         }
     }
     Ok(format!("{mark}{root}"))
 }
 
-/// Tells whether a text holds nothing: no member, and no comment.
-pub fn is_empty(text: &str) -> bool {
-    let text: String = split_mark(text).1.split_whitespace().collect();
-    text.is_empty() || text == "{}"
+fn parse(text: &str) -> Result<CstRootNode, EditError> {
+    CstRootNode::parse(text, &READ).map_err(syntax)
 }
 
-fn parse(text: &str) -> Result<CstRootNode, EditError> {
-    CstRootNode::parse(text, &READ).map_err(|error| EditError::Syntax {
+#[expect(clippy::needless_pass_by_value, reason = "it maps an error")]
+fn syntax(error: ParseError) -> EditError {
+    EditError::Syntax {
         line: error.line_display(),
         column: error.column_display(),
         reason: error.kind().to_string(),
-    })
+    }
 }
 
-/// The root and the objects along a path, as far as there are any.
+/// The root and the objects along a path; empty if one of them is missing.
 fn walk(root: &CstRootNode, path: &[&str]) -> Result<Vec<CstObject>, EditError> {
     let Some(value) = root.value() else { return Ok(Vec::new()) };
     let mut objects = vec![value.as_object().ok_or_else(|| no_object(&[]))?];
     for depth in 0..path.len() {
-        let Some(member) = objects[depth].get(path[depth]) else { return Ok(Vec::new()) };
+        let Some(member) = last(&objects[depth], path[depth]) else { return Ok(Vec::new()) };
         let object = member.object_value().ok_or_else(|| no_object(&path[..=depth]))?;
         objects.push(object);
     }
     Ok(objects)
+}
+
+/// The last member with a name.
+fn last(object: &CstObject, name: &str) -> Option<CstObjectProp> {
+    let mut members = object.properties().into_iter().rev();
+    members.find(|member| member.decoded_name().as_deref() == Some(name))
 }
 
 fn no_object(path: &[&str]) -> EditError {
@@ -125,17 +151,18 @@ fn no_object(path: &[&str]) -> EditError {
     })
 }
 
-fn update(present: &CstObject, entry: &Entry) {
+fn update(present: &CstObject, entry: &ServerEntry) {
     let names = present.properties().into_iter().filter_map(|member| member.decoded_name());
     for name in stale(names, entry) {
-        if let Some(member) = present.get(&name) {
+        if let Some(member) = last(present, &name) {
             member.remove();
         }
     }
     for (name, value) in entry {
-        match present.get(name) {
+        match last(present, name) {
             Some(member) => {
-                if member.value().and_then(|it| it.to_serde_value()).as_ref() != Some(value) {
+                if member.value().and_then(|member| member.to_serde_value()).as_ref() != Some(value)
+                {
                     member.set_value(input(value));
                 }
             }

@@ -1,86 +1,73 @@
-//! A section of ours in a text of somebody else, between two lines that mark it.
+//! A section of ours in a text of the user, between two lines that mark it.
 
 use super::{EditError, line_end, split_mark};
 
 /// The lines around a section.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Marks {
+pub struct SectionMarkers {
     /// The line before it.
     pub begin: &'static str,
     /// The line behind it.
     pub end: &'static str,
 }
 
-/// Those of a section in Markdown.
-pub const MARKDOWN: Marks =
-    Marks { begin: "<!-- ait init: begin -->", end: "<!-- ait init: end -->" };
-/// Those of a section in a file whose comments begin with a number sign.
-pub const NUMBER_SIGN: Marks = Marks { begin: "# ait init: begin", end: "# ait init: end" };
+/// The marks in Markdown.
+pub const MARKDOWN: SectionMarkers =
+    SectionMarkers { begin: "<!-- ait init: begin -->", end: "<!-- ait init: end -->" };
+/// The marks in a file whose comments begin with `#`.
+pub const NUMBER_SIGN: SectionMarkers =
+    SectionMarkers { begin: "# ait init: begin", end: "# ait init: end" };
 
-/// Where a section stands in a text: from its first mark to the end of its last one.
+/// The bytes of a section, with its marks.
 struct Span {
     start: usize,
     end: usize,
 }
 
-impl Marks {
+impl SectionMarkers {
     /// The lines of the section, if there is one.
     ///
     /// # Errors
     ///
-    /// One mark stands without the other.
+    /// The marks are not there once each, in their order.
     pub fn section(self, text: &str) -> Result<Option<String>, EditError> {
         let Some(Span { start, end }) = self.find(text)? else { return Ok(None) };
         let inside = &text[start + self.begin.len()..end - self.end.len()];
         Ok(Some(inside.replace("\r\n", "\n").trim_matches('\n').to_owned()))
     }
 
-    /// The text with a section of these lines: where there is one, else at the end.
+    /// The text with a section of these lines: in the place of the present one, else at the end.
     ///
     /// # Errors
     ///
     /// Those of [`section`](Self::section).
     pub fn set(self, text: &str, lines: &str) -> Result<String, EditError> {
-        let end_of_line = line_end(text);
+        let line_end = line_end(text);
         let section = format!("{}\n{}\n{}", self.begin, lines.trim_matches('\n'), self.end);
-        let section = section.replace('\n', end_of_line);
+        let section = section.replace('\n', line_end);
         if let Some(Span { start, end }) = self.find(text)? {
             return Ok(format!("{}{section}{}", &text[..start], &text[end..]));
         }
-        let between = if split_mark(text).1.is_empty() { "" } else { end_of_line };
-        Ok(match text.is_empty() || text.ends_with(['\n', '\u{feff}']) {
-            true => format!("{text}{between}{section}{end_of_line}"),
-            // As a text without an end of its last line stays one, this can be taken back.
-            false => format!("{text}{end_of_line}{between}{section}"),
-        })
+        let blank_line = match split_mark(text).1 {
+            "" => String::new(),
+            body if body.ends_with('\n') => line_end.to_owned(),
+            _ => line_end.repeat(2),
+        };
+        Ok(format!("{text}{blank_line}{section}{line_end}"))
     }
 
-    /// The text without the section.
+    /// The text without the section, and without the blank line before it.
     ///
     /// # Errors
     ///
     /// Those of [`section`](Self::section).
     pub fn unset(self, text: &str) -> Result<String, EditError> {
         let Some(Span { start, end }) = self.find(text)? else { return Ok(text.to_owned()) };
+        let line_end = line_end(text);
         let (before, after) = (&text[..start], &text[end..]);
-        let behind = after.strip_prefix("\r\n").or_else(|| after.strip_prefix('\n'));
-        let shorter = |text: &'_ str| -> usize {
-            let text = text.strip_suffix('\n').unwrap_or(text);
-            text.strip_suffix('\r').unwrap_or(text).len()
-        };
-        // The empty line before it came with it, and so did the end of the line before that.
-        let is_empty_line = |text: &str| {
-            let kept = &text[..shorter(text)];
-            kept.len() < text.len() && (kept.is_empty() || kept.ends_with('\n'))
-        };
-        let mut kept = before;
-        if is_empty_line(kept) {
-            kept = &kept[..shorter(kept)];
-        }
-        if behind.is_none() {
-            kept = &kept[..shorter(kept)];
-        }
-        Ok(format!("{kept}{}", behind.unwrap_or(after)))
+        let is_blank = |line: &str| line.is_empty() || line.ends_with('\n');
+        let before = before.strip_suffix(line_end).filter(|rest| is_blank(rest)).unwrap_or(before);
+        Ok(format!("{before}{}", after.strip_prefix(line_end).unwrap_or(after)))
     }
 
     fn find(self, text: &str) -> Result<Option<Span>, EditError> {

@@ -1,22 +1,22 @@
-//! Texts as people write them, edited, edited again, and taken back.
+//! Texts as people write them: edited, edited again, and with our part removed.
 
 use serde_json::{Value, json};
 
 use super::marked::{MARKDOWN, NUMBER_SIGN};
-use super::{EditError, Entry, ignored, is_same_way, json, toml};
+use super::{EditError, ServerEntry, gitignore, is_blank, is_same_transport, json, toml};
 
 const JSON: [&str; 2] = ["mcpServers", "issues"];
 const TOML: [&str; 2] = ["mcp_servers", "issues"];
 
-fn entry(value: Value) -> Entry {
+fn entry(value: Value) -> ServerEntry {
     value.as_object().unwrap().clone()
 }
 
-fn command() -> Entry {
+fn command() -> ServerEntry {
     entry(json!({ "type": "stdio", "command": "ait", "args": ["--file", "/p/x \"y\".json"] }))
 }
 
-/// What a text says, read by somebody else.
+/// Parses a text with another parser.
 fn said(text: &str) -> Value {
     let mut text = text.trim_start_matches('\u{feff}').to_owned();
     json_strip_comments::strip(&mut text).unwrap();
@@ -42,12 +42,12 @@ const JSON_TEXTS: [&str; 14] = [
 ];
 
 #[test]
-fn an_entry_comes_into_json_with_everything_else_as_it_was_and_goes_without_a_trace() {
+fn json_edits_preserve_all_other_content() {
     for text in JSON_TEXTS {
         let edited = json::set(text, &JSON, &command()).unwrap();
         assert_eq!(json::get(&edited, &JSON).unwrap(), Some(Value::Object(command())), "{text:?}");
         let mut expected =
-            if json::is_empty(text) || !text.contains('{') { json!({}) } else { said(text) };
+            if is_blank(text) || !text.contains('{') { json!({}) } else { said(text) };
         expected["mcpServers"]["issues"] = Value::Object(command());
         assert_eq!(said(&edited), expected, "{text:?}");
         let (mut at, mut lost) = (0, String::new());
@@ -62,11 +62,10 @@ fn an_entry_comes_into_json_with_everything_else_as_it_was_and_goes_without_a_tr
         assert_eq!(edited.contains('\r'), text.contains('\r'), "{edited:?}");
         assert!(!edited.contains('\r') || !edited.replace("\r\n", "").contains('\n'), "{edited:?}");
         assert_eq!(json::set(&edited, &JSON, &command()).unwrap(), edited);
-        assert_eq!(json::unset(&edited, &JSON, Some(text)).unwrap(), text);
-        assert_eq!(json::unset(text, &JSON, None).unwrap(), text);
-        // Without knowing what it was, the meaning is the same, and so are the comments.
-        let back = json::unset(&edited, &JSON, None).unwrap();
+        assert_eq!(json::unset(text, &JSON).unwrap(), text);
+        let back = json::unset(&edited, &JSON).unwrap();
         assert_eq!(json::get(&back, &JSON).unwrap(), None);
+        assert_eq!(json::unset(&back, &JSON).unwrap(), back);
         for comment in ["// nothing yet", "// keep", "/* first */", "// last", "// why", "// none"]
         {
             assert_eq!(back.contains(comment), text.contains(comment), "{text:?} to {back:?}");
@@ -75,7 +74,19 @@ fn an_entry_comes_into_json_with_everything_else_as_it_was_and_goes_without_a_tr
 }
 
 #[test]
-fn an_entry_that_changes_keeps_what_is_not_ours_and_goes_all_the_same() {
+fn removing_a_json_entry_restores_the_original_text() {
+    for text in [
+        "{\n  \"a\": 1\n}",
+        "\u{feff}{\r\n  // why\r\n  \"mcpServers\": {\r\n    \"b\": {}\r\n  }\r\n}\r\n",
+        "{\n\t\"mcpServers\": {\n\t\t\"b\": { \"command\": \"x\" }, // keep\n\t},\n}\n",
+    ] {
+        let edited = json::set(text, &JSON, &command()).unwrap();
+        assert_eq!(json::unset(&edited, &JSON).unwrap(), text);
+    }
+}
+
+#[test]
+fn updating_a_json_entry_keeps_user_keys_and_comments() {
     let text = "{\n  \"mcpServers\": {\n    \"issues\": {\n      \"command\": \"/old/ait\",\n      \
                 \"args\": [],\n      \"env\": { \"A\": \"b\" } // mine\n    }\n  }\n}\n";
     let url = entry(json!({ "type": "http", "url": "http://localhost:3000/mcp" }));
@@ -84,24 +95,58 @@ fn an_entry_that_changes_keeps_what_is_not_ours_and_goes_all_the_same() {
         json!({ "env": { "A": "b" }, "type": "http", "url": "http://localhost:3000/mcp" });
     assert_eq!(said(&edited)["mcpServers"]["issues"], expected);
     assert!(edited.contains("// mine"), "{edited}");
-    assert!(is_same_way(&expected, &url) && !is_same_way(&expected, &command()));
-    assert!(!is_same_way(
+    assert!(is_same_transport(&expected, &url) && !is_same_transport(&expected, &command()));
+    assert!(!is_same_transport(
         &json!({ "command": "ait", "args": ["x"] }),
         &entry(json!({ "command": "ait" }))
     ));
-    // What somebody did to the file since is not undone.
-    let original = "{\"a\":1}";
-    let later = json::set(original, &JSON, &url).unwrap().replace("\"a\":1", "\"a\":2");
-    assert_eq!(said(&json::unset(&later, &JSON, Some(original)).unwrap()), json!({ "a": 2 }));
-    // An object that was there before stays.
-    let original = "{ \"mcpServers\": {} }";
-    let later = json::set(original, &JSON, &url).unwrap().replace("3000", "3001") + " ";
-    let back = json::unset(&later, &JSON, Some(&format!("{original}\n"))).unwrap();
-    assert_eq!(said(&back), json!({ "mcpServers": {} }));
+    let later = json::set("{\"a\":1}", &JSON, &url).unwrap().replace("\"a\":1", "\"a\":2");
+    assert_eq!(said(&json::unset(&later, &JSON).unwrap()), json!({ "a": 2 }));
 }
 
 #[test]
-fn json_that_cannot_be_edited_is_named_with_its_place() {
+fn each_json_dialect_accepts_what_its_clients_accept() {
+    use json::Dialect::{Comments, Strict, TrailingCommas};
+    let refusal = |text, dialect| json::check(text, dialect).err().map(|error| error.to_string());
+    for (text, dialects) in [
+        ("", &[Strict, Comments, TrailingCommas][..]),
+        ("\n", &[Strict, Comments, TrailingCommas]),
+        ("{ \"a\": [1, -2.5e3, \"\\u00e9\", null] }\n", &[Strict, Comments, TrailingCommas]),
+        ("{\n  // why\n}", &[Comments, TrailingCommas]),
+        ("{ \"a\": 1 /* why */ }", &[Comments, TrailingCommas]),
+        ("{ \"a\": [1,] }", &[TrailingCommas]),
+        ("{ \"a\": 1, }", &[TrailingCommas]),
+        ("{ \"a\": 1 \"b\": 2 }", &[]),
+        ("{ \"a\": \"\\x41\" }", &[]),
+        ("{ \"a\": 01 }", &[]),
+        ("{ \"a\": [1 [2]] }", &[]),
+        ("{ \"a\": [,] }", &[]),
+        ("{} {}", &[]),
+    ] {
+        for dialect in [Strict, Comments, TrailingCommas] {
+            let found = refusal(text, dialect);
+            assert_eq!(found.is_none(), dialects.contains(&dialect), "{text}: {found:?}");
+        }
+    }
+    let at = |text, dialect| refusal(text, dialect).unwrap();
+    assert_eq!(at("{\n  // why\n}", Strict), "line 2, column 3: Comments are not allowed");
+    let text = "{\n  \"a\": 1,\n}";
+    assert_eq!(at(text, Comments), "line 2, column 9: Trailing commas are not allowed");
+}
+
+#[test]
+fn the_last_of_two_json_members_counts() {
+    let text = "{ \"mcpServers\": {}, \"mcpServers\": { \"issues\": 1, \"issues\": { \"command\": \"x\" } } }";
+    assert_eq!(json::get(text, &JSON).unwrap(), Some(json!({ "command": "x" })));
+    let edited = json::set(text, &JSON, &command()).unwrap();
+    assert_eq!(json::get(&edited, &JSON).unwrap(), Some(Value::Object(command())));
+    assert_eq!(said(&edited)["mcpServers"]["issues"], Value::Object(command()));
+    let removed = json::unset(text, &JSON).unwrap();
+    assert_eq!(said(&removed), json!({ "mcpServers": { "issues": 1 } }));
+}
+
+#[test]
+fn invalid_json_is_reported_with_line_and_column() {
     for (text, line, column) in [
         ("{\n  \"a\": 1,\n  b: 2\n}", 3, 3),
         ("{\n  \"a\": 'x'\n}", 2, 8),
@@ -127,7 +172,7 @@ fn json_that_cannot_be_edited_is_named_with_its_place() {
 }
 
 #[test]
-fn an_entry_comes_into_toml_with_everything_else_as_it_was_and_goes_without_a_trace() {
+fn toml_edits_preserve_all_other_content() {
     let command = entry(json!({ "command": "ait", "args": ["--file", "/p/x \"y\".json"] }));
     for text in [
         "",
@@ -159,8 +204,9 @@ fn an_entry_comes_into_toml_with_everything_else_as_it_was_and_goes_without_a_tr
             text.contains('\r')
         );
         assert_eq!(toml::set(&edited, &TOML, &command).unwrap(), edited);
-        assert_eq!(toml::unset(&edited, &TOML, Some(text)).unwrap(), text);
-        let back = toml::unset(&edited, &TOML, None).unwrap();
+        let back = toml::unset(&edited, &TOML).unwrap();
+        assert_eq!(back.trim_end(), text.trim_end());
+        assert_eq!(toml::unset(&back, &TOML).unwrap(), back);
         assert_eq!(read(&back), read(text), "{edited:?} became {back:?}");
         for comment in ["# nothing yet", "# the end", "# keep", "# none", "# one"] {
             assert_eq!(back.contains(comment), text.contains(comment), "{text:?} to {back:?}");
@@ -173,7 +219,7 @@ fn an_entry_comes_into_toml_with_everything_else_as_it_was_and_goes_without_a_tr
 }
 
 #[test]
-fn an_entry_of_toml_that_changes_keeps_what_is_not_ours() {
+fn updating_a_toml_entry_keeps_user_keys_and_comments() {
     let text = "[mcp_servers.issues]\ncommand = \"/old/ait\" # here\nstartup_timeout_sec = 20\n";
     let same = toml::set(text, &TOML, &entry(json!({ "command": "ait" }))).unwrap();
     assert_eq!(same, text.replace("/old/ait", "ait"));
@@ -183,24 +229,22 @@ fn an_entry_of_toml_that_changes_keeps_what_is_not_ours() {
 }
 
 #[test]
-fn settings_of_ours_are_known_and_those_of_others_stay() {
+fn unset_settings_removes_only_generated_settings() {
     for text in ["", "# of the team\n", "agent = \"team\" # us\n", "agent = 'team'\r\n# end\r\n"] {
-        let edited = toml::set_setting(text, "port", &json!(3005), true).unwrap();
+        let edited = toml::set_setting(text, "port", &json!(3005)).unwrap();
         assert_eq!(toml::get(&edited, &["port"]).unwrap(), Some(json!(3005)));
-        assert!(toml::has_settings(&edited).unwrap() && !toml::has_settings(text).unwrap());
-        assert_eq!(toml::set_setting(&edited, "port", &json!(3005), true).unwrap(), edited);
+        assert_eq!(toml::unset_settings(text).unwrap(), text);
+        assert_eq!(toml::set_setting(&edited, "port", &json!(3005)).unwrap(), edited);
         assert_eq!(toml::unset_settings(&edited).unwrap(), text, "{edited:?}");
-        let kept = toml::set_setting(&edited, "port", &json!(3006), false).unwrap();
-        assert_eq!(kept, edited);
     }
     let mine = "port = 3005\n";
     assert_eq!(toml::unset_settings(mine).unwrap(), mine);
-    let over = toml::set_setting(mine, "port", &json!(3006), true).unwrap();
+    let over = toml::set_setting(mine, "port", &json!(3006)).unwrap();
     assert_eq!(over, "port = 3006  # by ait init\n");
 }
 
 #[test]
-fn a_section_comes_between_its_marks_and_goes_to_the_byte() {
+fn a_section_is_appended_and_removed_with_its_blank_line() {
     for text in [
         "",
         "\n",
@@ -217,7 +261,13 @@ fn a_section_comes_between_its_marks_and_goes_to_the_byte() {
         assert!(edited.starts_with(text), "{edited:?}");
         assert_eq!(MARKDOWN.section(&edited).unwrap().as_deref(), Some("one\n\ntwo"), "{edited:?}");
         assert_eq!(MARKDOWN.set(&edited, "one\n\ntwo").unwrap(), edited);
-        assert_eq!(MARKDOWN.unset(&edited).unwrap(), text, "{edited:?}");
+        let ended = match text.trim_start_matches('\u{feff}') {
+            "" => text.to_owned(),
+            body if body.ends_with('\n') => text.to_owned(),
+            _ if text.contains('\r') => format!("{text}\r\n"),
+            _ => format!("{text}\n"),
+        };
+        assert_eq!(MARKDOWN.unset(&edited).unwrap(), ended, "{edited:?}");
         assert_eq!(MARKDOWN.unset(text).unwrap(), text);
         assert_eq!(
             edited.matches("\r\n").count() == edited.matches('\n').count(),
@@ -225,8 +275,8 @@ fn a_section_comes_between_its_marks_and_goes_to_the_byte() {
         );
         let other = MARKDOWN.set(&edited, "three").unwrap();
         assert_eq!(MARKDOWN.section(&other).unwrap().as_deref(), Some("three"));
-        assert_eq!(MARKDOWN.unset(&other).unwrap(), text);
-        // What somebody wrote behind it stays where it is.
+        assert_eq!(MARKDOWN.unset(&other).unwrap(), ended);
+        // What the user wrote behind it stays.
         let behind = format!("{edited}\nMore\n");
         assert!(MARKDOWN.unset(&behind).unwrap().ends_with("\nMore\n"));
     }
@@ -241,18 +291,18 @@ fn a_section_comes_between_its_marks_and_goes_to_the_byte() {
 }
 
 #[test]
-fn patterns_are_added_only_where_they_are_missing() {
+fn only_missing_gitignore_patterns_are_added() {
     let patterns = ["/issues.json".to_owned(), "/issues.json.*".to_owned()];
     for text in ["", "/target\n", "/target", "/target\r\nissues.json\r\n"] {
-        let edited = ignored::set(text, &patterns).unwrap();
-        assert_eq!(ignored::set(&edited, &patterns).unwrap(), edited);
-        assert_eq!(ignored::unset(&edited).unwrap(), text);
+        let edited = gitignore::set(text, &patterns).unwrap();
+        assert_eq!(gitignore::set(&edited, &patterns).unwrap(), edited);
+        assert_eq!(NUMBER_SIGN.unset(&edited).unwrap().trim_end(), text.trim_end());
         let section = NUMBER_SIGN.section(&edited).unwrap().unwrap();
         let expected = if text.contains("issues.json") { &patterns[1..] } else { &patterns };
         assert_eq!(section.lines().collect::<Vec<_>>(), expected, "{text:?}");
     }
     let whole = "issues.json\n/issues.json.*\n";
-    assert_eq!(ignored::set(whole, &patterns).unwrap(), whole);
-    let edited = ignored::set("x\n", &patterns).unwrap();
-    assert_eq!(ignored::set(&edited, &[]).unwrap(), "x\n");
+    assert_eq!(gitignore::set(whole, &patterns).unwrap(), whole);
+    let edited = gitignore::set("x\n", &patterns).unwrap();
+    assert_eq!(gitignore::set(&edited, &[]).unwrap(), "x\n");
 }

@@ -1,18 +1,18 @@
-//! An entry, and settings, in a file of TOML.
+//! A server entry, and settings, in TOML.
 
 use serde_json::Value;
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, TomlError};
 
-use super::{EditError, Entry, line_end, place, split_mark, stale, way_back};
+use super::{EditError, ServerEntry, line_end, split_mark, stale};
 
-/// What is written behind a setting, so that it is known as ours.
+/// The comment behind each setting of ours.
 const OURS: &str = "# by ait init";
 
 /// The entry at a path, if there is one.
 ///
 /// # Errors
 ///
-/// The text is no TOML, or has something else than tables on the way.
+/// The text is not TOML, or the path leads through a value that is not a table.
 pub fn get(text: &str, path: &[&str]) -> Result<Option<Value>, EditError> {
     let (name, above) = path.split_last().expect("a path has a name");
     let document = parse(split_mark(text).1)?;
@@ -24,13 +24,12 @@ pub fn get(text: &str, path: &[&str]) -> Result<Option<Value>, EditError> {
     Ok(table.get(name).map(value_of))
 }
 
-/// The text with an entry at a path. Of one that is there already, the members that say how the server is
-/// reached are replaced, and others stay.
+/// The text with an entry at a path. A present entry gets our transport and keeps its other members.
 ///
 /// # Errors
 ///
 /// Those of [`get`].
-pub fn set(text: &str, path: &[&str], entry: &Entry) -> Result<String, EditError> {
+pub fn set(text: &str, path: &[&str], entry: &ServerEntry) -> Result<String, EditError> {
     edited(text, |document| {
         let (name, above) = path.split_last().expect("a path has a name");
         let trailing = document.trailing().as_str().unwrap_or_default().to_owned();
@@ -54,7 +53,7 @@ pub fn set(text: &str, path: &[&str], entry: &Entry) -> Result<String, EditError
                 if is_inline {
                     table.insert(name, Item::Value(new.into_inline_table().into()));
                 } else {
-                    // What stands at the end of the file stays before what comes behind it.
+                    // A comment at the end of the file stays above the new table.
                     if !trailing.is_empty() {
                         new.decor_mut().set_prefix(format!("{trailing}\n"));
                     }
@@ -67,22 +66,17 @@ pub fn set(text: &str, path: &[&str], entry: &Entry) -> Result<String, EditError
     })
 }
 
-/// The text without the entry at a path, and without the tables around it that are empty then. Where
-/// `original` is the text before the entry was set, what it had is left.
+/// The text without the entry at a path, and without the tables around it that are empty then and have no header.
 ///
 /// # Errors
 ///
-/// Those of [`get`].
-pub fn unset(text: &str, path: &[&str], original: Option<&str>) -> Result<String, EditError> {
-    let Some(entry) = get(text, path)? else { return Ok(text.to_owned()) };
-    if let Some(original) = way_back(text, path, &entry, original, set) {
-        return Ok(original.to_owned());
-    }
+/// The text is not TOML.
+pub fn unset(text: &str, path: &[&str]) -> Result<String, EditError> {
     edited(text, |document| {
         let removed = remove(document.as_table_mut(), path);
         let lead = removed.as_ref().and_then(Item::as_table).map(|table| table.decor().prefix());
         let lead = lead.flatten().and_then(|lead| lead.as_str()).unwrap_or_default();
-        // Comments that stood before it are somebody else's.
+        // The parser gives the comments above an entry to the entry, and they are not ours.
         if lead.contains('#') {
             let trailing = document.trailing().as_str().unwrap_or_default();
             let trailing = format!("{}{trailing}", lead.strip_suffix('\n').unwrap_or(lead));
@@ -92,16 +86,14 @@ pub fn unset(text: &str, path: &[&str], original: Option<&str>) -> Result<String
     })
 }
 
-/// The text with a setting at its top level, known as ours; as it is where there is that key already,
-/// unless `over` is set and it has another value.
+/// The text with a setting of ours at its top level.
 ///
 /// # Errors
 ///
-/// The text is no TOML.
-pub fn set_setting(text: &str, key: &str, value: &Value, over: bool) -> Result<String, EditError> {
+/// The text is not TOML.
+pub fn set_setting(text: &str, key: &str, value: &Value) -> Result<String, EditError> {
     edited(text, |document| {
-        let present = document.get(key).map(value_of);
-        if present.as_ref() == Some(value) || (present.is_some() && !over) {
+        if document.get(key).map(value_of).as_ref() == Some(value) {
             return Ok(());
         }
         let trailing = document.trailing().as_str().unwrap_or_default().to_owned();
@@ -121,29 +113,30 @@ pub fn set_setting(text: &str, key: &str, value: &Value, over: bool) -> Result<S
     })
 }
 
-/// Tells whether there are settings that are known as ours.
+/// The text with a setting, unless it has it already.
 ///
 /// # Errors
 ///
-/// The text is no TOML.
-pub fn has_settings(text: &str) -> Result<bool, EditError> {
-    Ok(parse(split_mark(text).1)?.iter().any(|(_, item)| is_ours(item)))
+/// The text is not TOML.
+pub fn set_missing_setting(text: &str, key: &str, value: &Value) -> Result<String, EditError> {
+    let document = parse(split_mark(text).1)?;
+    if document.contains_key(key) { Ok(text.to_owned()) } else { set_setting(text, key, value) }
 }
 
-/// The text without the settings that are known as ours.
+/// The text without our settings.
 ///
 /// # Errors
 ///
-/// The text is no TOML.
+/// The text is not TOML.
 pub fn unset_settings(text: &str) -> Result<String, EditError> {
     unset_those(text, |_, _| true)
 }
 
-/// The text without a setting that is known as ours and has this value.
+/// The text without a setting, if it is ours and has this value.
 ///
 /// # Errors
 ///
-/// The text is no TOML.
+/// The text is not TOML.
 pub fn unset_setting(text: &str, key: &str, value: &Value) -> Result<String, EditError> {
     unset_those(text, |name, item| name == key && value_of(item) == *value)
 }
@@ -164,12 +157,7 @@ fn unset_those(text: &str, goes: impl Fn(&str, &Item) -> bool) -> Result<String,
     })
 }
 
-/// Tells whether a text holds nothing, not even a comment.
-pub fn is_empty(text: &str) -> bool {
-    split_mark(text).1.trim().is_empty()
-}
-
-/// A text after a change of its document, with its own ends of lines, which the document does not keep.
+/// Changes the document of a text, and keeps its line ends, which the document does not.
 fn edited(
     text: &str,
     change: impl FnOnce(&mut DocumentMut) -> Result<(), EditError>,
@@ -188,7 +176,10 @@ fn edited(
 
 fn parse(text: &str) -> Result<DocumentMut, EditError> {
     text.parse().map_err(|error: TomlError| {
-        let (line, column) = place(text, error.span().map_or(0, |span| span.start));
+        let start = error.span().map_or(0, |span| span.start);
+        let before = text.get(..start).unwrap_or(text);
+        let line = 1 + before.matches('\n').count();
+        let column = 1 + before.rsplit('\n').next().unwrap_or_default().chars().count();
         EditError::Syntax { line, column, reason: error.message().replace('\n', ", ") }
     })
 }
@@ -202,7 +193,7 @@ fn no_table(path: &[&str]) -> EditError {
     EditError::Shape(format!("{:?} is expected to be a table", path.join(".")))
 }
 
-fn update(present: &mut dyn TableLike, entry: &Entry) {
+fn update(present: &mut dyn TableLike, entry: &ServerEntry) {
     let names: Vec<String> = present.iter().map(|(name, _)| name.to_owned()).collect();
     for name in stale(names.into_iter(), entry) {
         present.remove(&name);
@@ -222,7 +213,7 @@ fn update(present: &mut dyn TableLike, entry: &Entry) {
     }
 }
 
-/// Takes an item out of a table, and the tables around it that nobody has written then.
+/// Removes an item from a table, and the tables around it that are empty then.
 fn remove(table: &mut dyn TableLike, path: &[&str]) -> Option<Item> {
     let (name, inside) = path.split_first()?;
     if inside.is_empty() {
@@ -230,7 +221,7 @@ fn remove(table: &mut dyn TableLike, path: &[&str]) -> Option<Item> {
     }
     let inner = table.get_mut(name)?.as_table_like_mut()?;
     let (removed, is_empty) = (remove(inner, inside), inner.is_empty());
-    // One that somebody has written a header for stays.
+    // A table with a header of its own stays.
     let is_implicit = table.get(name).and_then(Item::as_table).is_some_and(Table::is_implicit);
     if is_empty && is_implicit {
         table.remove(name);
@@ -250,7 +241,7 @@ fn item_of(value: &Value) -> Item {
     }
 }
 
-/// An item as JSON, as far as entries and settings have such values.
+/// An item as JSON. Types that entries and settings do not have become texts.
 fn value_of(item: &Item) -> Value {
     if let Some(table) = item.as_table_like() {
         return table.iter().map(|(name, item)| (name.to_owned(), value_of(item))).collect();

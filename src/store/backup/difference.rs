@@ -1,33 +1,33 @@
-//! What a store has that a backup lacks, and the other way round.
+//! Compares a store with a backup.
 
 use crate::domain::{Issue, IssueId};
 use crate::store::json::format::Document;
 
-/// Some issues: how many, and which come first.
+/// Some issues: their number, and the first of them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Differing {
-    /// How many there are.
+pub struct IssueSample {
+    /// The number of issues.
     pub count: usize,
-    /// The first of them, in the order in which they were filed.
+    /// The first issues, in the order in which they were filed.
     pub first: Vec<IssueId>,
 }
 
-/// The difference between what a store holds and a backup.
+/// The difference between a store and a backup.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Difference {
-    /// The issues that the store has and the backup lacks.
-    pub missing: Differing,
-    /// The issues that both have, where the store has something that the backup lacks.
-    pub newer: Differing,
-    /// The issues that both have, where the backup only has more.
-    pub older: Differing,
-    /// The issues that the backup has and the store lacks.
-    pub returning: Differing,
-    /// Whether the two differ in anything else: the order of the issues, or other keys.
+    /// The issues that only the store has.
+    pub missing: IssueSample,
+    /// The issues in both that have something in the store that the backup lacks.
+    pub newer: IssueSample,
+    /// The issues in both that only have more in the backup.
+    pub older: IssueSample,
+    /// The issues that only the backup has.
+    pub returning: IssueSample,
+    /// True if anything else differs: the order of the issues, or other keys.
     pub otherwise: bool,
 }
 
-impl Differing {
+impl IssueSample {
     /// The most ids that are listed.
     pub const MAX_LISTED: usize = 10;
 
@@ -40,7 +40,7 @@ impl Differing {
 }
 
 impl Difference {
-    /// Compares what a store holds with a backup.
+    /// Compares the content of a store with a backup.
     pub fn between(store: &Document, backup: &Document) -> Self {
         let mut difference = Self::default();
         for issue in store.issues.issues() {
@@ -63,18 +63,18 @@ impl Difference {
         difference
     }
 
-    /// Tells whether going back to the backup would lose something.
+    /// Returns true if a restore would lose something.
     pub fn loses(&self) -> bool {
         self.missing.count + self.newer.count > 0
     }
 
-    /// Tells whether the two are the same.
+    /// Returns true if store and backup are equal.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Tells whether everything that one form of an issue says is in the other, which has more history.
+/// Returns true if another version of an issue contains everything of this one, and has more history.
 fn is_earlier(one: &Issue, other: &Issue) -> bool {
     let is_same = one.title == other.title
         && one.description == other.description
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use crate::store::json::format;
 
-    /// A document of issues, each a number, with so many entries in its history.
+    /// Creates a document of issues: a number, the length of the history, and the title of each.
     fn document(issues: &[(u32, usize, &str)]) -> Document {
         let time = "2026-01-31T09:30:00.000Z";
         let entry = format!(r#"{{"timestamp":"{time}","agent":"a","action":"x"}}"#);
@@ -107,13 +107,13 @@ mod tests {
     }
 
     #[test]
-    fn what_only_the_store_has_is_what_would_be_lost() {
+    fn issues_missing_or_older_in_the_backup_would_be_lost() {
         let store =
             document(&[(1, 2, "same"), (2, 3, "on"), (3, 1, "back"), (4, 1, "new"), (5, 1, "a")]);
         let backup =
             document(&[(1, 2, "same"), (2, 2, "on"), (3, 2, "back"), (6, 1, "gone"), (5, 2, "b")]);
         let found = Difference::between(&store, &backup);
-        let numbers = |differing: &Differing| {
+        let numbers = |differing: &IssueSample| {
             differing.first.iter().map(|id| id.short().to_string()).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(numbers(&found.missing), "00000004");
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_counts_and_loses_nothing() {
+    fn a_different_order_is_a_difference_without_loss() {
         let (one, other) = ([(1, 1, "a"), (2, 1, "b")], [(2, 1, "b"), (1, 1, "a")]);
         let found = Difference::between(&document(&one), &document(&other));
         assert!(!found.is_none() && !found.loses());

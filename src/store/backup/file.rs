@@ -1,4 +1,4 @@
-//! Backups on a disk: written beside their name, synced, and only then put in their place.
+//! Backups on disk: written to a temporary file, synced, and then renamed.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -7,58 +7,58 @@ use std::time::{Duration, SystemTime};
 
 use uuid::Uuid;
 
-use super::format::{self, About, Backup, Flaw};
-use super::{BackupError, Holdings};
+use super::format::{self, Backup, BackupMetadata, InvalidBackup};
+use super::{BackupContent, BackupError};
 use crate::domain::Timestamp;
 use crate::store::json::fs::{FileSystem, RealFileSystem, Rename, TO_THE_END, directory_of};
 use crate::store::json::render::render;
 
-/// The end of the name of a backup that is being written.
+/// The suffix of a backup that is being written.
 const TEMP_SUFFIX: &str = ".ait-backup.tmp";
-/// How old such a file is when the process that wrote it is taken for dead.
+/// The age from which on such a file counts as a leftover of a dead process.
 const STALE_AFTER: Duration = Duration::from_secs(60 * 60);
 
-/// Returns true if a file of this name is a backup that is being written, or that a dead process has left.
-pub fn is_temp(name: &str) -> bool {
+/// Returns true if a file name is that of an unfinished backup.
+pub fn is_exchange_file(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(TEMP_SUFFIX)
 }
 
-/// How a backup is to be written.
+/// Options for writing a backup.
 #[derive(Clone, Debug)]
-pub struct Saving {
-    /// Where to.
+pub struct SaveOptions {
+    /// The path of the backup.
     pub path: PathBuf,
-    /// Whether to replace a file that is there.
+    /// True to replace an existing file.
     pub replaces: bool,
-    /// The file of the store, and the directory of its other files: nothing of them is replaced, and the
-    /// backup gets the owner and the mode of the first.
+    /// The paths of the store: `issues.json`, then the directory of everything else. A backup must not replace any of
+    /// them, and gets the owner and mode of the first.
     pub store: Vec<PathBuf>,
-    /// The time that is noted in it.
+    /// The time to record in the backup.
     pub now: Timestamp,
 }
 
 /// A backup that was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Saved {
-    /// Where to.
+    /// The path of the backup.
     pub path: PathBuf,
-    /// How large it is, in bytes.
+    /// The size in bytes.
     pub length_bytes: u64,
-    /// What it tells about itself.
-    pub about: About,
+    /// The metadata of the backup.
+    pub about: BackupMetadata,
 }
 
-impl Saving {
-    /// Writes a backup to the disk of this machine. The file is there as a whole or not at all.
+impl SaveOptions {
+    /// Writes a backup to disk. The file appears as a whole or not at all.
     ///
     /// # Errors
     ///
-    /// Nothing was written then.
-    pub fn save(&self, holdings: &Holdings) -> Result<Saved, BackupError> {
-        self.save_with(&RealFileSystem, holdings)
+    /// [`BackupError`]. Nothing was written then.
+    pub fn save(&self, content: &BackupContent) -> Result<Saved, BackupError> {
+        self.save_with(&RealFileSystem, content)
     }
 
-    /// The same through another file system.
+    /// Writes a backup through another file system.
     ///
     /// # Errors
     ///
@@ -66,13 +66,13 @@ impl Saving {
     pub fn save_with(
         &self,
         fs: &dyn FileSystem,
-        holdings: &Holdings,
+        content: &BackupContent,
     ) -> Result<Saved, BackupError> {
         let failed =
             |source| BackupError::NotSaved { path: self.path.clone(), cause: Arc::new(source) };
-        // A link leads to the file that is meant; the link itself stays.
+        // Replaces the target of a symbolic link, not the link.
         let target = fs.resolve(&self.path).map_err(|unresolved| failed(unresolved.source))?;
-        // Of its directory, also everything inside.
+        // Includes everything inside the directory.
         if self.store.iter().any(|own| target.starts_with(own)) {
             return Err(BackupError::OfTheStore(self.path.clone()));
         }
@@ -86,7 +86,7 @@ impl Saving {
         let temp = target.with_file_name(format!(".{name}.{id:08x}{TEMP_SUFFIX}"));
         let mut about = None;
         let rendered = render(fs, &temp, model, |out| {
-            about = Some(write(holdings, self.now, out)?);
+            about = Some(write(content, self.now, out)?);
             Ok(())
         });
         let length_bytes = rendered.map_err(failed)?.length_bytes;
@@ -104,7 +104,7 @@ impl Saving {
     }
 }
 
-/// Removes what processes have left that died while they wrote a backup.
+/// Removes unfinished backups of dead processes.
 fn remove_stale(fs: &dyn FileSystem, directory: &Path) {
     let is_stale = |path: &PathBuf| {
         let found = fs.fingerprint(path).ok().flatten();
@@ -112,9 +112,9 @@ fn remove_stale(fs: &dyn FileSystem, directory: &Path) {
         age.is_some_and(|age| age > STALE_AFTER)
     };
     let names = fs.list(directory).unwrap_or_default();
-    let temps = names.iter().filter(|name| is_temp(name)).map(|name| directory.join(name));
+    let temps = names.iter().filter(|name| is_exchange_file(name)).map(|name| directory.join(name));
     for path in temps.filter(is_stale) {
-        // What cannot be removed is in nobody's way.
+        // A leftover file does no harm.
         let _ = fs.remove(&path);
     }
 }
@@ -124,18 +124,22 @@ fn remove_stale(fs: &dyn FileSystem, directory: &Path) {
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write(holdings: &Holdings, now: Timestamp, out: &mut impl Write) -> io::Result<About> {
-    let issues = holdings.document.issues.len();
-    let partial = holdings.damage.clone();
-    let about = About { made_at: now, issues, partial, checksum: String::new() };
-    format::write(&holdings.document, about, out)
+pub fn write(
+    content: &BackupContent,
+    now: Timestamp,
+    out: &mut impl Write,
+) -> io::Result<BackupMetadata> {
+    let issues = content.document.issues.len();
+    let partial = content.damage.clone();
+    let about = BackupMetadata { made_at: now, issues, partial, checksum: String::new() };
+    format::write(&content.document, about, out)
 }
 
-/// Reads a backup, or an `issues.json`, from the disk of this machine, and makes sure that it is whole.
+/// Reads a backup or an `issues.json` from disk, and verifies the checksum of a backup.
 ///
 /// # Errors
 ///
-/// It cannot be read, or is not what was written.
+/// The file cannot be read, is invalid, or its checksum does not match.
 pub fn load(path: &Path) -> Result<Backup, BackupError> {
     let failed = |source| BackupError::Io { path: path.to_owned(), cause: Arc::new(source) };
     let open = RealFileSystem.open(path).map_err(failed)?;
@@ -143,15 +147,15 @@ pub fn load(path: &Path) -> Result<Backup, BackupError> {
     read(RealFileSystem.read_at(&open.file, 0, TO_THE_END).map_err(failed)?, path)
 }
 
-/// The same for bytes that came from elsewhere, called `name`.
+/// Reads a backup from bytes that came from elsewhere, called `name`.
 ///
 /// # Errors
 ///
-/// They are not what was written.
+/// The bytes are invalid, or their checksum does not match.
 pub fn read(bytes: Vec<u8>, name: &Path) -> Result<Backup, BackupError> {
     let path = name.to_owned();
     format::read(bytes).map_err(|flaw| match flaw {
-        Flaw::Changed => BackupError::Changed(path),
-        Flaw::Format(cause) => BackupError::Format { path, cause },
+        InvalidBackup::Changed => BackupError::Changed(path),
+        InvalidBackup::Format(cause) => BackupError::Format { path, cause },
     })
 }

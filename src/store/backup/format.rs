@@ -11,16 +11,15 @@
 //! }
 //! ```
 //!
-//! The document of `issues.json`, byte for byte, with one more key behind all others. So a copy of it is
-//! an `issues.json` too; the key is left out when that is next written.
+//! The file is the document of `issues.json`, byte for byte, with one more key at the end. So a copied backup can
+//! serve as `issues.json`; the next time that is written, the key is left out.
 //!
-//! * `madeAt`: when; `issues`: how many there are.
-//! * `partial`: what was damaged, when the backup has only the part of the issues that could be read.
-//! * `checksum`: XXH3-128 of all bytes before the digits. What follows these is always the same, so that
-//!   no byte of the file can change unnoticed.
+//! * `madeAt`: when the backup was made; `issues`: the number of issues.
+//! * `partial`: what was damaged, if the backup contains only the readable issues.
+//! * `checksum`: the XXH3-128 of all bytes before the digits. The bytes after the digits are fixed, so every changed
+//!   byte is detected.
 //!
-//! A file without that key, such as a copy of `issues.json`, is read as well; only nobody can tell then
-//! whether it is what somebody wrote.
+//! A file without that key, such as a copy of `issues.json`, is accepted, too, but cannot be verified.
 
 use std::io::{self, Write};
 
@@ -28,72 +27,75 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
-use crate::domain::{Extra, Timestamp};
+use crate::domain::{Timestamp, UnknownFields};
 use crate::store::json::format::{self, Document, FormatError};
 
-/// The key of what a backup tells about itself.
+/// The key of the metadata.
 const KEY: &str = "backup";
-/// What stands before that in a file that was not changed.
+/// The text before the metadata in an unchanged file.
 const BEGIN: &[u8] = b",\n  \"backup\": ";
 const BEFORE_DIGITS: &str = ",\n    \"checksum\": \"xxh3-128:";
 const BEHIND_DIGITS: &[u8] = b"\"\n  }\n}\n";
 const DIGITS: usize = 32;
 /// The end of every document.
 const CLOSE: &[u8] = b"\n}\n";
-/// How much is gathered before it is passed on.
+/// The size of the write buffer, in bytes.
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// What a backup tells about itself.
+/// The metadata of a backup.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct About {
-    /// When it was made.
+pub struct BackupMetadata {
+    /// When the backup was made.
     pub made_at: Timestamp,
-    /// How many issues it has.
+    /// The number of issues.
     pub issues: usize,
-    /// What was damaged, when it has only what could be read.
+    /// What was damaged, if the backup contains only the readable part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<String>,
-    /// Which checksum it has; empty until it is written.
+    /// The checksum; empty until it is written.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub checksum: String,
 }
 
-/// What a backup holds.
+/// The content of a backup.
 #[derive(Clone, Debug)]
 pub struct Backup {
-    /// The issues, and whatever else was kept beside them.
+    /// The issues, and the unknown keys beside them.
     pub document: Document,
-    /// What it tells about itself; `None` for a file that was not written as a backup, and was not
-    /// checked either.
-    pub about: Option<About>,
+    /// The metadata; `None` for a file that is no backup and could not be verified.
+    pub about: Option<BackupMetadata>,
 }
 
-/// What is wrong with the bytes of a backup.
+/// Why bytes are no valid backup.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Flaw {
-    /// They are not what was written.
+pub enum InvalidBackup {
+    /// They were changed after they were written.
     Changed,
-    /// They hold no issues.
+    /// They are no valid document.
     Format(FormatError),
 }
 
-/// Leaves out what a backup told about itself, in a document that was copied from one.
-pub fn forget(extra: &mut Extra) {
-    // A key of that name that says something else is somebody's own.
-    if extra.get(KEY).is_some_and(|text| serde_json::from_str::<About>(text).is_ok()) {
+/// Removes the metadata from a document that was copied from a backup.
+pub fn forget(extra: &mut UnknownFields) {
+    // A key of that name with another structure belongs to the user.
+    if extra.get(KEY).is_some_and(|text| serde_json::from_str::<BackupMetadata>(text).is_ok()) {
         extra.remove(KEY);
     }
 }
 
-/// Writes a backup; gives what it tells about itself, with its checksum.
+/// Writes a backup. Returns its metadata with the checksum.
 ///
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write(document: &Document, about: About, out: &mut impl Write) -> io::Result<About> {
+pub fn write(
+    document: &Document,
+    about: BackupMetadata,
+    out: &mut impl Write,
+) -> io::Result<BackupMetadata> {
     let mut document = document.clone();
-    // Whatever has this name, there is room for one.
+    // A document may have one key of this name only.
     document.extra.remove(KEY);
     let mut sink = Sink { out, hasher: Xxh3::new(), held: Vec::with_capacity(CHUNK_BYTES) };
     format::write(&document, &mut sink)?;
@@ -102,7 +104,7 @@ pub fn write(document: &Document, about: About, out: &mut impl Write) -> io::Res
         .strip_suffix(b"\n  }\n}")
         .and_then(|text| text.strip_prefix(b"{\n").map(<[u8]>::to_vec))
     else {
-        return Err(io::Error::other("what a backup tells about itself has another form"));
+        return Err(io::Error::other("the metadata of the backup has an unexpected form"));
     };
     sink.write_all(b",\n")?;
     sink.write_all(&open)?;
@@ -111,35 +113,34 @@ pub fn write(document: &Document, about: About, out: &mut impl Write) -> io::Res
     let digits = format!("{:032x}", sink.hasher.digest128());
     out.write_all(digits.as_bytes())?;
     out.write_all(BEHIND_DIGITS)?;
-    Ok(About { checksum: named(&digits), ..about })
+    Ok(BackupMetadata { checksum: named(&digits), ..about })
 }
 
-/// Reads a backup, or an `issues.json`.
+/// Reads a backup or an `issues.json`.
 ///
 /// # Errors
 ///
-/// It is neither, or the checksum does not fit.
-pub fn read(mut bytes: Vec<u8>) -> Result<Backup, Flaw> {
+/// The bytes are neither, or the checksum does not match.
+pub fn read(mut bytes: Vec<u8>) -> Result<Backup, InvalidBackup> {
     let Some((place, about)) = sealed(&bytes)? else {
-        let document = format::parse(bytes).map_err(Flaw::Format)?;
-        // Written as a backup, and changed since then: perhaps only in its form, perhaps not.
-        let is_about = |text: &str| serde_json::from_str::<About>(text).is_ok();
+        let document = format::parse(bytes).map_err(InvalidBackup::Format)?;
+        // The metadata is there but was changed, so other bytes may have changed, too.
+        let is_about = |text: &str| serde_json::from_str::<BackupMetadata>(text).is_ok();
         let is_seal = |(key, value): (&str, &RawValue)| key == KEY || is_about(value.get());
         return if document.extra.iter().any(is_seal) {
-            Err(Flaw::Changed)
+            Err(InvalidBackup::Changed)
         } else {
             Ok(Backup { document, about: None })
         };
     };
     bytes.truncate(place);
     bytes.extend_from_slice(CLOSE);
-    let document = format::parse(bytes).map_err(Flaw::Format)?;
+    let document = format::parse(bytes).map_err(InvalidBackup::Format)?;
     Ok(Backup { document, about: Some(about) })
 }
 
-/// Where what a backup tells about itself begins, and what that is; `None` when the bytes do not end as
-/// those of a backup.
-fn sealed(bytes: &[u8]) -> Result<Option<(usize, About)>, Flaw> {
+/// Returns the offset of the metadata and its content. Returns `None` if the bytes do not end like a backup.
+fn sealed(bytes: &[u8]) -> Result<Option<(usize, BackupMetadata)>, InvalidBackup> {
     let Some(hashed) = bytes.strip_suffix(BEHIND_DIGITS) else { return Ok(None) };
     let Some((hashed, digits)) = hashed.split_at_checked(hashed.len().saturating_sub(DIGITS))
     else {
@@ -147,15 +148,15 @@ fn sealed(bytes: &[u8]) -> Result<Option<(usize, About)>, Flaw> {
     };
     let Some(rest) = hashed.strip_suffix(BEFORE_DIGITS.as_bytes()) else { return Ok(None) };
     if format!("{:032x}", xxh3_128(hashed)).as_bytes() != digits {
-        return Err(Flaw::Changed);
+        return Err(InvalidBackup::Changed);
     }
     let place = rest.windows(BEGIN.len()).rposition(|window| window == BEGIN);
     let about = place.and_then(|place| {
         let text = [&rest[place + BEGIN.len()..], b"}"].concat();
-        let about: About = serde_json::from_slice(&text).ok()?;
-        Some((place, About { checksum: named(str::from_utf8(digits).ok()?), ..about }))
+        let about: BackupMetadata = serde_json::from_slice(&text).ok()?;
+        Some((place, BackupMetadata { checksum: named(str::from_utf8(digits).ok()?), ..about }))
     });
-    about.map(Some).ok_or(Flaw::Changed)
+    about.map(Some).ok_or(InvalidBackup::Changed)
 }
 
 fn named(digits: &str) -> String {
@@ -164,10 +165,10 @@ fn named(digits: &str) -> String {
 
 #[derive(Serialize)]
 struct AboutAlone<'a> {
-    backup: &'a About,
+    backup: &'a BackupMetadata,
 }
 
-/// Hashes what it passes on in chunks, and holds back at least the end of a document.
+/// Hashes and passes on data in chunks. Holds back at least the end of the document.
 struct Sink<'a, W> {
     out: &'a mut W,
     hasher: Xxh3,
@@ -175,15 +176,16 @@ struct Sink<'a, W> {
 }
 
 impl<W: Write> Sink<'_, W> {
-    /// Takes back the end of the document, so that another key can follow.
+    /// Removes the end of the document, so that another key can follow.
     fn open(&mut self) -> io::Result<()> {
         let length = self.held.strip_suffix(CLOSE).map(<[u8]>::len);
-        let length = length.ok_or_else(|| io::Error::other("the document has another end"))?;
+        let length =
+            length.ok_or_else(|| io::Error::other("the document has an unexpected end"))?;
         self.held.truncate(length);
         Ok(())
     }
 
-    /// Passes on everything but the last bytes.
+    /// Passes on everything except the last `but` bytes.
     fn pass_on(&mut self, but: usize) -> io::Result<()> {
         let length = self.held.len().saturating_sub(but);
         self.out.write_all(&self.held[..length])?;
@@ -213,9 +215,14 @@ mod tests {
 
     const PLAIN: &str = "{\n  \"issues\": [],\n  \"other\": {\n  \"backup\": 1e400}\n}\n";
 
-    fn about() -> About {
+    fn about() -> BackupMetadata {
         let made_at = Timestamp::parse("2026-01-31T09:30:00.000Z").unwrap();
-        About { made_at, issues: 0, partial: Some("a \"b\"\n".to_owned()), checksum: String::new() }
+        BackupMetadata {
+            made_at,
+            issues: 0,
+            partial: Some("a \"b\"\n".to_owned()),
+            checksum: String::new(),
+        }
     }
 
     fn sample() -> Vec<u8> {
@@ -226,19 +233,22 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_are_those_of_the_document_and_a_key_more() {
+    fn a_backup_is_the_document_plus_a_backup_key() {
         let text = String::from_utf8(sample()).unwrap();
         let begin = PLAIN.strip_suffix("\n}\n").unwrap();
         let key = ",\n  \"backup\": {\n    \"madeAt\": \"2026-01-31T09:30:00.000Z\",\n    \
                    \"issues\": 0,\n    \"partial\": \"a \\\"b\\\"\\n\",\n    \"checksum\": \"xxh3-128:";
         let digits = text.strip_prefix(begin).unwrap().strip_prefix(key).unwrap();
-        assert!(digits.strip_suffix("\"\n  }\n}\n").is_some_and(|it| it.len() == 32), "{text}");
+        assert!(
+            digits.strip_suffix("\"\n  }\n}\n").is_some_and(|digits| digits.len() == 32),
+            "{text}"
+        );
     }
 
     #[test]
-    fn what_is_written_is_read_and_what_a_copy_told_of_itself_is_not_written_again() {
+    fn a_backup_round_trips_without_duplicating_its_metadata() {
         let first = read(sample()).unwrap();
-        assert_eq!(first.about.as_ref().map(|it| it.made_at), Some(about().made_at));
+        assert_eq!(first.about.as_ref().map(|about| about.made_at), Some(about().made_at));
         let plain = |document: &Document| {
             let mut bytes = Vec::new();
             format::write(document, &mut bytes).unwrap();
@@ -252,13 +262,13 @@ mod tests {
     }
 
     #[test]
-    fn a_document_that_was_not_written_as_a_backup_is_read_and_not_called_checked() {
+    fn a_plain_document_is_read_as_unverified() {
         assert_eq!(read(PLAIN.into()).unwrap().about, None);
-        assert!(matches!(read(b"{".to_vec()), Err(Flaw::Format(_))));
+        assert!(matches!(read(b"{".to_vec()), Err(InvalidBackup::Format(_))));
     }
 
     #[test]
-    fn no_flipped_bit_and_no_cut_goes_unnoticed() {
+    fn every_flipped_bit_and_truncation_is_detected() {
         let bytes = sample();
         for place in 0..bytes.len() {
             assert!(read(bytes[..place].to_vec()).is_err(), "cut at {place}");
@@ -271,10 +281,10 @@ mod tests {
     }
 
     #[test]
-    fn another_form_of_the_same_backup_is_not_taken_for_it() {
+    fn a_reformatted_backup_fails_its_checksum() {
         let text = String::from_utf8(sample()).unwrap();
         for other in [text.replace('\n', "\r\n"), format!("{text}\n"), text.replace("  ", " ")] {
-            assert_eq!(read(other.into_bytes()).unwrap_err(), Flaw::Changed);
+            assert_eq!(read(other.into_bytes()).unwrap_err(), InvalidBackup::Changed);
         }
     }
 }

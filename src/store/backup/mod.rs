@@ -1,8 +1,7 @@
-//! Backups: one file that holds everything a store held at one moment, whichever kind of store.
+//! Backups: one file with the whole content of a store at one moment, for any kind of store.
 //!
-//! [`mod@format`] knows the bytes of such a file and tells whether they are still what was written, [`mod@file`]
-//! puts it on a disk and reads it from there, [`difference`] tells what would be lost if a store went back
-//! to it.
+//! [`mod@format`] defines the bytes of the file and verifies its checksum, [`mod@file`] writes it to disk and reads
+//! it, and [`difference`] determines what a restore would lose.
 
 pub mod difference;
 pub mod file;
@@ -12,84 +11,83 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub use difference::{Difference, Differing};
-pub use file::{Saved, Saving};
-pub use format::{About, Backup};
+pub use difference::{Difference, IssueSample};
+pub use file::{SaveOptions, Saved};
+pub use format::{Backup, BackupMetadata};
 
 use super::json::format::{Document, FormatError};
 
-/// Everything that a store holds at one moment.
+/// The whole content of a store at one moment.
 #[derive(Clone, Debug)]
-pub struct Holdings {
-    /// The issues, and whatever else is kept beside them.
+pub struct BackupContent {
+    /// The issues, and the unknown keys beside them.
     pub document: Document,
-    /// What is damaged, in words, when the document has only the part that can be read.
+    /// What is damaged, if the document is only the readable part.
     pub damage: Option<String>,
 }
 
-/// How much may be lost when a store goes back to a backup.
+/// How much a restore may lose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Consent {
-    /// Nothing is to be changed: only the difference is asked for.
+pub enum OverwritePolicy {
+    /// Change nothing; only report the difference.
     Look,
-    /// Nothing may be lost that the backup lacks.
+    /// Lose nothing that the backup lacks.
     Nothing,
-    /// Whatever it takes, as long as what is replaced is kept.
+    /// Lose anything, but keep what is replaced.
     Everything,
 }
 
-/// What came of going back to a backup.
+/// The result of a restore.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Replacement {
-    /// How it ended.
+pub struct RestoreOutcome {
+    /// How the restore ended.
     pub verdict: Verdict,
-    /// What the store had that the backup lacks, and the other way round; `None` where the store could
-    /// not be read as a whole.
+    /// The difference between store and backup; `None` if the store could not be read completely.
     pub difference: Option<Difference>,
-    /// What is wrong with the store as it was, in words.
+    /// What was damaged in the store before, as text.
     pub damage: Option<String>,
-    /// Where what was replaced is kept.
+    /// The paths of the replaced content.
     pub kept: Vec<PathBuf>,
 }
 
-/// How going back to a backup ended.
+/// How a restore ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// The store holds what the backup holds.
+    /// The store now holds the content of the backup.
     Done,
-    /// It did so before; nothing was changed.
+    /// The store already held the content of the backup. Nothing was changed.
     Unneeded,
-    /// Something would be lost, and nobody has consented; nothing was changed.
+    /// Something would be lost without consent. Nothing was changed.
     Refused,
-    /// It was only asked what would happen.
+    /// Only the difference was requested.
     Looked,
 }
 
-impl Replacement {
-    /// What a look without a change, or a refusal of one, has found.
-    pub(super) fn found(consent: Consent, difference: Difference) -> Option<Self> {
+impl RestoreOutcome {
+    /// Returns the result if nothing is to be changed, or `None` to go on with the restore.
+    pub(super) fn found(consent: OverwritePolicy, difference: Difference) -> Option<Self> {
         let verdict = match consent {
             _ if difference.is_none() => Verdict::Unneeded,
-            Consent::Look => Verdict::Looked,
-            Consent::Nothing if difference.loses() => Verdict::Refused,
-            Consent::Nothing | Consent::Everything => return None,
+            OverwritePolicy::Look => Verdict::Looked,
+            OverwritePolicy::Nothing if difference.loses() => Verdict::Refused,
+            OverwritePolicy::Nothing | OverwritePolicy::Everything => return None,
         };
         let (difference, damage, kept) = (Some(difference), None, Vec::new());
         Some(Self { verdict, difference, damage, kept })
     }
 
-    /// The same for a store that cannot be read as a whole.
-    pub(super) fn found_damaged(consent: Consent, damage: String) -> Option<Self> {
+    /// Returns the result for a store that cannot be read completely, or `None` to go on with the restore.
+    pub(super) fn found_damaged(consent: OverwritePolicy, damage: String) -> Option<Self> {
         let verdict = match consent {
-            Consent::Look => Verdict::Looked,
-            Consent::Nothing => Verdict::Refused,
-            Consent::Everything => return None,
+            OverwritePolicy::Look => Verdict::Looked,
+            OverwritePolicy::Nothing => Verdict::Refused,
+            OverwritePolicy::Everything => return None,
         };
         let (difference, damage, kept) = (None, Some(damage), Vec::new());
         Some(Self { verdict, difference, damage, kept })
     }
 
-    /// Tells whether it takes somebody's consent.
+    /// Returns true if the restore needs consent to lose something.
     pub fn needs_consent(&self) -> bool {
         self.damage.is_some() || self.difference.as_ref().is_some_and(Difference::loses)
     }
@@ -98,44 +96,44 @@ impl Replacement {
 /// Why a backup could not be written or read.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum BackupError {
-    /// There is such a file already.
-    #[error("{} exists already: choose another name, or replace it with --force", .0.display())]
+    /// The file already exists.
+    #[error("{} exists already: choose another name", .0.display())]
     Exists(PathBuf),
-    /// The file is one of those that the store itself consists of.
+    /// The path belongs to the store.
     #[error("{} belongs to the store itself: choose another name", .0.display())]
     OfTheStore(PathBuf),
-    /// There is no such file.
-    #[error("there is no file {}: name one that `ait backup` has written, or a copy of issues.json", .0.display())]
+    /// The file does not exist.
+    #[error("there is no file {}: name a backup, or a copy of issues.json", .0.display())]
     Missing(PathBuf),
-    /// A file could not be written.
-    #[error("{}: {cause}: nothing was saved; mend that, or choose another place", path.display())]
+    /// The backup could not be written.
+    #[error("{}: {cause}: nothing was saved; fix that, or choose another place", path.display())]
     NotSaved {
-        /// Which one.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// The I/O error.
         cause: Arc<io::Error>,
     },
-    /// A file could not be read.
-    #[error("{}: {cause}: nothing was changed; make it readable, or take another one", path.display())]
+    /// The backup could not be read.
+    #[error("{}: {cause}: nothing was changed; make it readable, or choose another backup", path.display())]
     Io {
-        /// Which one.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// The I/O error.
         cause: Arc<io::Error>,
     },
-    /// The file is not what `ait backup` has written.
+    /// The checksum of the backup does not match.
     #[error(
-        "{} is not what `ait backup` has written: its checksum does not fit. Nothing was changed; take \
+        "{} was changed after it was written: its checksum does not match. Nothing was changed; choose \
          another backup, or, if you trust its issues as they are, remove its last key, \"backup\"",
         .0.display()
     )]
     Changed(PathBuf),
-    /// The file holds no issues.
-    #[error("{}, {cause}: nothing was changed; take another backup", path.display())]
+    /// The file is no valid backup.
+    #[error("{}, {cause}: nothing was changed; choose another backup", path.display())]
     Format {
-        /// Which one.
+        /// The path of the file.
         path: PathBuf,
-        /// What is wrong with it, and where.
+        /// The cause and its position.
         cause: FormatError,
     },
 }

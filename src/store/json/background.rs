@@ -1,4 +1,4 @@
-//! What a process does for the store while nobody asks: publishing what changed, and watching what others do.
+//! Background threads: publishing after changes, and watching the files for changes of others.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -6,27 +6,29 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
 
 use super::edits;
 use super::fs::directory_of;
-use super::publish::{Publication, Publisher, Unless};
+use super::publish::{Publication, Publisher, SkipPublish};
+use super::shared::Shared;
 use super::support::lock;
-use super::view::Shared;
 use super::writer::{WeakWriter, WriterHandle};
+use crate::store::StoreError;
 
-/// How long after a failure, or when another process is publishing, it is tried again at first, and at most.
+/// The first and the longest pause before a retry, after a failure or while another process publishes.
 const FIRST_RETRY: Duration = Duration::from_millis(200);
 const LAST_RETRY: Duration = Duration::from_secs(30);
-/// How often is looked at the store where the system tells of changes, and where it does not.
+/// The poll intervals with and without file notifications.
 const SLOW_POLL: Duration = Duration::from_secs(1);
 const FAST_POLL: Duration = Duration::from_millis(100);
-/// How long changes are gathered.
+/// How long file notifications are batched.
 const GATHER: Duration = Duration::from_millis(15);
-/// How long a batch of another process may be without a word that it is durable, until this process makes it so.
+/// How long this process leaves a batch of another process without proof of durability before it syncs the batch
+/// itself.
 const UNDURABLE_FOR: Duration = Duration::from_secs(1);
 
-/// When there is something to publish.
+/// Tells the publisher thread when to publish.
 #[derive(Default)]
 pub(super) struct Schedule {
     state: Mutex<ScheduleState>,
@@ -35,15 +37,15 @@ pub(super) struct Schedule {
 
 #[derive(Default)]
 struct ScheduleState {
-    /// Since when there is something to publish.
+    /// When the oldest unpublished change was made.
     changed: Option<Instant>,
-    /// Whether there is a thread.
+    /// True while the publisher thread runs.
     is_running: bool,
     is_closing: bool,
 }
 
 impl Schedule {
-    /// Takes note that something changed; returns true if there is no thread to publish it.
+    /// Records a change. Returns true if the caller has to start the publisher thread.
     pub fn changed(&self) -> bool {
         let mut state = lock(&self.state);
         state.changed.get_or_insert_with(Instant::now);
@@ -51,13 +53,14 @@ impl Schedule {
         !std::mem::replace(&mut state.is_running, true)
     }
 
-    /// Ends the thread, which finishes what it is at.
+    /// Ends the thread after its current work.
     pub fn close(&self) {
         lock(&self.state).is_closing = true;
         self.woken.notify_all();
     }
 
-    /// Waits until something changed and `rest` is over; false when the thread is to end.
+    /// Waits for a change, then until the change is `after` old and `not_before` is reached. Returns false if the
+    /// thread has to end.
     fn wait(&self, after: Duration, not_before: Instant) -> bool {
         let mut state = lock(&self.state);
         loop {
@@ -81,7 +84,7 @@ impl Schedule {
     }
 }
 
-/// Publishes what changes, until the store is closed.
+/// Starts the thread that publishes changes until the store is closed.
 pub(super) fn start_publishing(publisher: Publisher, schedule: Arc<Schedule>) {
     let after = publisher.shared.options.publish_after;
     let spawned = thread::Builder::new().name("ait-publisher".to_owned()).spawn(move || {
@@ -93,9 +96,9 @@ pub(super) fn start_publishing(publisher: Publisher, schedule: Arc<Schedule>) {
                 schedule.changed();
                 continue;
             }
-            let published = publisher.publish(Unless::Unchanged);
+            let published = publisher.publish(SkipPublish::Unchanged);
             if let Err(error) = publisher.snapshot() {
-                tracing::warn!("no snapshot could be written: {}", error.reason());
+                tracing::warn!("failed to write a snapshot: {}", error.reason());
             }
             match published {
                 Ok(Publication::Written | Publication::UpToDate) => {
@@ -105,13 +108,14 @@ pub(super) fn start_publishing(publisher: Publisher, schedule: Arc<Schedule>) {
                 }
                 Ok(Publication::Busy) => {}
                 Err(error) => {
-                    // The log has everything; only the file is older than it should be.
+                    // The log has every change; only the file is outdated.
                     let why = format!(
                         "issues.json is not up to date: {}; every change is in the log",
                         error.reason()
                     );
-                    // What is wrong with the file itself was told when it was looked at.
-                    if lock(&publisher.shared.known).problem.is_none() {
+                    // The health reports a damaged log itself, and problems of the file are logged when they are found.
+                    let is_of_log = error.is_damage() || matches!(error, StoreError::Unreadable(_));
+                    if !is_of_log && lock(&publisher.shared.known).problem.is_none() {
                         tracing::warn!("{why}");
                         *lock(&publisher.shared.unpublished) = Some(why);
                     }
@@ -123,26 +127,26 @@ pub(super) fn start_publishing(publisher: Publisher, schedule: Arc<Schedule>) {
         }
     });
     if let Err(error) = spawned {
-        tracing::warn!("issues.json is not brought up to date: no thread for it: {error}");
+        tracing::warn!("issues.json is not brought up to date: failed to start a thread: {error}");
     }
 }
 
-/// Called when changes were seen, to publish what whoever made them did not.
-pub(super) type Stale = Box<dyn Fn(&Arc<Shared>, WriterHandle) + Send>;
+/// Called after each check of the files, to publish changes that other processes did not publish.
+pub(super) type OnPoll = Box<dyn Fn(&Arc<Shared>, WriterHandle) + Send>;
 
-/// Watches what other processes and people do to the files, as long as the store is there.
-pub(super) fn start_watching(shared: &Arc<Shared>, writer: &WriterHandle, stale: Stale) {
+/// Starts the thread that watches the files for changes, until the store is dropped.
+pub(super) fn start_watching(shared: &Arc<Shared>, writer: &WriterHandle, on_poll: OnPoll) {
     let (shared, writer) = (Arc::downgrade(shared), writer.downgrade());
     let spawned = thread::Builder::new()
         .name("ait-watcher".to_owned())
-        .spawn(move || Watch::new(stale).run(&shared, &writer));
+        .spawn(move || Watch::new(on_poll).run(&shared, &writer));
     if let Err(error) = spawned {
-        tracing::warn!("what other processes do is not seen at once: no thread for it: {error}");
+        tracing::warn!("changes of other processes show late: failed to start a thread: {error}");
     }
 }
 
 struct Watch {
-    stale: Stale,
+    on_poll: OnPoll,
     watcher: Option<RecommendedWatcher>,
     watched: Vec<PathBuf>,
     events: Receiver<()>,
@@ -150,22 +154,27 @@ struct Watch {
 }
 
 impl Watch {
-    fn new(stale: Stale) -> Self {
+    fn new(on_poll: OnPoll) -> Self {
         let (sender, events): (SyncSender<()>, _) = sync_channel(1);
-        let mut told: Option<Instant> = None;
-        let watcher = notify::recommended_watcher(move |_| {
-            if told.is_none_or(|told| told.elapsed() >= GATHER) {
-                told = Some(Instant::now());
-                // One that waits already is enough.
-                let _ = sender.try_send(());
-                // The system gathers what comes meanwhile, so that a busy store does not wake this thread each time.
+        let mut rested: Option<Instant> = None;
+        let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+            // Processes that read the files change nothing.
+            if event.is_ok_and(|event| event.kind.is_access()) {
+                return;
+            }
+            // One pending notification is enough.
+            let _ = sender.try_send(());
+            if rested.is_none_or(|rested| rested.elapsed() >= GATHER) {
+                // The system queues notifications in the meantime, so that a busy store does not wake this thread
+                // each time. All that are queued then pass without another rest.
                 thread::sleep(GATHER);
+                rested = Some(Instant::now());
             }
         });
         let watcher = watcher
-            .inspect_err(|error| tracing::debug!("the system tells of no changes: {error}"))
+            .inspect_err(|error| tracing::debug!("file notifications are not available: {error}"))
             .ok();
-        Self { stale, watcher, watched: Vec::new(), events, undurable_since: None }
+        Self { on_poll, watcher, watched: Vec::new(), events, undurable_since: None }
     }
 
     fn run(&mut self, shared: &Weak<Shared>, writer: &WeakWriter) {
@@ -175,36 +184,36 @@ impl Watch {
             let poll = if self.watched.is_empty() { FAST_POLL } else { SLOW_POLL };
             match self.events.recv_timeout(poll) {
                 Ok(()) => thread::sleep(GATHER),
-                // Also directories that were replaced are watched again.
+                // Clearing also rewatches directories that were replaced.
                 Err(RecvTimeoutError::Timeout) => self.watched.clear(),
-                // Without a watcher nobody sends anything.
+                // Without a watcher the channel is disconnected.
                 Err(RecvTimeoutError::Disconnected) => thread::sleep(FAST_POLL),
             }
-            // What came while it was gathered is seen by the next look.
+            // The next check covers notifications that arrived in the meantime.
             while self.events.try_recv().is_ok() {}
         }
     }
 
     fn look(&mut self, shared: &Arc<Shared>, writer: WriterHandle) {
-        // What is wrong with the store, those are told who use it.
+        // Callers of the store get its errors themselves.
         let Ok(view) = shared.fresh_durable() else { return };
-        self.watch(&[&view.place.log, &view.place.directory, directory_of(&view.place.issues)]);
+        self.watch(&[&view.paths.log, &view.paths.directory, directory_of(&view.paths.issues)]);
         if edits::is_pending(shared, &view)
-            && let Ok(Err(error)) | Err(error) = writer.run(edits::adopt)
+            && let Ok(Err(error)) | Err(error) = writer.run(edits::adopt_external_edit)
         {
             tracing::warn!(
-                "an edit of {} is not taken over for now: {error}",
+                "an external edit of {} is not merged for now: {error}",
                 shared.path.display()
             );
         }
         if view.durable == view.state.position {
             self.undurable_since = None;
         } else if self.undurable_since.get_or_insert_with(Instant::now).elapsed() >= UNDURABLE_FOR {
-            // Whoever appended it has died before it was durable.
+            // The process that appended the batch died before it was durable.
             let _ = writer.run(|committer| edits::transact(committer, |_| ()));
             self.undurable_since = None;
         }
-        (self.stale)(shared, writer);
+        (self.on_poll)(shared, writer);
     }
 
     fn watch(&mut self, directories: &[&Path]) {

@@ -1,4 +1,4 @@
-//! Who may still change their mind: a caller that waits, or the writer that decides.
+//! Decides a race: a waiting caller withdraws its command, or the writer takes it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -7,20 +7,20 @@ const WAITING: u8 = 0;
 const TAKEN: u8 = 1;
 const WITHDRAWN: u8 = 2;
 
-/// The caller's half: withdraws the command when it is dropped, unless the writer has taken it.
+/// The caller's half. Dropping it withdraws the command, unless the writer has taken it.
 pub(super) struct CallerTicket(Arc<AtomicU8>);
 
 /// The writer's half.
 pub(super) struct WriterTicket(Arc<AtomicU8>);
 
-/// The two halves of a new ticket.
+/// Returns the two halves of a new ticket.
 pub(super) fn ticket() -> (CallerTicket, WriterTicket) {
     let state = Arc::new(AtomicU8::new(WAITING));
     (CallerTicket(Arc::clone(&state)), WriterTicket(state))
 }
 
 impl CallerTicket {
-    /// Withdraws the command; false when it is too late and the outcome must be waited for.
+    /// Withdraws the command. Returns false if it is too late, and the caller has to wait for the outcome.
     pub fn withdraw(&self) -> bool {
         settle(&self.0, WITHDRAWN)
     }
@@ -33,13 +33,13 @@ impl Drop for CallerTicket {
 }
 
 impl WriterTicket {
-    /// Takes the command to decide it; false when the caller has withdrawn it. What was taken stays taken.
+    /// Takes the command to decide it. Returns false if the caller has withdrawn it. A second call returns the same.
     pub fn take(&self) -> bool {
         settle(&self.0, TAKEN) || self.0.load(Ordering::Acquire) == TAKEN
     }
 }
 
-/// Moves a waiting ticket to `to`; whoever is first wins.
+/// Moves a waiting ticket to `to`. Returns false if the other half came first.
 fn settle(state: &AtomicU8, to: u8) -> bool {
     state.compare_exchange(WAITING, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
 }
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_of_caller_and_writer_wins() {
+    fn a_change_is_either_withdrawn_or_taken() {
         let (caller, writer) = ticket();
         assert!(caller.withdraw());
         assert!(!writer.take());
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_that_goes_away_withdraws() {
+    fn dropping_the_caller_withdraws_the_change() {
         let (caller, writer) = ticket();
         drop(caller);
         assert!(!writer.take());

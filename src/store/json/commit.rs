@@ -1,7 +1,7 @@
-//! Making changes: decide under the lock of the newest segment, append, unlock, sync, answer.
+//! Commits changes: decides them under the lock of the newest segment, appends, unlocks, syncs and answers.
 //!
-//! Whatever is wrong with the end of a segment has one solution: a new segment that repeats every whole batch which
-//! is not known to be durable ([`Committer::roll`]).
+//! Every problem at the end of a segment has one solution: a new segment that repeats every whole batch that is not
+//! known to be durable ([`Committer::roll`]).
 
 use std::io;
 use std::path::Path;
@@ -12,35 +12,36 @@ use uuid::Uuid;
 
 use super::cancellation::WriterTicket;
 use super::fs::{FileSystem, directory_of, lock_at};
-use super::ground::{must_exclude, refused};
+use super::lock_check::{ensure_lock_is_exclusive, refused};
 use super::log::frame::{self, MAX_JSON_BYTES};
 use super::log::segment::{self, ordinals};
-use super::log::{Cut, Segment, Tail, record};
-use super::place::{Place, trial};
-use super::published::Published;
-use super::spare::Spare;
+use super::log::{BatchEnd, Cut, Segment, record};
+use super::paths::{StorePaths, trial};
+use super::published_note::PublishedNote;
+use super::shared::{Follower, Shared};
+use super::standby::StandbyState;
 use super::support::{lock, now};
-use super::view::{Follower, Head, Shared, Source, View};
-use super::{recovery, snapshot};
+use super::view::{LogEnd, Source, View};
+use super::{open, snapshot};
 use crate::domain::{Command, DomainError, Event, Issue, Timestamp};
 use crate::store::{NumberedEvent, Outcome, Position, State, StoreError};
 
-/// How often the newest segment may be another one when it is locked.
+/// How often another segment may turn out to be the newest one after locking.
 const MAX_ROUNDS: usize = 100;
-/// From which size on a segment is not appended to any more.
+/// The size from which on a segment gets no more batches, in bytes.
 const MAX_SEGMENT_BYTES: u64 = 8 * 1024 * 1024;
 
-/// Changes the store. There is one for each process and store, on a thread of its own, since no other may sync a
-/// segment: a kernel tells of a failed sync once for each opening.
+/// Changes the store. Each process has one per store, on a thread of its own. Only this thread syncs a segment,
+/// because a kernel reports a failed fsync only once per open file.
 pub(super) struct Committer {
     pub shared: Arc<Shared>,
-    /// The segment of which a sync has failed.
+    /// The segment whose fsync failed.
     failed: Option<SegmentId>,
-    /// The segment whose name was made durable.
+    /// The segment whose directory entry is durable.
     named: Option<SegmentId>,
-    /// Whether it is just merging what was known of a log that is gone.
+    /// True while the state of a replaced log is being merged.
     pub merges: bool,
-    /// What lets somebody withdraw the work that is under way, until a change is decided under the lock.
+    /// Lets the caller withdraw the current work until a change is decided under the lock.
     pub ticket: Option<WriterTicket>,
 }
 
@@ -50,15 +51,15 @@ fn id_of(segment: &Segment) -> SegmentId {
     (segment.ordinal, segment.header.salt)
 }
 
-/// What became of changes that were made.
-pub(super) enum Kept {
-    /// They are durable, in the log as everybody reads it.
+/// The result of making changes durable.
+pub(super) enum CommitResult {
+    /// The changes are durable in the current log.
     Durable,
-    /// Another log took the place of the one that they were made in, with the issues as the changes left them.
-    Lost(Vec<Arc<Issue>>),
+    /// The log was replaced after the changes were made. Contains the issues after the changes.
+    LogReplaced(Vec<Arc<Issue>>),
 }
 
-/// Changes that are being decided, each on the state that the one before has left.
+/// Changes that are being decided, each on the state that the previous one left.
 pub(super) struct Draft {
     /// The state with the changes so far.
     pub state: State,
@@ -71,20 +72,39 @@ impl Draft {
         Self { state, events: Vec::new(), texts: Vec::new() }
     }
 
-    /// Decides a command.
-    pub fn run(&mut self, command: &Command, now: Timestamp) -> Outcome {
+    /// Decides commands and applies their events. Applies none if one of them is refused.
+    pub fn run_all(
+        &mut self,
+        commands: &[Command],
+        now: Timestamp,
+    ) -> Result<Vec<Outcome>, DomainError> {
+        if let [command] = commands {
+            return Ok(vec![self.run(command, now)?]);
+        }
+        let (state, length) = (self.state.clone(), self.events.len());
+        let outcomes = commands.iter().map(|command| self.run(command, now)).collect();
+        if Result::is_err(&outcomes) {
+            self.state = state;
+            self.events.truncate(length);
+            self.texts.truncate(length);
+        }
+        outcomes
+    }
+
+    /// Decides a command and applies its event.
+    pub fn run(&mut self, command: &Command, now: Timestamp) -> Result<Outcome, DomainError> {
         match self.state.decide(command, now)? {
             Some(event) => self.push(event),
-            None => Ok(None),
+            None => Ok(self.state.named(command)),
         }
     }
 
-    /// Takes all changes back, to the state that it began with.
+    /// Discards all changes and starts again from a state.
     pub fn reset(&mut self, state: State) {
         *self = Self::new(state);
     }
 
-    fn push(&mut self, event: Event) -> Outcome {
+    fn push(&mut self, event: Event) -> Result<Outcome, DomainError> {
         let (text, position) = record::encode(&event, self.state.position);
         if text.len() > MAX_JSON_BYTES - 1024 {
             return Err(DomainError::IssueTooLarge {
@@ -98,7 +118,7 @@ impl Draft {
         Ok(issue)
     }
 
-    /// The lines of one batch.
+    /// Returns the lines of the batch.
     fn lines(&self, salt: u32, durable: u64) -> Vec<u8> {
         let mut lines = Vec::new();
         for (number, (event, text)) in self.events.iter().zip(&self.texts).enumerate() {
@@ -109,12 +129,12 @@ impl Draft {
     }
 }
 
-/// A batch that was appended.
+/// An appended batch.
 struct Appended {
     segment: Arc<Segment>,
-    place: Arc<Place>,
-    end: Tail,
-    /// The issues as it left them.
+    paths: Arc<StorePaths>,
+    end: BatchEnd,
+    /// The issues after the batch.
     issues: Vec<Arc<Issue>>,
 }
 
@@ -127,55 +147,57 @@ impl Committer {
         &*self.shared.fs
     }
 
-    /// From here on the work cannot be withdrawn any more.
+    /// Marks the current work as begun. It cannot be withdrawn from now on.
     ///
     /// # Errors
     ///
-    /// It was withdrawn.
+    /// [`StoreError::Busy`] if the caller has withdrawn it.
     pub fn begin(&self) -> Result<(), StoreError> {
         if self.ticket.as_ref().is_some_and(|ticket| !ticket.take()) {
-            return Err(StoreError::Busy("nobody waits for it any more".to_owned()));
+            return Err(StoreError::Busy("the caller no longer waits for it".to_owned()));
         }
         Ok(())
     }
 
-    /// Lets `decide` make changes on the newest state, as one batch, and makes them durable.
+    /// Decides changes on the newest state and makes them durable as one batch.
     ///
     /// # Errors
     ///
-    /// Any [`StoreError`]; `decide` was not called, or its changes did not happen, except for
-    /// [`StoreError::Uncertain`].
+    /// Any [`StoreError`]. Except for [`StoreError::Uncertain`], `decide` was not called or its changes were not
+    /// made.
     pub fn transact<T>(
         &mut self,
         decide: impl FnOnce(&mut Draft) -> T,
-    ) -> Result<(T, Kept), StoreError> {
+    ) -> Result<(T, CommitResult), StoreError> {
         let (result, appended) = self.append(decide)?;
-        let Some(appended) = appended else { return Ok((result, Kept::Durable)) };
+        let Some(appended) = appended else { return Ok((result, CommitResult::Durable)) };
         let durable = self.make_durable(&appended);
         *lock(&self.shared.failure) = durable.as_ref().err().cloned();
         Ok((result, durable?))
     }
 
+    /// Appends the events of `decide`. Each round meets one obstacle (no log yet, a segment that was opened read-only,
+    /// a log that was replaced, a torn or full segment), removes it and starts again.
     fn append<T>(
         &mut self,
         decide: impl FnOnce(&mut Draft) -> T,
     ) -> Result<(T, Option<Appended>), StoreError> {
         let shared = Arc::clone(&self.shared);
         for _ in 0..MAX_ROUNDS {
-            // Whether its segment is still the newest one, shows under the lock.
-            let is_usable = |view: &Arc<View>| view.head().is_some() && view.damage.is_none();
+            // Whether this segment is still the newest one is checked under the lock.
+            let is_usable = |view: &Arc<View>| view.log_end().is_some() && view.damage.is_none();
             let latest = shared.latest().filter(is_usable);
             let view = latest.map_or_else(|| shared.fresh(), Ok)?;
             if let Some(damage) = &view.damage {
-                return Err(StoreError::Damaged(damage.to_string()));
+                return Err(damage.into());
             }
-            let Some(head) = view.head() else {
+            let Some(log_end) = view.log_end() else {
                 self.create_log(&view)?;
                 continue;
             };
-            let segment = Arc::clone(&head.segment);
+            let segment = Arc::clone(&log_end.segment);
             if !segment.is_writable {
-                // Somebody may have permitted it meanwhile.
+                // The permissions may have changed since it was opened.
                 let open = self.fs().open(&segment.path).ok().flatten();
                 if open.is_none_or(|open| !open.is_writable) {
                     let denied = io::ErrorKind::PermissionDenied.into();
@@ -184,117 +206,122 @@ impl Committer {
                 shared.forget();
                 continue;
             }
-            let _lock = shared.ground.lock(self.fs(), &view.place, &segment.path, &segment.file)?;
+            let _lock =
+                shared.lock_check.lock(self.fs(), &view.paths, &segment.path, &segment.file)?;
             let mut follower = shared.follower();
             let view = shared.refresh_under_lock(&mut follower)?;
-            if !self.merges && !follower.orphaned.is_empty() {
+            if !self.merges && !follower.replaced_logs.is_empty() {
                 let path = shared.path.display();
-                return Err(StoreError::Busy(format!("the log of {path} was just replaced")));
+                return Err(StoreError::Busy(format!(
+                    "another process has just replaced the log of {path}"
+                )));
             }
-            let Source::Log(head) = &view.source else { continue };
-            if view.damage.is_some() || id_of(&head.segment) != id_of(&segment) {
+            let Source::Log(log_end) = &view.source else { continue };
+            // A copy of the log has the same ids, but is locked by itself.
+            if view.damage.is_some() || !Arc::ptr_eq(&log_end.segment, &segment) {
                 continue;
             }
-            let is_torn = head.length > head.tail.offset;
-            let is_full = head.tail.offset >= MAX_SEGMENT_BYTES;
+            let is_torn = log_end.length > log_end.last_batch.offset;
+            let is_full = log_end.last_batch.offset >= MAX_SEGMENT_BYTES;
             if is_torn || is_full || self.failed == Some(id_of(&segment)) {
                 let undurable = follower.undurable.clone();
-                // Nobody else appends meanwhile, and readers do not wait for the disk.
+                // The lock keeps other processes from appending. Readers must not wait for the disk.
                 drop(follower);
-                self.roll(&view, head, &undurable)?;
+                self.roll(&view, log_end, &undurable)?;
                 continue;
             }
-            if !self.rewrite(head).map_err(|source| refused(&segment.path, &source))? {
+            if !self.rewrite(log_end).map_err(|source| refused(&segment.path, &source))? {
                 let undurable = follower.undurable.clone();
                 drop(follower);
-                self.roll(&view, head, &undurable)?;
+                self.roll(&view, log_end, &undurable)?;
                 continue;
             }
             self.begin()?;
-            return self.append_under_lock(follower, &view, head.clone(), decide);
+            return self.append_under_lock(follower, &view, log_end.clone(), decide);
         }
-        Err(StoreError::Busy(format!(
-            "{} is being replaced again and again",
-            shared.path.display()
-        )))
+        Err(StoreError::Busy(format!("other processes keep replacing {}", shared.path.display())))
     }
 
     fn append_under_lock<T>(
         &mut self,
         mut follower: MutexGuard<'_, Follower>,
         view: &View,
-        mut head: Head,
+        mut log_end: LogEnd,
         decide: impl FnOnce(&mut Draft) -> T,
     ) -> Result<(T, Option<Appended>), StoreError> {
         let shared = Arc::clone(&self.shared);
-        let (fs, segment) = (&*shared.fs, Arc::clone(&head.segment));
+        let (fs, segment) = (&*shared.fs, Arc::clone(&log_end.segment));
         let failed = |source: io::Error| refused(&segment.path, &source);
         let mut draft = Draft::new(follower.state_to_change(&view.state));
         let result = decide(&mut draft);
         if draft.events.is_empty() {
-            follower.spare = Some(Spare::of(Arc::new(draft.state)));
-            let is_behind = head.durable.offset < head.tail.offset;
-            let (place, end) = (view.place.clone(), head.tail);
+            follower.standby = Some(StandbyState::of(Arc::new(draft.state)));
+            let is_behind = log_end.durable.offset < log_end.last_batch.offset;
+            let (paths, end) = (view.paths.clone(), log_end.last_batch);
             let (segment, issues) = (Arc::clone(&segment), Vec::new());
-            let appended = is_behind.then(|| Appended { segment, place, end, issues });
+            let appended = is_behind.then(|| Appended { segment, paths, end, issues });
             return Ok((result, appended));
         }
-        let lines = draft.lines(segment.header.salt, head.durable.offset);
-        if let Err(source) = fs.write_at(&segment.file, head.tail.offset, &lines) {
-            // A part of it may be there, which nobody may take for whole. A segment without it follows.
+        let lines = draft.lines(segment.header.salt, log_end.durable.offset);
+        if let Err(source) = fs.write_at(&segment.file, log_end.last_batch.offset, &lines) {
+            // A part of the batch may be in the file, and must not be read as a whole batch. The next segment
+            // excludes it.
             let error = failed(source);
             let undurable = follower.undurable.clone();
             drop(follower);
-            return match self.roll(view, &head, &undurable) {
+            return match self.roll(view, &log_end, &undurable) {
                 Ok(()) => Err(error),
-                Err(rolled) if self.is_longer(&head) => Err(StoreError::Uncertain(format!(
-                    "{error}, and what was written of it could not be left behind ({rolled})"
+                Err(rolled) if self.is_longer(&log_end) => Err(StoreError::Uncertain(format!(
+                    "{error}, and the part that was written could not be discarded ({rolled})"
                 ))),
                 Err(_) => Err(error),
             };
         }
-        let end =
-            Tail { offset: head.tail.offset + lines.len() as u64, position: draft.state.position };
+        let end = BatchEnd {
+            offset: log_end.last_batch.offset + lines.len() as u64,
+            position: draft.state.position,
+        };
         let mut view = view.clone();
         let changed = draft.events.iter().map(|event| event.event.issue);
         let issues = changed.filter_map(|id| draft.state.issues.get(id)).collect();
-        let mut spare = Spare::of(std::mem::replace(&mut view.state, Arc::new(draft.state)));
+        let mut standby =
+            StandbyState::of(std::mem::replace(&mut view.state, Arc::new(draft.state)));
         for event in draft.events {
-            spare.lacks(&event.event);
+            standby.push_missing(&event.event);
             shared.recent.push(event.clone());
             follower.undurable.push(event);
         }
-        follower.spare = Some(spare);
+        follower.standby = Some(standby);
         follower.pending.push_back(end);
-        (head.tail, head.length) = (end, end.offset);
-        head.replayed_bytes += lines.len() as u64;
-        view.source = Source::Log(head);
-        let place = view.place.clone();
-        shared.publish_view(&mut follower, view);
-        Ok((result, Some(Appended { segment, place, end, issues })))
+        (log_end.last_batch, log_end.length) = (end, end.offset);
+        log_end.replayed_bytes += lines.len() as u64;
+        view.source = Source::Log(log_end);
+        let paths = view.paths.clone();
+        shared.show_view(&mut follower, view);
+        Ok((result, Some(Appended { segment, paths, end, issues })))
     }
 
-    /// Whether more stands in the file than the last whole batch.
-    fn is_longer(&self, head: &Head) -> bool {
-        let found = self.fs().fingerprint_of(&head.segment.file);
-        found.is_ok_and(|found| found.length_bytes() > head.tail.offset)
+    /// Returns true if the file has bytes after the last whole batch.
+    fn is_longer(&self, log_end: &LogEnd) -> bool {
+        let found = self.fs().fingerprint_of(&log_end.segment.file);
+        found.is_ok_and(|found| found.length_bytes() > log_end.last_batch.offset)
     }
 
-    /// Writes again what is not known to be durable: a kernel that failed to save what a dead process has written
-    /// tells nobody who opens the file later, and calls a sync of it a success. False if it has forgotten that, too,
-    /// and the file does not hold it any more.
-    fn rewrite(&self, head: &Head) -> io::Result<bool> {
-        let (begin, end) = (head.durable.offset, head.tail.offset);
+    /// Writes the batches that are not known to be durable again. After a failed writeback of data that a dead
+    /// process wrote, a kernel may report a later fsync of a newly opened file as a success. Returns false if the
+    /// file no longer holds these batches.
+    fn rewrite(&self, log_end: &LogEnd) -> io::Result<bool> {
+        let (begin, end) = (log_end.durable.offset, log_end.last_batch.offset);
         if begin == end {
             return Ok(true);
         }
-        let found = head.segment.scan(self.fs(), head.durable, None, 0)?;
-        if found.batches.last().is_none_or(|batch| batch.end != head.tail) {
+        let found = log_end.segment.scan(self.fs(), log_end.durable, None, 0)?;
+        if found.batches.last().is_none_or(|batch| batch.end != log_end.last_batch) {
             return Ok(false);
         }
         let length = usize::try_from(end - begin).unwrap_or(usize::MAX);
-        let bytes = self.fs().read_at(&head.segment.file, begin, length)?;
-        self.fs().write_at(&head.segment.file, begin, &bytes)?;
+        let bytes = self.fs().read_at(&log_end.segment.file, begin, length)?;
+        self.fs().write_at(&log_end.segment.file, begin, &bytes)?;
         Ok(true)
     }
 
@@ -302,10 +329,10 @@ impl Committer {
     fn roll(
         &mut self,
         view: &View,
-        head: &Head,
+        log_end: &LogEnd,
         undurable: &[NumberedEvent],
     ) -> Result<(), StoreError> {
-        let (segment, base) = (&head.segment, head.durable);
+        let (segment, base) = (&log_end.segment, log_end.durable);
         let cut = Cut { ordinal: segment.ordinal, offset: base.offset };
         let header = segment::header(segment.header.store.clone(), base.position, Some(cut), now());
         let mut draft = Draft::new(State { position: base.position, ..State::default() });
@@ -317,13 +344,13 @@ impl Committer {
         }
         if draft.state.position != view.state.position {
             return Err(StoreError::NotSaved(format!(
-                "{}: what is not durable of it cannot be repeated elsewhere",
+                "the batches of {} that are not durable cannot be repeated in a new segment",
                 segment.path.display()
             )));
         }
         let lines = draft.lines(header.salt, 0);
-        let (directory, ordinal) = (&view.place.log, segment.ordinal + 1);
-        let model = &view.place.issues;
+        let (directory, ordinal) = (&view.paths.log, segment.ordinal + 1);
+        let model = &view.paths.issues;
         match segment::create(self.fs(), directory, ordinal, &header, &lines, model) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
@@ -333,76 +360,76 @@ impl Committer {
         let shared = Arc::clone(&self.shared);
         let mut follower = shared.follower();
         let view = shared.refresh(&mut follower)?;
-        if let Some(head) = view.head()
-            && head.segment.header.salt == header.salt
+        if let Some(log_end) = view.log_end()
+            && log_end.segment.header.salt == header.salt
         {
-            // All of it was durable before it had its name.
-            self.named = Some(id_of(&head.segment));
-            self.durable_to(&mut follower, &view, head.clone(), head.tail.offset);
+            // The whole segment was durable before it got its name.
+            self.named = Some(id_of(&log_end.segment));
+            self.durable_to(&mut follower, &view, log_end.clone(), log_end.last_batch.offset);
         }
         Ok(())
     }
 
-    /// Removes what processes left that died while they made a segment. Only under the lock.
+    /// Removes the temporary files of processes that died while creating a segment. The caller holds the lock.
     fn remove_temps(&self, directory: &Path) {
         for name in self.fs().list(directory).unwrap_or_default() {
-            if Place::is_unfinished(&name) {
-                // What cannot be removed is in nobody's way.
+            if StorePaths::is_unfinished(&name) {
+                // A leftover temporary file does no harm.
                 let _ = self.fs().remove(&directory.join(name));
             }
         }
     }
 
-    fn durable_to(&self, follower: &mut Follower, view: &View, mut head: Head, offset: u64) {
+    fn durable_to(&self, follower: &mut Follower, view: &View, mut log_end: LogEnd, offset: u64) {
         let mut view = view.clone();
-        self.shared.is_durable_to(follower, &mut view, &mut head, offset);
-        self.shared.write_mark(follower, &head, &view.place.issues);
-        view.source = Source::Log(head);
-        self.shared.publish_view(follower, view);
+        self.shared.note_durable_to(follower, &mut view, &mut log_end, offset);
+        self.shared.write_mark(follower, &log_end, &view.paths.issues);
+        view.source = Source::Log(log_end);
+        self.shared.show_view(follower, view);
     }
 
-    /// Makes durable what was appended, here or in another segment.
-    fn make_durable(&mut self, appended: &Appended) -> Result<Kept, StoreError> {
-        let (shared, Appended { segment, place, end, .. }) = (Arc::clone(&self.shared), appended);
+    /// Makes an appended batch durable, in its segment or in another one.
+    fn make_durable(&mut self, appended: &Appended) -> Result<CommitResult, StoreError> {
+        let (shared, Appended { segment, paths, end, .. }) = (Arc::clone(&self.shared), appended);
         let begun = Instant::now();
-        let synced = self.fs().sync(&segment.file).and_then(|()| self.name_durably(segment, place));
+        let synced = self.fs().sync(&segment.file).and_then(|()| self.name_durably(segment, paths));
         shared.syncs.observe(begun.elapsed().as_secs_f64());
         if let Err(source) = synced {
             self.failed = Some(id_of(segment));
-            return self.save_elsewhere(appended, &source).map(|()| Kept::Durable);
+            return self.save_elsewhere(appended, &source).map(|()| CommitResult::Durable);
         }
         shared.wrote();
         {
             let mut follower = shared.follower();
             if let Some(view) = follower.view.clone()
-                && let Source::Log(head) = &view.source
-                && id_of(&head.segment) == id_of(segment)
+                && let Source::Log(log_end) = &view.source
+                && id_of(&log_end.segment) == id_of(segment)
             {
-                self.durable_to(&mut follower, &view, head.clone(), end.offset);
+                self.durable_to(&mut follower, &view, log_end.clone(), end.offset);
             }
         }
-        match segment.is_current(self.fs(), &place.log) {
-            Ok(true) => Ok(Kept::Durable),
+        match segment.is_current(self.fs(), &paths.log) {
+            Ok(true) => Ok(CommitResult::Durable),
             _ => self.still_counts(appended),
         }
     }
 
-    /// Makes the name of a segment durable, once.
-    fn name_durably(&mut self, segment: &Segment, place: &Place) -> io::Result<()> {
+    /// Makes the directory entry of a segment durable, once.
+    fn name_durably(&mut self, segment: &Segment, paths: &StorePaths) -> io::Result<()> {
         if self.named == Some(id_of(segment)) {
             return Ok(());
         }
-        // Whoever wrote a mark of this segment had made its name durable before.
+        // A process writes a mark of a segment only after it made the directory entry durable.
         let mark = self.shared.follower().mark.read(self.fs());
         if mark.is_none_or(|mark| (mark.ordinal, mark.salt) != id_of(segment)) {
-            sync_names(self.fs(), place)?;
+            sync_names(self.fs(), paths)?;
         }
         self.named = Some(id_of(segment));
         Ok(())
     }
 
-    /// Makes sure that a change is part of the log as others read it now.
-    fn still_counts(&self, appended: &Appended) -> Result<Kept, StoreError> {
+    /// Checks that a change is part of the log that other processes read now.
+    fn still_counts(&self, appended: &Appended) -> Result<CommitResult, StoreError> {
         let shared = Arc::clone(&self.shared);
         let uncertain = |why: &dyn std::fmt::Display| {
             StoreError::Uncertain(format!(
@@ -412,13 +439,13 @@ impl Committer {
         };
         let view = shared.fresh().map_err(|error| uncertain(&error))?;
         if shared.contains(&view, appended.end.position) {
-            let named = sync_names(self.fs(), &view.place);
-            return named.map(|()| Kept::Durable).map_err(|error| uncertain(&error));
+            let named = sync_names(self.fs(), &view.paths);
+            return named.map(|()| CommitResult::Durable).map_err(|error| uncertain(&error));
         }
-        Ok(Kept::Lost(appended.issues.clone()))
+        Ok(CommitResult::LogReplaced(appended.issues.clone()))
     }
 
-    /// Makes durable in another segment what could not be made durable in this one.
+    /// Makes a batch durable in another segment after an fsync of its own segment failed.
     fn save_elsewhere(
         &mut self,
         appended: &Appended,
@@ -430,107 +457,107 @@ impl Committer {
         let uncertain = |why: &dyn std::fmt::Display| {
             StoreError::Uncertain(format!("{failed}, and no other file took it ({why})"))
         };
-        // With the segment noted as failed, this begins a new one.
+        // Because the segment is marked as failed, this begins a new one.
         let ((), other) = self.append(|_| ()).map_err(|error| uncertain(&error))?;
-        if let Some(Appended { segment, place, .. }) = &other {
-            // Another process began a segment, and may not have come to its sync.
+        if let Some(Appended { segment, paths, .. }) = &other {
+            // Another process began the segment and may not have synced it yet.
             let synced = self.fs().sync(&segment.file);
             synced
-                .and_then(|()| self.name_durably(segment, place))
+                .and_then(|()| self.name_durably(segment, paths))
                 .map_err(|error| uncertain(&error))?;
         }
         let view = self.shared.fresh().map_err(|error| uncertain(&error))?;
         if !self.shared.contains(&view, appended.end.position) {
-            return Err(uncertain(&"it could not be read back"));
+            return Err(uncertain(&"the change could not be read back"));
         }
         self.shared.wrote();
         Ok(())
     }
 
-    /// Begins a log for a store that is nothing but a file of issues.
+    /// Creates the log of a store that consists of `issues.json` only.
     fn create_log(&mut self, view: &View) -> Result<(), StoreError> {
-        let (fs, place) = (&*self.shared.fs, &view.place);
-        self.shared.ground.survey(fs, place)?;
-        let failed = |source: io::Error| refused(&place.directory, &source);
-        if let Some(found) = fs.fingerprint(&place.issues).map_err(failed)?
+        let (fs, paths) = (&*self.shared.fs, &view.paths);
+        self.shared.lock_check.check(fs, paths)?;
+        let failed = |source: io::Error| refused(&paths.directory, &source);
+        if let Some(found) = fs.fingerprint(&paths.issues).map_err(failed)?
             && found.links() > 1
         {
             return Err(StoreError::ReadOnly(format!(
-                "{} has {} hard links, and replacing it would part them: remove the others",
-                place.issues.display(),
+                "{} has {} hard links, and replacing it would separate them: remove the others",
+                paths.issues.display(),
                 found.links()
             )));
         }
-        fs.create_directory(&place.log).map_err(failed)?;
-        let path = place.publish_lock();
-        let _lock = lock_at(fs, &path, &place.issues, true).map_err(failed)?;
-        must_exclude(fs, &path)?;
-        if !ordinals(fs, &place.log).map_err(failed)?.is_empty() {
+        fs.create_directory(&paths.log).map_err(failed)?;
+        let path = paths.publish_lock();
+        let _lock = lock_at(fs, &path, &paths.issues, true).map_err(failed)?;
+        ensure_lock_is_exclusive(fs, &path)?;
+        if !ordinals(fs, &paths.log).map_err(failed)?.is_empty() {
             return Ok(());
         }
-        let file = recovery::read_issues(fs, &place.issues)?;
+        let file = open::read_issues(fs, &paths.issues)?;
         let id = Uuid::new_v4();
         if let Some(file) = &file {
-            let published = Published::new(base_of(id), file.fingerprint, file.hash);
-            published.write(fs, place).map_err(failed)?;
+            let published = PublishedNote::new(base_of(id), file.fingerprint, file.hash);
+            published.write(fs, paths).map_err(failed)?;
         }
         let state = file.map(|file| file.state).unwrap_or_default();
-        begin_log(fs, place, state, id, None).map_err(failed)
+        begin_log(fs, paths, state, id, None).map_err(failed)
     }
 }
 
-/// The position before the first event of a log.
+/// Returns the position before the first event of a log.
 fn base_of(id: Uuid) -> Position {
     Position { number: 0, hash: id.as_u64_pair().1 }
 }
 
-/// Begins a log with a state that no event tells of, durably; `replaces` is the store in whose place it comes.
+/// Creates a durable log that starts from a state. `replaces` is the id of the store that it replaces.
 pub(super) fn begin_log(
     fs: &dyn FileSystem,
-    place: &Place,
+    paths: &StorePaths,
     mut state: State,
     id: Uuid,
     replaces: Option<String>,
 ) -> io::Result<()> {
-    if fs.fingerprint(&place.gitignore())?.is_none() {
-        let file = fs.create(&place.gitignore(), &place.issues)?;
+    if fs.fingerprint(&paths.gitignore())?.is_none() {
+        let file = fs.create(&paths.gitignore(), &paths.issues)?;
         fs.write_at(&file, 0, b"*\n")?;
     }
     let (base, store) = (base_of(id), id.simple().to_string());
     state.position = base;
-    snapshot::write(fs, place, &state, &store)?;
+    snapshot::write(fs, paths, &state, &store)?;
     let mut header = segment::header(store, base, None, now());
     header.replaces = replaces;
-    sync_names(fs, place)?;
-    match segment::create(fs, &place.log, 1, &header, &[], &place.issues) {
+    sync_names(fs, paths)?;
+    match segment::create(fs, &paths.log, 1, &header, &[], &paths.issues) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => Ok(()),
     }
 }
 
-/// Makes the names of everything on the way to the segments durable.
-pub(super) fn sync_names(fs: &dyn FileSystem, place: &Place) -> io::Result<()> {
-    let above = [directory_of(&place.directory), directory_of(&place.issues)];
-    for directory in [&*place.log, &*place.directory].into_iter().chain(above) {
-        touch_names(fs, directory, &place.issues)?;
+/// Makes the directory entries on the path to the segments durable.
+pub(super) fn sync_names(fs: &dyn FileSystem, paths: &StorePaths) -> io::Result<()> {
+    let above = [directory_of(&paths.directory), directory_of(&paths.issues)];
+    for directory in [&*paths.log, &*paths.directory].into_iter().chain(above) {
+        touch_names(fs, directory, &paths.issues)?;
         fs.sync_directory(directory)?;
     }
     Ok(())
 }
 
-/// Lets the next sync of a directory write all its names: those that another sync could not save, a kernel takes for
-/// written, and calls a later sync a success.
+/// Forces the next sync of a directory to write all its entries. After a failed sync a kernel may consider the
+/// entries written, and report a later sync as a success.
 fn touch_names(fs: &dyn FileSystem, directory: &Path, model: &Path) -> io::Result<()> {
     let path = trial(directory, 0);
     match fs.create(&path, model) {
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        // Who may not make names here has made none.
+        // Without permission to create files here, this process has created none.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
         Err(error) => return Err(error),
     }
     match fs.remove(&path).or_else(|_| fs.remove(&path)) {
-        // Another process did the same.
+        // Another process removed it first.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed,
     }

@@ -1,9 +1,9 @@
-//! Edits of `issues.json`: noticing them, and turning them into commands.
+//! External edits of `issues.json`: detects them and turns them into commands.
 //!
-//! Somebody may edit the file by hand, and git may put another one in its place, at any moment. What differs from
-//! the store comes back as one command for each issue, which [`merge`](crate::domain::merge) decides against the
-//! version with which the edit began. The log knows that version: it is the one at the history that the file and
-//! the store have in common. Merging is idempotent, so several processes may take over the same edit.
+//! At any moment a user may edit the file or git may replace it. For each issue that differs from the store, this
+//! module makes one command, and [`merge`](crate::domain::merge) decides it against the base: the version from which
+//! the edit started. The log holds that version: it is the one with the history that the file and the store have in
+//! common. Merging is idempotent, so several processes may merge the same edit.
 
 use std::collections::HashMap;
 use std::io;
@@ -11,37 +11,38 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
-use super::commit::{Committer, Draft, Kept};
+use super::commit::{CommitResult, Committer, Draft};
 use super::fs::{FileSystem, TO_THE_END};
-use super::ground::refused;
-use super::kept;
-use super::place::Place;
-use super::published::{Edited, KnownFile, Published};
+use super::lock_check::refused;
+use super::open::{self, IssuesFile, OpenError};
+use super::paths::StorePaths;
+use super::published_note::{Edited, KnownFile, PublishedNote};
+use super::quarantine;
 use super::read_events::Backwards;
-use super::recovery::{self, IssuesFile, OpenError};
+use super::shared::Shared;
 use super::support::{lock, now};
-use super::view::{Shared, View};
-use crate::domain::merge::common_history;
+use super::view::View;
+use crate::domain::merge::{common_history, lacks_only_comments};
 use crate::domain::{Command, EventKind, HAND_EDIT, Issue, IssueId, merge};
-use crate::store::{State, StoreError};
+use crate::store::{IssueStore, State, StoreError};
 
-/// How often an invalid file is looked at again: editors write in place, and git removes a file first.
+/// How often an invalid file is read again. Editors write in place, and git removes a file first.
 const MAX_LOOKS: usize = 5;
-/// How many issues are noted that were edited since the file was written.
+/// The most edited issues that the note lists.
 const MAX_NOTED: usize = 10_000;
-/// How many issues of a conflict a warning names.
+/// The most conflicting issues that a warning names.
 const MAX_NAMED: usize = 5;
 
-/// An edit as commands.
+/// An external edit as commands.
 #[derive(Default)]
-pub(super) struct Edit {
+pub(super) struct MergePlan {
     commands: Vec<Command>,
-    /// The issues of which something was not taken over, with the fields.
+    /// The issues with conflicts, and the fields whose edits were not merged.
     conflicts: Vec<(IssueId, Vec<&'static str>)>,
 }
 
-impl Edit {
-    /// The issues that it changes, with the length of the history that it shows of each.
+impl MergePlan {
+    /// Returns the issues that the edit changes, with the lengths of their histories in the file.
     fn edited(&self) -> impl Iterator<Item = (IssueId, usize)> {
         self.commands.iter().filter_map(|command| match command {
             Command::MergeEdit { theirs, .. } => Some((theirs.id, theirs.history.len())),
@@ -50,24 +51,24 @@ impl Edit {
     }
 }
 
-/// Whether there is something to take over: somebody may have edited the file since this process looked at it, or
-/// have removed the log.
+/// Returns true if there may be something to merge: an external edit that this process has not seen, or the state of
+/// a replaced log.
 pub(super) fn is_pending(shared: &Shared, view: &View) -> bool {
-    !shared.follower().orphaned.is_empty() || is_file_pending(shared, view)
+    !shared.follower().replaced_logs.is_empty() || is_file_pending(shared, view)
 }
 
 fn is_file_pending(shared: &Shared, view: &View) -> bool {
-    if view.head().is_none() {
+    if view.log_end().is_none() {
         return false;
     }
-    let found = shared.fs.fingerprint(&view.place.issues).ok().flatten();
+    let found = shared.fs.fingerprint(&view.paths.issues).ok().flatten();
     let mut known = lock(&shared.known);
     if known.looked_at == Some(found) {
         return false;
     }
-    // Nothing is edited that is not there; it is written again with the next change.
+    // A missing file is no edit. The next change writes it again.
     let is_published = found.is_none_or(|found| {
-        Published::read_up_to(&*shared.fs, &view.place, view.state.position)
+        PublishedNote::read_up_to(&*shared.fs, &view.paths, view.state.position)
             .is_some_and(|published| published.knows(&found))
     });
     if is_published {
@@ -76,12 +77,12 @@ fn is_file_pending(shared: &Shared, view: &View) -> bool {
     !is_published
 }
 
-/// Makes changes as [`Committer::transact`] does, behind what this process knew of a log that is gone. If the log is
-/// replaced meanwhile, the changes are merged into the one that took its place.
+/// Makes changes like [`Committer::transact`], after merging the states of replaced logs. If the log is replaced
+/// meanwhile, merges the changes into the new one.
 ///
 /// # Errors
 ///
-/// Those of [`Committer::transact`]; [`StoreError::Uncertain`] also where another change came first there.
+/// Those of [`Committer::transact`]; also [`StoreError::Uncertain`] if another change to the new log came first.
 pub(super) fn transact<T>(
     committer: &mut Committer,
     decide: impl FnOnce(&mut Draft) -> T,
@@ -89,19 +90,19 @@ pub(super) fn transact<T>(
     let shared = Arc::clone(&committer.shared);
     let mut decide = Some(decide);
     loop {
-        merge_orphaned(committer)?;
+        merge_replaced_logs(committer)?;
         let transacted = committer.transact(|draft| decide.take().map(|decide| decide(draft)));
-        let (result, kept) = match transacted {
-            // The log was replaced since; it is merged first.
-            Err(_) if decide.is_some() && !shared.follower().orphaned.is_empty() => continue,
+        let (result, committed) = match transacted {
+            // The log was replaced in the meantime and has to be merged first.
+            Err(_) if decide.is_some() && !shared.follower().replaced_logs.is_empty() => continue,
             transacted => transacted?,
         };
-        if let Kept::Lost(issues) = kept {
+        if let CommitResult::LogReplaced(issues) = committed {
             let path = shared.path.display();
             let uncertain = |why: &dyn std::fmt::Display| {
                 StoreError::Uncertain(format!("the log of {path} was replaced meanwhile: {why}"))
             };
-            merge_orphaned(committer).map_err(|error| uncertain(&error))?;
+            merge_replaced_logs(committer).map_err(|error| uncertain(&error))?;
             let now = shared.fresh().map_err(|error| uncertain(&error))?;
             let is_there = |issue: &Arc<Issue>| {
                 now.state.issues.get(issue.id).is_some_and(|now| {
@@ -113,41 +114,41 @@ pub(super) fn transact<T>(
                 return Err(uncertain(&"another change came first"));
             }
         }
-        return result.ok_or_else(|| StoreError::Uncertain("nothing was decided".to_owned()));
+        return result.ok_or_else(|| StoreError::Uncertain("no command was decided".to_owned()));
     }
 }
 
-/// Takes over what somebody made of the file, and what this process knew of a log that is gone.
+/// Merges the external edit of `issues.json`, if any, and the states of replaced logs.
 ///
 /// # Errors
 ///
-/// What keeps changes from being made. A file that is not valid is none: the store goes on without it.
-pub(super) fn adopt(committer: &mut Committer) -> Result<(), StoreError> {
+/// The reason why changes cannot be made. An invalid file is no error: the store continues without it.
+pub(super) fn adopt_external_edit(committer: &mut Committer) -> Result<(), StoreError> {
     let shared = Arc::clone(&committer.shared);
     let mut view = shared.fresh()?;
-    if !shared.follower().orphaned.is_empty() {
-        merge_orphaned(committer)?;
+    if !shared.follower().replaced_logs.is_empty() {
+        merge_replaced_logs(committer)?;
         view = shared.fresh()?;
     }
     if !is_file_pending(&shared, &view) {
         return Ok(());
     }
-    let path = &view.place.issues;
+    let path = &view.paths.issues;
     let found = shared.fs.fingerprint(path).ok().flatten();
     let set_known = |problem: Option<String>| {
         *lock(&shared.known) = KnownFile { looked_at: Some(found), problem };
     };
-    // Before the file: a newer note tells of edits that an older file does not go on from.
-    let note = Published::read_up_to(&*shared.fs, &view.place, view.state.position);
+    // Read before the file, because a newer note may list edits that an older file does not include.
+    let note = PublishedNote::read_up_to(&*shared.fs, &view.paths, view.state.position);
     let file = match read_file(&shared, &view) {
         Ok(Some(file)) => file,
         Ok(None) => return Ok(()),
         Err(error) => {
-            let problem = format!("{error}; agents go on with the issues of the log meanwhile");
+            let problem = format!("{error}; meanwhile agents continue with the issues in the log");
             if lock(&shared.known).problem.as_ref() != Some(&problem) {
                 tracing::warn!("{problem}");
             }
-            // What the system does not let this process read now, it may read later.
+            // The file may become readable later.
             let looked_at = matches!(error, OpenError::Format { .. }).then_some(found);
             *lock(&shared.known) = KnownFile { looked_at, problem: Some(problem) };
             return Ok(());
@@ -157,8 +158,8 @@ pub(super) fn adopt(committer: &mut Committer) -> Result<(), StoreError> {
     if note.as_ref().is_none_or(|note| note.hash() != file.hash) {
         if is_foreign(&view.state, &file.state) {
             let problem = format!(
-                "{} has none of the issues of the store, so it is not taken for an edit: import it as another file, \
-                 and put the former one back",
+                "{} has no issue in common with the store, so it was not merged as an edit: put the previous file \
+                 back, and import this one as another file",
                 path.display()
             );
             tracing::warn!("{problem}");
@@ -166,45 +167,51 @@ pub(super) fn adopt(committer: &mut Committer) -> Result<(), StoreError> {
             return Ok(());
         }
         let before = note.as_ref().map_or(&[][..], |note| &note.edited);
-        let adopted = take_over(committer, &file.state, before)?;
+        let adopted = merge_state(committer, &file.state, before)?;
         if !adopted.conflicts.is_empty() {
-            keep(&shared, &view.place, path, &adopted.conflicts)?;
+            keep(&shared, &view.paths, path, &adopted.conflicts)?;
         }
         edited.extend(adopted.edited());
     }
     *lock(&shared.known) = KnownFile { looked_at: Some(Some(file.fingerprint)), problem: None };
-    // It tells what was published last, and nothing that came later.
-    let told = note.as_ref().map_or(view.durable, Published::position);
-    let note = Published::new(told, file.fingerprint, file.hash);
-    if let Err(error) = write_note(&*shared.fs, &view.place, note, edited) {
-        tracing::debug!("{}: {error}", view.place.published().display());
+    // The note keeps its position, because the file does not show the events since then.
+    let shown = note.as_ref().map_or(view.durable, PublishedNote::position);
+    let adopted = PublishedNote::new(shown, file.fingerprint, file.hash);
+    if let Err(error) = write_note(&*shared.fs, &view.paths, note, adopted, edited) {
+        tracing::debug!("{}: {error}", view.paths.published().display());
     }
     Ok(())
 }
 
-/// Notes that a file was taken over, and the issues that it edited.
+/// Records that a file was merged, and which issues it edited. `before` is the note when the file was read.
 fn write_note(
     fs: &dyn FileSystem,
-    place: &Place,
-    note: Published,
+    paths: &StorePaths,
+    before: Option<PublishedNote>,
+    adopted: PublishedNote,
     mut edited: Edited,
 ) -> io::Result<()> {
-    let _lock = Published::lock(fs, place)?;
-    // Another process may have replaced the file and its note since it was read.
-    if fs.fingerprint(&place.issues)? != Some(note.fingerprint) {
-        return Ok(());
-    }
-    edited.extend(Published::edits(fs, place));
+    let _lock = PublishedNote::lock(fs, paths)?;
+    let now = PublishedNote::read(fs, paths);
+    let is_there = fs.fingerprint(&paths.issues)? == Some(adopted.fingerprint);
+    let note = match now.clone().filter(|_| now == before) {
+        _ if is_there => adopted,
+        // The file was saved again since it was read. The newer file includes the merged edit.
+        Some(note) => note,
+        // Another process has replaced the file and its note.
+        None => return Ok(()),
+    };
+    edited.extend(now.map(|note| note.edited).unwrap_or_default());
     edited.sort_unstable();
     edited.dedup();
     edited.truncate(MAX_NOTED);
-    Published { edited, ..note }.write(fs, place)
+    PublishedNote { edited, ..note }.write(fs, paths)
 }
 
-/// Reads the file, again and again while it is not valid because somebody is just writing it.
+/// Reads the file. Retries while it is invalid, because another program may be writing it.
 fn read_file(shared: &Shared, view: &View) -> Result<Option<IssuesFile>, OpenError> {
     for look in 0.. {
-        match recovery::read_issues(&*shared.fs, &view.place.issues) {
+        match open::read_issues(&*shared.fs, &view.paths.issues) {
             Err(OpenError::Format { .. }) if look < MAX_LOOKS => {
                 thread::sleep(shared.options.second_look_after);
             }
@@ -214,19 +221,19 @@ fn read_file(shared: &Shared, view: &View) -> Result<Option<IssuesFile>, OpenErr
     Ok(None)
 }
 
-/// Keeps a file of which not everything was taken over.
+/// Keeps a copy of a file whose edits conflict, in quarantine.
 fn keep(
     shared: &Shared,
-    place: &Place,
+    paths: &StorePaths,
     path: &Path,
     conflicts: &[(IssueId, Vec<&'static str>)],
 ) -> Result<(), StoreError> {
     let fs = &*shared.fs;
     let kept = (|| {
         let Some(open) = fs.open(path)? else { return Ok(None) };
-        kept::copy_to(fs, place, &fs.read_at(&open.file, 0, TO_THE_END)?, "edited").map(Some)
+        quarantine::copy_to(fs, paths, &fs.read_at(&open.file, 0, TO_THE_END)?, "edited").map(Some)
     })();
-    let kept = kept.map_err(|source| refused(&place.kept, &source))?;
+    let kept = kept.map_err(|source| refused(&paths.kept, &source))?;
     let named = conflicts
         .iter()
         .take(MAX_NAMED)
@@ -234,32 +241,33 @@ fn keep(
     let named: Vec<_> = named.collect();
     let more = if conflicts.len() > MAX_NAMED { ", …" } else { "" };
     tracing::warn!(
-        "an edit of {} conflicts with changes that agents made meanwhile, which stay: {}{more}. The edited \
-         file is kept as {}",
-        place.issues.display(),
+        "an edit of {} conflicts with changes that agents made meanwhile; the agents' changes stay: {}{more}. The \
+         edited file is kept as {}",
+        paths.issues.display(),
         named.join(", "),
         kept.map(|path| path.display().to_string()).unwrap_or_default(),
     );
     Ok(())
 }
 
-/// Merges another state of the issues into the store. Of the issues in `edited` it goes on from an edit that was
-/// taken over before.
-pub(super) fn take_over(
+/// Merges another state of the issues into the store. `edited` lists the issues whose edits were merged before and
+/// are part of that state.
+pub(super) fn merge_state(
     committer: &mut Committer,
     theirs: &State,
     edited: &[(IssueId, usize)],
-) -> Result<Edit, StoreError> {
+) -> Result<MergePlan, StoreError> {
     let view = committer.shared.fresh()?;
-    let mut edit = edit(&committer.shared, &view, theirs, edited)?;
-    if !edit.commands.is_empty() {
-        let (commands, conflicts) = (&edit.commands, &mut edit.conflicts);
+    let mut plan = plan_merge(&committer.shared, &view, theirs, edited)?;
+    if !plan.commands.is_empty() {
+        let (commands, conflicts) = (&plan.commands, &mut plan.conflicts);
         committer.transact(|draft| decide(draft, commands, conflicts))?;
     }
-    Ok(edit)
+    Ok(plan)
 }
 
-/// Makes the changes of an edit, on what the store has become since it was compared with it.
+/// Decides the commands of an edit on the current state. Merges once more only to report conflicts that arose since
+/// the comparison; the rules of the domain make the events.
 fn decide(
     draft: &mut Draft,
     commands: &[Command],
@@ -269,7 +277,7 @@ fn decide(
     for command in commands {
         let merge_edit = match command {
             Command::MergeEdit { theirs, base } => Some((theirs, base.clone())),
-            // Another process has just filed it.
+            // Another process has added it in the meantime.
             Command::PlaceIssue { issue, .. } if draft.state.issues.get(issue.id).is_some() => {
                 Some((issue, None))
             }
@@ -289,49 +297,51 @@ fn decide(
             None => draft.run(command, now),
         };
         if let Err(error) = ran {
-            tracing::debug!("a part of an edit is not taken over: {error}");
+            tracing::debug!("a part of an external edit is not merged: {error}");
         }
     }
 }
 
-/// Whether there are temporary files, of live processes or dead ones.
-pub(super) fn has_leftovers(fs: &dyn FileSystem, place: &Place) -> bool {
-    let names = fs.list(&place.directory).unwrap_or_default();
-    names.iter().any(|name| Place::is_temp(name) || Place::is_unfinished(name))
+/// Returns true if there are temporary files of live or dead processes.
+pub(super) fn has_leftovers(fs: &dyn FileSystem, paths: &StorePaths) -> bool {
+    let names = fs.list(&paths.directory).unwrap_or_default();
+    names.iter().any(|name| StorePaths::is_exchange_file(name) || StorePaths::is_unfinished(name))
 }
 
-/// Merges what stands in temporary files that dead processes left: one may be an edit that was exchanged for a
-/// rendering, and never looked at. Only under the lock of whoever publishes.
+/// Merges the temporary files of dead processes. A file may be an edit that was exchanged for a rendering and never
+/// examined. The caller holds the publish lock.
 ///
 /// # Errors
 ///
-/// What keeps changes from being made, and files from being read or removed.
+/// The reason why changes cannot be made, or files cannot be read or removed.
 pub(super) fn merge_leftovers(committer: &mut Committer) -> Result<(), StoreError> {
     let shared = Arc::clone(&committer.shared);
-    let (fs, place) = (&*shared.fs, shared.place()?);
-    for name in fs.list(&place.directory).unwrap_or_default() {
-        let path = place.directory.join(&name);
-        if Place::is_unfinished(&name) {
-            // A live process whose note it is does without it.
+    let (fs, paths) = (&*shared.fs, shared.paths()?);
+    for name in fs.list(&paths.directory).unwrap_or_default() {
+        let path = paths.directory.join(&name);
+        if StorePaths::is_unfinished(&name) {
+            // A live process may be writing its note.
+            let _lock =
+                PublishedNote::lock(fs, &paths).map_err(|source| refused(&path, &source))?;
             let _ = fs.remove(&path);
         }
-        if !Place::is_temp(&name) {
+        if !StorePaths::is_exchange_file(&name) {
             continue;
         }
-        match recovery::read_issues(fs, &path) {
+        match open::read_issues(fs, &path) {
             Ok(Some(file)) => {
-                // A rendering looks like an edit that takes former ones back, unless it is compared with what was
-                // there before these.
-                let edit = take_over(committer, &file.state, &[])?;
+                // An empty `edited` list: otherwise a rendering would look like an edit that undoes the edits merged
+                // since.
+                let edit = merge_state(committer, &file.state, &[])?;
                 if !edit.conflicts.is_empty() {
-                    keep(&shared, &place, &path, &edit.conflicts)?;
+                    keep(&shared, &paths, &path, &edit.conflicts)?;
                 }
             }
             Ok(None) => continue,
-            // An editor was still writing this file when a rendering replaced it.
+            // An editor was still writing the file when a rendering replaced it.
             Err(OpenError::Format { .. }) => {
-                let kept = kept::move_to(fs, &place, &path, "invalid");
-                kept.map_err(|source| refused(&place.kept, &source))?;
+                let kept = quarantine::move_to(fs, &paths, &path, "invalid");
+                kept.map_err(|source| refused(&paths.kept, &source))?;
                 continue;
             }
             Err(error) => return Err(error.into()),
@@ -341,37 +351,41 @@ pub(super) fn merge_leftovers(committer: &mut Committer) -> Result<(), StoreErro
     Ok(())
 }
 
-/// Merges what this process knew of a log that is gone into the store that took its place.
-fn merge_orphaned(committer: &mut Committer) -> Result<(), StoreError> {
-    /// How often the log may be replaced while it is merged into.
+/// Merges the states of replaced logs into the current one.
+fn merge_replaced_logs(committer: &mut Committer) -> Result<(), StoreError> {
+    /// How often the log may be replaced during the merge.
     const MAX_ROUNDS: usize = 100;
     for _ in 0..MAX_ROUNDS {
-        let Some(orphaned) = committer.shared.follower().orphaned.front().cloned() else {
+        let Some(replaced_logs) = committer.shared.follower().replaced_logs.front().cloned() else {
             return Ok(());
         };
         committer.merges = true;
-        let merged = take_over(committer, &orphaned, &[]);
+        let merged = merge_state(committer, &replaced_logs.state, &[]);
         committer.merges = false;
         let merged = merged?;
         let mut follower = committer.shared.follower();
-        if follower.orphaned.front().is_some_and(|front| front.position == orphaned.position) {
-            follower.orphaned.pop_front();
+        if follower
+            .replaced_logs
+            .front()
+            .is_some_and(|front| front.state.position == replaced_logs.state.position)
+        {
+            follower.replaced_logs.pop_front();
         }
         drop(follower);
         if !merged.commands.is_empty() {
             tracing::warn!(
-                "the log of {} was removed or replaced while this process ran; what it knew was merged into the new one",
+                "the log of {} was removed or replaced while this process ran; its issues were merged into the new log",
                 committer.shared.path.display()
             );
         }
     }
     Err(StoreError::Busy(format!(
-        "{} is replaced again and again",
+        "other processes keep replacing {}",
         committer.shared.path.display()
     )))
 }
 
-/// Whether a file is no edit of the store at all: it has issues, and none of those of the store.
+/// Returns true if a file is no edit of this store: it has issues, and shares none with the store.
 pub(super) fn is_foreign(ours: &State, theirs: &State) -> bool {
     let mut issues = theirs.issues.issues();
     !ours.issues.is_empty()
@@ -379,73 +393,89 @@ pub(super) fn is_foreign(ours: &State, theirs: &State) -> bool {
         && issues.all(|issue| ours.issues.get(issue.id).is_none())
 }
 
-/// What makes of the store what a file says, as far as the merge allows that.
-fn edit(
+/// How a file differs from the store.
+struct Comparison {
+    /// The issues that differ, in the order of the file.
+    differing: Vec<Arc<Issue>>,
+    /// The issues that the store lacks, each with the known issue before which it stands.
+    added: Vec<(Arc<Issue>, Option<IssueId>)>,
+    /// The current version of each differing issue whose copy lacks nothing of the history but comments.
+    current: HashMap<IssueId, Arc<Issue>>,
+    /// The current version of each other differing issue, and how much of the history its copy shares.
+    outdated: HashMap<IssueId, (Arc<Issue>, usize)>,
+}
+
+/// Compares a file with the store.
+fn compare(ours: &IssueStore, theirs: &IssueStore) -> Comparison {
+    let (mut current, mut outdated) = (HashMap::new(), HashMap::new());
+    let (mut differing, mut added, mut next_known) = (Vec::new(), Vec::new(), None);
+    for position in (0..theirs.len()).rev() {
+        let Some(id) = theirs.id_at(position) else { continue };
+        if theirs.is_same_in(ours, id) {
+            next_known = Some(id);
+            continue;
+        }
+        let issue = theirs.at(position);
+        let Some(known) = ours.get(id) else {
+            added.push((issue, next_known));
+            continue;
+        };
+        let common = common_history(&known, &issue);
+        if lacks_only_comments(&known, common) {
+            current.insert(id, known);
+        } else {
+            outdated.insert(id, (known, common));
+        }
+        differing.push(issue);
+        next_known = Some(id);
+    }
+    differing.reverse();
+    added.reverse();
+    Comparison { differing, added, current, outdated }
+}
+
+/// Compares a file with the store and returns the commands that merge it.
+fn plan_merge(
     shared: &Shared,
     view: &View,
     theirs: &State,
     edited: &[(IssueId, usize)],
-) -> Result<Edit, StoreError> {
+) -> Result<MergePlan, StoreError> {
     let ours = &view.state.issues;
-    let (mut differing, mut needed) = (Vec::new(), HashMap::new());
-    let mut current = HashMap::new();
-    let mut placed = Vec::new();
-    let mut next_known = None;
-    let mut is_stale = false;
-    for position in (0..theirs.issues.len()).rev() {
-        let Some(id) = theirs.issues.id_at(position) else { continue };
-        if theirs.issues.is_same_in(ours, id) {
-            next_known = Some(id);
-            continue;
-        }
-        let issue = theirs.issues.at(position);
-        match ours.get(id) {
-            Some(known) => {
-                let common = common_history(&known, &issue);
-                if common < known.history.len() {
-                    is_stale = true;
-                    needed.insert(id, (known, common));
-                } else {
-                    current.insert(id, known);
-                }
-                differing.push(issue);
-                next_known = Some(id);
-            }
-            None => placed.push((issue, next_known)),
-        }
-    }
-    let mut bases = bases(shared, view, needed, edited)?;
+    let Comparison { differing, added, current, outdated } = compare(ours, &theirs.issues);
+    let is_outdated = !outdated.is_empty();
+    let mut bases = bases(shared, view, outdated, edited)?;
     bases.extend(current);
-    let mut edit = Edit::default();
-    for theirs in differing.into_iter().rev() {
+    let mut plan = MergePlan::default();
+    for theirs in differing {
         let Some(ours) = ours.get(theirs.id) else { continue };
         let base = bases.get(&theirs.id).cloned();
         let merged = merge(base.as_deref(), &ours, &theirs);
         if !merged.conflicts.is_empty() {
-            edit.conflicts.push((theirs.id, merged.conflicts));
+            plan.conflicts.push((theirs.id, merged.conflicts));
         }
         if merged.issue != *ours {
-            edit.commands.push(Command::MergeEdit { theirs, base });
+            plan.commands.push(Command::MergeEdit { theirs, base });
         }
     }
     let agent = HAND_EDIT.to_owned();
-    for (issue, ahead_of) in placed.into_iter().rev() {
-        edit.commands.push(Command::PlaceIssue { issue, ahead_of, agent: agent.clone() });
+    for (issue, ahead_of) in added {
+        plan.commands.push(Command::PlaceIssue { issue, ahead_of, agent: agent.clone() });
     }
     let mut keys = view.state.unknown.clone();
     for (key, value) in theirs.unknown.iter() {
-        if !is_stale || keys.get(key).is_none() {
+        if !is_outdated || keys.get(key).is_none() {
             keys.insert(key.to_owned(), value.to_owned());
         }
     }
     if keys != view.state.unknown {
-        edit.commands.push(Command::SetUnknownKeys { keys, agent });
+        plan.commands.push(Command::SetUnknownKeys { keys, agent });
     }
-    Ok(edit)
+    Ok(plan)
 }
 
-/// The versions with which a copy began: those at the length of the history that a copy has in common with them; none
-/// for an issue that came into the log with a longer history, or so long ago that the events are gone.
+/// Returns the base of each issue: the version with the history that the copy has in common with the store. An issue
+/// has no base if it entered the log with a longer history, or if its events are no longer kept.
 fn bases(
     shared: &Shared,
     view: &View,
@@ -464,7 +494,7 @@ fn bases(
         let Some((issue, common)) = needed.get_mut(&id) else { continue };
         let is_edit = matches!(event.event.kind, EventKind::Edited { .. });
         if is_edit && edited.binary_search(&(id, *common)).is_ok() {
-            // The file goes on from this edit, although it does not show it.
+            // The file includes this edit, although it does not show its history entry.
             if let Some((issue, _)) = needed.remove(&id) {
                 bases.insert(id, issue);
             }

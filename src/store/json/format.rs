@@ -8,49 +8,57 @@
 //! }
 //! ```
 //!
-//! One object with the issues in the order in which they were filed, indented by two spaces, with a
-//! line feed at the end. Other keys of the object are kept and written after `issues`. See
-//! [`Issue`] for the form of an issue.
+//! One object holds the issues in the order in which they were filed. It is indented by two spaces and ends with a
+//! line feed. Other keys of the object are preserved and written after `issues`. See [`Issue`] for the form of an
+//! issue.
 
+use std::sync::Arc;
 use std::{fmt, io};
 
-use bytes::Bytes;
-use bytestring::ByteString;
 use serde::de::{self, MapAccess, SeqAccess};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Serializer;
 use serde_json::ser::{Formatter, PrettyFormatter};
 use serde_json::value::RawValue;
 
-use super::written;
+use super::canonical;
 use crate::domain::issue::read_keeping_unknown_keys;
-use crate::domain::{Extra, Issue};
-use crate::json_text;
-pub use crate::json_text::FormatError;
-use crate::store::kept::Kept;
+use crate::domain::{Issue, UnknownFields};
+use crate::json_compat;
+pub use crate::json_compat::FormatError;
 use crate::store::memory::IssueStore;
 pub use crate::store::state::Document;
+use crate::store::stored_issue::StoredIssue;
 
-/// Reads a document.
+/// Parses a document.
 ///
 /// # Errors
 ///
-/// Anything that is not the format above: broken JSON, another shape, an unknown word, an id that
-/// occurs twice.
-pub fn parse(bytes: impl Into<Bytes>) -> Result<Document, FormatError> {
-    let bytes = bytes.into();
-    let bytes = &bytes.slice_ref(json_text::without_byte_order_mark(&bytes));
-    // Checked as a whole, the text need not be checked string by string. What is not UTF-8 is left to
-    // the parser, which tells where it is.
-    let parsed = match ByteString::try_from(bytes.clone()) {
-        Ok(text) => written::read(&text).map_or_else(|| serde_json::from_str(&text), Ok),
-        Err(_) => serde_json::from_slice(bytes),
-    };
-    let parsed = parsed.or_else(|error| {
-        // What JavaScript writes for a text that was cut within a character.
-        let mended = json_text::without_lone_surrogates(bytes);
-        mended.map_or(Err(error), |mended| serde_json::from_slice(&mended))
-    });
+/// Invalid JSON, another structure, an unknown keyword, or a repeated id.
+pub fn parse(bytes: impl Into<Vec<u8>>) -> Result<Document, FormatError> {
+    let mut bytes = bytes.into();
+    let mark = bytes.len() - json_compat::without_byte_order_mark(&bytes).len();
+    bytes.drain(..mark);
+    // Validating UTF-8 once is faster than for each string.
+    match String::from_utf8(bytes) {
+        Ok(text) => {
+            let text = Arc::new(text);
+            let parsed = canonical::read(&text).map_or_else(|| serde_json::from_str(&text), Ok);
+            parsed.or_else(|error| parse_repaired(text.as_bytes(), error))
+        }
+        Err(error) => {
+            // The parser reports the position of the invalid UTF-8.
+            let bytes = error.into_bytes();
+            serde_json::from_slice(&bytes).or_else(|error| parse_repaired(&bytes, error))
+        }
+    }
+}
+
+/// Parses a document after replacing lone UTF-16 surrogates, which JavaScript writes for a text that was cut inside a
+/// character.
+fn parse_repaired(bytes: &[u8], error: serde_json::Error) -> Result<Document, FormatError> {
+    let repaired = json_compat::without_lone_surrogates(bytes);
+    let parsed = repaired.map_or(Err(error), |repaired| serde_json::from_slice(&repaired));
     parsed.map_err(|error| FormatError::of(bytes, &error))
 }
 
@@ -67,7 +75,7 @@ pub fn write(document: &Document, out: &mut impl io::Write) -> io::Result<()> {
     out.write_all(CLOSE)
 }
 
-/// Writes a document without its end, so that more keys can follow.
+/// Writes a document without its end, so that another key can follow.
 ///
 /// # Errors
 ///
@@ -78,8 +86,8 @@ pub fn write_open(document: &Document, out: &mut impl io::Write) -> io::Result<(
     for issue in document.issues.kept() {
         out.write_all(separator)?;
         match issue {
-            Kept::Written(written) => out.write_all(written.text().as_bytes())?,
-            Kept::Whole(issue) => write_issue(issue, out)?,
+            StoredIssue::Raw(written) => out.write_all(written.text().as_bytes())?,
+            StoredIssue::Parsed(issue) => write_issue(issue, out)?,
         }
         separator = b",\n    ";
     }
@@ -93,10 +101,10 @@ pub fn write_open(document: &Document, out: &mut impl io::Write) -> io::Result<(
     Ok(())
 }
 
-/// Writes an issue as it stands in the array of a document.
+/// Writes an issue, indented as an element of the array.
 fn write_issue(issue: &Issue, out: &mut impl io::Write) -> io::Result<()> {
     let mut formatter = PrettyFormatter::new();
-    // As deep within an object and an array, which somebody else writes.
+    // Sets the indentation to the depth inside the object and the array.
     formatter.begin_object(&mut io::sink())?;
     formatter.begin_array(&mut io::sink())?;
     Ok(issue.serialize(&mut Serializer::with_formatter(out, formatter))?)
@@ -120,7 +128,7 @@ impl<'de> Deserialize<'de> for IssueStore {
                     let id = issue.id;
                     issues.push(issue).map_err(|_| {
                         de::Error::custom(format!(
-                            "the issue that ends here has the id {id} of an earlier one"
+                            "the issue that ends here repeats the id {id} of an earlier one"
                         ))
                     })?;
                 }

@@ -1,6 +1,6 @@
-//! Examining the files of a store, for people who want to know what is wrong with them.
+//! Examines the files of a store and reports problems.
 //!
-//! Changes nothing, and takes no lock.
+//! Changes nothing and takes no lock.
 
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -12,34 +12,35 @@ use super::fs::{FileFingerprint, FileSystem, RealFileSystem, TO_THE_END, directo
 use super::issue_scanner::{self, RepeatedId};
 use super::log::mark::MarkFile;
 use super::log::segment::{ordinals, path_of};
-use super::place::Place;
-use super::published::Published;
-use super::recovery::{self, unreadable};
-use super::{replay, snapshot};
+use super::open::{self, unreadable};
+use super::paths::StorePaths;
+use super::published_note::PublishedNote;
+use super::{log_check, snapshot};
 use crate::domain::{IssueId, merge};
 use crate::store::State;
 use crate::store::backup::format as backup;
 
 pub use super::issue_scanner::RepeatedId as Repeated;
-pub use super::recovery::{Damage, OpenError};
-pub use super::replay::{Contradiction, LogCheck, LogFault, TornEnd};
+pub use super::log_check::{Contradiction, LogCheck, LogFault, TornEnd};
+pub use super::open::{Damage, OpenError};
 
-/// How often, and after which pause, it is looked again at what looks wrong: it may only be under way.
+/// How often to look again at an apparent problem, and the pause between looks. A process may be in the middle of a
+/// change.
 const LOOKS: usize = 5;
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long it may have taken to look for that; large files are looked at once.
+/// The time limit for looking again. A large store is examined only once.
 const RELOOK_WITHIN: Duration = Duration::from_millis(500);
-/// How old a temporary file is before it counts as left behind.
+/// The age from which on a temporary file counts as a leftover.
 const STALE_AFTER: Duration = Duration::from_secs(60 * 60);
 
-/// A file that was found.
+/// Metadata of an existing file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FoundFile {
-    /// Its size.
+    /// The size in bytes.
     pub length_bytes: u64,
     /// When its content last changed.
     pub modified: SystemTime,
-    /// How many names it has.
+    /// The number of hard links.
     pub links: u64,
 }
 
@@ -50,115 +51,115 @@ impl From<FileFingerprint> for FoundFile {
     }
 }
 
-/// What was found.
+/// The result of examining a store.
 #[derive(Clone, Debug)]
 pub struct Inspection {
-    /// Where the files are.
-    pub place: Place,
-    /// The issues, as the store shows them; or why there are none.
+    /// The paths of the files.
+    pub paths: StorePaths,
+    /// The issues as the store shows them, or why it shows none.
     pub state: Result<State, OpenError>,
-    /// What keeps the store from being changed.
+    /// The damage that makes the store read-only.
     pub damage: Option<Damage>,
-    /// The file of the issues, where there is one.
+    /// `issues.json`, if it exists.
     pub issues_file: Option<FoundFile>,
-    /// The newest segment of the log, where there is one.
+    /// The newest segment of the log, if any.
     pub newest_segment: Option<FoundFile>,
-    /// How the file of the issues stands to the log.
+    /// How `issues.json` compares with the log.
     pub standing: FileStanding,
-    /// The ids that occur more than once in a file that is not valid.
+    /// The ids that occur more than once in an invalid file.
     pub repeated: Vec<RepeatedId>,
-    /// The log, where there is one.
+    /// The log, if any.
     pub log: Option<LogCheck>,
 }
 
-/// How the file of the issues stands to the log.
+/// How `issues.json` compares with the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FileStanding {
-    /// There is no file any more.
+    /// The file was removed.
     Missing,
-    /// There is no file, and there never was one.
+    /// The file was never written.
     Unwritten,
-    /// It cannot be read.
+    /// The file cannot be read.
     Unreadable(String),
-    /// It is not valid.
+    /// The file is invalid.
     Invalid(FormatError),
-    /// There is no log: the file is all there is.
+    /// There is no log; the file is the whole store.
     Alone,
-    /// It tells what the log tells.
+    /// The file shows the same issues as the log.
     UpToDate,
-    /// It was written, and lacks so many events that came later.
+    /// The file is a rendering that lacks this many newer events.
     Behind(u64),
-    /// Somebody edited it, which was not taken over yet; so many issues differ.
+    /// The file has an external edit that is not merged yet; this many issues differ.
     Edited(usize),
-    /// It is another version, with nothing in it that the log does not know better; so many issues differ.
+    /// The file is another version without newer changes; this many issues differ.
     Older(usize),
-    /// It has none of the issues of the log.
+    /// The file shares no issue with the log.
     Foreign,
-    /// It tells of this event, which the log does not have.
+    /// The file was written at this event number, which the log does not have.
     Ahead(u64),
-    /// It was written as of the last event, and differs from that in these issues, of which there are so many.
+    /// The file was written at the last event, but these issues differ. The number is their total.
     Differs(Vec<IssueId>, usize),
-    /// The log cannot be read, so that nobody can tell.
+    /// The log cannot be read, so the file cannot be compared.
     Unknown,
 }
 
-/// What lies around in the directories of a store.
+/// Files that are left in the directories of a store.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Leftovers {
-    /// What was set aside for people.
+    /// Quarantined files.
     pub kept: Vec<PathBuf>,
-    /// Temporary files of dead processes that nobody needs.
+    /// Temporary files of dead processes that can be removed.
     pub stale: Vec<PathBuf>,
-    /// Those that may hold an edit, which the next one to write the file of the issues takes over.
+    /// Temporary files that may hold an edit. The next process that publishes merges them.
     pub unmerged: Vec<PathBuf>,
 }
 
-/// Finds the files of the store in a file, symbolic links resolved.
+/// Returns the paths of a store, with symbolic links resolved.
 ///
 /// # Errors
 ///
-/// [`OpenError::MissingDirectory`] and [`OpenError::Io`] where there is no place for them.
-pub fn place_of(path: &Path) -> Result<Place, OpenError> {
-    recovery::place_of(&RealFileSystem, path)
+/// [`OpenError::MissingDirectory`] and [`OpenError::Io`] if the path cannot be resolved.
+pub fn paths_of(path: &Path) -> Result<StorePaths, OpenError> {
+    open::paths_of(&RealFileSystem, path)
 }
 
-/// The newest segment of the log, which is the lock of a commit; `None` where there is none.
-pub fn newest_segment(place: &Place) -> Option<PathBuf> {
-    newest_segment_with(&RealFileSystem, place)
+/// Returns the path of the newest segment, which is the commit lock. Returns `None` if there is no segment.
+pub fn newest_segment(paths: &StorePaths) -> Option<PathBuf> {
+    newest_segment_with(&RealFileSystem, paths)
 }
 
-fn newest_segment_with(fs: &dyn FileSystem, place: &Place) -> Option<PathBuf> {
-    let newest = ordinals(fs, &place.log).ok()?.pop()?;
-    Some(path_of(&place.log, newest))
+fn newest_segment_with(fs: &dyn FileSystem, paths: &StorePaths) -> Option<PathBuf> {
+    let newest = ordinals(fs, &paths.log).ok()?.pop()?;
+    Some(path_of(&paths.log, newest))
 }
 
-/// The size in bytes of what is written as a whole now and then: the file of the issues, and the newest snapshot.
-pub fn rendered_bytes(place: &Place) -> u64 {
+/// Returns the size of the files that are rewritten as a whole, in bytes: `issues.json` and the newest snapshot.
+pub fn rendered_bytes(paths: &StorePaths) -> u64 {
     let fs = &RealFileSystem;
-    let newest = snapshot::list(fs, place).ok().and_then(|found| found.into_iter().next());
-    let files = newest.map(|(_, path)| path).into_iter().chain([place.issues.clone()]);
+    let newest = snapshot::list(fs, paths).ok().and_then(|found| found.into_iter().next());
+    let files = newest.map(|(_, path)| path).into_iter().chain([paths.issues.clone()]);
     let sizes = files.filter_map(|file| fs.fingerprint(&file).ok().flatten());
     sizes.map(|found| found.length_bytes()).sum()
 }
 
-/// Examines the store in a file. Old parts of a long log are left out when that takes longer than `within`.
+/// Examines the store of a file. Skips old segments of a long log when that takes longer than `within`.
 ///
 /// # Errors
 ///
-/// Those of [`place_of`].
+/// Those of [`paths_of`].
 pub fn inspect(path: &Path, within: Duration) -> Result<Inspection, OpenError> {
     let begun = Instant::now();
-    let (fs, place) = (&RealFileSystem, place_of(path)?);
-    let mut found = inspect_once(fs, &place, begun + within);
+    let (fs, paths) = (&RealFileSystem, paths_of(path)?);
+    let mut found = inspect_once(fs, &paths, begun + within);
     for _ in 1..LOOKS {
         if found.is_sound() || begun.elapsed() > RELOOK_WITHIN {
             break;
         }
         thread::sleep(PAUSE);
-        found = inspect_once(fs, &place, begun + within);
+        found = inspect_once(fs, &paths, begun + within);
     }
     if matches!(found.standing, FileStanding::Invalid(_))
-        && let Ok(Some(bytes)) = read(fs, &place.issues)
+        && let Ok(Some(bytes)) = read(fs, &paths.issues)
     {
         found.repeated = issue_scanner::repeated_ids(&bytes, &issue_scanner::scan(&bytes));
     }
@@ -166,7 +167,7 @@ pub fn inspect(path: &Path, within: Duration) -> Result<Inspection, OpenError> {
 }
 
 impl Inspection {
-    /// Returns true if another look would not find anything better.
+    /// Returns true if another look could not give a better result.
     fn is_sound(&self) -> bool {
         use FileStanding::{Alone, Behind, Edited, Missing, Older, Unwritten, UpToDate};
         let is_file_sound = matches!(
@@ -179,18 +180,18 @@ impl Inspection {
     }
 }
 
-fn inspect_once(fs: &dyn FileSystem, place: &Place, stop: Instant) -> Inspection {
-    // Before the log: what the file tells is in the log already.
-    let published = Published::read(fs, place);
-    let file = read_file(fs, place);
-    let replayed = replay::check(fs, place, stop);
+fn inspect_once(fs: &dyn FileSystem, paths: &StorePaths, stop: Instant) -> Inspection {
+    // The note comes first, so that the log already has what the file shows.
+    let published = PublishedNote::read(fs, paths);
+    let file = read_file(fs, paths);
+    let replayed = log_check::check(fs, paths, stop);
     let found = |path: &Path| fs.fingerprint(path).ok().flatten().map(FoundFile::from);
-    let issues_file = found(&place.issues);
-    let newest_segment = newest_segment_with(fs, place).and_then(|path| found(&path));
+    let issues_file = found(&paths.issues);
+    let newest_segment = newest_segment_with(fs, paths).and_then(|path| found(&path));
     let (log, (state, damage)) = match replayed {
-        None => (None, (file_state(&file, place), None)),
+        None => (None, (file_state(&file, paths), None)),
         Some((log, Some(state))) if log.faults.is_empty() => (Some(log), (Ok(state), None)),
-        Some((log, _)) => (Some(log), shown_state(fs, place)),
+        Some((log, _)) => (Some(log), shown_state(fs, paths)),
     };
     let standing = match (&file, &state) {
         (FileRead::Missing, _) if published.is_none() => FileStanding::Unwritten,
@@ -201,26 +202,29 @@ fn inspect_once(fs: &dyn FileSystem, place: &Place, stop: Instant) -> Inspection
         (FileRead::Valid(..), Err(_)) => FileStanding::Unknown,
         (FileRead::Valid(theirs, hash), Ok(ours)) => standing(published, theirs, *hash, ours),
     };
-    let (place, repeated) = (place.clone(), Vec::new());
-    Inspection { place, state, damage, issues_file, newest_segment, standing, repeated, log }
+    let (paths, repeated) = (paths.clone(), Vec::new());
+    Inspection { paths, state, damage, issues_file, newest_segment, standing, repeated, log }
 }
 
-/// What the store shows where something is wrong with its log.
-fn shown_state(fs: &dyn FileSystem, place: &Place) -> (Result<State, OpenError>, Option<Damage>) {
-    let mark = MarkFile::new(place.mark()).read(fs);
-    match recovery::open(fs, place, mark) {
+/// Returns the state that the store shows although its log has problems.
+fn shown_state(
+    fs: &dyn FileSystem,
+    paths: &StorePaths,
+) -> (Result<State, OpenError>, Option<Damage>) {
+    let mark = MarkFile::new(paths.mark()).read(fs);
+    match open::open(fs, paths, mark) {
         Ok(Some(opened)) => (Ok(opened.state), opened.damage),
         Ok(None) => (Ok(State::default()), None),
         Err(error) => (Err(error), None),
     }
 }
 
-/// The file of the issues, as it was read.
+/// The result of reading `issues.json`.
 enum FileRead {
     Missing,
     Io(String),
     Invalid(FormatError),
-    /// Its content, and the hash of its bytes.
+    /// The content, and the hash of the bytes.
     Valid(Box<State>, u128),
 }
 
@@ -228,8 +232,8 @@ fn read(fs: &dyn FileSystem, path: &Path) -> std::io::Result<Option<Vec<u8>>> {
     fs.open(path)?.map(|open| fs.read_at(&open.file, 0, TO_THE_END)).transpose()
 }
 
-fn read_file(fs: &dyn FileSystem, place: &Place) -> FileRead {
-    let bytes = match read(fs, &place.issues) {
+fn read_file(fs: &dyn FileSystem, paths: &StorePaths) -> FileRead {
+    let bytes = match read(fs, &paths.issues) {
         Ok(Some(bytes)) => bytes,
         Ok(None) => return FileRead::Missing,
         Err(error) => return FileRead::Io(error.to_string()),
@@ -244,9 +248,9 @@ fn read_file(fs: &dyn FileSystem, place: &Place) -> FileRead {
     }
 }
 
-/// The state of a store that has no log.
-fn file_state(file: &FileRead, place: &Place) -> Result<State, OpenError> {
-    let path = place.issues.clone();
+/// Returns the state of a store without a log.
+fn file_state(file: &FileRead, paths: &StorePaths) -> Result<State, OpenError> {
+    let path = paths.issues.clone();
     match file {
         FileRead::Missing => Ok(State::of(Document::default())),
         FileRead::Io(reason) => Err(unreadable(&path, std::io::Error::other(reason.clone()))),
@@ -255,14 +259,14 @@ fn file_state(file: &FileRead, place: &Place) -> Result<State, OpenError> {
     }
 }
 
-/// How a valid file stands to the state of the log.
+/// Compares a valid file with the state of the log.
 fn standing(
-    published: Option<Published>,
+    published: Option<PublishedNote>,
     theirs: &State,
     hash: u128,
     ours: &State,
 ) -> FileStanding {
-    let Some((issues, count)) = replay::difference(ours, theirs) else {
+    let Some((issues, count)) = log_check::difference(ours, theirs) else {
         return FileStanding::UpToDate;
     };
     let published = published.filter(|published| published.hash() == hash);
@@ -281,21 +285,21 @@ fn standing(
     }
 }
 
-/// How many issues of a file say something that the store would take over.
+/// Returns how many issues of a file contain changes that the store would merge.
 fn count_newer(ours: &State, theirs: &State) -> usize {
-    let is_newer = |place: &usize| {
-        let Some(id) = theirs.issues.id_at(*place) else { return false };
+    let is_newer = |position: &usize| {
+        let Some(id) = theirs.issues.id_at(*position) else { return false };
         if theirs.issues.is_same_in(&ours.issues, id) {
             return false;
         }
         let Some(known) = ours.issues.get(id) else { return true };
-        merge(None, &known, &theirs.issues.at(*place)).issue != *known
+        merge(None, &known, &theirs.issues.at(*position)).issue != *known
     };
     (0..theirs.issues.len()).filter(is_newer).count()
 }
 
-/// Finds what lies around in the directories of a store.
-pub fn leftovers(place: &Place) -> Leftovers {
+/// Finds leftover files in the directories of a store.
+pub fn leftovers(paths: &StorePaths) -> Leftovers {
     let fs = &RealFileSystem;
     let names = |directory: &Path| -> Vec<PathBuf> {
         let mut names = fs.list(directory).unwrap_or_default();
@@ -308,30 +312,31 @@ pub fn leftovers(place: &Place) -> Leftovers {
         let age = found.and_then(|found| SystemTime::now().duration_since(found.modified()).ok());
         age.is_some_and(|age| age > STALE_AFTER)
     };
-    let beside = names(directory_of(&place.issues));
+    let beside = names(directory_of(&paths.issues));
     let beside = beside.into_iter().filter(|path| is_own_temp(&name_of(path)));
-    let (unmerged, own): (Vec<_>, Vec<_>) =
-        names(&place.directory).into_iter().partition(|path| Place::is_temp(&name_of(path)));
-    let own = own.into_iter().chain(names(&place.log));
-    let own = own.filter(|path| Place::is_unfinished(&name_of(path)));
+    let (unmerged, own): (Vec<_>, Vec<_>) = names(&paths.directory)
+        .into_iter()
+        .partition(|path| StorePaths::is_exchange_file(&name_of(path)));
+    let own = own.into_iter().chain(names(&paths.log));
+    let own = own.filter(|path| StorePaths::is_unfinished(&name_of(path)));
     Leftovers {
-        kept: names(&place.kept),
+        kept: names(&paths.kept),
         stale: beside.chain(own).filter(is_stale).collect(),
         unmerged: unmerged.into_iter().filter(is_stale).collect(),
     }
 }
 
-/// Whether a name beside the file of the issues is that of a temporary file of this program, but for those of
-/// that file itself.
+/// Returns true if a file name beside `issues.json` is that of a temporary file of this program. Renderings of
+/// `issues.json` are elsewhere.
 fn is_own_temp(name: &str) -> bool {
     let is_trial = name.strip_prefix(".trial.").and_then(|rest| rest.strip_suffix(".tmp"));
     is_trial.is_some_and(|id| id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))
-        || crate::store::backup::file::is_temp(name)
+        || crate::store::backup::file::is_exchange_file(name)
 }
 
 #[cfg(test)]
 pub(super) mod samples {
-    //! Stores to break.
+    //! Sample stores for tests of damage.
 
     use std::collections::BTreeMap;
     use std::fs;
@@ -344,9 +349,9 @@ pub(super) mod samples {
     use super::super::log::segment::Segment;
     use super::super::log::{frame, record};
     use super::super::{JsonStore, JsonStoreOptions};
-    use super::{Document, Place, RealFileSystem, newest_segment, place_of, snapshot};
+    use super::{Document, RealFileSystem, StorePaths, newest_segment, paths_of, snapshot};
     use crate::domain::{AgentName, Classification, Event, EventKind, Issue, Status, Title};
-    use crate::store::backup::Consent;
+    use crate::store::backup::OverwritePolicy;
     use crate::store::{Position, Store};
     use crate::tracker::Tracker;
 
@@ -362,7 +367,8 @@ pub(super) mod samples {
             Self { directory, path }
         }
 
-        /// A store of three issues, `one`, `two` and `three`, of which the first is claimed: four events.
+        /// Creates a store with three issues, `one`, `two` and `three`. The first is claimed, so there are four
+        /// events.
         pub fn new() -> Self {
             let sample = Self::empty();
             sample.change(async |tracker| {
@@ -374,12 +380,12 @@ pub(super) mod samples {
             sample
         }
 
-        /// Changes the store in a process that ends in order.
+        /// Changes the store in a process that shuts down properly.
         pub fn change(&self, work: impl AsyncFnOnce(&Tracker)) {
             self.run(true, work);
         }
 
-        /// The same in a process that is killed.
+        /// Changes the store in a process that is killed.
         pub fn change_and_die(&self, work: impl AsyncFnOnce(&Tracker)) {
             self.run(false, work);
         }
@@ -398,51 +404,51 @@ pub(super) mod samples {
             });
         }
 
-        /// Goes back to a document.
+        /// Restores a document.
         pub fn restore(&self, document: Document) {
             let store = JsonStore::new(&self.path);
             let runtime =
                 tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
-                store.maintenance().restore(document, Consent::Everything).await.unwrap();
+                store.maintenance().restore(document, OverwritePolicy::Everything).await.unwrap();
                 store.close().await;
             });
         }
 
-        pub fn place(&self) -> Place {
-            place_of(&self.path).unwrap()
+        pub fn paths(&self) -> StorePaths {
+            paths_of(&self.path).unwrap()
         }
 
-        /// The snapshot of the state after an event.
+        /// Returns the path of the snapshot at an event number.
         pub fn snapshot(&self, number: u64) -> PathBuf {
-            let found = snapshot::list(&RealFileSystem, &self.place()).unwrap();
+            let found = snapshot::list(&RealFileSystem, &self.paths()).unwrap();
             found.into_iter().find(|(found, _)| *found == number).unwrap().1
         }
 
         pub fn segment(&self) -> PathBuf {
-            newest_segment(&self.place()).unwrap()
+            newest_segment(&self.paths()).unwrap()
         }
 
-        /// Lets somebody change the newest segment.
+        /// Edits the bytes of the newest segment.
         pub fn edit_segment(&self, edit: impl FnOnce(&mut Vec<u8>)) {
             edit_file(&self.segment(), edit);
         }
 
-        /// Where the line begins that holds the event of this place in the newest segment, counted from 1.
+        /// Returns the offset of the nth event line in the newest segment, counted from 1.
         pub fn line(&self, number: usize) -> usize {
             let bytes = fs::read(self.segment()).unwrap();
             memchr::memchr_iter(b'\n', &bytes).nth(number - 1).unwrap() + 1
         }
 
-        /// Appends an event by somebody who knows how that is done.
+        /// Appends an event with a valid checksum and hash.
         pub fn forge(&self, event: &Event, last: Position) {
-            let segment = Segment::open(&RealFileSystem, &self.place().log, 1).unwrap().unwrap();
+            let segment = Segment::open(&RealFileSystem, &self.paths().log, 1).unwrap().unwrap();
             let (text, position) = record::encode(event, last);
             let line = record::line(&text, position, 0, true);
             self.edit_segment(|bytes| frame::write(segment.header.salt, &line, bytes));
         }
 
-        /// A second claim of an issue.
+        /// Appends a second claim of an issue.
         pub fn forge_claim(&self, issue: &Issue, last: Position) {
             let (at, before) = (issue.modified_at, Some(crate::domain::Before::of(issue)));
             let (agent, kind) = ("thief".to_owned(), EventKind::Claimed);
@@ -450,7 +456,7 @@ pub(super) mod samples {
             self.forge(&Event { issue: issue.id, at, agent, kind, before }, last);
         }
 
-        /// Every file with its content.
+        /// Returns the content of every file.
         pub fn everything(&self) -> BTreeMap<PathBuf, Vec<u8>> {
             let (mut found, mut directories) =
                 (BTreeMap::new(), vec![self.directory.path().to_owned()]);
@@ -517,7 +523,7 @@ mod tests {
         examine(sample).state.unwrap()
     }
 
-    /// A store of three segments.
+    /// Creates a store with three segments.
     fn of_segments() -> Sample {
         let sample = Sample::new();
         for title in ["four", "five"] {
@@ -525,12 +531,12 @@ mod tests {
             sample.edit_segment(|bytes| bytes.extend_from_slice(b"0123"));
             sample.change(async |tracker| add(tracker, title).await);
         }
-        assert_eq!(ordinals(&RealFileSystem, &sample.place().log).unwrap(), [1, 2, 3]);
+        assert_eq!(ordinals(&RealFileSystem, &sample.paths().log).unwrap(), [1, 2, 3]);
         sample
     }
 
     #[test]
-    fn a_sound_store_is_told_in_numbers() {
+    fn a_healthy_store_is_reported_with_its_counts() {
         let sample = Sample::new();
         let found = examine(&sample);
         assert_eq!((found.standing, found.damage), (FileStanding::UpToDate, None));
@@ -543,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    fn several_segments_are_one_log() {
+    fn several_segments_are_read_as_one_log() {
         let sample = of_segments();
         let log = examine(&sample).log.unwrap();
         assert_eq!((log.faults.as_slice(), log.segments), (&[][..], 3));
@@ -551,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_no_store_there_is_nothing_to_tell() {
+    fn a_missing_store_is_reported_as_empty() {
         let sample = Sample::empty();
         let found = examine(&sample);
         assert!(found.log.is_none() && found.state.unwrap().issues.is_empty());
@@ -561,18 +567,18 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_file_is_told_with_line_and_column() {
+    fn an_invalid_file_is_reported_with_its_line() {
         let sample = Sample::new();
         replace_in(&sample.path, "\"bug\"", "bug");
         let found = examine(&sample);
         let FileStanding::Invalid(error) = found.standing else { panic!("{:?}", found.standing) };
         assert_eq!(error.line, 7);
-        // The log has everything.
+        // The log has every issue.
         assert_eq!(found.state.unwrap().issues.len(), 3);
     }
 
     #[test]
-    fn repeated_ids_are_told() {
+    fn duplicate_ids_are_reported() {
         let sample = Sample::new();
         let ids: Vec<_> = state(&sample).issues.issues().map(|issue| issue.id).collect();
         replace_in(&sample.path, &ids[1].to_string(), &ids[0].to_string());
@@ -581,7 +587,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_byte_is_damage_with_its_offset() {
+    fn a_changed_byte_is_reported_with_its_offset() {
         let sample = Sample::new();
         let (line, path) = (sample.line(2), sample.segment());
         sample.edit_segment(|bytes| bytes[line + 30] ^= 1);
@@ -592,7 +598,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_end_is_no_fault() {
+    fn a_torn_end_of_the_log_is_no_fault() {
         let sample = Sample::new();
         let (path, offset) = (sample.segment(), fs::metadata(sample.segment()).unwrap().len());
         sample.edit_segment(|bytes| bytes.extend_from_slice(b"0123"));
@@ -604,42 +610,42 @@ mod tests {
     }
 
     #[test]
-    fn damage_of_an_old_segment_is_told() {
+    fn damage_in_an_old_segment_is_reported() {
         let sample = of_segments();
-        let path = path_of(&sample.place().log, 1);
+        let path = path_of(&sample.paths().log, 1);
         edit_file(&path, |bytes| *bytes = bytes[..bytes.len() - 50].to_vec());
         assert!(matches!(&faults(&sample)[0], LogFault::Bytes { path: told, .. } if *told == path));
     }
 
     #[test]
-    fn a_missing_segment_is_told() {
+    fn a_missing_segment_is_reported() {
         let sample = of_segments();
-        fs::remove_file(path_of(&sample.place().log, 2)).unwrap();
+        fs::remove_file(path_of(&sample.paths().log, 2)).unwrap();
         let found = examine(&sample);
         assert!(matches!(found.state, Err(OpenError::Segment { .. })));
-        let gap = LogFault::Gap(path_of(&sample.place().log, 3));
+        let gap = LogFault::Gap(path_of(&sample.paths().log, 3));
         assert!(found.log.unwrap().faults.contains(&gap));
     }
 
     #[test]
-    fn a_damaged_first_line_is_told() {
+    fn a_damaged_segment_header_is_reported() {
         let sample = Sample::new();
         sample.edit_segment(|bytes| bytes[30] ^= 1);
         assert!(faults(&sample).contains(&LogFault::Header(sample.segment())));
     }
 
     #[test]
-    fn a_segment_of_another_store_is_told() {
+    fn a_segment_of_another_store_is_reported() {
         let (sample, other) = (of_segments(), of_segments());
-        let path = path_of(&sample.place().log, 3);
-        fs::copy(path_of(&other.place().log, 3), &path).unwrap();
+        let path = path_of(&sample.paths().log, 3);
+        fs::copy(path_of(&other.paths().log, 3), &path).unwrap();
         let faults = faults(&sample);
         let is_told = |fault: &LogFault| matches!(fault, LogFault::OtherStore { path: told, .. } if *told == path);
         assert!(faults.iter().any(is_told), "{faults:?}");
     }
 
     #[test]
-    fn a_log_of_another_store_is_not_confirmed() {
+    fn a_log_of_another_store_is_rejected() {
         let (sample, other) = (Sample::new(), Sample::new());
         fs::copy(other.segment(), sample.segment()).unwrap();
         let found = examine(&sample);
@@ -649,7 +655,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_format_is_told() {
+    fn a_newer_log_format_is_reported() {
         let sample = Sample::new();
         let mut header = segment::header(
             "x".to_owned(),
@@ -665,7 +671,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forged_claim_is_told() {
+    fn a_forged_claim_is_reported() {
         let sample = Sample::new();
         let state = state(&sample);
         let issue = state.issues.at(0);
@@ -678,7 +684,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_mistakes_what_was_before_is_told() {
+    fn an_event_with_a_wrong_before_state_is_reported() {
         let sample = Sample::new();
         let state = state(&sample);
         let mut issue = (*state.issues.at(1)).clone();
@@ -697,7 +703,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_the_store_does_is_a_fault() {
+    fn ordinary_operations_cause_no_faults() {
         let sample = Sample::new();
         let early = state(&sample).document();
         let text = || "said".try_into().unwrap();
@@ -733,16 +739,16 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_that_differs_from_the_log_is_told() {
+    fn a_snapshot_that_differs_from_the_log_is_reported() {
         let sample = Sample::new();
         let (mut state, store) = (state(&sample), examine(&sample).log.unwrap().store);
-        let place = sample.place();
-        snapshot::write(&RealFileSystem, &place, &state, &store).unwrap();
+        let paths = sample.paths();
+        snapshot::write(&RealFileSystem, &paths, &state, &store).unwrap();
         assert_eq!(faults(&sample), []);
         let id = state.issues.id_at(1).unwrap();
         state.issues.remove(id).unwrap();
-        snapshot::write(&RealFileSystem, &place, &state, &store).unwrap();
-        let path = place.snapshot(4, &store);
+        snapshot::write(&RealFileSystem, &paths, &state, &store).unwrap();
+        let path = paths.snapshot(4, &store);
         assert_eq!(
             faults(&sample),
             [LogFault::SnapshotDiffers { path, issues: vec![id], count: 1 }]
@@ -750,24 +756,24 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_that_the_log_does_not_confirm_is_told() {
+    fn a_snapshot_not_confirmed_by_the_log_is_reported() {
         let sample = Sample::new();
         let (mut state, store) = (state(&sample), examine(&sample).log.unwrap().store);
         state.position.hash ^= 1;
-        snapshot::write(&RealFileSystem, &sample.place(), &state, &store).unwrap();
+        snapshot::write(&RealFileSystem, &sample.paths(), &state, &store).unwrap();
         state.position.number = 9;
-        snapshot::write(&RealFileSystem, &sample.place(), &state, &store).unwrap();
+        snapshot::write(&RealFileSystem, &sample.paths(), &state, &store).unwrap();
         let told: Vec<_> = faults(&sample).iter().map(ToString::to_string).collect();
         assert!(
             told[0].contains("does not confirm") && told[1].contains("ends at event 4"),
             "{told:?}"
         );
-        // The older one still opens the store.
+        // The older snapshot still opens the store.
         assert!(examine(&sample).state.is_ok());
     }
 
     #[test]
-    fn a_damaged_snapshot_is_told() {
+    fn a_damaged_snapshot_is_reported() {
         let sample = Sample::new();
         let path = sample.snapshot(0);
         edit_file(&path, |bytes| bytes[5] ^= 1);
@@ -777,7 +783,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_lags_is_no_damage() {
+    fn an_outdated_file_is_no_damage() {
         let sample = Sample::new();
         sample.change_and_die(async |tracker| add(tracker, "four").await);
         let found = examine(&sample);
@@ -787,7 +793,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_is_told_as_one() {
+    fn external_edits_and_replaced_files_are_distinguished() {
         let sample = Sample::new();
         let bytes = fs::read(&sample.path).unwrap();
         replace_in(&sample.path, "\"two\"", "\"zwei\"");
@@ -804,44 +810,44 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_written_otherwise_than_the_log_says_is_told() {
+    fn a_published_file_that_contradicts_the_log_is_reported() {
         let sample = Sample::new();
         replace_in(&sample.path, "\"two\"", "\"zwei\"");
         let hash = xxhash_rust::xxh3::xxh3_128(&fs::read(&sample.path).unwrap());
-        let place = sample.place();
+        let paths = sample.paths();
         let fingerprint = RealFileSystem.fingerprint(&sample.path).unwrap().unwrap();
         let mut position = state(&sample).position;
-        Published::new(position, fingerprint, hash).write(&RealFileSystem, &place).unwrap();
+        PublishedNote::new(position, fingerprint, hash).write(&RealFileSystem, &paths).unwrap();
         let id = state(&sample).issues.id_at(1).unwrap();
         assert_eq!(examine(&sample).standing, FileStanding::Differs(vec![id], 1));
         position.number = 9;
-        Published::new(position, fingerprint, hash).write(&RealFileSystem, &place).unwrap();
+        PublishedNote::new(position, fingerprint, hash).write(&RealFileSystem, &paths).unwrap();
         assert_eq!(examine(&sample).standing, FileStanding::Ahead(9));
     }
 
     #[test]
-    fn only_old_temporary_files_are_left_behind() {
+    fn only_old_temporary_files_count_as_leftovers() {
         let sample = Sample::new();
-        let place = sample.place();
+        let paths = sample.paths();
         let beside = sample.directory.path();
         let stale = [
             beside.join(".b.json.01234567.ait-backup.tmp"),
-            place.directory.join(".snapshot-3.tmp"),
-            place.log.join(".0000000002.01234567.tmp"),
+            paths.directory.join(".snapshot-3.tmp"),
+            paths.log.join(".0000000002.01234567.tmp"),
         ];
-        let unmerged = place.temp(7);
+        let unmerged = paths.exchange_file(7);
         for path in stale.iter().chain([&unmerged, &beside.join(".mine.tmp")]) {
             fs::write(path, "").unwrap();
         }
-        assert_eq!(leftovers(&place), Leftovers::default());
+        assert_eq!(leftovers(&paths), Leftovers::default());
         for path in stale.iter().chain([&unmerged, &beside.join(".mine.tmp")]) {
             let old = SystemTime::now() - 2 * STALE_AFTER;
             File::options().write(true).open(path).unwrap().set_modified(old).unwrap();
         }
-        let found = leftovers(&place);
+        let found = leftovers(&paths);
         assert_eq!((found.stale.as_slice(), found.unmerged), (&stale[..], vec![unmerged]));
-        fs::create_dir_all(&place.kept).unwrap();
-        fs::write(place.kept.join("x"), "").unwrap();
-        assert_eq!(leftovers(&place).kept, [place.kept.join("x")]);
+        fs::create_dir_all(&paths.kept).unwrap();
+        fs::write(paths.kept.join("x"), "").unwrap();
+        assert_eq!(leftovers(&paths).kept, [paths.kept.join("x")]);
     }
 }

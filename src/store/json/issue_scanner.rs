@@ -1,4 +1,4 @@
-//! The issues in a file that cannot be read as a whole: each one that can be read by itself.
+//! Finds the issues in an invalid file by parsing each one alone.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -8,42 +8,42 @@ use regex::Regex;
 
 use crate::domain::text::shortened;
 use crate::domain::{Issue, IssueId};
-use crate::json_text;
+use crate::json_compat;
 
-/// How much is shown of what is no issue.
+/// The length of the excerpt of an unreadable part, in characters.
 const SHOWN_CHARS: usize = 60;
 
-/// An issue, and where it stands in the text.
+/// An issue and its range in the text.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct FoundIssue {
     pub issue: Issue,
     pub range: Range<usize>,
 }
 
-/// An id that several issues of a file have.
+/// An id that several issues of a file share.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RepeatedId {
     /// The id.
     pub id: IssueId,
     /// The lines in which the issues begin, counted from 1.
     pub lines: Vec<usize>,
-    /// Whether they are the same in all other respects, too.
+    /// True if the issues are identical.
     pub are_identical: bool,
 }
 
-/// A part of a text that is no issue.
+/// A part of a text that is no valid issue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct UnreadPart {
-    /// The id of the issue that it was, where that can be read.
+    /// The id of the broken issue, if it can be read.
     pub id: Option<IssueId>,
-    /// What it is, and where, in words.
+    /// A description with the line.
     pub what: String,
 }
 
-/// Finds the issues in a text, in its order.
+/// Returns the issues in a text, in order.
 pub(super) fn scan(bytes: &[u8]) -> Vec<FoundIssue> {
-    let repaired = json_text::without_lone_surrogates(bytes);
-    // As long as before: what is replaced and what replaces it have the same length.
+    let repaired = json_compat::without_lone_surrogates(bytes);
+    // The repair keeps the length, so offsets stay valid.
     let bytes = repaired.as_deref().unwrap_or(bytes);
     let (mut found, mut at) = (Vec::new(), 0);
     while let Some(next) = memchr(b'{', &bytes[at..]) {
@@ -58,7 +58,7 @@ pub(super) fn scan(bytes: &[u8]) -> Vec<FoundIssue> {
     found
 }
 
-/// Finds the ids that occur more than once.
+/// Returns the ids that occur more than once.
 pub(super) fn repeated_ids(bytes: &[u8], found: &[FoundIssue]) -> Vec<RepeatedId> {
     let mut order: Vec<&FoundIssue> = found.iter().collect();
     order.sort_by_key(|found| found.issue.id);
@@ -71,7 +71,7 @@ pub(super) fn repeated_ids(bytes: &[u8], found: &[FoundIssue]) -> Vec<RepeatedId
     repeated.collect()
 }
 
-/// Tells what stands between the issues and is none.
+/// Describes the parts between the issues that are no issues.
 pub(super) fn unread(bytes: &[u8], found: &[FoundIssue]) -> Vec<UnreadPart> {
     let starts = found.iter().map(|found| found.range.start).chain([bytes.len()]);
     let ends = [0].into_iter().chain(found.iter().map(|found| found.range.end));
@@ -80,14 +80,14 @@ pub(super) fn unread(bytes: &[u8], found: &[FoundIssue]) -> Vec<UnreadPart> {
 }
 
 fn unread_in(bytes: &[u8], gap: Range<usize>) -> Vec<UnreadPart> {
-    // White space is that of JSON, spelled out: what `\s` stands for beyond ASCII is not built in.
+    // Spells out the white space of JSON, because the regex engine is built without Unicode tables for `\s`.
     static ID: LazyLock<Regex> = LazyLock::new(|| {
         let pattern = r#""id"[ \t\r\n]*:[ \t\r\n]*"([^"\n]{1,100})"(?:[ \t\r\n]*,[ \t\r\n]*"title"[ \t\r\n]*:[ \t\r\n]*"([^"\n]*)")?"#;
         Regex::new(pattern).expect("the pattern is valid")
     });
     let text = String::from_utf8_lossy(&bytes[gap.clone()]);
     let is_structure = |letter: char| letter.is_whitespace() || "{}[],:".contains(letter);
-    // Nearly all of them; lines are counted from the beginning of the file.
+    // Most gaps are structure only. Counting lines is slow, because it starts at the beginning of the file.
     if text.replacen("\"issues\"", "", 1).chars().all(is_structure) {
         return Vec::new();
     }
@@ -104,7 +104,7 @@ fn unread_in(bytes: &[u8], gap: Range<usize>) -> Vec<UnreadPart> {
     if parts.is_empty() {
         let begin = text.len() - text.trim_start_matches(is_structure).len();
         let what =
-            format!("what is no issue at line {}: {}", line_at(begin), shown(&text[begin..]));
+            format!("text that is no issue at line {}: {}", line_at(begin), shown(&text[begin..]));
         return vec![UnreadPart { id: None, what }];
     }
     parts
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_issues_are_read_and_the_rest_is_named() {
+    fn complete_issues_are_read_and_unreadable_parts_reported() {
         let (one, other) = (issue(1, "one"), issue(3, "three"));
         let broken = issue(2, "two").replace("\"bug\"", "bug");
         let spaced = broken.replace("\":", "\"\t:\r\n ");
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_differ_from_issues_that_only_share_an_id() {
+    fn identical_and_conflicting_duplicates_are_distinguished() {
         let (one, two) = (issue(1, "one"), issue(1, "two"));
         let text = format!("{{\"issues\": [\n{one},\n{one}\n]}}");
         let repeated = repeated_ids(text.as_bytes(), &scan(text.as_bytes()));

@@ -1,59 +1,60 @@
 //! The store behind `issues.json`: one event log.
 //!
-//! Three ideas carry it:
+//! It rests on three ideas:
 //!
-//! 1. **The log is the truth** (`log`): numbered events, appended and kept. The state in memory, snapshots and
-//!    `issues.json` are derived from it.
-//! 2. **Written bytes never change.** Whatever is wrong with the end of a segment, a new segment follows, which
-//!    repeats every whole batch that is not known to be durable (`commit`).
+//! 1. **The log is the source of truth** (`log`): numbered events, appended and kept. The state in memory, snapshots
+//!    and `issues.json` derive from it.
+//! 2. **Written bytes never change.** A new segment solves every problem at the end of the old one. It repeats every
+//!    whole batch that is not known to be durable (`commit`).
 //! 3. **`issues.json` is a rendering that people may edit** (`publish`, `edits`). Edits come back as commands,
-//!    by one three-way merge for each issue.
+//!    through one three-way merge per issue.
 //!
-//! Any number of processes share the files as equals. To be read in this order: `log`, `view` (what a process
-//! knows, and how it follows others), `commit` with `writer` (how changes are made), `publish` with
-//! `background`, `edits`, `recovery` (opening), `maintenance`.
+//! Any number of processes share the files as equals. Read the modules in this order: `log`, `view` and `shared` (what a
+//! process knows, and how it follows others), `commit` with `writer` (how it makes changes), `publish` with `background`,
+//! `edits`, `recovery` (opening), `maintenance`.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `issues.json` | all issues in the order in which they were filed |
-//! | `.ait/<name>/log/<ordinal>.log` | segments; the newest one is also the lock of a commit |
+//! | `.ait/<name>/log/<ordinal>.log` | segments; the newest one is also the commit lock |
 //! | `.ait/<name>/snapshot-<number>-<store>.json` | the state after an event |
 //! | `.ait/<name>/durable` | how much of the newest segment is durable |
-//! | `.ait/<name>/published` | what `issues.json` was known by when it was written |
-//! | `.ait/<name>/published.lock` | lock for replacing `published` and `issues.json` together |
-//! | `.ait/<name>/publish.lock` | the lock of whoever writes `issues.json` or a snapshot |
-//! | `.ait/<name>/kept/` | files that were set aside for people |
-//! | `.ait/<name>/processes/` | the live processes |
+//! | `.ait/<name>/published` | the note: position and fingerprint of the last published `issues.json` |
+//! | `.ait/<name>/published.lock` | the lock for replacing `published` and `issues.json` together |
+//! | `.ait/<name>/publish.lock` | the lock for writing `issues.json` or a snapshot |
+//! | `.ait/<name>/kept/` | quarantine: files that are kept for people |
+//! | `.ait/<name>/processes/` | the process registry |
 
 mod background;
 mod cancellation;
+mod canonical;
 mod commit;
 mod edits;
 pub mod format;
 pub mod fs;
-pub mod ground;
 pub mod inspect;
 mod issue_scanner;
-mod kept;
-mod landmarks;
+pub mod lock_check;
 mod log;
+mod log_check;
 mod maintenance;
+mod open;
 mod options;
-pub mod place;
+pub mod paths;
 mod publish;
-mod published;
+mod published_note;
+mod quarantine;
 mod read_events;
-mod recent;
-mod recovery;
+mod recent_events;
 pub(in crate::store) mod render;
-mod replay;
 pub mod salvage;
+mod seek_index;
+mod shared;
 mod snapshot;
-mod spare;
+mod standby;
 mod support;
 mod view;
 mod writer;
-mod written;
 
 use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
@@ -68,15 +69,17 @@ use self::fs::{FileSystem, RealFileSystem};
 pub use self::maintenance::Maintenance;
 pub use self::options::{JsonStoreOptions, KeepEvents};
 use self::publish::Publisher;
+use self::shared::Shared;
 use self::support::on_thread;
-use self::view::{Shared, View};
+use self::view::View;
 use self::writer::WriterHandle;
 use super::{
     Events, Outcome, Position, Probe, State, Store, StoreError, StoreFuture, StoreHealth, StoreId,
 };
 use crate::domain::{Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
 
-/// How long a read waits for an edit to be taken over, which takes that long only while others keep the lock.
+/// How long a read waits for an external edit to be merged. A merge takes that long only if another process holds the
+/// lock.
 const ADOPT_WITHIN: Duration = Duration::from_secs(2);
 
 /// A store in one JSON file and its log, shared with other processes.
@@ -88,22 +91,21 @@ pub struct JsonStore {
 }
 
 impl JsonStore {
-    /// Prepares a store in the given file, which need not exist yet.
+    /// Creates a store for a file, which need not exist yet.
     ///
-    /// Neither reads nor creates anything: what is wrong with the file shows in each operation, for
-    /// as long as it is wrong.
+    /// Does no I/O. Problems with the file show in each operation while they last.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self::with(path, Arc::new(RealFileSystem), JsonStoreOptions::default())
     }
 
-    /// Prepares a store that reaches the disk through `fs`.
+    /// Creates a store that accesses the disk through `fs`.
     pub fn with(
         path: impl Into<PathBuf>,
         fs: Arc<dyn FileSystem>,
         options: JsonStoreOptions,
     ) -> Self {
         let shared = Arc::new(Shared::new(path.into(), fs, options));
-        shared.ground.allow_network(shared.options.allows_network);
+        shared.lock_check.allow_network(shared.options.allows_network);
         let schedule = Arc::new(Schedule::default());
         let scheduled = Arc::clone(&schedule);
         let writer = WriterHandle::new(Arc::clone(&shared), move |writer, shared| {
@@ -115,17 +117,17 @@ impl JsonStore {
         Self { shared, writer, schedule, is_watching: AtomicBool::new(false) }
     }
 
-    /// What only stores in files have.
+    /// Returns the maintenance operations of this store.
     pub fn maintenance(&self) -> Maintenance {
         Maintenance::new(Arc::clone(&self.shared), self.writer.clone())
     }
 
-    /// The file as it was given, symbolic links not resolved.
+    /// Returns the path of `issues.json` as given, with symbolic links unresolved.
     pub fn path(&self) -> &Path {
         &self.shared.path
     }
 
-    /// Answers a read from the newest state of the files, on a thread that may wait for the disk.
+    /// Answers a read from the newest state, on a thread that may block on the disk.
     fn read<T: Send + 'static>(
         &self,
         answer: impl FnOnce(&Shared, &View) -> Result<T, StoreError> + Send + 'static,
@@ -135,10 +137,10 @@ impl JsonStore {
         on_thread(in_place, move || {
             let mut view = shared.fresh()?;
             if edits::is_pending(&shared, &view) {
-                let adopted = writer.run_within(ADOPT_WITHIN, edits::adopt);
+                let adopted = writer.run_within(ADOPT_WITHIN, edits::adopt_external_edit);
                 if let Err(error) = adopted.and_then(|adopted| adopted) {
-                    // Also where this user may not write: the log has everything but the edit.
-                    tracing::debug!("an edit is not taken over for now: {error}");
+                    // This user may not be allowed to write. The log has everything except the edit.
+                    tracing::debug!("an external edit is not merged for now: {error}");
                 }
                 view = shared.fresh()?;
             }
@@ -147,20 +149,20 @@ impl JsonStore {
     }
 }
 
-/// The id of a store: that of the place that its file has, or would have, symbolic links resolved; as
-/// long as the directory of the file cannot be found, that of the absolute path as it was given.
+/// Returns the id of a store. It derives from the resolved path of its file, whether or not the file exists. While
+/// the directory of the file cannot be resolved, it derives from the absolute path as given.
 ///
-/// So two machines, or two containers, that call a file the same have stores of the same id, and a file
-/// that is reached by two hard links or two mounts has two.
+/// So two machines or containers that use the same path have stores with the same id, and a file with two hard links
+/// or two mounts has two ids.
 fn identity(path: &Path, resolved: Option<PathBuf>) -> StoreId {
     let given = || path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let place = resolved.unwrap_or_else(given);
-    StoreId::of("ait issues.json", place.as_os_str().as_encoded_bytes())
+    let path = resolved.unwrap_or_else(given);
+    StoreId::of("ait issues.json", path.as_os_str().as_encoded_bytes())
 }
 
 impl Drop for JsonStore {
     fn drop(&mut self) {
-        // The publisher keeps everything else alive.
+        // The publisher thread keeps the rest of the store alive.
         self.schedule.close();
     }
 }
@@ -168,13 +170,13 @@ impl Drop for JsonStore {
 impl Store for JsonStore {
     fn id(&self) -> BoxFuture<'_, StoreId> {
         let shared = Arc::clone(&self.shared);
-        let resolved = on_thread(shared.options.reads_in_place, move || Ok(shared.place()?.issues));
+        let resolved = on_thread(shared.options.reads_in_place, move || Ok(shared.paths()?.issues));
         async move { identity(self.path(), resolved.await.ok()) }.boxed()
     }
 
     fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Vec<Outcome>> {
         async move {
-            // The writer decides anew, so what was known last will do, as long as it gives an event.
+            // The writer decides again, so the last known state suffices if it gives an event.
             let changes = |state: &State| {
                 commands
                     .iter()
@@ -183,23 +185,29 @@ impl Store for JsonStore {
             if self.shared.latest().is_some_and(|view| changes(&view.state)) {
                 return self.writer.commit(commands, now).await;
             }
-            // What is refused, and a claim that finds nothing, needs no lock and leaves no trace, and
-            // is answered from the newest state.
-            let (commands, outcomes) = self
+            // A refusal, a claim that finds nothing and a repeated change need no lock and change nothing. They are
+            // answered from the newest state; a repeated change only if that is durable.
+            let (commands, answer) = self
                 .read(move |_, view| {
-                    // What the damage hides cannot be answered for.
+                    // Damage may hide events that would change the answer.
                     if let Some(damage) = &view.damage {
-                        return Err(StoreError::Damaged(damage.to_string()));
+                        return Err(damage.into());
                     }
-                    let decided: Vec<_> =
-                        commands.iter().map(|command| view.state.decide(command, now)).collect();
-                    let changes = decided.iter().any(|decided| matches!(decided, Ok(Some(_))));
-                    let outcomes = decided.into_iter().map(|decided| decided.map(|_| None));
-                    Ok((commands, (!changes).then(|| outcomes.collect())))
+                    let is_durable = view.durable == view.state.position;
+                    let mut outcomes = Vec::new();
+                    for command in &commands {
+                        match view.state.decide(command, now) {
+                            Ok(None) => outcomes.push(view.state.named(command)),
+                            Ok(Some(_)) => return Ok((commands, None)),
+                            Err(refusal) => return Ok((commands, Some(Err(refusal)))),
+                        }
+                    }
+                    let is_sure = is_durable || outcomes.iter().all(Option::is_none);
+                    Ok((commands, is_sure.then_some(Ok(outcomes))))
                 })
                 .await?;
-            match outcomes {
-                Some(outcomes) => Ok(outcomes),
+            match answer {
+                Some(answer) => answer.map_err(StoreError::Refused),
                 None => self.writer.commit(commands, now).await,
             }
         }
@@ -234,7 +242,7 @@ impl Store for JsonStore {
             let schedule = Arc::clone(&self.schedule);
             let stale = move |shared: &Arc<Shared>, writer| {
                 let publisher = Publisher { shared: Arc::clone(shared), writer };
-                // Whoever changed something publishes it within a second, unless it died.
+                // The process that made a change publishes it within a second, unless it died.
                 let is_stale = shared.latest().is_some_and(|view| publisher.is_behind(&view));
                 if is_stale && schedule.changed() {
                     background::start_publishing(publisher, Arc::clone(&schedule));

@@ -1,13 +1,13 @@
-//! How a [`JsonStore`](super::JsonStore) behaves where there is a choice.
+//! Options of a [`JsonStore`](super::JsonStore).
 
 use std::time::{Duration, SystemTime};
 
-/// How many events the log keeps at least, as long as no opening needs more.
+/// How much of the log to keep at least. Opening the store may need more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum KeepEvents {
-    /// So many bytes.
+    /// This many bytes.
     Bytes(u64),
-    /// Those that are not older than this.
+    /// Events that are not older than this.
     Age(Duration),
 }
 
@@ -18,7 +18,8 @@ impl Default for KeepEvents {
 }
 
 impl KeepEvents {
-    /// Whether the oldest segment may go: of a log of so many bytes, and last written at that time.
+    /// Returns true if the oldest segment may be removed, given the size of the log and when the segment was last
+    /// written.
     pub(super) fn is_exceeded(self, total_bytes: u64, modified: Option<SystemTime>) -> bool {
         match self {
             Self::Bytes(bytes) => total_bytes > bytes,
@@ -29,28 +30,26 @@ impl KeepEvents {
     }
 }
 
-/// How a [`JsonStore`](super::JsonStore) behaves where there is a choice.
+/// Options of a [`JsonStore`](super::JsonStore).
 #[derive(Clone, Copy, Debug)]
 pub struct JsonStoreOptions {
-    /// How long a command waits for the lock before it is withdrawn and answered "busy".
+    /// How long a command waits for the lock before it is withdrawn and answered with "busy".
     pub busy_after: Duration,
-    /// How long after a change `issues.json` is brought up to date.
+    /// How long after a change `issues.json` is published.
     pub publish_after: Duration,
-    /// Whether whoever asks waits for the disk on the thread that asks, rather than on one of those that
-    /// the runtime keeps for that. For a process that has nothing else to do: it opens the store faster,
-    /// because memory is had at less cost on the thread that a process begins with.
+    /// True to block on the disk on the calling thread, instead of the runtime's blocking threads. For a process that
+    /// does nothing else. It opens the store faster, because allocating memory is cheaper on the main thread.
     pub reads_in_place: bool,
-    /// The largest `issues.json` in bytes that the end of a process writes itself. What it leaves out is in the log.
+    /// The size up to which shutdown publishes `issues.json`, in bytes. The log has what a larger file lacks.
     pub last_publish_bytes: u64,
-    /// How long after a look at a file that is not valid it is looked at again, up to five times: editors and git
-    /// write in place, or remove a file before they write it anew.
+    /// The pause before an invalid file is read again, at most five times. Editors and git write in place, or remove
+    /// a file before they write it again.
     pub second_look_after: Duration,
-    /// How many events are kept.
+    /// How much of the log to keep.
     pub keep_events: KeepEvents,
-    /// Whether changes may be made on a file system of a network, because somebody has said that no other machine
-    /// uses the store.
+    /// True to allow changes on a network file system, because only one machine uses the store.
     pub allows_network: bool,
-    /// Whether a failed commit is logged, beside being answered: for a process whose callers are others.
+    /// True to log failed commits besides returning them, for a process that serves other programs.
     pub logs_failures: bool,
 }
 
@@ -70,25 +69,25 @@ impl Default for JsonStoreOptions {
 }
 
 impl JsonStoreOptions {
-    /// For a process that does one thing, and that somebody waits for.
+    /// Returns the options for a command, which a user waits for.
     pub fn for_command() -> Self {
         Self {
             reads_in_place: true,
             last_publish_bytes: 2 * 1024 * 1024,
-            // It tells that itself.
+            // A command reports its error itself.
             logs_failures: false,
             ..Self::default()
         }
     }
 
-    /// The same for a command that makes so many changes that they wait for each other: one that was told to try
-    /// again would lose its place among them. It is not kept from telling that it waits.
+    /// Returns the options for a command with so many changes that they wait for each other. It waits longer, because
+    /// a retried change would lose its place in the queue. It can still report that it waits.
     pub fn for_many_changes() -> Self {
         Self { busy_after: Duration::from_secs(600), reads_in_place: false, ..Self::for_command() }
     }
 
-    /// For a hook of another program, which must not be held up: what hangs does so on a thread that nobody waits
-    /// for.
+    /// Returns the options for a hook, which must not block the program that runs it. Work that hangs does so on a
+    /// blocking thread.
     pub fn for_hook(busy_after: Duration) -> Self {
         Self { busy_after, reads_in_place: false, ..Self::for_command() }
     }

@@ -1,16 +1,17 @@
-//! Reading events from the log: forwards from a number, and backwards from the newest.
+//! Reads events from the log: forwards from a number, or backwards from the newest.
 
 use super::log::Segment;
 use super::log::segment::ordinals;
-use super::recovery::unreadable;
+use super::open::unreadable;
+use super::shared::Shared;
 use super::support::lock;
-use super::view::{Shared, View};
+use super::view::View;
 use crate::store::{Events, NumberedEvent, StoreError};
 
-/// How much of a segment is read at once.
+/// How much of a segment is read at once, in bytes.
 const PART_BYTES: usize = 256 * 1024;
 
-/// The durable events after a number.
+/// Returns the durable events after a number.
 pub(super) fn after(
     shared: &Shared,
     view: &View,
@@ -18,19 +19,19 @@ pub(super) fn after(
     limit: usize,
 ) -> Result<Events, StoreError> {
     let newest = view.durable;
-    let Some(head) = view.head() else {
+    let Some(log_end) = view.log_end() else {
         return Ok(Events { events: Vec::new(), newest, oldest: newest.number + 1 });
     };
     let wanted = |event: &&NumberedEvent| {
         event.position.number > after && event.position.number <= newest.number
     };
-    let (fs, directory) = (&*shared.fs, &view.place.log);
+    let (fs, directory) = (&*shared.fs, &view.paths.log);
     let ordinals = ordinals(fs, directory).map_err(|source| unreadable(directory, source))?;
-    // One that cannot be opened was pruned, or is damaged, which is told elsewhere.
+    // A segment that cannot be opened was pruned, or is damaged and reported elsewhere.
     let open = |ordinal: &u64| Segment::open(fs, directory, *ordinal).ok().flatten();
-    // A log without an event begins behind nothing; its first segment tells where.
+    // If the log has no event, its first segment still says where it begins.
     let first = ordinals.iter().find_map(open);
-    let oldest = first.map_or(head.segment.begin, |segment| segment.begin).position.number + 1;
+    let oldest = first.map_or(log_end.segment.begin, |segment| segment.begin).position.number + 1;
     if after >= newest.number {
         return Ok(Events { events: Vec::new(), newest, oldest });
     }
@@ -44,29 +45,29 @@ pub(super) fn after(
     let mut events: Vec<NumberedEvent> = Vec::new();
     while let Some(segment) = segments.next() {
         let cut = cut_by(segments.peek());
-        let mut place = lock(&shared.landmarks).nearest(&segment, after);
-        while events.len() < limit && cut.is_none_or(|cut| place.offset < cut) {
-            let read = segment.read_part(fs, place, cut, PART_BYTES);
+        let mut from = lock(&shared.seek_index).nearest(&segment, after);
+        while events.len() < limit && cut.is_none_or(|cut| from.offset < cut) {
+            let read = segment.read_part(fs, from, cut, PART_BYTES);
             let batches = read.map_err(|source| unreadable(&segment.path, source))?;
             let Some(last) = batches.last() else { break };
-            place = last.end;
-            lock(&shared.landmarks).add(&segment, place);
+            from = last.end;
+            lock(&shared.seek_index).add(&segment, from);
             let read = batches.iter().flat_map(|batch| &batch.events).filter(wanted);
             events.extend(read.take(limit - events.len()).cloned());
         }
-        if events.len() >= limit || place.position.number >= newest.number {
+        if events.len() >= limit || from.position.number >= newest.number {
             break;
         }
     }
     Ok(Events { events, newest, oldest })
 }
 
-/// Where a segment ends that another one follows.
+/// Returns the offset at which a segment ends, if another one follows.
 fn cut_by(next: Option<&Segment>) -> Option<u64> {
     next.and_then(|next| next.header.previous).map(|cut| cut.offset)
 }
 
-/// The events of a segment that count.
+/// Returns the events of a segment up to the cut.
 fn events_of(
     shared: &Shared,
     segment: &Segment,
@@ -77,17 +78,17 @@ fn events_of(
     Ok(scan.batches.into_iter().flat_map(|batch| batch.events).collect())
 }
 
-/// The events that have led to a view, the newest first.
+/// Iterates over the events that led to a view, newest first.
 pub(super) struct Backwards<'a> {
     shared: &'a Shared,
     view: &'a View,
-    /// Those that were read and not given, the next one last.
+    /// The events that were read but not returned yet, the next one last.
     read: Vec<NumberedEvent>,
-    /// The ordinals of the segments that were not read, the next one last; `None` before the first look.
+    /// The ordinals of the segments that were not read yet, the next one last; `None` before the first read.
     ordinals: Option<Vec<u64>>,
-    /// The segment behind the next one.
+    /// The segment after the next one to read.
     behind: Option<Segment>,
-    /// The number of the event that was given last.
+    /// The number of the event that was returned last.
     last: u64,
 }
 
@@ -98,11 +99,11 @@ impl<'a> Backwards<'a> {
         Self { shared, view, read, ordinals: None, behind: None, last }
     }
 
-    /// The next older event; `None` when there is none, or it is not kept any more.
+    /// Returns the next older event, or `None` if the log has no older one.
     pub fn next_event(&mut self) -> Result<Option<NumberedEvent>, StoreError> {
         loop {
             while let Some(event) = self.read.pop() {
-                // One that is missing hides all before it.
+                // A missing event hides all older ones.
                 if event.position.number + 1 < self.last {
                     return Ok(None);
                 }
@@ -111,7 +112,7 @@ impl<'a> Backwards<'a> {
                     return Ok(Some(event));
                 }
             }
-            let (fs, directory) = (&*self.shared.fs, &self.view.place.log);
+            let (fs, directory) = (&*self.shared.fs, &self.view.paths.log);
             if self.ordinals.is_none() {
                 let found = ordinals(fs, directory);
                 self.ordinals = Some(found.map_err(|source| unreadable(directory, source))?);

@@ -1,4 +1,4 @@
-//! Writing a file as a whole: in pieces, with its hash, and synced.
+//! Writes a whole file: in chunks, with a hash, and synced.
 
 use std::fs::File;
 use std::io;
@@ -9,23 +9,23 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::fs::{FileFingerprint, FileSystem};
 
-/// How much is gathered before it is written.
+/// The size of the write buffer, in bytes.
 const CHUNK_BYTES: usize = 256 * 1024;
-/// After how much a file is synced while it is written. A journaling file system lets the sync of a change wait for
-/// what else is on its way to the disk.
+/// How often a file is synced while it is written, in bytes. On a journaling file system the sync of a change waits
+/// for other dirty data, so this data must not pile up.
 const SYNC_EVERY_BYTES: u64 = 256 * 1024;
 
-/// A file that was written.
+/// The result of writing a file.
 pub struct RenderedFile {
-    /// What it is known by.
+    /// The fingerprint of the file.
     pub fingerprint: FileFingerprint,
-    /// XXH3-128 of its bytes.
+    /// The XXH3-128 of the content.
     pub hash: u128,
-    /// Its size.
+    /// The size in bytes.
     pub length_bytes: u64,
 }
 
-/// What a file is written to.
+/// The writer for the content of a file.
 pub struct Sink<'a> {
     fs: &'a dyn FileSystem,
     file: &'a File,
@@ -36,18 +36,18 @@ pub struct Sink<'a> {
 }
 
 impl Sink<'_> {
-    /// XXH3-128 of everything that was written so far.
+    /// Returns the XXH3-128 of everything written so far.
     pub fn digest(&mut self) -> u128 {
         let mut hasher = self.hasher.clone();
         hasher.update(&self.held);
         hasher.digest128()
     }
 
-    /// Writes all the bytes.
+    /// Writes all bytes.
     ///
     /// # Errors
     ///
-    /// Those of the file.
+    /// Those of the file system.
     pub fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         io::Write::write_all(self, bytes)
     }
@@ -78,8 +78,8 @@ impl io::Write for Sink<'_> {
     }
 }
 
-/// Makes a new file with the owner and mode of `model`, lets `write` fill it, and syncs it. A file that cannot be
-/// finished is removed.
+/// Creates a file with the owner and mode of `model`, lets `write` fill it, and syncs it. Removes the file after an
+/// error.
 ///
 /// # Errors
 ///
@@ -107,7 +107,7 @@ pub fn render(
         Ok(RenderedFile { fingerprint: fs.fingerprint_of(&file)?, hash, length_bytes })
     })();
     if rendered.is_err() {
-        // What cannot be removed is in nobody's way.
+        // A leftover file does no harm.
         let _ = fs.remove(path);
     }
     rendered

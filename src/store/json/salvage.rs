@@ -1,9 +1,8 @@
-//! Putting together what can be read of a damaged store.
+//! Salvages what can be read of a damaged store.
 //!
-//! The newest snapshot that is whole comes first, and the events behind it as far as they follow one from the other.
-//! Then comes what the file of the issues has more, each issue by itself where it is broken; then every whole event
-//! behind the damage, if its issue is there and does not have it already. What is lost is told, one thing a line.
-//! Nothing is written.
+//! The base is the newest valid snapshot, with the events after it up to the first gap. Then come the changes that
+//! only `issues.json` has; if that file is invalid, each issue is parsed alone. Finally come the valid events behind
+//! the damage whose issue exists and lacks them. The result lists each loss in a line of its own. Nothing is written.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -15,75 +14,75 @@ use super::issue_scanner::{self, UnreadPart};
 use super::log::frame::{self, Frame};
 use super::log::record::{self, FORMAT, Header, Record};
 use super::log::segment::{ordinals, path_of};
-use super::place::Place;
-use super::published::Published;
-use super::recovery::{self, OpenError, unreadable};
-use super::replay::contradiction;
+use super::log_check::contradiction;
+use super::open::{self, OpenError, unreadable};
+use super::paths::StorePaths;
+use super::published_note::PublishedNote;
 use super::snapshot::{self, Snapshot};
 use crate::domain::{Event, EventKind, Issue, IssueId, merge};
-use crate::store::backup::{Holdings, format as backup};
+use crate::store::backup::{BackupContent, format as backup};
 use crate::store::{Position, State};
 
-/// How many losses are told one by one.
+/// The most losses that are listed one by one.
 const MAX_TOLD: usize = 1_000;
 
-/// What could be read.
+/// The result of a salvage.
 #[derive(Clone, Debug, Default)]
 pub struct Salvage {
-    /// The issues with the changes that could be made.
+    /// The issues, with all changes that could be applied.
     pub document: Document,
-    /// How many issues `issues.json` gave.
+    /// The number of issues read from `issues.json`.
     pub issues_read: usize,
-    /// How many changes of the log were made.
+    /// The number of changes applied from the log.
     pub changes_made: usize,
-    /// What is lost, in words.
+    /// What is lost, as text.
     pub lost: Vec<String>,
 }
 
 impl Salvage {
-    /// The same for a backup, which is marked as partial if something is lost.
-    pub fn into_holdings(self) -> Holdings {
+    /// Returns the content for a backup, which is marked as partial if something is lost.
+    pub fn into_backup(self) -> BackupContent {
         let count = self.lost.len();
         let damage = self.lost.first().map(|first| match count {
             1 => format!("lost: {first}"),
-            _ => format!("{count} things are lost, such as: {first}"),
+            _ => format!("{count} losses, such as: {first}"),
         });
-        Holdings { document: self.document, damage }
+        BackupContent { document: self.document, damage }
     }
 
     fn lose(&mut self, what: impl Into<String>) {
         if self.lost.len() < MAX_TOLD {
             self.lost.push(what.into());
         } else if self.lost.len() == MAX_TOLD {
-            self.lost.push("more, which is not listed".to_owned());
+            self.lost.push("more losses, which are not listed".to_owned());
         }
     }
 }
 
-/// Reads what can be read of the store in a file.
+/// Reads what can be read of the store of a file.
 ///
 /// # Errors
 ///
-/// There is nothing that could be read.
+/// Nothing can be read.
 pub fn salvage(path: &Path) -> Result<Salvage, OpenError> {
     salvage_with(&RealFileSystem, path)
 }
 
-/// The same through another file system.
+/// Reads what can be read, through another file system.
 ///
 /// # Errors
 ///
 /// Those of [`salvage`].
 pub(super) fn salvage_with(fs: &dyn FileSystem, path: &Path) -> Result<Salvage, OpenError> {
-    let place = recovery::place_of(fs, path)?;
+    let paths = open::paths_of(fs, path)?;
     let (mut out, mut work) = (Salvage::default(), Work::default());
-    let file = read(fs, &place.issues).unwrap_or_else(|error| {
-        out.lose(format!("{} cannot be read: {error}", place.issues.display()));
+    let file = read(fs, &paths.issues).unwrap_or_else(|error| {
+        out.lose(format!("{} cannot be read: {error}", paths.issues.display()));
         None
     });
-    let (snapshots, segments) = (Snapshots::read(fs, &place), SegmentFile::all(fs, &place));
+    let (snapshots, segments) = (Snapshots::read(fs, &paths), SegmentFile::all(fs, &paths));
     if file.is_none() && segments.is_empty() && snapshots.paths.is_empty() {
-        return Err(unreadable(&place.issues, std::io::ErrorKind::NotFound.into()));
+        return Err(unreadable(&paths.issues, std::io::ErrorKind::NotFound.into()));
     }
     let base = snapshots.base(&segments);
     if let Some(base) = base {
@@ -106,17 +105,17 @@ pub(super) fn salvage_with(fs: &dyn FileSystem, path: &Path) -> Result<Salvage, 
         snapshots.scan_newest(fs, &mut work, &mut out);
     }
     match &file {
-        Some(bytes) if is_whole && is_published(fs, &place, bytes) => {
+        Some(bytes) if is_whole && is_published(fs, &paths, bytes) => {
             out.issues_read = format::parse(bytes.clone()).map_or(0, |read| read.issues.len());
         }
         Some(bytes) => work.take_file(bytes, is_whole, &mut out),
-        // Everything stands in the log.
+        // The log has everything.
         None if is_whole => {}
-        None => out.lose(format!("{} is gone", place.issues.display())),
+        None => out.lose(format!("{}, which is missing", paths.issues.display())),
     }
     let next = base.map(|_| work.state.position.number + 1);
     work.make(rest, next, &mut out);
-    // What could not be read of one file may stand in another.
+    // Another file may have what could not be read here.
     for UnreadPart { id, what } in std::mem::take(&mut work.unread) {
         if id.map_or(!is_whole, |id| work.state.issues.get(id).is_none()) {
             out.lose(what);
@@ -130,29 +129,29 @@ fn read(fs: &dyn FileSystem, path: &Path) -> std::io::Result<Option<Vec<u8>>> {
     fs.open(path)?.map(|open| fs.read_at(&open.file, 0, TO_THE_END)).transpose()
 }
 
-/// Whether the file of the issues is what the store wrote or took over last.
-fn is_published(fs: &dyn FileSystem, place: &Place, bytes: &[u8]) -> bool {
+/// Returns true if the file is the one that was last published or merged.
+fn is_published(fs: &dyn FileSystem, paths: &StorePaths, bytes: &[u8]) -> bool {
     let hash = xxhash_rust::xxh3::xxh3_128(bytes);
-    Published::read(fs, place).is_some_and(|published| published.hash() == hash)
+    PublishedNote::read(fs, paths).is_some_and(|published| published.hash() == hash)
 }
 
 /// The snapshots of a store.
 struct Snapshots {
-    /// All of them, the newest first.
+    /// The paths of all snapshots, newest first.
     paths: Vec<PathBuf>,
-    /// Those that are whole, the newest first.
+    /// The valid snapshots, newest first.
     whole: Vec<Snapshot>,
 }
 
 impl Snapshots {
-    fn read(fs: &dyn FileSystem, place: &Place) -> Self {
-        let found = snapshot::list(fs, place).unwrap_or_default();
+    fn read(fs: &dyn FileSystem, paths: &StorePaths) -> Self {
+        let found = snapshot::list(fs, paths).unwrap_or_default();
         let paths: Vec<_> = found.into_iter().map(|(_, path)| path).collect();
         let whole = paths.iter().filter_map(|path| snapshot::read(fs, path).ok()).collect();
         Self { paths, whole }
     }
 
-    /// The one to begin with: the newest, of those that belong to the log where there is such.
+    /// Returns the snapshot to start from: the newest one that belongs to the log, or else the newest one.
     fn base(&self, segments: &[SegmentFile]) -> Option<&Snapshot> {
         let belongs = |snapshot: &&Snapshot| {
             segments.iter().any(|file| file.store() == Some(&snapshot.store))
@@ -160,11 +159,14 @@ impl Snapshots {
         self.whole.iter().find(belongs).or_else(|| self.whole.first())
     }
 
-    /// Takes the issues of the newest one that can be read, though it is damaged.
+    /// Salvages the issues of the newest readable snapshot, which is damaged.
     fn scan_newest(&self, fs: &dyn FileSystem, work: &mut Work, out: &mut Salvage) {
         for path in &self.paths {
             if let Ok(Some(bytes)) = read(fs, path) {
-                out.lose(format!("what {} has beside its issues: it is damaged", path.display()));
+                out.lose(format!(
+                    "the part of {} beside its issues: the file is damaged",
+                    path.display()
+                ));
                 work.take_pieces(&bytes);
                 return;
             }
@@ -172,7 +174,7 @@ impl Snapshots {
     }
 }
 
-/// The id of the store: that of the snapshot, or else of the newest segment that can be read.
+/// Returns the store id of the snapshot, or else of the newest segment with a valid header.
 fn store_of(base: Option<&Snapshot>, segments: &[SegmentFile]) -> Option<String> {
     let of_segments = || segments.iter().rev().find_map(SegmentFile::store).cloned();
     base.map(|snapshot| snapshot.store.clone()).or_else(of_segments)
@@ -182,16 +184,16 @@ fn store_of(base: Option<&Snapshot>, segments: &[SegmentFile]) -> Option<String>
 struct SegmentFile {
     ordinal: u64,
     path: PathBuf,
-    /// The header and its length, where it is whole and of this version.
+    /// The header and its length, if it is valid and of a known version.
     header: Option<(Header, usize)>,
 }
 
 impl SegmentFile {
-    /// All of them, in their order.
-    fn all(fs: &dyn FileSystem, place: &Place) -> Vec<Self> {
-        let ordinals = ordinals(fs, &place.log).unwrap_or_default();
+    /// Reads the headers of all segments, in order.
+    fn all(fs: &dyn FileSystem, paths: &StorePaths) -> Vec<Self> {
+        let ordinals = ordinals(fs, &paths.log).unwrap_or_default();
         let file = |ordinal| {
-            let path = path_of(&place.log, ordinal);
+            let path = path_of(&paths.log, ordinal);
             let header = read(fs, &path).ok().flatten().and_then(|bytes| header(&bytes));
             Self { ordinal, path, header }
         };
@@ -209,32 +211,32 @@ fn header(bytes: &[u8]) -> Option<(Header, usize)> {
     (header.format <= FORMAT).then_some((header, length))
 }
 
-/// An event that was read.
+/// An event from the log.
 struct Line {
     record: Record,
-    /// The position from which it follows; `None` where what comes before it is lost.
+    /// The position before it; `None` if the events before it are lost.
     before: Option<Position>,
 }
 
-/// Reads every event that is whole.
+/// Reads every valid event.
 struct LogReader<'a> {
     fs: &'a dyn FileSystem,
     store: Option<String>,
-    /// The events by their numbers.
+    /// The events by number.
     lines: BTreeMap<u64, Line>,
-    /// Whether something is wrong that no kill or power cut explains.
+    /// True if there is damage that a kill or a power failure cannot explain.
     is_damaged: bool,
 }
 
 impl LogReader<'_> {
-    /// Reads the events behind a number.
+    /// Reads the events after a number.
     fn read(&mut self, segments: &[SegmentFile], after: u64, out: &mut Salvage) {
         let mut end = None;
         for (index, file) in segments.iter().enumerate() {
             let next = segments.get(index + 1).and_then(|next| next.header.as_ref());
             let next = next.filter(|(header, _)| self.store.as_ref() == Some(&header.store));
             if next.and_then(|(header, _)| header.base()).is_some_and(|base| base.number <= after) {
-                // Everything in it comes before what is wanted.
+                // All events in it come before the wanted ones.
                 continue;
             }
             if file.header.is_some() && file.store() != self.store.as_ref() {
@@ -279,18 +281,18 @@ impl LogReader<'_> {
     }
 }
 
-/// The bytes of a segment that count.
+/// The bytes of a segment up to the cut.
 struct Part<'a> {
     path: &'a Path,
     bytes: &'a [u8],
-    /// Whether the log ends with it.
+    /// True if it is the newest segment.
     is_last: bool,
     lines: Vec<Line>,
     is_damaged: bool,
 }
 
 impl Part<'_> {
-    /// Reads the events of a segment whose header can be read, so that their checksums can be verified.
+    /// Reads the events of a segment with a valid header, so that checksums can be verified.
     fn read_checked(&mut self, header: &Header, begin: usize, out: &mut Salvage) {
         let (mut at, mut before, path) = (begin, header.base(), self.path.display());
         while at < self.bytes.len() {
@@ -305,15 +307,14 @@ impl Part<'_> {
             out.lose(match found {
                 Some(_) => format!("{count} damaged bytes of {path} at byte {at}"),
                 None => format!(
-                    "the last {count} bytes of {path}, which are damaged or were not written whole"
+                    "the last {count} bytes of {path}, which are damaged or were not written completely"
                 ),
             });
             at += count;
         }
     }
 
-    /// Reads the events of a segment without a header. Their hashes alone tell whether they are as they were
-    /// written.
+    /// Reads the events of a segment without a valid header. Only their hashes can be verified.
     fn read_unchecked(&mut self, mut before: Option<Position>, out: &mut Salvage) {
         self.is_damaged = true;
         let first = memchr::memchr(b'\n', self.bytes).map_or(self.bytes.len(), |end| end + 1);
@@ -330,18 +331,18 @@ impl Part<'_> {
         }
         out.lose(format!(
             "the first {first} bytes of {}, without which no checksum in it can be verified: {} changes are \
-             taken as they stand",
+             applied unverified",
             self.path.display(),
             self.lines.len()
         ));
     }
 
-    /// Takes an event, unless it is none that this version knows, or does not follow from the one before it.
+    /// Adds an event, unless its form is unknown or it does not follow from the previous one.
     fn take(&mut self, json: &[u8], at: usize, before: &mut Option<Position>, out: &mut Salvage) {
         let path = self.path.display();
         let Some(record) = record::read_alone(json) else {
             self.is_damaged = true;
-            return out.lose(format!("what a newer version wrote in {path} at byte {at}"));
+            return out.lose(format!("data of a newer version in {path} at byte {at}"));
         };
         let position = record.position;
         if self.lines.iter().rev().any(|line| line.record.position == position) {
@@ -349,7 +350,7 @@ impl Part<'_> {
             return;
         }
         let follows = before.filter(|before| record::read(json, *before).is_ok());
-        // Behind a gap nothing can be checked against what is lost.
+        // After a gap the event cannot be checked against the lost ones.
         let is_behind_gap = before.is_none_or(|before| position.number > before.number + 1);
         if follows.is_none() && !is_behind_gap {
             self.is_damaged = true;
@@ -362,7 +363,7 @@ impl Part<'_> {
         self.lines.push(Line { record, before: follows });
     }
 
-    /// Leaves out a batch at the end of the log that was not written whole: nobody was told of it.
+    /// Drops an incomplete batch at the end of the log, which was never answered.
     fn leave_out_unfinished(&mut self, out: &mut Salvage) {
         if !self.is_last {
             return;
@@ -371,34 +372,34 @@ impl Part<'_> {
             self.lines.iter().rposition(|line| line.record.is_end).map_or(0, |last| last + 1);
         let count = self.lines.len() - whole;
         if count > 0 {
-            out.lose(format!("{count} changes at the end of the log that nobody was told of"));
+            out.lose(format!("{count} changes at the end of the log, which were never answered"));
             self.lines.truncate(whole);
         }
     }
 }
 
-/// The JSON of a line whose checksum cannot be verified.
+/// Returns the JSON of a line whose checksum cannot be verified.
 fn unchecked_json(line: &[u8]) -> Option<&[u8]> {
-    /// The bytes before it: the checksum and the length.
+    /// The length of the checksum and the length field, in bytes.
     const PREFIX_BYTES: usize = 18;
     let json = line.strip_suffix(b"\n")?.get(PREFIX_BYTES..)?;
     json.starts_with(b"{").then_some(json)
 }
 
-/// The issues as they are put together.
+/// The state that is being salvaged.
 #[derive(Default)]
 struct Work {
     state: State,
-    /// The issues that the file of the issues has.
+    /// The issues that `issues.json` has.
     of_file: HashSet<IssueId>,
-    /// Up to where the history of an issue was compared.
+    /// How much of the history of each issue is already matched with events.
     compared: HashMap<IssueId, usize>,
-    /// What could not be read of files of issues.
+    /// The parts of files that could not be read.
     unread: Vec<UnreadPart>,
 }
 
 impl Work {
-    /// Makes the changes that follow one from the other, and returns those from the first gap on.
+    /// Applies the events that follow one from the other. Returns the events from the first gap on.
     fn follow<'a>(&mut self, lines: &'a BTreeMap<u64, Line>, out: &mut Salvage) -> Vec<&'a Line> {
         let mut lines = lines.values().peekable();
         while let Some(line) = lines.next_if(|line| line.before == Some(self.state.position)) {
@@ -414,7 +415,7 @@ impl Work {
         lines.collect()
     }
 
-    /// Takes what the file of the issues has more.
+    /// Merges the changes that only `issues.json` has.
     fn take_file(&mut self, bytes: &[u8], is_whole: bool, out: &mut Salvage) {
         let Ok(mut document) = format::parse(bytes.to_vec()) else {
             out.issues_read = self.take_pieces(bytes);
@@ -427,7 +428,7 @@ impl Work {
         let may_be_foreign = is_whole && !ours.is_empty() && !issues.is_empty();
         if may_be_foreign && !issues.iter().any(|issue| is_known(issue.id)) {
             return out.lose(format!(
-                "{} issues of issues.json, which has none of the issues of the log: import them from a copy of it",
+                "{} issues of issues.json, which shares no issue with the log: import them from a copy of the file",
                 issues.len()
             ));
         }
@@ -439,27 +440,27 @@ impl Work {
         }
     }
 
-    /// Takes each issue that can be read by itself; returns how many there are.
+    /// Merges each issue that can be parsed alone. Returns their number.
     fn take_pieces(&mut self, bytes: &[u8]) -> usize {
         let found = issue_scanner::scan(bytes);
         self.unread.extend(issue_scanner::unread(bytes, &found));
-        // Of two issues with one id the one with the longer history, where the first of them stood.
+        // Of issues with the same id, the one with the longest history stays, at the position of the first.
         let mut issues: Vec<Arc<Issue>> = Vec::new();
-        let mut places: HashMap<IssueId, usize> = HashMap::new();
+        let mut positions: HashMap<IssueId, usize> = HashMap::new();
         for found in found {
             let issue = Arc::new(found.issue);
-            let Some(&place) = places.get(&issue.id) else {
-                places.insert(issue.id, issues.len());
+            let Some(&position) = positions.get(&issue.id) else {
+                positions.insert(issue.id, issues.len());
                 issues.push(issue);
                 continue;
             };
-            if issues[place] == issue {
+            if issues[position] == issue {
                 continue;
             }
             let what =
                 format!("another issue with the id {}, which has the shorter history", issue.id);
-            if issue.history.len() > issues[place].history.len() {
-                issues[place] = issue;
+            if issue.history.len() > issues[position].history.len() {
+                issues[position] = issue;
             }
             self.unread.push(UnreadPart { id: None, what });
         }
@@ -481,7 +482,7 @@ impl Work {
                     }
                 }
                 None => {
-                    // It is not there, and so nothing refuses it.
+                    // The insertion cannot fail, because no issue has this id.
                     let _ = self.state.issues.insert(Issue::clone(&issue), next);
                 }
             }
@@ -489,27 +490,27 @@ impl Work {
         }
     }
 
-    /// Puts another version of an issue in its place.
+    /// Replaces an issue with another version.
     fn replace(&mut self, issue: Issue) {
         let Some(before) = self.state.issues.get(issue.id) else { return };
         let patch = Box::new(crate::domain::Patch::between(&before, &issue));
         let (id, at) = (issue.id, issue.modified_at);
         let kind = EventKind::Edited { patch };
         let event = Event { issue: id, at, agent: String::new(), kind, before: None };
-        // The issue is there.
+        // The change cannot fail, because the issue exists.
         let _ = self.state.issues.apply(&event);
     }
 
-    /// Makes the changes behind a gap that the issues do not have already. `next` is the number that would come
-    /// without the gap.
+    /// Applies the events behind a gap, unless the issues already include them. `next` is the number that would
+    /// follow without a gap.
     fn make(&mut self, lines: Vec<&Line>, mut next: Option<u64>, out: &mut Salvage) {
         for Line { record, .. } in lines {
             let number = record.position.number;
             if let Some(next) = next.filter(|next| *next < number) {
                 out.lose(match number - next {
-                    1 => format!("change {next} of the log, but for what issues.json has of it"),
+                    1 => format!("change {next} of the log, except what issues.json has of it"),
                     _ => format!(
-                        "changes {next} to {} of the log, but for what issues.json has of them",
+                        "changes {next} to {} of the log, except what issues.json has of them",
                         number - 1
                     ),
                 });
@@ -538,20 +539,20 @@ impl Work {
         ));
     }
 
-    /// Returns true if an issue has a change already.
+    /// Returns true if an issue already includes an event.
     fn has(&mut self, event: &Event) -> bool {
         let Some(issue) = self.state.issues.get(event.issue) else { return false };
         let wanted = match &event.kind {
             EventKind::UnknownKeysEdited { .. } => return false,
             EventKind::Filed { .. } | EventKind::Imported { .. } => return true,
-            // The file may be of a time at which it had come back.
+            // The file may be from a time when the issue existed again.
             EventKind::Removed { .. } => return self.of_file.contains(&event.issue),
-            EventKind::Commented { comment } => {
+            EventKind::Commented { comment, .. } => {
                 return issue.comments.iter().any(|said| {
                     (said.timestamp, &said.agent, &said.text) == (event.at, &event.agent, comment)
                 });
             }
-            EventKind::Edited { patch } => {
+            EventKind::Edited { patch } | EventKind::Changed { patch } => {
                 match patch.history.as_ref().and_then(|history| history.added.last()) {
                     Some(entry) => (entry.timestamp, &entry.agent, entry.action.as_str()),
                     None => {
@@ -566,11 +567,11 @@ impl Work {
         let compared = self.compared.entry(event.issue).or_default();
         let rest = issue.history.iter().skip(*compared);
         let mut rest = rest.map(|entry| (entry.timestamp, &entry.agent, entry.action.as_str()));
-        let place = rest.position(|entry| entry == wanted);
-        if let Some(place) = place {
-            *compared += place + 1;
+        let found = rest.position(|entry| entry == wanted);
+        if let Some(skipped) = found {
+            *compared += skipped + 1;
         }
-        place.is_some()
+        found.is_some()
     }
 }
 
@@ -606,7 +607,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_store_is_saved_as_it_is() {
+    fn a_healthy_store_is_salvaged_unchanged() {
         let sample = Sample::new();
         let salvaged = salvaged(&sample);
         is_complete(&salvaged);
@@ -614,11 +615,11 @@ mod tests {
             (salvaged.issues_read, salvaged.changes_made, lost(&salvaged)),
             (3, 4, String::new())
         );
-        assert!(salvaged.into_holdings().damage.is_none());
+        assert!(salvaged.into_backup().damage.is_none());
     }
 
     #[test]
-    fn what_issues_json_lacks_or_breaks_the_log_has() {
+    fn missing_or_broken_issues_are_salvaged_from_the_log() {
         for broken in ["", "{", "\"issues\": ["] {
             let sample = Sample::new();
             if broken.is_empty() {
@@ -639,7 +640,7 @@ mod tests {
     }
 
     #[test]
-    fn edits_that_nobody_took_over_are_saved() {
+    fn unmerged_external_edits_are_salvaged() {
         let sample = Sample::new();
         replace_in(&sample.path, "\"two\"", "\"zwei\"");
         assert_eq!(titles(&salvaged(&sample)), ["one", "zwei", "three"]);
@@ -651,7 +652,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_another_store_is_left_out() {
+    fn a_file_of_another_store_is_ignored() {
         let (sample, other) = (Sample::new(), Sample::new());
         fs::copy(&other.path, &sample.path).unwrap();
         let salvaged = salvaged(&sample);
@@ -660,7 +661,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_log_each_issue_that_can_be_read_is_saved() {
+    fn without_a_log_readable_issues_are_salvaged() {
         let (sample, other) = (Sample::new(), Sample::empty());
         fs::copy(&sample.path, &other.path).unwrap();
         let id = salvaged(&sample).document.issues.id_at(1).unwrap();
@@ -672,15 +673,15 @@ mod tests {
             "{}",
             lost(&salvaged)
         );
-        assert!(salvaged.into_holdings().damage.is_some());
+        assert!(salvaged.into_backup().damage.is_some());
     }
 
     #[test]
-    fn changes_before_and_behind_damage_are_made() {
+    fn events_before_and_after_damage_are_replayed() {
         let sample = Sample::new();
         let line = sample.line(2);
         sample.edit_segment(|bytes| bytes[line + 30] ^= 1);
-        // What issues.json has of it is not lost.
+        // The part that issues.json has is not lost.
         let with_file = salvaged(&sample);
         is_complete(&with_file);
         let told = lost(&with_file);
@@ -696,7 +697,7 @@ mod tests {
     }
 
     #[test]
-    fn shifted_and_repeated_changes_are_made_once() {
+    fn shifted_and_duplicate_events_are_replayed_once() {
         let sample = Sample::new();
         let (second, third) = (sample.line(2), sample.line(3));
         sample.edit_segment(|bytes| {
@@ -710,7 +711,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stale_file_does_not_undo_what_stands_behind_damage() {
+    fn a_stale_file_does_not_undo_events_after_damage() {
         let sample = Sample::new();
         let stale = fs::read(&sample.path).unwrap();
         sample.change(async |tracker| {
@@ -731,7 +732,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_without_its_header_is_taken_by_its_hashes() {
+    fn a_segment_with_a_damaged_header_is_matched_by_hashes() {
         let sample = Sample::new();
         sample.edit_segment(|bytes| bytes[30] ^= 1);
         fs::remove_file(&sample.path).unwrap();
@@ -741,7 +742,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_snapshot_the_log_and_the_file_are_taken() {
+    fn without_a_snapshot_the_log_and_the_file_are_used() {
         let sample = Sample::new();
         edit_file(&sample.snapshot(0), |bytes| bytes[5] ^= 1);
         sample.change_and_die(async |_| {});
@@ -753,7 +754,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_of_another_store_is_left_out() {
+    fn a_log_of_another_store_is_ignored() {
         let (sample, other) = (Sample::new(), Sample::new());
         other.change(async |tracker| add(tracker, "foreign").await);
         fs::copy(other.segment(), sample.segment()).unwrap();
@@ -763,7 +764,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forged_claim_is_not_made() {
+    fn a_forged_claim_is_not_replayed() {
         let sample = Sample::new();
         let document = salvaged(&sample).document;
         let found =
@@ -775,7 +776,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_end_is_told() {
+    fn a_torn_end_of_the_log_is_reported() {
         let sample = Sample::new();
         sample.edit_segment(|bytes| bytes.extend_from_slice(b"0123"));
         let salvaged = salvaged(&sample);
@@ -784,24 +785,24 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_nothing_nothing_is_saved() {
+    fn salvage_fails_without_a_store() {
         assert!(salvage(&Sample::empty().path).is_err());
     }
 
-    /// Whatever byte of whatever file is broken, each issue is in the file, the log or both.
+    /// Every issue is in `issues.json`, the log or both, so one broken byte loses none.
     #[test]
     fn one_broken_byte_loses_no_issue() {
         let sample = Sample::new();
         let files = [sample.path.clone(), sample.segment(), sample.snapshot(0)];
         for file in files {
             let good = fs::read(&file).unwrap();
-            for place in (0..good.len()).step_by(7) {
+            for index in (0..good.len()).step_by(7) {
                 let mut bad = good.clone();
-                bad[place] ^= 0x10;
+                bad[index] ^= 0x10;
                 fs::write(&file, &bad).unwrap();
                 let salvaged = salvage(&sample.path).unwrap();
                 let ids = salvaged.document.issues.len();
-                assert!(ids >= 3, "{ids} issues with byte {place} of {} broken", file.display());
+                assert!(ids >= 3, "{ids} issues with byte {index} of {} broken", file.display());
             }
             fs::write(&file, good).unwrap();
         }

@@ -1,25 +1,24 @@
-//! Snapshots: the state after an event, so that opening a store replays only what came later.
+//! Snapshots: the state after an event, so that opening a store replays only newer events.
 //!
-//! A snapshot has the form of `issues.json`, with one more key behind all others, in one line:
+//! A snapshot has the form of `issues.json`, with one more key at the end, on one line:
 //!
 //! ```json
 //!   "snapshot": {"number":17,"hash":"0123456789abcdef","store":"…","checksum":"xxh3-128:…"}
 //! ```
 //!
-//! `number` and `hash` are the position of the event, `store` the id of the log; the checksum is XXH3-128 of all
-//! bytes before its digits.
+//! `number` and `hash` are the position of the event, and `store` is the id of the log. The checksum is the XXH3-128
+//! of all bytes before its digits.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use bytes::Bytes;
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::format::{self, FormatError};
 use super::fs::{FileSystem, Rename, TO_THE_END};
-use super::place::Place;
+use super::paths::StorePaths;
 use super::render::{RenderedFile, render};
 use crate::store::{Position, State};
 
@@ -28,9 +27,9 @@ const BEFORE_DIGITS: &[u8] = b",\"checksum\":\"xxh3-128:";
 const BEHIND_DIGITS: &[u8] = b"\"}\n}\n";
 const DIGITS: usize = 32;
 
-/// What a snapshot tells about itself.
+/// The metadata of a snapshot.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-struct About {
+struct SnapshotMetadata {
     number: u64,
     hash: String,
     store: String,
@@ -41,43 +40,48 @@ struct About {
 pub struct Snapshot {
     /// The state.
     pub state: State,
-    /// The id of the log that it belongs to.
+    /// The id of the store that it belongs to.
     pub store: String,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub length_bytes: u64,
 }
 
-/// Why a file is no snapshot.
+/// Why a file cannot be read as a snapshot.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
-    /// The system says no.
+    /// An I/O error.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// There is no such file.
-    #[error("it is gone")]
+    /// The file does not exist.
+    #[error("the file is missing")]
     Missing,
-    /// The checksum does not fit.
-    #[error("its checksum does not fit")]
+    /// The checksum does not match.
+    #[error("the checksum does not match")]
     Damaged,
-    /// It holds no issues.
+    /// The content is invalid.
     #[error(transparent)]
     Format(#[from] FormatError),
 }
 
-/// Writes the snapshot of a state of a log durably; returns its size in bytes.
+/// Writes a durable snapshot of a state and returns its size in bytes.
 ///
 /// # Errors
 ///
-/// It cannot be written; then there is none.
-pub fn write(fs: &dyn FileSystem, place: &Place, state: &State, store: &str) -> io::Result<u64> {
+/// I/O errors. No snapshot is left behind then.
+pub fn write(
+    fs: &dyn FileSystem,
+    paths: &StorePaths,
+    state: &State,
+    store: &str,
+) -> io::Result<u64> {
     let Position { number, hash } = state.position;
-    let target = place.snapshot(number, store);
+    let target = paths.snapshot(number, store);
     let name = target.file_name().unwrap_or_default().to_string_lossy();
-    let temp = place.directory.join(format!(".{name}.tmp"));
-    let about = About { number, hash: format!("{hash:016x}"), store: store.to_owned() };
-    // Whoever died while it wrote the same one has left it.
+    let temp = paths.directory.join(format!(".{name}.tmp"));
+    let about = SnapshotMetadata { number, hash: format!("{hash:016x}"), store: store.to_owned() };
+    // A process that died while writing the same snapshot may have left it.
     let _ = fs.remove(&temp);
-    let rendered = render(fs, &temp, &place.issues, |sink| {
+    let rendered = render(fs, &temp, &paths.issues, |sink| {
         format::write_open(&state.document(), sink)?;
         sink.write_all(BEGIN)?;
         let about = serde_json::to_vec(&about)?;
@@ -89,7 +93,7 @@ pub fn write(fs: &dyn FileSystem, place: &Place, state: &State, store: &str) -> 
     });
     let written = rendered.and_then(|RenderedFile { length_bytes, .. }| {
         fs.rename(&temp, &target, Rename::Replace)?;
-        fs.sync_directory(&place.directory)?;
+        fs.sync_directory(&paths.directory)?;
         Ok(length_bytes)
     });
     if written.is_err() {
@@ -98,16 +102,15 @@ pub fn write(fs: &dyn FileSystem, place: &Place, state: &State, store: &str) -> 
     written
 }
 
-/// The snapshots in the directory of a store, by the numbers of their events, the newest first. Those of a log that
-/// is gone may be among them.
+/// Lists the snapshots of a store by event number, newest first. Snapshots of a replaced log may be among them.
 ///
 /// # Errors
 ///
 /// The directory cannot be read.
-pub fn list(fs: &dyn FileSystem, place: &Place) -> io::Result<Vec<(u64, PathBuf)>> {
-    let names = fs.list(&place.directory)?;
+pub fn list(fs: &dyn FileSystem, paths: &StorePaths) -> io::Result<Vec<(u64, PathBuf)>> {
+    let names = fs.list(&paths.directory)?;
     let numbered =
-        |name: &String| Some((Place::snapshot_number(name)?, place.directory.join(name)));
+        |name: &String| Some((StorePaths::snapshot_number(name)?, paths.directory.join(name)));
     let mut found: Vec<_> = names.iter().filter_map(numbered).collect();
     found.sort_unstable_by(|one, other| other.cmp(one));
     Ok(found)
@@ -117,7 +120,7 @@ pub fn list(fs: &dyn FileSystem, place: &Place) -> io::Result<Vec<(u64, PathBuf)
 ///
 /// # Errors
 ///
-/// It is none, or not as it was written.
+/// The file is missing, damaged or invalid.
 pub fn read(fs: &dyn FileSystem, path: &Path) -> Result<Snapshot, SnapshotError> {
     let open = fs.open(path)?.ok_or(SnapshotError::Missing)?;
     let mut bytes = fs.read_at(&open.file, 0, TO_THE_END)?;
@@ -126,13 +129,13 @@ pub fn read(fs: &dyn FileSystem, path: &Path) -> Result<Snapshot, SnapshotError>
     let hash = u64::from_str_radix(&about.hash, 16).map_err(|_| SnapshotError::Damaged)?;
     bytes.truncate(end);
     bytes.extend_from_slice(format::CLOSE);
-    let mut state = State::of(format::parse(Bytes::from(bytes))?);
+    let mut state = State::of(format::parse(bytes)?);
     state.position = Position { number: about.number, hash };
     Ok(Snapshot { state, store: about.store, length_bytes })
 }
 
-/// Where the document ends and what the snapshot tells about itself, if the checksum fits.
-fn sealed(bytes: &[u8]) -> Option<(usize, About)> {
+/// Returns the end of the document and the metadata, if the checksum matches.
+fn sealed(bytes: &[u8]) -> Option<(usize, SnapshotMetadata)> {
     let digits_end = bytes.strip_suffix(BEHIND_DIGITS)?.len();
     let digits_begin = digits_end.checked_sub(DIGITS)?;
     let digits = str::from_utf8(&bytes[digits_begin..digits_end]).ok()?;

@@ -1,4 +1,4 @@
-//! Small things that all parts of the store need.
+//! Small helpers for all parts of the store.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
@@ -9,17 +9,17 @@ use futures::future::FutureExt;
 use crate::domain::Timestamp;
 use crate::store::{StoreError, StoreFuture};
 
-/// Locks a mutex, also after a panic: what that left half done is dropped by whoever looks next.
+/// Locks a mutex, even after a panic. The next user discards half-done work.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The time of the system.
+/// Returns the system time.
 pub(super) fn now() -> Timestamp {
     Timestamp::from(DateTime::<Utc>::from(SystemTime::now()))
 }
 
-/// Does something that may wait for the disk: on a thread that may do so, or at once if `in_place`.
+/// Runs work that may block on the disk: on a blocking thread, or in place if `in_place`.
 pub(super) fn on_thread<T: Send + 'static>(
     in_place: bool,
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
@@ -29,7 +29,7 @@ pub(super) fn on_thread<T: Send + 'static>(
             return work();
         }
         let done = tokio::task::spawn_blocking(work);
-        // A read that panics is a defect; it is answered like a file that cannot be read.
+        // A read that panics is a bug. It is reported like an unreadable file.
         done.await.unwrap_or_else(|panic| Err(StoreError::Unreadable(panic.to_string())))
     }
     .boxed()

@@ -1,6 +1,6 @@
-//! The thread through which every change of this process goes to the log.
+//! The writer thread, through which every change of this process goes to the log.
 //!
-//! Commands that arrive while a commit is under way form the next one.
+//! Commands that arrive during a commit form the next one.
 
 use std::collections::VecDeque;
 use std::io;
@@ -16,23 +16,22 @@ use tokio_util::sync::CancellationToken;
 use super::cancellation::{WriterTicket, ticket};
 use super::commit::Committer;
 use super::edits;
+use super::shared::Shared;
 use super::support::{lock, now};
-use super::view::Shared;
+use crate::domain::event::UNDELIVERED_REASON;
 use crate::domain::{Command, Timestamp};
 use crate::store::{Outcome, StoreError};
 
-/// The most requests that one commit decides.
+/// The most requests in one commit.
 const MAX_BATCH: usize = 256;
-/// How long the end of a process waits for a lock that others keep.
+/// How long shutdown waits for a lock that another process holds.
 const LAST_LOCK: Duration = Duration::from_millis(100);
-/// The most requests that wait for their commit.
+/// The most requests in the queue.
 const MAX_WAITING: usize = 4096;
-/// What a claim lapses with whose caller is gone.
-const CALLER_GONE: &str = "the caller was gone before it was answered";
 
 type Reply = Result<Vec<Outcome>, StoreError>;
 
-/// Commands on their way to the writer thread.
+/// Commands that are queued for the writer thread.
 struct Request {
     commands: Vec<Command>,
     now: Timestamp,
@@ -40,20 +39,20 @@ struct Request {
     reply: oneshot::Sender<Answer>,
 }
 
-/// The outcomes of commands on their way to their caller. Claims of which nobody hears lapse.
+/// The outcomes of commands, on their way to the caller. If the caller does not receive them, its claims lapse.
 struct Answer {
-    /// `None` once somebody has heard.
+    /// `None` after the caller received it.
     reply: Option<Reply>,
     commands: Vec<Command>,
     writer: Weak<Writer>,
 }
 
 impl Answer {
-    fn heard(mut self) -> Reply {
-        self.reply.take().expect("an answer is heard once, and dropped then")
+    fn into_reply(mut self) -> Reply {
+        self.reply.take().expect("an answer is received once")
     }
 
-    /// What gives back the claims of which nobody has heard.
+    /// Takes the commands that lapse the claims the caller did not hear of.
     fn take_lapses(&mut self) -> Vec<Command> {
         let outcomes = self.reply.take().and_then(Result::ok).unwrap_or_default();
         lapses(&self.commands, &outcomes)
@@ -61,7 +60,7 @@ impl Answer {
 }
 
 impl Drop for Answer {
-    /// The caller went away after this was sent, and before it was received.
+    /// Runs if the caller goes away after the answer was sent and before it is received.
     fn drop(&mut self) {
         let lapses = self.take_lapses();
         if !lapses.is_empty()
@@ -69,28 +68,28 @@ impl Drop for Answer {
             && let Err(error) = WriterHandle(writer)
                 .send(Job::Run(Box::new(move |committer| lapse(committer, &lapses)), None))
         {
-            tracing::warn!("a claim whose caller is gone could not be given back: {error}");
+            tracing::warn!("failed to return a claim whose caller is gone: {error}");
         }
     }
 }
 
-/// What the writer thread can be given to do.
+/// A job for the writer thread.
 enum Job {
-    /// To commit commands.
+    /// Commits commands.
     Commit(Box<Request>),
-    /// Something else that changes the store.
+    /// Runs any other change of the store.
     Run(Box<dyn FnOnce(&mut Committer) + Send>, Option<WriterTicket>),
 }
 
-/// The way to the writer thread, which starts with the first job. Clones lead to the same one.
+/// A handle to the writer thread, which starts with the first job. Clones share the thread.
 #[derive(Clone)]
 pub(super) struct WriterHandle(Arc<Writer>);
 
-/// A way to the writer thread that does not keep it alive.
+/// A handle that does not keep the writer thread alive.
 pub(super) struct WeakWriter(Weak<Writer>);
 
 impl WeakWriter {
-    /// The way, while the store is there.
+    /// Returns a handle if the writer still exists.
     pub fn upgrade(&self) -> Option<WriterHandle> {
         self.0.upgrade().map(WriterHandle)
     }
@@ -98,57 +97,58 @@ impl WeakWriter {
 
 struct Writer {
     shared: Arc<Shared>,
-    lane: Mutex<Lane>,
-    /// Held by whoever works when the thread has ended.
-    last: Mutex<()>,
+    /// Whether the thread runs, and its queue.
+    thread: Mutex<ThreadState>,
+    /// Serialises work after the thread has ended.
+    after_end: Mutex<()>,
     closing: CancellationToken,
-    /// What the thread does.
+    /// The current activity of the thread.
     activity: watch::Sender<Activity>,
-    /// Called after each commit that changed something, with the way back to this thread.
+    /// Called after each commit that changed something, with a handle to this thread.
     changed: Changed,
 }
 
 type Changed = Box<dyn Fn(WriterHandle, &Arc<Shared>) + Send + Sync>;
 
-/// What the thread does, as far as the end of the process has to know.
+/// The activity of the writer thread, as far as shutdown needs to know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Activity {
-    /// There is none, or it has nothing to do any more.
+    /// The thread does not run, or has finished its work.
     Ended,
-    /// It has something to finish.
+    /// The thread has work to finish.
     Working,
-    /// It waits for a lock that others may keep.
+    /// The thread waits for a lock that another process may hold.
     Waiting,
 }
 
-enum Lane {
+enum ThreadState {
     Idle,
     Running(SyncSender<Job>),
     Closed,
 }
 
 impl WriterHandle {
-    /// A way to a thread that calls `changed` after each commit that changed something.
+    /// Creates a handle to a thread that calls `changed` after each commit that changed something.
     pub fn new(
         shared: Arc<Shared>,
         changed: impl Fn(WriterHandle, &Arc<Shared>) + Send + Sync + 'static,
     ) -> Self {
         Self(Arc::new(Writer {
             shared,
-            lane: Mutex::new(Lane::Idle),
-            last: Mutex::default(),
+            thread: Mutex::new(ThreadState::Idle),
+            after_end: Mutex::default(),
             closing: CancellationToken::new(),
             activity: watch::Sender::new(Activity::Ended),
             changed: Box::new(changed),
         }))
     }
 
-    /// The same way, which does not keep the thread alive.
+    /// Returns a handle that does not keep the thread alive.
     pub fn downgrade(&self) -> WeakWriter {
         WeakWriter(Arc::downgrade(&self.0))
     }
 
-    /// Sends commands to the thread, and withdraws them when they are not decided in time.
+    /// Sends commands to the thread. Withdraws them if they are not decided in time.
     pub async fn commit(&self, commands: Vec<Command>, now: Timestamp) -> Reply {
         let (caller_ticket, ticket) = ticket();
         let (reply, mut outcome) = oneshot::channel();
@@ -161,12 +161,12 @@ impl WriterHandle {
         if caller_ticket.withdraw() {
             return Err(given_up);
         }
-        // Decided and on its way to the disk: only the outcome is a true answer.
+        // The commands are decided and on their way to the disk, so only the outcome is a true answer.
         settled(outcome.await)
     }
 
-    /// Lets the thread do something, and waits for it on this thread. Withdraws it when no change of it was decided
-    /// in time.
+    /// Runs a job on the writer thread and blocks until it is done. Withdraws the job if none of its changes is
+    /// decided in time.
     ///
     /// # Errors
     ///
@@ -178,7 +178,7 @@ impl WriterHandle {
         self.run_within(self.0.shared.options.busy_after, job)
     }
 
-    /// The same within another time.
+    /// Runs a job on the writer thread like [`run`](Self::run), with another time limit.
     ///
     /// # Errors
     ///
@@ -188,21 +188,21 @@ impl WriterHandle {
         limit: Duration,
         job: impl FnOnce(&mut Committer) -> T + Send + 'static,
     ) -> Result<T, StoreError> {
-        let has_ended = matches!(*lock(&self.0.lane), Lane::Closed)
+        let has_ended = matches!(*lock(&self.0.thread), ThreadState::Closed)
             && *self.0.activity.borrow() == Activity::Ended;
         if has_ended {
-            // The last work of the process, one after the other: a lock of a file excludes no thread of it.
-            let _last = lock(&self.0.last);
+            // Serialised, because a file lock does not exclude other threads of the same process.
+            let _last = lock(&self.0.after_end);
             return Ok(job(&mut Committer::new(Arc::clone(&self.0.shared))));
         }
         let (caller_ticket, writer_ticket) = ticket();
         let (reply, outcome) = sync_channel(1);
         let work = move |committer: &mut Committer| {
-            // Whoever is gone needs no answer.
+            // The caller may be gone.
             let _ = reply.send(job(committer));
         };
         self.send(Job::Run(Box::new(work), Some(writer_ticket)))?;
-        let gone = || StoreError::Uncertain("the writer failed".to_owned());
+        let gone = || StoreError::Uncertain("the writer thread failed".to_owned());
         match outcome.recv_timeout(limit) {
             Ok(done) => Ok(done),
             Err(RecvTimeoutError::Disconnected) => Err(gone()),
@@ -211,19 +211,19 @@ impl WriterHandle {
         }
     }
 
-    /// Lets callers withdraw what is not decided yet, and waits for what is; false if that waits for a lock that
-    /// others keep.
+    /// Lets callers withdraw undecided commands and waits for decided ones. Returns false if the thread
+    /// waits for a lock that another process holds.
     pub async fn close(&self) -> bool {
         self.0.closing.cancel();
-        // The thread ends when there is nobody left to send it anything.
-        *lock(&self.0.lane) = Lane::Closed;
+        // The thread ends when all its senders are dropped.
+        *lock(&self.0.thread) = ThreadState::Closed;
         let (mut activity, mut waits) = (self.0.activity.subscribe(), self.0.activity.subscribe());
         loop {
-            // The sender is there as long as `self`, so that waiting for its value cannot fail.
+            // `self` keeps the sender alive, so waiting for its value cannot fail.
             let _ = activity.wait_for(|activity| *activity != Activity::Working).await;
             tokio::select! {
                 _ = activity.wait_for(|activity| *activity == Activity::Ended) => return true,
-                // It has got the lock.
+                // The thread got the lock.
                 _ = waits.wait_for(|activity| *activity == Activity::Working) => {}
                 () = tokio::time::sleep(LAST_LOCK) => return false,
             }
@@ -234,21 +234,21 @@ impl WriterHandle {
         let path = self.0.shared.path.display();
         let seconds = self.0.shared.options.busy_after.as_secs_f32();
         StoreError::Busy(format!(
-            "neither the lock on the log of {path} nor the disk was free for {seconds} s"
+            "the lock on the log of {path} or the disk was busy for {seconds} s"
         ))
     }
 
     fn send(&self, job: Job) -> Result<(), StoreError> {
-        let mut lane = lock(&self.0.lane);
-        if matches!(*lane, Lane::Idle) {
+        let mut thread = lock(&self.0.thread);
+        if matches!(*thread, ThreadState::Idle) {
             let jobs = self.start().map_err(|error| {
-                StoreError::NotSaved(format!("no thread to write with: {error}"))
+                StoreError::NotSaved(format!("failed to start the writer thread: {error}"))
             })?;
-            *lane = Lane::Running(jobs);
+            *thread = ThreadState::Running(jobs);
         }
-        let Lane::Running(jobs) = &*lane else { return Err(StoreError::Closed) };
+        let ThreadState::Running(jobs) = &*thread else { return Err(StoreError::Closed) };
         jobs.try_send(job).map_err(|error| match error {
-            TrySendError::Full(_) => StoreError::Busy(format!("{MAX_WAITING} changes are waiting")),
+            TrySendError::Full(_) => StoreError::Busy(format!("{MAX_WAITING} changes are queued")),
             TrySendError::Disconnected(_) => StoreError::Closed,
         })
     }
@@ -275,30 +275,30 @@ impl WriterHandle {
     }
 }
 
-/// What the writer thread answered; it answers everything that it decides, unless it panics.
+/// Returns the reply of the writer thread. It replies to every command that it decides, unless it panics.
 fn settled(answer: Result<Answer, oneshot::error::RecvError>) -> Reply {
-    let lost = |_| Err(StoreError::Uncertain("the writer failed".to_owned()));
-    answer.map_or_else(lost, Answer::heard)
+    let lost = |_| Err(StoreError::Uncertain("the writer thread failed".to_owned()));
+    answer.map_or_else(lost, Answer::into_reply)
 }
 
 struct Thread {
     committer: Committer,
     incoming: Receiver<Job>,
-    /// What arrived while a commit was gathered and is none.
+    /// Jobs that arrived while a commit was gathered, and are no commits.
     held: VecDeque<Job>,
     activity: watch::Sender<Activity>,
     writer: Weak<Writer>,
 }
 
 impl Thread {
-    /// Works until there is nobody left to send anything.
+    /// Works until all senders are dropped.
     fn run(&mut self) {
         while let Some(job) = self.held.pop_front().or_else(|| self.incoming.recv().ok()) {
-            // Nobody who closes the store has to wait for a lock that others keep.
+            // Shutdown must not wait for a lock that another process holds.
             self.activity.send_replace(Activity::Waiting);
             let before = self.committer.shared.latest().map(|view| view.durable);
-            // A panic loses the replies of its batch, whose callers learn that their outcome is not
-            // certain; the thread goes on for the others.
+            // A panic loses the replies of its batch. Their callers learn that the outcome is uncertain; the thread
+            // continues for the others.
             let went_well = panic::catch_unwind(AssertUnwindSafe(|| match job {
                 Job::Commit(first) => self.commit(*first),
                 Job::Run(job, ticket) => {
@@ -308,7 +308,7 @@ impl Thread {
             }));
             self.committer.ticket = None;
             if went_well.is_err() {
-                tracing::error!("the writer of the store panicked; it goes on");
+                tracing::error!("the writer thread panicked and continues with the next job");
             }
             let after = self.committer.shared.latest().map(|view| view.durable);
             if before != after
@@ -321,16 +321,16 @@ impl Thread {
     }
 
     fn commit(&mut self, first: Request) {
-        if let Err(error) = edits::adopt(&mut self.committer) {
-            // The change itself meets the same trouble, and tells it.
-            tracing::debug!("an edit is not taken over for now: {error}");
+        if let Err(error) = edits::adopt_external_edit(&mut self.committer) {
+            // The commit below fails for the same reason and reports it.
+            tracing::debug!("an external edit is not merged for now: {error}");
         }
         let Self { committer, incoming, held, activity, .. } = self;
         let mut batch = Vec::new();
         let mut first = Some(first);
         let result = edits::transact(committer, |draft| {
             activity.send_replace(Activity::Working);
-            // Gathered under the lock, so that all that arrived while it was waited for share this commit.
+            // Gathered under the lock, so that all requests that arrived while waiting for it share this commit.
             let mut outcomes = Vec::new();
             let mut waiting = first.take().into_iter().chain(std::iter::from_fn(|| {
                 if !held.is_empty() {
@@ -348,18 +348,19 @@ impl Thread {
                 && let Some(request) = waiting.next()
             {
                 if request.ticket.take() {
-                    let run = |command| draft.run(command, request.now);
-                    outcomes.push(request.commands.iter().map(run).collect::<Vec<_>>());
+                    outcomes.push(draft.run_all(&request.commands, request.now));
                     batch.push(request);
                 }
             }
             outcomes
         });
-        // Nothing was decided; whoever waits for it is told why.
+        // If nothing was decided, the first caller still gets the error.
         batch.extend(first.filter(|request| request.ticket.take()));
         let failure = result.as_ref().err().filter(|_| !batch.is_empty()).cloned();
         let replies: Vec<Reply> = match result {
-            Ok(outcomes) => outcomes.into_iter().map(Ok).collect(),
+            Ok(outcomes) => {
+                outcomes.into_iter().map(|outcome| outcome.map_err(StoreError::Refused)).collect()
+            }
             Err(error) => vec![Err(error); batch.len()],
         };
         let mut abandoned = Vec::new();
@@ -374,33 +375,33 @@ impl Thread {
         if !abandoned.is_empty() {
             lapse(&mut self.committer, &abandoned);
         }
-        // Last, because whoever reads the log may be slower than those who wait for an answer.
+        // Last, because writing to the log output may be slow and callers wait for their answers.
         if let Some(error) = failure.filter(|_| self.committer.shared.options.logs_failures) {
             tracing::error!("{error}");
         }
     }
 }
 
-/// Gives back claims whose callers are gone.
+/// Lapses claims whose callers are gone.
 fn lapse(committer: &mut Committer, commands: &[Command]) {
     let lapsed = edits::transact(committer, |draft| {
         for command in commands {
-            // Whoever has moved the issue on meanwhile has a reason.
+            // If the issue has changed since, the claim stays as that change left it.
             let _ = draft.run(command, now());
         }
     });
     if let Err(error) = lapsed {
-        tracing::warn!("a claim whose caller is gone could not be given back: {error}");
+        tracing::warn!("failed to return a claim whose caller is gone: {error}");
     }
 }
 
-/// What ends the claims among commands whose outcomes nobody hears of.
+/// Returns the commands that lapse the claims among these commands.
 fn lapses(commands: &[Command], outcomes: &[Outcome]) -> Vec<Command> {
     let claims = commands.iter().zip(outcomes).filter_map(|(command, outcome)| {
         let is_claim =
             matches!(command, Command::GetNextIssue { .. } | Command::GetNextReviewItem { .. });
-        let issue = outcome.as_ref().ok()?.as_ref().filter(|_| is_claim)?;
-        let (entry, reason) = (issue.claim_entry()?, CALLER_GONE.to_owned());
+        let issue = outcome.as_ref().filter(|_| is_claim)?;
+        let (entry, reason) = (issue.claim_entry()?, UNDELIVERED_REASON.to_owned());
         Some(Command::LapseClaim { issue: issue.id, entry, reason })
     });
     claims.collect()

@@ -1,23 +1,23 @@
-// What the pages do beyond showing themselves: they follow the store, without losing where somebody is,
-// what is selected and what was typed. Every page works without this.
+// Keeps open pages up to date, without losing the focus, the selection, the scroll position or typed text.
+// Every page works without this script.
 "use strict";
 
 (() => {
-  /** How soon a page may load itself anew after it has done so. */
+  /** The minimum time between two loads of a page. */
   const REST_MS = 500;
-  /** After how long without a word the stream counts as broken; the server speaks every 10 s. */
+  /** How long a stream may be silent before it counts as broken. The server sends a heartbeat every 10 s. */
   const SILENCE_MS = 25_000;
-  /** How soon a broken stream is opened again, at first and at the most. */
+  /** The first and the longest delay before a broken stream is reopened. */
   const RETRY_MS = [1_000, 15_000];
   /** How long a page may take to load. */
   const PATIENCE_MS = 15_000;
-  /** How soon a page that could not be loaded is loaded again. */
+  /** The delay before a failed load is repeated. */
   const SECOND_TRY_MS = 2_000;
-  /** How often the ages on a page are brought up to date. */
+  /** How often a page updates its ages. */
   const AGE_MS = 30_000;
-  /** How long what has changed stays marked. */
+  /** How long changes stay highlighted. */
   const MARK_MS = 2_500;
-  /** How seldom a screen reader is told that something has changed. */
+  /** The minimum time between two announcements of changes to screen readers. */
   const SAY_MS = 20_000;
 
   const live = document.getElementById("live");
@@ -25,9 +25,9 @@
   const main = document.getElementById("main");
   const isCalm = matchMedia("(prefers-reduced-motion: reduce)");
 
-  // --- One page into another -------------------------------------------------------------------
+  // --- Morphing a page into its new version ----------------------------------------------------
 
-  /** Whether a node is, or holds, what has the focus or is selected: it must not be moved. */
+  /** Returns true if a node contains the focus or the selection, and so must not be moved. */
   const isPinned = (node) => {
     const selection = getSelection();
     const holds = (other) => other && node.contains(other);
@@ -42,7 +42,7 @@
     one.nodeType === other.nodeType && one.nodeName === other.nodeName &&
     (one.id ?? "") === (other.id ?? "");
 
-  /** What the reader has done to an element is the reader's. */
+  /** Attributes that belong to the reader. */
   const OWN = new Map([["DETAILS", ["open"]], ["BUTTON", ["hidden"]], ["INPUT", ["value"]]]);
 
   const takeAttributes = (old, young) => {
@@ -57,7 +57,7 @@
     if (isMarked) old.classList.add("changed");
   };
 
-  /** Makes a node look like a young one, and keeps every part of it that is still there. */
+  /** Makes a node equal to a new one and keeps the parts that have not changed. */
   const morph = (old, young) => {
     if (old.nodeType !== Node.ELEMENT_NODE) {
       if (old.nodeValue !== young.nodeValue) old.nodeValue = young.nodeValue;
@@ -78,7 +78,7 @@
       let match = wanted.id ? known.get(wanted.id) : undefined;
       if (match && !isSame(match, wanted)) match = undefined;
       if (!match && !wanted.id) {
-        // Of those without a name, the next of the same kind.
+        // Nodes without an id match the next node of the same kind.
         for (let next = place; next && !match; next = next.nextSibling) {
           if (isSame(next, wanted)) match = next;
           else if (next.id && stays.has(next.id)) break;
@@ -91,7 +91,7 @@
       if (match !== place && !isPinned(match)) {
         old.insertBefore(match, place);
       } else if (match !== place && place && follows(match, place)) {
-        // What stands between goes round it, but for what must not be moved either.
+        // The pinned match stays, so the nodes in between move behind it, unless they are pinned, too.
         let after = match;
         for (let next = place; next !== match;) {
           const one = next;
@@ -101,7 +101,7 @@
           after = one;
         }
       } else if (match !== place) {
-        // It has been passed, and stays there.
+        // The pinned match is before the current position and stays there.
         morph(match, wanted);
         continue;
       }
@@ -115,15 +115,15 @@
     }
   };
 
-  // --- Following -------------------------------------------------------------------------------
+  // --- Following changes -----------------------------------------------------------------------
 
-  /** What stands on the page, and when each of it changed. */
+  /** Returns the ids on the page with the time of their last change. */
   const changes = () => new Map([...main.querySelectorAll("[id][data-changed]")]
     .map((element) => [element.id, Number(element.dataset.changed)]));
 
-  /** Marks what changed while somebody was looking; whether anything did. */
+  /** Highlights changes and returns true if there are any. */
   const mark = (before, since) => {
-    // What moved here from another page of a list was not here before, and has not changed.
+    // An entry that moved here from another page of the list is new here, but has not changed.
     const isNew = (id, at) => before.has(id) ? before.get(id) !== at : at >= since;
     const changed = [...changes()].filter(([id, at]) => isNew(id, at));
     for (const [id] of isCalm.matches ? [] : changed) {
@@ -134,7 +134,7 @@
     return changed.length > 0;
   };
 
-  /** Remembers what has the focus; what is given back puts it where that, or the next like it, is now. */
+  /** Remembers the focus. Returns a function that moves it to the same entry, or to the nearest one left. */
   const keepFocus = () => {
     const focus = document.activeElement;
     const entries = [...main.querySelectorAll("[id][data-changed]")];
@@ -154,11 +154,11 @@
     if (isSeldom && now - lastSaid < SAY_MS) return;
     lastSaid = now;
     said.textContent = "";
-    // An empty region that fills is read out even when the words are the same as before.
+    // Screen readers read a refilled region even if its text is the same as before.
     setTimeout(() => { said.textContent = text; }, 100);
   };
 
-  /** Says above the page what is wrong, and leaves the rest of it as it was. */
+  /** Shows the error above the page and leaves the page as it was. */
   const showTrouble = (young) => {
     const text = young.querySelector(".error-text")?.textContent ?? "";
     let trouble = document.getElementById("trouble");
@@ -169,7 +169,7 @@
       main.prepend(trouble);
     }
     if (trouble.textContent !== text) trouble.textContent = text;
-    delete main.dataset.place;
+    delete main.dataset.version;
   };
 
   const takeOver = (young) => {
@@ -196,7 +196,7 @@
   let lastLoad = -Infinity;
   let secondTry;
 
-  /** Loads the page anew and takes over what is different. */
+  /** Reloads the page and takes over what has changed. */
   const refresh = async (isNews) => {
     if (isLoading) { isStale ||= isNews; return; }
     isLoading = true;
@@ -208,7 +208,7 @@
       lastLoad = performance.now();
       const [young, status] = await load();
       if (document.hidden) {
-        // What changed is to be seen when somebody looks.
+        // The content is updated when the page becomes visible, so that its changes are highlighted then.
         document.title = young.title;
       } else if (status >= 500) {
         showTrouble(young);
@@ -216,7 +216,7 @@
         say(document.body.dataset.changed, true);
       }
     } catch {
-      // If the server is away the stream finds out, too, and tells when it is back.
+      // If the server is down, the stream notices, and reconnects when the server is back.
       if (isNews) secondTry = setTimeout(() => refresh(true), SECOND_TRY_MS);
     } finally {
       isLoading = false;
@@ -234,7 +234,7 @@
     if (before === state) return;
     live.dataset.state = state;
     live.textContent = live.dataset[state];
-    // Whoever cannot see it is told when it is lost, and when it is back.
+    // Tells screen readers when the connection is lost and when it is back.
     if (state === "disconnected" || before === "disconnected") say(live.textContent);
   };
 
@@ -254,7 +254,7 @@
     close();
     show("disconnected");
     const [first, most] = RETRY_MS;
-    // Many pages that lose one server do not come back all at once.
+    // Random, so that many pages do not reconnect to a restarted server at once.
     const wait_ms = Math.min(first * 1.6 ** failures, most) * (0.75 + Math.random() / 2);
     failures += 1;
     retry = setTimeout(open, wait_ms);
@@ -268,8 +268,8 @@
     heard();
     const told = (event) => {
       heard();
-      // What the store looked like when this page was made, or something has happened since.
-      if (event.data !== main.dataset.place) refresh(true);
+      // The store has changed since this page was made.
+      if (event.data !== main.dataset.version) refresh(true);
     };
     stream.addEventListener("hello", (event) => {
       failures = 0;
@@ -282,7 +282,7 @@
   };
 
   const follow = () => {
-    // A browser has six connections to a server for all its pages together: hidden ones need none.
+    // Browsers allow six connections to a server for all pages together, so hidden pages close theirs.
     document.addEventListener("visibilitychange", () => { if (document.hidden) close(); else open(); });
     addEventListener("pagehide", close);
     addEventListener("pageshow", (event) => { if (event.persisted) open(); });
@@ -290,11 +290,11 @@
     open();
   };
 
-  // --- Comforts --------------------------------------------------------------------------------
+  // --- Controls --------------------------------------------------------------------------------
 
-  /** Shows what only works with a script. */
+  /** Shows the controls that only work with scripts. */
   const dress = () => {
-    // Only pages of this machine, and secure ones, may write into the clipboard.
+    // Only local and secure pages may write to the clipboard.
     if (!navigator.clipboard) return;
     for (const button of main.querySelectorAll("button.copy[hidden]")) button.hidden = false;
   };
@@ -312,7 +312,7 @@
     setTimeout(() => button.classList.remove("done"), MARK_MS);
   });
 
-  // Whoever chooses with the mouse is done; with the keyboard, each key would choose.
+  // A choice with the mouse submits the form; with the keyboard, each key would submit it.
   let pointed;
   main.addEventListener("pointerdown", ({ target }) => { pointed = target.closest?.("select"); });
   main.addEventListener("keydown", () => { pointed = undefined; });
@@ -320,17 +320,17 @@
     if (target === pointed && target.form) target.form.requestSubmit();
   });
 
-  // Empty fields need not be in the address.
+  // Keeps empty fields out of the address.
   main.addEventListener("formdata", ({ formData }) => {
     for (const [name, value] of [...formData]) if (!value) formData.delete(name);
   });
 
-  // What was chosen for the next page is not what this one shows.
+  // A page that comes back from the cache shows the filters that it was loaded with.
   addEventListener("pageshow", (event) => {
     if (event.persisted) main.querySelector("#filters")?.reset();
   });
 
   dress();
-  // A page that says what went wrong stays as it is.
-  if (main.dataset.place) follow();
+  // Error pages without a version do not follow changes.
+  if (main.dataset.version) follow();
 })();

@@ -1,54 +1,50 @@
-//! Areas on top of one another, over time.
+//! Stacked areas over time.
 
 use std::fmt::Write;
 
 use maud::{Markup, html};
 
-use super::axis::{Tick, time_axis, upward};
+use super::axis::{Tick, time_axis, vertical_grid};
 use super::scale::{Scale, percent, short};
 use super::{AXIS_HEIGHT, Caption, STRETCHED, picture, stretched};
 
 const HEIGHT: u32 = 280;
-/// What is above the plot for the highest label.
+/// The space above the plot, for the highest label.
 const TOP: u32 = 10;
-/// The least distance of two labels beside the areas.
+/// The minimum distance between two labels beside the areas.
 const LABEL_DISTANCE: f64 = 17.0;
 
 /// One area.
 pub(in crate::web) struct Band<'a> {
-    /// What its colour and its pattern go by.
+    /// The class of its colour and pattern.
     pub class: &'a str,
-    /// What it is called.
     pub name: &'a str,
-    /// Its thickness at the end, in words.
+    /// The last value, as text.
     pub value: String,
-    /// Its thickness at each point.
+    /// The value at each point.
     pub values: Vec<u32>,
 }
 
-/// A picture of areas on top of one another.
+/// A chart of stacked areas.
 pub(in crate::web) struct Area<'a> {
-    /// The areas, the uppermost first.
+    /// The areas, from top to bottom.
     pub bands: Vec<Band<'a>>,
-    /// Where each point is, from 0 to 1.
-    pub places: Vec<f64>,
-    /// What each point tells who points at it.
+    /// The horizontal position of each point, from 0 to 1.
+    pub positions: Vec<f64>,
+    /// The tooltip of each point.
     pub hints: Vec<String>,
-    /// The times below.
     pub ticks: Vec<Tick>,
-    /// How numbers are written.
-    pub number: fn(u64) -> String,
 }
 
 impl Area<'_> {
-    /// Draws it.
+    /// Renders the chart.
     pub fn draw(&self, caption: Caption<'_>) -> Markup {
         let edges = self.edges();
         let highest = edges[0].iter().copied().max().unwrap_or(0);
         let scale = Scale::of_numbers(highest, 5);
-        let height = |value: u64| f64::from(HEIGHT) * (1.0 - scale.share(value));
+        let height = |value: u64| f64::from(HEIGHT) * (1.0 - scale.position(value));
         let drawing = html! {
-            (upward(scale, TOP, HEIGHT, self.number))
+            (vertical_grid(scale, TOP, HEIGHT))
             (stretched(TOP, HEIGHT, &self.areas(caption.id, &edges, height)))
             (time_axis(&self.ticks, TOP + HEIGHT))
             (self.labels(&edges, height))
@@ -57,9 +53,9 @@ impl Area<'_> {
         picture(caption, "area", TOP + HEIGHT + AXIS_HEIGHT, &drawing)
     }
 
-    /// The upper edge of each area, and the zero below the last.
+    /// Returns the upper edge of each area, and the baseline.
     fn edges(&self) -> Vec<Vec<u64>> {
-        let mut edges = vec![vec![0; self.places.len()]];
+        let mut edges = vec![vec![0; self.positions.len()]];
         for band in self.bands.iter().rev() {
             let below = edges.last().into_iter().flatten();
             let edge = below.zip(&band.values).map(|(below, &value)| below + u64::from(value));
@@ -72,12 +68,12 @@ impl Area<'_> {
 
     fn areas(&self, id: &str, edges: &[Vec<u64>], height: impl Fn(u64) -> f64) -> Markup {
         let outline = |upper: &[u64], lower: &[u64]| {
-            let there = self.places.iter().zip(upper);
-            let back = self.places.iter().zip(lower).rev();
+            let forward = self.positions.iter().zip(upper);
+            let backward = self.positions.iter().zip(lower).rev();
             let mut path = String::new();
-            for (number, (place, &value)) in there.chain(back).enumerate() {
-                let letter = if number == 0 { 'M' } else { 'L' };
-                let (x, y) = (short(place * STRETCHED), short(height(value)));
+            for (index, (position, &value)) in forward.chain(backward).enumerate() {
+                let letter = if index == 0 { 'M' } else { 'L' };
+                let (x, y) = (short(position * STRETCHED), short(height(value)));
                 // Writing into a string does not fail.
                 let _ = write!(path, "{letter}{x} {y}");
             }
@@ -94,7 +90,7 @@ impl Area<'_> {
         }
     }
 
-    /// The names of the areas beside their ends, moved apart where they would overlap.
+    /// Renders the labels beside the areas, moved apart where they would overlap.
     fn labels(&self, edges: &[Vec<u64>], height: impl Fn(u64) -> f64) -> Markup {
         let last = |edge: &Vec<u64>| edge.last().copied().unwrap_or(0);
         let mut labels: Vec<_> = self
@@ -125,15 +121,15 @@ impl Area<'_> {
         }
     }
 
-    /// What is pointed at: around each point, half the way to its neighbours.
+    /// Renders the strips with the tooltips: around each point, half the way to its neighbours.
     fn strips(&self) -> Markup {
-        let between = |left: usize| (self.places[left] + self.places[left + 1]) / 2.0;
-        let last = self.places.len() - 1;
+        let between = |left: usize| (self.positions[left] + self.positions[left + 1]) / 2.0;
+        let last = self.positions.len() - 1;
         html! {
             g.strips {
-                @for (number, hint) in self.hints.iter().enumerate() {
-                    @let begin = if number == 0 { 0.0 } else { between(number - 1) };
-                    @let end = if number == last { 1.0 } else { between(number) };
+                @for (index, hint) in self.hints.iter().enumerate() {
+                    @let begin = if index == 0 { 0.0 } else { between(index - 1) };
+                    @let end = if index == last { 1.0 } else { between(index) };
                     rect x=(percent(begin)) width=(percent(end - begin)) y=(TOP) height=(HEIGHT) {
                         title { (hint) }
                     }

@@ -1,44 +1,40 @@
-//! Charts as SVG, drawn here and not in the browser.
+//! Charts as SVG, rendered on the server.
 //!
-//! They know nothing of issues: numbers and finished texts in, markup out. A picture fills the width that it
-//! is given while its text keeps its size: what depends on the width is given in percent, or is a path
-//! in a drawing within the drawing that is stretched. Colours and patterns go by class.
+//! They turn numbers and texts into markup and know nothing of issues. A chart fills the width of the page while
+//! its text keeps its size: horizontal positions are percentages, or belong to paths in a nested drawing that is
+//! stretched. Classes determine colours and patterns.
 
 mod area;
 mod axis;
+mod bar_rows;
 mod bars;
 mod dots;
-mod lanes;
 mod scale;
-mod table;
 
 use maud::{Markup, html};
 
 pub(super) use self::area::{Area, Band};
 pub(super) use self::axis::{Unit, time_ticks};
+pub(super) use self::bar_rows::{BarRow, BarRows};
 pub(super) use self::bars::{Bar, bars};
 pub(super) use self::dots::{Dot, dots};
-pub(super) use self::lanes::{Lane, Lanes};
-pub(super) use self::scale::Scale;
-pub(super) use self::table::{Row, table};
+use super::strings;
 
-/// The width of the drawings that are stretched, in their own units.
+/// The width of stretched drawings, in their own units.
 const STRETCHED: f64 = 600.0;
-/// What is below a plot for the axis of times.
+/// The space below a plot, for the axis.
 const AXIS_HEIGHT: u32 = 26;
 
-/// What a picture is to those who do not see it.
+/// The text alternative of a chart.
 #[derive(Clone, Copy)]
 pub(super) struct Caption<'a> {
-    /// A name that is used once on the page.
+    /// A name that is unique on the page.
     pub id: &'a str,
-    /// What the picture is called.
     pub title: &'a str,
-    /// What it shows.
     pub description: &'a str,
 }
 
-/// A picture of a given height around its drawing.
+/// Renders a chart of a given height around its drawing.
 fn picture(caption: Caption<'_>, kind: &str, height: u32, drawing: &Markup) -> Markup {
     let [title, description] = ["title", "desc"].map(|part| format!("{}-{part}", caption.id));
     html! {
@@ -51,7 +47,7 @@ fn picture(caption: Caption<'_>, kind: &str, height: u32, drawing: &Markup) -> M
     }
 }
 
-/// A drawing within a picture that takes all of its width.
+/// Renders a nested drawing that is stretched to the width of the chart.
 fn stretched(y: u32, height: u32, drawing: &Markup) -> Markup {
     html! {
         svg y=(y) width="100%" height=(height) viewBox={ "0 0 " (STRETCHED) " " (height) }
@@ -59,7 +55,7 @@ fn stretched(y: u32, height: u32, drawing: &Markup) -> Markup {
     }
 }
 
-/// The entries of a legend, in the order in which the picture shows them.
+/// Renders a legend of classes, names and values.
 pub(super) fn legend(entries: &[(&str, &str, String)]) -> Markup {
     html! {
         ul.legend {
@@ -73,7 +69,7 @@ pub(super) fn legend(entries: &[(&str, &str, String)]) -> Markup {
     }
 }
 
-/// The legend of the two points of a line.
+/// Renders the legend of the two points of a line.
 pub(super) fn point_legend(first: &str, second: &str) -> Markup {
     html! {
         ul.legend {
@@ -98,9 +94,7 @@ fn swatch(class: &str) -> Markup {
     }
 }
 
-/// The patterns that tell areas apart without their colours, once for a page.
-///
-/// Those that are not listed are plain.
+/// Renders the patterns that distinguish areas without colour. A page needs them once.
 pub(super) fn patterns(classes: &[&str]) -> Markup {
     // Lines in five directions, so that neighbours differ.
     let lines = [
@@ -117,6 +111,32 @@ pub(super) fn patterns(classes: &[&str]) -> Markup {
                 @for (class, line) in classes.iter().zip(lines) {
                     pattern id={ "hatch-" (class) } width="8" height="8" patternUnits="userSpaceOnUse" {
                         path.hatch d=(line) {}
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The name and the values of a table row.
+pub(super) type Row = (String, Vec<String>);
+
+/// Renders a folded table with the numbers of a chart.
+pub(super) fn table(id: &str, caption: &str, head: &[&str], rows: &[Row]) -> Markup {
+    html! {
+        details.numbers id={ (id) "-numbers" } {
+            summary { (strings::stats::NUMBERS) }
+            div.scroll tabindex="0" role="region" aria-label=(caption) {
+                table {
+                    caption { (caption) }
+                    thead { tr { @for name in head { th scope="col" { (name) } } } }
+                    tbody {
+                        @for (name, values) in rows {
+                            tr {
+                                th scope="row" { (name) }
+                                @for value in values { td { (value) } }
+                            }
+                        }
                     }
                 }
             }

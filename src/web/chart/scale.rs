@@ -1,16 +1,16 @@
-//! From values to places: scales that end at round numbers.
+//! Scales that map values to positions and end at round numbers.
 
 /// A scale from zero to a round number.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(in crate::web) struct Scale {
-    /// The distance of two ticks.
+pub(super) struct Scale {
+    /// The distance between two ticks.
     pub step: u64,
-    /// Where it ends, a multiple of the step.
+    /// The end of the scale, a multiple of the step.
     pub end: u64,
 }
 
-/// Steps of time that people count in, in milliseconds; beyond them, each is twice the one before.
-const SPANS_MS: [u64; 16] = [
+/// Common steps of time in milliseconds. Larger steps double.
+const STEPS_MS: [u64; 16] = [
     1_000,
     5_000,
     15_000,
@@ -30,18 +30,18 @@ const SPANS_MS: [u64; 16] = [
 ];
 
 impl Scale {
-    /// A scale for numbers up to `max` with at most so many steps of 1, 2 or 5 times a power of ten.
+    /// Returns a scale for numbers up to `max`, with at most `steps` steps of 1, 2 or 5 times a power of ten.
     pub fn of_numbers(max: u64, steps: u64) -> Self {
         let powers = std::iter::successors(Some(1_u64), |power| power.checked_mul(10));
         let nice = powers.flat_map(|power| [1, 2, 5].map(|digit| power.saturating_mul(digit)));
         Self::with_steps(nice, max, steps)
     }
 
-    /// A scale for spans of time up to `max_ms`.
-    pub fn of_spans(max_ms: u64, steps: u64) -> Self {
+    /// Returns a scale for durations up to `max_ms`, with at most `steps` steps.
+    pub fn of_durations(max_ms: u64, steps: u64) -> Self {
         let doubled =
-            std::iter::successors(Some(2 * SPANS_MS[15]), |span_ms| span_ms.checked_mul(2));
-        Self::with_steps(SPANS_MS.into_iter().chain(doubled), max_ms, steps)
+            std::iter::successors(Some(2 * STEPS_MS[15]), |step_ms| step_ms.checked_mul(2));
+        Self::with_steps(STEPS_MS.into_iter().chain(doubled), max_ms, steps)
     }
 
     fn with_steps(mut nice: impl Iterator<Item = u64>, max: u64, steps: u64) -> Self {
@@ -50,23 +50,23 @@ impl Scale {
         Self { step, end: max.div_ceil(step).saturating_mul(step) }
     }
 
-    /// The ticks, with zero.
+    /// Returns the ticks, starting at zero.
     pub fn ticks(self) -> impl Iterator<Item = u64> {
-        (0..=self.end / self.step).map(move |number| number * self.step)
+        (0..=self.end / self.step).map(move |index| index * self.step)
     }
 
-    /// Where a value is, from 0 to 1.
-    pub fn share(self, value: u64) -> f64 {
+    /// Returns the position of a value, from 0 to 1.
+    pub fn position(self, value: u64) -> f64 {
         value as f64 / self.end as f64
     }
 }
 
-/// A share from 0 to 1 in percent, as attributes take it.
-pub(super) fn percent(share: f64) -> String {
-    format!("{}%", short(share * 100.0))
+/// Formats a position from 0 to 1 as a percentage.
+pub(super) fn percent(position: f64) -> String {
+    format!("{}%", short(position * 100.0))
 }
 
-/// A number with at most two decimals.
+/// Formats a number with at most two decimals.
 pub(super) fn short(number: f64) -> String {
     let text = format!("{number:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scale_ends_at_a_round_number_that_holds_everything() {
+    fn a_scale_ends_at_a_round_number_at_or_after_the_maximum() {
         for (max, step, end) in [
             (0, 1, 1),
             (1, 1, 1),
@@ -94,7 +94,7 @@ mod tests {
         }
         for max in [u64::MAX, u64::MAX / 2, 1 << 60] {
             assert!(Scale::of_numbers(max, 4).ticks().count() <= 5, "{max}");
-            assert!(Scale::of_spans(max, 4).ticks().count() <= 5, "{max}");
+            assert!(Scale::of_durations(max, 4).ticks().count() <= 5, "{max}");
         }
         let hour = 3_600_000;
         for (max, step, end) in [
@@ -102,14 +102,14 @@ mod tests {
             (5 * hour, 2 * hour, 6 * hour),
             (25 * hour, 8 * hour, 32 * hour),
         ] {
-            assert_eq!(Scale::of_spans(max, 4), Scale { step, end }, "{max}");
+            assert_eq!(Scale::of_durations(max, 4), Scale { step, end }, "{max}");
         }
     }
 
     #[test]
-    fn places_are_written_short() {
-        for (share, text) in [(0.0, "0%"), (1.0, "100%"), (0.123_456, "12.35%"), (0.1, "10%")] {
-            assert_eq!(percent(share), text);
+    fn percentages_have_at_most_two_decimals() {
+        for (position, text) in [(0.0, "0%"), (1.0, "100%"), (0.123_456, "12.35%"), (0.1, "10%")] {
+            assert_eq!(percent(position), text);
         }
     }
 }

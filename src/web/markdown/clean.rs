@@ -1,14 +1,17 @@
-//! The last check of what was made of a text: what is not on the list does not reach a page.
+//! The last line of defence: removes from rendered HTML all that is not on an allow-list.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use ammonia::{Builder, UrlRelative};
 
-/// What an address that a reader may follow can begin with.
+use crate::domain::IssueId;
+
+/// The schemes of addresses that become links.
 pub(super) const SCHEMES: [&str; 3] = ["http", "https", "mailto"];
 
-/// Every element that a text can give.
+/// The elements that rendered texts may contain.
 pub(super) const ELEMENTS: [&str; 25] = [
     "a",
     "blockquote",
@@ -37,7 +40,7 @@ pub(super) const ELEMENTS: [&str; 25] = [
     "ul",
 ];
 
-/// The attributes that elements can have; all others have none.
+/// The attributes that each element may have. Elements that are not listed may have none.
 pub(super) const ATTRIBUTES: [(&str, &[&str]); 6] = [
     ("a", &["href", "title"]),
     ("div", &["role", "tabindex", "aria-label"]),
@@ -55,12 +58,18 @@ static CLEANER: LazyLock<Builder<'static>> = LazyLock::new(|| {
         .tag_attributes(HashMap::from(attributes))
         .set_tag_attribute_value("th", "scope", "col")
         .url_schemes(HashSet::from(SCHEMES))
-        .url_relative(UrlRelative::Deny)
+        .url_relative(UrlRelative::Custom(Box::new(issue_path)))
         .link_rel(Some("nofollow noopener noreferrer"));
     builder
 });
 
-/// HTML with nothing in it but what is on the list.
-pub(super) fn cleaned(html: &str) -> String {
+/// Returns a relative address if it is that of an issue. Texts themselves cannot contain such links.
+fn issue_path(address: &str) -> Option<Cow<'_, str>> {
+    let id = address.strip_prefix("/issues/")?;
+    IssueId::parse(id).map(|_| Cow::Borrowed(address))
+}
+
+/// Removes all elements and attributes that are not on the lists.
+pub(super) fn clean(html: &str) -> String {
     CLEANER.clean(html).to_string()
 }

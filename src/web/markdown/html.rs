@@ -1,4 +1,4 @@
-//! A parsed text as HTML, where that differs from what every writer of Markdown makes of it.
+//! Writes a parsed text as HTML, where it differs from the default of comrak.
 
 use std::fmt::{self, Write};
 
@@ -8,40 +8,42 @@ use comrak::nodes::{Node, NodeLink, NodeValue};
 use comrak::options::Plugins;
 
 use super::clean::SCHEMES;
-use super::shape::is_in_link;
-use crate::web::words::markdown::Markdown;
+use super::mentions::{FindIssue, Mention, mentions};
+use crate::web::strings::markdown as strings;
 
-/// What is known while a text is written.
-struct State<'w> {
-    words: &'w Markdown,
-    /// The levels of the headings that the next one can be below.
+/// The state while a text is written.
+struct State<'f> {
+    find: &'f FindIssue<'f>,
+    /// The number of links to issues so far.
+    mentions: usize,
+    /// The levels, in the source, of the headings that enclose the current position.
     outline: Vec<u8>,
-    /// Whether the heading that is being written has a text.
-    in_heading: bool,
+    /// Whether the current heading has a text.
+    has_text: bool,
 }
 
-type Writing<'o, 'c, 'w> = Context<'o, 'c, State<'w>>;
+type Writer<'o, 'c, 'f> = Context<'o, 'c, State<'f>>;
 
-/// The highest level that a heading can have: above it are the title of the page and of its section.
+/// The highest level of headings: those above belong to the page and its sections.
 const FIRST_LEVEL: usize = 3;
 const LAST_LEVEL: usize = 6;
 
-/// The HTML of a parsed text, in which nothing is left of HTML that the text itself holds but its letters.
-pub(super) fn written(
+/// Writes a parsed text as HTML, and counts its links to issues. HTML in the text itself becomes visible text.
+pub(super) fn write(
     document: Node<'_>,
     options: &Options<'_>,
-    words: &Markdown,
-) -> Option<String> {
+    find: &FindIssue,
+) -> Option<(String, usize)> {
     let mut html = String::new();
-    let state = State { words, outline: Vec::new(), in_heading: false };
     let plugins = Plugins::default();
-    let writing =
-        format_document_with_formatter(document, options, &mut html, &plugins, write, state);
-    writing.is_ok().then_some(html)
+    let state = State { find, mentions: 0, outline: Vec::new(), has_text: false };
+    let written =
+        format_document_with_formatter(document, options, &mut html, &plugins, write_node, state);
+    Some((html, written.ok()?.mentions))
 }
 
-fn write<'a>(
-    context: &mut Writing<'_, '_, '_>,
+fn write_node<'a>(
+    context: &mut Writer<'_, '_, '_>,
     node: Node<'a>,
     entering: bool,
 ) -> Result<ChildRendering, fmt::Error> {
@@ -49,6 +51,7 @@ fn write<'a>(
         NodeValue::HtmlBlock(block) if entering => write_html_block(context, &block.literal)?,
         NodeValue::HtmlInline(text) if entering => context.escape(text)?,
         NodeValue::HtmlBlock(_) | NodeValue::HtmlInline(_) => {}
+        NodeValue::Text(text) if entering => write_text(context, node, text)?,
         NodeValue::Heading(heading) => {
             return write_heading(context, node, heading.level, entering);
         }
@@ -61,53 +64,75 @@ fn write<'a>(
     Ok(ChildRendering::HTML)
 }
 
-/// Shows a block of HTML to its letters.
-fn write_html_block(context: &mut Writing<'_, '_, '_>, text: &str) -> fmt::Result {
+/// Writes a text with links to the issues that it names.
+fn write_text(context: &mut Writer<'_, '_, '_>, node: Node<'_>, text: &str) -> fmt::Result {
+    let mut written = 0;
+    for (place, reference) in mentions(text) {
+        if is_in_link(node) {
+            break;
+        }
+        let Some(Mention { path, title }) = (context.user.find)(&reference) else { continue };
+        context.escape(&text[written..place.start])?;
+        context.write_str("<a href=\"")?;
+        context.escape_href(&path)?;
+        context.write_str("\" title=\"")?;
+        context.escape(&title)?;
+        context.write_str("\">")?;
+        context.escape(&text[place.clone()])?;
+        context.write_str("</a>")?;
+        context.user.mentions += 1;
+        written = place.end;
+    }
+    context.escape(&text[written..])
+}
+
+/// Writes a block of HTML as code.
+fn write_html_block(context: &mut Writer<'_, '_, '_>, text: &str) -> fmt::Result {
     context.cr()?;
     context.write_str("<pre><code>")?;
     context.escape(text)?;
     context.write_str("</code></pre>\n")
 }
 
-/// Gives a heading the level that fits the outline of the page: the highest one in a text is always of
-/// [`FIRST_LEVEL`], and none is skipped, whichever levels the writer has taken.
+/// Writes a heading with the level that fits the outline of the page: the highest heading of a text always gets
+/// [`FIRST_LEVEL`], and no level is skipped.
 fn write_heading(
-    context: &mut Writing<'_, '_, '_>,
+    context: &mut Writer<'_, '_, '_>,
     node: Node<'_>,
     level: u8,
     entering: bool,
 ) -> Result<ChildRendering, fmt::Error> {
     if entering {
-        context.user.in_heading = !node.collect_text().trim().is_empty();
+        context.user.has_text = !node.collect_text().trim().is_empty();
         context.cr()?;
-        if context.user.in_heading {
+        if context.user.has_text {
             context.user.outline.retain(|above| *above < level);
             context.user.outline.push(level);
         } else {
-            // A heading without a text leads those astray who go from heading to heading.
+            // Empty headings confuse readers who navigate by headings.
             context.write_str("<p>")?;
             context.write_str(&"#".repeat(level.into()))?;
         }
     }
-    let rank = (FIRST_LEVEL + context.user.outline.len()).saturating_sub(1).min(LAST_LEVEL);
-    match (context.user.in_heading, entering) {
-        (true, true) => write!(context, "<h{rank}>")?,
-        (true, false) => writeln!(context, "</h{rank}>")?,
+    let html_level = (FIRST_LEVEL + context.user.outline.len()).saturating_sub(1).min(LAST_LEVEL);
+    match (context.user.has_text, entering) {
+        (true, true) => write!(context, "<h{html_level}>")?,
+        (true, false) => writeln!(context, "</h{html_level}>")?,
         (false, true) => {}
         (false, false) => context.write_str("</p>\n")?,
     }
     Ok(ChildRendering::HTML)
 }
 
-/// Makes a link of an address that a browser may follow; of any other, the text with the address.
+/// Writes a link if its scheme is allowed, otherwise its text and address.
 fn write_link(
-    context: &mut Writing<'_, '_, '_>,
+    context: &mut Writer<'_, '_, '_>,
     node: Node<'_>,
     link: &NodeLink,
     entering: bool,
 ) -> Result<ChildRendering, fmt::Error> {
-    let (leads, is_blank) = (leads_somewhere(&link.url), is_blank(node));
-    match (leads, entering) {
+    let (is_allowed, is_blank) = (is_allowed(&link.url), is_blank(node));
+    match (is_allowed, entering) {
         (true, true) => {
             open_link(context, link)?;
             if is_blank {
@@ -122,15 +147,15 @@ fn write_link(
     Ok(ChildRendering::HTML)
 }
 
-/// Makes a link of an image, with its description as the text: an image would tell whoever keeps it
-/// that, and when, an issue is read.
+/// Writes an image as a link with its description, because loading it would tell its server who reads the issue
+/// and when.
 fn write_image(
-    context: &mut Writing<'_, '_, '_>,
+    context: &mut Writer<'_, '_, '_>,
     node: Node<'_>,
     image: &NodeLink,
     entering: bool,
 ) -> Result<ChildRendering, fmt::Error> {
-    let is_link = leads_somewhere(&image.url) && !is_in_link(node);
+    let is_link = is_allowed(&image.url) && !is_in_link(node);
     if entering {
         if is_link {
             open_link(context, image)?;
@@ -138,7 +163,7 @@ fn write_image(
         if is_blank(node) {
             context.escape(&image.url)?;
         }
-        // Plain, because there is no link within a link.
+        // Plain, because links cannot contain links.
         return Ok(ChildRendering::Plain);
     }
     if is_link {
@@ -149,7 +174,7 @@ fn write_image(
     Ok(ChildRendering::HTML)
 }
 
-fn open_link(context: &mut Writing<'_, '_, '_>, link: &NodeLink) -> fmt::Result {
+fn open_link(context: &mut Writer<'_, '_, '_>, link: &NodeLink) -> fmt::Result {
     context.write_str("<a href=\"")?;
     context.escape_href(&link.url)?;
     if !link.title.is_empty() {
@@ -159,7 +184,7 @@ fn open_link(context: &mut Writing<'_, '_, '_>, link: &NodeLink) -> fmt::Result 
     context.write_str("\">")
 }
 
-fn write_address(context: &mut Writing<'_, '_, '_>, address: &str) -> fmt::Result {
+fn write_address(context: &mut Writer<'_, '_, '_>, address: &str) -> fmt::Result {
     if address.is_empty() {
         return Ok(());
     }
@@ -168,7 +193,7 @@ fn write_address(context: &mut Writing<'_, '_, '_>, address: &str) -> fmt::Resul
     context.write_str("</code>)")
 }
 
-fn leads_somewhere(address: &str) -> bool {
+fn is_allowed(address: &str) -> bool {
     let scheme = address.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
     scheme.is_some_and(|scheme| SCHEMES.contains(&scheme.as_str()))
 }
@@ -177,35 +202,38 @@ fn is_blank(node: Node<'_>) -> bool {
     node.collect_text().trim().is_empty() && !node.descendants().skip(1).any(is_image)
 }
 
+fn is_in_link(node: Node<'_>) -> bool {
+    node.ancestors().skip(1).any(|above| matches!(above.data().value, NodeValue::Link(_)))
+}
+
 fn is_image(node: Node<'_>) -> bool {
     matches!(node.data().value, NodeValue::Image(_))
 }
 
-/// Shows a box as a sign: one that cannot be ticked would only be in the way of those who use a keyboard.
-fn write_task(context: &mut Writing<'_, '_, '_>, is_done: bool, entering: bool) -> fmt::Result {
+/// Writes a task with a symbol instead of a checkbox, which could not be ticked and would be in the way of
+/// keyboard users.
+fn write_task(context: &mut Writer<'_, '_, '_>, is_done: bool, entering: bool) -> fmt::Result {
     if !entering {
         return context.write_str("</li>\n");
     }
-    let words = context.user.words;
-    let (sign, name) = if is_done { ("☑", words.done) } else { ("☐", words.to_do) };
+    let (symbol, name) = if is_done { ("☑", strings::DONE) } else { ("☐", strings::TO_DO) };
     context.cr()?;
     context.write_str("<li><span role=\"img\" aria-label=\"")?;
     context.escape(name)?;
-    write!(context, "\">{sign}</span> ")
+    write!(context, "\">{symbol}</span> ")
 }
 
-/// Puts a table into a box that can be scrolled, with the keyboard too.
+/// Writes a table into a container that scrolls, also with the keyboard.
 fn write_table(
-    context: &mut Writing<'_, '_, '_>,
+    context: &mut Writer<'_, '_, '_>,
     node: Node<'_>,
     entering: bool,
 ) -> Result<ChildRendering, fmt::Error> {
     if entering {
-        let name = context.user.words.table;
         context.cr()?;
-        // A group and not a region: a page would have as many landmarks as tables.
+        // Not a region, or each table would become a landmark of the page.
         context.write_str("<div role=\"group\" tabindex=\"0\" aria-label=\"")?;
-        context.escape(name)?;
+        context.escape(strings::TABLE)?;
         context.write_str("\">")?;
         return format_node_default(context, node, entering);
     }

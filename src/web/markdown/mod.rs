@@ -1,14 +1,15 @@
-//! Texts of agents as pages show them: GitHub-flavoured Markdown that can do no harm.
+//! Renders the texts of agents: GitHub-flavoured Markdown as safe HTML.
 //!
-//! What a reader's browser gets is made of an allow-list of elements, loads nothing from anywhere, and is
-//! bounded in time, depth and size whatever the text is: a text that would break a bound is shown as it
-//! is written. Knows nothing of issues.
+//! The HTML contains only elements of an allow-list and loads nothing from other servers. Rendering is limited in
+//! time, depth and size: a text that exceeds a limit is shown as plain text. Of issues it knows only how texts name
+//! them.
 
 #[cfg(test)]
-mod bombs;
+mod adversarial_inputs;
 mod clean;
 mod html;
-mod shape;
+mod limits;
+mod mentions;
 
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
@@ -16,62 +17,65 @@ use std::time::{Duration, Instant};
 use comrak::{Arena, Options, try_parse_document};
 use maud::{Markup, PreEscaped, html};
 
-use super::words::Words;
+pub(super) use self::mentions::{FindIssue, Mention};
+use super::strings::markdown as strings;
 
-/// The most characters (Unicode scalar values) of a text that is read as Markdown. Some texts take a time
-/// that grows with the square of their length: here, none of them takes long.
-pub const MAX_CHARS: usize = 20_000;
+/// The most characters (Unicode scalar values) of a text that is parsed as Markdown. The parser needs quadratic
+/// time for some texts; below this length none of them takes long.
+pub(super) const MAX_CHARS: usize = 20_000;
 
-/// When parsing is given up. No text is known that takes a fiftieth of it in a release; this is for those
-/// that are not known.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The time limit of the parser. All known texts need less than a fiftieth of it in a release build; it guards
+/// against unknown ones.
+const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How many times longer than its text a rendered one may be, beyond [`FREE_BYTES`].
+/// How many times longer than its text the HTML may be, beyond [`MIN_LIMIT_BYTES`].
 const MAX_GROWTH: usize = 4;
-/// What a rendered text may have in any case, so that short ones with many links or cells are rendered.
-const FREE_BYTES: usize = 4_096;
+/// The size that is always allowed, so that short texts with many links or table cells are rendered.
+const MIN_LIMIT_BYTES: usize = 4_096;
+/// How much longer each link to an issue may make the HTML.
+const MAX_MENTION_BYTES: usize = 600;
 
-/// Shows a text as Markdown; as it is written, with a note on why, where that is not possible within the
-/// bounds of this module.
-pub fn render(text: &str, words: &Words) -> Markup {
+/// Renders a text as Markdown, or as plain text with a note if it exceeds a limit. The issues that it names become
+/// links if `find` finds them.
+pub(super) fn render(text: &str, find: &FindIssue) -> Markup {
     if text.chars().nth(MAX_CHARS).is_some() {
-        return noted(text, words.markdown.too_long);
+        return plain_with_note(text, strings::TOO_LONG);
     }
-    match rendered(text, words) {
-        Some(markup) => markup,
-        None => noted(text, words.markdown.too_intricate),
-    }
+    try_render(text, find).unwrap_or_else(|| plain_with_note(text, strings::TOO_COMPLEX))
 }
 
-/// Shows a text as it is written.
-pub fn plain(text: &str) -> Markup {
+/// Renders a text as plain text.
+pub(super) fn plain(text: &str) -> Markup {
     html! { pre { (printable(text)) } }
 }
 
-fn noted(text: &str, note: &str) -> Markup {
+fn plain_with_note(text: &str, note: &str) -> Markup {
     html! {
         p.note { (note) }
         (plain(text))
     }
 }
 
-fn rendered(text: &str, words: &Words) -> Option<Markup> {
-    if !shape::is_bounded(text) {
+fn try_render(text: &str, find: &FindIssue) -> Option<Markup> {
+    if !limits::has_bounded_source(text) {
         return None;
     }
     let text = printable(text);
     let options = options();
     let arena = Arena::new();
     let started = Instant::now();
-    let takes_long = || started.elapsed() > PATIENCE;
-    let document = try_parse_document(&arena, &text, &options, &takes_long).ok()?;
-    if !shape::is_flat(document) {
+    let is_late = || started.elapsed() > TIMEOUT;
+    let document = try_parse_document(&arena, &text, &options, &is_late).ok()?;
+    if !limits::has_bounded_depth(document) {
         return None;
     }
-    let most = FREE_BYTES + MAX_GROWTH * text.len();
-    let html = html::written(document, &options, &words.markdown).filter(|it| it.len() <= most)?;
-    let html = clean::cleaned(&html);
-    (html.len() <= most).then_some(PreEscaped(html))
+    let (html, mentions) = html::write(document, &options, find)?;
+    let max_bytes = MIN_LIMIT_BYTES + MAX_GROWTH * text.len() + MAX_MENTION_BYTES * mentions;
+    if html.len() > max_bytes {
+        return None;
+    }
+    let html = clean::clean(&html);
+    (html.len() <= max_bytes).then_some(PreEscaped(html))
 }
 
 fn options() -> Options<'static> {
@@ -84,10 +88,14 @@ fn options() -> Options<'static> {
     options
 }
 
-/// A text without the characters that HTML cannot hold: each is shown as U+FFFD.
-fn printable(text: &str) -> Cow<'_, str> {
-    let is_odd = |it: char| it.is_control() && !matches!(it, '\n' | '\r' | '\t');
-    if text.contains(is_odd) { text.replace(is_odd, "\u{fffd}").into() } else { text.into() }
+/// Replaces the control characters, which HTML cannot contain, with U+FFFD.
+pub(super) fn printable(text: &str) -> Cow<'_, str> {
+    let is_control =
+        |character: char| character.is_control() && !matches!(character, '\n' | '\r' | '\t');
+    match text.contains(is_control) {
+        true => text.replace(is_control, "\u{fffd}").into(),
+        false => text.into(),
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What happened: the events of the log, filtered, 100 a page.
+//! The activity page: the events of the log, filtered, 100 a page.
 
 use maud::{Markup, html};
 
@@ -6,160 +6,142 @@ use super::{icons, parts};
 use crate::activity::{MAX_SCANNED, title_in};
 use crate::domain::text::shortened;
 use crate::domain::{Event, EventKind, IssueId, Timestamp};
-use crate::overview::Survey;
+use crate::read_model::ReadView;
 use crate::tracker::NumberedEvent;
 use crate::web::activity_api::Activity;
-use crate::web::address::{ActivityAddress, Part};
-use crate::web::words::Words;
+use crate::web::query::{ActivityQuery, PageCursor};
+use crate::web::strings::{self, activity as text};
 
 /// How many events a page shows.
-pub(in crate::web) const PAGE_SIZE: usize = 100;
-/// How many agents can be chosen, those that did something last.
-const MAX_AGENTS: usize = 100;
-/// How much of a comment a row shows.
+pub(super) const PAGE_SIZE: usize = 100;
+/// How many characters of a comment a row shows.
 const MAX_COMMENT_CHARS: usize = 240;
 
-/// Everything that the page shows.
-pub(in crate::web) struct ActivityView<'a, 'b> {
-    pub address: &'a ActivityAddress,
+/// What the page shows.
+pub(super) struct ActivityView<'a, 'b> {
+    pub query: &'a ActivityQuery,
     pub activity: &'a Activity,
-    pub survey: &'a Survey<'b>,
+    pub view: &'a ReadView<'b>,
     pub now: Timestamp,
 }
 
-/// What the head of the page says: where the feed of the same events is.
-pub(in crate::web) fn head(query: &str, words: &Words) -> Markup {
+/// Renders the link to the feed of the same events, for the head of the page.
+pub(super) fn head(query: &str) -> Markup {
     html! {
-        link rel="alternate" type="application/atom+xml" href=(feed(query)) title=(words.activity.feed);
+        link rel="alternate" type="application/atom+xml" href={ "/activity.atom" (query) } title=(text::FEED);
     }
 }
 
-fn feed(query: &str) -> String {
-    format!("/activity.atom{query}")
-}
-
-/// The page.
-pub(in crate::web) fn content(view: &ActivityView, words: &Words) -> Markup {
-    let (activity, text) = (view.activity, &words.activity);
+/// Renders the page.
+pub(super) fn content(view: &ActivityView) -> Markup {
+    let activity = view.activity;
     html! {
-        h1.unseen { (text.heading) }
-        div.bar { (filters(view, words)) }
+        h1.unseen { (text::TITLE) }
+        div.bar { (filters(view)) }
         @if activity.events.is_empty() {
-            @if !activity.is_cut { (nothing(view, words)) }
+            @if !activity.is_cut { (nothing(view.query)) }
         } @else {
             div.sheet {
                 table.activity role="table" {
-                    caption.unseen { ((text.caption)(activity.events.len())) }
+                    caption.unseen { (text::caption(activity.events.len())) }
                     thead role="rowgroup" {
                         tr role="row" {
-                            @for column in [text.when, text.agent, text.what, text.issue] {
+                            @for column in [text::WHEN, strings::AGENT, text::EVENT, strings::ISSUE] {
                                 th role="columnheader" scope="col" { (column) }
                             }
                         }
                     }
-                    tbody role="rowgroup" { @for event in &activity.events { (row(event, view, words)) } }
+                    tbody role="rowgroup" { @for event in &activity.events { (row(event, view)) } }
                 }
             }
         }
-        @if activity.is_cut { p.quiet { ((text.cut)(MAX_SCANNED)) } }
+        @if activity.is_cut { p.quiet { (text::search_cut(MAX_SCANNED)) } }
         @if activity.older.is_none() && activity.oldest > 1 {
-            p.quiet { ((text.no_longer_kept)(activity.oldest)) }
+            p.quiet { (text::no_longer_kept(activity.oldest)) }
         }
-        (paging(view, words))
+        (paging(view))
     }
 }
 
-/// The filters, as a form that works without a script.
-fn filters(view: &ActivityView, words: &Words) -> Markup {
-    let (address, text) = (view.address, &words.activity);
-    let mut agents = view.survey.recent_agents(MAX_AGENTS);
-    if let Some(agent) = address.agent.as_deref().filter(|agent| !agents.contains(agent)) {
-        agents.push(agent);
-    }
-    agents.sort_unstable();
-    let since = address.since.as_ref().map(|since| since.text.as_str());
-    let is_span = |since: &&str| text.spans.iter().any(|(span, _)| span == since);
-    let other = since.filter(|since| !is_span(since));
+/// Renders the filters as a form that works without scripts.
+fn filters(view: &ActivityView) -> Markup {
+    let query = view.query;
+    let since = query.since.as_ref().map(|since| since.text.as_str());
+    let is_listed = |since: &&str| text::PERIODS.iter().any(|(period, _)| period == since);
+    let other = since.filter(|since| !is_listed(since));
     html! {
         form #filters.filters method="get" action="/activity" autocomplete="off" role="search"
-            aria-label=(text.filters)
+            aria-label=(text::FILTERS)
         {
             label {
-                span { (text.issue) }
-                input type="search" name="issue" value=[address.issue.as_ref()] placeholder=(text.issue_hint)
+                span { (strings::ISSUE) }
+                input type="search" name="issue" value=[query.issue.as_ref()] placeholder=(text::ISSUE_HINT)
                     maxlength="36" autocomplete="off" spellcheck="false";
             }
             label {
-                span { (text.what) }
+                span { (text::EVENT) }
                 select name="kind" {
-                    option value="" { (text.anything) }
+                    option value="" { (text::ANY_EVENT) }
                     @for kind in EventKind::WORDS {
-                        option value=(kind) selected[address.kind == Some(kind)] { ((text.did)(kind)) }
+                        option value=(kind) selected[query.kind == Some(kind)] { (text::action(kind)) }
                     }
                 }
             }
+            (parts::agent_filter(view.view, query.agent.as_deref()))
             label {
-                span { (text.agent) }
-                select name="agent" {
-                    option value="" { (words.list.any_agent) }
-                    @for agent in &agents {
-                        option value=(agent) selected[address.agent.as_deref() == Some(agent)] { (agent) }
-                    }
-                }
-            }
-            label {
-                span { (text.since) }
+                span { (text::WHEN) }
                 select name="since" {
-                    option value="" { (text.any_time) }
-                    @for (span, name) in text.spans {
-                        option value=(span) selected[since == Some(span)] { (name) }
+                    option value="" { (text::ANY_TIME) }
+                    @for (period, name) in text::PERIODS {
+                        option value=(period) selected[since == Some(period)] { (name) }
                     }
                     @if let Some(other) = other { option value=(other) selected { (other) } }
                 }
             }
-            button type="submit" { (words.list.apply) }
-            @if !address.is_unfiltered() { a.clear href="/activity" { (words.list.clear) } }
+            button type="submit" { (strings::APPLY) }
+            @if !query.is_unfiltered() { a.clear href="/activity" { (strings::CLEAR_FILTERS) } }
         }
     }
 }
 
-fn row(numbered: &NumberedEvent, view: &ActivityView, words: &Words) -> Markup {
+fn row(numbered: &NumberedEvent, view: &ActivityView) -> Markup {
     let NumberedEvent { position, event } = numbered;
-    let by_agent =
-        ActivityAddress { agent: Some(event.agent.clone()), ..ActivityAddress::default() };
+    let by_agent = ActivityQuery { agent: Some(event.agent.clone()), ..ActivityQuery::default() };
     html! {
         tr role="row" id={ "e-" (position.number) } data-changed=(event.at.unix_millis()) {
             th.when role="rowheader" scope="row" {
-                (parts::ago(event.at, view.now, words)) " " span.event-number { "#" (position.number) }
+                (parts::ago(event.at, view.now)) " " span.event-number { "#" (position.number) }
             }
-            td.who role="cell" { a href={ "/activity" (by_agent.query()) } { (parts::agent(&event.agent)) } }
-            td.what role="cell" { (what(event, words)) }
-            td.which role="cell" { (which(event, view, words)) }
+            td.who role="cell" {
+                a href={ "/activity" (by_agent.query_string()) } { (parts::agent(&event.agent)) }
+            }
+            td.what role="cell" { (action(event)) }
+            td.which role="cell" { (issue(event, view)) }
         }
     }
 }
 
-fn what(event: &Event, words: &Words) -> Markup {
-    let text = &words.activity;
+fn action(event: &Event) -> Markup {
     let fields = match &event.kind {
-        EventKind::Edited { patch } => patch.fields(),
+        EventKind::Edited { patch } | EventKind::Changed { patch } => patch.fields(),
         _ => Vec::new(),
     };
-    let said = event.kind.comment().and_then(|it| it.lines().find(|line| !line.trim().is_empty()));
+    let comment = event.kind.comment();
+    let comment = comment.and_then(|text| text.lines().find(|line| !line.trim().is_empty()));
     html! {
-        p class={ "deed " (colour(event)) } { (sign(event)) " " ((text.did)(event.kind.word())) }
-        @if !fields.is_empty() { p.said { ((text.fields)(&fields)) } }
-        @if let Some(said) = said { p.said dir="auto" { (shortened(said.trim(), MAX_COMMENT_CHARS)) } }
+        p class={ "deed " (colour_class(event)) } { (icon(event)) " " (text::action(event.kind.word())) }
+        @if !fields.is_empty() { p.said { (fields.join(", ")) } }
+        @if let Some(comment) = comment {
+            p.said dir="auto" { (shortened(comment.trim(), MAX_COMMENT_CHARS)) }
+        }
     }
 }
 
-/// The class that gives an event its colour.
-fn colour(event: &Event) -> String {
+fn colour_class(event: &Event) -> String {
     event.status_after().map_or_else(String::new, |status| format!("status-{status}"))
 }
 
-/// The drawing in front of what was done.
-fn sign(event: &Event) -> Markup {
+fn icon(event: &Event) -> Markup {
     match (&event.kind, event.status_after()) {
         (EventKind::Returned { .. } | EventKind::Lapsed { .. }, _) => icons::other("return"),
         (EventKind::Commented { .. }, _) => icons::other("comment"),
@@ -168,51 +150,46 @@ fn sign(event: &Event) -> Markup {
     }
 }
 
-fn which(event: &Event, view: &ActivityView, words: &Words) -> Markup {
+fn issue(event: &Event, view: &ActivityView) -> Markup {
     if event.issue == IssueId::NIL {
-        return html! { span.quiet { (words.activity.no_issue) } };
+        return html! { span.quiet { (text::NO_ISSUE) } };
     }
-    let id = html! { p.details { code { (event.issue.short()) } } };
-    match view.survey.digest(event.issue) {
-        Some(digest) => html! {
-            a.title href=(parts::address(digest.id)) dir="auto" { (digest.title) }
-            (id)
-        },
-        // It was removed since.
-        None => html! {
-            span dir="auto" { (title_in(event).unwrap_or_default()) }
-            (id)
-        },
+    html! {
+        @match view.view.summary(event.issue) {
+            Some(summary) => {
+                a.title href=(parts::issue_path(summary.id)) dir="auto" { (summary.title) }
+            }
+            // The issue has been removed since.
+            None => { span dir="auto" { (title_in(event).unwrap_or_default()) } }
+        }
+        p.details { code { (event.issue.short()) } }
     }
 }
 
-fn nothing(view: &ActivityView, words: &Words) -> Markup {
-    let text = &words.activity;
-    let is_everything = *view.address == ActivityAddress::default();
+fn nothing(query: &ActivityQuery) -> Markup {
     html! {
         section.notice {
-            @if is_everything {
-                p { (text.empty) }
+            @if *query == ActivityQuery::default() {
+                p { (text::EMPTY) }
             } @else {
-                p { (text.nothing_fits) " " a href="/activity" { (text.everything) } }
+                p { (text::NO_MATCH) " " a href="/activity" { (text::SHOW_ALL) } }
             }
         }
     }
 }
 
-fn paging(view: &ActivityView, words: &Words) -> Markup {
-    let (address, text) = (view.address, &words.activity);
-    let link = |part: Part| format!("/activity{}", address.at(part).query());
+fn paging(view: &ActivityView) -> Markup {
+    let query = |part: PageCursor| view.query.at(part).query_string();
     html! {
-        nav.paging aria-label=(text.paging) {
+        nav.paging aria-label=(text::PAGING) {
             @if let Some(newer) = view.activity.newer {
-                a href=(link(Part::Newest)) { (text.newest) }
-                a rel="prev" href=(link(Part::After(newer))) { (text.newer) }
+                a href={ "/activity" (query(PageCursor::Newest)) } { (text::NEWEST) }
+                a rel="prev" href={ "/activity" (query(PageCursor::After(newer))) } { (text::NEWER) }
             }
             @if let Some(older) = view.activity.older {
-                a rel="next" href=(link(Part::Before(older))) { (text.older) }
+                a rel="next" href={ "/activity" (query(PageCursor::Before(older))) } { (text::OLDER) }
             }
-            a href=(feed(&address.at(Part::Newest).query())) { (text.subscribe) }
+            a href={ "/activity.atom" (query(PageCursor::Newest)) } { (text::SUBSCRIBE) }
         }
     }
 }

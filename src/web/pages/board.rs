@@ -2,83 +2,83 @@
 
 use maud::{Markup, html};
 
+use super::chips::Chips;
 use super::{icons, parts};
-use crate::domain::{OLD_CLAIM_MS, Status, Statuses, Timestamp};
-use crate::overview::{Column, Digest, Survey};
-use crate::web::address::ListAddress;
-use crate::web::words::Words;
+use crate::domain::{STALE_CLAIM_AFTER_MS, Status, StatusSet, Timestamp};
+use crate::read_model::{Column, IssueSummary, ReadView};
+use crate::web::query::ListQuery;
+use crate::web::strings::{self, board as text};
 
-/// How many cards a column of issues that have ended shows.
+/// How many cards a column of ended issues shows.
 const MAX_ENDED: usize = 20;
-/// How many cards the other columns show.
+/// How many cards every other column shows.
 const MAX_CARDS: usize = 40;
 
-/// The page.
-pub(in crate::web) fn content(survey: &Survey, now: Timestamp, words: &Words) -> Markup {
-    let most = |status: Status| if status.is_terminal() { MAX_ENDED } else { MAX_CARDS };
+/// Renders the page.
+pub(super) fn content(view: &ReadView, now: Timestamp) -> Markup {
+    let max_cards = |status: Status| if status.is_terminal() { MAX_ENDED } else { MAX_CARDS };
+    let chips = Chips { view, now, query: ListQuery::default() };
     html! {
-        h1.unseen { (words.board.heading) }
+        h1.unseen { (text::TITLE) }
         div.board {
-            @for shown in survey.board(most) { (column(&shown, survey, now, words)) }
+            @for shown in view.board(now, max_cards) { (column(&shown, &chips)) }
         }
     }
 }
 
-fn column(column: &Column, survey: &Survey, now: Timestamp, words: &Words) -> Markup {
+fn column(column: &Column, chips: &Chips) -> Markup {
     let Column { status, total, cards } = column;
-    let rest = total - cards.len();
-    let address = ListAddress::default().in_statuses(Statuses::from_iter([*status]));
+    let hidden = total - cards.len();
+    let query = ListQuery::default().in_statuses(StatusSet::from_iter([*status]));
     html! {
         section id={ "c-" (status) } class={ "column status-" (status) } {
             h2 {
                 (icons::status(*status))
-                span { ((words.terms.status)(*status)) }
+                span { (strings::status(*status)) }
                 " " span.count { (total) }
             }
             @if cards.is_empty() {
-                p.quiet { (words.board.nothing) }
+                p.quiet { (text::EMPTY_COLUMN) }
             } @else {
                 ol.cards {
-                    @for &position in cards {
-                        li id={ "card-" (survey.digests()[position].id.short()) } {
-                            (card(&survey.digests()[position], survey, now, words))
-                        }
+                    @for summary in cards.iter().map(|&position| &chips.view.summaries()[position]) {
+                        li id={ "card-" (summary.id.short()) } { (card(summary, chips)) }
                     }
                 }
             }
-            @if rest > 0 {
-                p.more { a href={ "/" (address.query()) } { ((words.board.more)(rest)) } }
+            @if hidden > 0 {
+                p.more { a href={ "/" (query.query_string()) } { (text::more(hidden)) } }
             }
         }
     }
 }
 
-fn card(digest: &Digest, survey: &Survey, now: Timestamp, words: &Words) -> Markup {
-    let returns = digest.returns();
-    let since = digest.holder().map_or_else(|| digest.standing_since(), |held| held.since);
+fn card(summary: &IssueSummary, chips: &Chips) -> Markup {
+    let (view, now) = (chips.view, chips.now);
+    let holder = summary.holder();
+    let since = holder.map_or_else(|| summary.in_status_since(), |held| held.since);
     let age_ms = now.millis_since(since);
-    let is_old = digest.status.is_claimed() && age_ms >= OLD_CLAIM_MS;
+    let is_stale = summary.status.is_claimed() && age_ms >= STALE_CLAIM_AFTER_MS;
     html! {
-        article id={ "i-" (digest.id.short()) } class={ "card" @if is_old { " old" } }
-            data-changed=(digest.modified_at.unix_millis())
+        article id={ "i-" (summary.id.short()) } class={ "card" @if is_stale { " stale" } }
+            data-changed=(summary.modified_at.unix_millis())
         {
-            h3 { a.title href=(parts::address(digest.id)) dir="auto" { (digest.title) } }
+            h3 { a.title href=(parts::issue_path(summary.id)) dir="auto" { (summary.title) } }
             p.details {
-                (parts::kind(digest.classification, words))
-                code { (digest.id.short()) }
-                @if returns > 0 {
-                    span.returns { (icons::other("return")) ((words.terms.returned)(returns)) }
-                }
+                (parts::kind(summary.classification))
+                code { (summary.id.short()) }
+                (chips.of(summary))
+                (parts::returns(summary.returns()))
             }
             p.standing {
-                @if let Some(held) = digest.holder() {
-                    b { (parts::agent(survey.names().text(held.agent))) } " "
-                    (parts::time(since, &(words.list.since)(&(words.terms.span)(age_ms))))
-                    @if is_old { " " strong.stale { (icons::other("clock")) (words.board.old_claim) } }
-                } @else if digest.status.is_terminal() {
-                    (parts::time(since, &(words.board.ended)(&(words.terms.span)(age_ms))))
+                @if let Some(held) = holder {
+                    b { (parts::agent(view.names().text(held.agent))) } " "
+                    (parts::held_since(since, now))
+                    @if is_stale { " " strong.stale { (icons::other("clock")) (text::STALE_CLAIM) } }
+                } @else if summary.status.is_terminal() {
+                    (parts::ago(since, now))
                 } @else {
-                    (parts::time(since, &(words.board.waits)(&(words.terms.span)(age_ms))))
+                    (parts::time(since, &text::waiting(age_ms)))
                 }
             }
         }

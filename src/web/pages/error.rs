@@ -1,210 +1,227 @@
-//! What went wrong, as a page and as JSON.
+//! Errors, as a page and as JSON.
 
 use axum::Json;
-use axum::extract::{Request, State};
+use axum::extract::Request;
+use axum::extract::rejection::PathRejection;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
+use super::layout::Layout;
 use super::parts::{self, undirected};
-use super::plain;
+use super::respond;
 use crate::domain::text::shortened;
-use crate::domain::{IssueId, Status};
-use crate::overview::Digest;
+use crate::domain::{ErrorCode, ErrorDetails};
+use crate::hints;
 use crate::tracker::StoreError;
-use crate::web::address::BadAddress;
-use crate::web::site::Site;
-use crate::web::words::Words;
+use crate::web::lookup::IssueLink;
+use crate::web::query::InvalidParameter;
+use crate::web::strings::errors as strings;
 
-/// Where the store stands while it cannot be read: nowhere that it is ever found.
-const UNREADABLE: &str = "-";
-/// How much of what was asked for is repeated.
-const SHOWN_CHARS: usize = 60;
+/// The version on pages of an unreadable store. No store has it, so these pages reload when the store is back.
+const UNREADABLE_VERSION: &str = "-";
+/// How many characters of the request an error repeats.
+const MAX_REPEATED_CHARS: usize = 60;
 
-/// Why there is no answer, and what to do instead.
+/// Why a request failed, and which issues may have been meant.
 #[derive(Clone, Debug)]
-pub struct ErrorPage {
-    /// The status of the answer.
-    pub status: StatusCode,
-    /// What went wrong, in a few words.
-    pub title: &'static str,
-    /// What went wrong, in a sentence.
-    pub text: String,
-    /// What stands above the issues that are offered.
-    pub offer: &'static str,
-    /// The issues that may have been meant.
-    pub offered: Vec<Offered>,
+pub(in crate::web) struct WebError {
+    status: StatusCode,
+    code: ErrorCode,
+    title: &'static str,
+    text: String,
+    /// The heading above the links.
+    offer: &'static str,
+    links: Vec<IssueLink>,
 }
 
-/// An issue that may have been meant.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Offered {
-    /// Its id.
-    pub id: IssueId,
-    /// What it is called.
-    pub title: Box<str>,
-    /// Where it stands.
-    pub status: Status,
-}
+/// An error that is answered with a page.
+pub(in crate::web) struct ErrorPage(WebError);
 
-impl From<&Digest> for Offered {
-    fn from(digest: &Digest) -> Self {
-        Self { id: digest.id, title: digest.title.clone(), status: digest.status }
-    }
-}
+/// An error that is answered with JSON.
+pub(in crate::web) struct ErrorJson(WebError);
 
-/// In which form an answer is wanted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Form {
-    /// As a page.
-    Page,
-    /// As JSON.
-    Json,
-}
-
-impl ErrorPage {
-    /// A path that leads nowhere.
-    pub fn nothing_here(words: &Words) -> Self {
-        let text = words.errors.no_page.to_owned();
-        Self::new(StatusCode::NOT_FOUND, words.errors.nothing_here, text)
+impl WebError {
+    /// Returns the error for a path without a page.
+    pub fn not_found() -> Self {
+        Self::new(
+            StatusCode::NOT_FOUND,
+            ErrorCode::NotFound,
+            strings::NO_PAGE,
+            strings::NO_PAGE_TEXT.to_owned(),
+        )
     }
 
-    /// An id that no issue has.
-    pub fn unknown_issue(asked: &str, nearest: Vec<Offered>, words: &Words) -> Self {
-        let text = (words.errors.unknown_issue)(&repeated(asked));
-        Self::new(StatusCode::NOT_FOUND, words.errors.no_issue, text)
-            .offering(words.errors.nearest, nearest)
+    /// Returns the error for an id that no issue has.
+    pub fn unknown_issue(asked: &str, suggestions: Vec<IssueLink>) -> Self {
+        let text = strings::unknown_issue(&repeatable(asked));
+        Self::new(StatusCode::NOT_FOUND, ErrorCode::NotFound, strings::NO_ISSUE, text)
+            .with_links(strings::SUGGESTIONS, suggestions)
     }
 
-    /// Something in the place of an id that cannot be one.
-    pub fn not_an_id(asked: &str, nearest: Vec<Offered>, words: &Words) -> Self {
-        let text = (words.errors.not_an_id)(&repeated(asked));
-        Self::new(StatusCode::NOT_FOUND, words.errors.no_issue, text)
-            .offering(words.errors.nearest, nearest)
+    /// Returns the error for a text that cannot be an id.
+    pub fn not_an_id(asked: &str, suggestions: Vec<IssueLink>) -> Self {
+        let text = strings::not_an_id(&repeatable(asked));
+        Self::new(StatusCode::NOT_FOUND, ErrorCode::Validation, strings::NO_ISSUE, text)
+            .with_links(strings::SUGGESTIONS, suggestions)
     }
 
-    /// A beginning that the ids of `count` issues have.
-    pub fn ambiguous(asked: &str, count: usize, candidates: Vec<Offered>, words: &Words) -> Self {
-        let text = (words.errors.ambiguous)(&repeated(asked), count);
-        Self::new(StatusCode::NOT_FOUND, words.errors.several_issues, text)
-            .offering(words.errors.candidates, candidates)
+    /// Returns the error for the start of several ids.
+    pub fn ambiguous(asked: &str, count: usize, candidates: Vec<IssueLink>) -> Self {
+        let text = strings::ambiguous(&repeatable(asked), count);
+        Self::new(StatusCode::NOT_FOUND, ErrorCode::Ambiguous, strings::SEVERAL_ISSUES, text)
+            .with_links(strings::CANDIDATES, candidates)
     }
 
-    /// An address with a parameter that there is not, or that cannot be what was given.
-    pub fn bad_address(bad: &BadAddress, words: &Words) -> Self {
-        let (name, given) = (repeated(&bad.parameter), repeated(&bad.given));
-        let text = (words.errors.bad_parameter)(&name, &given, &bad.expected);
-        Self::new(StatusCode::BAD_REQUEST, words.errors.bad_address, text)
+    fn new(status: StatusCode, code: ErrorCode, title: &'static str, text: String) -> Self {
+        Self { status, code, title, text, offer: "", links: Vec::new() }
     }
 
-    /// A store that cannot be read.
-    pub fn unreadable(error: &StoreError, words: &Words) -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, words.errors.unreadable, error.to_string())
-    }
-
-    fn new(status: StatusCode, title: &'static str, text: String) -> Self {
-        Self { status, title, text, offer: "", offered: Vec::new() }
-    }
-
-    fn offering(self, offer: &'static str, offered: Vec<Offered>) -> Self {
-        Self { offer, offered, ..self }
-    }
-
-    /// The answer in a form.
-    pub(in crate::web) fn into_response(self, form: Form, site: &Site) -> Response {
-        match form {
-            // What cannot be read now may be readable in a moment.
-            Form::Page if self.status.is_server_error() => plain(site, &self, Some(UNREADABLE)),
-            Form::Page => plain(site, &self, None),
-            Form::Json => {
-                let uncached = [(header::CACHE_CONTROL, "no-store")];
-                (self.status, uncached, Json(json(&self))).into_response()
-            }
-        }
+    fn with_links(self, offer: &'static str, links: Vec<IssueLink>) -> Self {
+        Self { offer, links, ..self }
     }
 }
 
-/// What somebody asked for, as a sentence can repeat it.
-fn repeated(asked: &str) -> String {
-    let printable = |it: char| if it.is_control() { '\u{fffd}' } else { it };
-    shortened(&undirected(asked).chars().map(printable).collect::<String>(), SHOWN_CHARS)
+impl From<InvalidParameter> for WebError {
+    fn from(invalid: InvalidParameter) -> Self {
+        let (name, given) = (repeatable(&invalid.name), repeatable(&invalid.given));
+        let text = strings::invalid_parameter(&name, &given, &invalid.expected);
+        let code = ErrorCode::Validation;
+        Self::new(StatusCode::BAD_REQUEST, code, strings::INVALID_PARAMETER, text)
+    }
 }
 
-/// The content of the page.
-pub fn content(error: &ErrorPage, words: &Words) -> Markup {
-    let is_server = error.status.is_server_error();
+impl From<StoreError> for WebError {
+    fn from(error: StoreError) -> Self {
+        let text = hints::for_store(&error, &hints::COMMANDS);
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, error.code(), strings::UNREADABLE, text)
+    }
+}
+
+impl From<PathRejection> for WebError {
+    fn from(_: PathRejection) -> Self {
+        Self::not_found()
+    }
+}
+
+impl<E: Into<WebError>> From<E> for ErrorPage {
+    fn from(error: E) -> Self {
+        Self(error.into())
+    }
+}
+
+impl<E: Into<WebError>> From<E> for ErrorJson {
+    fn from(error: E) -> Self {
+        Self(error.into())
+    }
+}
+
+impl IntoResponse for ErrorPage {
+    fn into_response(self) -> Response {
+        let Self(error) = self;
+        let layout = Layout {
+            title: error.title,
+            version: error.status.is_server_error().then_some(UNREADABLE_VERSION),
+            ..Layout::default()
+        };
+        respond(error.status, layout.around(&content(&error)))
+    }
+}
+
+impl IntoResponse for ErrorJson {
+    fn into_response(self) -> Response {
+        let Self(error) = self;
+        (error.status, [(header::CACHE_CONTROL, "no-store")], Json(json(&error))).into_response()
+    }
+}
+
+/// Returns a part of a request in a form that is safe within a sentence.
+fn repeatable(asked: &str) -> String {
+    let printable = |character: char| if character.is_control() { '\u{fffd}' } else { character };
+    let asked: String = undirected(asked).chars().map(printable).collect();
+    shortened(&asked, MAX_REPEATED_CHARS)
+}
+
+fn content(error: &WebError) -> Markup {
     html! {
         section.error {
             p.error-code aria-hidden="true" { (error.status.as_u16()) }
             h1 { (error.title) }
             p.error-text dir="auto" { (error.text) }
-            @if is_server { p { (words.errors.unreadable_advice) } }
-            @if !error.offered.is_empty() {
+            @if error.status.is_server_error() { p { (strings::UNREADABLE_ADVICE) } }
+            @if !error.links.is_empty() {
                 h2 { (error.offer) }
                 ul.offered {
-                    @for offered in &error.offered {
+                    @for link in &error.links {
                         li {
-                            a href=(parts::address(offered.id)) {
-                                code { (offered.id.short()) } " "
-                                bdi { (offered.title) }
+                            a href=(parts::issue_path(link.id)) {
+                                code { (link.id.short()) } " "
+                                bdi { (link.title) }
                             }
-                            " " (parts::status(offered.status, words))
+                            " " (parts::status(link.status))
                         }
                     }
                 }
             }
             p.ways-out {
-                @if is_server {
+                @if error.status.is_server_error() {
                     // An empty address is that of this page.
-                    a href="" { (words.errors.again) }
+                    a href="" { (strings::TRY_AGAIN) }
                 } @else {
-                    a href="/" { (words.errors.all_issues) }
+                    a href="/" { (strings::ALL_ISSUES) }
                 }
             }
         }
     }
 }
 
-/// The same for programs.
-pub fn json(error: &ErrorPage) -> Value {
-    let nearest = error.offered.iter().map(|it| json!({ "id": it.id, "title": it.title }));
-    json!({ "error": error.text, "nearest": nearest.collect::<Vec<_>>() })
+fn json(error: &WebError) -> Value {
+    let nearest = error.links.iter().map(|link| json!({ "id": link.id, "title": link.title }));
+    let mut json = json!({ "error": error.text, "nearest": nearest.collect::<Vec<_>>() });
+    let details = json!(ErrorDetails::new(error.code, None));
+    if let (Value::Object(json), Value::Object(details)) = (&mut json, details) {
+        json.extend(details);
+    }
+    json
 }
 
-/// Answers a request whose path leads nowhere.
-pub(in crate::web) async fn nothing_here(State(site): State<Site>, request: Request) -> Response {
+/// Answers requests to unknown paths.
+pub(in crate::web) async fn not_found(request: Request) -> Response {
     let path = request.uri().path();
-    let form = if path == "/api" || path.starts_with("/api/") { Form::Json } else { Form::Page };
-    ErrorPage::nothing_here(site.words).into_response(form, &site)
+    match path == "/api" || path.starts_with("/api/") {
+        true => ErrorJson(WebError::not_found()).into_response(),
+        false => ErrorPage(WebError::not_found()).into_response(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::web::words::ENGLISH;
+    use crate::domain::{IssueId, Status};
 
     #[test]
-    fn what_was_asked_for_is_repeated_without_harm() {
+    fn error_pages_sanitize_and_shorten_the_request() {
         let asked = format!("\u{202e}<b>\n{}", "x".repeat(1_000));
-        let error = ErrorPage::not_an_id(&asked, Vec::new(), &ENGLISH);
-        let html = content(&error, &ENGLISH).into_string();
+        let html = content(&WebError::not_an_id(&asked, Vec::new())).into_string();
         assert!(html.contains("“&lt;b&gt;\u{fffd}xxx"), "{html}");
         assert!(!html.contains('\u{202e}') && html.len() < 500, "{html}");
     }
 
     #[test]
-    fn the_issues_that_may_have_been_meant_are_links_with_their_titles() {
+    fn ambiguous_id_errors_link_the_candidates() {
         let id = IssueId::parse("3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73").unwrap();
-        let offered = vec![Offered { id, title: "a & b".into(), status: Status::InReview }];
-        let error = ErrorPage::ambiguous("3f2a9c1e", 7, offered, &ENGLISH);
-        let html = content(&error, &ENGLISH).into_string();
+        let links = vec![IssueLink { id, title: "a & b".into(), status: Status::InReview }];
+        let error = WebError::ambiguous("3f2a9c1e", 7, links);
+        let html = content(&error).into_string();
         let link = format!(
             "<a href=\"/issues/{id}\"><code>3f2a9c1e</code> <bdi>a &amp; b</bdi></a> <span class=\"badge status-in_review\">"
         );
         assert!(html.contains(&link) && html.contains("of 7 issues"), "{html}");
         let expected = json!({
-            "error": "The ids of 7 issues begin with “3f2a9c1e”: give more digits, or choose.",
+            "error": "The ids of 7 issues start with “3f2a9c1e”. Give more digits or pick one.",
+            "code": "AMBIGUOUS",
+            "recoverable": true,
             "nearest": [{ "id": id, "title": "a & b" }],
         });
         assert_eq!(json(&error), expected);

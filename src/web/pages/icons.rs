@@ -1,21 +1,22 @@
-//! Small drawings, so that statuses and kinds differ in shape and not in colour alone.
+//! Icons, so that statuses and kinds differ in shape and not only in colour.
 //!
-//! All of them are in each page once, without a name: the word always stands beside them.
+//! Each page contains all of them once. They have no accessible names, because their text always stands beside
+//! them.
 
 use maud::{Markup, PreEscaped, html};
 
 use crate::domain::{Classification, Status};
 
-/// The drawings, each 16 by 16. `currentColor` is the colour of the text around.
+/// The icons, each 16 by 16, in the colour of the text around them.
 const SPRITE: &str = concat!(
     r#"<svg class="sprite" aria-hidden="true" focusable="false" width="0" height="0">"#,
     // An empty ring.
     r#"<symbol id="status-created" viewBox="0 0 16 16"><circle cx="8" cy="8" r="6" fill="none" stroke="currentColor" stroke-width="2"/></symbol>"#,
     // Half full.
     r#"<symbol id="status-in_progress" viewBox="0 0 16 16"><circle cx="8" cy="8" r="6" fill="none" stroke="currentColor" stroke-width="2"/><path d="M8 4.5a3.5 3.5 0 0 1 0 7z" fill="currentColor"/></symbol>"#,
-    // Full to the brim, with a ring around.
+    // Full, with a ring around.
     r#"<symbol id="status-completed" viewBox="0 0 16 16"><circle cx="8" cy="8" r="6" fill="none" stroke="currentColor" stroke-width="2"/><circle cx="8" cy="8" r="3.5" fill="currentColor"/></symbol>"#,
-    // A looking glass.
+    // A magnifying glass.
     r#"<symbol id="status-in_review" viewBox="0 0 16 16"><g fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round"><circle cx="7" cy="7" r="4.5"/><path d="m10.5 10.5 3.5 3.5"/></g></symbol>"#,
     // A tick.
     r#"<symbol id="status-closed" viewBox="0 0 16 16"><path d="m3 8.5 3.5 3.5L13 4.5" fill="none" stroke="currentColor" stroke-width="2.4" stroke-linecap="round" stroke-linejoin="round"/></symbol>"#,
@@ -27,25 +28,31 @@ const SPRITE: &str = concat!(
     r#"<symbol id="comment" viewBox="0 0 16 16"><path d="M2.5 3h11v8h-6L4.5 13.5V11h-2z" fill="none" stroke="currentColor" stroke-width="1.5" stroke-linejoin="round"/></symbol>"#,
     r#"<symbol id="return" viewBox="0 0 16 16"><path d="M6 3 3 6l3 3M3.4 6H10a3.5 3.5 0 0 1 0 7H7" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" stroke-linejoin="round"/></symbol>"#,
     r#"<symbol id="clock" viewBox="0 0 16 16"><path d="M8 4.5V8l2.5 1.5" fill="none" stroke="currentColor" stroke-width="1.8" stroke-linecap="round"/><circle cx="8" cy="8" r="6" fill="none" stroke="currentColor" stroke-width="1.8"/></symbol>"#,
+    // A pencil.
+    r#"<symbol id="edit" viewBox="0 0 16 16"><path d="m3 13 .7-3 6.8-6.8a1.3 1.3 0 0 1 1.9 0l.4.4a1.3 1.3 0 0 1 0 1.9L6 12.3z" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linejoin="round"/></symbol>"#,
+    // A padlock.
+    r#"<symbol id="blocked" viewBox="0 0 16 16"><g fill="none" stroke="currentColor" stroke-width="1.7" stroke-linejoin="round"><rect x="3" y="7" width="10" height="6.5" rx="1"/><path d="M5.2 7V5a2.8 2.8 0 0 1 5.6 0v2"/></g></symbol>"#,
+    // Two bars.
+    r#"<symbol id="parked" viewBox="0 0 16 16"><path d="M5.5 3.5v9M10.5 3.5v9" fill="none" stroke="currentColor" stroke-width="2.2" stroke-linecap="round"/></symbol>"#,
     "</svg>",
 );
 
-/// All drawings, to stand in a page once.
+/// Renders all icons, which the functions below refer to.
 pub(super) fn sprite() -> Markup {
     PreEscaped(SPRITE.to_owned())
 }
 
-/// That of a status.
-pub(in crate::web) fn status(status: Status) -> Markup {
+/// Renders the icon of a status.
+pub(super) fn status(status: Status) -> Markup {
     html! { svg.icon aria-hidden="true" focusable="false" { use href={ "#status-" (status) } {} } }
 }
 
-/// That of a classification.
-pub(in crate::web) fn kind(kind: Classification) -> Markup {
+/// Renders the icon of a classification.
+pub(super) fn kind(kind: Classification) -> Markup {
     html! { svg.icon aria-hidden="true" focusable="false" { use href={ "#kind-" (kind) } {} } }
 }
 
-/// One of the others: `comment`, `return` and `clock`.
-pub(in crate::web) fn other(name: &str) -> Markup {
+/// Renders one of the other icons: `comment`, `return`, `clock`, `edit`, `blocked` or `parked`.
+pub(super) fn other(name: &str) -> Markup {
     html! { svg.icon aria-hidden="true" focusable="false" { use href={ "#" (name) } {} } }
 }

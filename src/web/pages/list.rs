@@ -2,97 +2,96 @@
 
 use maud::{Markup, html};
 
+use super::chips::Chips;
+use super::error::WebError;
+use super::list_filters::filters;
 use super::{icons, parts};
-use crate::domain::{Classification, Counts, Status, Statuses, Timestamp};
-use crate::overview::{Deed, Digest, Direction, Listing, MAX_FOUND, Names, SortKey, Survey};
-use crate::web::address::ListAddress;
-use crate::web::words::Words;
+use crate::domain::{Counts, Status, StatusSet, Timestamp};
+use crate::read_model::{Direction, IssueSummary, Listing, MAX_FOUND, ReadView, SortKey};
+use crate::web::lookup::filter;
+use crate::web::query::ListQuery;
+use crate::web::strings::{self, list as text};
 
 /// How many issues a page shows.
 pub(in crate::web) const PAGE_SIZE: usize = 50;
-/// How many agents can be chosen, those that did something last.
-const MAX_AGENTS: usize = 100;
 
-/// Everything that the page shows.
-pub(in crate::web) struct ListView<'a> {
-    address: &'a ListAddress,
+/// What the page shows.
+pub(super) struct ListView<'a, 'b> {
+    query: &'a ListQuery,
     listing: Listing,
-    /// What is on the page.
-    digests: Vec<&'a Digest>,
-    names: &'a Names,
-    /// The agents that can be chosen.
-    agents: Vec<&'a str>,
-    /// Of all issues.
-    total: usize,
+    view: &'a ReadView<'b>,
     now: Timestamp,
 }
 
-impl<'a> ListView<'a> {
-    /// Looks for what an address asks for.
-    pub fn new(survey: &'a mut Survey, address: &'a ListAddress, now: Timestamp) -> Self {
-        let listing = survey.find(&address.filter(), address.order, address.page, PAGE_SIZE);
-        let survey = &*survey;
-        let digests = listing.positions.iter().map(|&at| &survey.digests()[at]).collect();
-        let mut agents = survey.recent_agents(MAX_AGENTS);
-        if let Some(agent) = address.agent.as_deref().filter(|agent| !agents.contains(agent)) {
-            agents.push(agent);
-        }
-        agents.sort_unstable();
-        let (names, total) = (survey.names(), survey.counts().total());
-        Self { address, listing, digests, names, agents, total, now }
+impl<'a, 'b> ListView<'a, 'b> {
+    /// Finds the issues that a query asks for.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`filter`].
+    pub fn new(
+        view: &'a mut ReadView<'b>,
+        query: &'a ListQuery,
+        now: Timestamp,
+    ) -> Result<Self, WebError> {
+        let filter = filter(query, view, now)?;
+        let listing = view.find(&filter, query.order, query.page, PAGE_SIZE);
+        Ok(Self { query, listing, view, now })
     }
 }
 
-/// The page.
-pub(in crate::web) fn content(view: &ListView, words: &Words) -> Markup {
-    let list = &words.list;
+/// Renders the page.
+pub(super) fn content(view: &ListView) -> Markup {
+    let Listing { positions, total, is_exact, .. } = &view.listing;
     html! {
-        h1.unseen { (words.terms.issues) }
+        h1.unseen { (strings::ISSUES) }
         div.bar {
-            (statuses(view, words))
-            (filters(view, words))
+            (statuses(view))
+            (filters(view.query, view.view))
         }
-        @if view.digests.is_empty() {
-            (nothing(view, words))
+        @if positions.is_empty() {
+            (nothing(view))
         } @else {
-            @if !view.listing.is_exact { p.notice { ((list.too_many)(MAX_FOUND)) } }
+            @if !is_exact { p.notice { (text::too_many(MAX_FOUND)) } }
+            @let chips = Chips { view: view.view, now: view.now, query: view.query.clone() };
             div.sheet {
                 table.issues role="table" {
-                    caption.unseen { ((list.caption)(view.listing.total, view.listing.is_exact)) }
-                    thead role="rowgroup" { (head(view, words)) }
-                    tbody role="rowgroup" { @for digest in &view.digests { (row(digest, view, words)) } }
+                    caption.unseen { (text::caption(*total, *is_exact)) }
+                    thead role="rowgroup" { (head(view.query)) }
+                    tbody role="rowgroup" {
+                        @for &position in positions { (row(&view.view.summaries()[position], view, &chips)) }
+                    }
                 }
             }
-            (paging(view, words))
+            (paging(view))
         }
     }
 }
 
-/// The links that choose the status, with the number of issues behind each.
-fn statuses(view: &ListView, words: &Words) -> Markup {
-    let (address, counts) = (view.address, &view.listing.counts);
-    let link = |statuses: Statuses, label: Markup, class: Option<String>| {
-        let is_current = address.statuses == statuses;
+/// Renders the links that choose a status, with the number of issues behind each.
+fn statuses(view: &ListView) -> Markup {
+    let Listing { counts, has_exact_counts, .. } = &view.listing;
+    let link = |statuses: StatusSet, label: Markup, class: Option<String>| {
+        let is_current = view.query.statuses == statuses;
         html! {
             li class=[class] {
-                a href={ "/" (address.in_statuses(statuses).query()) }
+                a href={ "/" (view.query.in_statuses(statuses).query_string()) }
                     aria-current=[is_current.then_some("true")]
                 {
-                    (label) " " span.count { (sum(counts, statuses, view.listing.has_exact_counts)) }
+                    (label) " " span.count { (sum(counts, statuses)) @if !has_exact_counts { "+" } }
                 }
             }
         }
     };
-    let list = &words.list;
     html! {
-        nav #statuses.statuses aria-label=(list.statuses) {
+        nav #statuses.statuses aria-label=(strings::STATUS) {
             ul {
-                (link(Statuses::ALL, html! { span.word { (list.all) } }, None))
-                (link(Statuses::open(), html! { span.word { (list.open) } }, None))
+                (link(StatusSet::ALL, html! { span.word { (strings::ALL) } }, None))
+                (link(StatusSet::open(), html! { span.word { (text::OPEN) } }, None))
                 @for &status in Status::ALL {
                     (link(
-                        Statuses::from_iter([status]),
-                        html! { (icons::status(status)) span.word { ((words.terms.status)(status)) } },
+                        StatusSet::from_iter([status]),
+                        html! { (icons::status(status)) span.word { (strings::status(status)) } },
                         Some(format!("status-{status}")),
                     ))
                 }
@@ -101,64 +100,21 @@ fn statuses(view: &ListView, words: &Words) -> Markup {
     }
 }
 
-fn sum(counts: &Counts, statuses: Statuses, is_exact: bool) -> String {
-    let sum: usize = statuses.iter().map(|status| counts.in_status(status)).sum();
-    if is_exact { sum.to_string() } else { format!("{sum}+") }
+fn sum(counts: &Counts, statuses: StatusSet) -> usize {
+    statuses.iter().map(|status| counts.in_status(status)).sum()
 }
 
-/// The search and the other filters, as a form that works without a script.
-fn filters(view: &ListView, words: &Words) -> Markup {
-    let (address, list) = (view.address, &words.list);
-    let chosen = ["classification", "agent", "q", "page"];
-    html! {
-        form #filters.filters method="get" action="/" autocomplete="off" role="search" aria-label=(list.filters) {
-            @for (name, value) in address.parameters() {
-                @if !chosen.contains(&name) { input type="hidden" name=(name) value=(value); }
-            }
-            label {
-                span { (list.search) }
-                input type="search" name="q" value=(address.search) placeholder=(list.search_hint)
-                    maxlength="200" autocomplete="off" spellcheck="false";
-            }
-            label {
-                span { (list.kind) }
-                select name="classification" {
-                    option value="" { (list.any_kind) }
-                    @for &kind in Classification::ALL {
-                        option value=(kind) selected[address.kind == Some(kind)] {
-                            ((words.terms.classification)(kind))
-                        }
-                    }
-                }
-            }
-            label {
-                span { (list.agent) }
-                select name="agent" {
-                    option value="" { (list.any_agent) }
-                    @for agent in &view.agents {
-                        option value=(agent) selected[address.agent.as_deref() == Some(agent)] { (agent) }
-                    }
-                }
-            }
-            button type="submit" { (list.apply) }
-            @if !address.is_unfiltered() { a.clear href="/" { (list.clear) } }
-        }
-    }
-}
-
-fn head(view: &ListView, words: &Words) -> Markup {
-    let list = &words.list;
+fn head(query: &ListQuery) -> Markup {
     let columns = [
-        (SortKey::Title, list.issue),
-        (SortKey::Classification, list.kind),
-        (SortKey::Status, list.status),
-        (SortKey::Agent, list.agent),
-        (SortKey::Activity, list.activity),
-        (SortKey::Created, list.created),
+        (SortKey::Title, strings::ISSUE),
+        (SortKey::Classification, strings::KIND),
+        (SortKey::Status, strings::STATUS),
+        (SortKey::Agent, strings::AGENT),
+        (SortKey::Activity, text::LAST_ACTIVITY),
+        (SortKey::Created, text::CREATED),
     ];
-    let order = view.address.order;
     let sorted = |key| {
-        (order.key == key).then_some(match order.direction {
+        (query.order.key == key).then_some(match query.order.direction {
             Direction::Ascending => "ascending",
             Direction::Descending => "descending",
         })
@@ -167,100 +123,95 @@ fn head(view: &ListView, words: &Words) -> Markup {
         tr role="row" {
             @for (key, name) in columns {
                 th role="columnheader" scope="col" aria-sort=[sorted(key)] {
-                    a href={ "/" (view.address.sorted_by(key).query()) } { (name) }
+                    a href={ "/" (query.sorted_by(key).query_string()) } { (name) }
                 }
             }
         }
     }
 }
 
-fn row(digest: &Digest, view: &ListView, words: &Words) -> Markup {
-    let list = &words.list;
-    let returns = digest.returns();
+fn row(summary: &IssueSummary, view: &ListView, chips: &Chips) -> Markup {
     html! {
-        tr role="row" id={ "i-" (digest.id.short()) } data-changed=(digest.modified_at.unix_millis()) {
+        tr role="row" id={ "i-" (summary.id.short()) } data-changed=(summary.modified_at.unix_millis()) {
             th.issue role="rowheader" scope="row" {
-                a.title href=(parts::address(digest.id)) dir="auto" { (digest.title) }
+                a.title href=(parts::issue_path(summary.id)) dir="auto" { (summary.title) }
                 p.details {
-                    code { (digest.id.short()) }
-                    @if digest.comments > 0 {
-                        span { (icons::other("comment")) ((list.comments)(digest.comments)) }
+                    code { (summary.id.short()) }
+                    (chips.of(summary))
+                    @if summary.comments > 0 {
+                        span { (icons::other("comment")) (text::comments(summary.comments)) }
                     }
-                    @if returns > 0 {
-                        span.returns { (icons::other("return")) ((words.terms.returned)(returns)) }
-                    }
+                    (parts::returns(summary.returns()))
                 }
             }
-            td.kind role="cell" { (parts::kind(digest.classification, words)) }
-            td.status role="cell" { (parts::status(digest.status, words)) }
-            td.who role="cell" { (who(digest, view, words)) }
+            td.kind role="cell" { (parts::kind(summary.classification)) }
+            td.status role="cell" { (parts::status(summary.status)) }
+            td.who role="cell" { (agent(summary, view)) }
             td.when role="cell" {
-                @if let Some(act) = digest.acts.last() {
-                    span.deed dir="auto" { (deed(digest, act.deed, words)) }
+                @if let Some(last) = summary.actions.last() {
+                    span.kind dir="auto" {
+                        (summary.last_words.as_deref().unwrap_or(strings::agents::action(last.kind)))
+                    }
                     " "
-                    (parts::ago(act.at, view.now, words))
+                    (parts::ago(last.at, view.now))
                 } @else {
-                    (parts::ago(digest.modified_at, view.now, words))
+                    (parts::ago(summary.modified_at, view.now))
                 }
             }
             td.filed role="cell" {
-                span.narrow { (list.created) " " }
-                (parts::ago(digest.created_at, view.now, words))
+                span.narrow { (text::CREATED) " " }
+                (parts::ago(summary.created_at, view.now))
             }
         }
     }
 }
 
-/// Who holds the issue, else who did something last.
-fn who(digest: &Digest, view: &ListView, words: &Words) -> Markup {
-    let list = &words.list;
-    if let Some(held) = digest.holder() {
-        let span = (words.terms.span)(view.now.millis_since(held.since));
-        return html! {
-            span.narrow { (list.held_by) " " }
-            b { (parts::agent(view.names.text(held.agent))) }
-            " " span.since { (parts::time(held.since, &(list.since)(&span))) }
-        };
-    }
-    match digest.acts.last() {
-        Some(act) => html! { span.quiet { (parts::agent(view.names.text(act.agent))) } },
-        None => html! { span.quiet { (list.no_activity) } },
+/// Renders the holder of an issue, or else the last agent that changed it.
+fn agent(summary: &IssueSummary, view: &ListView) -> Markup {
+    let name = |name| parts::agent(view.view.names().text(name));
+    html! {
+        @if let Some(held) = summary.holder() {
+            span.narrow { (text::HELD_BY) " " }
+            b { (name(held.agent)) }
+            " " span.since { (parts::held_since(held.since, view.now)) }
+        } @else if let Some(last) = summary.actions.last() {
+            span.quiet { (name(last.agent)) }
+        } @else {
+            span.quiet { (text::NO_ACTIVITY) }
+        }
     }
 }
 
-fn deed<'a>(digest: &'a Digest, deed: Deed, words: &Words) -> &'a str {
-    digest.last_words.as_deref().unwrap_or((words.agents.deed)(deed))
-}
-
-fn nothing(view: &ListView, words: &Words) -> Markup {
-    let list = &words.list;
+fn nothing(view: &ListView) -> Markup {
     html! {
         section.notice {
-            @if view.total == 0 {
-                h2 { (list.empty) }
-                p { (list.empty_before) }
-                pre tabindex="0" { code { (list.connect) } }
-                p { (list.empty_after) }
+            @if view.view.summaries().is_empty() {
+                h2 { (text::EMPTY) }
+                p { (text::FILE_FIRST) }
+                pre tabindex="0" { code { (text::FILE_COMMAND) } }
+                p { (text::CONNECT) }
+                pre tabindex="0" { code { (text::CONNECT_COMMAND) } }
+                p { (text::APPEARS) }
             } @else {
-                h2 { (list.nothing_fits) }
-                p { (list.nothing_fits_advice) " " a href="/" { (list.all) } }
+                h2 { (text::NO_MATCH) }
+                p { (text::NO_MATCH_ADVICE) " " a href="/" { (strings::errors::ALL_ISSUES) } }
             }
         }
     }
 }
 
-fn paging(view: &ListView, words: &Words) -> Markup {
-    let (list, listing) = (&words.list, &view.listing);
+fn paging(view: &ListView) -> Markup {
+    let listing = &view.listing;
     let first = (listing.page - 1) * PAGE_SIZE + 1;
-    let last = first + view.digests.len() - 1;
+    let last = first + listing.positions.len() - 1;
     let link = |rel: &str, page: usize, label: &str| {
-        html! { a rel=(rel) href={ "/" (view.address.at_page(page).query()) } { (label) } }
+        html! { a rel=(rel) href={ "/" (view.query.at_page(page).query_string()) } { (label) } }
     };
     html! {
-        nav.paging aria-label=(list.paging) {
-            @if listing.page > 1 { (link("prev", listing.page - 1, list.previous)) }
-            span { ((list.part)(first, last, listing.total, listing.is_exact)) }
-            @if listing.page < listing.pages(PAGE_SIZE) { (link("next", listing.page + 1, list.next)) }
+        nav.paging aria-label=(text::PAGING) {
+            @if listing.page > 1 { (link("prev", listing.page - 1, text::PREVIOUS)) }
+            span { (text::range(first, last, listing.total, listing.is_exact)) }
+            @if listing.page < listing.pages(PAGE_SIZE) { (link("next", listing.page + 1, text::NEXT)) }
         }
     }
 }

@@ -1,47 +1,82 @@
-//! What several pages show in the same way.
+//! Parts that several pages share.
 
 use maud::{Markup, html};
 
 use super::icons;
 use crate::domain::{Classification, IssueId, Status, Timestamp};
-use crate::web::words::Words;
+use crate::read_model::ReadView;
+use crate::web::strings;
 
-/// A status, by its colour, its shape and its name.
-pub(in crate::web) fn status(status: Status, words: &Words) -> Markup {
+/// How many agents a filter offers: those that were active last.
+const MAX_AGENTS: usize = 100;
+
+/// Renders the badge of a status.
+pub(super) fn status(status: Status) -> Markup {
     html! {
-        span class={ "badge status-" (status) } { (icons::status(status)) ((words.terms.status)(status)) }
+        span class={ "badge status-" (status) } { (icons::status(status)) (strings::status(status)) }
     }
 }
 
-/// A classification, likewise.
-pub(in crate::web) fn kind(kind: Classification, words: &Words) -> Markup {
+/// Renders the badge of a classification.
+pub(super) fn kind(kind: Classification) -> Markup {
     html! {
-        span class={ "badge kind-" (kind) } { (icons::kind(kind)) ((words.terms.classification)(kind)) }
+        span class={ "badge kind-" (kind) } { (icons::kind(kind)) (strings::classification(kind)) }
     }
 }
 
-/// A time, in words beside which the exact time shows on hover.
-pub(in crate::web) fn time(time: Timestamp, in_words: &str) -> Markup {
-    html! { time datetime=(time) title=(time) { (in_words) } }
+/// Renders a text about a time; the exact time shows on hover.
+pub(super) fn time(time: Timestamp, text: &str) -> Markup {
+    html! { time datetime=(time) title=(time) { (text) } }
 }
 
-/// How long ago something was.
-pub(in crate::web) fn ago(then: Timestamp, now: Timestamp, words: &Words) -> Markup {
-    time(then, &(words.terms.ago)(now.millis_since(then)))
+/// Renders how long ago something happened.
+pub(super) fn ago(then: Timestamp, now: Timestamp) -> Markup {
+    time(then, &strings::ago(now.millis_since(then)))
 }
 
-/// The name of an agent, which cannot turn round what stands beside it.
-pub(in crate::web) fn agent(name: &str) -> Markup {
+/// Renders how long an agent has held an issue.
+pub(super) fn held_since(since: Timestamp, now: Timestamp) -> Markup {
+    time(since, &strings::held_for(now.millis_since(since)))
+}
+
+/// Renders the name of an agent, whose direction cannot affect the text around it.
+pub(super) fn agent(name: &str) -> Markup {
     html! { bdi.agent { (name) } }
 }
 
-/// A text for places that take no markup: without the characters that would turn round what follows.
-pub(in crate::web) fn undirected(text: &str) -> String {
-    let turns = |it: char| matches!(it, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    text.replace(turns, "")
+/// Renders how often an issue was returned.
+pub(super) fn returns(count: usize) -> Markup {
+    html! {
+        @if count > 0 { span.returns { (icons::other("return")) (strings::returned(count)) } }
+    }
 }
 
-/// Where the page of an issue is.
-pub(in crate::web) fn address(id: IssueId) -> String {
+/// Renders the choice of an agent in a form of filters.
+pub(super) fn agent_filter(view: &ReadView, chosen: Option<&str>) -> Markup {
+    let mut agents = view.recent_agents(MAX_AGENTS);
+    agents.extend(chosen.filter(|agent| !agents.contains(agent)));
+    agents.sort_unstable();
+    html! {
+        label {
+            span { (strings::AGENT) }
+            select name="agent" {
+                option value="" { (strings::ANY_AGENT) }
+                @for agent in agents {
+                    option value=(agent) selected[chosen == Some(agent)] { (agent) }
+                }
+            }
+        }
+    }
+}
+
+/// Returns a text without the characters that change the direction of what follows, for places without markup.
+pub(in crate::web) fn undirected(text: &str) -> String {
+    let is_direction =
+        |character: char| matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.replace(is_direction, "")
+}
+
+/// Returns the path of the page of an issue.
+pub(in crate::web) fn issue_path(id: IssueId) -> String {
     format!("/issues/{id}")
 }

@@ -9,7 +9,7 @@ import { check, run } from '../scenario.mjs';
 import { accessible } from './axe.mjs';
 import { Chromium } from './chromium.mjs';
 import { EMPTY, PAGES } from './pages.mjs';
-import { issues, site } from './stores.mjs';
+import { linkedIssues, site } from './stores.mjs';
 import { DESKTOP, PHONE } from './visit.mjs';
 
 const RUN_MS = 600_000;
@@ -29,7 +29,7 @@ async function look(visit, pages, which) {
 
 await run('accessibility', RUN_MS, async () => {
   check.ok(binary, 'usage: node browser/accessibility.mjs /path/to/ait');
-  const [full, empty] = [await site(binary, issues(120)), await site(binary, [])];
+  const [full, empty] = [await site(binary, linkedIssues(120)), await site(binary, [])];
   const chromium = await Chromium.start();
   for (const scheme of ['light', 'dark']) {
     for (const size of [PHONE, DESKTOP]) {

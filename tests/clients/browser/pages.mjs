@@ -1,4 +1,4 @@
-// The pages that are looked at in every way, over `issues(120)` and over nothing.
+// The pages that are looked at in every way, over 120 issues and over nothing.
 
 import { idOf } from './stores.mjs';
 
@@ -8,8 +8,9 @@ export const PAGES = {
   '/?status=in_progress&sort=title&dir=asc': 200,
   '/?page=2': 200,
   '/?q=nothing-is-called-so': 200,
-  // One in each status.
-  ...Object.fromEntries([0, 1, 2, 3, 4, 5].map((number) => [`/issues/${idOf(number)}`, 200])),
+  [`/?priority=0,1&label=ui&parent=${idOf(6)}&ready=true`]: 200,
+  // One in each status, and more that are linked.
+  ...Object.fromEntries([0, 1, 2, 3, 4, 5, 6, 7].map((number) => [`/issues/${idOf(number)}`, 200])),
   '/board': 200,
   '/agents': 200,
   '/activity': 200,

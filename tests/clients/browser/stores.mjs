@@ -71,6 +71,26 @@ export function issues(count) {
   );
 }
 
+/** The same issues, of which the first ones have attributes and are linked in every way. */
+export function linkedIssues(count) {
+  const stored = issues(count);
+  const link = (kind, to) => ({ kind, to: idOf(to) });
+  const since = new Date().toISOString();
+  const labels = Array.from({ length: 20 }, (_, number) => `area/${number + 10}:${'long'.repeat(10)}`);
+  const given = [
+    { priority: 0, labels, links: [link('parent', 6), link('blocked_by', 1), link('blocked_by', 4)] },
+    { priority: 1, assignee: 'an-agent-with-quite-a-long-name', links: [link('blocked_by', 2), link('related', 5)] },
+    { priority: 4, links: [link('parent', 6), link('blocked_by', 3)] },
+    { labels: ['ui'], links: [link('duplicate_of', 0)] },
+    {},
+    { links: [link('related', 0)] },
+    { parked: { reason: 'There is no Mac.', since, by: 'team-lead' } },
+    { description: `See issue-${idOf(0).slice(0, 8)} and #${idOf(1).slice(0, 8)}.`, links: [link('blocked_by', 0)] },
+  ];
+  given.forEach((attributes, number) => Object.assign(stored[number], attributes));
+  return stored;
+}
+
 /** Starts a server over a store of its own with these issues. */
 export async function site(binary, stored) {
   const directory = temporaryDirectory();

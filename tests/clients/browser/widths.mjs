@@ -7,7 +7,7 @@
 
 import { check, run } from '../scenario.mjs';
 import { Chromium } from './chromium.mjs';
-import { issues, site } from './stores.mjs';
+import { linkedIssues, site } from './stores.mjs';
 import { EMPTY, PAGES } from './pages.mjs';
 
 const RUN_MS = 120_000;
@@ -20,7 +20,7 @@ const [binary] = process.argv.slice(2);
 await run('widths', RUN_MS, async () => {
   check.ok(binary, 'usage: node browser/widths.mjs /path/to/ait');
   const chromium = await Chromium.start();
-  for (const [stored, pages] of [[issues(120), PAGES], [[], EMPTY]]) {
+  for (const [stored, pages] of [[linkedIssues(120), PAGES], [[], EMPTY]]) {
     const server = await site(binary, stored);
     const visit = await chromium.visit(server.origin);
     for (const [path, status] of Object.entries(pages)) {

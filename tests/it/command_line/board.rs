@@ -9,7 +9,7 @@ use crate::support::files::{id, issue_json};
 use crate::support::{Log, signal, wait};
 
 #[test]
-fn shows_who_holds_what_and_what_waits() {
+fn board_shows_holders_and_waiting_issues() {
     let desk = Desk::with_one_in_each_status();
     assert_written!("board", desk.run(&["board"]).done().stdout());
     assert_written!("board_colour", desk.run(&["board", "--color", "always"]).done().stdout());
@@ -18,7 +18,7 @@ fn shows_who_holds_what_and_what_waits() {
 }
 
 #[test]
-fn waiting_issues_stand_in_the_order_of_claims_and_held_ones_by_the_time_they_are_held() {
+fn board_orders_waiting_by_claim_order_and_held_by_age() {
     let at = |mut issue: Value, time: &str| {
         issue["history"][0]["timestamp"] = time.into();
         issue["modifiedAt"] = time.into();
@@ -47,7 +47,7 @@ fn waiting_issues_stand_in_the_order_of_claims_and_held_ones_by_the_time_they_ar
 }
 
 #[test]
-fn watching_writes_the_board_anew_with_each_change() {
+fn board_watch_reprints_the_board_on_each_change() {
     for (arguments, columns) in
         [(&["board", "--watch"][..], "CREATED"), (&["board", "-w", "--json"], "columns")]
     {

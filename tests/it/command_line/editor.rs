@@ -24,7 +24,7 @@ fn edit(desk: &Desk, script: &str, arguments: &[&str]) -> Run {
 }
 
 #[test]
-fn what_was_written_is_filed() {
+fn issue_written_in_the_editor_is_filed() {
     let desk = Desk::new();
     let written =
         "printf 'The title\\n\\nline 1\\n# line 2\\n' | cat - \"$1\" > new && mv new \"$1\"";
@@ -47,11 +47,11 @@ fn what_was_written_is_filed() {
 }
 
 #[test]
-fn without_a_title_or_with_a_failing_editor_nothing_is_filed() {
+fn missing_title_or_failing_editor_files_nothing() {
     let desk = Desk::new();
     assert!(edit(&desk, ":", &[]).failed(1).contains("there is no title"));
     assert!(edit(&desk, "exit 3", &["t"]).failed(1).contains("nothing was filed"));
-    for (value, expected) in [("/no/such/editor", "set EDITOR"), ("'", "cannot be understood")] {
+    for (value, expected) in [("/no/such/editor", "set EDITOR"), ("'", "cannot be parsed")] {
         let mut command = desk.command(&["add", "t", "-c", "bug", "-e"]);
         let text = Run(command.env("EDITOR", value).output().unwrap()).failed(1);
         assert!(text.contains(expected), "{text}");
@@ -60,7 +60,7 @@ fn without_a_title_or_with_a_failing_editor_nothing_is_filed() {
 }
 
 #[test]
-fn a_text_that_cannot_be_filed_is_kept() {
+fn text_that_cannot_be_filed_is_kept_in_a_file() {
     let desk = Desk::new();
     fs::write(desk.path().join("issues.json"), "{").unwrap();
     let temporary = desk.path().join("tmp");
@@ -79,4 +79,56 @@ fn a_text_that_cannot_be_filed_is_kept() {
     edit(&desk, script, &[]).done();
     let left = fs::read_dir(&temporary).unwrap().count();
     assert_eq!(left, 1, "a text that is filed is not kept elsewhere");
+}
+
+/// Edits an issue with an editor that does what a script says with the file `$1`.
+fn edit_issue(desk: &Desk, script: &str, arguments: &[&str]) -> Run {
+    let quoted = format!("'{}'", editor(desk, script).display());
+    let arguments = [&["edit"], arguments, &["--edit"]].concat();
+    Run(desk.command(&arguments).env("EDITOR", quoted).output().unwrap())
+}
+
+#[test]
+fn texts_of_an_issue_are_changed_in_the_editor() {
+    let desk = Desk::new();
+    let issue = desk.add("Login fails");
+    desk.run(&["edit", &issue, "-d", "on Safari\n"]).done();
+    let told = edit_issue(&desk, "cp \"$1\" seen; sed -i.bak 's/Safari/iOS/' \"$1\"", &[&issue]);
+    assert!(told.done().stdout().contains("(changed: description)"));
+    let seen = fs::read_to_string(desk.path().join("seen")).unwrap();
+    assert!(seen.starts_with("Login fails\n\non Safari\n\n# ---"), "{seen}");
+    let stored = &stored_issues(desk.path())[0];
+    assert_eq!(
+        (&stored["title"], &stored["description"]),
+        (&"Login fails".into(), &"on iOS".into())
+    );
+    // An editor that changes nothing leaves the texts alone, and the other options count.
+    let same = edit_issue(&desk, ":", &[&issue]).failed(1);
+    assert!(same.contains("nothing would change") && !same.contains("kept in"), "{same}");
+    assert!(
+        edit_issue(&desk, ":", &[&issue, "-p", "1"])
+            .done()
+            .stdout()
+            .contains("(changed: priority)")
+    );
+    let none = edit_issue(&desk, ": > \"$1\"", &[&issue]).failed(1);
+    assert!(none.contains("nothing was changed: there is no title"), "{none}");
+}
+
+#[test]
+fn an_edit_never_overwrites_a_change_made_meanwhile() {
+    let desk = Desk::new();
+    let issue = desk.add("Login fails");
+    let binary = crate::support::BINARY;
+    let script = format!("'{binary}' edit {issue} -d 'by another' >&2; echo 'My title' > \"$1\"");
+    let text = edit_issue(&desk, &script, &[&issue]).failed(1);
+    assert!(text.contains("has changed since version"), "{text}");
+    let kept = text.split("kept in ").nth(1).unwrap().split(':').next().unwrap();
+    assert_eq!(fs::read_to_string(kept).unwrap(), "My title\n");
+    fs::remove_file(kept).unwrap();
+    let stored = &stored_issues(desk.path())[0];
+    assert_eq!(
+        (&stored["title"], &stored["description"]),
+        (&"Login fails".into(), &"by another".into())
+    );
 }

@@ -5,10 +5,10 @@ use serde_json::Value;
 use super::{Desk, Run, assert_written};
 use crate::support::files::{id, issue_json, stored_issues};
 use crate::support::http::{Agent, Server};
-use crate::support::{get, healthy_count};
+use crate::support::{get, health_issue_count};
 
 #[test]
-fn an_issue_goes_its_whole_way() {
+fn commands_take_an_issue_through_its_lifecycle() {
     let desk = Desk::new();
     let mut written = String::new();
     let mut run = |arguments: &[&str]| {
@@ -29,7 +29,7 @@ fn an_issue_goes_its_whole_way() {
 }
 
 #[test]
-fn each_step_answers_json_with_the_issue() {
+fn each_command_prints_the_issue_as_json() {
     let desk = Desk::new();
     let issue = desk.add("t");
     let steps: [(&[&str], &str); 6] = [
@@ -50,17 +50,17 @@ fn each_step_answers_json_with_the_issue() {
 }
 
 #[test]
-fn nothing_to_claim_is_told_and_ends_with_1() {
+fn claim_without_a_waiting_issue_exits_with_1() {
     let desk = Desk::with(&[issue_json(&id(1), "t", "created")]);
     let next = desk.run(&["next", "-c", "feature"]).failed(1);
-    assert_eq!(next, "nothing to claim: no feature waits for work\n");
+    assert_eq!(next, "nothing to claim: no feature is waiting for work\n");
     assert_eq!(desk.run(&["review"]).failed(1), "nothing to review: no issue is completed\n");
     desk.run(&["next", "-c", "bug"]).done();
-    assert_eq!(desk.run(&["next"]).failed(1), "nothing to claim: no issue waits for work\n");
+    assert_eq!(desk.run(&["next"]).failed(1), "nothing to claim: no issue is waiting for work\n");
 }
 
 #[test]
-fn texts_are_read_from_stdin_where_that_is_asked_for() {
+fn dash_reads_texts_from_stdin() {
     let desk = Desk::new();
     let add = ["add", "t", "-c", "bug", "-d", "-", "--json"];
     let filed = desk.run_with_input(&add, "one\n  two\n\n").done().json();
@@ -79,7 +79,7 @@ fn texts_are_read_from_stdin_where_that_is_asked_for() {
 }
 
 #[test]
-fn who_acts_is_the_option_or_else_the_environment_or_else_the_user() {
+fn agent_comes_from_option_then_environment_then_user() {
     let desk = Desk::new();
     let filed_by = |run: Run| -> String {
         run.done().json()["history"][0]["agent"].as_str().unwrap().to_owned()
@@ -101,14 +101,14 @@ fn who_acts_is_the_option_or_else_the_environment_or_else_the_user() {
 }
 
 #[test]
-fn commands_and_a_running_server_see_each_other_at_once() {
+fn commands_and_server_see_each_others_changes_at_once() {
     let desk = Desk::new();
     let server = Server::start(desk.path());
     let mut agent = Agent::connect(server.port);
     for number in 1..=3 {
         let title = format!("by command {number}");
         desk.add(&title);
-        assert_eq!(healthy_count(server.port), 2 * number - 1);
+        assert_eq!(health_issue_count(server.port), 2 * number - 1);
         assert!(get(server.port, "/").body.contains(&title));
         let filed = agent.add(&format!("by agent {number}"));
         let shown = desk.run(&["show", &filed, "--json"]).done().json();
@@ -125,4 +125,40 @@ fn commands_and_a_running_server_see_each_other_at_once() {
             desk.run(&["show", claimed["id"].as_str().unwrap(), "--json"]).done().json();
         assert_eq!(status["status"], "completed");
     }
+}
+
+#[test]
+fn classification_defaults_to_improvement_in_any_case() {
+    let desk = Desk::new();
+    let filed = |arguments: &[&str]| {
+        let added = desk.run(&[&["add", "t", "--json"], arguments].concat()).done().json();
+        added["classification"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(filed(&[]), "improvement");
+    assert_eq!(filed(&["-c", "BUG"]), "bug");
+    assert_eq!(filed(&["-c", "Feature"]), "feature");
+    assert_eq!(desk.run(&["list", "-c", "Bug", "--json"]).done().json()["total"], 1);
+    let claimed = desk.run(&["next", "-c", "FEATURE", "--json"]).done().json();
+    assert_eq!(claimed["classification"], "feature");
+}
+
+#[test]
+fn four_digits_name_an_issue_where_they_are_unique() {
+    let alike = ["3f2a9c1e-0000-4000-8000-000000000001", "3f2a9c1e-7000-4000-8000-000000000002"];
+    let other = "3f2b0000-0000-4000-8000-000000000003";
+    let desk = Desk::with(&[
+        issue_json(alike[0], "first of two", "created"),
+        issue_json(alike[1], "second\u{1b}[2J of two", "created"),
+        issue_json(other, "the other", "created"),
+    ]);
+    let close = desk.run(&["close", "3F2B", "-m", "m", "--json"]).done().json();
+    assert_eq!(close["id"], other);
+    let expected = "error: 3f2a matches 2 issues; give more digits of the id:\n  \
+        3f2a9c1e-0  first of two\n  3f2a9c1e-7  second\u{fffd}[2J of two\n";
+    for arguments in
+        [&["show", "3f2a"][..], &["close", "3f2a", "-m", "m"], &["log", "--issue", "3f2a"]]
+    {
+        assert_eq!(desk.run(arguments).failed(1), expected, "{arguments:?}");
+    }
+    assert!(desk.run(&["show", "3f2"]).failed(2).contains("at least 4 hex digits"));
 }

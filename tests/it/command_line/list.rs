@@ -9,7 +9,7 @@ use super::{Desk, Run, assert_written};
 use crate::support::files::{id, issue_json};
 
 #[test]
-fn lists_what_is_open_as_a_table_or_as_json() {
+fn list_shows_open_issues_as_table_or_json() {
     let desk = Desk::with_one_in_each_status();
     assert_written!("list", desk.run(&["list"]).done().stdout());
     assert_written!("list_json", desk.run(&["list", "--json"]).done().stdout());
@@ -45,7 +45,7 @@ fn desk() -> Desk {
 }
 
 #[test]
-fn filters_orders_and_pages_give_what_they_say() {
+fn list_filters_sorts_and_paginates() {
     let desk = desk();
     let cases: [(&[&str], &str, u64); 16] = [
         (&[], "4 3 2 1", 4),
@@ -80,21 +80,21 @@ fn filters_orders_and_pages_give_what_they_say() {
 }
 
 #[test]
-fn a_part_is_not_taken_for_the_whole() {
+fn list_reports_partial_and_empty_results() {
     let desk = desk();
     let part = desk.run(&["list", "-n", "3"]).ends_with(0);
     assert_eq!(part.stdout().lines().count(), 4);
-    assert_eq!(part.stderr(), "1 to 3 of 4: --page 2 shows more, --limit 0 all\n");
+    assert_eq!(part.stderr(), "1 to 3 of 4: --page 2 shows more, --limit 0 shows all\n");
     let behind = desk.run(&["list", "-n", "3", "--page", "3"]).failed(0);
-    assert_eq!(behind, "there is no such page: 4 issues match, 2 pages\n");
+    assert_eq!(behind, "no such page: 4 issues match, 2 pages\n");
     let none = desk.run(&["list", "nowhere"]).failed(0);
     assert!(none.starts_with("no issue matches"), "{none}");
-    assert!(desk.run(&["list", "--page", "0"]).failed(2).contains("counted from 1"));
+    assert!(desk.run(&["list", "--page", "0"]).failed(2).contains("begin with 1"));
     assert!(desk.run(&["list", "--status", "done"]).failed(2).contains("completed"));
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_failure() {
+fn closed_output_pipe_is_not_an_error() {
     let line = |number| issue_json(&id(number), "one of many", "created").to_string() + "\n";
     let desk = Desk::new();
     let lines: String = (1..=2_000).map(line).collect();
@@ -118,4 +118,55 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
         let run = Run(child.wait_with_output().unwrap()).ends_with(0);
         assert_eq!(run.stderr(), "", "{arguments:?}");
     }
+}
+
+#[test]
+fn listed_ids_differ_even_if_they_begin_alike() {
+    let alike = ["3f2a9c1e-7000-4000-8000-000000000001", "3f2a9c1e-7010-4000-8000-000000000002"];
+    let other = "3f2a9c1f-0000-4000-8000-000000000003";
+    let issue = |id: &str| issue_json(id, "t", "in_progress");
+    let desk = Desk::with(&[issue(alike[0]), issue(alike[1]), issue(other)]);
+    let status = desk.run(&["status", "--old-after", "1s"]).done().stdout();
+    for shown in [
+        desk.run(&["list"]).done().stdout(),
+        desk.run(&["board"]).done().stdout(),
+        status.split_once("OLD CLAIM").unwrap().1.to_owned(),
+    ] {
+        for id in [&alike[0][..12], &alike[1][..12], &other[..8]] {
+            assert_eq!(shown.split_whitespace().filter(|word| *word == id).count(), 1, "{shown}");
+        }
+    }
+    // What is shown names the issue.
+    assert_eq!(desk.run(&["show", &alike[1][..12], "--json"]).done().json()["id"], alike[1]);
+}
+
+#[test]
+fn an_empty_store_says_how_to_file_an_issue() {
+    let desk = Desk::new();
+    let hint = "no issues yet: `ait add \"TITLE\"` files one\n";
+    for (arguments, code) in [
+        (&["list"][..], 0),
+        (&["list", "text", "--status", "all"], 0),
+        (&["log"], 0),
+        (&["next"], 1),
+        (&["next", "-c", "bug"], 1),
+        (&["review"], 1),
+    ] {
+        assert_eq!(desk.run(arguments).failed(code), hint, "{arguments:?}");
+    }
+    for command in ["status", "board"] {
+        assert!(desk.run(&[command]).done().stdout().contains(hint), "{command}");
+    }
+    assert_eq!(desk.run(&["next", "--json"]).ends_with(1).stdout(), "null\n");
+}
+
+#[test]
+fn list_prints_the_selected_fields_as_json() {
+    let desk = Desk::with_one_in_each_status();
+    let arguments = ["list", "--sort", "filed", "-n", "1", "--fields", "title,status"];
+    let listed: Value = serde_json::from_str(&desk.run(&arguments).done().stdout()).unwrap();
+    let issue = listed["issues"][0].as_object().unwrap();
+    assert_eq!(issue.keys().collect::<Vec<_>>(), ["title", "status"]);
+    let unknown = desk.run(&["list", "--fields", "titel"]).stderr();
+    assert!(unknown.contains("there is no field \"titel\"; the fields are id, title"), "{unknown}");
 }

@@ -34,7 +34,7 @@ fn agents_and_actions(lines: &str) -> Vec<String> {
 }
 
 #[test]
-fn tells_what_happened_oldest_first() {
+fn log_prints_events_oldest_first() {
     let (desk, _) = busy();
     assert_written!("log", desk.run(&["log"]).done().stdout());
     assert_written!("log_json", desk.run(&["log", "--json"]).done().stdout());
@@ -45,7 +45,7 @@ fn tells_what_happened_oldest_first() {
 }
 
 #[test]
-fn tells_the_part_that_is_asked_for() {
+fn log_filters_by_issue_agent_time_and_count() {
     let (desk, first) = busy();
     let log = |arguments: &[&str]| {
         let arguments = [&["log", "--json"], arguments].concat();
@@ -67,16 +67,16 @@ fn tells_the_part_that_is_asked_for() {
 }
 
 #[test]
-fn what_cannot_be_found_or_understood_is_told() {
+fn log_reports_invalid_arguments_and_empty_results() {
     let (desk, _) = busy();
     assert!(desk.run(&["log", "--since", "soon"]).failed(2).contains("90m"));
     assert!(desk.run(&["log", "--issue", &id(9)]).failed(1).contains(&id(9)));
     let nothing = desk.run(&["log", "--agent", "nobody"]).failed(0);
-    assert_eq!(nothing, "nothing has happened that fits\n");
+    assert_eq!(nothing, "no events match\n");
 }
 
 #[test]
-fn escape_sequences_are_shown_and_not_sent() {
+fn escape_sequences_are_replaced_in_the_output() {
     let mut issue = issue_json(&id(1), "red \u{1b}[31m", "created");
     issue["history"][0]["agent"] = "a\u{1b}]0;b\u{7}".into();
     issue["history"][0]["action"] = "done\r\u{9b}1m".into();
@@ -97,7 +97,7 @@ fn follow(desk: &Desk, arguments: &[&str]) -> (Running, Log) {
 }
 
 #[test]
-fn following_tells_each_change_of_every_process_once() {
+fn log_follow_prints_each_change_of_every_process_once() {
     let desk = Desk::new();
     desk.add("before");
     let server = Server::start(desk.path());
@@ -128,7 +128,7 @@ fn following_tells_each_change_of_every_process_once() {
 }
 
 #[test]
-fn following_goes_on_over_edits_by_hand_and_a_file_that_is_broken_for_a_while() {
+fn log_follow_continues_across_external_edits_and_invalid_files() {
     let desk = Desk::new();
     desk.add("first");
     desk.run(&["save"]).done();
@@ -155,7 +155,7 @@ fn following_goes_on_over_edits_by_hand_and_a_file_that_is_broken_for_a_while() 
 }
 
 #[test]
-fn following_ends_when_nobody_reads_any_more() {
+fn log_follow_ends_when_stdout_is_closed() {
     let desk = Desk::new();
     desk.add("t");
     let mut command = ait(desk.path());
@@ -168,4 +168,21 @@ fn following_ends_when_nobody_reads_any_more() {
     drop(follower_reads);
     let run = Run(child.wait_with_output().unwrap());
     run.done();
+}
+
+#[test]
+fn log_shows_ids_that_are_unique_in_the_store() {
+    let desk = Desk::with(&[
+        issue_json("3f2a9c1e-0000-4000-8000-000000000001", "one", "created"),
+        issue_json("3f2a9c1e-7000-4000-8000-000000000002", "two", "created"),
+        issue_json("8d1f02aa-0000-4000-8000-000000000003", "three", "created"),
+    ]);
+    for _ in 0..3 {
+        desk.run(&["next"]).done();
+    }
+    let log = desk.run(&["log"]).done().stdout();
+    let ids: Vec<_> = log.lines().map(|line| line.split_whitespace().nth(2).unwrap()).collect();
+    assert_eq!(ids, ["3f2a9c1e-0", "3f2a9c1e-7", "8d1f02aa"], "{log}");
+    let log = desk.run(&["log", "--issue", "3f2a9c1e-7"]).done().stdout();
+    assert!(!log.is_empty() && log.lines().all(|line| line.contains(" 3f2a9c1e-7 ")), "{log}");
 }

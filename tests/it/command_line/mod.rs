@@ -1,15 +1,19 @@
 //! The commands for people and scripts: what they write, and how they end.
 
-mod about;
+mod attributes;
 mod board;
+mod change;
 mod editor;
-mod endings;
+mod generate;
 mod lifecycle;
 mod list;
 mod log;
 mod open;
+mod shutdown;
 #[cfg(target_os = "linux")]
 mod terminal;
+mod unknown_command;
+mod usage_error;
 
 use std::io::Write;
 use std::path::Path;
@@ -98,11 +102,14 @@ impl Run {
         run
     }
 
-    /// What was said of a failure, which must not have written an answer.
+    /// What was said of a failure, which must not have written an answer, but with --json its code.
     #[track_caller]
     fn failed(self, code: i32) -> String {
         let run = self.ends_with(code);
-        assert_eq!(run.stdout(), "");
+        let is_error = |text: &str| {
+            serde_json::from_str::<Value>(text).is_ok_and(|json| json["code"].is_string())
+        };
+        assert!(run.stdout().is_empty() || is_error(&run.stdout()), "{}", run.stdout());
         run.stderr()
     }
 

@@ -5,7 +5,7 @@ use std::process::{ChildStdin, Command, Stdio};
 
 use super::{Desk, Running, assert_written};
 use crate::support::files::{id, issue_json};
-use crate::support::{BINARY, Log, wait};
+use crate::support::{BINARY, Log, until, wait};
 
 /// A terminal, and the keyboard before it.
 struct Terminal {
@@ -16,13 +16,18 @@ struct Terminal {
 
 impl Terminal {
     /// Runs a command in a terminal of that size; `None` where there is no `script`.
-    fn run(desk: &Desk, (columns, rows): (u16, u16), command: &str) -> Option<Self> {
+    fn run(desk: &Desk, size: (u16, u16), command: &str) -> Option<Self> {
+        Self::run_line(desk, size, &format!("exec '{BINARY}' {command}"))
+    }
+
+    /// Runs a line of the shell in a terminal of that size; `None` where there is no `script`.
+    fn run_line(desk: &Desk, (columns, rows): (u16, u16), line: &str) -> Option<Self> {
         if Command::new("script").arg("--version").output().is_err() {
             assert!(std::env::var_os("CI").is_none(), "CI must have script(1), of bsdutils");
             eprintln!("skipped: no script(1) here");
             return None;
         }
-        let line = format!("stty cols {columns} rows {rows}; exec '{BINARY}' {command}");
+        let line = format!("stty cols {columns} rows {rows}; {line}");
         let mut script = Command::new("script");
         script.args(["-qefc", &line, "/dev/null"]).current_dir(desk.path());
         script.envs([("TZ", "UTC"), ("AIT_AGENT", "tester"), ("TERM", "xterm-256color")]);
@@ -43,8 +48,12 @@ impl Terminal {
         self.screen.whole().replace("\r\n", "\n")
     }
 
+    fn press(&mut self, keys: &[u8]) {
+        self.keyboard.write_all(keys).unwrap();
+    }
+
     fn press_ctrl_c(&mut self) {
-        self.keyboard.write_all(b"\x03").unwrap();
+        self.press(b"\x03");
     }
 }
 
@@ -84,7 +93,7 @@ fn columns(line: &str) -> usize {
 }
 
 #[test]
-fn what_is_listed_fits_into_40_columns() {
+fn listings_fit_into_40_columns() {
     let desk = desk();
     for command in ["list", "log", "board", "list --status all --sort title"] {
         let Some(terminal) = Terminal::run(&desk, (40, 20), command) else { return };
@@ -107,7 +116,25 @@ fn what_is_listed_fits_into_40_columns() {
 }
 
 #[test]
-fn the_board_stands_side_by_side_where_there_is_room() {
+fn list_in_60_columns_drops_the_kind_before_the_holder() {
+    let desk = desk();
+    let heads = [
+        (50, "ID STATUS TITLE"),
+        (60, "ID STATUS HELD BY TITLE"),
+        (70, "ID STATUS HELD BY CHANGED TITLE"),
+    ];
+    for (width, expected) in heads {
+        let Some(terminal) = Terminal::run(&desk, (width, 20), "--color never list") else {
+            return;
+        };
+        let text = terminal.whole();
+        let head: Vec<_> = text.lines().next().unwrap().split_whitespace().collect();
+        assert_eq!(head.join(" "), expected, "{text}");
+    }
+}
+
+#[test]
+fn board_columns_are_side_by_side_on_wide_terminals() {
     let desk = desk();
     let Some(terminal) = Terminal::run(&desk, (80, 24), "--color never board") else { return };
     let text = terminal.whole();
@@ -117,7 +144,7 @@ fn the_board_stands_side_by_side_where_there_is_room() {
 }
 
 #[test]
-fn colours_are_for_terminals_and_can_be_forbidden() {
+fn output_is_coloured_on_terminals_unless_disabled() {
     let desk = desk();
     let Some(coloured) = Terminal::run(&desk, (80, 24), "list -n 2") else { return };
     assert!(coloured.whole().contains('\u{1b}'));
@@ -127,7 +154,7 @@ fn colours_are_for_terminals_and_can_be_forbidden() {
 }
 
 #[test]
-fn a_watched_board_gives_the_terminal_back() {
+fn board_watch_restores_the_terminal_on_exit() {
     let desk = desk();
     let Some(mut terminal) = Terminal::run(&desk, (80, 24), "board --watch") else { return };
     let drawn = terminal.screen.wait_for("closed");
@@ -143,7 +170,77 @@ fn a_watched_board_gives_the_terminal_back() {
 }
 
 #[test]
-fn following_in_a_terminal_ends_with_ctrl_c() {
+fn board_watch_hides_typed_keys_and_ends_on_q_esc_and_signals() {
+    let desk = desk();
+    // An arrow key begins with Esc.
+    let typed = b"typed\x1b[A";
+    let mut closed = 1;
+    for (keys, signal) in [
+        (&b"q"[..], None),
+        (b"\x1b", None),
+        (b"\x1c", None),
+        (b"", Some("TERM")),
+        (b"", Some("HUP")),
+    ] {
+        let line = format!(
+            "sh -c 'echo $$ > pid; exec \"{BINARY}\" board --watch'; echo exit $?; stty -a; echo done"
+        );
+        let Some(mut terminal) = Terminal::run_line(&desk, (80, 24), &line) else { return };
+        terminal.screen.wait_for("rejected");
+        terminal.press(typed);
+        // The next frame follows the keys.
+        closed += 1;
+        desk.run(&["close", &desk.add("t"), "-m", "m"]).done();
+        terminal.screen.wait_for(&format!("{closed} closed"));
+        match signal {
+            None => terminal.press(keys),
+            Some(signal) => {
+                let pid = std::fs::read_to_string(desk.path().join("pid")).unwrap();
+                let kill = format!("kill -{signal} {pid}");
+                assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+            }
+        }
+        let text = terminal.screen.wait_for("done");
+        assert!(!text.contains("typed\u{1b}") && !text.contains("^["), "{text:?}");
+        let (_, after) = text.split_once("\u{1b}[?1049l").unwrap();
+        assert!(after.starts_with("exit 0\r\n"), "{after:?}");
+        assert!(after.contains(" icanon") && after.contains(" echo "), "{after:?}");
+    }
+}
+
+#[test]
+fn board_watch_ends_when_its_terminal_is_gone() {
+    let desk = desk();
+    // The hang-up signal goes to the shell alone.
+    let line = format!("setsid '{BINARY}' board --watch & echo $! > pid; sleep 100");
+    let Some(mut terminal) = Terminal::run_line(&desk, (80, 24), &line) else { return };
+    terminal.screen.wait_for("rejected");
+    let pid = std::fs::read_to_string(desk.path().join("pid")).unwrap();
+    terminal.child.0.kill().unwrap();
+    let is_alive = || {
+        let kill = format!("kill -0 {pid}");
+        Command::new("sh").args(["-c", &kill]).stderr(Stdio::null()).status().unwrap().success()
+    };
+    until("the board has ended", || !is_alive());
+}
+
+#[test]
+fn lines_break_at_words_in_60_columns() {
+    let desk = desk();
+    for command in ["status", "status --old-after 1s", "doctor", "list", "board"] {
+        let Some(mut terminal) = Terminal::run(&desk, (60, 60), command) else { return };
+        wait(&mut terminal.child.0);
+        let text = terminal.screen.whole().replace("\r\n", "\n");
+        assert!(text.lines().count() > 2, "{command}: {text}");
+        for line in text.lines().filter(|line| !line.contains("shows more")) {
+            let is_one_word = line.split_whitespace().count() == 1;
+            assert!(columns(line) <= 60 || is_one_word, "{command}: {line:?}");
+        }
+    }
+}
+
+#[test]
+fn log_follow_ends_on_ctrl_c() {
     let desk = desk();
     let Some(mut terminal) = Terminal::run(&desk, (80, 24), "log -f -n 1") else { return };
     terminal.screen.wait_for("one of many");
@@ -154,7 +251,7 @@ fn following_in_a_terminal_ends_with_ctrl_c() {
 }
 
 #[test]
-fn an_import_tells_reasons_whole_and_no_more_than_a_screenful() {
+fn import_prints_full_reasons_for_at_most_20_rows() {
     let desk = Desk::new();
     let line = |number| issue_json(&id(number), "", "created").to_string() + "\n";
     std::fs::write(desk.path().join("many.jsonl"), (0..25).map(line).collect::<String>()).unwrap();
@@ -162,7 +259,7 @@ fn an_import_tells_reasons_whole_and_no_more_than_a_screenful() {
     assert!(!wait(&mut terminal.child.0).success());
     let screen = terminal.screen.whole().replace("\r\n", "\n");
     assert_eq!(screen.matches("\n  title is blank: give 1 to 500 characters\n").count(), 20);
-    assert!(screen.contains("and 5 more: --json tells all"), "{screen}");
+    assert!(screen.contains("and 5 more: --json shows all"), "{screen}");
     let rows = screen.lines().filter(|line| line.contains("refused") && line.contains("0000"));
     assert!(rows.clone().count() == 20 && rows.clone().all(|row| columns(row) <= 40), "{screen}");
 }

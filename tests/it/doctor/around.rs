@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{everything, examine, examine_by, fix, git, healthy};
 use crate::support::files::{id, issue_json, newest_segment, store_directory, write_issues};
-use crate::support::http::lock_of;
+use crate::support::http::lock_newest_segment;
 use crate::support::runs::run;
 use crate::support::{Client, ait, directory};
 
@@ -18,14 +18,21 @@ fn repository() -> tempfile::TempDir {
     git(directory.path(), &["init", "-q"]);
     fs::write(directory.path().join(".gitignore"), "/.ait/\n").unwrap();
     run(directory.path(), &["add", "one", "-c", "bug", "-a", "a"]).ok();
+    // Agents work in git worktrees, which need a commit.
+    let unborn = examine(directory.path());
+    unborn
+        .only(&["git"])
+        .says("git", &["no commit yet", "git worktrees", "git commit"])
+        .ends_with(0);
+    git(directory.path(), &["commit", "-q", "--allow-empty", "-m", "begin"]);
     examine(directory.path()).only(&[]).is("git", "ok").is("other_stores", "ok").ends_with(0);
     directory
 }
 
 #[test]
-fn a_lock_that_is_held_is_told_with_who_holds_it() {
+fn held_lock_is_reported_with_its_holder() {
     let directory = healthy();
-    let lock = lock_of(directory.path());
+    let lock = lock_newest_segment(directory.path());
     let begun = std::time::Instant::now();
     let examined = examine(directory.path());
     examined.is("lock", "problem").is("writable", "skipped").ends_with(1);
@@ -40,7 +47,7 @@ fn a_lock_that_is_held_is_told_with_who_holds_it() {
 /// The superuser may write everywhere but on a disk that is mounted for reading.
 #[cfg(target_os = "linux")]
 #[test]
-fn disks_that_take_no_change_or_have_little_room_are_told() {
+fn read_only_and_nearly_full_disks_are_reported() {
     use crate::support::{BINARY, ait_through};
 
     let small =
@@ -72,7 +79,7 @@ fn disks_that_take_no_change_or_have_little_room_are_told() {
 }
 
 #[test]
-fn a_pipe_in_the_place_of_a_file_is_told_and_holds_nothing_up() {
+fn pipe_in_place_of_a_file_is_reported_without_blocking() {
     let directory = healthy();
     let pipe = directory.path().join("tokens");
     if !std::process::Command::new("mkfifo").arg(&pipe).status().is_ok_and(|it| it.success()) {
@@ -92,7 +99,7 @@ fn a_pipe_in_the_place_of_a_file_is_told_and_holds_nothing_up() {
 }
 
 #[test]
-fn a_pinned_port_is_told_when_a_stranger_has_it_and_who_serves_when_one_of_ours_does() {
+fn pinned_port_check_reports_foreign_and_own_processes() {
     let directory = healthy();
     let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = stranger.local_addr().unwrap().port();
@@ -111,7 +118,7 @@ fn a_pinned_port_is_told_when_a_stranger_has_it_and_who_serves_when_one_of_ours_
 }
 
 #[test]
-fn a_process_that_serves_and_does_not_answer_is_told() {
+fn unresponsive_server_process_is_reported() {
     let directory = healthy();
     let client = Client::start(directory.path());
     client.port();
@@ -124,7 +131,7 @@ fn a_process_that_serves_and_does_not_answer_is_told() {
 }
 
 #[test]
-fn processes_of_other_versions_and_those_that_died_are_told() {
+fn processes_of_other_versions_and_dead_ones_are_reported() {
     let directory = healthy();
     let beside = store_directory(directory.path()).join("processes");
     fs::create_dir(&beside).unwrap();
@@ -147,7 +154,7 @@ fn processes_of_other_versions_and_those_that_died_are_told() {
 }
 
 #[test]
-fn other_stores_of_the_repository_are_told() {
+fn other_stores_in_the_repository_are_reported() {
     let directory = repository();
     let path = directory.path();
     fs::create_dir_all(path.join("web/app")).unwrap();
@@ -170,7 +177,7 @@ fn other_stores_of_the_repository_are_told() {
 }
 
 #[test]
-fn what_git_does_not_ignore_or_has_committed_is_told_and_ignored() {
+fn store_files_missing_from_gitignore_are_reported_and_added() {
     let directory = repository();
     let path = directory.path();
     // The log has a list of its own, which somebody may remove.
@@ -184,10 +191,9 @@ fn what_git_does_not_ignore_or_has_committed_is_told_and_ignored() {
     let list = fs::read_to_string(path.join(".gitignore")).unwrap();
     assert_eq!(
         list,
-        "*.tmp\n/issues.json\n\n# ait init: begin\n*.before-ait-init\n*.before-doctor-*\n\
-         /.ait/\n# ait init: end"
+        "*.tmp\n/issues.json\n\n# ait init: begin\n*.before-doctor-*\nissues-backup-*\n\
+         /.ait/\n# ait init: end\n"
     );
-    assert!(path.join(".gitignore.before-ait-init").exists());
     // What it lacks comes into the section, and nothing goes.
     let short = list.replace("/.ait/\n", "/other\n");
     fs::write(path.join(".gitignore"), &short).unwrap();
@@ -200,7 +206,7 @@ fn what_git_does_not_ignore_or_has_committed_is_told_and_ignored() {
 }
 
 #[test]
-fn settings_that_cannot_be_understood_are_told_and_nothing_else_is_hindered() {
+fn invalid_settings_are_reported_without_stopping_other_checks() {
     let directory = healthy();
     fs::write(directory.path().join("ait.toml"), "prot = 1\n").unwrap();
     let examined = examine(directory.path());
@@ -211,7 +217,7 @@ fn settings_that_cannot_be_understood_are_told_and_nothing_else_is_hindered() {
 }
 
 #[test]
-fn whom_the_settings_let_in_is_told_and_tokens_are_protected() {
+fn access_check_reports_open_access_and_fixes_token_mode() {
     let directory = healthy();
     let path = directory.path();
     let with = |variables: &[(&str, &str)]| {
@@ -243,7 +249,7 @@ fn whom_the_settings_let_in_is_told_and_tokens_are_protected() {
 }
 
 #[test]
-fn what_was_left_behind_is_listed_and_only_what_nobody_needs_is_removed() {
+fn leftovers_are_listed_and_only_unneeded_ones_removed() {
     let directory = healthy();
     let path = directory.path();
     let own = store_directory(path);

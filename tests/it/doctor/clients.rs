@@ -47,7 +47,7 @@ fn tells(desk: &Desk, verdict: &str, words: &[&str]) {
 }
 
 #[test]
-fn what_init_writes_leads_here() {
+fn client_entries_written_by_init_pass_the_check() {
     let desk = desk();
     examine(&desk).only(&[]).is("clients", "skipped").is("prompts", "skipped");
     let names =
@@ -68,14 +68,14 @@ fn what_init_writes_leads_here() {
 }
 
 #[test]
-fn a_program_that_is_missing_or_of_another_version_is_told() {
+fn client_program_missing_or_of_another_version_is_reported() {
     let desk = desk();
     let starts = |program: &Path| claude(&desk, &json!({ "command": program }));
     starts(&desk.root.join("gone/ait"));
-    tells(&desk, "problem", &["Claude Code (.mcp.json) starts", "gone/ait, which is not there"]);
+    tells(&desk, "problem", &["Claude Code (.mcp.json) starts", "gone/ait, which does not exist"]);
     desk.write("../other/ait", "");
     starts(&desk.root.join("other/ait"));
-    tells(&desk, "problem", &["may not run", "chmod +x"]);
+    tells(&desk, "problem", &["may not execute", "chmod +x"]);
     for (says, verdict, words) in [
         ("echo ait 0.9.0", "warning", &["ait 0.9.0, older than this"][..]),
         ("echo ait 99.0.0-rc.1", "warning", &["ait 99.0.0-rc.1, newer", "update this ait"]),
@@ -103,7 +103,7 @@ fn a_program_that_is_missing_or_of_another_version_is_told() {
 }
 
 #[test]
-fn a_program_that_may_be_somebody_elses_is_not_run() {
+fn foreign_client_programs_are_not_run() {
     let desk = desk();
     let mark = desk.root.join("ran");
     let script = format!("touch {}; echo ait 0.1.0", mark.display());
@@ -125,7 +125,7 @@ fn a_program_that_may_be_somebody_elses_is_not_run() {
 }
 
 #[test]
-fn another_store_is_told_with_both_names() {
+fn client_using_another_store_is_reported_with_both_paths() {
     let desk = desk();
     let own = desk.project().join("issues.json");
     for same in [json!(own), json!("issues.json"), json!("./issues.json")] {
@@ -161,7 +161,7 @@ fn another_store_is_told_with_both_names() {
 }
 
 #[test]
-fn addresses_are_asked_who_answers_there() {
+fn client_urls_are_probed_for_the_right_tracker() {
     let desk = desk();
     let at = |url: &str| claude(&desk, &json!({ "type": "http", "url": url }));
     at("http://192.0.2.1:3000/mcp");
@@ -169,7 +169,7 @@ fn addresses_are_asked_who_answers_there() {
     at("http://localhost:3000/sse");
     tells(&desk, "problem", &["ait answers at /mcp"]);
     at("localhost");
-    tells(&desk, "problem", &["no address"]);
+    tells(&desk, "problem", &["not a valid URL"]);
     // A stranger, then nobody.
     let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = stranger.local_addr().unwrap().port();
@@ -183,7 +183,7 @@ fn addresses_are_asked_who_answers_there() {
     });
     tells(&desk, "problem", &["cups", "answers"]);
     answering.join().unwrap();
-    tells(&desk, "warning", &["nobody answers", &format!("ait serve --port {port}")]);
+    tells(&desk, "warning", &["nothing answers", &format!("ait serve --port {port}")]);
     // The tracker of this store, and that of another.
     let mut own = Client::spawn(desk.command(&desk.project(), &[]).env("PORT", "0"));
     own.initialize();
@@ -200,12 +200,46 @@ fn addresses_are_asked_who_answers_there() {
 }
 
 #[test]
-fn what_a_client_takes_otherwise_and_what_cannot_be_read_is_told() {
+fn malformed_and_unreadable_client_entries_are_reported() {
     let desk = desk();
     claude(&desk, &json!({ "url": "http://localhost:3000/mcp" }));
     tells(&desk, "problem", &["Claude Code needs", "type", "ait init --client claude-code"]);
     desk.write(".mcp.json", "{\n  \"mcpServers\": {\n    \"issues\": ait\n");
     tells(&desk, "problem", &[".mcp.json", "line 3, column 15"]);
+    // Claude Code and Gemini CLI accept less than others.
+    let entry = "\"issues\": { \"command\": \"ait\" }";
+    desk.write(".mcp.json", &format!("{{\n  \"mcpServers\": {{ {entry} }} // mine\n}}\n"));
+    let words = ["Claude Code reads .mcp.json", "line 2, column 52", "Comments are not allowed"];
+    tells(&desk, "problem", &words);
+    desk.write(".mcp.json", &format!("{{ \"mcpServers\": {{ {entry}, }} }}\n"));
+    tells(&desk, "problem", &[".mcp.json", "line 1, column 49", "Trailing commas"]);
+    fs::remove_file(desk.project().join(".mcp.json")).unwrap();
+    let gemini = |end: &str| {
+        let text = format!("{{ \"mcpServers\": {{ {entry}{end} }} }} // mine\n");
+        desk.write(".gemini/settings.json", &text);
+    };
+    gemini("");
+    examine(&desk).only(&[]).is("clients", "ok");
+    gemini(",");
+    tells(&desk, "problem", &["Gemini CLI reads .gemini/settings.json", "Trailing commas"]);
+    fs::remove_dir_all(desk.project().join(".gemini")).unwrap();
+    desk.write(
+        ".zed/settings.json",
+        &format!("{{ \"context_servers\": {{ {entry}, }} }} // mine\n"),
+    );
+    examine(&desk).only(&[]).is("clients", "ok");
+    fs::remove_dir_all(desk.project().join(".zed")).unwrap();
+    // Of two entries with one name, clients take the last one.
+    let gone = "\"issues\": { \"command\": \"/no/such/ait\" }";
+    desk.write(".mcp.json", &format!("{{ \"mcpServers\": {{ {gone}, {entry} }} }}\n"));
+    examine(&desk).only(&[]).is("clients", "ok");
+    desk.write(".mcp.json", &format!("{{ \"mcpServers\": {{ {entry}, {gone} }} }}\n"));
+    tells(&desk, "problem", &["/no/such/ait", "does not exist"]);
+    desk.write(
+        ".mcp.json",
+        &format!("{{ \"mcpServers\": {{ {gone} }}, \"mcpServers\": {{ {entry} }} }}\n"),
+    );
+    examine(&desk).only(&[]).is("clients", "ok");
     // What is no business of ours may be as it is.
     desk.write(".mcp.json", "{ oops\n");
     examine(&desk).only(&[]);
@@ -213,5 +247,5 @@ fn what_a_client_takes_otherwise_and_what_cannot_be_read_is_told() {
     tells(&desk, "problem", &["~/.codex/config.toml", "line 2, column 11"]);
     desk.write("../home/.codex/config.toml", "[mcp_servers.tracker]\ncommand = \"/no/ait\"\n");
     claude(&desk, &json!({ "command": "/no/such/ait" }));
-    tells(&desk, "problem", &["2 things", "/no/ait", "tracker", "/no/such/ait"]);
+    tells(&desk, "problem", &["2 defects", "/no/ait", "tracker", "/no/such/ait"]);
 }

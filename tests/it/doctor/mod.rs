@@ -112,7 +112,7 @@ fn git(directory: &Path, arguments: &[&str]) {
 }
 
 #[test]
-fn a_healthy_store_has_nothing_wrong_and_nothing_is_left_behind() {
+fn healthy_store_passes_and_stays_unchanged() {
     let directory = healthy();
     let before = everything(directory.path());
     let examined = examine(directory.path());
@@ -128,7 +128,7 @@ fn a_healthy_store_has_nothing_wrong_and_nothing_is_left_behind() {
 }
 
 #[test]
-fn where_there_is_no_store_none_is_made() {
+fn doctor_does_not_create_a_store() {
     let directory = directory();
     examine(directory.path()).only(&[]).ends_with(0);
     assert!(everything(directory.path()).is_empty());
@@ -140,7 +140,7 @@ fn where_there_is_no_store_none_is_made() {
 }
 
 #[test]
-fn people_see_signs_that_differ_without_colours_and_what_is_wrong_last() {
+fn report_marks_verdicts_by_symbol_and_lists_problems_last() {
     let directory = directory();
     fs::write(directory.path().join("issues.json"), "{\n  \"issues\": [\n    x\n").unwrap();
     let shown = run(directory.path(), &["doctor"]);

@@ -14,7 +14,10 @@ const DEVELOPER: &str = ".claude/agents/developer.md";
 fn desk() -> Desk {
     let desk = Desk::new();
     desk.init_now(&["--client", "claude-code"]);
-    examine(&desk).only(&[]).is("prompts", "ok").says("prompts", &["6 files are of this version"]);
+    examine(&desk)
+        .only(&[])
+        .is("prompts", "ok")
+        .says("prompts", &["6 files that `ait init` wrote are of this version"]);
     desk
 }
 
@@ -42,7 +45,7 @@ fn copies(desk: &Desk) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_prompt_of_another_version_is_written_anew_and_kept() {
+fn fix_updates_an_old_prompt_and_keeps_a_copy() {
     let desk = desk();
     let current = desk.read(DEVELOPER);
     let old = of_version(&current, "0.9.0");
@@ -66,7 +69,7 @@ fn a_prompt_of_another_version_is_written_anew_and_kept() {
 }
 
 #[test]
-fn a_prompt_that_was_edited_is_never_written_anew() {
+fn edited_or_newer_prompts_are_never_overwritten() {
     let desk = desk();
     let current = desk.read(DEVELOPER);
     // An edit of what this version writes is somebody's wish, and nothing to tell.
@@ -92,7 +95,7 @@ fn a_prompt_that_was_edited_is_never_written_anew() {
 }
 
 #[test]
-fn sections_of_another_version_are_written_anew_for_the_same_preset() {
+fn fix_updates_old_sections_for_the_same_preset() {
     for preset in ["team", "solo", "review-heavy"] {
         let desk = Desk::new();
         desk.init_now(&["--client", "claude-code", "--client", "codex", "--preset", preset]);

@@ -1,4 +1,4 @@
-//! Saving what can be read of a store that is damaged.
+//! SaveOptions what can be read of a store that is damaged.
 
 use std::fs;
 use std::path::Path;
@@ -55,7 +55,7 @@ fn lines(bytes: &[u8]) -> Vec<usize> {
 }
 
 #[test]
-fn every_issue_that_can_be_read_by_itself_is_saved_and_the_rest_is_named() {
+fn salvage_saves_each_readable_issue_and_names_the_rest() {
     let directory = directory();
     let path = directory.path();
     let issues: Vec<_> =
@@ -79,7 +79,7 @@ fn every_issue_that_can_be_read_by_itself_is_saved_and_the_rest_is_named() {
 }
 
 #[test]
-fn changes_before_and_behind_the_damage_of_a_log_are_made() {
+fn salvage_applies_changes_before_and_after_log_damage() {
     let directory = with_log();
     let path = directory.path();
     let segment = newest_segment(path);
@@ -106,7 +106,7 @@ fn changes_before_and_behind_the_damage_of_a_log_are_made() {
 }
 
 #[test]
-fn a_log_without_its_beginning_is_taken_as_it_stands_and_a_sound_store_as_it_is() {
+fn salvage_reads_a_log_without_a_header_and_a_sound_store() {
     let directory = with_log();
     let path = directory.path();
     let sound = run(path, &["doctor", "--salvage", "sound.json"]).ok();

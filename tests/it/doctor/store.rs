@@ -38,7 +38,7 @@ fn story(status: &str, actions: &[&str]) -> Value {
 }
 
 #[test]
-fn what_is_not_valid_is_told_with_line_and_column_and_changes_nothing() {
+fn invalid_file_is_reported_with_line_and_column() {
     let directory = healthy();
     let path = directory.path();
     for has_log in [true, false] {
@@ -60,14 +60,14 @@ fn what_is_not_valid_is_told_with_line_and_column_and_changes_nothing() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told() {
+fn unreadable_store_is_reported() {
     let directory = directory();
     fs::create_dir(directory.path().join("issues.json")).unwrap();
     examine(directory.path()).is("readable", "problem").ends_with(1);
 }
 
 #[test]
-fn a_file_that_is_gone_is_told_and_written_anew_from_the_log() {
+fn missing_file_is_reported_and_republished_from_the_log() {
     let directory = with_log();
     let path = directory.path();
     let before = fs::read(path.join("issues.json")).unwrap();
@@ -82,12 +82,12 @@ fn a_file_that_is_gone_is_told_and_written_anew_from_the_log() {
 }
 
 #[test]
-fn issues_that_share_an_id_are_told_with_their_lines_and_left_alone() {
+fn duplicate_ids_are_reported_with_lines_and_not_repaired() {
     let directory = directory();
     let path = directory.path();
     let one = issue_json(&id(1), "one", "created");
     let other = issue_json(&id(1), "another", "created");
-    for (twin, words) in [(one.clone(), "the same each time"), (other, "different contents")] {
+    for (twin, words) in [(one.clone(), "identical each time"), (other, "different contents")] {
         write_issues(path, &[one.clone(), issue_json(&id(2), "two", "created"), twin]);
         let before = everything(path);
         let examined = examine(path);
@@ -98,7 +98,7 @@ fn issues_that_share_an_id_are_told_with_their_lines_and_left_alone() {
 }
 
 #[test]
-fn damage_of_the_log_is_told_with_its_byte_and_not_repaired() {
+fn log_damage_is_reported_with_its_offset_and_not_repaired() {
     let directory = with_log();
     let path = directory.path();
     // Within the second event.
@@ -106,14 +106,20 @@ fn damage_of_the_log_is_told_with_its_byte_and_not_repaired() {
     change_log(path, |bytes| bytes[line + 30] ^= 1);
     let before = everything(path);
     let (place, name) = (format!("byte {line}"), newest_segment(path));
-    let words = [place.as_str(), name.to_str().unwrap(), "only reads", "--salvage", "ait restore"];
+    let words = [
+        place.as_str(),
+        name.to_str().unwrap(),
+        "the store is read-only",
+        "--salvage",
+        "ait restore",
+    ];
     examine(path).is("journal", "problem").says("journal", &words).ends_with(1);
     fix(path).is("journal", "problem").ends_with(1);
     assert_eq!(everything(path), before);
 }
 
 #[test]
-fn a_torn_end_is_nothing_wrong_and_nothing_is_left_by_a_repair() {
+fn torn_log_tail_is_no_problem_and_stays_unchanged() {
     let directory = with_log();
     let path = directory.path();
     let end = *lines(path).last().unwrap();
@@ -132,7 +138,7 @@ fn a_torn_end_is_nothing_wrong_and_nothing_is_left_by_a_repair() {
 }
 
 #[test]
-fn a_file_of_another_store_is_told_and_left_alone() {
+fn file_of_another_store_is_reported_and_not_overwritten() {
     let directory = with_log();
     let path = directory.path();
     write_issues(path, &[issue_json(&id(9), "from elsewhere", "created")]);
@@ -146,7 +152,7 @@ fn a_file_of_another_store_is_told_and_left_alone() {
 }
 
 #[test]
-fn what_a_newer_version_wrote_is_told() {
+fn log_of_a_newer_version_is_reported() {
     let directory = with_log();
     let path = directory.path();
     change_log(path, |bytes| {
@@ -154,14 +160,14 @@ fn what_a_newer_version_wrote_is_told() {
         let mut header: Value = serde_json::from_slice(&bytes[18..end]).unwrap();
         header["format"] = json!(1_000);
         let text = format!("{:08x} {header}", header.to_string().len());
-        let line = format!("{:08x} {text}", crc32c::crc32c(text.as_bytes()));
+        let line = format!("{:08x} {text}", xxhash_rust::xxh3::xxh3_64(text.as_bytes()) as u32);
         bytes.splice(..end, line.into_bytes());
     });
     examine(path).ends_with(1).says("readable", &["newer version", "update"]);
 }
 
 #[test]
-fn histories_that_cannot_be_are_told() {
+fn impossible_histories_are_reported() {
     let (filed, claimed) = ("Issue filed", "Issue claimed for work");
     for (issue, verdict, words, code) in [
         (story("closed", &[filed]), "problem", "is closed, while its history leads to created", 1),
@@ -188,7 +194,7 @@ fn histories_that_cannot_be_are_told() {
 }
 
 #[test]
-fn old_claims_and_issues_that_come_back_are_told_with_who_and_which() {
+fn old_claims_and_repeatedly_returned_issues_are_reported() {
     let directory = directory();
     let (filed, claimed) = ("Issue filed", "Issue claimed for work");
     let back = "Issue returned to created status";
@@ -202,7 +208,7 @@ fn old_claims_and_issues_that_come_back_are_told_with_who_and_which() {
 }
 
 #[test]
-fn times_in_the_future_are_told_of_issues_and_files() {
+fn future_times_of_issues_and_files_are_reported() {
     let directory = directory();
     let path = directory.path();
     let mut issue = story("created", &["Issue filed"]);

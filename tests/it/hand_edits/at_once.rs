@@ -12,7 +12,7 @@ use fastrand::Rng;
 use serde_json::{Value, json};
 
 use crate::faults::{Act, Scene};
-use crate::support::disk::Neglect;
+use crate::support::disk::FaultyDuty;
 use crate::support::factor;
 use crate::support::files::{id, issue_json, kept, names};
 use crate::support::scene::{Answers, Process, Visit};
@@ -81,7 +81,7 @@ async fn edit_at_each_call(
     act: Act,
     how: Save,
     is_stale: bool,
-    neglect: Neglect,
+    neglect: FaultyDuty,
 ) -> Result<usize, String> {
     for number in 1.. {
         let scene = Scene::new(act, neglect).await;
@@ -117,11 +117,12 @@ async fn edit_at_each_call(
 }
 
 #[tokio::test]
-async fn whatever_is_saved_at_whichever_call_is_not_lost_and_undoes_nothing() {
+async fn external_edit_at_any_call_is_merged_without_loss() {
     for act in [Act::Publish, Act::Change, Act::Claim] {
         for how in [Save::InPlace, Save::Rename] {
             for is_stale in [false, true] {
-                let calls = edit_at_each_call(act, how, is_stale, Neglect::Nothing).await.unwrap();
+                let calls =
+                    edit_at_each_call(act, how, is_stale, FaultyDuty::Nothing).await.unwrap();
                 assert!(calls > 8, "{act:?}: {calls}");
             }
         }
@@ -130,10 +131,10 @@ async fn whatever_is_saved_at_whichever_call_is_not_lost_and_undoes_nothing() {
 
 /// An editor that writes in place and stands still between opening the file, which empties it, and writing it.
 #[tokio::test]
-async fn a_save_in_place_that_takes_its_time_is_not_lost() {
+async fn slow_in_place_save_is_not_lost() {
     for pause in 1..6 {
         for number in 1.. {
-            let scene = Scene::new(Act::Publish, Neglect::Nothing).await;
+            let scene = Scene::new(Act::Publish, FaultyDuty::Nothing).await;
             let path = scene.path().join("issues.json");
             let (mut calls, mut open, mut text) = (0, None, String::new());
             scene.process.disk.hook(move |_| {
@@ -171,16 +172,16 @@ async fn a_save_in_place_that_takes_its_time_is_not_lost() {
 }
 
 #[tokio::test]
-async fn an_edit_that_is_not_looked_for_is_noticed() {
-    let noticed = edit_at_each_call(Act::Publish, Save::Rename, false, Neglect::Exchange).await;
+async fn checker_detects_a_lost_external_edit() {
+    let noticed = edit_at_each_call(Act::Publish, Save::Rename, false, FaultyDuty::Exchange).await;
     assert!(noticed.unwrap_err().contains("the edit is lost"));
 }
 
 /// A rendering without an edit takes the place of the edited file while another process, which has just taken that
 /// over, is about to note it.
 #[tokio::test]
-async fn what_another_process_takes_over_meanwhile_is_not_taken_back() {
-    let scene = Scene::new(Act::Publish, Neglect::Nothing).await;
+async fn edit_merged_by_another_process_while_publishing_is_kept() {
+    let scene = Scene::new(Act::Publish, FaultyDuty::Nothing).await;
     scene.other.disk.hook(|call| {
         if call.is("rename", "published") {
             thread::sleep(Duration::from_millis(250));
@@ -207,9 +208,9 @@ async fn what_another_process_takes_over_meanwhile_is_not_taken_back() {
 
 /// A rendering without an edit is left by a process that dies, and found after the edit was taken over.
 #[tokio::test]
-async fn what_a_dead_process_rendered_takes_no_edit_back() {
+async fn rendering_left_by_a_crash_reverts_no_edit() {
     for number in 1.. {
-        let scene = Scene::new(Act::Publish, Neglect::Nothing).await;
+        let scene = Scene::new(Act::Publish, FaultyDuty::Nothing).await;
         scene.process.disk.die_at(number);
         let acted = scene.act().await;
         let is_dead = scene.process.disk.trouble.is_dead();
@@ -244,9 +245,9 @@ async fn check_title(scene: &Scene, is_dead: bool) -> Result<(), String> {
 
 /// A process that dies at any call while it publishes over an edit that was saved at any moment of that.
 #[tokio::test]
-async fn what_was_saved_is_not_lost_with_a_process_that_dies() {
+async fn edit_saved_while_publishing_survives_a_crash() {
     for number in 1.. {
-        let scene = Scene::new(Act::Publish, Neglect::Nothing).await;
+        let scene = Scene::new(Act::Publish, FaultyDuty::Nothing).await;
         let path = scene.path().to_owned();
         let mut is_saved = false;
         // Between the last look at the file and its exchange.
@@ -274,10 +275,10 @@ async fn what_was_saved_is_not_lost_with_a_process_that_dies() {
 
 /// An editor that reads, waits and saves, again and again, while two processes change issues.
 #[tokio::test]
-async fn an_editor_that_saves_what_it_read_a_while_ago_undoes_nothing() {
+async fn stale_editor_saves_undo_no_changes() {
     for seed in 0..8 * factor() {
         let mut rng = Rng::with_seed(seed);
-        let scene = Scene::new(Act::Change, Neglect::Nothing).await;
+        let scene = Scene::new(Act::Change, FaultyDuty::Nothing).await;
         let Scene { answers, process, other, .. } = &scene;
         let path = scene.path();
         let mut read = fs::read_to_string(path.join("issues.json")).unwrap();
@@ -336,15 +337,15 @@ async fn work(answers: &Arc<Answers>, process: &Process, rng: &mut Rng) {
         kind => {
             // Refused where it has ended.
             let issue = issues[rng.usize(0..issues.len())].id;
-            drop(answers.work_on(process, issue, kind).await);
+            drop(answers.change_issue(process, issue, kind).await);
         }
     }
 }
 
 /// What git does with a file that is committed, while processes work: it puts old contents in place.
 #[tokio::test]
-async fn a_checkout_or_a_stash_undoes_no_work_and_is_not_written_over_by_reading() {
-    let scene = Scene::new(Act::Change, Neglect::Nothing).await;
+async fn checkout_undoes_no_changes_and_reads_do_not_overwrite_it() {
+    let scene = Scene::new(Act::Change, FaultyDuty::Nothing).await;
     let Scene { answers, process, other, .. } = &scene;
     let file = scene.path().join("issues.json");
     let committed = fs::read_to_string(&file).unwrap();
@@ -377,8 +378,8 @@ async fn a_checkout_or_a_stash_undoes_no_work_and_is_not_written_over_by_reading
 
 /// An edit in place of the same length, right behind a rendering.
 #[tokio::test]
-async fn an_edit_within_the_same_tick_of_the_clock_is_seen() {
-    let scene = Scene::new(Act::Change, Neglect::Nothing).await;
+async fn same_length_edit_within_one_clock_tick_is_detected() {
+    let scene = Scene::new(Act::Change, FaultyDuty::Nothing).await;
     let file = scene.path().join("issues.json");
     for round in 0..50 {
         scene.answers.file(&scene.process).await.unwrap();

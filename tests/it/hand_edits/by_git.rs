@@ -75,7 +75,7 @@ fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_stash_undoes_no_work_and_what_is_only_read_does_not_get_in_its_way() {
+fn git_stash_undoes_no_changes_and_can_be_popped() {
     let (mut repository, [one, two, _]) = Repository::new();
     repository
         .agent
@@ -103,7 +103,7 @@ fn a_stash_undoes_no_work_and_what_is_only_read_does_not_get_in_its_way() {
 }
 
 #[test]
-fn another_branch_brings_its_issues_and_takes_none_of_those_that_are_known() {
+fn git_switch_adds_issues_and_removes_none() {
     let (mut repository, _) = Repository::new();
     repository.git(&["switch", "-qc", "other"]);
     repository.agent.add("of the branch", "feature");
@@ -120,7 +120,7 @@ fn another_branch_brings_its_issues_and_takes_none_of_those_that_are_known() {
 }
 
 #[test]
-fn a_pull_with_conflicts_is_left_to_people_and_loses_nothing() {
+fn git_merge_conflict_is_left_untouched_and_loses_nothing() {
     let (mut repository, _) = Repository::new();
     repository.git(&["switch", "-qc", "theirs"]);
     let file = repository.root.join("issues.json");

@@ -8,7 +8,7 @@ use agent_issue_tracker::store::Store;
 
 use crate::faults::{Act, Scene};
 use crate::support::directory_in_memory;
-use crate::support::disk::{Disk, Neglect};
+use crate::support::disk::{Disk, FaultyDuty};
 use crate::support::files::copy_directory;
 use crate::support::scene::Process;
 
@@ -77,12 +77,12 @@ fn befall(directory: &Path, fate: Fate, copies: &Copies) {
 
 /// A store with two processes that work, and copies of what it was earlier.
 async fn scene() -> (Scene, Copies) {
-    let scene = Scene::new(Act::Change, Neglect::Nothing).await;
+    let scene = Scene::new(Act::Change, FaultyDuty::Nothing).await;
     let path = scene.path();
     let (older, anothers) = (directory_in_memory(), directory_in_memory());
     copy_directory(&path.join(".ait"), older.path());
     let file = fs::read(path.join("issues.json")).unwrap();
-    let other = Scene::new(Act::Claim, Neglect::Nothing).await;
+    let other = Scene::new(Act::Claim, FaultyDuty::Nothing).await;
     copy_directory(&other.path().join(".ait"), anothers.path());
     other.end().await;
     for process in [&scene.process, &scene.other] {
@@ -119,14 +119,14 @@ async fn check(scene: &Scene, order: usize) -> Result<(), String> {
         process.store.counts().await.map_err(|error| error.to_string())?;
         answers.check(&*process.store).await?;
     }
-    let later = Process::start(scene.path(), Disk::new(scene.path(), Neglect::Nothing));
+    let later = Process::start(scene.path(), Disk::new(scene.path(), FaultyDuty::Nothing));
     answers.check(&*later.store).await.map_err(|wrong| format!("for a new process: {wrong}"))?;
     later.publish().await.map_err(|error| error.to_string())?;
     answers.check(&*later.store).await
 }
 
 #[tokio::test]
-async fn whatever_becomes_of_the_directory_between_changes_nothing_is_lost() {
+async fn directory_replacement_between_changes_loses_nothing() {
     for fate in FATES {
         for order in 0..4 {
             let (scene, copies) = scene().await;
@@ -139,7 +139,7 @@ async fn whatever_becomes_of_the_directory_between_changes_nothing_is_lost() {
 }
 
 #[tokio::test]
-async fn whatever_becomes_of_the_directory_at_any_call_of_a_change_nothing_is_lost() {
+async fn directory_replacement_at_any_call_loses_nothing() {
     for fate in FATES {
         for act in [Act::Change, Act::Publish] {
             for number in 1.. {

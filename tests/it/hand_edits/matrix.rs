@@ -7,9 +7,11 @@ use agent_issue_tracker::domain::{Classification, IssueRef, Resolution, Status};
 use agent_issue_tracker::store::{Probe, Store, StoreError};
 use serde_json::{Value, json};
 
-use crate::support::commands::{add, at, claim, close, complete, number, review, say};
+use crate::support::commands::{
+    add, at, claim, close, complete, number, return_issue, review, say,
+};
 use crate::support::directory_in_memory;
-use crate::support::disk::{Disk, Neglect};
+use crate::support::disk::{Disk, FaultyDuty};
 use crate::support::files::{issues_in_file, kept, names};
 use crate::support::scene::Process;
 use crate::support::stores::{all_issues, apply, check, ids};
@@ -81,7 +83,7 @@ fn has(issue: &Value, edit: Edit) -> bool {
 
 /// A store with an issue in a status, published.
 async fn store_with(directory: &Path, status: Status) -> Process {
-    let process = Process::start(directory, Disk::new(directory, Neglect::Nothing));
+    let process = Process::start(directory, Disk::new(directory, FaultyDuty::Nothing));
     let issue = || IssueRef::from(number(1));
     let mut commands = vec![add(1, Classification::Bug)];
     commands.extend(match status {
@@ -103,7 +105,7 @@ async fn stored(process: &Process) -> Value {
 }
 
 #[tokio::test]
-async fn whatever_is_edited_in_whichever_state_nothing_that_was_answered_is_undone() {
+async fn any_edit_in_any_status_undoes_no_acknowledged_change() {
     for &status in Status::ALL {
         for change in edits() {
             // What others do between the moment at which the file is read and the one at which it is saved.
@@ -125,8 +127,12 @@ async fn move_on(process: &Process, status: Status, meanwhile: u8) -> bool {
             false
         }
         _ => {
-            let command =
-                if status == Status::Created { claim(None) } else { complete(number(1).into()) };
+            let command = match status {
+                Status::Created => claim(None),
+                // The same completion once more would change nothing.
+                Status::Completed => return_issue(number(1).into()),
+                _ => complete(number(1).into()),
+            };
             apply(&*process.store, command, at(10)).await.is_ok_and(|issue| issue.is_some())
         }
     }
@@ -197,7 +203,7 @@ async fn one_edit(status: Status, change: Edit, meanwhile: u8, way: u8) {
 }
 
 #[tokio::test]
-async fn what_is_no_list_of_issues_is_left_alone_and_told_until_it_is_mended() {
+async fn invalid_file_is_kept_and_reported_until_corrected() {
     let foreign = json!({ "issues": [crate::support::files::issue_json(&crate::support::files::id(9), "x", "created")] });
     for bad in ["", "{", "[]", "null", "{\"issues\": 1}", "<<<<<<< HEAD\n{}", &foreign.to_string()]
     {
@@ -229,7 +235,7 @@ async fn what_is_no_list_of_issues_is_left_alone_and_told_until_it_is_mended() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_removed_is_written_again_with_the_next_change() {
+async fn removed_file_is_published_again_with_the_next_change() {
     let directory = directory_in_memory();
     let path = directory.path();
     let process = store_with(path, Status::Created).await;

@@ -21,7 +21,7 @@ fn scene() -> (tempfile::TempDir, Client, [String; 2], Vec<u8>) {
 }
 
 #[test]
-fn an_old_file_undoes_nothing_with_and_without_a_server() {
+fn stale_file_undoes_nothing_with_or_without_a_server() {
     for is_served in [true, false] {
         let (directory, mut agent, [_, second], older) = scene();
         if !is_served {

@@ -5,7 +5,7 @@ use std::fs;
 use super::{Desk, end};
 
 #[test]
-fn the_claimed_issue_of_the_worktree_is_named_in_each_message_once() {
+fn commit_messages_name_the_claimed_issue_once() {
     let desk = Desk::with_hooks();
     let (id, worktree) = desk.claimed("Login \u{202e}fails\u{1b}[31m = x: y");
     let trailer = format!("Issue: {id} Login fails [31m = x: y");
@@ -20,7 +20,7 @@ fn the_claimed_issue_of_the_worktree_is_named_in_each_message_once() {
     let other = "b\n\nIssue: of another tracker";
     desk.git_in(&worktree, &["commit", "-q", "--allow-empty", "-m", other]);
     assert_eq!(desk.message(&worktree), other);
-    // What git refuses, it still refuses.
+    // git still refuses an empty message.
     let empty = desk.run("git", &worktree, &["commit", "--allow-empty", "-m", ""]);
     assert_eq!(empty.code, 1, "{}", empty.out);
     desk.git_in(&worktree, &["commit", "-q", "--allow-empty", "--allow-empty-message", "-m", ""]);
@@ -28,7 +28,7 @@ fn the_claimed_issue_of_the_worktree_is_named_in_each_message_once() {
 }
 
 #[test]
-fn in_an_editor_there_is_room_for_a_subject_and_what_git_cuts_off_goes() {
+fn editor_template_leaves_room_above_the_trailer() {
     let desk = Desk::with_hooks();
     let (id, worktree) = desk.claimed("T");
     let edited = |arguments: &[&str], script: &str| {
@@ -51,7 +51,7 @@ fn in_an_editor_there_is_room_for_a_subject_and_what_git_cuts_off_goes() {
 }
 
 #[test]
-fn only_a_claimed_issue_is_named_and_only_in_the_messages_of_its_author() {
+fn merges_and_unclaimed_issues_get_no_trailer() {
     let desk = Desk::with_hooks();
     let id = desk.add("T");
     let worktree = desk.worktree(&id);
@@ -79,7 +79,7 @@ fn only_a_claimed_issue_is_named_and_only_in_the_messages_of_its_author() {
 }
 
 #[test]
-fn who_is_named_for_this_very_process_is_taken_at_his_only_issue() {
+fn agent_variable_selects_its_only_claimed_issue() {
     let desk = Desk::with_hooks();
     let commit = |agent: Option<&str>| {
         let arguments = ["commit", "-q", "--allow-empty", "-m", "m"];
@@ -95,10 +95,10 @@ fn who_is_named_for_this_very_process_is_taken_at_his_only_issue() {
     assert_eq!(commit(Some("dev")), format!("m\n\nIssue: {id} T"));
     assert_eq!(commit(Some("other")), "m");
     assert_eq!(commit(None), "m");
-    // What holds for the project holds for all its worktrees.
+    // A setting of the project holds for all its worktrees.
     desk.write("ait.toml", "agent = \"dev\"\n");
     assert_eq!(commit(None), "m");
-    // It is worked on elsewhere.
+    // An issue with a branch is worked on there.
     desk.git(&["branch", &format!("issue-{id}")]);
     assert_eq!(commit(Some("dev")), "m");
     desk.git(&["branch", "-d", &format!("issue-{id}")]);
@@ -108,7 +108,7 @@ fn who_is_named_for_this_very_process_is_taken_at_his_only_issue() {
 }
 
 #[test]
-fn a_hook_that_was_there_runs_first_with_its_arguments_and_its_failure_counts() {
+fn existing_hook_runs_first_and_its_failure_stops_the_commit() {
     let desk = Desk::new();
     let hook = desk.hooks().join("prepare-commit-msg");
     let script = "#!/bin/sh\nprintf '%s|' \"$@\" > told\ncat >> told\necho 'Seen: yes' >> \"$1\"\n\
@@ -123,12 +123,12 @@ fn a_hook_that_was_there_runs_first_with_its_arguments_and_its_failure_counts() 
     fs::write(worktree.join("fail"), "").unwrap();
     assert_ne!(desk.commit(&worktree, "b").code, 0);
     assert!(desk.message(&worktree).starts_with("a\n"));
-    // By its own name, with something on stdin and more arguments than git gives today.
+    // The previous hook gets stdin and all arguments.
     let script = format!("printf in | \"{}\" 'a b' \"\" \"c'd\"", hook.display());
     let run = desk.run("sh", &worktree, &["-c", &script]);
     assert_eq!(run.code, 7, "{}", run.log);
     assert_eq!(fs::read_to_string(worktree.join("told")).unwrap(), "a b||c'd|in");
-    // One that git would leave out stays left out.
+    // git skips a hook that is not executable, and so does ours.
     fs::set_permissions(
         desk.hooks().join("prepare-commit-msg.before-ait-hooks"),
         std::os::unix::fs::PermissionsExt::from_mode(0o644),

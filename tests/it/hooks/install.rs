@@ -1,4 +1,4 @@
-//! Where hooks are put, and that all of it goes again.
+//! Installing and removing hooks.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -7,7 +7,7 @@ use super::{Desk, end, tree};
 use crate::support::directory;
 
 #[test]
-fn what_was_there_is_kept_and_given_back_to_the_byte() {
+fn install_keeps_existing_hooks_and_remove_restores_them() {
     let desk = Desk::new();
     desk.write_hook(&desk.hooks().join("prepare-commit-msg"), "#!/bin/sh\nexit 0 # \u{fc}\n");
     fs::write(desk.project().join(".git/tool"), b"\x7fELF\xff").unwrap();
@@ -24,13 +24,13 @@ fn what_was_there_is_kept_and_given_back_to_the_byte() {
     assert!(desk.ait(&["hooks", "install"]).ok().contains("nothing to do"));
     desk.ait(&["hooks", "remove", "--dry-run"]).ok();
     assert_eq!(tree(&desk.hooks()), installed);
-    assert!(desk.ait(&["hooks", "remove"]).ok().contains("taken back: 2 hooks"));
+    assert!(desk.ait(&["hooks", "remove"]).ok().contains("removed: 2 hooks"));
     assert_eq!(tree(&desk.hooks()), before);
     assert!(desk.ait(&["hooks", "remove"]).ok().contains("nothing to do"));
 }
 
 #[test]
-fn where_there_was_no_directory_none_is_left_and_worktrees_share_one() {
+fn worktrees_share_hooks_and_remove_deletes_an_empty_directory() {
     let desk = Desk::new();
     fs::remove_dir_all(desk.hooks()).unwrap();
     let worktree = desk.worktree("3f2a9c1e");
@@ -51,7 +51,7 @@ fn where_there_was_no_directory_none_is_left_and_worktrees_share_one() {
 }
 
 #[test]
-fn hooks_of_the_repository_are_found_where_it_says_and_those_of_others_are_left_alone() {
+fn install_follows_a_local_hooks_path_and_refuses_a_shared_one() {
     let desk = Desk::new();
     desk.git(&["config", "core.hooksPath", "tools/hooks"]);
     fs::create_dir_all(desk.project().join("deep")).unwrap();
@@ -64,12 +64,12 @@ fn hooks_of_the_repository_are_found_where_it_says_and_those_of_others_are_left_
     assert!(status.contains("core.hooksPath in ") && status.contains("config"), "{status}");
     desk.ait(&["hooks", "remove"]).ok();
     assert!(!there.exists());
-    // husky writes anew what is there.
+    // husky overwrites its directory.
     desk.git(&["config", "core.hooksPath", ".husky/_"]);
     let said = desk.ait(&["hooks", "install"]).refusal();
     assert!(said.contains(".husky/prepare-commit-msg"), "{said}");
     assert!(said.contains("ait hooks run prepare-commit-msg \"$@\""), "{said}");
-    // Those of all repositories.
+    // A global path is that of all repositories.
     desk.git(&["config", "--unset", "core.hooksPath"]);
     let all = desk.root.join("home/hooks");
     fs::create_dir(&all).unwrap();
@@ -78,7 +78,7 @@ fn hooks_of_the_repository_are_found_where_it_says_and_those_of_others_are_left_
     assert!(said.contains("all your repositories") && said.contains(".gitconfig"), "{said}");
     assert!(tree(&all).is_empty());
     assert!(desk.ait(&["hooks", "status"]).out.contains("Note: the hooks of all"));
-    // As it is told.
+    // The way out that the error names.
     let own = "git config --local core.hooksPath \
                \"$(git rev-parse --path-format=absolute --git-common-dir)/hooks\"";
     assert!(said.contains(own), "{said}");
@@ -88,7 +88,7 @@ fn hooks_of_the_repository_are_found_where_it_says_and_those_of_others_are_left_
 }
 
 #[test]
-fn where_there_is_no_repository_or_no_git_that_is_said() {
+fn hooks_commands_fail_without_a_repository_or_git() {
     let (desk, nowhere) = (Desk::new(), directory());
     for action in ["install", "remove", "status"] {
         let said = desk.run("ait", nowhere.path(), &["hooks", action]).refusal();
@@ -107,13 +107,13 @@ fn where_there_is_no_repository_or_no_git_that_is_said() {
 }
 
 #[test]
-fn what_became_of_a_hook_is_told_and_mended_where_that_loses_nothing() {
+fn outdated_hooks_are_renewed_and_edited_ones_kept() {
     let desk = Desk::with_hooks();
     let hook = desk.hooks().join("post-merge");
     let installed = fs::read_to_string(&hook).unwrap();
     let state = || desk.states().0.remove(1);
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o644)).unwrap();
-    assert_eq!((state().as_str(), desk.states().1), ("disabled", 1));
+    assert_eq!((state().as_str(), desk.states().1), ("outdated", 1));
     desk.ait(&["hooks", "install"]).ok();
     for other in ["ait=/elsewhere/ait", "ait='/else where/ait'"] {
         fs::write(&hook, installed.replace("ait=ait", other)).unwrap();
@@ -138,7 +138,7 @@ fn what_became_of_a_hook_is_told_and_mended_where_that_loses_nothing() {
 }
 
 #[test]
-fn a_hook_that_another_program_put_over_ours_is_told_and_never_lost() {
+fn hook_that_overwrote_ours_is_never_lost() {
     let desk = Desk::new();
     let hook = desk.hooks().join("post-merge");
     desk.write_hook(&hook, "#!/bin/sh\n: first\n");
@@ -154,31 +154,9 @@ fn a_hook_that_another_program_put_over_ours_is_told_and_never_lost() {
     let left = tree(&desk.hooks());
     assert_eq!(left["post-merge"], before["post-merge"]);
     assert_eq!(left["post-merge.before-ait-hooks"], before["post-merge.before-ait-hooks"]);
-    // As it is told.
+    // The way out that the error names.
     fs::remove_file(desk.hooks().join("post-merge.before-ait-hooks")).unwrap();
     desk.ait(&["hooks", "install"]).ok();
     desk.ait(&["hooks", "remove"]).ok();
     assert!(fs::read_to_string(&hook).unwrap().contains("second"));
-}
-
-/// As pre-commit does it: what it finds is kept as `NAME.legacy`, and called.
-#[test]
-fn a_program_that_keeps_ours_and_calls_it_is_left_to_do_so() {
-    let desk = Desk::new();
-    let hook = |name: &str| desk.hooks().join(format!("prepare-commit-msg{name}"));
-    desk.write_hook(&hook(""), "#!/bin/sh\necho first >> told\n");
-    desk.ait(&["hooks", "install"]).ok();
-    fs::rename(hook(""), hook(".legacy")).unwrap();
-    let other = "#!/bin/sh\necho other >> told\n\"$0.legacy\" \"$@\"\n";
-    desk.write_hook(&hook(""), other);
-    assert_eq!(desk.states(), (vec!["kept".to_owned(), "installed".to_owned()], 0));
-    let (_, worktree) = desk.claimed("T");
-    desk.commit(&worktree, "a").ok();
-    assert!(desk.message(&worktree).contains("Issue: "), "{}", desk.message(&worktree));
-    assert_eq!(fs::read_to_string(worktree.join("told")).unwrap(), "other\nfirst\n");
-    assert!(desk.ait(&["hooks", "install"]).ok().contains("nothing to do"));
-    desk.ait(&["hooks", "remove"]).ok();
-    assert_eq!(fs::read_to_string(hook("")).unwrap(), other);
-    assert!(fs::read_to_string(hook(".legacy")).unwrap().contains("echo first"));
-    assert!(!hook(".before-ait-hooks").exists());
 }

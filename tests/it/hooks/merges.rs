@@ -1,4 +1,4 @@
-//! Merges, and what is noted of them.
+//! Notes on merges.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ fn here(desk: &Desk) -> String {
 }
 
 #[test]
-fn a_merge_is_noted_once_by_who_makes_it_whatever_kind_it_is() {
+fn every_kind_of_merge_is_noted_once() {
     let desk = Desk::with_hooks();
     let (first, its) = branch(&desk, "fast-forward");
     let arguments = ["merge", "-q", "--ff-only", &its];
@@ -30,7 +30,10 @@ fn a_merge_is_noted_once_by_who_makes_it_whatever_kind_it_is() {
     let note = format!("Branch {its} merged into main as {}.", here(&desk));
     assert_eq!(desk.comments(&first).concat(), note);
     let shown = desk.ait(&["show", &first]).ok();
-    assert!(shown.contains("Comment by reviewer") && shown.contains("held by dev"), "{shown}");
+    assert!(
+        shown.contains("Comment added by reviewer") && shown.contains("held by dev"),
+        "{shown}"
+    );
     desk.git(&["reset", "-q", "--hard", "HEAD~1"]);
     desk.git(&["merge", "-q", "--ff-only", &its]);
     assert_eq!(desk.comments(&first).concat(), note);
@@ -54,7 +57,7 @@ fn a_merge_is_noted_once_by_who_makes_it_whatever_kind_it_is() {
 }
 
 #[test]
-fn several_branches_at_once_are_noted_each_on_its_issue() {
+fn octopus_merge_is_noted_on_each_issue() {
     let desk = Desk::with_hooks();
     let ((one, its), (two, others)) = (branch(&desk, "one"), branch(&desk, "two"));
     desk.commit(&desk.project(), "own").ok();
@@ -68,7 +71,7 @@ fn several_branches_at_once_are_noted_each_on_its_issue() {
 }
 
 #[test]
-fn a_pull_notes_each_branch_with_the_commit_that_brought_it() {
+fn pull_notes_each_branch_with_its_merge_commit() {
     let desk = Desk::new();
     let clone = desk.root.join("clone");
     desk.git(&["clone", "-q", ".", clone.to_str().unwrap()]);
@@ -111,7 +114,7 @@ fn a_branch_that_is_pulled_by_its_name_is_noted() {
 }
 
 #[test]
-fn work_that_is_brought_up_to_date_is_no_merge_of_the_others() {
+fn a_merge_into_the_branch_of_an_issue_is_not_noted() {
     let desk = Desk::with_hooks();
     let ((one, its), (two, _)) = (branch(&desk, "one"), branch(&desk, "two"));
     desk.git(&["merge", "-q", "--no-edit", &its]);
@@ -126,7 +129,7 @@ fn work_that_is_brought_up_to_date_is_no_merge_of_the_others() {
 }
 
 #[test]
-fn an_issue_that_has_ended_gets_its_note_and_stays_as_it_is() {
+fn closed_issue_gets_the_merge_note_and_stays_closed() {
     let desk = Desk::with_hooks();
     let (id, its) = branch(&desk, "one");
     desk.ait(&["close", &id, "-m", "merging it", "-a", "a"]).ok();

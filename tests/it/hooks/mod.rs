@@ -1,5 +1,4 @@
-//! `ait hooks` in scratch repositories, with the real git and a home of its own: what is installed and
-//! taken back, and what commits and merges get from it.
+//! `ait hooks` in scratch repositories, with the real git and a home of its own.
 
 mod commits;
 mod install;
@@ -44,7 +43,7 @@ impl Desk {
         desk
     }
 
-    /// The same with the hooks.
+    /// A repository with the hooks installed.
     fn with_hooks() -> Self {
         let desk = Self::new();
         desk.ait(&["hooks", "install"]).ok();
@@ -95,21 +94,21 @@ impl Desk {
         fs::write(path, text).unwrap();
     }
 
-    /// A hook as somebody else would write it.
+    /// Writes an executable hook.
     fn write_hook(&self, path: &Path, script: &str) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, script).unwrap();
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// Files an issue, and gives the 8 digits that name it.
+    /// Adds an issue, and gives the first 8 digits of its id.
     fn add(&self, title: &str) -> String {
         let added = self.ait(&["add", title, "-c", "bug", "-a", "a", "--json"]).ok();
         let added: Value = serde_json::from_str(&added).unwrap();
         id_in(added["id"].as_str().unwrap())[..8].to_owned()
     }
 
-    /// The same, claimed, with a worktree and a branch as the prompts have them.
+    /// Adds and claims an issue, with a worktree and a branch as the prompts have them.
     fn claimed(&self, title: &str) -> (String, PathBuf) {
         let id = self.add(title);
         self.ait(&["next", "-a", "dev"]).ok();
@@ -134,14 +133,14 @@ impl Desk {
         self.git_in(directory, &["log", "-1", "--format=%B"]).trim_end().to_owned()
     }
 
-    /// What was said about an issue.
+    /// The comments on an issue.
     fn comments(&self, id: &str) -> Vec<String> {
         let shown: Value = serde_json::from_str(&self.ait(&["show", id, "--json"]).ok()).unwrap();
         let comments = shown["comments"].as_array().unwrap().iter();
         comments.map(|it| it["text"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// How each hook stands.
+    /// The state of each hook, and the exit code.
     fn states(&self) -> (Vec<String>, i32) {
         let run = self.ait(&["hooks", "status", "--json"]);
         let report: Value = serde_json::from_str(&run.out).unwrap();
@@ -156,7 +155,7 @@ fn end(command: &mut Command) -> Run {
     Run { code: output.status.code().unwrap(), out: text(output.stdout), log: text(output.stderr) }
 }
 
-/// What is in a directory: modes, where links lead, and every byte.
+/// The files of a directory: modes, targets of links, and bytes.
 fn tree(directory: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
     let Ok(entries) = fs::read_dir(directory) else { return BTreeMap::new() };
     let entries = entries.map(|entry| {

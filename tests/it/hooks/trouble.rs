@@ -1,14 +1,14 @@
-//! What must not hold git up.
+//! The hooks never block git.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
 use super::Desk;
 use crate::support::files::names;
-use crate::support::http::lock_of;
+use crate::support::http::lock_newest_segment;
 
 #[test]
-fn where_there_is_no_store_none_is_made_and_nothing_is_said() {
+fn hooks_do_not_create_a_store() {
     let desk = Desk::with_hooks();
     let worktree = desk.worktree("3f2a9c1e");
     let run = desk.commit(&worktree, "a");
@@ -20,13 +20,13 @@ fn where_there_is_no_store_none_is_made_and_nothing_is_said() {
 }
 
 #[test]
-fn without_the_program_git_goes_on() {
+fn git_continues_when_ait_is_missing_or_fails() {
     let desk = Desk::with_hooks();
     let (_, worktree) = desk.claimed("T");
     fs::remove_file(desk.root.join("bin/ait")).unwrap();
     let run = desk.commit(&worktree, "a");
     assert_eq!((run.code, run.log.as_str()), (0, ""));
-    // One that is there and fails, or is none.
+    // A program that fails, or cannot be started.
     for script in ["#!/bin/sh\nexit 3\n", "#!/no/such/interpreter\n"] {
         desk.write_hook(&desk.root.join("bin/ait"), script);
         let name = script.len().to_string();
@@ -36,7 +36,7 @@ fn without_the_program_git_goes_on() {
 }
 
 #[test]
-fn a_store_or_settings_that_cannot_be_read_are_told_in_a_line_and_left_alone() {
+fn unreadable_store_or_settings_print_one_line_on_stderr() {
     let desk = Desk::with_hooks();
     let (id, worktree) = desk.claimed("T");
     desk.ait(&["save"]).ok();
@@ -60,7 +60,7 @@ fn a_store_or_settings_that_cannot_be_read_are_told_in_a_line_and_left_alone() {
 }
 
 #[test]
-fn an_invalid_file_beside_a_log_is_told_in_a_line_and_hinders_nothing() {
+fn invalid_file_beside_a_log_prints_one_line_on_stderr() {
     let desk = Desk::with_hooks();
     let (id, worktree) = desk.claimed("T");
     desk.ait(&["save"]).ok();
@@ -78,16 +78,16 @@ fn an_invalid_file_beside_a_log_is_told_in_a_line_and_hinders_nothing() {
 }
 
 #[test]
-fn a_lock_that_somebody_holds_holds_nobody_up_for_long() {
+fn a_held_lock_delays_git_only_briefly() {
     let desk = Desk::with_hooks();
     let (id, worktree) = desk.claimed("T");
-    let lock = lock_of(&desk.project());
+    let lock = lock_newest_segment(&desk.project());
     desk.commit(&worktree, "a").ok();
     assert_eq!(desk.message(&worktree), format!("a\n\nIssue: {id} T"));
     let begun = Instant::now();
     let branch = format!("issue-{id}");
     let run = desk.run("git", &desk.project(), &["merge", "-q", "--no-edit", &branch]);
-    // Two seconds at most, on a machine that has nothing else to do.
+    // The limit is two seconds; a busy machine takes longer.
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     assert_eq!(run.code, 0, "{}", run.log);
     assert!(run.log.contains("the merge is not noted: "), "{}", run.log);
@@ -95,9 +95,8 @@ fn a_lock_that_somebody_holds_holds_nobody_up_for_long() {
     assert!(desk.comments(&id).is_empty());
 }
 
-/// A pipe in the place of the settings, to which nobody writes.
 #[test]
-fn what_is_no_file_is_told_and_not_waited_for() {
+fn pipe_in_place_of_the_settings_does_not_block_git() {
     let desk = Desk::with_hooks();
     let (_, worktree) = desk.claimed("T");
     desk.run("mkfifo", &desk.project(), &["ait.toml"]).ok();

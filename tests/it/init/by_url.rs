@@ -1,4 +1,4 @@
-//! Clients that connect by URL: the port that they are told is pinned, and is no other project's.
+//! Clients that connect by URL: their port is pinned, and differs from those of other projects.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ fn port(text: &str) -> u64 {
 }
 
 #[test]
-fn each_client_gets_the_address_in_its_own_words_and_the_port_is_pinned() {
+fn http_option_writes_the_url_for_each_client() {
     let desk = Desk::new();
     desk.write("ait.toml", "# ours\nport = 3017\n");
     let before = desk.tree();
@@ -37,11 +37,12 @@ fn each_client_gets_the_address_in_its_own_words_and_the_port_is_pinned() {
     ] {
         assert_eq!(of(file, servers), expected, "{file}");
     }
-    assert_eq!(desk.read("ait.toml"), "# ours\nport = 3017\n");
+    let settings = "# ours\nport = 3017\nreplies = \"compact\"  # by ait init\n";
+    assert_eq!(desk.read("ait.toml"), settings);
     let written = desk.tree();
-    assert!(desk.init_now(&arguments).ends_with("nothing to do\n"));
+    assert!(desk.init_now(&arguments).contains("\nnothing to do\n"));
     assert!(desk.tree() == written);
-    // From there to servers that are started, and back to what was there.
+    // Without --http, the clients start the server again.
     desk.init_now(&arguments[..arguments.len() - 1]);
     assert_eq!(of(".vscode/mcp.json", "servers"), json!({ "type": "stdio", "command": "ait" }));
     assert_eq!(of(".codex/config.toml", "mcp_servers"), json!({ "command": "ait" }));
@@ -50,7 +51,7 @@ fn each_client_gets_the_address_in_its_own_words_and_the_port_is_pinned() {
 }
 
 #[test]
-fn two_projects_pin_two_ports_and_the_pinned_one_is_served() {
+fn projects_pin_different_ports_and_serve_uses_them() {
     let desk = Desk::new();
     let empty = desk.tree();
     desk.init_now(&["--client", "cursor", "--http"]);
@@ -61,8 +62,7 @@ fn two_projects_pin_two_ports_and_the_pinned_one_is_served() {
     desk.run_in(&other, &["init", "--yes", "--client", "cursor", "--http"]).ok();
     let second = port(&std::fs::read_to_string(other.join("ait.toml")).unwrap());
     assert_ne!(first, second);
-    assert!(desk.init_now(&["--client", "cursor", "--http"]).ends_with("nothing to do\n"));
-    // What clients were told is where the queue is served.
+    assert!(desk.init_now(&["--client", "cursor", "--http"]).contains("\nnothing to do\n"));
     let mut child = desk.command(&desk.project(), &["serve"]).spawn().unwrap();
     let log = Log::of(child.stderr.take().unwrap());
     log.wait_for(&format!("pages: http://localhost:{first}"));
@@ -76,12 +76,12 @@ fn two_projects_pin_two_ports_and_the_pinned_one_is_served() {
 }
 
 #[test]
-fn who_takes_no_address_starts_its_own() {
+fn client_without_url_support_starts_the_server() {
     let desk = Desk::new();
     desk.write("ait.toml", "port = 3018\ntoken-file = \"token\"\n");
     desk.write("token", "0123456789abcdef\n");
     let shown = desk.init(&["--dry-run", "--client", "claude-desktop", "--http"]).ok();
-    assert!(shown.contains("Claude Desktop takes no address, and starts ait itself"), "{shown}");
-    assert!(shown.contains("\"command\": \"ait\"") && !shown.contains("3018"), "{shown}");
-    assert!(shown.contains("Note: callers need a token here"), "{shown}");
+    assert!(shown.contains("Claude Desktop takes no URL: it starts ait itself"), "{shown}");
+    assert!(shown.contains("\"command\": \"ait\"") && !shown.contains(":3018"), "{shown}");
+    assert!(shown.contains("Note: callers need a token"), "{shown}");
 }

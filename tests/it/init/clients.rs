@@ -1,4 +1,4 @@
-//! What each client gets, where it documents that it looks.
+//! What each client gets, in the files that it documents.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 use super::{Desk, read_json, read_toml};
 use crate::support::{BINARY, Client, TOOLS};
 
-/// What a client gets: its name, the file with its servers, the way to them, the entry, the file of an agent
-/// and the file with instructions.
+/// A client: its name, the file with its servers, the object in it, the entry, an agent and the instructions.
 struct Case {
     name: &'static str,
     file: &'static str,
@@ -82,7 +81,7 @@ fn servers(desk: &Desk, file: &str) -> Value {
 }
 
 #[test]
-fn each_client_gets_the_server_the_prompts_and_the_section_where_it_looks_and_loses_them_again() {
+fn init_sets_up_each_client_and_remove_undoes_it() {
     for Case { name, file, servers: at, entry, agent, guide } in cases() {
         let desk = Desk::new();
         let empty = desk.tree();
@@ -101,21 +100,20 @@ fn each_client_gets_the_server_the_prompts_and_the_section_where_it_looks_and_lo
             );
         }
         let ignored = desk.read(".gitignore");
-        for pattern in ["\n/issues.json\n", "\n/.ait/\n"] {
+        for pattern in ["\n/issues.json\n", "\n/.ait/\n", "\nissues-backup-*\n"] {
             assert!(ignored.contains(pattern), "{ignored}");
         }
         let written = desk.tree();
-        assert!(written.keys().all(|path| !path.to_string_lossy().contains("before-ait-init")));
-        assert!(desk.init_now(&["--client", name]).ends_with("nothing to do\n"), "{name}");
+        assert!(desk.init_now(&["--client", name]).contains("\nnothing to do\n"), "{name}");
         assert!(desk.tree() == written, "{name}");
-        assert!(desk.init_now(&["--remove"]).contains("taken back: "), "{name}");
+        assert!(desk.init_now(&["--remove"]).contains("removed: "), "{name}");
         assert!(desk.tree() == empty, "{name}: {:?}", desk.tree().keys());
         assert!(desk.init_now(&["--remove"]).ends_with("nothing to do\n"), "{name}");
     }
 }
 
 #[test]
-fn claude_desktop_has_one_place_for_all_projects_and_keeps_what_another_has_there() {
+fn claude_desktop_keeps_the_server_of_another_project() {
     let desk = Desk::new();
     let file = desk.root.join("home/.config/Claude/claude_desktop_config.json");
     let entry = || read_json(&fs::read_to_string(&file).unwrap())["mcpServers"]["issues"].clone();
@@ -141,16 +139,17 @@ fn claude_desktop_has_one_place_for_all_projects_and_keeps_what_another_has_ther
     desk.run_in(&other, &[&named[..], &["--force"]].concat()).ok();
     assert_eq!(entry(), of(&other));
     desk.run_in(&other, &["init", "--yes", "--remove"]).ok();
-    // There it is as it was, for the other project.
-    assert_eq!(entry(), of(&desk.project()));
+    assert!(!file.exists(), "a file that held only our entry goes");
 }
 
 #[test]
-fn clients_are_found_by_what_is_in_the_project_in_the_home_and_on_the_path() {
+fn clients_are_detected_in_project_home_and_path() {
     let desk = Desk::new();
     let empty = desk.tree();
     let refused = desk.init(&["--yes"]).refusal();
-    assert!(refused.contains("--client") && refused.contains("claude-code, cursor, "), "{refused}");
+    assert!(refused.contains("run `ait init --client NAME`"), "{refused}");
+    assert!(refused.contains("claude-code, cursor, "), "{refused}");
+    assert!(refused.contains("nothing was written"), "{refused}");
     assert!(desk.tree() == empty);
     desk.write(".zed/tasks.json", "[]");
     fs::create_dir(desk.root.join("home/.codex")).unwrap();
@@ -178,7 +177,7 @@ fn clients_are_found_by_what_is_in_the_project_in_the_home_and_on_the_path() {
 }
 
 #[test]
-fn opencode_gets_the_server_where_it_has_others() {
+fn opencode_server_is_added_beside_existing_servers() {
     let started = json!({ "type": "local", "command": ["ait"] });
     for (text, way) in [
         (
@@ -200,24 +199,24 @@ fn opencode_gets_the_server_where_it_has_others() {
         let command = &found["issues"]["command"];
         assert_eq!(*command, started["command"], "{text} became {all}");
         assert_eq!(all.to_string().matches("issues").count(), 1, "{all}");
-        assert!(desk.init_now(&["--client", "opencode"]).ends_with("nothing to do\n"));
+        assert!(desk.init_now(&["--client", "opencode"]).contains("\nnothing to do\n"));
         desk.init_now(&["--remove"]);
         if !text.contains("issues") {
-            assert_eq!(desk.read("opencode.json"), text);
+            assert_eq!(servers(&desk, "opencode.json"), read_json(text));
         }
     }
 }
 
 #[test]
-fn what_is_written_starts_a_server_on_the_queue_of_the_project() {
+fn written_entry_starts_a_server_on_the_project_store() {
     let desk = Desk::new();
-    // Not on the PATH, or another program there: the whole path.
+    // With another program of that name on the PATH, the absolute path is written.
     fs::remove_file(desk.root.join("bin/ait")).unwrap();
     let another = desk.root.join("bin/ait");
     fs::write(&another, "#!/bin/sh\n").unwrap();
     fs::set_permissions(&another, fs::Permissions::from_mode(0o755)).unwrap();
     let shown = desk.init_now(&["--client", "claude-code"]);
-    assert!(shown.contains("which holds on this machine alone"), "{shown}");
+    assert!(shown.contains("absolute path is in .mcp.json; this works only on this"), "{shown}");
     let entry = servers(&desk, ".mcp.json")["mcpServers"]["issues"].clone();
     let program = entry["command"].as_str().unwrap();
     assert_eq!(Path::new(program), Path::new(BINARY));
@@ -233,11 +232,13 @@ fn what_is_written_starts_a_server_on_the_queue_of_the_project() {
 }
 
 #[test]
-fn a_store_that_was_named_is_named_to_the_clients_too() {
+fn client_entry_names_the_given_store() {
     let desk = Desk::new();
     let store = desk.project().join("queue/work.json");
     let arguments = ["--file", "queue/work.json", "init", "--yes", "--client", "opencode"];
-    desk.run_in(&desk.project(), &arguments).ok();
+    let shown = desk.run_in(&desk.project(), &arguments).ok();
+    let note = "you named the store, so its absolute path is in opencode.json; this works only on";
+    assert!(shown.contains(note), "{shown}");
     let line = servers(&desk, "opencode.json")["mcp"]["issues"]["command"].clone();
     assert_eq!(line, json!(["ait", "--file", store]));
     let ignored = desk.read(".gitignore");
@@ -245,7 +246,7 @@ fn a_store_that_was_named_is_named_to_the_clients_too() {
 }
 
 #[test]
-fn who_reads_the_agents_of_claude_code_is_not_told_of_them_twice() {
+fn clients_reading_claude_code_agents_get_no_copies() {
     let desk = Desk::new();
     desk.init_now(&["--client", "cursor", "--client", "vscode"]);
     assert!(desk.has(".cursor/agents/developer.md"));
@@ -255,5 +256,75 @@ fn who_reads_the_agents_of_claude_code_is_not_told_of_them_twice() {
     assert!(desk.has(".claude/agents/developer.md"));
     assert!(!desk.has(".cursor/agents") && !desk.has(".github"));
     assert!(desk.has(".cursor/mcp.json"));
-    assert!(desk.init_now(&all).ends_with("nothing to do\n"));
+    assert!(desk.init_now(&all).contains("\nnothing to do\n"));
+}
+
+#[test]
+fn absolute_paths_in_shared_files_are_noted() {
+    let only_here = |desk: &Desk, arguments: &[&str]| {
+        let shown = desk.run_in(&desk.project(), arguments).ok();
+        let notes = shown.lines().filter(|line| line.contains("works only on this machine"));
+        notes.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let desk = Desk::new();
+    let named = ["--file", "issues.json", "init", "--dry-run"];
+    let both = [&named[..], &["--client", "codex", "--client", "gemini"]].concat();
+    assert!(only_here(&desk, &both[2..]).is_empty());
+    // The file of a user is on one machine, and a URL is the same on all.
+    for other in [&["--client", "claude-desktop"][..], &["--client", "codex", "--http"]] {
+        let arguments = [&named[..], other].concat();
+        assert!(only_here(&desk, &arguments).is_empty(), "{other:?}");
+    }
+    let notes = only_here(&desk, &both);
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    assert!(notes[0].contains(".codex/config.toml, .gemini/settings.json"), "{notes:?}");
+    fs::remove_file(desk.root.join("bin/ait")).unwrap();
+    assert_eq!(only_here(&desk, &both).len(), 2);
+    let notes = only_here(&desk, &both[2..]);
+    assert!(notes.len() == 1 && notes[0].contains("not on your PATH"), "{notes:?}");
+    // They are noted as long as they are there, also when nothing changes.
+    desk.init_now(&["--client", "codex"]);
+    assert_eq!(only_here(&desk, &["init", "--yes", "--client", "codex"]).len(), 1);
+}
+
+#[test]
+fn init_says_how_to_start_the_first_agent_in_each_client() {
+    for (name, start) in [
+        ("claude-code", "Claude Code: claude --agent team-lead"),
+        ("cursor", "Cursor: type /team-lead in the chat"),
+        ("vscode", "VS Code: choose the agent team-lead in the Chat view"),
+        ("codex", "in .codex/agents/team-lead.toml'"),
+        ("gemini", "Gemini CLI: type /team-lead, which is a prompt of the MCP server issues"),
+        ("zed", "Zed: type / in an agent thread, and choose the prompt team-lead of the MCP"),
+        ("opencode", "opencode: opencode --agent team-lead"),
+        ("claude-desktop", "Claude Desktop: choose the prompt team-lead of the MCP server issues"),
+    ] {
+        if name == "claude-desktop" && cfg!(not(target_os = "linux")) {
+            continue;
+        }
+        let shown = Desk::new().init_now(&["--client", name, "--preset", "team"]);
+        assert!(shown.contains("Then start team-lead:\n") && shown.contains(start), "{shown}");
+    }
+    let shown = Desk::new().init_now(&["--client", "claude-code", "--preset", "solo"]);
+    assert!(shown.contains("claude --agent developer") && !shown.contains("team-lead"), "{shown}");
+}
+
+#[test]
+fn a_client_without_agents_finds_the_roles_as_prompts() {
+    for preset in ["team", "solo", "review-heavy"] {
+        let desk = Desk::new();
+        desk.init_now(&["--client", "zed", "--preset", preset]);
+        let section = desk.read("AGENTS.md");
+        let section = section.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(section.contains("a prompt of the MCP server `issues`"), "{section}");
+        let mut client = Client::spawn(desk.command(&desk.project(), &[]).env("PORT", "0"));
+        client.initialize();
+        let prompts = client.request("prompts/list", json!({}));
+        let offered: Vec<_> = prompts["prompts"].as_array().unwrap().iter().collect();
+        let roles = ["team-lead", "developer", "bug-fixer", "code-reviewer"];
+        for role in roles.iter().filter(|role| section.contains(&format!("`{role}`"))) {
+            assert!(offered.iter().any(|prompt| prompt["name"] == *role), "{preset}: {role}");
+        }
+        assert!(client.close().success());
+    }
 }

@@ -1,7 +1,8 @@
-//! Files that others have written: merged into, kept as they were, and given back.
+//! Files of the user: `ait init` merges into them, and `--remove` takes out what is ours.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::Command;
 
 use serde_json::json;
 
@@ -22,7 +23,7 @@ const ALL: [&str; 12] = [
     "opencode",
 ];
 
-/// A project that everybody has written in, with Windows' line ends, marks, comments and no last line end.
+/// A project with files of the user: CRLF, byte order marks, comments and missing last line ends.
 fn lived_in() -> Desk {
     let desk = Desk::new();
     desk.write(".mcp.json", "{ \"mcpServers\": { \"b\": { \"command\": \"x\" } } }");
@@ -42,7 +43,7 @@ fn lived_in() -> Desk {
 }
 
 #[test]
-fn everything_that_was_there_stays_and_comes_back_to_the_byte() {
+fn init_merges_into_user_files_and_remove_takes_out_its_own() {
     let desk = lived_in();
     let mode = |name: &str| fs::metadata(desk.project().join(name)).unwrap().permissions().mode();
     let file = desk.project().join(".vscode/mcp.json");
@@ -75,23 +76,37 @@ fn everything_that_was_there_stays_and_comes_back_to_the_byte() {
             .starts_with("# Team\r\n\r\nBe kind.\r\n\r\n<!-- ait init: begin -->\r\n")
     );
     assert!(!desk.read(".gitignore").contains("/issues.json\n"));
-    // Each file that was there is kept as it was, and no other.
     let after = desk.tree();
-    let kept = |path: &&std::path::PathBuf| path.to_string_lossy().ends_with(".before-ait-init");
-    assert_eq!(after.keys().filter(kept).count(), 9);
-    for path in after.keys().filter(kept) {
-        let name = path.to_string_lossy().replace(".before-ait-init", "");
-        assert_eq!(after[path], before[std::path::Path::new(&name)], "{name}");
-    }
-    assert!(desk.init_now(&ALL).ends_with("nothing to do\n"));
+    assert!(desk.init_now(&ALL).contains("\nnothing to do\n"));
     assert!(desk.tree() == after);
     desk.init_now(&["--remove"]);
-    assert!(desk.tree() == before, "{:?}", desk.tree().keys());
+    let removed = desk.tree();
+    assert!(desk.init_now(&["--remove"]).ends_with("nothing to do\n"));
+    assert!(desk.tree() == removed);
     assert_eq!(mode(".vscode/mcp.json") & 0o777, 0o640);
+    // The same files are there, but for the empty one, and none of another name.
+    let mut names: Vec<_> = before.keys().collect();
+    names.retain(|path| !path.ends_with("CLAUDE.md"));
+    assert_eq!(removed.keys().collect::<Vec<_>>(), names);
+    for name in [".codex/config.toml", "AGENTS.md", ".gitignore", ".claude/agents/mine.md"] {
+        let path = desk.project().join(name);
+        let old = String::from_utf8(before[&path].clone().unwrap()).unwrap();
+        assert_eq!(desk.read(name).trim_end(), old.trim_end(), "{name}");
+    }
+    for name in [".mcp.json", ".vscode/mcp.json", ".zed/settings.json"] {
+        let path = desk.project().join(name);
+        let old = String::from_utf8(before[&path].clone().unwrap()).unwrap();
+        let (mut old, new) = (read_json(&old), read_json(&desk.read(name)));
+        // An object that is empty without our server goes with it.
+        old.as_object_mut().unwrap().retain(|_, value| *value != json!({}));
+        assert_eq!(new, old, "{name}");
+    }
+    assert_eq!(desk.read(".cursor/mcp.json"), "\u{feff}{\r\n\t// mine\r\n}\r\n");
+    assert!(desk.read("opencode.jsonc").starts_with("/* all */"));
 }
 
 #[test]
-fn what_was_written_since_stays_when_ours_goes() {
+fn remove_keeps_later_user_edits() {
     let desk = lived_in();
     desk.init_now(&ALL);
     for name in [".mcp.json", ".zed/settings.json"] {
@@ -102,19 +117,19 @@ fn what_was_written_since_stays_when_ours_goes() {
         ".codex/config.toml",
         &(desk.read(".codex/config.toml") + "\n[profiles.a]\nb = 1\n"),
     );
-    assert!(desk.init_now(&ALL).ends_with("nothing to do\n"));
+    assert!(desk.init_now(&ALL).contains("\nnothing to do\n"));
     let edited = desk.read(".claude/agents/developer.md") + "\nAlways sing.\n";
     desk.write(".claude/agents/developer.md", &edited);
     let noted = desk.init_now(&ALL);
-    assert!(noted.contains(".claude/agents/developer.md is there, edited"), "{noted}");
+    assert!(noted.contains(".claude/agents/developer.md was edited, and stays"), "{noted}");
     let shown = desk.init_now(&["--remove"]);
     assert!(
-        shown.contains(".claude/agents/developer.md is edited or of another version, and stays"),
+        shown
+            .contains(".claude/agents/developer.md was edited or is of another version, and stays"),
         "{shown}"
     );
     assert_eq!(desk.read(".claude/agents/developer.md"), edited);
     assert!(!desk.has(".claude/agents/team-lead.md"));
-    assert!(shown.contains("*.before-ait-init stays, since this was changed after it"), "{shown}");
     assert_eq!(
         read_json(&desk.read(".mcp.json")),
         json!({ "mcpServers": { "b": { "command": "x" } } })
@@ -128,7 +143,7 @@ fn what_was_written_since_stays_when_ours_goes() {
 }
 
 #[test]
-fn one_client_can_be_taken_back_alone() {
+fn one_client_can_be_removed_alone() {
     let desk = Desk::new();
     desk.init_now(&["--client", "codex"]);
     let before = desk.tree();
@@ -140,7 +155,7 @@ fn one_client_can_be_taken_back_alone() {
 }
 
 #[test]
-fn links_are_followed_inside_of_the_project_only() {
+fn symbolic_links_are_followed_only_inside_the_project() {
     let desk = Desk::new();
     desk.write("AGENTS.md", "# Team\n");
     symlink("AGENTS.md", desk.project().join("CLAUDE.md")).unwrap();
@@ -168,7 +183,7 @@ fn links_are_followed_inside_of_the_project_only() {
 }
 
 #[test]
-fn who_takes_in_the_instructions_of_others_gets_no_section_of_its_own() {
+fn instruction_files_that_import_others_get_no_section() {
     let desk = Desk::new();
     desk.write("CLAUDE.md", "# Claude\n\n@AGENTS.md\n");
     desk.init_now(&["--client", "claude-code"]);
@@ -177,7 +192,7 @@ fn who_takes_in_the_instructions_of_others_gets_no_section_of_its_own() {
 }
 
 #[test]
-fn zed_is_said_to_read_another_file_where_it_does() {
+fn a_note_says_that_zed_reads_another_file() {
     let desk = Desk::new();
     let note = |client| {
         let shown = desk.init(&["--dry-run", "--client", client]).ok();
@@ -186,16 +201,14 @@ fn zed_is_said_to_read_another_file_where_it_does() {
     desk.write("CLAUDE.md", "# Claude\n");
     assert_eq!(note("zed"), "");
     desk.write(".github/copilot-instructions.md", "Be kind.\n");
-    assert!(
-        note("zed").contains("Zed reads .github/copilot-instructions.md and then not AGENTS.md")
-    );
+    assert!(note("zed").contains("Zed reads .github/copilot-instructions.md instead of AGENTS.md"));
     assert_eq!(note("cursor"), "");
     desk.write(".rules", "Be kind.\n");
-    assert!(note("zed").contains("Zed reads .rules and"));
+    assert!(note("zed").contains("Zed reads .rules instead"));
 }
 
 #[test]
-fn presets_choose_prompts_settings_and_workflow() {
+fn presets_choose_prompts_and_workflow() {
     let desk = Desk::new();
     let empty = desk.tree();
     let agents = || {
@@ -211,24 +224,14 @@ fn presets_choose_prompts_settings_and_workflow() {
     let team = desk.read("CLAUDE.md");
     init("solo");
     assert_eq!(agents(), ["developer.md"]);
-    assert_eq!(desk.read("ait.toml"), "agent = \"developer\"  # by ait init\n");
-    let config = desk.run_in(&desk.project(), &["config", "--json"]).ok();
-    assert!(config.contains(r#""value":"developer","source":"ait.toml, line 1""#), "{config}");
-    // What it has set goes with it, and what somebody has set instead stays.
     init("review-heavy");
     assert_eq!(agents().len(), 4);
-    assert!(!desk.has("ait.toml"));
-    init("solo");
-    desk.write("ait.toml", "port = 3011\nagent = \"us\"  # by ait init\n");
-    init("review-heavy");
-    assert_eq!(desk.read("ait.toml"), "port = 3011\nagent = \"us\"  # by ait init\n");
-    fs::remove_file(desk.project().join("ait.toml")).unwrap();
     assert!(
         desk.read("CLAUDE.md").contains("Every change is reviewed")
             && !team.contains("Every change")
     );
     assert_eq!(desk.read("CLAUDE.md").matches("## Issues").count(), 1);
-    // Without a name it stays what it is.
+    // Without a name, the preset stays.
     init("solo");
     let before = desk.tree();
     desk.init_now(&["--client", "claude-code"]);
@@ -236,13 +239,72 @@ fn presets_choose_prompts_settings_and_workflow() {
     assert!(desk.init(&["--preset", "huge"]).code == 2);
     desk.init_now(&["--remove"]);
     assert!(desk.tree() == empty, "{:?}", desk.tree().keys());
-    desk.write("ait.toml", "agent = \"us\"\n");
-    assert!(init("solo").contains("ait.toml sets agent = \"us\", which stays"));
-    assert_eq!(desk.read("ait.toml"), "agent = \"us\"\n");
 }
 
 #[test]
-fn the_store_is_tracked_where_that_is_wanted() {
+fn a_person_keeps_their_own_name_under_every_preset() {
+    let desk = Desk::new();
+    let run = |arguments: &[&str]| desk.run_in(&desk.project(), arguments).ok();
+    let default = run(&["config", "--json"]);
+    // An older version of the preset set this.
+    desk.write("ait.toml", "port = 3011\nagent = \"developer\"  # by ait init\n");
+    assert_ne!(run(&["config", "--json"]), default);
+    for preset in ["solo", "team", "review-heavy"] {
+        desk.init_now(&["--client", "claude-code", "--preset", preset]);
+        let settings = "port = 3011\nreplies = \"compact\"  # by ait init\n";
+        assert_eq!(desk.read("ait.toml"), settings, "{preset}");
+        let shown = run(&["add", "one", "-c", "bug"]);
+        let id = shown.split_whitespace().next().unwrap();
+        let filed = run(&["show", id]);
+        assert!(filed.contains("Issue filed by ") && !filed.contains("developer"), "{filed}");
+    }
+    // Agents are told to say who they are.
+    desk.init_now(&["--client", "claude-code", "--preset", "solo"]);
+    assert!(desk.read("CLAUDE.md").contains("`ait next --agent developer`"));
+    let claimed = run(&["next", "--agent", "developer"]);
+    assert!(claimed.contains("held by developer"), "{claimed}");
+    // A setting of the user stays.
+    let settings = "agent = \"developer\"\nreplies = \"json\"\n";
+    desk.write("ait.toml", settings);
+    desk.init_now(&["--client", "claude-code", "--preset", "solo"]);
+    assert_eq!(desk.read("ait.toml"), settings);
+}
+
+#[test]
+fn git_ignores_the_backups_that_ait_makes() {
+    let git = |desk: &Desk, arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).current_dir(desk.project()).output();
+        String::from_utf8(output.unwrap().stdout).unwrap()
+    };
+    for (options, track) in [(&[][..], &[][..]), (&["--file", "work.json"], &["--track"])] {
+        let desk = Desk::new();
+        let run =
+            |arguments: &[&str]| desk.run_in(&desk.project(), &[options, arguments].concat()).ok();
+        git(&desk, &["init", "-q"]);
+        run(&["add", "one", "-c", "bug"]);
+        run(&["backup"]);
+        assert!(git(&desk, &["status", "--short"]).contains("-backup-"));
+        run(&[&["init", "--yes", "--client", "zed"], track].concat());
+        let status = git(&desk, &["status", "--short"]);
+        assert!(!status.contains("-backup-") && status.contains(".gitignore"), "{status}");
+        run(&["init", "--yes", "--remove"]);
+        assert!(git(&desk, &["status", "--short"]).contains("-backup-"));
+    }
+}
+
+#[test]
+fn remove_edits_a_file_that_its_client_refuses() {
+    let desk = Desk::new();
+    desk.init_now(&["--client", "claude-code"]);
+    let commented = desk.read(".mcp.json").replacen('{', "{\n  // mine", 1);
+    desk.write(".mcp.json", &commented);
+    desk.init_now(&["--remove"]);
+    let left = desk.read(".mcp.json");
+    assert!(left.contains("// mine") && !left.contains("issues"), "{left}");
+}
+
+#[test]
+fn track_option_leaves_the_store_out_of_gitignore() {
     let desk = Desk::new();
     desk.init_now(&["--client", "codex"]);
     desk.init_now(&["--client", "codex", "--track"]);
@@ -252,4 +314,85 @@ fn the_store_is_tracked_where_that_is_wanted() {
     desk.init_now(&["--remove"]);
     desk.init_now(&["--client", "codex"]);
     assert!(!desk.has(".gitignore"), "without git there is nothing to ignore");
+}
+
+#[test]
+fn without_git_a_note_says_that_no_copies_are_kept() {
+    let desk = Desk::new();
+    desk.write("AGENTS.md", "# Team\n");
+    let arguments = ["--dry-run", "--client", "codex"];
+    assert!(!desk.init(&arguments).ok().contains("under git"));
+    fs::remove_dir_all(desk.project().join(".git")).unwrap();
+    let note = "Note: this project is not under git: ait init changes 1 file and keeps no copies\n";
+    let shown = desk.init(&arguments).ok();
+    assert!(shown.contains(note), "{shown}");
+    desk.init_now(&["--client", "codex"]);
+    let shown = desk.init(&["--dry-run", "--remove"]).ok();
+    assert!(shown.contains("changes 7 files and keeps no copies"), "{shown}");
+    fs::remove_file(desk.project().join("AGENTS.md")).unwrap();
+    fs::remove_dir_all(desk.project().join(".codex")).unwrap();
+    assert!(!desk.init(&arguments).ok().contains("under git"), "new files have no old text");
+}
+
+#[test]
+fn init_says_to_commit_and_how_to_start_every_time() {
+    let desk = Desk::new();
+    let git = |arguments: &[&str]| {
+        let mut git = Command::new("git");
+        git.args(["-c", "user.name=t", "-c", "user.email=t@t"]).args(arguments);
+        assert!(git.current_dir(desk.project()).status().unwrap().success());
+    };
+    git(&["init", "-q"]);
+    let which = Command::new("sh").args(["-c", "command -v git"]).output().unwrap().stdout;
+    let program = String::from_utf8(which).unwrap();
+    symlink(program.trim(), desk.root.join("bin/git")).unwrap();
+    let init = || desk.init_now(&["--client", "claude-code"]);
+    let (first, start) =
+        ("Commit your project and what ait init wrote first: ", "claude --agent team-lead\n");
+    let told = init();
+    assert!(told.contains(first) && told.contains("Restart") && told.contains(start), "{told}");
+    let told = init();
+    assert!(
+        told.contains(first) && told.contains("nothing to do") && told.contains(start),
+        "{told}"
+    );
+    git(&["add", "."]);
+    git(&["commit", "-qm", "begin"]);
+    let told = init();
+    assert!(told.contains("\nStart team-lead:\n") && told.contains(start), "{told}");
+    assert!(!told.contains("Commit") && !told.contains("Restart"), "{told}");
+    let told = desk.init_now(&["--client", "codex"]);
+    assert!(told.contains("Commit what ait init wrote: agents work in git worktrees"), "{told}");
+    // A path of this machine is not to be committed.
+    let told = desk.run_in(&desk.project(), &["--file", "x.json", "init", "--yes"]).ok();
+    assert!(told.contains("Commit what ait init wrote, but see the notes above"), "{told}");
+}
+
+#[test]
+fn remove_says_that_the_store_stays_and_is_not_ignored() {
+    let desk = Desk::new();
+    desk.init_now(&["--client", "codex"]);
+    assert!(!desk.init(&["--remove", "--dry-run"]).ok().contains("issues.json and the log"));
+    desk.run_in(&desk.project(), &["add", "one"]).ok();
+    let told = desk.init_now(&["--remove"]);
+    let stays = "Note: issues.json and the log beside it stay, with all issues";
+    assert!(
+        told.contains(stays) && told.contains("; git no longer ignores issues.json\n"),
+        "{told}"
+    );
+    assert!(desk.has("issues.json"));
+    let told = desk.init_now(&["--remove"]);
+    assert!(told.contains(stays) && !told.contains("ignores"), "{told}");
+}
+
+#[test]
+fn prompts_do_not_depend_on_the_order_of_runs() {
+    let desk = Desk::new();
+    desk.init_now(&["--client", "claude-code"]);
+    desk.init_now(&["--client", "cursor"]);
+    assert!(desk.has(".cursor/mcp.json") && !desk.has(".cursor/agents/team-lead.md"));
+    let written = desk.tree();
+    assert!(desk.init_now(&["--client", "cursor"]).contains("\nnothing to do\n"));
+    desk.init_now(&["--client", "claude-code", "--client", "cursor"]);
+    assert!(desk.tree() == written, "{:?}", desk.tree().keys());
 }

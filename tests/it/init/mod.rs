@@ -1,5 +1,4 @@
-//! `ait init` in scratch projects, with a home of its own: what each client gets, and that all of it goes
-//! again.
+//! `ait init` in scratch projects, each with a home of its own.
 
 mod by_url;
 mod clients;
@@ -18,7 +17,7 @@ use serde_json::Value;
 use crate::support::runs::Run;
 use crate::support::{BINARY, ait, directory};
 
-/// A project, a home and programs, with nothing else of the machine.
+/// A project, a home and a `PATH` of their own.
 pub struct Desk {
     _place: tempfile::TempDir,
     pub root: PathBuf,
@@ -71,7 +70,7 @@ impl Desk {
         self.run_in(&self.project(), &[&["init"], arguments].concat())
     }
 
-    /// The same without asking.
+    /// `ait init --yes` with these arguments.
     pub fn init_now(&self, arguments: &[&str]) -> String {
         self.init(&[&["--yes"], arguments].concat()).ok()
     }
@@ -91,7 +90,7 @@ impl Desk {
         self.project().join(name).exists()
     }
 
-    /// Everything in the project and the home, to the byte.
+    /// Every file of the project and the home, with its bytes.
     pub fn tree(&self) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
         let mut tree = BTreeMap::new();
         let mut directories = vec![self.project(), self.root.join("home")];
@@ -112,14 +111,14 @@ impl Desk {
     }
 }
 
-/// JSON as a client reads it, by a parser that `ait` does not edit with.
+/// Parses JSON with comments, with another parser than that of `ait`.
 fn read_json(text: &str) -> Value {
     let mut text = text.to_owned();
     json_strip_comments::strip(&mut text).unwrap();
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// TOML, as JSON.
+/// Parses TOML into JSON.
 fn read_toml(text: &str) -> Value {
     let table: toml::Table = toml::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
     serde_json::to_value(table).unwrap()

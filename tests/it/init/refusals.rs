@@ -1,4 +1,4 @@
-//! What is refused, and that nothing is written then.
+//! Errors, after which nothing is written.
 
 use std::process::Stdio;
 
@@ -7,14 +7,18 @@ use serde_json::json;
 use super::{Desk, read_json};
 
 #[test]
-fn one_file_that_cannot_be_read_keeps_all_others_from_being_written() {
+fn one_unreadable_file_prevents_all_writes() {
     for (name, text, expected) in [
         (
             ".vscode/mcp.json",
             "{\n  \"servers\": {\n    \"a\": oops\n  }\n}\n",
             ".vscode/mcp.json, line 3, column 10: ",
         ),
-        (".vscode/mcp.json", "[]", ".vscode/mcp.json, an object is expected, in braces: mend it"),
+        (
+            ".vscode/mcp.json",
+            "[]",
+            ".vscode/mcp.json, an object is expected, in braces: correct it",
+        ),
         (".codex/config.toml", "a = 1\nb = = 2\n", ".codex/config.toml, line 2, column 5: "),
         (
             "AGENTS.md",
@@ -46,7 +50,56 @@ fn one_file_that_cannot_be_read_keeps_all_others_from_being_written() {
 }
 
 #[test]
-fn a_foreign_server_of_the_same_name_is_replaced_with_force_only() {
+fn files_are_judged_as_their_client_parses_them() {
+    let comment = "{\n  // mine\n}\n";
+    let comma = "{\n  \"a\": 1,\n}\n";
+    let comments = ", line 2, column 3: Comments are not allowed";
+    let commas = ", line 2, column 9: Trailing commas are not allowed";
+    for (client, file, text, refusal) in [
+        ("claude-code", ".mcp.json", comment, Some(comments)),
+        ("claude-code", ".mcp.json", comma, Some(commas)),
+        ("gemini", ".gemini/settings.json", comment, None),
+        ("gemini", ".gemini/settings.json", comma, Some(commas)),
+        ("vscode", ".vscode/mcp.json", comment, None),
+        ("vscode", ".vscode/mcp.json", comma, None),
+        ("zed", ".zed/settings.json", comma, None),
+        ("opencode", "opencode.json", comma, None),
+    ] {
+        let desk = Desk::new();
+        desk.write(file, text);
+        let before = desk.tree();
+        let run = desk.init(&["--yes", "--client", client]);
+        match refusal {
+            None => drop(run.ok()),
+            Some(words) => {
+                let refused = run.refusal();
+                assert!(refused.contains(&format!("{file}{words}")), "{refused}");
+                assert!(refused.contains("nothing was written"), "{refused}");
+                assert!(desk.tree() == before, "{client}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_last_of_two_servers_of_one_name_is_updated() {
+    let desk = Desk::new();
+    let pair = |first: &str, last: &str| {
+        let entry = |program| format!("\"issues\": {{ \"command\": \"{program}\" }}");
+        format!("{{ \"mcpServers\": {{ {}, {} }} }}\n", entry(first), entry(last))
+    };
+    desk.write(".mcp.json", &pair("npx", "/old/ait"));
+    desk.init_now(&["--client", "claude-code"]);
+    // JSON.parse, too, takes the last one.
+    let written: serde_json::Value = serde_json::from_str(&desk.read(".mcp.json")).unwrap();
+    assert_eq!(written["mcpServers"]["issues"], json!({ "command": "ait" }));
+    assert!(desk.init_now(&["--client", "claude-code"]).contains("\nnothing to do\n"));
+    desk.write(".mcp.json", &pair("ait", "npx"));
+    assert!(desk.init(&["--yes", "--client", "claude-code"]).refusal().contains("another server"));
+}
+
+#[test]
+fn foreign_server_of_the_same_name_is_replaced_only_with_force() {
     for entry in [
         "{ \"command\": \"npx\", \"args\": [\"issues\"] }",
         "{ \"type\": \"http\", \"url\": \"https://tracker.example/mcp\" }",
@@ -56,7 +109,9 @@ fn a_foreign_server_of_the_same_name_is_replaced_with_force_only() {
         desk.write(".mcp.json", &format!("{{ \"mcpServers\": {{ \"issues\": {entry} }} }}\n"));
         let before = desk.tree();
         let refused = desk.init(&["--yes", "--client", "claude-code"]).refusal();
-        for words in [".mcp.json has a server called \"issues\"", "rename", "--client", "--force"] {
+        for words in
+            [".mcp.json has another server called \"issues\"", "rename", "--client", "--force"]
+        {
             assert!(refused.contains(words), "{refused}");
         }
         assert!(desk.init_now(&["--remove"]).ends_with("nothing to do\n"));
@@ -64,20 +119,18 @@ fn a_foreign_server_of_the_same_name_is_replaced_with_force_only() {
         desk.init_now(&["--client", "claude-code", "--force"]);
         let written = read_json(&desk.read(".mcp.json"));
         assert_eq!(written["mcpServers"]["issues"], json!({ "command": "ait" }));
-        assert!(desk.has(".mcp.json.before-ait-init"));
         desk.init_now(&["--remove"]);
-        assert!(desk.tree() == before, "the other one is there again");
+        assert!(!desk.has(".mcp.json"));
     }
 }
 
 #[test]
-fn our_own_server_is_brought_up_to_date_and_kept_as_it_was() {
+fn own_server_entry_is_updated() {
     let desk = Desk::new();
     let old = "{ \"mcpServers\": { \"issues\": { \"command\": \"/old/ait\", \"timeout\": 5 }, \"b\": {} } }\n";
     desk.write(".mcp.json", old);
     let shown = desk.init_now(&["--client", "claude-code"]);
-    assert!(shown.contains("/old/ait") && shown.contains(".mcp.json (changed, kept as"), "{shown}");
-    assert_eq!(desk.read(".mcp.json.before-ait-init"), old);
+    assert!(shown.contains("/old/ait") && shown.contains(".mcp.json (changed)"), "{shown}");
     let entry = json!({ "command": "ait", "timeout": 5 });
     assert_eq!(read_json(&desk.read(".mcp.json"))["mcpServers"]["issues"], entry);
     desk.init_now(&["--remove"]);
@@ -85,7 +138,7 @@ fn our_own_server_is_brought_up_to_date_and_kept_as_it_was() {
 }
 
 #[test]
-fn without_a_terminal_somebody_has_to_say_yes() {
+fn without_a_terminal_nothing_is_written_unless_yes_is_passed() {
     let desk = Desk::new();
     let before = desk.tree();
     let run = desk.init(&["--client", "codex"]);
@@ -105,7 +158,7 @@ fn without_a_terminal_somebody_has_to_say_yes() {
 
 /// A limit on the size of files stands for a full disk.
 #[test]
-fn when_a_file_cannot_be_written_it_is_said_what_was() {
+fn a_write_error_names_the_files_that_were_written() {
     let desk = Desk::new();
     let mut shell = std::process::Command::new("/bin/sh");
     let ait = desk.command(&desk.project(), &[]);
@@ -121,7 +174,7 @@ fn when_a_file_cannot_be_written_it_is_said_what_was() {
     let log = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{log}");
     assert!(log.contains(".codex/agents/team-lead.toml cannot be written"), "{log}");
-    assert!(log.contains("written before that, 1 of 7: .codex/config.toml"), "{log}");
+    assert!(log.contains("written before that, 1 of 8: .codex/config.toml"), "{log}");
     assert!(desk.has(".codex/config.toml"));
     let left = std::fs::read_dir(desk.project().join(".codex/agents")).unwrap().count();
     assert_eq!(left, 0, "no half of a file is left");

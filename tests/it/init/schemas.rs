@@ -1,8 +1,8 @@
-//! What is written, against what is published of the clients' configurations.
+//! The written files, checked against the published schemas of the clients.
 
 use crate::support::scripts::{node, run};
 
 #[test]
-fn each_client_reads_what_is_written_as_far_as_that_is_published() {
+fn written_files_match_the_published_client_schemas() {
     run(node(), "schemas.mjs", &[]);
 }

@@ -1,4 +1,4 @@
-//! The question, as a person at a terminal answers it.
+//! The question before writing, answered at a terminal.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -6,15 +6,20 @@ use std::process::{Command, Stdio};
 use super::Desk;
 use crate::support::{BINARY, Log, wait};
 
-/// What is on the screen when the question was answered, and how that ended; `None` where there is no
-/// `script`.
-fn answered(desk: &Desk, answer: &str) -> Option<(String, bool)> {
+/// Runs `ait init` with these arguments in a terminal and answers its questions, and gives the screen and whether the
+/// command succeeded; `None` without `script(1)`.
+fn answered(desk: &Desk, arguments: &str, answers: &[(&str, &str)]) -> Option<(String, bool)> {
     if Command::new("script").arg("--version").output().is_err() {
         assert!(std::env::var_os("CI").is_none(), "CI must have script(1), of bsdutils");
         eprintln!("skipped: no script(1) here");
         return None;
     }
-    let line = format!("exec '{BINARY}' --color never init --client codex");
+    // The programs of this machine are not to be found.
+    let path = desk.root.join("bin");
+    let line = format!(
+        "PATH='{}'; export PATH; exec '{BINARY}' --color never init {arguments}",
+        path.display()
+    );
     let mut script = Command::new("script");
     script.args(["-qefc", &line, "/dev/null"]).current_dir(desk.project());
     script.env("HOME", desk.root.join("home")).env("XDG_STATE_HOME", desk.root.join("state"));
@@ -23,23 +28,62 @@ fn answered(desk: &Desk, answer: &str) -> Option<(String, bool)> {
     }
     let mut child = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let screen = Log::of(child.stdout.take().unwrap());
-    screen.wait_for("Write this? [y/N] ");
     let mut keyboard = child.stdin.take().unwrap();
-    keyboard.write_all(format!("{answer}\n").as_bytes()).unwrap();
+    for (question, answer) in answers {
+        screen.wait_for(question);
+        keyboard.write_all(format!("{answer}\n").as_bytes()).unwrap();
+    }
     let is_done = wait(&mut child).success();
     Some((screen.whole(), is_done))
 }
 
 #[test]
-fn nothing_is_written_unless_somebody_says_yes() {
+fn nothing_is_written_unless_the_user_says_yes() {
     let desk = Desk::new();
     let before = desk.tree();
+    let asked = |answer| answered(&desk, "--client codex", &[("Write this? [y/N] ", answer)]);
     for answer in ["", "n", "maybe"] {
-        let Some((screen, is_done)) = answered(&desk, answer) else { return };
+        let Some((screen, is_done)) = asked(answer) else { return };
         assert!(screen.contains("nothing was written") && !is_done, "{screen}");
         assert!(desk.tree() == before, "{answer:?}");
     }
-    let Some((screen, is_done)) = answered(&desk, "y") else { return };
-    assert!(is_done && screen.contains("done: 7 files"), "{screen}");
+    let Some((screen, is_done)) = asked("y") else { return };
+    assert!(is_done && screen.contains("done: 8 files"), "{screen}");
     assert!(desk.has(".codex/config.toml"));
+}
+
+#[test]
+fn without_a_trace_of_a_client_the_user_chooses() {
+    let desk = Desk::new();
+    let before = desk.tree();
+    let which =
+        "Which do you use? Names or numbers, separated by spaces; Enter alone writes nothing: ";
+    let Some((screen, is_done)) = answered(&desk, "", &[(which, "")]) else { return };
+    assert!(screen.contains("run `ait init --client NAME`") && !is_done, "{screen}");
+    assert!(desk.tree() == before);
+    let answers =
+        [(which, "emacs"), ("\"emacs\" is none of them", "codex, zed"), ("Write this?", "y")];
+    let Some((screen, is_done)) = answered(&desk, "", &answers) else { return };
+    for row in ["1  claude-code     Claude Code", "7  zed             Zed"] {
+        assert!(screen.contains(row), "{screen}");
+    }
+    assert!(
+        is_done && desk.has(".codex/config.toml") && desk.has(".zed/settings.json"),
+        "{screen}"
+    );
+    assert!(!desk.has(".mcp.json"));
+    desk.init_now(&["--remove"]);
+    let answers = [
+        (which, "9"),
+        ("\"9\" is none of them", "claude-"),
+        ("\"claude-\" may be claude-code or claude-desktop", "claude 7 OPEN"),
+        ("Write this?", "y"),
+    ];
+    let Some((screen, is_done)) = answered(&desk, "", &answers) else { return };
+    for name in [".mcp.json", ".zed/settings.json", "opencode.json"] {
+        assert!(is_done && desk.has(name), "{name}: {screen}");
+    }
+    // Now there is a trace, and no question but the last one.
+    let Some((screen, is_done)) = answered(&desk, "", &[]) else { return };
+    assert!(is_done && screen.contains("nothing to do"), "{screen}");
 }

@@ -19,8 +19,17 @@ enum Status {
 #[derive(Default)]
 struct State {
     processes: BTreeMap<usize, Status>,
+    /// How many threads of each process wait for its turn: the one that works, and those in the background.
+    waiting: BTreeMap<usize, usize>,
     /// Who may go on.
     turn: Option<usize>,
+}
+
+impl State {
+    /// Returns true if a process has been told to do something and has not done it yet.
+    fn is_working(&self, number: usize) -> bool {
+        self.processes.get(&number).is_some_and(|status| *status != Status::Done)
+    }
 }
 
 #[derive(Clone, Default)]
@@ -30,24 +39,32 @@ impl Gate {
     /// Lets a process stop before each call.
     pub fn guard(&self, number: usize, process: &Process) {
         let gate = self.clone();
-        process.disk.ask_for_locks();
+        process.disk.never_wait_for_locks();
         process.disk.hook(move |_| gate.wait_for_turn(number));
     }
 
     fn wait_for_turn(&self, number: usize) {
         let (state, changed) = &*self.0;
         let mut state = state.lock().unwrap();
-        // What a process does while it does nothing for anybody is not held up.
-        if !state.processes.contains_key(&number) {
+        // What a process does in the background, behind its answer, is not held up.
+        if !state.is_working(number) {
             return;
         }
+        *state.waiting.entry(number).or_default() += 1;
         state.processes.insert(number, Status::AtCall);
         changed.notify_all();
-        while state.turn != Some(number) {
+        while state.turn != Some(number) && state.is_working(number) {
             state = changed.wait(state).unwrap();
         }
-        state.turn = None;
-        state.processes.insert(number, Status::Running);
+        if state.turn == Some(number) {
+            state.turn = None;
+        }
+        let waiting = state.waiting.entry(number).or_default();
+        *waiting -= 1;
+        if *waiting == 0 && state.is_working(number) {
+            state.processes.insert(number, Status::Running);
+        }
+        changed.notify_all();
     }
 
     /// Lets a process do something, up to its first call.
@@ -93,6 +110,10 @@ impl Gate {
 
     /// Holds nobody up any more.
     pub fn clear(&self) {
-        self.0.0.lock().unwrap().processes.clear();
+        let (state, changed) = &*self.0;
+        let mut state = state.lock().unwrap();
+        state.processes.clear();
+        state.turn = None;
+        changed.notify_all();
     }
 }

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use super::gate::Gate;
 use crate::support::directory_in_memory;
-use crate::support::disk::{Disk, Neglect};
+use crate::support::disk::{Disk, FaultyDuty};
 use crate::support::power::{Fate, files_after, write_files};
 use crate::support::scene::{Answers, Process};
 use crate::support::stores::all_issues;
@@ -46,7 +46,7 @@ impl Tally {
 pub struct History {
     directory: TempDir,
     disk: Arc<Disk>,
-    neglect: Neglect,
+    neglect: FaultyDuty,
     processes: Vec<Process>,
     answers: Arc<Answers>,
     gate: Gate,
@@ -62,7 +62,7 @@ pub struct History {
 }
 
 impl History {
-    pub fn new(seed: u64, neglect: Neglect) -> Self {
+    pub fn new(seed: u64, neglect: FaultyDuty) -> Self {
         let mut rng = Rng::with_seed(seed);
         let directory = directory_in_memory();
         let disk = Disk::new(directory.path(), neglect);
@@ -180,7 +180,7 @@ impl History {
                 match (kind, issue) {
                     (0..3, _) => drop(answers.file(&process).await),
                     (3..6, _) => drop(answers.claim(&process).await),
-                    (6..9, Some(issue)) => drop(answers.work_on(&process, issue, kind).await),
+                    (6..9, Some(issue)) => drop(answers.change_issue(&process, issue, kind).await),
                     (9..11, _) => drop(process.publish().await),
                     _ => drop(process.store.counts().await),
                 }
@@ -236,7 +236,7 @@ impl History {
         self.directory = directory_in_memory();
         write_files(self.path(), &tree);
         self.disk = Disk::new(self.path(), self.neglect);
-        self.answers.go_on_with(&self.disk);
+        self.answers.replace_disk(&self.disk);
         let count = self.processes.len();
         self.processes =
             (0..count).map(|_| Process::start(self.path(), self.disk.beside())).collect();

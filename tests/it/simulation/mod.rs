@@ -15,7 +15,7 @@ use std::thread;
 use tokio::runtime::Builder;
 
 use self::history::{History, Tally};
-use crate::support::disk::Neglect;
+use crate::support::disk::FaultyDuty;
 use crate::support::factor;
 
 const HISTORIES: u64 = 300;
@@ -32,7 +32,7 @@ struct Wrong {
 }
 
 /// Plays histories on all processors until one is wrong.
-fn play(seeds: Range<u64>, neglect: Neglect) -> (Tally, Option<Wrong>) {
+fn play(seeds: Range<u64>, neglect: FaultyDuty) -> (Tally, Option<Wrong>) {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let (next, is_over) = (AtomicU64::new(seeds.start), AtomicBool::new(false));
     let found = Mutex::new((Tally::default(), None));
@@ -61,10 +61,10 @@ fn play(seeds: Range<u64>, neglect: Neglect) -> (Tally, Option<Wrong>) {
 }
 
 #[test]
-fn whatever_happens_nothing_that_was_answered_is_lost() {
+fn simulated_histories_lose_no_acknowledged_change() {
     let seed = std::env::var("AIT_SIMULATION_SEED").ok().and_then(|text| text.parse().ok());
     let seeds = seed.map_or(0..HISTORIES * factor(), |seed| seed..seed + 1);
-    let (tally, wrong) = play(seeds, Neglect::Nothing);
+    let (tally, wrong) = play(seeds, FaultyDuty::Nothing);
     eprintln!("{tally:?}");
     if let Some(Wrong { seed, wrong, story }) = wrong {
         story[story.len().saturating_sub(TOLD)..].iter().for_each(|line| eprintln!("{line}"));
@@ -76,13 +76,13 @@ fn whatever_happens_nothing_that_was_answered_is_lost() {
 }
 
 #[test]
-fn whichever_duty_is_neglected_is_noticed() {
+fn simulation_detects_each_omitted_sync_and_lock() {
     for neglect in [
-        Neglect::SyncSegment,
-        Neglect::SyncTemp,
-        Neglect::SyncDirectory,
-        Neglect::FailedSync,
-        Neglect::Lock,
+        FaultyDuty::SyncSegment,
+        FaultyDuty::SyncTemp,
+        FaultyDuty::SyncDirectory,
+        FaultyDuty::FailedSync,
+        FaultyDuty::Lock,
     ] {
         let (tally, wrong) = play(0..CONTROLS, neglect);
         let Wrong { seed, wrong, .. } =

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use agent_issue_tracker::domain::{
-    AgentName, Classification, Command, CommentText, Description, Importable, Issue, IssueId,
-    IssueRef, Query, Resolution, Status, Timestamp, Title,
+    AgentName, Classification, Command, CommentText, Description, ImportedIssue, Issue,
+    IssueChange, IssueId, IssueRef, LinkKind, Query, Resolution, Status, Timestamp, Title,
 };
 use proptest::prelude::*;
 
@@ -27,7 +27,14 @@ pub fn comment() -> CommentText {
 pub fn add(n: u32, classification: Classification) -> Command {
     let title = Title::try_from(format!("issue {n}")).unwrap();
     let description = Description::try_from("").unwrap();
-    Command::AddIssue { id: number(n), title, description, classification, agent: agent() }
+    Command::AddIssue {
+        id: number(n),
+        title,
+        description,
+        classification,
+        details: Box::default(),
+        agent: agent(),
+    }
 }
 
 /// An issue from elsewhere, with a history, a comment and keys that are not known.
@@ -40,12 +47,47 @@ pub fn import(n: u32, classification: Classification, status: Status) -> Command
         "comments": [{ "timestamp": time, "agent": "b", "text": "y" }],
         "labels": { "of": "others" },
     });
-    let issue: Importable = serde_json::from_str(&issue.to_string()).unwrap();
+    let issue: ImportedIssue = serde_json::from_str(&issue.to_string()).unwrap();
     Command::ImportIssue { issue, agent: agent() }
 }
 
 pub fn claim(classification: Option<Classification>) -> Command {
-    Command::GetNextIssue { classification, agent: agent() }
+    Command::GetNextIssue { issue: None, classification, agent: agent() }
+}
+
+/// Another agent.
+pub fn other() -> AgentName {
+    AgentName::try_from("b").unwrap()
+}
+
+fn claim_as_other(classification: Option<Classification>) -> Command {
+    Command::GetNextIssue { issue: None, classification, agent: other() }
+}
+
+/// A change of attributes and links. Issues are parked until a time that is soon over.
+pub fn any_change() -> impl Strategy<Value = IssueChange> {
+    let issue = || (0..12_u32).prop_map(|n| IssueRef::from(number(n)));
+    let label =
+        || prop::sample::select(vec!["a", "b", "c"]).prop_map(|label| label.parse().unwrap());
+    let link = move || (prop::sample::select(LinkKind::ALL), issue());
+    let priority = prop::option::of((0..5_u64).prop_map(|number| number.try_into().unwrap()));
+    let assignee = prop::option::of(prop_oneof![Just(agent()), Just(other())]);
+    let until = prop::option::of((0..150_i64).prop_map(at));
+    let parked = prop::option::weighted(0.3, until.prop_map(|until| (comment(), until)));
+    prop_oneof![
+        2 => priority.prop_map(|priority| IssueChange { priority: Some(priority), ..IssueChange::default() }),
+        1 => (label(), label()).prop_map(|(added, removed)| IssueChange {
+            labels_add: vec![added],
+            labels_remove: vec![removed],
+            ..IssueChange::default()
+        }),
+        1 => assignee.prop_map(|assignee| IssueChange { assignee: Some(assignee), ..IssueChange::default() }),
+        4 => link().prop_map(|link| IssueChange { links_add: vec![link], ..IssueChange::default() }),
+        1 => link().prop_map(|link| IssueChange { links_remove: vec![link], ..IssueChange::default() }),
+        1 => prop::collection::vec(issue(), 0..3)
+            .prop_map(|blockers| IssueChange { blocked_by: Some(blockers), ..IssueChange::default() }),
+        1 => parked.prop_map(|parked| IssueChange { parked: Some(parked), ..IssueChange::default() }),
+    ]
 }
 
 pub fn review() -> Command {
@@ -56,7 +98,7 @@ pub fn complete(issue: IssueRef) -> Command {
     Command::CompleteIssue { issue, comment: comment(), agent: agent() }
 }
 
-pub fn give_back(issue: IssueRef) -> Command {
+pub fn return_issue(issue: IssueRef) -> Command {
     Command::ReturnIssue { issue, comment: comment(), agent: agent() }
 }
 
@@ -86,9 +128,16 @@ pub fn any_command() -> impl Strategy<Value = Command> {
             .prop_map(|(n, kind, status)| import(n, kind, status)),
         4 => prop::option::of(classification()).prop_map(claim),
         2 => Just(review()),
-        2 => issue().prop_map(give_back),
+        2 => issue().prop_map(return_issue),
         3 => issue().prop_map(complete),
         1 => issue().prop_map(say),
+        2 => prop::option::of(classification()).prop_map(claim_as_other),
+        1 => issue().prop_map(|issue| Command::GetNextIssue { issue: Some(issue), classification: None, agent: other() }),
+        8 => (issue(), any_change()).prop_map(|(issue, change)| Command::ChangeIssue {
+            issue,
+            change: change.into(),
+            agent: agent(),
+        }),
         1 => (issue(), prop::sample::select(Resolution::ALL)).prop_map(|(issue, how)| close(issue, how)),
     ]
 }

@@ -13,13 +13,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use agent_issue_tracker::store::json::fs::{
-    FileFingerprint, FileLock, FileSystem, Kind, OpenFile, RealFileSystem, Rename, Unresolved,
+    FileFingerprint, FileLock, FileSystem, Kind, OpenFile, RealFileSystem, Rename, ResolveError,
     directory_of,
 };
 
 use super::pause::Pause;
 use super::power::{DirectoryId, Entry, FileId, Node, ROOT, Step};
-pub use super::trouble::Neglect;
+pub use super::trouble::FaultyDuty;
 use super::trouble::{Call, Fault, Trouble};
 
 /// What a [`Disk`] does before a call.
@@ -27,7 +27,7 @@ type Hook = Box<dyn FnMut(&Call) + Send>;
 
 /// What all processes that use one disk have in common.
 #[derive(Default)]
-struct Platter {
+struct SimDisk {
     steps: Mutex<Vec<Step>>,
     nodes: Mutex<Nodes>,
     /// How often a sync of each file has failed.
@@ -45,49 +45,49 @@ struct Nodes {
 /// A disk as one process uses it.
 pub struct Disk {
     root: PathBuf,
-    platter: Arc<Platter>,
-    neglect: Neglect,
+    sim_disk: Arc<SimDisk>,
+    neglect: FaultyDuty,
     pub trouble: Trouble,
     calls: Mutex<Vec<Call>>,
     hook: Mutex<Option<Hook>>,
     kind: Mutex<Option<Kind>>,
-    locks_nothing: AtomicBool,
+    locking_is_disabled: AtomicBool,
     /// Whether a lock that is waited for is asked for again and again, each time as a call of its own.
-    asks_for_locks: AtomicBool,
+    never_waits_for_locks: AtomicBool,
 }
 
 impl Disk {
     /// A disk that holds what is in a directory.
-    pub fn new(root: &Path, neglect: Neglect) -> Arc<Self> {
+    pub fn new(root: &Path, neglect: FaultyDuty) -> Arc<Self> {
         let root = root.canonicalize().unwrap();
         let disk = Self::on(root.clone(), Arc::default(), neglect);
         let inode = inode(&fs::metadata(&root).unwrap());
-        disk.platter.nodes.lock().unwrap().known.insert(inode, Node::Directory(ROOT));
+        disk.sim_disk.nodes.lock().unwrap().known.insert(inode, Node::Directory(ROOT));
         disk.find_all(&root);
         Arc::new(disk)
     }
 
     /// The same disk as another process uses it.
     pub fn beside(&self) -> Arc<Self> {
-        self.neglecting(self.neglect)
+        self.with_faulty_duty(self.neglect)
     }
 
     /// The same as it is used by a process that neglects something.
-    pub fn neglecting(&self, neglect: Neglect) -> Arc<Self> {
-        Arc::new(Self::on(self.root.clone(), Arc::clone(&self.platter), neglect))
+    pub fn with_faulty_duty(&self, neglect: FaultyDuty) -> Arc<Self> {
+        Arc::new(Self::on(self.root.clone(), Arc::clone(&self.sim_disk), neglect))
     }
 
-    fn on(root: PathBuf, platter: Arc<Platter>, neglect: Neglect) -> Self {
+    fn on(root: PathBuf, sim_disk: Arc<SimDisk>, neglect: FaultyDuty) -> Self {
         Self {
             root,
-            platter,
+            sim_disk,
             neglect,
             trouble: Trouble::default(),
             calls: Mutex::default(),
             hook: Mutex::default(),
             kind: Mutex::default(),
-            locks_nothing: AtomicBool::default(),
-            asks_for_locks: AtomicBool::default(),
+            locking_is_disabled: AtomicBool::default(),
+            never_waits_for_locks: AtomicBool::default(),
         }
     }
 
@@ -148,27 +148,27 @@ impl Disk {
     }
 
     /// Gives locks to everybody from now on, also to whoever tries that.
-    pub fn lock_nothing(&self) {
-        self.locks_nothing.store(true, Ordering::SeqCst);
+    pub fn disable_locking(&self) {
+        self.locking_is_disabled.store(true, Ordering::SeqCst);
     }
 
     /// Lets no call wait for a lock of another process from now on.
-    pub fn ask_for_locks(&self) {
-        self.asks_for_locks.store(true, Ordering::SeqCst);
+    pub fn never_wait_for_locks(&self) {
+        self.never_waits_for_locks.store(true, Ordering::SeqCst);
     }
 
     /// Everything that changed the disk so far.
     pub fn steps(&self) -> Vec<Step> {
-        self.platter.steps.lock().unwrap().clone()
+        self.sim_disk.steps.lock().unwrap().clone()
     }
 
     /// How many of these there are.
     pub fn moment(&self) -> usize {
-        self.platter.steps.lock().unwrap().len()
+        self.sim_disk.steps.lock().unwrap().len()
     }
 
     fn note(&self, step: Step) {
-        self.platter.steps.lock().unwrap().push(step);
+        self.sim_disk.steps.lock().unwrap().push(step);
     }
 
     fn begin(&self, name: &'static str, file: String) -> Result<(), (io::Error, bool)> {
@@ -193,7 +193,7 @@ impl Disk {
     }
 
     fn called(&self, file: FileId) -> String {
-        self.platter.nodes.lock().unwrap().names.get(&file).cloned().unwrap_or_default()
+        self.sim_disk.nodes.lock().unwrap().names.get(&file).cloned().unwrap_or_default()
     }
 
     fn id_of(&self, file: &File) -> FileId {
@@ -204,12 +204,12 @@ impl Disk {
     }
 
     fn node(&self, metadata: &Metadata) -> Option<Node> {
-        self.platter.nodes.lock().unwrap().known.get(&inode(metadata)).copied()
+        self.sim_disk.nodes.lock().unwrap().known.get(&inode(metadata)).copied()
     }
 
     /// Takes note of a file that was just made. Its inode may have been another file's before.
     fn made(&self, file: &File, name: &str) -> FileId {
-        let nodes = &mut *self.platter.nodes.lock().unwrap();
+        let nodes = &mut *self.sim_disk.nodes.lock().unwrap();
         nodes.made += 1;
         let id = FileId(nodes.made);
         nodes.known.insert(inode(&file.metadata().unwrap()), Node::File(id));
@@ -218,7 +218,7 @@ impl Disk {
     }
 
     fn made_directory(&self, path: &Path) -> DirectoryId {
-        let nodes = &mut *self.platter.nodes.lock().unwrap();
+        let nodes = &mut *self.sim_disk.nodes.lock().unwrap();
         nodes.made += 1;
         let id = DirectoryId(nodes.made);
         nodes.known.insert(inode(&fs::metadata(path).unwrap()), Node::Directory(id));
@@ -229,7 +229,7 @@ impl Disk {
         if let Ok(metadata) = fs::symlink_metadata(path)
             && metadata.is_file()
         {
-            self.platter.nodes.lock().unwrap().known.remove(&inode(&metadata));
+            self.sim_disk.nodes.lock().unwrap().known.remove(&inode(&metadata));
         }
     }
 
@@ -279,7 +279,7 @@ impl Disk {
 
     fn renamed(&self, path: &Path, node: Option<Node>) {
         if let Some(Node::File(file)) = node {
-            self.platter.nodes.lock().unwrap().names.insert(file, name_of(path));
+            self.sim_disk.nodes.lock().unwrap().names.insert(file, name_of(path));
         }
     }
 
@@ -290,7 +290,7 @@ impl Disk {
         if called.is_err() && self.trouble.is_dead() {
             return called;
         }
-        let mut failures = self.platter.failures.lock().unwrap();
+        let mut failures = self.sim_disk.failures.lock().unwrap();
         let failures = failures.entry(id).or_default();
         *failures += usize::from(called.is_err());
         let is_news = !self.trouble.has_seen(id, *failures);
@@ -299,7 +299,7 @@ impl Disk {
             Ok(()) if takes_effect => self.note(Step::Synced(id)),
             Ok(()) => {}
         }
-        if is_news && self.neglect != Neglect::FailedSync {
+        if is_news && self.neglect != FaultyDuty::FailedSync {
             return Err(self.trouble.error());
         }
         Ok(())
@@ -308,7 +308,7 @@ impl Disk {
     /// Takes note that a file was opened: who opens it later is not told what happened before.
     fn opened(&self, file: &File) {
         let id = self.id_of(file);
-        let failures = self.platter.failures.lock().unwrap().get(&id).copied();
+        let failures = self.sim_disk.failures.lock().unwrap().get(&id).copied();
         self.trouble.has_seen(id, failures.unwrap_or(0));
     }
 }
@@ -322,9 +322,9 @@ fn name_of(path: &Path) -> String {
 }
 
 impl FileSystem for Disk {
-    fn resolve(&self, path: &Path) -> Result<PathBuf, Unresolved> {
+    fn resolve(&self, path: &Path) -> Result<PathBuf, ResolveError> {
         let directory = path.to_owned();
-        self.call("resolve", path).map_err(|source| Unresolved { directory, source })?;
+        self.call("resolve", path).map_err(|source| ResolveError { directory, source })?;
         RealFileSystem.resolve(path)
     }
 
@@ -375,12 +375,12 @@ impl FileSystem for Disk {
         let is_there =
             || RealFileSystem.read_at(file, offset, bytes.len()).is_ok_and(|it| it == bytes);
         let is_segment = name.ends_with(".log");
-        if self.neglect == Neglect::Rewrite && is_segment && is_there() {
+        if self.neglect == FaultyDuty::Rewrite && is_segment && is_there() {
             return called.map_err(|(error, _)| error);
         }
         let header = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1);
         let is_new_segment = name.starts_with(".0") && offset == 0;
-        let forgets = self.neglect == Neglect::Repeat && is_new_segment;
+        let forgets = self.neglect == FaultyDuty::Repeat && is_new_segment;
         let bytes = if forgets { &bytes[..header] } else { bytes };
         if !bytes.is_empty() {
             RealFileSystem.write_at(file, offset, bytes)?;
@@ -392,8 +392,8 @@ impl FileSystem for Disk {
     fn sync(&self, file: &File) -> io::Result<()> {
         let called = self.call_on("sync", file).map_err(|(error, _)| error);
         let neglected = match self.neglect {
-            Neglect::SyncSegment => ".log",
-            Neglect::SyncTemp => ".tmp",
+            FaultyDuty::SyncSegment => ".log",
+            FaultyDuty::SyncTemp => ".tmp",
             _ => "never",
         };
         let takes_effect = !self.called(self.id_of(file)).ends_with(neglected);
@@ -402,13 +402,13 @@ impl FileSystem for Disk {
 
     fn lock(&self, file: &Arc<File>, waits: bool) -> io::Result<Option<FileLock>> {
         self.call_on("lock", file).map_err(|(error, _)| error)?;
-        if self.locks_nothing.load(Ordering::SeqCst) {
+        if self.locking_is_disabled.load(Ordering::SeqCst) {
             return Ok(Some(FileLock::of(file)));
         }
-        if self.neglect == Neglect::Lock && self.called(self.id_of(file)).ends_with(".log") {
+        if self.neglect == FaultyDuty::Lock && self.called(self.id_of(file)).ends_with(".log") {
             return Ok(waits.then(|| FileLock::of(file)));
         }
-        while waits && self.asks_for_locks.load(Ordering::SeqCst) {
+        while waits && self.never_waits_for_locks.load(Ordering::SeqCst) {
             if let Some(lock) = RealFileSystem.lock(file, false)? {
                 return Ok(Some(lock));
             }
@@ -420,7 +420,7 @@ impl FileSystem for Disk {
     fn rename(&self, from: &Path, to: &Path, mode: Rename) -> io::Result<()> {
         self.call(if mode == Rename::Exchange { "exchange" } else { "rename" }, to)?;
         let nodes = (self.found(from), self.found(to));
-        let is_neglected = mode == Rename::Exchange && self.neglect == Neglect::Exchange;
+        let is_neglected = mode == Rename::Exchange && self.neglect == FaultyDuty::Exchange;
         let mode = if is_neglected { Rename::Replace } else { mode };
         if mode == Rename::Replace && nodes.0 != nodes.1 {
             self.forget(to);
@@ -451,7 +451,7 @@ impl FileSystem for Disk {
         if let Ok(metadata) = metadata
             && metadata.nlink() == 1
         {
-            self.platter.nodes.lock().unwrap().known.remove(&inode(&metadata));
+            self.sim_disk.nodes.lock().unwrap().known.remove(&inode(&metadata));
         }
         self.note(Step::Named(vec![(self.entry(path), None)]));
         Ok(())
@@ -483,7 +483,7 @@ impl FileSystem for Disk {
         }
         called?;
         File::open(directory)?;
-        if self.neglect != Neglect::SyncDirectory {
+        if self.neglect != FaultyDuty::SyncDirectory {
             self.note(Step::SyncedDirectory(self.directory(directory)));
         }
         Ok(())

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::files::newest_segment;
-use super::{Answer, Log, PATIENCE, ait, get, id_in, introduction, request, signal, wait};
+use super::{Answer, Log, PATIENCE, ait, get, id_in, initialize_params, request, signal, wait};
 
 /// A running `ait serve`. Killed when it is dropped.
 pub struct Server {
@@ -141,7 +141,7 @@ impl Agent {
 
     /// Begins a session.
     pub fn begin(&mut self) {
-        let reply = self.request("initialize", introduction());
+        let reply = self.request("initialize", initialize_params());
         assert_eq!(reply.status, 200, "{}", reply.body);
         self.session = reply.session;
         let begun = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
@@ -199,19 +199,6 @@ impl Agent {
         id_in(&self.call("add_issue", arguments).ok())
     }
 
-    /// Makes the call of [`filing`] once more when it was given up, which may be noticed a moment later.
-    pub fn file_again(&self) -> Answer {
-        let start = Instant::now();
-        loop {
-            let reply = self.post(&filing(json!({}))).unwrap();
-            if reply.status != 400 {
-                return reply.answer();
-            }
-            assert!(start.elapsed() < PATIENCE, "{}", reply.body);
-            thread::sleep(Duration::from_millis(2));
-        }
-    }
-
     /// Ends the session.
     pub fn delete(&self) -> Reply {
         let delete = self.http.delete(self.url());
@@ -221,17 +208,8 @@ impl Agent {
 
     /// Opens the stream on which a server can speak by itself.
     pub fn listen(&self) -> reqwest::blocking::Response {
-        self.news().send().unwrap()
-    }
-
-    /// The same behind an event.
-    pub fn listen_from(&self, last_event: &str) -> reqwest::blocking::Response {
-        self.news().header("last-event-id", last_event).send().unwrap()
-    }
-
-    fn news(&self) -> reqwest::blocking::RequestBuilder {
         let get = self.http.get(self.url()).header("accept", "text/event-stream");
-        get.header("mcp-session-id", self.session.as_deref().unwrap())
+        get.header("mcp-session-id", self.session.as_deref().unwrap()).send().unwrap()
     }
 }
 
@@ -262,7 +240,7 @@ pub fn meta() -> Value {
 }
 
 /// Keeps everybody from changing the store, which was changed before.
-pub fn lock_of(directory: &Path) -> File {
+pub fn lock_newest_segment(directory: &Path) -> File {
     let lock = File::open(newest_segment(directory)).unwrap();
     lock.lock().unwrap();
     lock
@@ -277,25 +255,25 @@ pub fn filing(addition: Value) -> Value {
     request(77, "tools/call", params)
 }
 
-/// A figure of a server, as its meters give it.
+/// A metric of a server, as its meters give it.
 #[track_caller]
-pub fn figure(port: u16, name: &str) -> u64 {
-    find_figure(port, name).unwrap_or_else(|| panic!("no {name} among the meters"))
+pub fn metric(port: u16, name: &str) -> u64 {
+    find_metric(port, name).unwrap_or_else(|| panic!("no {name} among the meters"))
 }
 
 /// The same, of one that is not there before it is counted for the first time.
-fn find_figure(port: u16, name: &str) -> Option<u64> {
+fn find_metric(port: u16, name: &str) -> Option<u64> {
     let metrics = get(port, "/metrics").body;
     let line = metrics.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
     line.map(|line| line.parse().unwrap())
 }
 
-/// Waits until a figure of a server is the one given.
+/// Waits until a metric of a server is the one given.
 #[track_caller]
-pub fn wait_for_figure(port: u16, name: &str, expected: u64) {
+pub fn wait_for_metric(port: u16, name: &str, expected: u64) {
     let start = Instant::now();
     loop {
-        let found = find_figure(port, name);
+        let found = find_metric(port, name);
         if found == Some(expected) {
             return;
         }
@@ -304,7 +282,7 @@ pub fn wait_for_figure(port: u16, name: &str, expected: u64) {
     }
 }
 
-/// How many sessions a process holds.
+/// How many sessions have subscriptions or an open stream.
 pub const SESSIONS: &str = "ait_http_sessions";
 
 /// How many calls are being worked on.

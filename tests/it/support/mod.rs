@@ -9,8 +9,8 @@ pub mod power;
 pub mod runs;
 pub mod scene;
 pub mod scripts;
+pub mod server_context;
 pub mod stores;
-pub mod surroundings;
 pub mod trouble;
 
 use std::collections::HashMap;
@@ -75,7 +75,7 @@ pub fn directory() -> tempfile::TempDir {
 }
 
 /// Returns true if a directory holds nothing of a store: what tells of the processes that use it goes with them.
-pub fn holds_no_store(directory: &Path) -> bool {
+pub fn has_no_store_files(directory: &Path) -> bool {
     let names = |directory: &Path| files::names(directory).into_iter();
     let own = files::store_directory(directory);
     let is_of_processes = |name: &str| matches!(name, "processes" | ".gitignore");
@@ -94,7 +94,7 @@ pub fn factor() -> u64 {
 }
 
 /// The parameters of `initialize`.
-pub fn introduction() -> Value {
+pub fn initialize_params() -> Value {
     json!({
         "protocolVersion": "2025-11-25",
         "capabilities": {},
@@ -175,7 +175,7 @@ impl Client {
     }
 
     pub fn initialize(&mut self) -> Value {
-        let result = self.request("initialize", introduction());
+        let result = self.request("initialize", initialize_params());
         self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
         result
     }
@@ -361,9 +361,12 @@ impl Log {
     }
 }
 
-/// The first id in a text.
+/// The first id in a text: whole, or the 8 digits at the beginning of a compact reply.
 pub fn id_in(text: &str) -> String {
-    let word = text.split_whitespace().find(|word| word.len() == 36);
+    let is_short =
+        |word: &str| word.len() == 8 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let first = text.split(' ').next().filter(|word| is_short(word));
+    let word = first.or_else(|| text.split_whitespace().find(|word| word.len() == 36));
     word.unwrap_or_else(|| panic!("no id in {text:?}")).to_owned()
 }
 
@@ -385,7 +388,7 @@ impl Response {
 
 /// How many issues the health probe counts, which must find everything in order.
 #[track_caller]
-pub fn healthy_count(port: u16) -> u64 {
+pub fn health_issue_count(port: u16) -> u64 {
     let response = get(port, "/health");
     let report = response.json();
     assert_eq!((response.status, &report["status"]), (200, &json!("ok")), "{report}");

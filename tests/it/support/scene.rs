@@ -19,7 +19,7 @@ use tokio::runtime::Builder;
 
 use super::commands::{at, number};
 use super::directory_in_memory;
-use super::disk::{Disk, Neglect};
+use super::disk::{Disk, FaultyDuty};
 use super::power::{Step, fates, files_after, write_files};
 use super::stores::{all_issues, apply, open_with, quiet};
 
@@ -160,12 +160,12 @@ impl Answers {
     }
 
     pub async fn claim(&self, process: &Process) -> Result<Option<Arc<Issue>>, StoreError> {
-        let claim = |agent, _| Command::GetNextIssue { classification: None, agent };
+        let claim = |agent, _| Command::GetNextIssue { issue: None, classification: None, agent };
         self.change(process, claim).await
     }
 
     /// Returns, completes or comments an issue.
-    pub async fn work_on(
+    pub async fn change_issue(
         &self,
         process: &Process,
         issue: IssueId,
@@ -185,7 +185,7 @@ impl Answers {
     }
 
     /// Goes on with another disk, on which everything is durable that is there.
-    pub fn go_on_with(&self, disk: &Arc<Disk>) {
+    pub fn replace_disk(&self, disk: &Arc<Disk>) {
         *self.disk.lock().unwrap() = Arc::clone(disk);
     }
 
@@ -195,7 +195,7 @@ impl Answers {
     }
 
     /// Takes the last change for one that was refused.
-    pub fn refuse_the_last(&self) {
+    pub fn mark_last_change_refused(&self) {
         *self.changes.lock().unwrap().last_mut().unwrap() = Outcome::Refused(0);
     }
 
@@ -225,7 +225,7 @@ impl Answers {
                         let agent = &entry.agent;
                         return Err(format!("{} was claimed by {holder} and {agent}", issue.id));
                     }
-                } else if !entry.action.starts_with("Issue edited") {
+                } else if !["Issue edited by hand", "Comment added"].contains(&&*entry.action) {
                     holder = None;
                 }
             }
@@ -266,7 +266,7 @@ impl Answers {
     }
 
     /// Cuts the power behind few of the steps from one on.
-    pub async fn cut_sometimes(&self, first: usize, step: usize) -> Result<usize, String> {
+    pub async fn cut_every(&self, first: usize, step: usize) -> Result<usize, String> {
         let steps = self.disk().steps();
         self.cut(&steps, (first..=steps.len()).step_by(step), 0).await
     }
@@ -292,7 +292,7 @@ impl Answers {
 
     /// Opens what a power cut has left, checks it, and goes on.
     pub async fn check_after_cut(&self, directory: &Path, moment: usize) -> Result<(), String> {
-        let disk = Disk::new(directory, Neglect::Nothing);
+        let disk = Disk::new(directory, FaultyDuty::Nothing);
         let process = Process::start(directory, Arc::clone(&disk));
         let issues = all_issues(&*process.store).await;
         let issues = issues.map_err(|error| format!("unreadable: {error}"))?;
@@ -318,6 +318,7 @@ pub fn file(agent: AgentName, n: u32, description: &str) -> Command {
         title: Title::try_from(format!("issue {n}")).unwrap(),
         description: Description::try_from(description).unwrap(),
         classification: Classification::Bug,
+        details: Box::default(),
         agent,
     }
 }

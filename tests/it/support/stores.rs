@@ -12,7 +12,7 @@ use agent_issue_tracker::store::json::fs::FileSystem;
 use agent_issue_tracker::store::{JsonStore, Probe, Store, StoreError};
 
 use super::disk::Disk;
-pub use super::surroundings::surroundings;
+pub use super::server_context::server_context;
 
 pub const NEVER: Duration = Duration::from_secs(36_000);
 
@@ -22,6 +22,7 @@ pub fn add() -> Command {
         title: Title::try_from("t").unwrap(),
         description: Description::try_from("").unwrap(),
         classification: Classification::Bug,
+        details: Box::default(),
         agent: AgentName::try_from("a").unwrap(),
     }
 }
@@ -38,7 +39,7 @@ pub async fn apply(
 ) -> Result<Option<Arc<Issue>>, StoreError> {
     let mut outcomes = store.commit(vec![command], now).await?;
     assert_eq!(outcomes.len(), 1);
-    Ok(outcomes.remove(0)?)
+    Ok(outcomes.remove(0))
 }
 
 pub async fn all_issues(store: &dyn Store) -> Result<Vec<Arc<Issue>>, StoreError> {

@@ -15,7 +15,7 @@ pub const EROFS: i32 = 30;
 
 /// A duty that a disk neglects on purpose, so that a test can show that it would be noticed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Neglect {
+pub enum FaultyDuty {
     #[default]
     Nothing,
     /// Syncs of segments do nothing.

@@ -1,6 +1,6 @@
-//! Access for teams: who is answered what, with a token and without.
+//! Access with tokens, with each scope, and without.
 
-mod attempts;
+mod throttle;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,9 @@ use serde_json::{Value, json};
 
 use crate::support::files::stored_issues;
 use crate::support::http::{Agent, Raw, Reply, Server, asked, meta};
-use crate::support::{Client, PATIENCE, Response, ait, directory, healthy_count, id_in, request};
+use crate::support::{
+    Client, PATIENCE, Response, ait, directory, health_issue_count, id_in, request,
+};
 
 const READER: &str = "RRRRRRRRrrrrrrrr";
 const WRITER: &str = "WWWWWWWWwwww:wwww";
@@ -28,7 +30,7 @@ fn serve(directory: &Path, arguments: &[&str]) -> Server {
     let mut command = ait(directory);
     command.arg("serve").args(arguments);
     // Everything is logged that ever could be.
-    command.env("AIT_TOKEN_FILE", tokens).env("RUST_LOG", "trace");
+    command.env("AIT_TOKEN_FILE", tokens).env("RUST_LOG", "trace,rmcp=trace");
     Server::spawn(command, directory)
 }
 
@@ -73,7 +75,6 @@ fn post(
     if session.is_none() {
         params["_meta"] = meta();
     }
-    // Those of one session must not have the id of another that is under way.
     static LAST_ID: AtomicU64 = AtomicU64::new(1000);
     let id = LAST_ID.fetch_add(1, Ordering::Relaxed);
     agent(port, session, authorization).post(&request(id, method, params)).unwrap()
@@ -104,7 +105,7 @@ fn asset(port: u16) -> String {
 }
 
 #[test]
-fn every_route_but_the_probe_needs_a_token() {
+fn every_route_but_health_needs_a_token() {
     let directory = directory();
     let server = serve(directory.path(), &[]);
     let port = server.port;
@@ -114,7 +115,8 @@ fn every_route_but_the_probe_needs_a_token() {
         (Method::GET, "/health", 200, 200),
         (Method::HEAD, "/health", 200, 200),
         (Method::POST, "/health", 401, 405),
-        (Method::GET, "/health/", 401, 404),
+        (Method::GET, "/health/", 200, 200),
+        (Method::GET, "/health/x", 401, 404),
         (Method::GET, "/%68ealth", 401, 404),
         (Method::GET, "/?q=/health", 401, 200),
         (Method::GET, "/board", 401, 200),
@@ -158,7 +160,7 @@ fn every_route_but_the_probe_needs_a_token() {
 }
 
 #[test]
-fn tools_that_change_something_need_a_token_that_may() {
+fn changing_tools_need_a_read_write_token() {
     let directory = directory();
     let server = serve(directory.path(), &[]);
     let port = server.port;
@@ -192,11 +194,21 @@ fn tools_that_change_something_need_a_token_that_may() {
             let reply = ask(&authorization);
             assert_eq!(reply.status, 200, "{method} {params}: {}", reply.body);
             if !may_read {
+                let code = reply.body.contains("\"code\":\"READ_ONLY\",\"recoverable\":false");
+                assert!(code, "{}", reply.body);
                 let text = reply.answer().refusal();
-                assert!(text.contains("the token \"eve\" is read-only: "), "{text}");
+                assert!(text.contains("the token \"eve\" is read-only, "), "{text}");
                 assert!(text.contains("list_issues") && text.contains("read-write"), "{text}");
             } else if *method == "tools/call" {
                 assert!(reply.answer().ok().contains(&id));
+            } else {
+                // A reader is shown what it may call.
+                let (shown, hidden) = ("\"list_issues\"", "\"add_issue\"");
+                assert!(
+                    reply.body.contains(shown) && !reply.body.contains(hidden),
+                    "{}",
+                    reply.body
+                );
             }
         }
     });
@@ -212,7 +224,7 @@ fn tools_that_change_something_need_a_token_that_may() {
 }
 
 #[test]
-fn a_session_may_do_what_the_token_of_each_request_may() {
+fn each_request_of_a_session_has_the_scope_of_its_token() {
     let directory = directory();
     let server = serve(directory.path(), &[]);
     let mut agent = Agent::authorized(server.port, &bearer(READER));
@@ -233,27 +245,28 @@ fn a_session_may_do_what_the_token_of_each_request_may() {
 }
 
 #[test]
-fn what_is_no_single_good_token_is_refused_with_what_to_do() {
+fn anything_but_one_valid_token_is_refused_with_help() {
     let directory = directory();
     let server = serve(directory.path(), &[]);
     let good = format!("Authorization: Bearer {WRITER}\r\n");
     let cases = [
         (String::new(), "this server needs a token"),
         (format!("Cookie: {WRITER}\r\nX-Authorization: Bearer {WRITER}\r\n"), "needs a token"),
-        (good.repeat(2), "none of the tokens"),
-        (format!("{good}Authorization: Bearer {WRONG}\r\n"), "none of the tokens"),
-        (format!("Authorization: {WRITER}\r\n"), "none of the tokens"),
-        (format!("Authorization: Digest {WRITER}\r\n"), "none of the tokens"),
-        (format!("Authorization: Basic {WRITER}\r\n"), "none of the tokens"),
-        (format!("Authorization: Bearer {WRITER}x\r\n"), "none of the tokens"),
-        (format!("Authorization: Bearer {}\r\n", &WRITER[..16]), "none of the tokens"),
-        (format!("Authorization: Bearer {WRITER} {READER}\r\n"), "none of the tokens"),
+        (good.repeat(2), "the token is invalid"),
+        (format!("{good}Authorization: Bearer {WRONG}\r\n"), "the token is invalid"),
+        (format!("Authorization: {WRITER}\r\n"), "the token is invalid"),
+        (format!("Authorization: IssueSummary {WRITER}\r\n"), "the token is invalid"),
+        (format!("Authorization: Basic {WRITER}\r\n"), "the token is invalid"),
+        (format!("Authorization: Bearer {WRITER}x\r\n"), "the token is invalid"),
+        (format!("Authorization: Bearer {}\r\n", &WRITER[..16]), "the token is invalid"),
+        (format!("Authorization: Bearer {WRITER} {READER}\r\n"), "the token is invalid"),
     ];
     at_once(&cases, |(headers, said)| {
         // A foreign name: with tokens it does not matter.
         let headers = format!("Host: tracker.example:8443\r\n{headers}");
         let answer = Raw::connect(server.port).send(asked("GET /", &headers)).rest();
         assert!(answer.starts_with("HTTP/1.1 401 "), "{headers}: {answer}");
+        assert!(answer.contains("www-authenticate: Bearer realm=\"ait\"\r\n"), "{answer}");
         assert!(answer.contains("www-authenticate: Basic realm=\"ait\", charset=\"UTF-8\"\r\n"));
         assert!(
             answer.contains(said) && answer.contains("Authorization: Bearer TOKEN"),
@@ -270,7 +283,7 @@ fn what_is_no_single_good_token_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn a_page_of_an_allowed_origin_may_ask_with_a_token_and_learns_that_it_needs_one() {
+fn pages_of_allowed_origins_can_read_the_refusal() {
     let directory = directory();
     let server = serve(directory.path(), &["--allow-origin", "http://localhost:6274"]);
     let asks = |line: &str, origin: &str, more: &str| {
@@ -299,13 +312,13 @@ fn a_page_of_an_allowed_origin_may_ask_with_a_token_and_learns_that_it_needs_one
 }
 
 #[test]
-fn a_single_token_comes_from_the_environment_and_a_bad_one_keeps_the_server_from_starting() {
+fn an_invalid_token_in_the_environment_prevents_the_start() {
     let directory = directory();
     let mut command = ait(directory.path());
     command.arg("serve").env("AIT_TOKEN", WRITER);
     let server = Server::spawn(command, directory.path());
     assert_eq!(ask(server.port, &Method::GET, "/", "").status, 401);
-    assert_eq!(healthy_count(server.port), 0);
+    assert_eq!(health_issue_count(server.port), 0);
     let mut agent = Agent::authorized(server.port, &bearer(WRITER));
     agent.begin();
     id_in(&agent.add("t"));

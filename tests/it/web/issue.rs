@@ -1,4 +1,4 @@
-//! The page of one issue, its JSON, and what is answered when there is none, over real HTTP.
+//! The page of one issue, its JSON, and the errors for unknown issues.
 
 use reqwest::Method;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -25,7 +25,7 @@ fn get_with(port: u16, path: &str, name: HeaderName, values: &[&str]) -> Respons
 }
 
 #[test]
-fn the_page_shows_the_issue_by_its_id_and_by_the_beginning_of_it_in_any_case() {
+fn issue_page_is_found_by_id_or_prefix() {
     let (_directory, mut client, port) = serve(&three());
     let issue = json!({ "title": "The title", "description": "# Steps\n\n1. **one**", "classification": "feature", "agent": "filer" });
     let whole = crate::support::id_in(&client.call("add_issue", issue).ok());
@@ -69,9 +69,9 @@ fn the_page_shows_the_issue_by_its_id_and_by_the_beginning_of_it_in_any_case() {
 }
 
 #[test]
-fn an_issue_that_is_not_there_is_answered_with_the_nearest_ones() {
+fn unknown_ids_get_suggestions() {
     let (_directory, _client, port) = serve(&three());
-    for (asked, offered) in [
+    for (asked, suggested) in [
         ("00000009", vec![id(1), id(2), id(3)]),
         ("00000012-0000-4000-8000-000000000000", vec![id(2), id(1), id(3)]),
         ("0000000", vec![id(1), id(2), id(3)]),
@@ -82,21 +82,21 @@ fn an_issue_that_is_not_there_is_answered_with_the_nearest_ones() {
         let page = get(port, &format!("/issues/{asked}"));
         assert_eq!(page.status, 404, "{asked}");
         assert_eq!(page.headers["content-type"], "text/html; charset=utf-8");
-        assert!(page.body.contains("<h1>There is no such issue</h1>"), "{}", page.body);
+        assert!(page.body.contains("<h1>Issue not found</h1>"), "{}", page.body);
         assert!(!page.body.contains("<b>") && !page.body.contains('\u{202e}'), "{}", page.body);
         let links = page.body.matches("href=\"/issues/").count();
-        assert_eq!(links, offered.len(), "{asked}: {}", page.body);
+        assert_eq!(links, suggested.len(), "{asked}: {}", page.body);
         let answer = get(port, &format!("/api/issues/{asked}"));
         assert_eq!(answer.status, 404);
         let nearest = answer.json()["nearest"].as_array().unwrap().clone();
-        let ids: Vec<_> = nearest.iter().map(|it| it["id"].as_str().unwrap()).collect();
-        assert_eq!(ids, offered, "{asked}");
+        let ids: Vec<_> = nearest.iter().map(|issue| issue["id"].as_str().unwrap()).collect();
+        assert_eq!(ids, suggested, "{asked}");
         assert!(answer.json()["error"].as_str().is_some_and(|text| !text.is_empty()));
     }
 }
 
 #[test]
-fn a_beginning_of_several_ids_is_answered_with_all_of_them() {
+fn an_ambiguous_id_offers_all_candidates() {
     let twins: Vec<_> = ["a", "b"]
         .map(|last| {
             issue_json(&format!("3f2a9c1e-0000-4000-8000-00000000000{last}"), last, "closed")
@@ -105,7 +105,7 @@ fn a_beginning_of_several_ids_is_answered_with_all_of_them() {
     let (_directory, _client, port) = serve(&twins);
     let page = get(port, "/issues/3F2A9C1E");
     assert_eq!(page.status, 404);
-    assert!(page.body.contains("This names several issues"), "{}", page.body);
+    assert!(page.body.contains("Several issues match"), "{}", page.body);
     for twin in &twins {
         assert!(page.body.contains(&format!("href=\"/issues/{}\"", twin["id"].as_str().unwrap())));
     }
@@ -114,7 +114,7 @@ fn a_beginning_of_several_ids_is_answered_with_all_of_them() {
 }
 
 #[test]
-fn a_path_that_leads_nowhere_is_answered_in_the_form_that_was_asked_for() {
+fn unknown_paths_get_404_as_page_or_json() {
     let (_directory, _client, port) = serve(&three());
     for path in ["/nothing", "/issues", "/issues/", "/issues/a/b", "/apis"] {
         let page = get(port, path);
@@ -123,25 +123,28 @@ fn a_path_that_leads_nowhere_is_answered_in_the_form_that_was_asked_for() {
             (404, "text/html; charset=utf-8"),
             "{path}"
         );
-        assert!(page.body.contains("<h1>Nothing here</h1>"), "{path}");
+        assert!(page.body.contains("<h1>Page not found</h1>"), "{path}");
     }
     for path in ["/api", "/api/", "/api/nothing", "/api/issues/a/b"] {
         let answer = get(port, path);
         assert_eq!(answer.status, 404, "{path}");
         assert_eq!(
             answer.json(),
-            json!({ "error": "This address leads to no page.", "nearest": [] })
+            json!({
+                "error": "There is no page at this address.", "nearest": [],
+                "code": "NOT_FOUND", "recoverable": true,
+            })
         );
     }
 }
 
 #[test]
-fn a_parameter_that_cannot_be_is_said_to_be_so() {
+fn invalid_parameters_get_400() {
     let (_directory, _client, port) = serve(&three());
     let path = format!("/issues/{}", id(1));
     let refused = get(port, &format!("{path}?all=%3Cb%3E"));
     assert_eq!(refused.status, 400);
-    let text = "“all=&lt;b&gt;” is not understood here; expected: all=1.";
+    let text = "“all=&lt;b&gt;” is not valid; expected: all=1.";
     assert!(refused.body.contains(text), "{}", refused.body);
     for query in ["?all=1", "?all=", "?all=x&all=1", "?"] {
         assert_eq!(get(port, &format!("{path}{query}")).status, 200, "{query}");
@@ -149,20 +152,20 @@ fn a_parameter_that_cannot_be_is_said_to_be_so() {
 }
 
 #[test]
-fn a_store_that_cannot_be_read_is_answered_with_503() {
+fn an_unreadable_store_gets_503() {
     let directory = directory();
     std::fs::write(directory.path().join("issues.json"), "{ not json").unwrap();
     let client = Client::start(directory.path());
     let page = get(client.port(), "/issues/3f2a9c1e");
     assert_eq!(page.status, 503, "{}", page.body);
-    assert!(page.body.contains("<h1>The issues cannot be shown</h1>"), "{}", page.body);
+    assert!(page.body.contains("<h1>Cannot read the issues</h1>"), "{}", page.body);
     let answer = get(client.port(), "/api/issues/3f2a9c1e");
     assert_eq!(answer.status, 503);
     assert!(answer.json()["error"].as_str().unwrap().contains("issues.json"), "{}", answer.body);
 }
 
 #[test]
-fn the_json_is_that_of_the_files_and_is_sent_once() {
+fn the_json_matches_the_file_and_is_cached_by_etag() {
     let mut issue = issue_json(&id(1), "t", "created");
     issue["priority"] = json!({ "level": 3 });
     let (_directory, mut client, port) = serve(&[issue.clone()]);
@@ -171,11 +174,11 @@ fn the_json_is_that_of_the_files_and_is_sent_once() {
     assert_eq!((whole.status, whole.json()), (200, issue));
     assert_eq!(whole.headers["cache-control"], "no-cache");
     let tag = whole.headers["etag"].to_str().unwrap().to_owned();
-    let strong = tag.strip_prefix("W/").unwrap();
+    let weak = format!("W/{tag}");
     let listed = format!("\"a,b\", {tag}");
     let know =
         |values: &[&str]| get_with(port, &path, HeaderName::from_static("if-none-match"), values);
-    for values in [vec!["*"], vec![tag.as_str()], vec![&listed], vec!["\"a\"", strong]] {
+    for values in [vec!["*"], vec![tag.as_str()], vec![&listed], vec!["\"a\"", &weak]] {
         let same = know(&values);
         assert_eq!((same.status, same.body.as_str()), (304, ""), "{values:?}");
         assert_eq!(same.headers["etag"], tag.as_str());
@@ -191,7 +194,7 @@ fn the_json_is_that_of_the_files_and_is_sent_once() {
 }
 
 #[test]
-fn a_hostile_issue_gives_a_page_of_the_usual_size_that_runs_nothing() {
+fn a_hostile_issue_gives_a_small_page_without_scripts() {
     let mut issue = issue_json(&id(1), "\u{202e}<script>alert(1)</script>", "in_progress");
     issue["history"][0]["agent"] = json!("<img src=x onerror=alert(1)>");
     issue["description"] = json!(format!(

@@ -7,7 +7,7 @@ use crate::support::files::{id, issue_json, stored_issues};
 use crate::support::get;
 
 #[test]
-fn a_row_shows_what_an_issue_is_and_who_does_what() {
+fn a_row_shows_an_issue_and_its_holder() {
     let (directory, mut client, port) = serve(&[]);
     let issue = json!({ "title": "A title", "description": "", "classification": "feature", "agent": "filer" });
     let id = crate::support::id_in(&client.call("add_issue", issue).ok());
@@ -40,7 +40,7 @@ fn a_row_shows_what_an_issue_is_and_who_does_what() {
     }
 }
 
-/// The numbers of the issues whose titles are `[number]`, in the order of a page.
+/// Returns the numbers in the titles `[number]`, in the order of the page.
 fn shown(body: &str) -> Vec<usize> {
     let titles = body.split("<a class=\"title\"").skip(1);
     titles
@@ -52,7 +52,7 @@ fn shown(body: &str) -> Vec<usize> {
 }
 
 #[test]
-fn filters_combine_and_the_counts_follow_the_others() {
+fn filters_combine_and_counts_ignore_the_status() {
     let mut issues = Vec::new();
     for (n, status) in STATUSES.iter().cycle().take(24).enumerate() {
         let mut issue = issue_json(&id(n), &format!("[{n}] Ärger"), status);
@@ -85,7 +85,7 @@ fn filters_combine_and_the_counts_follow_the_others() {
         assert_eq!(page.status, 200, "{query}");
         let expected: Vec<_> = all.iter().copied().filter(|&n| fits(n)).collect();
         assert_eq!(shown(&page.body), expected, "{query}");
-        assert_eq!(page.body.contains("No issue fits"), expected.is_empty(), "{query}");
+        assert_eq!(page.body.contains("No matching issues"), expected.is_empty(), "{query}");
     }
     let body = get(port, "/?q=first&status=closed").body;
     for (status, count) in [("rejected", 2), ("created", 2)] {
@@ -138,7 +138,7 @@ fn every_column_sorts_both_ways() {
 }
 
 #[test]
-fn there_are_50_issues_a_page_the_last_changed_first() {
+fn a_page_has_50_issues_the_last_changed_first() {
     let mut issues: Vec<_> =
         (0..120).map(|n| issue_json(&id(n), &format!("[{n}]"), "created")).collect();
     for (n, issue) in issues.iter_mut().enumerate() {
@@ -171,7 +171,7 @@ fn there_are_50_issues_a_page_the_last_changed_first() {
 }
 
 #[test]
-fn what_an_address_cannot_ask_for_is_an_error_that_names_what_it_can() {
+fn errors_name_the_valid_parameters_and_values() {
     let (_directory, _client, port) = serve(&one_of_each());
     for (query, expected) in [
         ("status=done", "in_progress"),
@@ -196,22 +196,26 @@ fn what_an_address_cannot_ask_for_is_an_error_that_names_what_it_can() {
         assert_eq!(page.status, 400, "{path}");
         assert!(page.body.contains(expected), "{path}: {}", page.body);
     }
-    // What is no text at all finds nothing, and harms nobody.
+    // Invalid UTF-8 finds nothing.
     assert_eq!(get(port, "/?q=%ff%00").status, 200);
 }
 
 #[test]
-fn an_empty_store_and_an_empty_filter_say_what_to_do() {
+fn empty_lists_say_what_to_do() {
     let (_directory, mut client, port) = serve(&[]);
     let empty = get(port, "/").body;
-    assert!(empty.contains("No issues yet") && empty.contains("add_issue"), "{empty}");
+    assert!(empty.contains("No issues yet") && empty.contains("ait add 'TITLE'"), "{empty}");
+    assert!(empty.contains(">ait init<") && !empty.contains("claude"), "{empty}");
     client.add("t", "bug");
     let filtered = get(port, "/?status=in_review").body;
-    assert!(filtered.contains("No issue fits") && filtered.contains("href=\"/\""), "{filtered}");
+    assert!(
+        filtered.contains("No matching issues") && filtered.contains("href=\"/\""),
+        "{filtered}"
+    );
 }
 
 #[test]
-fn the_json_of_a_list_holds_what_the_list_shows() {
+fn the_json_has_the_issues_of_the_list() {
     let mut issues: Vec<_> =
         (0..60).map(|n| issue_json(&id(n), &format!("[{n}]"), STATUSES[n % 6])).collect();
     issues[7]["comments"] =

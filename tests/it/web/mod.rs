@@ -1,8 +1,9 @@
-//! The pages, their data and the probe, over real HTTP.
+//! The web interface over real HTTP: pages, JSON, events and the health probe.
 
+mod attributes;
+mod events;
 mod issue;
 mod lists;
-mod live;
 mod overviews;
 mod stats;
 
@@ -10,9 +11,9 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::support::files::{id, issue_json, write_issues};
-use crate::support::{Client, directory, get, healthy_count, http};
+use crate::support::{Client, directory, get, health_issue_count, http};
 
-/// A store with these issues, and who serves it.
+/// Serves a store with these issues.
 fn serve(issues: &[Value]) -> (tempfile::TempDir, Client, u16) {
     let directory = directory();
     write_issues(directory.path(), issues);
@@ -29,11 +30,11 @@ fn one_of_each() -> Vec<Value> {
     numbered.map(|(n, status)| issue_json(&id(n), &format!("the {status} one"), status)).collect()
 }
 
-/// The pages of all issues.
+/// The pages about all issues.
 const PAGES: [&str; 5] = ["/", "/board", "/agents", "/activity", "/stats"];
 
 #[test]
-fn everything_from_users_is_escaped() {
+fn texts_from_users_are_escaped() {
     let evil = "<script>alert(1)</script>\"'&";
     let (_directory, mut client, port) = serve(&[]);
     let issue = json!({ "title": evil, "description": evil.repeat(20), "classification": "bug", "agent": evil });
@@ -62,15 +63,15 @@ fn everything_from_users_is_escaped() {
 }
 
 #[test]
-fn the_probe_counts() {
+fn the_health_probe_counts_issues() {
     let (_directory, mut client, port) = serve(&one_of_each());
-    assert_eq!(healthy_count(port), 6);
+    assert_eq!(health_issue_count(port), 6);
     client.add("t", "bug");
-    assert_eq!(healthy_count(port), 7);
+    assert_eq!(health_issue_count(port), 7);
 }
 
 #[test]
-fn it_only_reads() {
+fn every_method_but_get_and_head_is_refused() {
     let (_directory, _client, port) = serve(&one_of_each());
     for method in [Method::POST, Method::PUT, Method::DELETE, Method::PATCH, Method::OPTIONS] {
         for path in ["/", "/board", "/events", "/api/issues", "/health", "/metrics", "/nothing"] {
@@ -87,7 +88,7 @@ fn it_only_reads() {
 }
 
 #[test]
-fn pages_load_nothing_from_elsewhere_and_need_no_script() {
+fn pages_load_nothing_from_other_servers() {
     let (_directory, _client, port) = serve(&one_of_each());
     for path in PAGES {
         let page = get(port, path);
@@ -118,7 +119,7 @@ fn pages_load_nothing_from_elsewhere_and_need_no_script() {
 }
 
 #[test]
-fn answers_are_compressed_for_whoever_can_read_that() {
+fn responses_are_compressed_on_request() {
     let (_directory, _client, port) = serve(&one_of_each());
     let page = get(port, "/");
     assert!(!page.headers.contains_key("content-encoding"));

@@ -10,7 +10,7 @@ fn entry(at: &str, agent: &str, action: &str) -> Value {
     json!({ "timestamp": at, "agent": agent, "action": action })
 }
 
-/// What stands in the column of a status.
+/// Returns the column of a status.
 fn column<'a>(body: &'a str, status: &str) -> &'a str {
     let begin = format!("<section id=\"c-{status}\"");
     let (_, rest) = body.split_once(&begin).unwrap_or_else(|| panic!("no {begin} in {body}"));
@@ -18,14 +18,18 @@ fn column<'a>(body: &'a str, status: &str) -> &'a str {
 }
 
 #[test]
-fn the_board_has_a_card_for_each_issue_in_the_column_of_its_status() {
+fn the_board_has_a_card_for_each_issue() {
     let mut issues = one_of_each();
     let now = chrono::Utc::now();
     let ago = |hours: i64| (now - chrono::TimeDelta::hours(hours)).to_rfc3339();
     issues[1]["history"] = json!([entry(&ago(30), "sleepy", "Issue claimed for work")]);
     issues[3]["history"] = json!([
+        // Nobody had claimed it, so this return is no failed try.
+        entry(&ago(50), "ann", "Issue returned to created status"),
+        entry(&ago(41), "ann", "Issue claimed for work"),
         entry(&ago(40), "ann", "Issue returned to created status"),
-        entry(&ago(39), "ann", "Issue returned to created status"),
+        entry(&ago(39), "ann", "Issue claimed for work"),
+        entry(&ago(38), "ann", "Issue returned to created status"),
         entry(&ago(2), "quick", "Issue claimed for review"),
     ]);
     let (_directory, _client, port) = serve(&issues);
@@ -38,14 +42,14 @@ fn the_board_has_a_card_for_each_issue_in_the_column_of_its_status() {
     }
     let stale = column(&body, "in_progress");
     assert!(stale.contains("sleepy") && stale.contains("for 30 h"), "{stale}");
-    assert!(stale.contains("card old") && stale.contains("old claim"), "{stale}");
+    assert!(stale.contains("card stale") && stale.contains("stale claim"), "{stale}");
     let fresh = column(&body, "in_review");
     assert!(fresh.contains("quick") && fresh.contains("for 2 h"), "{fresh}");
-    assert!(!fresh.contains("card old") && fresh.contains("returned 2 times"), "{fresh}");
+    assert!(!fresh.contains("card stale") && fresh.contains("returned 2 times"), "{fresh}");
 }
 
 #[test]
-fn a_long_column_is_cut_and_leads_to_the_rest() {
+fn a_long_column_is_cut_and_links_to_the_rest() {
     let mut issues = Vec::new();
     for n in 0..50 {
         issues.push(issue_json(&id(n), &format!("waiting {n:02}"), "created"));
@@ -61,11 +65,11 @@ fn a_long_column_is_cut_and_leads_to_the_rest() {
     let ended = column(&body, "closed");
     assert!(ended.contains("ended 49") && ended.contains("ended 30"), "{ended}");
     assert!(!ended.contains("ended 29") && ended.contains("href=\"/?status=closed\""), "{ended}");
-    assert!(ended.find("ended 49") < ended.find("ended 48"), "the last ended is not first");
+    assert!(ended.find("ended 49") < ended.find("ended 48"), "the last ended issue is not first");
 }
 
 #[test]
-fn each_agent_has_a_row_with_what_it_holds_did_last_and_has_done() {
+fn each_agent_has_a_row_with_its_claims_and_actions() {
     let (_directory, mut client, port) = serve(&[]);
     assert!(get(port, "/agents").body.contains("No agent has done anything yet"));
     for title in ["first", "second"] {
@@ -84,7 +88,7 @@ fn each_agent_has_a_row_with_what_it_holds_did_last_and_has_done() {
         let cells = row.split("data-label=\"").skip(1);
         cells.map(|cell| cell.split(['>', '<']).nth(1).unwrap().parse().unwrap()).collect()
     };
-    // Who holds something stands first.
+    // Agents with claims come first.
     assert!(rows[0].contains("dev &amp; co") && rows[0].contains("href=\"/?agent=dev+%26+co\""));
     assert!(rows[0].contains("second") && rows[0].contains("badge status-in_progress"));
     assert_eq!(numbers(rows[0]), [0, 2, 1, 0, 0, 0, 0]);

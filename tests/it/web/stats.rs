@@ -1,4 +1,4 @@
-//! The page of the statistics, over real HTTP.
+//! The statistics page and its JSON.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::serve;
 use crate::support::files::{id, issue_json};
 use crate::support::get;
 
-/// An issue of each status that came and went within the given year.
+/// Returns an issue in each status but rejected, all filed in the same year.
 fn of_year(year: u32) -> Vec<Value> {
     let time = |month: u32| format!("{year}-{month:02}-10T09:30:00.000Z");
     let entry =
@@ -36,7 +36,7 @@ fn stats(port: u16, range: &str) -> Value {
 }
 
 #[test]
-fn the_numbers_are_those_of_the_store() {
+fn the_json_counts_the_issues_of_the_store() {
     let (_directory, mut client, port) = serve(&of_year(2025));
     let all = stats(port, "all");
     assert_eq!((&all["total"], &all["open"]), (&json!(5), &json!(4)));
@@ -54,7 +54,7 @@ fn the_numbers_are_those_of_the_store() {
 }
 
 #[test]
-fn the_page_shows_each_chart_with_its_numbers_beside_it() {
+fn each_chart_has_a_table_with_its_numbers() {
     let (_directory, _client, port) = serve(&of_year(2025));
     let page = get(port, "/stats?range=all");
     assert_eq!(page.status, 200);
@@ -83,7 +83,7 @@ fn the_page_shows_each_chart_with_its_numbers_beside_it() {
 }
 
 #[test]
-fn a_store_with_nothing_to_draw_says_so() {
+fn charts_without_data_are_replaced_by_texts() {
     let (_directory, mut client, port) = serve(&[]);
     for range in ["24h", "7d", "30d", "all"] {
         let body = get(port, &format!("/stats?range={range}")).body;
@@ -93,14 +93,14 @@ fn a_store_with_nothing_to_draw_says_so() {
     client.add("t", "bug");
     let body = get(port, "/stats?range=all").body;
     assert!(
-        body.contains("No issue was closed in this time.")
-            && body.contains("1 waits to be claimed"),
+        body.contains("No issue was closed in this period.")
+            && body.contains("1 waiting to be claimed"),
         "{body}"
     );
 }
 
 #[test]
-fn an_unknown_range_is_told_the_four() {
+fn an_unknown_range_gets_400_with_the_valid_ranges() {
     let (_directory, _client, port) = serve(&of_year(2025));
     for path in ["/stats", "/api/stats"] {
         let refused = get(port, &format!("{path}?range=%3Cb%3E1y"));
@@ -118,7 +118,7 @@ fn an_unknown_range_is_told_the_four() {
 }
 
 #[test]
-fn times_that_no_clock_shows_do_no_harm() {
+fn absurd_times_do_not_break_the_statistics() {
     let mut issues = of_year(2025);
     issues[0]["createdAt"] = json!("0001-01-01T00:00:00.000Z");
     issues[1]["createdAt"] = json!("9999-12-31T23:59:59.999Z");

@@ -1,24 +1,23 @@
-//! What a file stands on, as far as its locks and its replacement are concerned.
+//! The kind of file system that a file is on, as far as locking and replacing files are concerned.
 
 use std::path::Path;
 
-#[cfg(unix)]
 use super::directory_of;
 
-/// What a file stands on; a file system with its name for people.
+/// The kind of file system that a file is on, with its name for people.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// On a disk of this machine, or in its memory: its locks hold for everybody.
+    /// A disk or the memory of this machine. Its locks work between all processes.
     Local(String),
-    /// On other machines, which may use it at the same time. Its locks may hold on one machine only.
+    /// A network file system. Its locks may work within one machine only.
     Network(String),
-    /// Made by a program, which decides what its locks are worth.
+    /// A file system that a program implements. The program decides whether locks work.
     Program(String),
-    /// A mount of this file alone. Nothing can take its place, and what is beside it is elsewhere.
+    /// The file is a mount point. It cannot be replaced, and its directory is on another file system.
     OwnMount,
 }
 
-/// The magic numbers of file systems of a network, as statfs(2) and the headers of Linux list them.
+/// The magic numbers of network file systems, from statfs(2) and the Linux headers.
 const NETWORK: [(u64, &str); 14] = [
     (0x6969, "NFS"),
     (0xff53_4d42, "CIFS (SMB)"),
@@ -42,35 +41,30 @@ const PROGRAM: [(u64, &str); 5] = [
     (0xbacb_acbc, "a shared folder of VMware"),
     (0x7c7c_6673, "a shared folder of Parallels"),
 ];
-const LOCAL: [(u64, &str); 8] = [
-    (0xef53, "ext4"),
-    (0x9123_683e, "Btrfs"),
-    (0x5846_5342, "XFS"),
-    (0x0102_1994, "tmpfs, which is gone after a restart"),
-    (0xf2f5_2010, "F2FS"),
-    (0x794c_7630, "overlayfs, as in a container"),
-    (0x2fc1_2fc1, "ZFS"),
-    (0xca45_1a4e, "bcachefs"),
-];
-/// Those that macOS mounts, as `mount` shows them.
+/// The magic number of tmpfs.
+const TMPFS: u64 = 0x0102_1994;
+/// The names of file systems on macOS, as `mount` shows them.
 const NETWORK_NAMES: [&str; 7] = ["nfs", "smbfs", "cifs", "afpfs", "webdav", "ftp", "acfs"];
 const PROGRAM_NAMES: [&str; 7] =
     ["osxfuse", "macfuse", "fusefs", "fuse-t", "lifs", "AppleVirtIOFS", "vmhgfs"];
 
 impl Kind {
-    /// What the magic number of a file system of Linux says.
+    /// Returns the kind for the magic number of a Linux file system.
     pub fn of_magic(magic: u64) -> Self {
         let named = |list: &[(u64, &str)]| {
             list.iter().find(|(number, _)| *number == magic).map(|(_, name)| (*name).to_owned())
         };
         let network = named(&NETWORK).map(Self::Network);
         let known = network.or_else(|| named(&PROGRAM).map(Self::Program));
-        known
-            .or_else(|| named(&LOCAL).map(Self::Local))
-            .unwrap_or_else(|| Self::Local(format!("a file system of this machine ({magic:#x})")))
+        known.unwrap_or_else(|| {
+            Self::Local(match magic {
+                TMPFS => "tmpfs, which is gone after a restart".to_owned(),
+                magic => format!("a file system of this machine ({magic:#x})"),
+            })
+        })
     }
 
-    /// What the name of a file system of macOS says.
+    /// Returns the kind for the name of a macOS file system.
     pub fn of_name(name: &str) -> Self {
         if NETWORK_NAMES.contains(&name) {
             Self::Network(name.to_owned())
@@ -82,7 +76,7 @@ impl Kind {
     }
 }
 
-/// What a file stands on, or would stand on if it existed.
+/// Returns the kind of file system that a file is on or would be on.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) fn kind(file: &Path) -> Option<Kind> {
     if is_mounted_alone(file) {
@@ -92,7 +86,7 @@ pub(super) fn kind(file: &Path) -> Option<Kind> {
     Some(Kind::of_magic(magic(&found)))
 }
 
-/// Tells whether a file is the root of a mount (Linux 5.8 and later say so, others never).
+/// Returns true if a file is the root of a mount. Linux reports this since version 5.8.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn is_mounted_alone(file: &Path) -> bool {
     use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
@@ -102,7 +96,7 @@ fn is_mounted_alone(file: &Path) -> bool {
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn magic(found: &rustix::fs::StatFs) -> u64 {
-    // Some systems have it as a signed number of 32 bits.
+    // On some systems the type is a signed 32-bit number.
     found.f_type as u64 & 0xffff_ffff
 }
 
@@ -141,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_other_machines_and_programs_serve_is_told_from_a_disk() {
+    fn file_systems_are_classified_as_network_program_or_local() {
         for (magic, expected) in [
             (0x6969, Network),
             (0xff53_4d42, Network),
@@ -169,14 +163,5 @@ mod tests {
         ] {
             assert_eq!(whose(&Kind::of_name(name)), expected, "{name}");
         }
-    }
-
-    #[test]
-    fn no_number_stands_for_two_kinds() {
-        let lists = [&NETWORK[..], &PROGRAM, &LOCAL].concat();
-        let mut numbers: Vec<_> = lists.iter().map(|(number, _)| *number).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        assert_eq!(numbers.len(), lists.len());
     }
 }

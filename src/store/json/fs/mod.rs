@@ -1,7 +1,7 @@
-//! The calls that the store makes on the file system, and the real ones behind them.
+//! The file system calls of the store, as a trait, and their real implementation.
 //!
-//! The only place in the store that uses `std::fs`. A trait, so that tests can make each single call
-//! fail, cut the power at it, or take its time.
+//! No other module of the store uses `std::fs`. Tests implement the trait to let any single call fail, lose power or
+//! take time.
 
 mod kind;
 mod real;
@@ -18,15 +18,14 @@ use serde::{Deserialize, Serialize};
 pub use kind::Kind;
 pub use real::RealFileSystem;
 
-/// What tells one content of a file from another without reading it: its size, the time at which its content last
-/// changed, device and inode.
+/// Distinguishes versions of a file without reading it: size, time of the last content change, device and inode.
 ///
-/// A file that is replaced has another inode; one that is written in place has another time. A file that is renamed
-/// keeps all of it. Two writes within one tick of the clock of the file system look the same if the size does.
+/// A replaced file has another inode; a file that is written in place has another time. Renaming changes nothing. Two
+/// writes within one tick of the file system's clock look the same if the size does.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileFingerprint {
-    /// How many names the file has, which says nothing about its content.
+    /// The number of hard links. It does not take part in comparisons.
     #[serde(skip)]
     links: u64,
     length_bytes: u64,
@@ -56,37 +55,37 @@ impl FileFingerprint {
         }
     }
 
-    /// Returns true if both are of the same file, whatever its content.
+    /// Returns true if both are fingerprints of the same file, whatever its content.
     pub fn is_same_file(&self, other: &Self) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
 
-    /// How many names the file has.
+    /// Returns the number of hard links.
     pub fn links(&self) -> u64 {
         self.links
     }
 
-    /// The size of the file in bytes.
+    /// Returns the size of the file in bytes.
     pub fn length_bytes(&self) -> u64 {
         self.length_bytes
     }
 
-    /// When the content of the file last changed.
+    /// Returns when the content of the file last changed.
     pub fn modified(&self) -> SystemTime {
         UNIX_EPOCH + Duration::from_nanos(u64::try_from(self.modified_ns).unwrap_or(0))
     }
 }
 
-/// A file that is open to read and, if this user may, to write.
+/// A file that is open for reading and, if permitted, for writing.
 #[derive(Debug)]
 pub struct OpenFile {
     /// The file.
     pub file: Arc<File>,
-    /// Whether this process may write to it.
+    /// True if this process may write to it.
     pub is_writable: bool,
 }
 
-/// The limit of reading everything that there is.
+/// The limit for reading to the end of the file.
 pub const TO_THE_END: usize = usize::MAX;
 
 /// An exclusive lock on a file, held until it is dropped or the process dies.
@@ -96,150 +95,151 @@ pub struct FileLock {
 }
 
 impl FileLock {
-    /// The guard of a lock that was just taken on `file`.
+    /// Creates the guard of a lock that was just taken on `file`.
     pub fn of(file: &Arc<File>) -> Self {
         Self { file: Arc::clone(file) }
     }
 }
 
 impl Drop for FileLock {
-    /// Gives the lock up. To close the file would not be enough: a program that another thread is just starting
-    /// has the same open file until it is executed, and the lock with it.
+    /// Releases the lock. Closing the file would not suffice: another thread may be starting a program, which shares
+    /// the open file, and thereby the lock, until exec.
     fn drop(&mut self) {
-        // What is not held need not be given up.
+        // The lock may already be released.
         let _ = self.file.unlock();
     }
 }
 
-/// What a rename does where the new name is taken.
+/// What a rename does if the new name exists.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rename {
-    /// The file takes the place of the other one.
+    /// The file replaces the existing one.
     Replace,
-    /// Nothing: the rename fails with [`io::ErrorKind::AlreadyExists`].
+    /// The rename fails with [`io::ErrorKind::AlreadyExists`].
     KeepOther,
-    /// The two files exchange their names. Fails with [`io::ErrorKind::Unsupported`] where the system cannot.
+    /// The two files exchange names. Fails with [`io::ErrorKind::Unsupported`] if the system cannot do that.
     Exchange,
 }
 
-/// Why a path leads to no place for a file.
+/// Why a path cannot be resolved.
 #[derive(Debug)]
-pub struct Unresolved {
-    /// The directory in which the file would have to be.
+pub struct ResolveError {
+    /// The directory that would contain the file.
     pub directory: PathBuf,
-    /// What is wrong with it.
+    /// The I/O error.
     pub source: io::Error,
 }
 
-/// The calls on the file system that the store needs.
+/// The file system calls that the store needs.
 pub trait FileSystem: Send + Sync {
-    /// Follows symbolic links to the place where the file is, or would be if it existed.
+    /// Resolves symbolic links and returns the path of the file, which need not exist.
     ///
     /// # Errors
     ///
-    /// The directory of the file does not exist, or the links do not end.
-    fn resolve(&self, path: &Path) -> Result<PathBuf, Unresolved>;
+    /// The directory of the file does not exist, or there are too many links.
+    fn resolve(&self, path: &Path) -> Result<PathBuf, ResolveError>;
 
-    /// Returns the fingerprint of a file; `None` when there is no file.
+    /// Returns the fingerprint of a file, or `None` if it does not exist.
     ///
     /// # Errors
     ///
-    /// It is not a regular file, or the system cannot tell.
+    /// The path is not a regular file, or an I/O error occurs.
     fn fingerprint(&self, path: &Path) -> io::Result<Option<FileFingerprint>>;
 
     /// Returns the fingerprint of an open file.
     ///
     /// # Errors
     ///
-    /// The system cannot tell.
+    /// I/O errors.
     fn fingerprint_of(&self, file: &File) -> io::Result<FileFingerprint>;
 
-    /// Opens a file to read and, where that is permitted, to write; `None` when there is no file.
+    /// Opens a file for reading and, if permitted, for writing. Returns `None` if it does not exist.
     ///
     /// # Errors
     ///
-    /// It is not a regular file, or it cannot be opened.
+    /// The path is not a regular file, or the file cannot be opened.
     fn open(&self, path: &Path) -> io::Result<Option<OpenFile>>;
 
-    /// Makes a new, empty file, with the owner and mode of `model` where that exists.
+    /// Creates an empty file, with the owner and mode of `model` if that exists.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::AlreadyExists`] when there is one, and whatever keeps it from being made.
+    /// [`io::ErrorKind::AlreadyExists`] if the file exists; other I/O errors.
     fn create(&self, path: &Path, model: &Path) -> io::Result<Arc<File>>;
 
-    /// Reads an open file from an offset in bytes, at most so many bytes; fewer only where it ends.
+    /// Reads at most `limit` bytes from an offset. Reads fewer only at the end of the file.
     ///
     /// # Errors
     ///
-    /// The bytes cannot be read.
+    /// I/O errors.
     fn read_at(&self, file: &File, offset: u64, limit: usize) -> io::Result<Vec<u8>>;
 
-    /// Writes bytes at an offset, in one call where the system takes them at once.
+    /// Writes bytes at an offset, in one call if the system accepts them at once.
     ///
     /// # Errors
     ///
-    /// The bytes, or some of them, were not written.
+    /// Some or all bytes were not written.
     fn write_at(&self, file: &File, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
     /// Makes the content and the size of an open file durable.
     ///
     /// # Errors
     ///
-    /// The system cannot promise that they are.
+    /// The system cannot guarantee durability.
     fn sync(&self, file: &File) -> io::Result<()>;
 
-    /// Takes the exclusive lock on an open file, and waits for it if `waits`; `None` when somebody else has it.
+    /// Takes the exclusive lock on an open file. Waits for it if `waits`; otherwise returns `None` if another process
+    /// holds it.
     ///
     /// # Errors
     ///
-    /// The file system has no locks.
+    /// The file system does not support locks.
     fn lock(&self, file: &Arc<File>, waits: bool) -> io::Result<Option<FileLock>>;
 
-    /// Gives a file another name, in one step.
+    /// Renames a file atomically.
     ///
     /// # Errors
     ///
-    /// It has its name still.
+    /// The file keeps its name.
     fn rename(&self, from: &Path, to: &Path, mode: Rename) -> io::Result<()>;
 
     /// Removes a file.
     ///
     /// # Errors
     ///
-    /// It is still there.
+    /// The file still exists.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
-    /// Lists the names in a directory; none when there is no directory.
+    /// Lists the names in a directory. A missing directory has none.
     ///
     /// # Errors
     ///
-    /// It cannot be read.
+    /// The directory cannot be read.
     fn list(&self, directory: &Path) -> io::Result<Vec<String>>;
 
-    /// Makes a directory and those above it, where they are missing.
+    /// Creates a directory and its missing parents.
     ///
     /// # Errors
     ///
-    /// It cannot be made.
+    /// The directory cannot be created.
     fn create_directory(&self, directory: &Path) -> io::Result<()>;
 
-    /// Makes the names in a directory durable.
+    /// Makes the entries of a directory durable.
     ///
     /// # Errors
     ///
-    /// The system cannot promise that they are.
+    /// The system cannot guarantee durability.
     fn sync_directory(&self, directory: &Path) -> io::Result<()>;
 
-    /// Tells what a file stands on, or would stand on, where the system knows that.
+    /// Returns the kind of file system that a file is on or would be on, if the system tells it.
     fn kind(&self, file: &Path) -> Option<Kind>;
 }
 
-/// Opens a file to read and write; it is made, as `model` is, when it is missing.
+/// Opens a file for reading and writing. Creates it like `model` if it does not exist.
 ///
 /// # Errors
 ///
-/// It can be neither opened nor made.
+/// The file can be neither opened nor created.
 pub fn open_or_create(fs: &dyn FileSystem, path: &Path, model: &Path) -> io::Result<Arc<File>> {
     loop {
         if let Some(open) = fs.open(path)? {
@@ -252,8 +252,8 @@ pub fn open_or_create(fs: &dyn FileSystem, path: &Path, model: &Path) -> io::Res
     }
 }
 
-/// Takes the lock on the file at a path, which is made when it is missing; `None` when somebody else has it and it
-/// is not waited for.
+/// Takes the lock on the file at a path, and creates the file if it does not exist. Returns `None` if `waits` is
+/// false and another process holds the lock.
 ///
 /// # Errors
 ///
@@ -267,7 +267,7 @@ pub fn lock_at(
     loop {
         let file = open_or_create(fs, path, model)?;
         let Some(lock) = fs.lock(&file, waits)? else { return Ok(None) };
-        // Somebody may have removed it, and others lock the one that took its place.
+        // The file may have been replaced, and other processes lock the new one.
         let opened = fs.fingerprint_of(&file)?;
         if fs.fingerprint(path)?.is_some_and(|found| found.is_same_file(&opened)) {
             return Ok(Some(lock));
@@ -275,7 +275,7 @@ pub fn lock_at(
     }
 }
 
-/// The directory that a file is in; the working directory for a bare name.
+/// Returns the directory of a file, which is the working directory for a bare name.
 pub fn directory_of(path: &Path) -> &Path {
     match path.parent() {
         Some(directory) if !directory.as_os_str().is_empty() => directory,

@@ -1,4 +1,4 @@
-//! The file system of the machine.
+//! The real file system.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -10,39 +10,42 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use super::{
-    FileFingerprint, FileLock, FileSystem, Kind, OpenFile, Rename, Unresolved, directory_of, kind,
+    FileFingerprint, FileLock, FileSystem, Kind, OpenFile, Rename, ResolveError, directory_of, kind,
 };
 
-/// The file system of the machine.
+/// The real file system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealFileSystem;
 
-/// The most symbolic links that are followed, as in Linux.
+/// The most symbolic links to follow, as on Linux.
 const MAX_LINKS: usize = 40;
-/// What is read at once where the size of the file promises nothing more.
+/// How often to retry creating a directory while other processes remove its empty parents.
+const MAX_RETRIES: usize = 100;
+/// The step for reading beyond the reported size of a file, in bytes.
 const STEP_BYTES: usize = 64 * 1024;
 
 impl FileSystem for RealFileSystem {
-    fn resolve(&self, path: &Path) -> Result<PathBuf, Unresolved> {
+    fn resolve(&self, path: &Path) -> Result<PathBuf, ResolveError> {
         let mut path = path.to_owned();
         for _ in 0..MAX_LINKS {
             let directory = directory_of(&path);
-            let unresolved = |source| Unresolved { directory: directory.to_owned(), source };
+            let unresolved = |source| ResolveError { directory: directory.to_owned(), source };
             let name = path.file_name().ok_or_else(|| unresolved(not_a_file()))?;
             path = fs::canonicalize(directory).map_err(unresolved)?.join(name);
             match fs::read_link(&path) {
                 Ok(target) => path = directory_of(&path).join(target),
-                // Not a link, or nothing there: this is the place.
+                // The path is not a link, or does not exist, so it is resolved.
                 Err(_) => return Ok(path),
             }
         }
         let source = io::Error::other("too many levels of symbolic links");
-        Err(Unresolved { directory: directory_of(&path).to_owned(), source })
+        Err(ResolveError { directory: directory_of(&path).to_owned(), source })
     }
 
     fn fingerprint(&self, path: &Path) -> io::Result<Option<FileFingerprint>> {
         match fs::metadata(path) {
             Ok(metadata) if metadata.is_file() => Ok(Some(FileFingerprint::of(&metadata))),
+            Ok(metadata) if metadata.is_dir() => Err(is_a_directory()),
             Ok(_) => Err(not_a_file()),
             Err(error) if is_missing(&error) => Ok(None),
             Err(error) => Err(error),
@@ -54,7 +57,7 @@ impl FileSystem for RealFileSystem {
     }
 
     fn open(&self, path: &Path) -> io::Result<Option<OpenFile>> {
-        // Looked at before it is opened: opening a pipe would wait for its other end.
+        // Checked before opening, because opening a pipe would wait for its other end.
         if self.fingerprint(path)?.is_none() {
             return Ok(None);
         }
@@ -75,7 +78,7 @@ impl FileSystem for RealFileSystem {
         if let Ok(model) = fs::metadata(model) {
             let (made, owner) = (file.metadata()?, (Some(model.uid()), Some(model.gid())));
             if (Some(made.uid()), Some(made.gid())) != owner {
-                // Only the superuser may give files away; for others the group may still be possible.
+                // Only root may change the owner. Other users may still be able to change the group.
                 let _ = fchown(&file, owner.0, owner.1).or_else(|_| fchown(&file, None, owner.1));
             }
             file.set_permissions(model.permissions())?;
@@ -121,7 +124,7 @@ impl FileSystem for RealFileSystem {
             match locked {
                 Ok(()) => return Ok(Some(FileLock::of(file))),
                 Err(TryLockError::WouldBlock) => return Ok(None),
-                // flock(2) gives up when a signal arrives, and std does not try again.
+                // A signal interrupts flock(2), and std does not retry.
                 Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(TryLockError::Error(error)) => return Err(error),
             }
@@ -129,11 +132,11 @@ impl FileSystem for RealFileSystem {
     }
 
     fn rename(&self, from: &Path, to: &Path, mode: Rename) -> io::Result<()> {
-        // What a kernel or a file system answers that does not know an operation.
+        // The errors of a kernel or file system that does not support an operation.
         const UNKNOWN: [Errno; 4] = [Errno::NOSYS, Errno::INVAL, Errno::NOTSUP, Errno::OPNOTSUPP];
         match mode {
             Rename::Replace => fs::rename(from, to),
-            // A link refuses a name that is taken, on every file system that has links.
+            // A hard link refuses an existing name, on every file system that supports hard links.
             Rename::KeepOther => match fs::hard_link(from, to) {
                 Ok(()) => fs::remove_file(from),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
@@ -159,7 +162,14 @@ impl FileSystem for RealFileSystem {
     }
 
     fn create_directory(&self, directory: &Path) -> io::Result<()> {
-        fs::create_dir_all(directory)
+        let mut retries = 0;
+        loop {
+            match fs::create_dir_all(directory) {
+                // A process that ends may remove an empty parent in between.
+                Err(error) if retries < MAX_RETRIES && is_gone_or_made(&error) => retries += 1,
+                made => return made,
+            }
+        }
     }
 
     fn sync_directory(&self, directory: &Path) -> io::Result<()> {
@@ -175,10 +185,52 @@ fn not_a_file() -> io::Error {
     io::Error::other("not a regular file")
 }
 
+fn is_a_directory() -> io::Error {
+    io::Error::new(io::ErrorKind::IsADirectory, "a directory, not a regular file")
+}
+
+fn is_gone_or_made(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists)
+}
+
 fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 fn refuses_writing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn directories_are_created_while_others_remove_empty_parents() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let parent = directory.path().join(".ait");
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    let _not_empty = fs::remove_dir(&parent);
+                    thread::sleep(Duration::from_micros(200));
+                }
+            });
+            let made: Vec<_> = (0..1000)
+                .map(|_| {
+                    let made = RealFileSystem.create_directory(&parent.join("log"));
+                    let _gone = fs::remove_dir_all(&parent);
+                    made
+                })
+                .collect();
+            done.store(true, Ordering::Relaxed);
+            let failed: Vec<_> = made.into_iter().filter_map(Result::err).collect();
+            assert!(failed.is_empty(), "{} failed: {:?}", failed.len(), failed[0]);
+        });
+    }
 }

@@ -1,30 +1,30 @@
 //! The event log: numbered events in append-only segments.
 //!
-//! [`frame`] is the form of one line, [`record`] the JSON in it, [`segment`] a file of such lines, and [`mark`] the
-//! note of how much of the newest segment is durable. Bytes that were written never change. Nothing here decides
+//! [`frame`] defines the form of one line, [`record`] the JSON in it, [`segment`] a file of such lines, and [`mark`]
+//! the note of how much of the newest segment is durable. Written bytes never change. This module does not decide
 //! what an event does.
 //!
 //! # A segment
 //!
-//! A file `<ordinal>.log`. Its first line is the header, each following line an event:
+//! A segment is a file `<ordinal>.log`. Its first line is the header; each following line is an event:
 //!
 //! ```text
 //! crc8hex SP len8hex SP json LF
 //! ```
 //!
-//! The checksum is the CRC-32C of everything between the first space and the line feed, seeded with the salt of the
-//! segment, which the header names; that of the header itself is not seeded. It does not cover the place of the
-//! line, so that lines which were shifted are recognised.
+//! The checksum covers everything between the first space and the line feed. It is the low 32 bits of XXH3-64, seeded
+//! with the salt of the segment, which the header names. The seed of the header itself is 0. The checksum does not
+//! cover the offset of the line, so shifted lines are still recognised.
 //!
-//! A batch is the events that one commit made durable together. It is written with one call, stays within one
-//! segment, and ends with an event that says so; a batch without its end does not count.
+//! A batch holds the events that one commit makes durable together. One call writes it. It stays within one segment
+//! and ends with an event that is marked as the end. A batch without its end does not count.
 //!
 //! # From segment to segment
 //!
-//! The segment of the highest ordinal is the current one; its file is the lock of a commit. A header names the
-//! ordinal of the segment before it and the offset at which its own first event begins there, the cut. What
-//! stands behind the cut is ignored: all of it that counts is repeated in the new segment, with the same number and
-//! the same hash.
+//! The segment with the highest ordinal is the current one. Its file is the lock for commits. A header names the
+//! ordinal of the previous segment and the cut: the offset in that segment at which its own first event belongs.
+//! Readers ignore everything behind the cut. The new segment repeats all events from there that count, with the same
+//! numbers and hashes.
 
 pub(super) mod frame;
 pub(super) mod mark;
@@ -33,4 +33,4 @@ pub(super) mod segment;
 
 pub(super) use mark::DurableMark;
 pub(super) use record::Cut;
-pub(super) use segment::{Segment, Tail};
+pub(super) use segment::{BatchEnd, Segment};

@@ -1,4 +1,4 @@
-//! The JSON in the lines of a segment: its header, and its events.
+//! The JSON in the lines of a segment: the header and the events.
 
 use std::sync::Arc;
 
@@ -7,20 +7,20 @@ use serde_json::value::RawValue;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::domain::{
-    Before, Change, Classification, Event, EventKind, Extra, Issue, IssueId, Patch, Status,
-    Timestamp,
+    Attributes, Before, Change, Classification, Event, EventKind, Issue, IssueId, Patch, Status,
+    Timestamp, UnknownFields,
 };
 use crate::store::Position;
 
-/// The version of the format. A process does not change a store of a newer one.
+/// The format version. A process never changes a store with a newer one.
 pub const FORMAT: u32 = 1;
 
-/// Where a segment goes on from the one before it.
+/// The point at which a segment continues the previous one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Cut {
-    /// The ordinal of the segment before.
+    /// The ordinal of the previous segment.
     pub ordinal: u64,
-    /// The offset in bytes from which on that segment does not count.
+    /// The offset in bytes from which on the previous segment does not count.
     pub offset: u64,
 }
 
@@ -28,58 +28,58 @@ pub struct Cut {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Header {
-    /// The version of the format.
+    /// The format version.
     pub format: u32,
-    /// The id of the store that the log belongs to, at random.
+    /// The random id of the store that the log belongs to.
     pub store: String,
-    /// What the checksums of the other lines are seeded with, at random.
+    /// The random seed for the checksums of the other lines.
     pub salt: u32,
     /// The number of the first event.
     pub first: u64,
     /// The hash of the event before it, as 16 hex digits.
     pub hash: String,
-    /// Where the segment goes on from the one before; `None` for the first one.
+    /// Where the segment continues the previous one; `None` for the first segment.
     pub previous: Option<Cut>,
-    /// When the segment was made.
+    /// When the segment was created.
     pub created_at: Timestamp,
-    /// The id of the damaged store that a restore has replaced by this one. What a process knows of that is not
-    /// merged into this one.
+    /// The id of the damaged store that a restore replaced by this one. A process must not merge its state of that
+    /// store into this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<String>,
 }
 
 impl Header {
-    /// The position before the first event.
+    /// Returns the position before the first event.
     pub fn base(&self) -> Option<Position> {
         let hash = u64::from_str_radix(&self.hash, 16).ok()?;
         Some(Position { number: self.first.checked_sub(1)?, hash })
     }
 
-    /// The JSON of the header.
+    /// Returns the header as JSON.
     pub fn write(&self) -> Vec<u8> {
         json(self)
     }
 }
 
-/// An event as a line holds it.
+/// An event as a line stores it.
 #[derive(Clone, Debug)]
 pub struct Record {
     /// The position of the event.
     pub position: Position,
     /// How many bytes of the segment its writer knew to be durable.
     pub durable: u64,
-    /// Whether a batch ends with it.
+    /// True if the event ends a batch.
     pub is_end: bool,
     /// The event.
     pub event: Arc<Event>,
 }
 
-/// Why the JSON of a whole line is not understood.
+/// Why the JSON of a valid line is rejected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RecordError {
-    /// It has another form: a newer version wrote it.
+    /// The JSON has an unknown form: a newer version wrote it.
     Unknown,
-    /// Its hash does not follow from the events before it.
+    /// The hash does not follow from the events before.
     Chain,
 }
 
@@ -95,26 +95,26 @@ struct Line<'a> {
     end: bool,
 }
 
-/// How many bytes the writer of a line knew to be durable; for a line that may be out of its place.
+/// Returns how many bytes the writer of a line knew to be durable. The line may be out of its place.
 pub fn durable_in(json: &[u8]) -> Option<u64> {
     serde_json::from_slice::<Line<'_>>(json).ok().map(|line| line.d)
 }
 
-/// The JSON of an event, and the position that it has behind `before`.
+/// Returns the JSON of an event, and its position after `before`.
 pub fn encode(event: &Event, before: Position) -> (Vec<u8>, Position) {
     let text = json(&Fields::of(event));
     let position = next(before, &text);
     (text, position)
 }
 
-/// The JSON of a line for an event that was encoded; `durable` bytes of its segment are durable.
+/// Returns the JSON of a line for an encoded event. `durable` bytes of its segment are durable.
 pub fn line(event: &[u8], position: Position, durable: u64, is_end: bool) -> Vec<u8> {
-    let event: &RawValue = serde_json::from_slice(event).expect("it was written as JSON");
+    let event: &RawValue = serde_json::from_slice(event).expect("the event is encoded as JSON");
     let hash = format!("{:016x}", position.hash);
     json(&Line { n: position.number, h: &hash, d: durable, e: event, end: is_end })
 }
 
-/// Reads a line that follows the event at `before`.
+/// Reads a line that follows `before`.
 pub fn read(line: &[u8], before: Position) -> Result<Record, RecordError> {
     let line: Line<'_> = serde_json::from_slice(line).map_err(|_| RecordError::Unknown)?;
     let position = next(before, line.e.get().as_bytes());
@@ -127,7 +127,7 @@ pub fn read(line: &[u8], before: Position) -> Result<Record, RecordError> {
     Ok(Record { position, durable: line.d, is_end: line.end, event })
 }
 
-/// Reads a line wherever it stands, whatever comes before it; `None` for one of another form.
+/// Reads a line without the events before it. Returns `None` for an unknown form.
 pub fn read_alone(line: &[u8]) -> Option<Record> {
     let line: Line<'_> = serde_json::from_slice(line).ok()?;
     let position = Position { number: line.n, hash: u64::from_str_radix(line.h, 16).ok()? };
@@ -143,7 +143,7 @@ fn json(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("structures of strings and numbers are valid JSON")
 }
 
-/// The keys of an event. Which of them there are depends on the kind.
+/// The keys of an event. Its kind determines which of them are present.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Fields<'a> {
@@ -159,6 +159,8 @@ struct Fields<'a> {
     description: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     classification: Option<Classification>,
+    #[serde(default, skip_serializing_if = "Attributes::is_empty")]
+    attributes: Attributes,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     comment: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -168,7 +170,10 @@ struct Fields<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     patch: Option<Box<Patch>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    keys: Option<Box<Change<Extra>>>,
+    keys: Option<Box<Change<UnknownFields>>>,
+    /// Whether a comment left a history entry.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    entry: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -191,14 +196,21 @@ impl<'a> Fields<'a> {
             title: None,
             description: None,
             classification: None,
-            comment: event.kind.comment().map(str::to_owned),
+            attributes: Attributes::default(),
+            // The patch of a change has its comment.
+            comment: match &event.kind {
+                EventKind::Changed { .. } => None,
+                kind => kind.comment().map(str::to_owned),
+            },
             content: None,
             ahead_of: None,
             patch: None,
             keys: None,
+            entry: matches!(event.kind, EventKind::Commented { leaves_entry: true, .. }),
         };
         match &event.kind {
-            EventKind::Filed { title, description, classification } => {
+            EventKind::Filed { title, description, classification, attributes } => {
+                fields.attributes = attributes.clone();
                 fields.title = Some(title.clone());
                 fields.description = Some(description.clone());
                 fields.classification = Some(*classification);
@@ -207,14 +219,16 @@ impl<'a> Fields<'a> {
                 fields.content = Some(Arc::clone(issue));
                 fields.ahead_of = *ahead_of;
             }
-            EventKind::Edited { patch } => fields.patch = Some(patch.clone()),
+            EventKind::Edited { patch } | EventKind::Changed { patch } => {
+                fields.patch = Some(patch.clone());
+            }
             EventKind::UnknownKeysEdited { keys } => fields.keys = Some(keys.clone()),
             _ => {}
         }
         fields
     }
 
-    /// The event, if the fields that its kind needs are there.
+    /// Returns the event, or `None` if a field that its kind needs is missing.
     fn into_event(self) -> Option<Event> {
         let before =
             self.before.map(|BeforeFields { status, modified_at }| Before { status, modified_at });
@@ -223,10 +237,12 @@ impl<'a> Fields<'a> {
                 title: self.title?,
                 description: self.description?,
                 classification: self.classification?,
+                attributes: self.attributes,
             },
             "imported" => EventKind::Imported { issue: self.content?, ahead_of: self.ahead_of },
             "removed" => EventKind::Removed { issue: self.content?, ahead_of: self.ahead_of },
             "edited" => EventKind::Edited { patch: self.patch? },
+            "changed" => EventKind::Changed { patch: self.patch? },
             "unknown_keys_edited" => EventKind::UnknownKeysEdited { keys: self.keys? },
             "claimed" => EventKind::Claimed,
             "review_started" => EventKind::ReviewStarted,
@@ -235,9 +251,34 @@ impl<'a> Fields<'a> {
             "completed" => EventKind::Completed { comment: self.comment? },
             "closed" => EventKind::Closed { comment: self.comment? },
             "rejected" => EventKind::Rejected { comment: self.comment? },
-            "commented" => EventKind::Commented { comment: self.comment? },
+            "commented" => {
+                EventKind::Commented { comment: self.comment?, leaves_entry: self.entry }
+            }
             _ => return None,
         };
         Some(Event { issue: self.issue, at: self.at, agent: self.agent, kind, before })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_of_older_logs_leave_no_history_entry() {
+        for leaves_entry in [false, true] {
+            let event = Event {
+                issue: IssueId::NIL,
+                at: Timestamp::parse("2026-01-31T09:30:00.000Z").unwrap(),
+                agent: "a".to_owned(),
+                kind: EventKind::Commented { comment: "c".to_owned(), leaves_entry },
+                before: None,
+            };
+            let (text, position) = encode(&event, Position::default());
+            // Versions that know no such entries refuse the key instead of misreading the event.
+            assert_eq!(String::from_utf8_lossy(&text).contains(r#""entry":true"#), leaves_entry);
+            let line = line(&text, position, 0, true);
+            assert_eq!(*read(&line, Position::default()).unwrap().event, event);
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! One file of the log: making it, opening it, and reading what stands in it.
+//! Creates, opens and reads one segment of the log.
 
 use std::fs::File;
 use std::io;
@@ -14,65 +14,65 @@ use crate::domain::Timestamp;
 use crate::store::{NumberedEvent, Position};
 
 const SUFFIX: &str = ".log";
-/// More than any header has.
+/// The maximum size of a header, in bytes.
 const MAX_HEADER_BYTES: usize = 4096;
-/// How disks lose what was not synced: sector by sector, which reads as zeros.
+/// The unit in which disks lose unsynced data, in bytes. A lost sector reads as zeros.
 const SECTOR_BYTES: usize = 512;
 
-/// A place between two batches of a segment.
+/// A point between two batches of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Tail {
+pub struct BatchEnd {
     /// The offset in bytes.
     pub offset: u64,
     /// The position of the last event before it.
     pub position: Position,
 }
 
-/// Events that were made durable together.
+/// Events that one commit made durable together.
 #[derive(Clone, Debug)]
 pub struct Batch {
     /// The events.
     pub events: Vec<NumberedEvent>,
-    /// Where it ends.
-    pub end: Tail,
+    /// The end of the batch.
+    pub end: BatchEnd,
 }
 
-/// What stands behind the last whole batch.
+/// What follows the last whole batch.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Rest {
+pub enum TailState {
     /// Nothing.
     Nothing,
-    /// What somebody has not finished writing, or what the power took.
+    /// An unfinished batch: a process is writing it, or a power failure cut it.
     Torn,
-    /// Bytes that were whole once, from an offset on.
+    /// Damaged bytes from an offset on, which were valid once.
     Damaged(u64),
-    /// A line that a newer version wrote.
+    /// A line of a newer version, at an offset.
     Newer(u64),
 }
 
-/// What was read of a segment.
+/// The result of reading a segment.
 #[derive(Clone, Debug)]
 pub struct Scan {
     /// The whole batches.
     pub batches: Vec<Batch>,
-    /// What stands behind them.
-    pub rest: Rest,
-    /// The highest offset that a writer called durable.
+    /// What follows the batches.
+    pub rest: TailState,
+    /// The highest offset that a writer recorded as durable.
     pub durable: u64,
     /// The offset up to which the file was read.
     pub length: u64,
 }
 
-/// Why a file is no segment.
+/// Why a file cannot be opened as a segment.
 #[derive(Debug, thiserror::Error)]
 pub enum SegmentError {
-    /// The system says no.
+    /// An I/O error.
     #[error(transparent)]
     Io(#[from] io::Error),
     /// The header is damaged.
     #[error("its first line is damaged")]
     Damaged,
-    /// A newer version made it.
+    /// A newer version created the segment.
     #[error("it was made by a newer version")]
     Newer,
 }
@@ -80,28 +80,28 @@ pub enum SegmentError {
 /// An open segment.
 #[derive(Debug)]
 pub struct Segment {
-    /// Its number.
+    /// The ordinal of the segment.
     pub ordinal: u64,
-    /// Where it is.
+    /// The path of the file.
     pub path: PathBuf,
-    /// The one opening of this process, through which it is locked, read, written and synced.
+    /// The only open handle of this process. It locks, reads, writes and syncs through this handle.
     pub file: Arc<File>,
-    /// Whether this process may write to it.
+    /// True if this process may write to the file.
     pub is_writable: bool,
-    /// What it was known by when it was opened.
+    /// The fingerprint of the file when it was opened.
     pub opened: FileFingerprint,
     /// The header.
     pub header: Header,
-    /// Where the first event begins, and the position before it.
-    pub begin: Tail,
+    /// The point at which the first event begins.
+    pub begin: BatchEnd,
 }
 
-/// The path of a segment.
+/// Returns the path of a segment.
 pub fn path_of(directory: &Path, ordinal: u64) -> PathBuf {
     directory.join(format!("{ordinal:010}{SUFFIX}"))
 }
 
-/// The ordinals of the segments in a directory, ascending.
+/// Returns the ordinals of the segments in a directory, ascending.
 ///
 /// # Errors
 ///
@@ -114,7 +114,7 @@ pub fn ordinals(fs: &dyn FileSystem, directory: &Path) -> io::Result<Vec<u64>> {
     Ok(ordinals)
 }
 
-/// A header of a new segment of a store.
+/// Returns the header of a new segment.
 pub fn header(store: String, base: Position, previous: Option<Cut>, now: Timestamp) -> Header {
     let salt = Uuid::new_v4().as_u128() as u32;
     let hash = format!("{:016x}", base.hash);
@@ -122,11 +122,11 @@ pub fn header(store: String, base: Position, previous: Option<Cut>, now: Timesta
     Header { format: FORMAT, store, salt, first, hash, previous, created_at: now, replaces: None }
 }
 
-/// Makes a segment durably, with whole lines behind the header. Only under the lock of the one before it.
+/// Creates a durable segment with the header and `lines`. The caller holds the lock of the previous segment.
 ///
 /// # Errors
 ///
-/// It cannot be made; [`io::ErrorKind::AlreadyExists`] when somebody else has.
+/// I/O errors; [`io::ErrorKind::AlreadyExists`] if another process created it first.
 pub fn create(
     fs: &dyn FileSystem,
     directory: &Path,
@@ -146,7 +146,7 @@ pub fn create(
         fs.rename(&temp, &path_of(directory, ordinal), Rename::KeepOther)
     })();
     if made.is_err() {
-        // What cannot be removed is in nobody's way.
+        // A leftover temporary file does no harm.
         let _ = fs.remove(&temp);
     }
     made?;
@@ -154,11 +154,11 @@ pub fn create(
 }
 
 impl Segment {
-    /// Opens a segment; `None` when there is none of this ordinal.
+    /// Opens a segment. Returns `None` if no segment has this ordinal.
     ///
     /// # Errors
     ///
-    /// It is none that this version reads.
+    /// I/O errors, a damaged header, or a newer format.
     pub fn open(
         fs: &dyn FileSystem,
         directory: &Path,
@@ -176,24 +176,24 @@ impl Segment {
             return Err(SegmentError::Newer);
         }
         let position = header.base().ok_or(SegmentError::Damaged)?;
-        let begin = Tail { offset: length as u64, position };
+        let begin = BatchEnd { offset: length as u64, position };
         let (file, is_writable) = (open.file, open.is_writable);
         Ok(Some(Self { ordinal, path, file, is_writable, opened, header, begin }))
     }
 
-    /// Returns true if this is still the newest segment: its path leads to it, and there is no next one.
+    /// Returns true if this is still the newest segment: its path names this file, and there is no next one.
     ///
     /// # Errors
     ///
-    /// The system cannot tell.
+    /// I/O errors.
     pub fn is_current(&self, fs: &dyn FileSystem, directory: &Path) -> io::Result<bool> {
         let named = fs.fingerprint(&self.path)?;
         let is_at_path = named.is_some_and(|named| named.is_same_file(&self.opened));
         Ok(is_at_path && fs.fingerprint(&path_of(directory, self.ordinal + 1))?.is_none())
     }
 
-    /// Reads the batches behind `from`; those before `cut` where the segment ends there. Up to `durable` the bytes
-    /// are known to have been whole.
+    /// Reads the batches after `from`, up to `cut` if the segment ends there. The bytes up to `durable` are known to
+    /// have been valid.
     ///
     /// # Errors
     ///
@@ -201,7 +201,7 @@ impl Segment {
     pub fn scan(
         &self,
         fs: &dyn FileSystem,
-        from: Tail,
+        from: BatchEnd,
         cut: Option<u64>,
         durable: u64,
     ) -> io::Result<Scan> {
@@ -212,15 +212,17 @@ impl Segment {
         }
         let mut scan = scan(self.header.salt, &bytes, from, durable.max(cut.unwrap_or(0)));
         let end = scan.batches.last().map_or(from, |batch| batch.end).offset;
-        // Bytes that were durable are gone, also where what is left ends with a whole batch.
-        if end < cut.unwrap_or(scan.durable) && matches!(scan.rest, Rest::Nothing | Rest::Torn) {
-            scan.rest = Rest::Damaged(end);
+        // Durable bytes are missing, even if the rest ends with a whole batch.
+        if end < cut.unwrap_or(scan.durable)
+            && matches!(scan.rest, TailState::Nothing | TailState::Torn)
+        {
+            scan.rest = TailState::Damaged(end);
         }
         Ok(Scan { length, ..scan })
     }
 
-    /// Reads the whole batches in so many bytes behind `from`, or in as many more as the first of them takes; those
-    /// before `cut` where the segment ends there.
+    /// Reads the whole batches within `limit` bytes after `from`, up to `cut` if the segment ends there. If the first
+    /// batch is longer, reads as much as it needs.
     ///
     /// # Errors
     ///
@@ -228,7 +230,7 @@ impl Segment {
     pub fn read_part(
         &self,
         fs: &dyn FileSystem,
-        from: Tail,
+        from: BatchEnd,
         cut: Option<u64>,
         limit: usize,
     ) -> io::Result<Vec<Batch>> {
@@ -246,66 +248,76 @@ impl Segment {
     }
 }
 
-fn scan(salt: u32, bytes: &[u8], from: Tail, durable: u64) -> Scan {
-    let mut scan = Scan { batches: Vec::new(), rest: Rest::Nothing, durable, length: 0 };
-    let (mut place, mut position, mut begin) = (0, from.position, 0);
+fn scan(salt: u32, bytes: &[u8], from: BatchEnd, durable: u64) -> Scan {
+    let mut scan = Scan { batches: Vec::new(), rest: TailState::Nothing, durable, length: 0 };
+    let (mut index, mut position, mut begin) = (0, from.position, 0);
     let mut events = Vec::new();
-    let offset = |place: usize| from.offset + place as u64;
-    while place < bytes.len() {
-        let Frame::Whole { json, length } = frame::read(salt, &bytes[place..]) else {
-            scan.rest = rest(salt, bytes, begin, place, from.offset, scan.durable);
+    let offset = |index: usize| from.offset + index as u64;
+    while index < bytes.len() {
+        let Frame::Whole { json, length } = frame::read(salt, &bytes[index..]) else {
+            scan.rest = classify_tail(salt, bytes, begin, index, from.offset, scan.durable);
             return scan;
         };
         let record = match record::read(json, position) {
             Ok(record) => record,
             Err(RecordError::Unknown) => {
-                scan.rest = Rest::Newer(offset(place));
+                scan.rest = TailState::Newer(offset(index));
                 return scan;
             }
             Err(RecordError::Chain) => {
-                scan.rest = Rest::Damaged(offset(place));
+                scan.rest = TailState::Damaged(offset(index));
                 return scan;
             }
         };
         let Record { position: reached, durable, is_end, event } = record;
         scan.durable = scan.durable.max(durable);
         events.push(NumberedEvent { position: reached, event });
-        (place, position) = (place + length, reached);
+        (index, position) = (index + length, reached);
         if is_end {
-            let end = Tail { offset: offset(place), position };
+            let end = BatchEnd { offset: offset(index), position };
             scan.batches.push(Batch { events: std::mem::take(&mut events), end });
-            begin = place;
+            begin = index;
         }
     }
     if begin < bytes.len() {
-        scan.rest = rest(salt, bytes, begin, bytes.len(), from.offset, scan.durable);
+        scan.rest = classify_tail(salt, bytes, begin, bytes.len(), from.offset, scan.durable);
     }
     scan
 }
 
-/// Judges bytes that are no whole batch: from `begin` on, with the first invalid line at `place`.
-fn rest(salt: u32, bytes: &[u8], begin: usize, place: usize, base: u64, durable: u64) -> Rest {
-    let damaged = Rest::Damaged(base + place as u64);
+/// Classifies bytes after the last whole batch. They begin at `begin`; the first invalid line is at `index`.
+///
+/// The bytes are torn if a power cut explains them: none of them was known to be durable, and valid lines follow only
+/// behind sectors that were lost. Otherwise they are damaged.
+fn classify_tail(
+    salt: u32,
+    bytes: &[u8],
+    begin: usize,
+    index: usize,
+    base: u64,
+    durable: u64,
+) -> TailState {
+    let damaged = TailState::Damaged(base + index as u64);
     if base + (begin as u64) < durable {
         return damaged;
     }
-    let mut search = place;
+    let mut search = index;
     let mut is_good_behind = false;
     while let Some((found, json)) = frame::find(salt, &bytes[search..]) {
         if record::durable_in(json).is_some_and(|durable| durable > base + begin as u64) {
             return damaged;
         }
-        is_good_behind |= !was_lost(&bytes[place..search + found], base + place as u64);
+        is_good_behind |= !was_lost(&bytes[index..search + found], base + index as u64);
         search += found + 1;
     }
-    if is_good_behind { damaged } else { Rest::Torn }
+    if is_good_behind { damaged } else { TailState::Torn }
 }
 
-/// Whether bytes look as if a disk had never written them: zeros up to the end of a sector, or from its begin on.
+/// Returns true if the bytes look like sectors that a disk never wrote: zeros at the end or at the start of a sector.
 fn was_lost(bytes: &[u8], offset: u64) -> bool {
     let sector = SECTOR_BYTES as u64;
-    bytes.iter().enumerate().any(|(place, byte)| {
-        let within = (offset + place as u64) % sector;
+    bytes.iter().enumerate().any(|(index, byte)| {
+        let within = (offset + index as u64) % sector;
         *byte == 0 && (within == 0 || within == sector - 1)
     })
 }
@@ -324,12 +336,13 @@ mod tests {
         Event { issue: IssueId::NIL, at, agent, kind: EventKind::Claimed, before }
     }
 
-    fn begin() -> Tail {
-        Tail { offset: 1000, position: Position { number: 4, hash: 7 } }
+    fn begin() -> BatchEnd {
+        BatchEnd { offset: 1000, position: Position { number: 4, hash: 7 } }
     }
 
-    /// Batches of so many events each, of which writers knew all before them to be durable or nothing.
-    fn segment(batches: &[usize], knows: bool) -> (Vec<u8>, Vec<Tail>) {
+    /// Writes batches with these numbers of events. If `knows`, each line records everything before its batch as
+    /// durable.
+    fn segment(batches: &[usize], knows: bool) -> (Vec<u8>, Vec<BatchEnd>) {
         let (mut bytes, mut ends, mut position) = (Vec::new(), Vec::new(), begin().position);
         for count in batches {
             let durable = if knows { begin().offset + bytes.len() as u64 } else { 0 };
@@ -339,62 +352,62 @@ mod tests {
                 frame::write(SALT, &record::line(&json, reached, durable, is_end), &mut bytes);
                 position = reached;
             }
-            ends.push(Tail { offset: begin().offset + bytes.len() as u64, position });
+            ends.push(BatchEnd { offset: begin().offset + bytes.len() as u64, position });
         }
         (bytes, ends)
     }
 
-    fn scanned(bytes: &[u8]) -> (usize, Rest) {
+    fn scanned(bytes: &[u8]) -> (usize, TailState) {
         let scan = scan(SALT, bytes, begin(), 0);
         (scan.batches.len(), scan.rest)
     }
 
     #[test]
-    fn whole_batches_are_read_and_a_torn_one_is_not() {
+    fn complete_batches_are_read_and_torn_ones_are_not() {
         let (bytes, ends) = segment(&[1, 3, 2], true);
         let whole = scan(SALT, &bytes, begin(), 0);
-        assert_eq!(whole.rest, Rest::Nothing);
+        assert_eq!(whole.rest, TailState::Nothing);
         assert!(whole.batches.iter().map(|batch| batch.end).eq(ends.iter().copied()));
         assert_eq!(whole.batches.iter().map(|batch| batch.events.len()).sum::<usize>(), 6);
         for cut in 0..bytes.len() {
             let at = begin().offset + cut as u64;
             let expected = ends.iter().filter(|end| end.offset <= at).count();
             let is_end = expected > 0 && ends[expected - 1].offset == at || cut == 0;
-            let rest = if is_end { Rest::Nothing } else { Rest::Torn };
+            let rest = if is_end { TailState::Nothing } else { TailState::Torn };
             assert_eq!(scanned(&bytes[..cut]), (expected, rest), "cut at {cut}");
         }
     }
 
     #[test]
-    fn bad_bytes_before_good_lines_are_damage() {
+    fn corruption_before_valid_lines_is_damage() {
         for knows in [true, false] {
             let (bytes, ends) = segment(&[1, 2, 1, 1], knows);
             let last = usize::try_from(ends[2].offset - begin().offset).unwrap();
-            for place in 0..last {
+            for index in 0..last {
                 for change in 0..3 {
                     let mut bad = bytes.clone();
                     match change {
-                        0 => bad[place] ^= 0x10,
-                        1 => drop(bad.remove(place)),
-                        _ => bad.insert(place, b' '),
+                        0 => bad[index] ^= 0x10,
+                        1 => drop(bad.remove(index)),
+                        _ => bad.insert(index, b' '),
                     }
                     let (_, rest) = scanned(&bad);
-                    assert!(matches!(rest, Rest::Damaged(_)), "{change} at {place}: {rest:?}");
+                    assert!(matches!(rest, TailState::Damaged(_)), "{change} at {index}: {rest:?}");
                 }
             }
         }
     }
 
     #[test]
-    fn what_the_power_took_before_a_batch_of_another_process_is_torn() {
+    fn a_lost_sector_in_unsynced_data_counts_as_torn() {
         let (bytes, ends) = segment(&[1, 8, 8, 1], false);
         let first = usize::try_from(ends[0].offset - begin().offset).unwrap();
         let sector = (1024 - 1000..).step_by(SECTOR_BYTES).find(|at| *at > first).unwrap();
         let mut lost = bytes.clone();
         lost[sector..sector + SECTOR_BYTES].fill(0);
-        assert_eq!(scanned(&lost), (1, Rest::Torn));
-        // But not when somebody knew it to be durable.
+        assert_eq!(scanned(&lost), (1, TailState::Torn));
+        // The same bytes are damage if a writer knew that they were durable.
         let scan = scan(SALT, &lost, begin(), ends[1].offset);
-        assert!(matches!(scan.rest, Rest::Damaged(_)));
+        assert!(matches!(scan.rest, TailState::Damaged(_)));
     }
 }

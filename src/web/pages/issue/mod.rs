@@ -1,152 +1,136 @@
-//! The page of one issue: what it is, where it stands, and what happened to it.
+//! The page of one issue.
 
-mod facts;
-mod story;
-mod texts;
+mod changes;
+mod graph;
+mod markdown_budget;
+mod relations;
+mod sidebar;
+mod timeline;
 
 use maud::{Markup, html};
 
-use self::texts::Texts;
+pub(super) use self::changes::Changes;
+use self::markdown_budget::MarkdownBudget;
+use super::chips::Chips;
 use super::icons;
 use super::parts::{self, undirected};
-use crate::domain::event::RETURN_ACTION;
 use crate::domain::{Issue, IssueId, Timestamp};
-use crate::web::words::Words;
+use crate::read_model::ReadView;
+use crate::web::lookup::Found;
+use crate::web::query::ListQuery;
+use crate::web::strings::{self, issue as text};
 
-/// Everything that the page shows.
-pub struct IssueView<'a> {
-    /// The issue.
-    pub issue: &'a Issue,
-    /// The one filed before it.
-    pub previous: Option<Neighbour>,
-    /// The one filed after it.
-    pub next: Option<Neighbour>,
-    /// The time up to which ages count.
+/// What the page shows.
+pub(super) struct IssueView<'a, 'b> {
+    pub found: Found,
+    pub changes: Changes,
+    pub view: &'a ReadView<'b>,
     pub now: Timestamp,
-    /// Whether nothing is left out or cut, however long the page becomes.
-    pub is_whole: bool,
+    /// Whether the page shows all entries and texts in full.
+    pub is_full: bool,
 }
 
-/// An issue beside another one.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Neighbour {
-    /// Its id.
-    pub id: IssueId,
-    /// What it is called.
-    pub title: Box<str>,
-}
-
-/// The path of the JSON of an issue.
-pub fn json_path(id: IssueId) -> String {
+/// Returns the path of the JSON of an issue.
+pub(super) fn json_path(id: IssueId) -> String {
     format!("/api/issues/{id}")
 }
 
-/// The title of the page.
-pub fn title(view: &IssueView<'_>, words: &Words) -> String {
-    (words.issue.page_title)(&view.issue.id.short(), &undirected(&view.issue.title))
+/// Returns the title of the page.
+pub(super) fn title(issue: &Issue) -> String {
+    text::page_title(&issue.id.short(), &undirected(&issue.title))
 }
 
-/// What the head of the page says: which of its addresses is the right one, and what is beside it.
-pub fn head(view: &IssueView<'_>) -> Markup {
+/// Renders the links to the canonical address, the JSON and the neighbours, for the head of the page.
+pub(super) fn head(found: &Found) -> Markup {
+    let id = found.issue.id;
     html! {
-        link rel="canonical" href=(parts::address(view.issue.id));
-        link rel="alternate" type="application/json" href=(json_path(view.issue.id));
-        @if let Some(previous) = &view.previous { link rel="prev" href=(parts::address(previous.id)); }
-        @if let Some(next) = &view.next { link rel="next" href=(parts::address(next.id)); }
+        link rel="canonical" href=(parts::issue_path(id));
+        link rel="alternate" type="application/json" href=(json_path(id));
+        @if let Some(previous) = &found.previous { link rel="prev" href=(parts::issue_path(previous.id)); }
+        @if let Some(next) = &found.next { link rel="next" href=(parts::issue_path(next.id)); }
     }
 }
 
-/// The content of the page.
+/// Renders the page.
 ///
-/// Each element that changes with the issue has an `id` that stays the same.
-pub fn content(view: &IssueView<'_>, words: &Words) -> Markup {
-    let issue = view.issue;
-    let mut texts = Texts::new(view, words);
-    let description = texts.show(&issue.description);
+/// The `id` of each element that changes with the issue stays the same.
+pub(super) fn content(view: &IssueView) -> Markup {
+    let issue = &view.found.issue;
+    let mut budget = MarkdownBudget::new(view);
     html! {
         article.one-issue {
-            (breadcrumb(issue, words))
-            (heading(view, words))
+            nav.breadcrumb aria-label=(text::BREADCRUMB) {
+                ol {
+                    li { a href="/" { (strings::ISSUES) } }
+                    li { a href=(parts::issue_path(issue.id)) aria-current="page" { (issue.id.short()) } }
+                }
+            }
+            (heading(view))
             div.issue-columns {
                 div.issue-main {
                     section aria-labelledby="description-heading" {
-                        h2 #description-heading { (words.issue.description) }
+                        h2 #description-heading { (text::DESCRIPTION) }
                         @if issue.description.trim().is_empty() {
-                            p.quiet #issue-description { (words.issue.no_description) }
+                            p.quiet #issue-description { (text::NO_DESCRIPTION) }
                         } @else {
-                            div.prose #issue-description dir="auto" { (description) }
+                            div.prose #issue-description dir="auto" { (budget.render(&issue.description)) }
                         }
                     }
-                    (story::story(view, &mut texts, words))
+                    (relations::relations(view))
+                    (graph::graph(view))
+                    (timeline::timeline(view, &mut budget))
                 }
-                (facts::facts(view, words))
+                (sidebar::sidebar(view))
             }
-            (facts::neighbours(view, words))
+            (sidebar::neighbours(&view.found))
         }
     }
 }
 
-fn breadcrumb(issue: &Issue, words: &Words) -> Markup {
-    html! {
-        nav.breadcrumb aria-label=(words.issue.breadcrumb) {
-            ol {
-                li { a href="/" { (words.terms.issues) } }
-                li { a href=(parts::address(issue.id)) aria-current="page" { (issue.id.short()) } }
-            }
-        }
-    }
-}
-
-fn heading(view: &IssueView<'_>, words: &Words) -> Markup {
-    let issue = view.issue;
-    let returns = returns(issue);
+fn heading(view: &IssueView) -> Markup {
+    let (issue, now) = (&view.found.issue, view.now);
+    let chips = Chips { view: view.view, now, query: ListQuery::default() };
+    let returns = issue.returns();
     html! {
         header.issue-head {
             h1 #issue-title dir="auto" { (issue.title) }
             p.issue-state #issue-state {
-                (parts::status(issue.status, words)) " "
-                (parts::kind(issue.classification, words)) " "
+                (parts::status(issue.status)) " "
+                (parts::kind(issue.classification)) " "
                 @if let Some(holder) = issue.holder() {
                     span.issue-holder {
-                        (words.issue.held_by) b { (parts::agent(holder.agent)) } " "
-                        (held_since(holder.since, view, words))
+                        (text::HELD_BY) b { (parts::agent(holder.agent)) } " "
+                        (parts::held_since(holder.since, now))
                     }
                     " "
                 }
                 @if returns > 0 {
-                    span.issue-returns {
-                        (icons::other("return")) ((words.terms.returned)(returns))
-                    }
+                    span.issue-returns { (icons::other("return")) (strings::returned(returns)) } " "
                 }
+                @if let Some(summary) = view.view.summary(issue.id) { (chips.of(summary)) }
             }
             p.issue-id {
                 code { (issue.id) }
                 button.copy type="button" data-copy=(issue.id)
-                    data-copied=(words.issue.copied) aria-label=(words.issue.copy_id) hidden
+                    data-copied=(text::COPIED) aria-label=(text::COPY_ID) hidden
                 {
-                    (words.issue.copy)
+                    (text::COPY)
                 }
             }
         }
     }
 }
 
-fn held_since(since: Timestamp, view: &IssueView<'_>, words: &Words) -> Markup {
-    let span = (words.terms.span)(view.now.millis_since(since));
-    parts::time(since, &(words.issue.held_for)(&span))
-}
-
-/// How often an issue was returned to the queue.
-fn returns(issue: &Issue) -> usize {
-    issue.history.iter().filter(|entry| entry.action == RETURN_ACTION).count()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::web::words::ENGLISH;
+    use crate::domain::event::RETURN_ACTION;
+    use crate::read_model::Projection;
+    use crate::tracker::IssueStore;
 
     const ID: &str = "3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73";
 
@@ -174,51 +158,56 @@ mod tests {
         serde_json::from_value(issue).unwrap()
     }
 
-    fn page(issue: &Issue, is_whole: bool) -> String {
+    fn page(issue: &Issue, is_full: bool) -> String {
         let now = Timestamp::parse(&time(1_200)).unwrap();
-        let view = IssueView { issue, previous: None, next: None, now, is_whole };
-        content(&view, &ENGLISH).into_string()
+        let found = Found { issue: Arc::new(issue.clone()), previous: None, next: None };
+        let mut issues = IssueStore::default();
+        issues.push(issue.clone()).unwrap();
+        let mut projection = Projection::default();
+        let view = &projection.follow(issues);
+        let changes = Changes::default();
+        content(&IssueView { found, changes, view, now, is_full }).into_string()
     }
 
     #[test]
-    fn it_shows_the_first_and_the_latest_entries_and_leads_to_all() {
+    fn a_long_timeline_shows_first_and_latest_entries_with_a_link() {
         let issue = issue(100, "x");
-        let usual = page(&issue, false);
+        let short = page(&issue, false);
         let shown = |html: &str, n: usize| html.contains(&format!("[{n}] x"));
-        assert!(usual.contains("filed it") && usual.contains("id=\"moment-1\""));
-        assert!(!shown(&usual, 50) && shown(&usual, 51) && shown(&usual, 100));
-        assert!(usual.contains("50 entries are left out here."), "{usual}");
+        assert!(short.contains("filed it") && short.contains("id=\"moment-1\""));
+        assert!(!shown(&short, 50) && shown(&short, 51) && shown(&short, 100));
+        assert!(short.contains("50 entries are hidden."), "{short}");
         let link = format!("<a href=\"/issues/{ID}?all=1\">Show all 101 entries</a>");
-        assert!(usual.contains(&link));
-        let whole = page(&issue, true);
-        assert!((1..=100).all(|n| shown(&whole, n)) && !whole.contains("left out"));
-        assert!(whole.contains(&format!("<a href=\"/issues/{ID}\">Show the usual page</a>")));
+        assert!(short.contains(&link));
+        let full = page(&issue, true);
+        assert!((1..=100).all(|n| shown(&full, n)) && !full.contains("hidden."));
+        assert!(full.contains(&format!("<a href=\"/issues/{ID}\">Show less</a>")));
     }
 
     #[test]
-    fn the_usual_page_stays_small_however_long_the_texts_are_and_the_whole_one_cuts_nothing() {
+    fn the_default_page_is_bounded_and_the_full_page_complete() {
         for piece in
             ["words and *more* words ", "x", "\n\n", "\"<&>", "- a\n", "`a` ", "[a](http://b) "]
         {
             let text = format!("{}the end", piece.repeat(100_000 / piece.len()));
             let issue = issue(60, &text);
-            let usual = page(&issue, false);
-            assert!(usual.len() < 300_000, "{piece:?}: {} bytes", usual.len());
-            let whole = page(&issue, true);
-            assert_eq!(whole.matches("the end").count(), 60, "{piece:?}");
-            assert!(!whole.contains("?all=1"));
+            let short = page(&issue, false);
+            assert!(short.len() < 300_000, "{piece:?}: {} bytes", short.len());
+            let full = page(&issue, true);
+            assert_eq!(full.matches("the end").count(), 60, "{piece:?}");
+            assert!(!full.contains("?all=1"));
         }
-        let usual = page(&issue(60, &"words and *more* words ".repeat(1_000)), false);
-        assert!(usual.len() < 150_000, "{} bytes", usual.len());
+        let short = page(&issue(60, &"words and *more* words ".repeat(1_000)), false);
+        assert!(short.len() < 150_000, "{} bytes", short.len());
         assert!(
-            usual.contains("The first 20000 of 23005 characters."),
+            short.contains("Showing the first 20000 of 23005 characters."),
             "{}",
-            &usual[usual.len() - 9_000..]
+            &short[short.len() - 9_000..]
         );
     }
 
     #[test]
-    fn deeds_have_words_and_what_is_unknown_keeps_its_own() {
+    fn known_actions_are_described_and_unknown_ones_quoted() {
         let mut whole = serde_json::to_value(issue(0, "")).unwrap();
         let entry = |n, action: &str| json!({ "timestamp": time(n), "agent": "\u{202e}b", "action": action });
         whole["history"] = json!([
@@ -241,7 +230,7 @@ mod tests {
             "<bdi class=\"agent\">c</bdi> commented",
             "</svg>returned once<",
             "held by <b><bdi class=\"agent\">\u{202e}b</bdi></b> <time",
-            "1 more key that this version does not know",
+            "1 unknown key<",
             "&quot;priority&quot;: {&quot;level&quot;:100.0}",
         ] {
             assert!(html.contains(expected), "no {expected:?} in {html}");
@@ -249,16 +238,16 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_has_an_id_and_no_id_is_there_twice() {
+    fn elements_that_change_have_unique_ids() {
         let html = page(&issue(3, "x"), false);
         let mut ids: Vec<&str> =
-            html.split(" id=\"").skip(1).map(|it| it.split('"').next().unwrap()).collect();
+            html.split(" id=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
         for expected in [
             "issue-title",
             "issue-state",
             "issue-description",
-            "issue-story",
-            "issue-facts",
+            "issue-timeline",
+            "issue-sidebar",
             "moment-4",
         ] {
             assert!(ids.contains(&expected), "{expected} of {ids:?}");
@@ -269,12 +258,10 @@ mod tests {
     }
 
     #[test]
-    fn the_title_of_a_tab_runs_in_one_direction() {
+    fn page_titles_contain_no_direction_characters() {
         let mut value: Value = serde_json::to_value(issue(0, "")).unwrap();
         value["title"] = json!("a\u{202e}b\u{2066}c");
         let issue: Issue = serde_json::from_value(value).unwrap();
-        let now = Timestamp::parse(&time(0)).unwrap();
-        let view = IssueView { issue: &issue, previous: None, next: None, now, is_whole: false };
-        assert_eq!(title(&view, &ENGLISH), "abc · 3f2a9c1e");
+        assert_eq!(title(&issue), "abc · 3f2a9c1e");
     }
 }

@@ -1,72 +1,66 @@
-//! How old the open issues are.
+//! The age of the open issues.
 
 use maud::{Markup, html};
 
-use super::{CLASSES, nothing};
+use super::{nothing, number, statuses};
 use crate::domain::Status;
-use crate::overview::stats::{AgeBand, Stats};
+use crate::read_model::stats::{AgeBucket, Stats};
 use crate::web::chart::{self, Bar, Caption, Row};
-use crate::web::words::stats as words;
+use crate::web::strings::stats as text;
 
-/// The section of the age of the queue.
-pub(super) fn section(stats: &Stats, words: &words::Stats) -> Markup {
-    let texts = &words.ages;
+/// Renders the section.
+pub(super) fn section(stats: &Stats) -> Markup {
     if stats.open == 0 {
-        return super::section("ages", texts.heading, texts.about, &nothing(texts.nothing));
+        return super::section("ages", text::AGES, text::AGES_ABOUT, &nothing(text::NO_AGES));
     }
-    let entries: Vec<_> = open()
+    let legend: Vec<_> = open_statuses()
         .map(|(status, class)| {
-            let count = stats.present.in_status(status);
-            (class, (words.status)(status), (words.number)(count.into()))
+            (class, text::status(status), number(stats.present.in_status(status)))
         })
         .collect();
     let chart = html! {
-        (chart::legend(&entries))
-        figure.names { (picture(stats, words)) }
-        (table(stats, words))
+        (chart::legend(&legend))
+        figure.names { (picture(stats)) }
+        (table(stats))
     };
-    super::section("ages", texts.heading, texts.about, &chart)
+    super::section("ages", text::AGES, text::AGES_ABOUT, &chart)
 }
 
-/// The statuses that an issue can still leave, with what their colours go by.
-fn open() -> impl Iterator<Item = (Status, &'static str)> {
-    let all = Status::ALL.iter().copied().zip(CLASSES);
-    all.filter(|(status, _)| !status.is_terminal())
+fn open_statuses() -> impl Iterator<Item = (Status, &'static str)> {
+    statuses().filter(|(status, _)| !status.is_terminal())
 }
 
-fn picture(stats: &Stats, words: &words::Stats) -> Markup {
-    let name = |band: &AgeBand| (words.ages.band)(band.from_ms, band.under_ms);
-    let total = |band: &AgeBand| (words.number)(band.counts.total().into());
-    let bar = |band: &AgeBand| {
-        let parts = open().map(|(status, class)| {
-            let count = band.counts.in_status(status);
-            let value = (words.number)(count.into());
-            (
-                class,
-                count,
-                format!("{}\n{}", name(band), (words.pair)((words.status)(status), &value)),
-            )
+fn name(bucket: &AgeBucket) -> String {
+    text::age_bucket(bucket.from_ms, bucket.under_ms)
+}
+
+fn total(bucket: &AgeBucket) -> String {
+    number(bucket.counts.total())
+}
+
+fn picture(stats: &Stats) -> Markup {
+    let bar = |bucket: &AgeBucket| {
+        let parts = open_statuses().map(|(status, class)| {
+            let count = bucket.counts.in_status(status);
+            let hint = text::pair(text::status(status), &number(count));
+            (class, count, format!("{}\n{hint}", name(bucket)))
         });
-        Bar { name: name(band), total: total(band), parts: parts.collect() }
+        Bar { name: name(bucket), total: total(bucket), parts: parts.collect() }
     };
-    let rows: Vec<_> = stats.ages.iter().map(bar).collect();
-    let said: Vec<_> =
-        stats.ages.iter().map(|band| (words.pair)(&name(band), &total(band))).collect();
-    let description = (words.ages.description)(&(words.list)(&said));
-    let caption = Caption { id: "ages", title: words.ages.heading, description: &description };
-    chart::bars(caption, &rows, words.number)
+    let bars: Vec<_> = stats.ages.iter().map(bar).collect();
+    let sums: Vec<_> = bars.iter().map(|bar| text::pair(&bar.name, &bar.total)).collect();
+    let description = text::ages_description(&sums.join(", "));
+    chart::bars(Caption { id: "ages", title: text::AGES, description: &description }, &bars)
 }
 
-fn table(stats: &Stats, words: &words::Stats) -> Markup {
-    let mut head = vec![words.ages.column];
-    head.extend(open().map(|(status, _)| (words.status)(status)));
-    head.push(words.total_column);
-    let number = |count: u32| (words.number)(count.into());
-    let rows = stats.ages.iter().map(|band| {
-        let cells = open().map(|(status, _)| number(band.counts.in_status(status)));
-        let cells = cells.chain([number(band.counts.total())]);
-        ((words.ages.band)(band.from_ms, band.under_ms), cells.collect())
+fn table(stats: &Stats) -> Markup {
+    let mut head = vec![text::AGE_COLUMN];
+    head.extend(open_statuses().map(|(status, _)| text::status(status)));
+    head.push(text::TOTAL_COLUMN);
+    let rows = stats.ages.iter().map(|bucket| {
+        let cells = open_statuses().map(|(status, _)| number(bucket.counts.in_status(status)));
+        (name(bucket), cells.chain([total(bucket)]).collect())
     });
     let rows: Vec<Row> = rows.collect();
-    chart::table("ages", words.numbers, words.ages.heading, &head, &rows)
+    chart::table("ages", text::AGES, &head, &rows)
 }

@@ -1,51 +1,53 @@
-//! How many issues were in each status as time went on.
+//! The number of issues in each status over time.
 
 use maud::{Markup, html};
 
-use super::{CLASSES, nothing};
+use super::{nothing, number, statuses};
 use crate::domain::Status;
-use crate::overview::stats::Stats;
+use crate::read_model::stats::Stats;
 use crate::web::chart::{self, Area, Band, Caption, Row};
-use crate::web::words::stats as words;
+use crate::web::format;
+use crate::web::strings::stats as text;
 
-/// Fewer points with issues make no picture.
+/// The chart needs at least this many points with issues.
 const MIN_POINTS: usize = 3;
 
-/// What one of the pictures shows.
-struct Part<'a> {
+/// The data of one chart.
+struct Flow<'a> {
     id: &'a str,
-    texts: &'a words::Flow,
-    /// The statuses, the uppermost first, with what their colours go by.
+    texts: &'a text::Flow,
+    /// The statuses with their classes, from top to bottom.
     statuses: Vec<(Status, &'a str)>,
-    /// The number in each of them at each point.
+    /// The number of issues in each of these statuses, at each point.
     points: Vec<Vec<u32>>,
 }
 
-/// The section of the open issues.
-pub(super) fn open(stats: &Stats, words: &words::Stats) -> Markup {
-    let part = part(stats, "open", &words.open, |status| !status.is_terminal());
-    section(stats, &part, words.open.about, words)
+/// Renders the section of the open issues.
+pub(super) fn open(stats: &Stats) -> Markup {
+    let flow = flow_of(stats, "open", &text::OPEN, |status| !status.is_terminal());
+    section(stats, &flow, text::OPEN.about)
 }
 
-/// The section of the cumulative flow.
-pub(super) fn flow(stats: &Stats, words: &words::Stats) -> Markup {
+/// Renders the section of the cumulative flow.
+pub(super) fn flow(stats: &Stats) -> Markup {
     let before = stats.flow.points[0].counts;
-    let about = match before.total() > before.open() {
-        true => format!("{} {}", words.flow.about, (words.ended_since)(&(words.time)(stats.begin))),
-        false => words.flow.about.to_owned(),
-    };
-    section(stats, &part(stats, "flow", &words.flow, |_| true), &about, words)
+    let mut about = text::FLOW.about.to_owned();
+    if before.total() > before.open() {
+        about = format!("{about} {}", text::ended_since(&format::time(stats.begin)));
+    }
+    section(stats, &flow_of(stats, "flow", &text::FLOW, |_| true), &about)
 }
 
-/// What is drawn: issues that had ended before are left out, or they would press all others flat.
-fn part<'a>(
+/// Returns the data of a chart.
+///
+/// It leaves out the issues that had ended before, because they would flatten all others.
+fn flow_of<'a>(
     stats: &Stats,
     id: &'a str,
-    texts: &'a words::Flow,
+    texts: &'a text::Flow,
     is_shown: fn(Status) -> bool,
-) -> Part<'a> {
-    let all = Status::ALL.iter().copied().zip(CLASSES);
-    let statuses: Vec<_> = all.filter(|(status, _)| is_shown(*status)).collect();
+) -> Flow<'a> {
+    let statuses: Vec<_> = statuses().filter(|(status, _)| is_shown(*status)).collect();
     let before = stats.flow.points[0].counts;
     let points = stats.flow.points.iter().map(|point| {
         let counts = statuses.iter().map(|&(status, _)| {
@@ -55,71 +57,66 @@ fn part<'a>(
         counts.collect()
     });
     let points = points.collect();
-    Part { id, texts, statuses, points }
+    Flow { id, texts, statuses, points }
 }
 
-fn section(stats: &Stats, part: &Part<'_>, about: &str, words: &words::Stats) -> Markup {
+fn section(stats: &Stats, flow: &Flow<'_>, about: &str) -> Markup {
     let busy = stats.flow.points.iter().filter(|point| point.counts.total() > 0);
     if busy.count() < MIN_POINTS {
-        return super::section(part.id, part.texts.heading, about, &nothing(words.young));
+        return super::section(flow.id, flow.texts.heading, about, &nothing(text::TOO_YOUNG));
     }
-    let last = &part.points[part.points.len() - 1];
-    let entries: Vec<_> = part
-        .statuses
-        .iter()
-        .zip(last)
-        .map(|(&(status, class), &count)| {
-            (class, (words.status)(status), (words.number)(count.into()))
-        })
+    let last = flow.statuses.iter().zip(&flow.points[flow.points.len() - 1]);
+    let legend: Vec<_> = last
+        .map(|(&(status, class), &count)| (class, text::status(status), number(count)))
         .collect();
     let chart = html! {
-        (chart::legend(&entries))
-        figure.wide-labels { (picture(stats, part, words)) }
-        (table(stats, part, words))
+        (chart::legend(&legend))
+        figure.wide-labels { (picture(stats, flow)) }
+        (table(stats, flow))
     };
-    super::section(part.id, part.texts.heading, about, &chart)
+    super::section(flow.id, flow.texts.heading, about, &chart)
 }
 
-fn picture(stats: &Stats, part: &Part<'_>, words: &words::Stats) -> Markup {
+/// Returns the counts that are not zero, as text.
+fn counts_text(flow: &Flow<'_>, counts: &[u32]) -> String {
+    let counts = flow.statuses.iter().zip(counts).filter(|(_, count)| **count > 0);
+    let pairs: Vec<_> = counts
+        .map(|((status, _), &count)| text::pair(text::status(*status), &number(count)))
+        .collect();
+    pairs.join(", ")
+}
+
+fn picture(stats: &Stats, flow: &Flow<'_>) -> Markup {
     let times: Vec<_> = stats.flow.points.iter().map(|point| point.at).collect();
     let length_ms = stats.now.millis_since(stats.begin).max(1) as f64;
-    let places = times.iter().map(|time| time.millis_since(stats.begin) as f64 / length_ms);
-    let number = |count: u32| (words.number)(count.into());
-    let said = |counts: &Vec<u32>| {
-        let parts = part.statuses.iter().zip(counts).filter(|(_, count)| **count > 0);
-        let parts: Vec<_> = parts
-            .map(|((status, _), &count)| (words.pair)((words.status)(*status), &number(count)))
-            .collect();
-        (words.list)(&parts)
-    };
-    let hints = times.iter().zip(&part.points);
-    let bands = part.statuses.iter().enumerate().map(|(place, &(status, class))| {
-        let values: Vec<_> = part.points.iter().map(|counts| counts[place]).collect();
+    let positions = times.iter().map(|time| time.millis_since(stats.begin) as f64 / length_ms);
+    let hints = times
+        .iter()
+        .zip(&flow.points)
+        .map(|(&time, counts)| format!("{}\n{}", format::time(time), counts_text(flow, counts)));
+    let bands = flow.statuses.iter().enumerate().map(|(index, &(status, class))| {
+        let values: Vec<_> = flow.points.iter().map(|counts| counts[index]).collect();
         let last = values.last().copied().unwrap_or(0);
-        Band { class, name: (words.status)(status), value: number(last), values }
+        Band { class, name: text::status(status), value: number(last), values }
     });
     let area = Area {
         bands: bands.collect(),
-        places: places.collect(),
-        hints: hints
-            .map(|(&time, counts)| format!("{}\n{}", (words.time)(time), said(counts)))
-            .collect(),
-        ticks: chart::time_ticks(stats.begin, stats.now, words.tick),
-        number: words.number,
+        positions: positions.collect(),
+        hints: hints.collect(),
+        ticks: chart::time_ticks(stats.begin, stats.now),
     };
-    let last = said(&part.points[part.points.len() - 1]);
-    let [from, until] = [stats.begin, stats.now].map(words.time);
-    let description = (part.texts.description)(&from, &until, &last);
-    area.draw(Caption { id: part.id, title: part.texts.heading, description: &description })
+    let last = counts_text(flow, &flow.points[flow.points.len() - 1]);
+    let [from, until] = [stats.begin, stats.now].map(format::time);
+    let description = text::flow_description(flow.texts.description, &from, &until, &last);
+    area.draw(Caption { id: flow.id, title: flow.texts.heading, description: &description })
 }
 
-fn table(stats: &Stats, part: &Part<'_>, words: &words::Stats) -> Markup {
-    let mut head = vec![words.time_column];
-    head.extend(part.statuses.iter().map(|(status, _)| (words.status)(*status)));
-    let rows = stats.flow.points.iter().zip(&part.points).map(|(point, counts)| {
-        let counts = counts.iter().map(|&count| (words.number)(count.into()));
-        ((words.time)(point.at), counts.collect())
+fn table(stats: &Stats, flow: &Flow<'_>) -> Markup {
+    let mut head = vec![text::TIME_COLUMN];
+    head.extend(flow.statuses.iter().map(|(status, _)| text::status(*status)));
+    let rows = stats.flow.points.iter().zip(&flow.points).map(|(point, counts)| {
+        (format::time(point.at), counts.iter().map(|&count| number(count)).collect())
     });
     let rows: Vec<Row> = rows.collect();
-    chart::table(part.id, words.numbers, part.texts.heading, &head, &rows)
+    chart::table(flow.id, flow.texts.heading, &head, &rows)
 }

@@ -1,4 +1,4 @@
-//! How the queue moves, and how fast: headline numbers, and charts with what they show in words.
+//! The statistics: headline numbers, and charts of how the queue moves and how long issues take.
 
 mod ages;
 mod flow;
@@ -8,11 +8,12 @@ mod times;
 use maud::{Markup, html};
 
 use crate::domain::Status;
-use crate::overview::stats::{Range, Stats};
+use crate::read_model::stats::{Range, Stats};
 use crate::web::chart;
-use crate::web::words::{self, Words};
+use crate::web::format;
+use crate::web::strings::stats as text;
 
-/// The statuses that areas and bars are divided by, the uppermost first: what their colours go by.
+/// The classes of the statuses in the order of [`Status::ALL`].
 const CLASSES: [&str; 6] = [
     "status-created",
     "status-in_progress",
@@ -22,56 +23,53 @@ const CLASSES: [&str; 6] = [
     "status-rejected",
 ];
 
-/// The page below its header.
-pub(in crate::web) fn content(stats: &Stats, words: &Words) -> Markup {
-    let words = &words.stats;
+/// Returns all statuses with their classes.
+fn statuses() -> impl Iterator<Item = (Status, &'static str)> {
+    Status::ALL.iter().copied().zip(CLASSES)
+}
+
+/// Renders the page.
+pub(super) fn content(stats: &Stats) -> Markup {
     html! {
         div.stats {
             div.stats-head {
-                h1 { (words.title) }
-                (ranges(stats.range, words))
-            }
-            @if stats.total == 0 {
-                section.notice #stats-empty { h2 { (words.empty[0]) } p { (words.empty[1]) } }
-            } @else {
-                p.quiet #stats-covers { ((words.covers)(&(words.time)(stats.begin))) }
-                (headlines(stats, words))
-                (chart::patterns(&CLASSES))
-                (flow::open(stats, words))
-                (flow::flow(stats, words))
-                (throughput::section(stats, words))
-                (times::section("lead", &stats.lead, &words.lead, words))
-                (times::section("cycle", &stats.cycle, &words.cycle, words))
-                (ages::section(stats, words))
-            }
-        }
-    }
-}
-
-fn ranges(current: Range, words: &words::stats::Stats) -> Markup {
-    html! {
-        nav.ranges aria-label=(words.ranges) {
-            @for &range in Range::ALL {
-                a href={ "/stats?range=" (range) } aria-current=[(current == range).then_some("page")] {
-                    ((words.range)(range))
+                h1 { (text::TITLE) }
+                nav.ranges aria-label=(text::RANGES) {
+                    @for &range in Range::ALL {
+                        a href={ "/stats?range=" (range) }
+                            aria-current=[(stats.range == range).then_some("page")]
+                        {
+                            (text::range(range))
+                        }
+                    }
                 }
             }
+            @if stats.total == 0 {
+                section.notice #stats-empty { h2 { (text::EMPTY) } p { (text::EMPTY_TEXT) } }
+            } @else {
+                p.quiet #stats-covers { (text::covers(&format::time(stats.begin))) }
+                (headlines(stats))
+                (chart::patterns(&CLASSES))
+                (flow::open(stats))
+                (flow::flow(stats))
+                (throughput::section(stats))
+                (times::section("lead", &stats.lead, &text::LEAD))
+                (times::section("cycle", &stats.cycle, &text::CYCLE))
+                (ages::section(stats))
+            }
         }
     }
 }
 
-fn headlines(stats: &Stats, words: &words::stats::Stats) -> Markup {
-    let texts = &words.headlines;
-    let number = |value: u32| (words.number)(value.into());
-    let span = |ms: Option<u64>| ms.map_or(words.none.to_owned(), words.span);
-    let (done, lead) = (stats.throughput.total, stats.lead.all);
-    let waiting = (texts.waiting)(stats.present.in_status(Status::Created));
-    let hint = |hint: &str| if lead.count > 0 { hint } else { texts.no_lead }.to_owned();
+fn headlines(stats: &Stats) -> Markup {
+    let (throughput, lead) = (stats.throughput.total, stats.lead.all);
+    let hint = |hint: &str| if lead.count > 0 { hint } else { text::NO_LEAD }.to_owned();
+    let waiting = text::waiting(stats.present.in_status(Status::Created));
     let tiles = [
-        ("open", texts.open, number(stats.open), waiting),
-        ("closed", texts.closed, number(done.closed), (texts.filed)(&number(done.filed))),
-        ("median", texts.median, span(lead.median_ms), hint(texts.median_hint)),
-        ("p90", texts.p90, span(lead.p90_ms), hint(texts.p90_hint)),
+        ("open", text::OPEN_NOW, number(stats.open), waiting),
+        ("closed", text::CLOSED, number(throughput.closed), text::filed(throughput.filed)),
+        ("median", text::MEDIAN_LEAD, duration(lead.median_ms), hint(text::MEDIAN_HINT)),
+        ("p90", text::P90_LEAD, duration(lead.p90_ms), hint(text::P90_HINT)),
     ];
     html! {
         dl.headlines {
@@ -86,7 +84,7 @@ fn headlines(stats: &Stats, words: &words::stats::Stats) -> Markup {
     }
 }
 
-/// A section around a chart: what it is called, what it shows, and the chart.
+/// Renders a section with a chart, or with a text in place of the chart.
 fn section(id: &str, heading: &str, about: &str, chart: &Markup) -> Markup {
     html! {
         section.statistic id={ "stats-" (id) } {
@@ -97,7 +95,14 @@ fn section(id: &str, heading: &str, about: &str, chart: &Markup) -> Markup {
     }
 }
 
-/// A chart of which there is nothing to show yet.
 fn nothing(text: &str) -> Markup {
     html! { p.nothing { (text) } }
+}
+
+fn number(number: u32) -> String {
+    format::number(number.into())
+}
+
+fn duration(ms: Option<u64>) -> String {
+    ms.map_or(text::NONE.to_owned(), format::precise_duration)
 }

@@ -1,14 +1,15 @@
-//! What was done as time went on.
+//! How many issues were filed, completed and ended over time.
 
 use maud::{Markup, html};
 
-use super::nothing;
+use super::{nothing, number};
 use crate::domain::Timestamp;
-use crate::overview::stats::{Stats, Work};
-use crate::web::chart::{self, Caption, Lane, Lanes, Row};
-use crate::web::words::stats as words;
+use crate::read_model::stats::{Stats, Work};
+use crate::web::chart::{self, BarRow, BarRows, Caption, Row};
+use crate::web::format;
+use crate::web::strings::stats as text;
 
-/// What the colours of the lanes go by: the status that each leads to.
+/// The classes of the rows: the status that each of them leads to.
 const CLASSES: [&str; 5] = [
     "status-created",
     "status-completed",
@@ -17,62 +18,56 @@ const CLASSES: [&str; 5] = [
     "status-in_progress",
 ];
 
-/// The section of what was done.
-pub(super) fn section(stats: &Stats, words: &words::Stats) -> Markup {
-    let texts = &words.throughput;
-    let about = (texts.about)(stats.throughput.bucket_ms);
-    if stats.throughput.total == Work::default() {
-        return super::section("throughput", texts.heading, &about, &nothing(texts.nothing));
-    }
-    let chart = html! {
-        figure { (picture(stats, words)) }
-        (table(stats, words))
+/// Renders the section.
+pub(super) fn section(stats: &Stats) -> Markup {
+    let about = text::throughput_about(stats.throughput.bucket_ms);
+    let chart = if stats.throughput.total == Work::default() {
+        nothing(text::NO_THROUGHPUT)
+    } else {
+        html! {
+            figure { (picture(stats)) }
+            (table(stats))
+        }
     };
-    super::section("throughput", texts.heading, &about, &chart)
+    super::section("throughput", text::THROUGHPUT, &about, &chart)
 }
 
-fn picture(stats: &Stats, words: &words::Stats) -> Markup {
+fn picture(stats: &Stats) -> Markup {
     let (buckets, total) = (&stats.throughput.buckets, &stats.throughput.total);
-    let texts = &words.throughput;
-    let lanes = texts.lanes.iter().zip(CLASSES).map(|((name, count), class)| Lane {
+    let rows = text::THROUGHPUT_ROWS.iter().zip(CLASSES).map(|((name, count), class)| BarRow {
         class,
         name,
-        total: (words.number)(count(total).into()),
+        total: number(count(total)),
         values: buckets.iter().map(|bucket| count(&bucket.work)).collect(),
     });
-    let hints =
-        buckets.iter().map(|it| format!("{}\n{}", (words.time)(it.begin), said(&it.work, words)));
+    let hints = buckets
+        .iter()
+        .map(|bucket| format!("{}\n{}", format::time(bucket.begin), counts_text(&bucket.work)));
     let length_ms = stats.throughput.bucket_ms * buckets.len() as u64;
     let end_ms = stats.begin.unix_millis().saturating_add_unsigned(length_ms);
-    let end = Timestamp::from_unix_millis(end_ms);
-    let lanes = Lanes {
-        lanes: lanes.collect(),
+    let rows = BarRows {
+        rows: rows.collect(),
         hints: hints.collect(),
-        ticks: chart::time_ticks(stats.begin, end, words.tick),
-        number: words.number,
+        ticks: chart::time_ticks(stats.begin, Timestamp::from_unix_millis(end_ms)),
     };
-    let description = (texts.description)(&said(total, words));
-    lanes.draw(Caption { id: "throughput", title: texts.heading, description: &description })
+    let description = text::throughput_description(&counts_text(total));
+    rows.draw(Caption { id: "throughput", title: text::THROUGHPUT, description: &description })
 }
 
-/// What was done of all that is counted.
-fn said(work: &Work, words: &words::Stats) -> String {
-    let parts = words.throughput.lanes.iter();
-    let parts: Vec<_> = parts
-        .map(|(name, count)| (words.pair)(name, &(words.number)(count(work).into())))
-        .collect();
-    (words.list)(&parts)
+fn counts_text(work: &Work) -> String {
+    let rows = text::THROUGHPUT_ROWS.iter();
+    let pairs: Vec<_> = rows.map(|(name, count)| text::pair(name, &number(count(work)))).collect();
+    pairs.join(", ")
 }
 
-fn table(stats: &Stats, words: &words::Stats) -> Markup {
-    let lanes = &words.throughput.lanes;
-    let mut head = vec![words.time_column];
-    head.extend(lanes.iter().map(|(name, _)| *name));
+fn table(stats: &Stats) -> Markup {
+    let mut head = vec![text::TIME_COLUMN];
+    head.extend(text::THROUGHPUT_ROWS.map(|(name, _)| name));
     let cells =
-        |work: &Work| lanes.iter().map(|(_, count)| (words.number)(count(work).into())).collect();
+        |work: &Work| text::THROUGHPUT_ROWS.iter().map(|(_, count)| number(count(work))).collect();
     let rows = stats.throughput.buckets.iter();
-    let rows = rows.map(|bucket| ((words.time)(bucket.begin), cells(&bucket.work)));
-    let total = (words.total_column.to_owned(), cells(&stats.throughput.total));
+    let rows = rows.map(|bucket| (format::time(bucket.begin), cells(&bucket.work)));
+    let total = (text::TOTAL_COLUMN.to_owned(), cells(&stats.throughput.total));
     let rows: Vec<Row> = rows.chain([total]).collect();
-    chart::table("throughput", words.numbers, words.throughput.heading, &head, &rows)
+    chart::table("throughput", text::THROUGHPUT, &head, &rows)
 }

@@ -1,0 +1,189 @@
+//! Stores of every size, each in a directory of its own.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use agent_issue_tracker::domain::{Classification, IssueId};
+use agent_issue_tracker::store::JsonStore;
+use agent_issue_tracker::store::json::fs::RealFileSystem;
+use agent_issue_tracker::store::json::{JsonStoreOptions, Maintenance, format};
+use agent_issue_tracker::tracker::{Probe, Tracker};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+use crate::issues::{self, Filing};
+
+static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
+
+/// Makes the directory in which everything happens, until it is dropped. On the disk that holds the
+/// target directory, because the one for temporary files is often only memory.
+pub fn make_directory() -> TempDir {
+    let directory = TempDir::with_prefix_in("store-bench-", crate::target_directory());
+    let directory = directory.expect("a directory below the target directory");
+    DIRECTORY.set(directory.path().to_owned()).expect("called once");
+    directory
+}
+
+pub fn new_directory() -> TempDir {
+    TempDir::new_in(DIRECTORY.get().expect("made by main")).expect("a directory")
+}
+
+/// The file with this name in the common directory, made when it is asked for the first time.
+pub fn template(name: &str, make: impl FnOnce(&Path)) -> PathBuf {
+    let path = DIRECTORY.get().expect("made by main").join(name);
+    if !path.exists() {
+        make(&path);
+        // What is still on its way to the disk would slow down the syncs that are measured.
+        File::open(&path).and_then(|file| file.sync_all()).expect("a file on the disk");
+    }
+    path
+}
+
+/// An `issues.json` with so many issues.
+pub fn issues_json(size: usize) -> PathBuf {
+    template(&format!("{size}.json"), |path| {
+        let mut file = BufWriter::new(File::create(path).expect("a new file"));
+        format::write(&issues::document(size), &mut file).expect("space on the disk");
+        file.flush().expect("space on the disk");
+    })
+}
+
+/// A directory with an `issues.json` of so many issues and no log.
+pub fn directory_with(size: usize) -> TempDir {
+    let directory = new_directory();
+    if size > 0 {
+        copy(&issues_json(size), &directory.path().join("issues.json"));
+    }
+    directory
+}
+
+/// Copies a file durably. A hard link would do for reading only: the store never replaces one.
+pub fn copy(from: &Path, to: &Path) {
+    fs::copy(from, to).and_then(|_| File::open(to)?.sync_all()).expect("space on the disk");
+}
+
+/// As many threads as the program itself has.
+pub fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(32)
+        .enable_all()
+        .build()
+        .expect("a runtime")
+}
+
+/// Options of a store that never publishes unless it is told to.
+pub fn unpublished() -> JsonStoreOptions {
+    let publish_after = Duration::from_secs(3600);
+    JsonStoreOptions { publish_after, last_publish_bytes: 0, ..JsonStoreOptions::default() }
+}
+
+pub fn open(path: &Path, options: JsonStoreOptions) -> JsonStore {
+    JsonStore::with(path, Arc::new(RealFileSystem), options)
+}
+
+/// An open store that has a log and never publishes by itself. It holds one issue more than its size says.
+pub struct Fixture {
+    pub runtime: Runtime,
+    pub tracker: Tracker,
+    maintenance: Maintenance,
+    /// The one issue.
+    pub issue: IssueId,
+    filed: AtomicUsize,
+    pub directory: TempDir,
+}
+
+impl Fixture {
+    pub fn new(size: usize) -> Self {
+        let directory = directory_with(size);
+        let store = open(&directory.path().join("issues.json"), unpublished());
+        let maintenance = store.maintenance();
+        let (runtime, tracker) = (runtime(), Tracker::new(Arc::new(store)));
+        let issue = runtime.block_on(add(&tracker, Filing::new(size)));
+        Self { runtime, tracker, maintenance, issue, filed: AtomicUsize::new(size + 1), directory }
+    }
+
+    /// Makes a store that another process opens without comparing `issues.json` with the log.
+    pub fn published(size: usize) -> Self {
+        let fixture = Self::new(size);
+        fixture.publish();
+        fixture
+    }
+
+    pub fn publish(&self) {
+        self.runtime.block_on(self.maintenance.publish()).expect("space on the disk");
+    }
+
+    /// What is to be filed next.
+    pub fn filing(&self) -> Filing {
+        Filing::new(self.filed.fetch_add(1, Ordering::Relaxed))
+    }
+
+    pub fn add(&self, filing: Filing) -> IssueId {
+        self.runtime.block_on(add(&self.tracker, filing))
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.directory.path().join("issues.json")
+    }
+
+    /// How many bytes the log grows by when an issue is filed.
+    pub fn frame_bytes(&self) -> usize {
+        let log_bytes = || {
+            let health = self.runtime.block_on(self.tracker.health(Probe::Known));
+            health.journal_bytes.expect("a log")
+        };
+        let before = log_bytes();
+        self.add(self.filing());
+        usize::try_from(log_bytes() - before).expect("a small frame")
+    }
+}
+
+impl Drop for Fixture {
+    fn drop(&mut self) {
+        // Else the writer thread would go on in the background of whatever is measured next.
+        self.runtime.block_on(self.tracker.close());
+    }
+}
+
+pub async fn add(tracker: &Tracker, filing: Filing) -> IssueId {
+    let Filing { title, description } = filing;
+    let added = tracker.add_issue(title, description, Classification::Bug, issues::agent()).await;
+    added.expect("a store that can be changed").id
+}
+
+/// A file that is appended to and synced, and nothing else.
+pub struct Appender {
+    file: File,
+    bytes: Vec<u8>,
+    end: u64,
+    _directory: TempDir,
+}
+
+impl Appender {
+    pub fn new(frame_bytes: usize) -> Self {
+        let directory = new_directory();
+        let file = File::create_new(directory.path().join("log")).expect("a new file");
+        Self { file, bytes: vec![b'x'; frame_bytes], end: 0, _directory: directory }
+    }
+
+    pub fn append(&mut self) {
+        self.file.write_all_at(&self.bytes, self.end).expect("space on the disk");
+        self.file.sync_data().expect("a disk that works");
+        self.end += self.bytes.len() as u64;
+    }
+}
+
+/// Replaces a file as a whole: temporary file, sync, rename, sync of the directory.
+pub fn rewrite(directory: &Path, bytes: &[u8]) {
+    let mut temp = tempfile::NamedTempFile::new_in(directory).expect("a new file");
+    temp.write_all(bytes).expect("space on the disk");
+    temp.as_file().sync_all().expect("a disk that works");
+    temp.persist(directory.join("rewritten.json")).expect("a file that can be replaced");
+    File::open(directory).and_then(|directory| directory.sync_all()).expect("a disk that works");
+}

@@ -1,0 +1,89 @@
+//! Issues of ordinary length, as agents write them.
+
+use agent_issue_tracker::domain::{
+    AgentName, Before, Classification, CommentText, Description, Event, EventKind, IssueId,
+    Timestamp, Title,
+};
+use agent_issue_tracker::store::json::format::Document;
+use chrono::Utc;
+use uuid::Uuid;
+
+pub const DESCRIPTION_CHARS: usize = 600;
+pub const COMMENT_CHARS: usize = 200;
+
+/// With quotes and line feeds, which JSON has to escape.
+const PROSE: &str = "When a file ends without a line feed, the importer drops its last line.\n\n\
+    Steps: save \"a,b\" without a line feed, run the import, look at the count. Expected one row, \
+    got none. The loop in the reader stops at the last separator that it finds and never looks at \
+    what is left in the buffer. ";
+
+/// What somebody files.
+#[derive(Clone)]
+pub struct Filing {
+    pub title: Title,
+    pub description: Description,
+}
+
+impl Filing {
+    pub fn new(number: usize) -> Self {
+        let title =
+            format!("The importer drops the last line of a file without a line feed ({number})");
+        Self {
+            title: Title::try_from(title).expect("a valid title"),
+            description: Description::try_from(prose(number, DESCRIPTION_CHARS))
+                .expect("a valid description"),
+        }
+    }
+}
+
+pub fn agent() -> AgentName {
+    AgentName::try_from("developer-3").expect("a valid name")
+}
+
+pub fn comment(number: usize) -> CommentText {
+    CommentText::try_from(prose(number, COMMENT_CHARS)).expect("a valid comment")
+}
+
+fn prose(number: usize, chars: usize) -> String {
+    format!("{number}. ").chars().chain(PROSE.chars().cycle()).take(chars).collect()
+}
+
+/// A document with so many issues, each with three entries in its history and one comment. One half
+/// waits to be claimed, the other for a review.
+pub fn document(size: usize) -> Document {
+    let mut document = Document::default();
+    let at = Timestamp::from(Utc::now());
+    for number in 0..size {
+        let issue = IssueId::from(Uuid::new_v4());
+        let Filing { title, description } = Filing::new(number);
+        let filed = EventKind::Filed {
+            attributes: Default::default(),
+            title: title.into_string(),
+            description: description.into_string(),
+            classification: Classification::ALL[number % Classification::ALL.len()],
+        };
+        let comment = comment(number).into_string();
+        let last = if number.is_multiple_of(2) {
+            EventKind::Returned { comment }
+        } else {
+            EventKind::Completed { comment }
+        };
+        for kind in [filed, EventKind::Claimed, last] {
+            apply(&mut document, issue, at, agent().into_string(), kind);
+        }
+    }
+    document
+}
+
+/// Changes a document by one event.
+pub fn apply(
+    document: &mut Document,
+    issue: IssueId,
+    at: Timestamp,
+    agent: String,
+    kind: EventKind,
+) {
+    let before = document.issues.get(issue).map(|issue| Before::of(&issue));
+    let event = Event { issue, at, agent, kind, before };
+    document.issues.apply(&event).expect("an event that fits");
+}

@@ -1,0 +1,32 @@
+//! What the benchmarks share: stores of every size, issues of ordinary length, figures, and the program itself.
+
+pub mod figures;
+pub mod fixture;
+pub mod issues;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// The target directory in which the running benchmark was built.
+pub fn target_directory() -> &'static Path {
+    static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
+    DIRECTORY.get_or_init(|| {
+        let program = std::env::current_exe().expect("a benchmark knows its path");
+        // <target directory>/release/deps/<benchmark>
+        program.ancestors().nth(3).expect("cargo built this").to_owned()
+    })
+}
+
+/// The program that people get, built when this is asked for the first time.
+pub fn ait() -> Command {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    let program = PROGRAM.get_or_init(|| {
+        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+        cargo.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).arg("--quiet");
+        cargo.args(["build", "--release", "--locked", "--target-dir"]).arg(target_directory());
+        assert!(cargo.status().expect("cargo runs").success(), "the program is not built");
+        target_directory().join("release/ait")
+    });
+    Command::new(program)
+}

@@ -1,0 +1,329 @@
+//! The HTTP server of a process: how it gets a port, and how it shuts down.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use tokio::net::TcpListener;
+use tokio::task::{JoinHandle, spawn_blocking};
+use tokio_util::sync::CancellationToken;
+
+use super::port::{BindOutcome, Ports, STANDBY, USUAL};
+use super::port_reservations::Pins;
+use super::{App, greets, last_work};
+use crate::config::settings::TOKEN_FILE;
+use crate::config::{Config, FILE_NAME, Source};
+use crate::http::{self, AccessPolicy, Limits, with_security_layers};
+use crate::mcp;
+use crate::mcp::http::{HttpOptions, Shutdown};
+use crate::processes::{Entry, Kind, Registration, Registry};
+use crate::tracker::{Maintenance, Tracker};
+use crate::web::{self, WebOptions};
+
+/// File descriptors reserved for the store, the log, and connections that are rejected because there are too many.
+const OTHER_FILES: usize = 128;
+/// How long requests in progress may run at shutdown before they are cancelled.
+const GRACE: Duration = Duration::from_millis(400);
+/// After this many attempts to take over the port, its owner is determined again.
+const TRIALS: usize = 8;
+
+/// Returns the URL of the web UI on a port: on localhost if possible, else on the address that it listens on.
+fn page(address: IpAddr, port: u16) -> String {
+    if address.is_loopback() || address.is_unspecified() {
+        format!("http://localhost:{port}")
+    } else {
+        format!("http://{}", SocketAddr::new(address, port))
+    }
+}
+
+/// Returns the path of the store's file, with symbolic links resolved.
+pub(super) async fn file_of(maintenance: &Maintenance, config: &Config) -> PathBuf {
+    let maintenance = maintenance.clone();
+    // A hanging disk blocks only a background thread.
+    let files = spawn_blocking(move || maintenance.files()).await.unwrap_or_default();
+    files.into_iter().next().unwrap_or_else(|| config.location.path.clone())
+}
+
+/// This process in the process registry, and its way to a port.
+#[derive(Debug)]
+pub(super) struct ProcessContext {
+    ports: Ports,
+    registration: Option<Registration>,
+    kind: Kind,
+}
+
+impl ProcessContext {
+    /// Registers this process, if it can write beside the store.
+    pub async fn of(
+        tracker: &Tracker,
+        maintenance: &Maintenance,
+        config: &Config,
+        kind: Kind,
+        is_guarded: bool,
+    ) -> Self {
+        let store = file_of(maintenance, config).await;
+        let (address, project) = (config.bind.value.0, config.project());
+        let (registry, pins) = (Registry::for_store(&store), Pins::of_user());
+        let wanted = config.port.as_ref().map(|port| port.value.0);
+        let is_chosen = config
+            .port
+            .as_ref()
+            .is_some_and(|port| matches!(port.source, Source::Flag(_) | Source::Variable(_)));
+        let pinned = config.port.as_ref().filter(|port| matches!(port.source, Source::File(_)));
+        let pinned = pinned.map(|port| port.value.0).filter(|port| *port != 0);
+        let ports = Ports {
+            wanted,
+            is_guarded,
+            defers: kind == Kind::Stdio && !is_chosen,
+            usual: USUAL,
+            address,
+            store_id: Some(tracker.store_id().await),
+            registry: registry.clone(),
+            pins: pins.clone(),
+            project: project.clone(),
+        };
+        let entry = Entry { address: Some(address), is_guarded, ..Entry::new(kind, tracker.now()) };
+        let registered = spawn_blocking(move || {
+            if let Some(port) = pinned
+                && let Err(error) = pins.note(port, &project)
+            {
+                tracing::debug!("cannot record that port {port} is pinned: {error}");
+            }
+            // This removes the files of dead processes. Other commands report errors of the registry.
+            let _ = registry.list_live();
+            registry.register(entry)
+        });
+        let registration = match registered.await {
+            Ok(Ok(registration)) => Some(registration),
+            Ok(Err(error)) => {
+                tracing::debug!("cannot register this process: {error}");
+                None
+            }
+            Err(_) => None,
+        };
+        Self { ports, registration, kind }
+    }
+
+    /// Serves HTTP as soon as a port is available; `None` if the process ends before that.
+    ///
+    /// # Errors
+    ///
+    /// No port can be bound.
+    pub async fn serve(
+        self,
+        app: &App,
+        access: AccessPolicy,
+        ending: &CancellationToken,
+    ) -> Result<Option<HttpSide>> {
+        let listener = tokio::select! {
+            listener = self.listener(greets(&app.config)) => listener?,
+            () = ending.cancelled() => return Ok(None),
+        };
+        // Not cancelled from here on, so that the registry entry and the server stay consistent.
+        HttpSide::start(app, access, listener, self).await.map(Some)
+    }
+
+    /// Waits for the port. `greets` says that a person waits before a terminal.
+    async fn listener(&self, greets: bool) -> Result<TcpListener> {
+        let mut told = None;
+        loop {
+            let cannot = || format!("cannot listen on {}", self.ports.address);
+            let (port, line) = match self.ports.bind_port().await.with_context(cannot)? {
+                BindOutcome::Bound { listener, instead_of } => {
+                    if let Some(who) = instead_of {
+                        let port = listener.local_addr()?.port();
+                        tracing::info!("{who}: this process uses port {port}");
+                    }
+                    return Ok(listener);
+                }
+                BindOutcome::Served { port, by } => (port, self.served(port, by.as_ref(), greets)?),
+                BindOutcome::Deferred { port, by } => {
+                    let page = by.url.clone().unwrap_or_else(|| page(self.ports.address, port));
+                    let line = format!("pages: {page}, served by process {} (ait serve)", by.pid);
+                    Line::Known(line).tell_once(&mut told);
+                    tokio::time::sleep(STANDBY).await;
+                    continue;
+                }
+                BindOutcome::Guarded { port, by } => {
+                    let line = format!(
+                        "port {port} is taken by process {} (ait), which serves this store and requires a token, \
+                         while this process has none: name the same file with {} in {FILE_NAME}",
+                        by.pid, TOKEN_FILE.name
+                    );
+                    if self.kind == Kind::Serve {
+                        bail!(line);
+                    }
+                    tracing::error!("web UI unavailable: {line}");
+                    // Never take over this port: without the tokens it would be open to all.
+                    return std::future::pending().await;
+                }
+                BindOutcome::Taken { port, why } => {
+                    let line =
+                        format!("port {port} {why}; choose another port with --port or PORT");
+                    if self.kind == Kind::Serve {
+                        bail!(line);
+                    }
+                    (port, Line::Problem(line))
+                }
+            };
+            line.tell_once(&mut told);
+            for _ in 0..TRIALS {
+                tokio::time::sleep(STANDBY).await;
+                if let Some(listener) = self.ports.take(port).await.with_context(cannot)? {
+                    return Ok(listener);
+                }
+            }
+        }
+    }
+
+    /// Describes the process on the same store that has the port.
+    fn served(&self, port: u16, by: Option<&Entry>, greets: bool) -> Result<Line> {
+        let who =
+            by.map_or_else(|| "another ait".to_owned(), |by| format!("process {} (ait)", by.pid));
+        if self.kind == Kind::Serve && self.ports.wanted.is_some() && !greets {
+            bail!(
+                "port {port} is taken by {who}, which serves this store already; choose another port with \
+                 --port or PORT"
+            );
+        }
+        let page = by.and_then(|by| by.url.clone());
+        let page = page.unwrap_or_else(|| self::page(self.ports.address, port));
+        Ok(Line::Known(if greets {
+            format!(
+                "pages   {page}\nserved by {who} already: open that page, and press Ctrl-C to stop this process; it \
+                 takes over when that one ends"
+            )
+        } else {
+            format!("pages: {page}, served by {who}; this process takes over when that one ends")
+        }))
+    }
+
+    /// Records this process's port and URL in the registry.
+    async fn serves(mut self, port: u16, page: String) -> Self {
+        let Some(mut registration) = self.registration.take() else { return self };
+        let noted = spawn_blocking(move || {
+            if let Err(error) = registration.serves(port, page) {
+                tracing::debug!("cannot register the port of this process: {error}");
+            }
+            registration
+        });
+        self.registration = noted.await.ok();
+        self
+    }
+}
+
+/// A log line about the port; not repeated while it stays the same.
+#[derive(PartialEq, Eq)]
+enum Line {
+    Known(String),
+    Problem(String),
+}
+
+impl Line {
+    /// Logs the line unless it is the one that was logged last.
+    fn tell_once(self, told: &mut Option<Self>) {
+        if told.as_ref() == Some(&self) {
+            return;
+        }
+        match &self {
+            Self::Known(line) => tracing::info!("{line}"),
+            Self::Problem(line) => {
+                tracing::error!("web UI unavailable: {line}; it will start when the port is free");
+            }
+        }
+        *told = Some(self);
+    }
+}
+
+/// The running HTTP server.
+pub(super) struct HttpSide {
+    page: String,
+    shutdown: Shutdown,
+    connections: JoinHandle<()>,
+    presence: ProcessContext,
+}
+
+impl HttpSide {
+    /// Starts to serve the web UI, health probes and agents on a port.
+    async fn start(
+        app: &App,
+        access: AccessPolicy,
+        listener: TcpListener,
+        presence: ProcessContext,
+    ) -> Result<Self> {
+        let port = listener.local_addr()?.port();
+        let page = page(presence.ports.address, port);
+        // Register first: other processes on this store find the port taken, and look for its owner.
+        let presence = presence.serves(port, page.clone()).await;
+        let shutdown = Shutdown::default();
+        let options = HttpOptions { origins: access.origins().to_vec(), ..Default::default() };
+        let agents = mcp::http::routes(app.server.clone(), options, shutdown.clone()).await;
+        let options = WebOptions { streams: shutdown.streams.clone(), ..WebOptions::default() };
+        let pages = web::router_with(app.tracker.clone(), app.metrics.clone(), options);
+        let routes = with_security_layers(pages.merge(agents), access);
+        let connections = http::serve(listener, routes, limits(), shutdown.streams.clone());
+        let connections = tokio::spawn(connections);
+        // A user in a terminal is greeted with it.
+        if !greets(&app.config) {
+            tracing::info!("pages: {page}");
+        }
+        Ok(Self { page, shutdown, connections, presence })
+    }
+
+    /// Returns the URL of the web UI.
+    pub fn page(&self) -> &str {
+        &self.page
+    }
+
+    /// Returns the URL for agents.
+    pub fn url(&self) -> String {
+        format!("{}{}", self.page, mcp::http::PATH)
+    }
+
+    /// Accepts no more requests and waits for those in progress. After a grace period, it cancels requests that still
+    /// wait, and answers them.
+    pub async fn end(mut self, tracker: &Tracker) {
+        self.shutdown.streams.cancel();
+        // Unregister now, so that others no longer find this process. A hanging disk must not block the shutdown.
+        let left = spawn_blocking(move || drop(self.presence));
+        let by_themselves = tokio::time::timeout(GRACE, &mut self.connections).await.is_ok();
+        last_work(async {
+            let _gone = left.await;
+            tracker.close().await;
+            if !by_themselves {
+                let _cut_off_if_too_slow = self.connections.await;
+            }
+        })
+        .await;
+        self.shutdown.all.cancel();
+    }
+}
+
+/// Returns the default limits, reduced to the file descriptors that this process may open: each connection needs one.
+fn limits() -> Limits {
+    let usual = Limits::default();
+    let files = open_files((usual.connections + OTHER_FILES) as u64);
+    let files = usize::try_from(files).unwrap_or(usize::MAX);
+    let connections = usual.connections.min(files.saturating_sub(OTHER_FILES)).max(1);
+    if connections < usual.connections {
+        tracing::warn!(
+            "the limit of {files} open files allows only {connections} connections: raise `ulimit -n`"
+        );
+    }
+    Limits { connections, ..usual }
+}
+
+/// Raises the soft limit of open files to `wanted` if allowed, and returns the resulting limit.
+fn open_files(wanted: u64) -> u64 {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    // `None` means unlimited.
+    let Some(current) = current.filter(|current| *current < wanted) else { return wanted };
+    let raised = maximum.map_or(wanted, |maximum| wanted.min(maximum));
+    match setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum }) {
+        Ok(()) => raised,
+        Err(_) => current,
+    }
+}

@@ -1,0 +1,128 @@
+//! Parsers of the attributes that users type, and the options for those of a new issue.
+
+use clap::Args;
+
+use super::options::{agent_name, issue_ref, with_command_hints};
+use crate::domain::{AgentName, IssueChange, IssueRef, Label, LinkKind, Priority};
+
+/// The word that removes a value.
+const NONE: &str = "none";
+
+/// The attributes of a new issue.
+#[derive(Clone, Debug, Args)]
+pub(super) struct NewAttributes {
+    /// The priority: 0 is first, 4 is last; an issue without one counts as 2
+    #[arg(short, long, value_name = "NUMBER", value_parser = priority)]
+    priority: Option<Priority>,
+
+    /// A label, or several separated by commas
+    #[arg(
+        short,
+        long = "label",
+        value_name = "LABEL",
+        value_delimiter = ',',
+        value_parser = label
+    )]
+    labels: Vec<Label>,
+
+    /// The agent that the issue is for; no other agent gets it
+    #[arg(long, alias = "assignee", value_name = "NAME", value_parser = agent_name)]
+    assign: Option<AgentName>,
+
+    /// The issue of which the new one is a part
+    #[arg(long, value_name = "ID", value_parser = issue_ref)]
+    parent: Option<IssueRef>,
+
+    /// The issue that must end first, or several separated by commas
+    #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = issue_ref)]
+    blocked_by: Vec<IssueRef>,
+
+    /// The issue from which the new one follows; the two are linked as related
+    #[arg(long, value_name = "ID", value_parser = issue_ref)]
+    from: Option<IssueRef>,
+}
+
+impl NewAttributes {
+    /// Returns the change that gives an issue these attributes.
+    pub fn change(&self) -> IssueChange {
+        let blockers = self.blocked_by.iter().map(|id| (LinkKind::BlockedBy, id.clone()));
+        let related = self.from.iter().map(|id| (LinkKind::Related, id.clone()));
+        IssueChange {
+            priority: self.priority.map(Some),
+            labels_add: self.labels.clone(),
+            assignee: self.assign.clone().map(Some),
+            parent: self.parent.clone().map(Some),
+            links_add: blockers.chain(related).collect(),
+            ..IssueChange::default()
+        }
+    }
+}
+
+/// A value, or none.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct OrNone<T>(pub Option<T>);
+
+/// Lets a parser accept `none`, too.
+pub(super) fn or_none<T>(
+    parse: impl Fn(&str) -> Result<T, String> + Clone,
+) -> impl Fn(&str) -> Result<OrNone<T>, String> + Clone {
+    move |text| match text {
+        NONE => Ok(OrNone(None)),
+        text => parse(text).map(|value| OrNone(Some(value))),
+    }
+}
+
+/// A change of the labels of an issue.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum LabelChange {
+    Add(Label),
+    Remove(Label),
+}
+
+/// Parses `+ui`, `ui` and `-ui`.
+pub(super) fn label_change(text: &str) -> Result<LabelChange, String> {
+    match text.strip_prefix('-') {
+        None if text == NONE => {
+            Err("to remove a label, name it, as in -l -ui; +none adds a label of that name"
+                .to_owned())
+        }
+        Some(removed) => label(removed).map(LabelChange::Remove),
+        None => label(text.strip_prefix('+').unwrap_or(text)).map(LabelChange::Add),
+    }
+}
+
+pub(super) fn priority(text: &str) -> Result<Priority, String> {
+    with_command_hints(text.parse())
+}
+
+pub(super) fn label(text: &str) -> Result<Label, String> {
+    with_command_hints(text.trim().parse())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_added_or_removed_by_their_sign() {
+        let ui: Label = "ui".parse().unwrap();
+        for (text, expected) in [
+            ("ui", Some(LabelChange::Add(ui.clone()))),
+            ("+ui", Some(LabelChange::Add(ui.clone()))),
+            ("-ui", Some(LabelChange::Remove(ui))),
+            ("--ui", None),
+            ("none", None),
+            ("+", None),
+        ] {
+            assert_eq!(label_change(text).ok(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn none_removes_a_value() {
+        let parse = or_none(priority);
+        assert_eq!(parse("none"), Ok(OrNone(None)));
+        assert_eq!(parse("p1"), Ok(OrNone("1".parse().ok())));
+        assert!(parse("nobody").unwrap_err().contains("0 (first) to 4 (last)"));
+    }
+}

@@ -1,0 +1,125 @@
+//! The options that narrow a list by attributes and links.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::attribute_args::{OrNone, label, or_none, priority};
+use super::options::{agent_name, issue_ref};
+use crate::domain::{AgentName, DomainError, Issue, IssueRef, Label, Priority, Status, Timestamp};
+use crate::tracker::IssueStore;
+
+/// The attributes that issues must have.
+#[derive(Clone, Debug, Default, PartialEq, Args)]
+pub(super) struct AttributeFilter {
+    /// Only this priority, or a range such as 0-1; issues without one count as 2
+    #[arg(short, long, value_name = "RANGE", value_parser = priorities)]
+    priority: Option<RangeInclusive<Priority>>,
+
+    /// Only issues with all of these labels, separated by commas
+    #[arg(
+        short,
+        long = "label",
+        value_name = "LABEL",
+        value_delimiter = ',',
+        value_parser = label
+    )]
+    labels: Vec<Label>,
+
+    /// Only issues that are for this agent; `none` for those that are for any agent
+    #[arg(long, value_name = "NAME", value_parser = or_none(agent_name))]
+    assignee: Option<OrNone<AgentName>>,
+
+    /// Only the parts of this issue
+    #[arg(long, value_name = "ID", value_parser = issue_ref)]
+    parent: Option<IssueRef>,
+
+    /// Only issues that can be claimed for work now, by any agent or by their assignee
+    #[arg(long)]
+    ready: bool,
+
+    /// Only issues that wait for an open issue
+    #[arg(long, conflicts_with = "ready")]
+    blocked: bool,
+
+    /// Only parked issues
+    #[arg(long, conflicts_with = "ready")]
+    parked: bool,
+}
+
+/// Parses `0`, `0-1` and `p0-p1`.
+fn priorities(text: &str) -> Result<RangeInclusive<Priority>, String> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let (first, last) = (priority(first)?, priority(last)?);
+    if last < first {
+        return Err(format!("the range is empty: use {last}-{first}"));
+    }
+    Ok(first..=last)
+}
+
+impl AttributeFilter {
+    /// Returns true if every issue matches.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns those of some issues that match.
+    ///
+    /// # Errors
+    ///
+    /// There is no such parent.
+    pub fn matching(
+        &self,
+        mut found: Vec<Arc<Issue>>,
+        issues: &IssueStore,
+        now: Timestamp,
+    ) -> Result<Vec<Arc<Issue>>, DomainError> {
+        let parent = self.parent.as_ref().map(|parent| issues.find(parent)).transpose()?;
+        found.retain(|issue| {
+            let attributes = &issue.attributes;
+            let is_assigned = |OrNone(name): &OrNone<AgentName>| {
+                attributes.assignee.as_deref() == name.as_ref().map(AgentName::as_str)
+            };
+            let is_in =
+                |range: &RangeInclusive<Priority>| range.contains(&attributes.effective_priority());
+            self.priority.as_ref().is_none_or(is_in)
+                && self.labels.iter().all(|label| attributes.labels.contains(label))
+                && self.assignee.as_ref().is_none_or(is_assigned)
+                && parent.as_ref().is_none_or(|parent| attributes.parent() == Some(parent.id))
+                && (!self.ready || is_ready(issue, issues, now))
+                && (!self.blocked || is_blocked(issue, issues))
+                && (!self.parked || attributes.is_parked_at(now))
+        });
+        Ok(found)
+    }
+}
+
+/// Returns true if an open issue waits for an open blocker.
+pub(super) fn is_blocked(issue: &Issue, issues: &IssueStore) -> bool {
+    !issue.status.is_terminal() && issues.open_blockers(issue).next().is_some()
+}
+
+fn is_ready(issue: &Issue, issues: &IssueStore, now: Timestamp) -> bool {
+    issue.status == Status::Created
+        && !issue.attributes.is_parked_at(now)
+        && !is_blocked(issue, issues)
+        && issues.open_parts(issue.id).next().is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn priorities_are_one_number_or_a_range() {
+        let range = |first: &str, last: &str| Ok(first.parse().unwrap()..=last.parse().unwrap());
+        for (text, first, last) in [("0", "0", "0"), ("0-1", "0", "1"), ("p1-p3", "1", "3")] {
+            assert_eq!(priorities(text), range(first, last), "{text}");
+        }
+        for text in ["", "-", "0-", "5", "high", "1-9"] {
+            assert!(priorities(text).unwrap_err().contains("0 (first) to 4 (last)"), "{text}");
+        }
+        assert!(priorities("3-1").unwrap_err().contains("use 1-3"));
+    }
+}

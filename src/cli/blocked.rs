@@ -1,0 +1,77 @@
+//! `ait blocked`: lists the issues that wait for others, and for which.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+
+use super::attribute_filter::is_blocked;
+use super::issue_view::LinkedIssue;
+use super::options::Format;
+use super::{ExitStatus, NO_ISSUES, Output};
+use crate::domain::{Issue, Query, StatusSet};
+use crate::tracker::{IssueStore, Tracker};
+
+/// The arguments of `ait blocked`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    ait blocked\n  \
+    ait blocked --json | jq '.issues[] | {title, waitsFor}'")]
+pub struct Arguments {
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Serialize)]
+struct Listing {
+    total: usize,
+    issues: Vec<Blocked>,
+}
+
+/// An issue and the open issues by which it is blocked.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Blocked {
+    #[serde(flatten)]
+    issue: Arc<Issue>,
+    waits_for: Vec<LinkedIssue>,
+}
+
+pub(super) async fn run(
+    arguments: &Arguments,
+    tracker: &Tracker,
+    output: &mut Output,
+) -> Result<ExitStatus> {
+    let issues = tracker.snapshot().await?.issues;
+    let blocked = blocked(&issues);
+    if arguments.format.json {
+        output.json(&Listing { total: blocked.len(), issues: blocked })?;
+        return Ok(ExitStatus::Done);
+    }
+    if blocked.is_empty() {
+        let nothing = if issues.is_empty() { NO_ISSUES } else { "no issue waits for another one" };
+        tracing::info!("{nothing}");
+    }
+    for Blocked { issue, waits_for } in blocked {
+        let line = LinkedIssue::of(&issue, &issues).line("");
+        output.line(line.fitted(output.width(), output))?;
+        for blocker in waits_for {
+            output.line(blocker.line("  waits for ").fitted(output.width(), output))?;
+        }
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// Returns the blocked issues in the order of filing.
+fn blocked(issues: &IssueStore) -> Vec<Blocked> {
+    let open = Query { statuses: StatusSet::open(), take: issues.len(), ..Query::default() };
+    let mut blocked = issues.list(&open).issues;
+    blocked.retain(|issue| is_blocked(issue, issues));
+    let with_blockers = |issue: Arc<Issue>| {
+        let blockers = issues.open_blockers(&issue).filter_map(|id| issues.get(id));
+        let waits_for = blockers.map(|blocker| LinkedIssue::of(&blocker, issues)).collect();
+        Blocked { issue, waits_for }
+    };
+    blocked.into_iter().map(with_blockers).collect()
+}

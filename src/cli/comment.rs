@@ -1,0 +1,32 @@
+//! `ait comment`: comments on an issue, in any status.
+
+use anyhow::Result;
+use clap::Args;
+
+use super::options::IssueCommentArgs;
+use super::print_issue::print_changed;
+use super::{ExitStatus, Output};
+use crate::domain::AgentName;
+use crate::tracker::Tracker;
+
+/// The arguments of `ait comment`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    ait comment 3f2a9c1e -m 'also happens on iOS'\n  \
+    tail -n 50 test.log | ait comment 3f2a9c1e -m -")]
+pub struct Arguments {
+    #[command(flatten)]
+    handover: IssueCommentArgs,
+}
+
+pub(super) async fn run(
+    arguments: &Arguments,
+    tracker: &Tracker,
+    default_agent: Option<&AgentName>,
+    output: &mut Output,
+) -> Result<ExitStatus> {
+    let IssueCommentArgs { id, acting, format, .. } = &arguments.handover;
+    let comment = arguments.handover.comment()?;
+    let issue = tracker.comment_issue(id.clone(), comment, acting.agent(default_agent)?).await?;
+    print_changed(&issue, format.json, output)
+}

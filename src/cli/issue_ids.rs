@@ -1,0 +1,44 @@
+//! `ait issue-ids`: lists ids for the scripts of `ait completions`.
+
+use anyhow::Result;
+use clap::Args;
+
+use super::short_ids::ShortIds;
+use super::{ExitStatus, Output, sanitize};
+use crate::domain::{IssueRef, Order, Query, StatusSet};
+use crate::tracker::Tracker;
+
+/// The arguments of `ait issue-ids`.
+#[derive(Clone, Debug, Args)]
+pub struct Arguments {
+    /// The start of an id; without it, the ids of the open issues
+    #[arg(default_value = "")]
+    begun: String,
+
+    /// Print the title after each id, separated by a tab
+    #[arg(long)]
+    titles: bool,
+}
+
+pub(super) async fn run(
+    arguments: &Arguments,
+    tracker: &Tracker,
+    output: &mut Output,
+) -> Result<ExitStatus> {
+    let issues = tracker.snapshot().await?.issues;
+    let Some(range) = IssueRef::begun(&arguments.begun) else { return Ok(ExitStatus::Done) };
+    let statuses = if arguments.begun.is_empty() { StatusSet::open() } else { StatusSet::ALL };
+    let order = Order::LatestActivity;
+    let all = Query { statuses, order, take: issues.len(), ..Query::default() };
+    let mut listed = issues.list(&all).issues;
+    listed.retain(|issue| range.contains(&issue.id));
+    let ids = ShortIds::of(listed.iter().map(|issue| issue.id));
+    for issue in &listed {
+        let id = ids.short(issue.id);
+        match arguments.titles {
+            true => output.line(format_args!("{id}\t{}", sanitize::line(&issue.title)))?,
+            false => output.line(id)?,
+        }
+    }
+    Ok(ExitStatus::Done)
+}

@@ -1,0 +1,84 @@
+//! `ait park` and `ait unpark`: keep an issue from being claimed, for a time or until it is unparked.
+
+use anyhow::Result;
+use clap::Args;
+
+use super::link::change_or_say;
+use super::options::{AgentArgs, Format, WrongUsage, issue_ref, text_or_stdin, time_arg};
+use super::print_issue::print_changed;
+use super::{ExitStatus, Output};
+use crate::domain::{AgentName, CommentText, IssueChange, IssueRef};
+use crate::time_arg::TimeArg;
+use crate::tracker::Tracker;
+
+/// The arguments of `ait park`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    ait park 3f2a9c1e -m 'waits for the new designs'\n  \
+    ait park 3f2a9c1e -m 'after the release' --until 3d\n  \
+    ait park 3f2a9c1e -m 'not before next year' --until 2027-01-01")]
+pub struct ParkArguments {
+    /// The issue: its id, or at least the first 4 hex digits
+    #[arg(value_parser = issue_ref)]
+    id: IssueRef,
+
+    /// Why it is not to be claimed; - reads it from stdin
+    #[arg(short, long, value_name = "TEXT")]
+    message: String,
+
+    /// When the issue can be claimed again: a duration from now, or a date and time
+    #[arg(long, value_name = "WHEN", value_parser = time_arg)]
+    until: Option<TimeArg>,
+
+    #[command(flatten)]
+    acting: AgentArgs,
+
+    #[command(flatten)]
+    format: Format,
+}
+
+/// The arguments of `ait unpark`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Example:\n  \
+    ait unpark 3f2a9c1e")]
+pub struct UnparkArguments {
+    /// The issue: its id, or at least the first 4 hex digits
+    #[arg(value_parser = issue_ref)]
+    id: IssueRef,
+
+    #[command(flatten)]
+    acting: AgentArgs,
+
+    #[command(flatten)]
+    format: Format,
+}
+
+pub(super) async fn park(
+    arguments: &ParkArguments,
+    tracker: &Tracker,
+    default_agent: Option<&AgentName>,
+    output: &mut Output,
+) -> Result<ExitStatus> {
+    let agent = arguments.acting.agent(default_agent)?;
+    let now = tracker.now();
+    let until = arguments.until.map(|until| until.time_after(now));
+    if until.is_some_and(|until| until <= now) {
+        return Err(WrongUsage("--until names a time that has passed: name a later one").into());
+    }
+    let reason = CommentText::try_from(text_or_stdin(&arguments.message, "the reason")?)?;
+    let change = IssueChange { parked: Some(Some((reason, until))), ..IssueChange::default() };
+    let issue = tracker.change_issue(arguments.id.clone(), change, agent).await?;
+    print_changed(&issue, arguments.format.json, output)
+}
+
+pub(super) async fn unpark(
+    arguments: &UnparkArguments,
+    tracker: &Tracker,
+    default_agent: Option<&AgentName>,
+    output: &mut Output,
+) -> Result<ExitStatus> {
+    let agent = arguments.acting.agent(default_agent)?;
+    let change = IssueChange { parked: Some(None), ..IssueChange::default() };
+    let issue = change_or_say(&arguments.id, change, "is not parked", agent, tracker).await?;
+    print_changed(&issue, arguments.format.json, output)
+}

@@ -1,0 +1,70 @@
+//! The output of commands that claim or change one issue.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+
+use super::issue_view::{words, write_whole};
+use super::output::{FAINT, STRONG, of_status};
+use super::{ExitStatus, Output, sanitize};
+use crate::domain::{ActionKind, Issue, Status};
+use crate::tracker::Tracker;
+
+/// Prints one line about an issue that has just changed, or the issue as JSON.
+pub(super) fn print_changed(issue: &Issue, json: bool, output: &mut Output) -> Result<ExitStatus> {
+    if json {
+        output.json(issue)?;
+    } else {
+        let id = output.styled(STRONG, issue.id.short());
+        let status = output.styled(of_status(issue.status), words(issue.status));
+        let title = sanitize::line(&issue.title);
+        let remark = remark(issue).map(|text| output.styled(FAINT, format_args!(" ({text})")));
+        output.line(format_args!("{id} {status}: {title}{}", remark.unwrap_or_default()))?;
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// Describes a change that leaves the status alone. Of other changes, describes what the user may not expect: another
+/// agent held the issue, or nothing has changed. Says nothing if an edit by hand came in between, because that may have changed the status, too.
+fn remark(issue: &Issue) -> Option<String> {
+    let (last, earlier) = issue.history.split_last()?;
+    let kind = |action: &str| ActionKind::of(action);
+    // Such a change leaves the status alone.
+    let is_aside = |kind| matches!(kind, ActionKind::Commented | ActionKind::Changed);
+    if is_aside(kind(&last.action)) {
+        let action = last.action.strip_prefix("Issue ").unwrap_or("commented");
+        return Some(sanitize::line(action));
+    }
+    let earlier = earlier.iter().rfind(|entry| !is_aside(kind(&entry.action)))?;
+    let status = kind(&earlier.action).status_after(None)?;
+    let agent = sanitize::line(&earlier.agent);
+    if status == issue.status {
+        Some(match status {
+            Status::Created => "it was in the queue already".to_owned(),
+            _ => format!("it was {} already, by {agent}", words(status)),
+        })
+    } else {
+        (status.is_claimed() && earlier.agent != last.agent)
+            .then(|| format!("it was held by {agent}"))
+    }
+}
+
+/// Prints the claimed issue. If there is none, prints `null` as JSON, or else logs `nothing` to stderr.
+pub(super) async fn print_claimed(
+    claimed: Option<Arc<Issue>>,
+    json: bool,
+    tracker: &Tracker,
+    nothing: &str,
+    output: &mut Output,
+) -> Result<ExitStatus> {
+    if json {
+        output.json(&claimed.as_deref())?;
+    } else if let Some(issue) = &claimed {
+        // The issue is claimed, so it is printed even if the issues to which it is linked cannot be read.
+        let issues = tracker.snapshot().await.map(|state| state.issues).unwrap_or_default();
+        write_whole(issue, &issues, tracker.now(), output)?;
+    } else {
+        tracing::info!("{nothing}");
+    }
+    Ok(if claimed.is_some() { ExitStatus::Done } else { ExitStatus::Nothing })
+}

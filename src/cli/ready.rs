@@ -1,0 +1,88 @@
+//! `ait ready`: lists what an agent can claim for work, and says why nothing can be claimed.
+
+use anyhow::Result;
+use clap::Args;
+
+use super::list::{self, Paging};
+use super::options::{AgentArgs, Format, classification};
+use super::{ExitStatus, NO_ISSUES, Output, sanitize};
+use crate::domain::{AgentName, Classification, IssueId, Query, Status, Timestamp};
+use crate::tracker::{HeldBack, IssueStore, Tracker};
+
+/// The arguments of `ait ready`.
+#[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Issues that are parked, assigned to others, or wait for other issues are left out.\n\n\
+    Examples:\n  \
+    ait ready\n  \
+    ait ready --agent dev-1 -c bug --json"
+)]
+pub struct Arguments {
+    /// Only this kind of work
+    #[arg(short, long, value_name = "KIND", value_parser = classification(), ignore_case = true)]
+    classification: Option<Classification>,
+
+    #[command(flatten)]
+    paging: Paging,
+
+    #[command(flatten)]
+    acting: AgentArgs,
+
+    #[command(flatten)]
+    format: Format,
+}
+
+pub(super) async fn run(
+    arguments: &Arguments,
+    tracker: &Tracker,
+    default_agent: Option<&AgentName>,
+    output: &mut Output,
+) -> Result<ExitStatus> {
+    let agent = arguments.acting.agent(default_agent)?;
+    let (issues, now) = (tracker.snapshot().await?.issues, tracker.now());
+    let waiting = Query {
+        statuses: Some(Status::Created).into(),
+        classification: arguments.classification,
+        take: issues.len(),
+        ..Query::default()
+    };
+    let mut ready = issues.list(&waiting).issues;
+    ready.retain(|issue| issues.obstacle(issue, &agent, now).is_none());
+    // The order of claims; issues of the same rank stay in the order of filing.
+    ready.sort_by_key(|issue| {
+        (issue.attributes.assignee.is_none(), issue.attributes.effective_priority())
+    });
+    let nothing = why_nothing(&issues, arguments.classification, &agent, now);
+    let page = arguments.paging.page_of(ready, output);
+    list::print(&page, &arguments.paging, &nothing, &issues, now, arguments.format, output)
+}
+
+/// Says why an agent can claim nothing for work.
+pub(super) fn why_nothing(
+    issues: &IssueStore,
+    classification: Option<Classification>,
+    agent: &AgentName,
+    now: Timestamp,
+) -> String {
+    if issues.is_empty() {
+        return NO_ISSUES.to_owned();
+    }
+    let what = classification.map_or("issue", Classification::as_str);
+    let HeldBack { count, first } = issues.held_back(agent, classification, now);
+    if count == 0 {
+        return format!("nothing to claim: no {what} is waiting for work");
+    }
+    let obstacle = |(id, obstacle): &(IssueId, String)| {
+        format!("\n  {}: {}", id.short(), sanitize::line(obstacle))
+    };
+    let obstacles: String = first.iter().map(obstacle).collect();
+    let more = match count.saturating_sub(first.len()) {
+        0 => String::new(),
+        more => format!("\n  and {more} more: `ait list --status created` shows all"),
+    };
+    let waits = match count {
+        1 => format!("1 {what} waits, but is not"),
+        count => format!("{count} {what}s wait, none is"),
+    };
+    format!("nothing to claim: {waits} ready for {agent}:{obstacles}{more}")
+}

@@ -1,0 +1,45 @@
+//! Short ids that are unique within a list.
+
+use crate::domain::{DomainError, IssueId, IssueRef};
+use crate::tracker::IssueStore;
+
+/// The ids of the listed issues, ascending.
+pub(super) struct ShortIds(Vec<IssueId>);
+
+impl ShortIds {
+    /// Collects the ids of a list.
+    pub fn of(listed: impl Iterator<Item = IssueId>) -> Self {
+        let mut ids: Vec<_> = listed.collect();
+        ids.sort_unstable();
+        Self(ids)
+    }
+
+    /// Returns the start of an id that no other listed issue has: at least 8 hex digits.
+    pub fn short(&self, id: IssueId) -> String {
+        let text = id.to_string();
+        // The ids that share most digits with this one are its neighbours.
+        let before = self.0[..self.0.partition_point(|other| *other < id)].last();
+        let after = self.0.get(self.0.partition_point(|other| *other <= id));
+        let shared = before.into_iter().chain(after).map(|other| shared(&text, &other.to_string()));
+        let length = shared.max().map_or(0, |shared| shared + 1);
+        text[..length.max(id.short().len())].to_owned()
+    }
+}
+
+/// Returns the start of an id that no other issue of a store has: at least 8 hex digits.
+pub(super) fn unique_in(issues: &IssueStore, id: IssueId) -> String {
+    let text = id.to_string();
+    let is_unique = |length: &usize| {
+        let start = IssueRef::with_min_digits(&text[..*length], IssueRef::MIN_DIGITS);
+        start.is_ok_and(|start| {
+            !matches!(issues.find(&start), Err(DomainError::AmbiguousReference { .. }))
+        })
+    };
+    let length = (id.short().len()..text.len()).find(is_unique).unwrap_or(text.len());
+    text[..length].to_owned()
+}
+
+/// Returns the length of the start that two different ids have in common.
+fn shared(one: &str, other: &str) -> usize {
+    one.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count()
+}

@@ -1,0 +1,79 @@
+//! Waiting in commands that run until the user ends them.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::keyboard::Keyboard;
+
+/// Why a wait ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Wake {
+    /// The time has passed.
+    Time,
+    /// The terminal was resized.
+    Resized,
+    /// The user ended the command, or the reader closed its output.
+    End,
+}
+
+/// The signals and streams that end a wait.
+pub(super) struct Live {
+    interrupt: Signal,
+    terminate: Signal,
+    resize: Signal,
+    reader: Option<AsyncFd<io::Stdout>>,
+    keyboard: Option<Keyboard>,
+}
+
+impl Live {
+    /// Installs the signal handlers: from now on, a signal ends the wait and not the process.
+    #[expect(deprecated, reason = "its successor is unsafe, and stdout stays open all the time")]
+    pub fn begin() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            resize: signal(SignalKind::window_change())?,
+            // A regular file cannot be polled, and has no reader that could close it.
+            reader: AsyncFd::with_interest(io::stdout(), Interest::ERROR).ok(),
+            keyboard: None,
+        })
+    }
+
+    /// Reads the keyboard: from now on, `q` and Esc end the wait, too, and keys are not echoed.
+    pub fn read_keys(&mut self) {
+        self.keyboard = Keyboard::open();
+    }
+
+    pub async fn wait(&mut self, time: Duration) -> Wake {
+        tokio::select! {
+            biased;
+            _ = self.interrupt.recv() => Wake::End,
+            _ = self.terminate.recv() => Wake::End,
+            () = end_key(self.keyboard.as_mut()) => Wake::End,
+            () = end_of_reader(self.reader.as_ref()) => Wake::End,
+            _ = self.resize.recv() => Wake::Resized,
+            () = tokio::time::sleep(time) => Wake::Time,
+        }
+    }
+}
+
+/// Waits until the user presses a key that ends the command.
+async fn end_key(keyboard: Option<&mut Keyboard>) {
+    match keyboard {
+        Some(keyboard) => keyboard.end().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits until the reader closes the pipe, as `head` does after its last line. A command that has nothing to write
+/// would not notice otherwise.
+async fn end_of_reader(reader: Option<&AsyncFd<io::Stdout>>) {
+    match reader {
+        Some(reader) => drop(reader.ready(Interest::ERROR).await),
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,95 @@
+//! `ait stats`: how many issues move through the statuses, and how fast.
+
+use anyhow::Result;
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use super::issue_view::words;
+use super::options::Format;
+use super::output::{FAINT, local, of_status};
+use super::{ExitStatus, Output};
+use crate::domain::{Classification, Status};
+use crate::read_model::ReadModel;
+use crate::read_model::stats::{Percentiles, Range, Spreads, Stats, Work};
+use crate::span;
+use crate::tracker::Tracker;
+
+/// The arguments of `ait stats`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "The JSON is that of /api/stats.\n\n\
+    Examples:\n  \
+    ait stats\n  \
+    ait stats --range all\n  \
+    ait stats --json | jq .cycle.bug")]
+pub struct Arguments {
+    /// The time range, which ends now
+    #[arg(long, value_name = "RANGE", default_value = Range::Week.as_str(), value_parser = range())]
+    range: Range,
+
+    #[command(flatten)]
+    format: Format,
+}
+
+fn range() -> impl TypedValueParser<Value = Range> {
+    let words = Range::ALL.iter().map(|range| range.as_str());
+    PossibleValuesParser::new(words)
+        .map(|word| Range::from_word(&word).expect("only these words are possible"))
+}
+
+pub(super) async fn run(
+    arguments: &Arguments,
+    tracker: &Tracker,
+    output: &mut Output,
+) -> Result<ExitStatus> {
+    let (range, now) = (arguments.range, tracker.now());
+    let model = ReadModel::new(tracker.clone());
+    let stats = model.read(move |view| Stats::of(view.timelines(), range, now)).await?;
+    if arguments.format.json {
+        output.json(&stats)?;
+    } else {
+        write(&stats, output)?;
+    }
+    Ok(ExitStatus::Done)
+}
+
+fn write(stats: &Stats, output: &mut Output) -> Result<()> {
+    let counted = Status::ALL.iter().filter(|status| stats.present.in_status(**status) > 0);
+    let counted = counted.map(|status| {
+        let name = output.styled(of_status(*status), words(*status));
+        format!("{} {name}", stats.present.in_status(*status))
+    });
+    let counted: Vec<_> = counted.collect();
+    let counted = match counted.is_empty() {
+        true => String::new(),
+        false => format!(": {}", counted.join(" · ")),
+    };
+    output.line(format_args!("{} open of {}{counted}", stats.open, stats.total))?;
+    let Work { filed, completed, closed, rejected, returned } = stats.throughput.total;
+    let since = local(stats.begin, "%Y-%m-%d %H:%M");
+    let since = output.styled(FAINT, format_args!("since {since}"));
+    output.line("")?;
+    output.line(since)?;
+    output.line(format_args!(
+        "filed {filed} · completed {completed} · closed {closed} · rejected {rejected} · returned {returned}"
+    ))?;
+    write_times("cycle time, from claim to completion", &stats.cycle, output)?;
+    write_times("lead time, from filing to closing", &stats.lead, output)
+}
+
+fn write_times(name: &str, spreads: &Spreads, output: &mut Output) -> Result<()> {
+    output.line("")?;
+    let name = output.styled(FAINT, name);
+    output.line(name)?;
+    let kinds = Classification::ALL.iter().map(|kind| (kind.as_str(), spreads.of_kind(*kind)));
+    for (kind, Percentiles { count, median_ms, p90_ms }) in
+        [("all", spreads.all)].into_iter().chain(kinds)
+    {
+        let (Some(median_ms), Some(p90_ms)) = (median_ms, p90_ms) else { continue };
+        let (median, p90) = (span::humanize_duration(median_ms), span::humanize_duration(p90_ms));
+        output.line(format_args!("{kind:<11} {count:>6}  median {median}, 90 % within {p90}"))?;
+    }
+    if spreads.all.count == 0 {
+        output.line("no issue to measure")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,126 @@
+//! Explains words that are no commands of `ait`, and filters what clap suggests instead.
+
+use clap::Command;
+use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
+
+use super::usage_error::line_error;
+
+/// Words for which there is no command, and what `ait` has instead.
+const ELSEWHERE: [(&[&str], &str); 21] = [
+    (
+        &["delete", "rm", "remove"],
+        "issues are never deleted; `ait close ID --reject -m REASON` rejects one",
+    ),
+    (&["reject", "cancel", "wontfix"], "`ait close ID --reject -m REASON` rejects an issue"),
+    (
+        &["reopen"],
+        "closed issues stay closed; `ait add TITLE` files an issue for what is left to do",
+    ),
+    (
+        &["start", "take"],
+        "`ait next` claims the next issue, and `ait claim ID` claims one of your choice",
+    ),
+    (
+        &["assign", "unassign"],
+        "`ait edit ID --assign NAME` says for whom an issue is, or `none` for any agent",
+    ),
+    (
+        &["done", "finish", "resolve"],
+        "`ait complete ID -m TEXT` hands an issue over to review, and `ait close ID -m TEXT` closes it",
+    ),
+    (&["unclaim"], "`ait release ID` gives back an issue that you hold"),
+    (&["note"], "`ait comment ID -m TEXT` comments on an issue"),
+    (
+        &["update", "change", "modify", "set"],
+        "`ait edit ID` changes an issue; `ait return`, `ait complete` and `ait close` change its status",
+    ),
+    (&["create"], "`ait add TITLE` files an issue"),
+    (&["find", "grep"], "`ait search WORDS` searches all issues"),
+    (&["view", "get"], "`ait show ID` shows one issue"),
+    (&["label", "labels", "tag"], "`ait edit ID -l LABEL` adds a label, and -l -LABEL removes it"),
+    (
+        &["priority", "prioritize"],
+        "`ait edit ID -p NUMBER` sets the priority: 0 is first, 4 is last",
+    ),
+    (
+        &["block", "depend", "dep", "deps"],
+        "`ait link ID blocked-by ID` makes an issue wait for another one, and `ait tree ID` draws them",
+    ),
+    (
+        &["defer", "postpone", "snooze", "hold"],
+        "`ait park ID -m WHY --until TIME` keeps an issue from being claimed until then",
+    ),
+    (
+        &["mcp"],
+        "`ait` without a command is the MCP server when a client starts it; `ait init` sets clients up",
+    ),
+    (
+        &["web", "ui", "gui", "page", "dashboard"],
+        "`ait` in a terminal serves the web page, and `ait open` opens it in the browser",
+    ),
+    (
+        &["stop", "kill", "quit", "exit"],
+        "Ctrl-C stops an `ait` that runs in a terminal; `ait status` lists the processes that use the store",
+    ),
+    (&["tui", "watch", "top"], "`ait board --watch` shows the work in the terminal, as it happens"),
+    (&["statistics", "report"], "`ait stats` shows the statistics; `ait status` counts the issues"),
+];
+
+/// The commands that change nothing, which may be suggested for any word.
+const HARMLESS: [&str; 18] = [
+    "serve",
+    "list",
+    "ls",
+    "show",
+    "ready",
+    "blocked",
+    "tree",
+    "search",
+    "stats",
+    "board",
+    "log",
+    "open",
+    "status",
+    "doctor",
+    "config",
+    "completions",
+    "man",
+    "help",
+];
+
+/// Improves clap's error for an unknown command; `line` is the whole command line definition.
+///
+/// An unknown word that is a command of other programs gets a hint. For other unknown words, commands are suggested only
+/// if they change nothing: a suggestion invites the user to run it.
+pub(super) fn explain(mut error: Error, line: &mut Command) -> Error {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return error;
+    };
+    let is_of = |usage: &ContextValue| usage.to_string() == line.render_usage().to_string();
+    if error.get(ContextKind::Usage).is_some_and(is_of) {
+        let lower = word.to_lowercase();
+        let elsewhere = ELSEWHERE.iter().find(|(words, _)| words.contains(&lower.as_str()));
+        let hint = match elsewhere {
+            Some((_, hint)) => Some((*hint).to_owned()),
+            None if lower != *word && line.find_subcommand(&lower).is_some() => {
+                Some(format!("commands are in lower case, as in `ait {lower}`"))
+            }
+            None => None,
+        };
+        if let Some(hint) = hint {
+            let text = format!("there is no command `{word}`: {hint}");
+            return line_error(text, ErrorKind::InvalidSubcommand);
+        }
+    }
+    if let Some(ContextValue::Strings(mut words)) = error.remove(ContextKind::SuggestedSubcommand) {
+        let is_harmless = |word: &String| HARMLESS.contains(&word.as_str());
+        // The most similar one comes last. Without it, the others would mislead.
+        if words.last().is_some_and(is_harmless) {
+            words.retain(is_harmless);
+            error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(words));
+        }
+    }
+    // There are no values that such a word could be.
+    error.remove(ContextKind::Suggested);
+    error
+}

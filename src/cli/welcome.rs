@@ -1,0 +1,36 @@
+//! What `ait` says when a person starts it in a terminal.
+
+use std::path::Path;
+
+use super::issue_view::words;
+use super::{NO_ISSUES, sanitize};
+use crate::domain::{Counts, Status};
+
+/// The facts that the welcome names.
+#[derive(Clone, Copy, Debug)]
+pub struct Welcome<'a> {
+    /// The URL of the web UI.
+    pub page: &'a str,
+    /// The store's file.
+    pub store: &'a Path,
+    /// How many issues are in each status.
+    pub counts: Counts,
+    /// Whether an MCP client of the project knows the tracker.
+    pub has_client: bool,
+}
+
+/// Greets the user.
+pub fn greet(welcome: &Welcome<'_>) {
+    let Welcome { page, store, counts, has_client } = *welcome;
+    let store = sanitize::line(&store.display().to_string());
+    let counted = Status::ALL.iter().filter(|status| counts.in_status(**status) > 0);
+    let counted = counted.map(|status| format!("{} {}", counts.in_status(*status), words(*status)));
+    let counted: Vec<_> = counted.collect();
+    let issues = if counted.is_empty() { NO_ISSUES.to_owned() } else { counted.join(" · ") };
+    let set_up = match has_client {
+        true => "",
+        false => "\nno MCP client is set up for this project yet: run `ait init`",
+    };
+    // The log writes it, so that it stays in order with warnings.
+    tracing::info!("pages   {page}\nstore   {store}\nissues  {issues}{set_up}\nCtrl-C to stop");
+}

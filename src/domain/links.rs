@@ -1,0 +1,137 @@
+//! The rules for links: no issue may wait for itself, and parts are nested to a limited depth.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::{DomainError, Issue, IssueId, IssueRef, Link, LinkKind};
+
+/// The issues among which links are made.
+pub trait IssueGraph {
+    /// Returns an issue.
+    fn issue(&self, id: IssueId) -> Option<Arc<Issue>>;
+
+    /// Returns the issues that have a link of this kind to an issue, ascending.
+    fn linked_from(&self, kind: LinkKind, to: IssueId) -> Vec<IssueId>;
+
+    /// Returns the id of the issue that a reference names.
+    ///
+    /// # Errors
+    ///
+    /// [`DomainError::UnknownIssue`] and [`DomainError::AmbiguousReference`].
+    fn resolve(&self, reference: &IssueRef) -> Result<IssueId, DomainError>;
+}
+
+/// Checks links that an issue is to get, as if it had all of its other `links` already.
+///
+/// # Errors
+///
+/// [`DomainError::Cycle`], [`DomainError::TooDeep`] and [`DomainError::TooMany`].
+pub fn check(
+    id: IssueId,
+    links: &[Link],
+    added: &[Link],
+    graph: &dyn IssueGraph,
+) -> Result<(), DomainError> {
+    let (what, limit) = ("links", Link::MAX_COUNT);
+    if links.len() > limit {
+        return Err(DomainError::TooMany { id, what, count: links.len(), limit });
+    }
+    for link in added {
+        if link.to == id {
+            return Err(DomainError::Cycle { path: vec![id, id] });
+        }
+        if link.kind == LinkKind::Parent {
+            refuse_nesting(id, link.to, graph)?;
+        }
+    }
+    let decides_order = added.iter().any(|link| link.kind.decides_order());
+    if decides_order { refuse_cycle(&Proposal { id, links, graph }) } else { Ok(()) }
+}
+
+/// The graph as it would be with all links of one issue.
+struct Proposal<'a> {
+    id: IssueId,
+    links: &'a [Link],
+    graph: &'a dyn IssueGraph,
+}
+
+impl Proposal<'_> {
+    /// Returns what an issue waits for: its blockers and its parts. An issue that has ended waits for nothing.
+    fn waits_for(&self, id: IssueId) -> Vec<IssueId> {
+        let issue = self.graph.issue(id);
+        if issue.as_ref().is_some_and(|issue| issue.status.is_terminal()) {
+            return Vec::new();
+        }
+        let of_issue = issue.as_ref().map(|issue| &*issue.attributes.links).unwrap_or_default();
+        let links = if id == self.id { self.links } else { of_issue };
+        let blockers = links.iter().filter(|link| link.kind == LinkKind::BlockedBy);
+        let parts = self.graph.linked_from(LinkKind::Parent, id).into_iter();
+        let is_part = self.links.contains(&Link { kind: LinkKind::Parent, to: id });
+        blockers
+            .map(|link| link.to)
+            .chain(parts.filter(|part| *part != self.id))
+            .chain(is_part.then_some(self.id))
+            .collect()
+    }
+}
+
+/// Refuses links with which their issue would wait for itself. All of them count, because two that are added together
+/// can close a cycle that neither closes alone.
+fn refuse_cycle(proposal: &Proposal<'_>) -> Result<(), DomainError> {
+    let start = proposal.id;
+    // From which issue each one was reached.
+    let mut reached: HashMap<IssueId, IssueId> = HashMap::new();
+    let mut open = vec![start];
+    while let Some(id) = open.pop() {
+        for next in proposal.waits_for(id) {
+            if next == start {
+                let mut path = vec![start, id];
+                while let Some(&from) = reached.get(&path[path.len() - 1]) {
+                    path.push(from);
+                }
+                path.reverse();
+                return Err(DomainError::Cycle { path });
+            }
+            reached.entry(next).or_insert_with(|| {
+                open.push(next);
+                id
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a parent that is a part of the issue, or under which the issue would be nested too deep. Unlike waiting,
+/// this does not depend on the status: a tree that is drawn must have an end.
+fn refuse_nesting(id: IssueId, parent: IssueId, graph: &dyn IssueGraph) -> Result<(), DomainError> {
+    let mut above = vec![id, parent];
+    let mut at = parent;
+    while let Some(next) = graph.issue(at).and_then(|issue| issue.attributes.parent()) {
+        above.push(next);
+        if next == id {
+            return Err(DomainError::Cycle { path: above });
+        }
+        if above.len() > 2 * Link::MAX_DEPTH {
+            break;
+        }
+        at = next;
+    }
+    let depth = above.len() - 1 + height(id, graph);
+    if depth > Link::MAX_DEPTH {
+        return Err(DomainError::TooDeep { id, depth, limit: Link::MAX_DEPTH });
+    }
+    Ok(())
+}
+
+/// Returns how many levels of parts an issue has below it.
+fn height(id: IssueId, graph: &dyn IssueGraph) -> usize {
+    let (mut level, mut seen, mut height) = (vec![id], HashSet::from([id]), 0);
+    loop {
+        let parts = level.iter().flat_map(|id| graph.linked_from(LinkKind::Parent, *id));
+        level = parts.filter(|part| seen.insert(*part)).collect();
+        if level.is_empty() || height > Link::MAX_DEPTH {
+            return height;
+        }
+        height += 1;
+    }
+}

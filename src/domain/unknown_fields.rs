@@ -1,0 +1,104 @@
+//! The unknown keys of a JSON object.
+
+use std::fmt;
+
+use indexmap::IndexMap;
+use serde::de::{self, Deserialize, Deserializer, MapAccess};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::value::RawValue;
+
+/// Unknown keys and their values, verbatim and in their original order.
+///
+/// Values are kept as text, because parsing a number and writing it again can change it. The map is boxed, because
+/// nearly every object has none.
+#[derive(Clone, Debug, Default)]
+pub struct UnknownFields(Option<Box<Entries>>);
+
+type Entries = IndexMap<String, Box<RawValue>>;
+
+impl UnknownFields {
+    /// Inserts a key. Returns false if the key was present; its value is replaced then.
+    pub fn insert(&mut self, key: String, value: Box<RawValue>) -> bool {
+        self.0.get_or_insert_default().insert(key, value).is_none()
+    }
+
+    /// Removes a key, if present.
+    pub fn remove(&mut self, key: &str) {
+        if let Some(entries) = &mut self.0 {
+            entries.shift_remove(key);
+        }
+    }
+
+    /// Renames a key, if present, to the first free one of `imported_KEY`, `imported_KEY_2` and so on. It moves to the end.
+    pub fn set_aside(&mut self, key: &str) {
+        let Some(entries) = &mut self.0 else { return };
+        let Some(value) = entries.shift_remove(key) else { return };
+        let first = format!("imported_{key}");
+        let others = (2..).map(|number| format!("imported_{key}_{number}"));
+        let free = std::iter::once(first).chain(others).find(|name| !entries.contains_key(name));
+        entries.insert(free.unwrap_or_default(), value);
+    }
+
+    /// Returns true if there are no unknown keys.
+    pub fn is_empty(&self) -> bool {
+        self.0.as_ref().is_none_or(|entries| entries.is_empty())
+    }
+
+    /// Returns the JSON text of a key's value.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.0.as_ref()?.get(key).map(|value| value.get())
+    }
+
+    /// Returns the keys with the JSON text of their values.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &RawValue)> {
+        self.0
+            .iter()
+            .flat_map(|entries| entries.iter())
+            .map(|(key, value)| (key.as_str(), &**value))
+    }
+}
+
+// Equality compares texts, so it is reflexive.
+impl Eq for UnknownFields {}
+
+impl PartialEq for UnknownFields {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().map(text).eq(other.iter().map(text))
+    }
+}
+
+fn text<'a>((key, value): (&'a str, &'a RawValue)) -> (&'a str, &'a str) {
+    (key, value.get())
+}
+
+impl Serialize for UnknownFields {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (key, value) in self.iter() {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for UnknownFields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = UnknownFields;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<UnknownFields, A::Error> {
+                let mut extra = UnknownFields::default();
+                while let Some((key, value)) = map.next_entry()? {
+                    extra.insert(key, value);
+                }
+                Ok(extra)
+            }
+        }
+        deserializer.deserialize_map(Visitor)
+    }
+}

@@ -1,0 +1,140 @@
+//! Hints: the commands, tools and settings that resolve an error. The domain and the stores know none of them.
+
+use crate::domain::{DomainError, ErrorDetails, Status};
+use crate::store::StoreError;
+
+/// The names by which an interface calls the operations that hints mention.
+pub struct OperationNames {
+    list: &'static str,
+    add: &'static str,
+    next: &'static str,
+    review: &'static str,
+}
+
+/// The names of the tools.
+pub const TOOLS: OperationNames = OperationNames {
+    list: "list_issues",
+    add: "add_issue",
+    next: "get_next_issue",
+    review: "get_next_review_item",
+};
+
+/// The names of the commands.
+pub const COMMANDS: OperationNames =
+    OperationNames { list: "ait list", add: "ait add", next: "ait next", review: "ait review" };
+
+/// How to use a store on a network file system.
+pub const NETWORK_FILE_SYSTEM: &str = "keep the store on a local disk and let other machines use it over HTTP \
+     (`ait serve`); if no other machine uses it, set network-file-system = \"allow\" in ait.toml, or \
+     AIT_NETWORK_FILE_SYSTEM=allow";
+
+/// Formats an error of the store with the next step.
+pub fn for_store(error: &StoreError, names: &OperationNames) -> String {
+    match error {
+        StoreError::Refused(refusal) => for_refusal(refusal, names),
+        StoreError::Damaged(_) => format!(
+            "{error}: run `ait doctor`; `ait backup --partial` saves what can be read, and `ait restore` starts over \
+             from a backup"
+        ),
+        StoreError::Corrupt(_) => {
+            format!("{error}: run `ait doctor`, or restore a backup with `ait restore`")
+        }
+        StoreError::NetworkFileSystem(_) => format!("{error}: {NETWORK_FILE_SYSTEM}"),
+        StoreError::Uncertain(_) => format!("{error} ({} shows it)", names.list),
+        _ => error.to_string(),
+    }
+}
+
+/// Formats a refusal with the next step.
+pub fn for_refusal(error: &DomainError, names: &OperationNames) -> String {
+    let OperationNames { list, add, next, review } = names;
+    match error {
+        DomainError::InvalidReference { .. } => format!("{error}; {list} shows the ids"),
+        DomainError::UnknownIssue { .. } => format!("{error}: {list} shows the ids"),
+        DomainError::IdTaken { .. } => format!("{error}: call {add} again"),
+        DomainError::Terminal { .. } => format!("{error}: file what is left to do with {add}"),
+        DomainError::NotClaimable { required: Status::Completed, .. } => {
+            format!("{error}: claim another one with {review}")
+        }
+        DomainError::NotClaimable { .. } => format!("{error}: claim another one with {next}"),
+        DomainError::NotReady { .. } => format!("{error}; claim another one with {next}"),
+        _ => error.to_string(),
+    }
+}
+
+/// Returns what programs read of an error of the store.
+pub fn details_for_store(error: &StoreError, names: &OperationNames) -> ErrorDetails {
+    match error {
+        StoreError::Refused(refusal) => details_for_refusal(refusal, names),
+        StoreError::Uncertain(_) => ErrorDetails::new(error.code(), Some(names.list)),
+        _ => ErrorDetails::new(error.code(), None),
+    }
+}
+
+/// Returns what programs read of a refusal.
+pub fn details_for_refusal(error: &DomainError, names: &OperationNames) -> ErrorDetails {
+    let next = match error {
+        DomainError::InvalidReference { .. } | DomainError::UnknownIssue { .. } => Some(names.list),
+        DomainError::IdTaken { .. } | DomainError::Terminal { .. } => Some(names.add),
+        DomainError::NotClaimable { required: Status::Completed, .. } => Some(names.review),
+        DomainError::NotClaimable { .. } | DomainError::NotReady { .. } => Some(names.next),
+        _ => None,
+    };
+    ErrorDetails::new(error.code(), next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusal_hints_name_the_operation_of_the_interface() {
+        let id = uuid::Uuid::from_u128(1).into();
+        let ended = DomainError::Terminal { id, status: Status::Rejected };
+        assert!(for_refusal(&ended, &TOOLS).ends_with("with add_issue"));
+        assert!(for_refusal(&ended, &COMMANDS).ends_with("with ait add"));
+        let (status, required) = (Status::Created, Status::Completed);
+        let not_completed = DomainError::NotClaimable { id, status, required };
+        let refused = StoreError::Refused(not_completed);
+        assert!(for_store(&refused, &TOOLS).ends_with("with get_next_review_item"));
+    }
+
+    #[test]
+    fn details_name_the_operation_that_the_hint_names() {
+        let id = uuid::Uuid::from_u128(1).into();
+        let (status, required) = (Status::InReview, Status::Created);
+        for error in [
+            StoreError::Refused(DomainError::invalid_reference("x", 8)),
+            StoreError::Refused(DomainError::UnknownIssue { reference: "3f2a9c1e".to_owned() }),
+            StoreError::Refused(DomainError::IdTaken { id }),
+            StoreError::Refused(DomainError::Terminal { id, status: Status::Closed }),
+            StoreError::Refused(DomainError::NotClaimable { id, status, required }),
+            StoreError::Refused(DomainError::NotClaimable {
+                id,
+                status,
+                required: Status::Completed,
+            }),
+            StoreError::Refused(DomainError::NotReady { id, reason: "x".to_owned() }),
+            StoreError::Uncertain("x".to_owned()),
+            StoreError::Closed,
+            StoreError::Refused(DomainError::LineBreakInTitle),
+        ] {
+            let (text, details) = (for_store(&error, &TOOLS), details_for_store(&error, &TOOLS));
+            assert_eq!(details.code, error.code());
+            let named = ["list_issues", "add_issue", "get_next_issue", "get_next_review_item"];
+            let named = named.into_iter().find(|name| text.contains(name));
+            assert_eq!(details.next.as_deref(), named, "{text}");
+        }
+    }
+
+    #[test]
+    fn damage_and_network_file_system_errors_have_hints() {
+        let text = |error: StoreError| for_store(&error, &TOOLS);
+        assert!(text(StoreError::Damaged("x".to_owned())).contains("ait doctor"));
+        assert!(text(StoreError::Corrupt("x".to_owned())).contains("ait restore"));
+        let network = text(StoreError::NetworkFileSystem("x is on NFS".to_owned()));
+        for word in ["NFS", "nothing was changed", "ait serve", "network-file-system"] {
+            assert!(network.contains(word), "{network}");
+        }
+    }
+}

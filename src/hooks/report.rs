@@ -1,0 +1,107 @@
+//! What `ait hooks` finds, plans or did, for programs and for people.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use serde::Serialize;
+
+use super::install::{Change, HookStatus, Plan, apply, install, removal, survey};
+use super::{HookState, HooksDir};
+
+/// The state of the hooks of a repository.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StatusReport {
+    /// The directory of the hooks.
+    pub directory: PathBuf,
+    /// The file that sets `core.hooksPath`, if one does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub set_by: Option<String>,
+    /// Why hooks cannot be installed there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// The hooks.
+    pub hooks: Vec<HookStatus>,
+}
+
+/// A plan for the hooks of a repository, or what was changed.
+#[derive(Debug, Serialize)]
+pub struct ChangeReport {
+    /// The directory of the hooks.
+    pub directory: PathBuf,
+    /// The changes.
+    pub changes: Vec<Change>,
+    /// What the user should know, a line each.
+    pub notes: Vec<String>,
+    /// Whether the changes were made.
+    pub written: bool,
+    /// Whether a hook has to stay as it is; the notes say why.
+    #[serde(skip)]
+    pub is_partial: bool,
+}
+
+/// What to do with the hooks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Operation {
+    /// Install them.
+    Install,
+    /// Remove them.
+    Remove,
+}
+
+/// Examines the hooks. `command` starts the tracker.
+///
+/// # Errors
+///
+/// A hook cannot be read.
+pub fn status(directory: &HooksDir, command: &str) -> Result<StatusReport> {
+    Ok(StatusReport {
+        directory: directory.path.clone(),
+        set_by: directory.set_by.clone(),
+        problem: directory.check_writable(command).err().map(|error| error.to_string()),
+        hooks: survey(directory, command)?,
+    })
+}
+
+impl StatusReport {
+    /// Returns true if all hooks are installed.
+    pub fn is_installed(&self) -> bool {
+        self.hooks.iter().all(|hook| hook.state == HookState::Installed)
+    }
+}
+
+/// Plans to install or remove the hooks. `force` also replaces or removes an edited one.
+///
+/// # Errors
+///
+/// A hook cannot be read, or the directory must not be written to; the text says what to do.
+pub fn plan(
+    directory: &HooksDir,
+    command: &str,
+    operation: Operation,
+    force: bool,
+) -> Result<ChangeReport> {
+    let hooks = survey(directory, command)?;
+    let Plan { changes, notes, is_partial } = match operation {
+        Operation::Install => {
+            directory.check_writable(command)?;
+            install(directory, &hooks, command, force)?
+        }
+        Operation::Remove => removal(&hooks, force),
+    };
+    let directory = directory.path.clone();
+    Ok(ChangeReport { directory, changes, notes, written: false, is_partial })
+}
+
+impl ChangeReport {
+    /// Makes the changes, until one fails.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be changed.
+    pub fn apply(&mut self) -> Result<()> {
+        apply(&self.changes)?;
+        self.written = !self.changes.is_empty();
+        Ok(())
+    }
+}

@@ -1,0 +1,54 @@
+//! Ids, statuses, history entries and comments for issues of other programs.
+
+use uuid::Builder;
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::domain::{Comment, HistoryEntry, IssueId, Status, Timestamp, UnknownFields};
+
+/// Derives an id from texts that identify an issue elsewhere. The same texts always give the same id.
+///
+/// The id is a UUID of version 8 (RFC 9562, section 5.8) from the XXH3-128 of the texts, each followed by a 0 byte.
+/// `kind` separates the ids of different programs.
+pub(super) fn id(kind: &str, texts: &[&str]) -> IssueId {
+    let mut hash = Xxh3::new();
+    for text in ["ait import", kind].iter().chain(texts) {
+        hash.update(text.as_bytes());
+        hash.update(&[0]);
+    }
+    IssueId::from(Builder::from_custom_bytes(hash.digest128().to_be_bytes()).into_uuid())
+}
+
+/// Returns the status of an imported issue. A claimed issue without a history has no known holder, so it returns to
+/// the queue.
+pub(super) fn status(status: Status, history: &[HistoryEntry]) -> Status {
+    match status {
+        Status::InProgress if history.is_empty() => Status::Created,
+        Status::InReview if history.is_empty() => Status::Completed,
+        status => status,
+    }
+}
+
+/// Creates an entry of the history.
+pub(super) fn entry(timestamp: Timestamp, agent: &str, action: &str) -> HistoryEntry {
+    let (agent, action) = (agent.to_owned(), action.to_owned());
+    HistoryEntry { timestamp, agent, action, extra: UnknownFields::default() }
+}
+
+/// Creates a comment.
+pub(super) fn comment(timestamp: Timestamp, agent: &str, text: &str) -> Comment {
+    let (agent, text) = (agent.to_owned(), text.to_owned());
+    Comment { timestamp, agent, text, extra: UnknownFields::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::id;
+
+    /// These ids must stay the same, because repeated imports recognize issues by them.
+    #[test]
+    fn derived_ids_are_stable() {
+        assert_eq!(id("beads", &["app-a1b2"]).to_string(), "5b8e28f5-09f2-83d3-85b6-050275c6a1d7");
+        assert_ne!(id("beads", &["a", "b"]), id("beads", &["ab", ""]));
+        assert_ne!(id("beads", &["a"]), id("csv", &["a"]));
+    }
+}

@@ -1,0 +1,384 @@
+//! Partial issues, as people, scripts and other programs write them: a title and optional other fields.
+//!
+//! A CSV row and a JSON object are converted in the same way, so the same issue gets the same id from both.
+
+use indexmap::IndexMap;
+use serde::de::DeserializeOwned;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::difference::EXTRA;
+use super::fields::{Field, Meaning};
+use super::times::{self, TimeError};
+use super::value::{self, Value};
+use super::{Blamed, Content, Draft, ReadOptions, comments, defaults};
+use crate::domain::event::{CLOSE_ACTION, FILE_ACTION, REJECT_ACTION};
+use crate::domain::text::shortened;
+use crate::domain::{
+    AgentName, Attributes, Classification, Comment, DomainError, HistoryEntry, Issue, IssueId,
+    Status, Timestamp, UnknownFields,
+};
+
+const SHOWN_CHARS: usize = 60;
+/// The agent where a file names none.
+pub(super) const AGENT: &str = "import";
+/// The keys of an issue, which cannot keep other values.
+const OUR_KEYS: [&str; 9] = [
+    "id",
+    "title",
+    "description",
+    "classification",
+    "createdAt",
+    "modifiedAt",
+    "status",
+    "history",
+    "comments",
+];
+
+/// The values of a row or an object.
+pub(super) struct PartialIssue<'a> {
+    pub values: Vec<Given<'a>>,
+    /// Whether `ait export` wrote it, so that nothing is trimmed or guessed.
+    pub is_ours: bool,
+    /// The unknown key that keeps the values without a field.
+    pub key: &'static str,
+    /// Whether that key keeps only values whose names are those of ait's own keys. The others keep their names.
+    pub keeps_names: bool,
+}
+
+/// A value with its name in the file.
+#[derive(Clone, Copy)]
+pub(super) struct Given<'a> {
+    name: &'a str,
+    field: Option<Field>,
+    value: Value<'a>,
+}
+
+/// The reason why values are no issue.
+pub(super) struct Fault {
+    /// The column or key, if one is to blame.
+    pub blamed: Option<Blamed>,
+    pub reason: String,
+}
+
+impl From<DomainError> for Fault {
+    fn from(error: DomainError) -> Self {
+        Self { blamed: None, reason: error.to_string() }
+    }
+}
+
+impl<'a> Given<'a> {
+    /// Returns the value, unless it is to be ignored.
+    pub fn new(name: &'a str, meaning: Meaning, value: Value<'a>) -> Option<Self> {
+        let field = match meaning {
+            Meaning::Field(field) => Some(field),
+            Meaning::Other => None,
+            Meaning::Ignored => return None,
+        };
+        Some(Self { name, field, value })
+    }
+
+    fn fault(self, problem: impl std::fmt::Display) -> Fault {
+        let reason = format!("{} {problem}", shortened(self.name, SHOWN_CHARS));
+        Fault { blamed: Some(Blamed { column: self.name.to_owned(), unknown: None }), reason }
+    }
+
+    /// Returns the fault of a value that is none of the words of a field.
+    fn unknown_word<'w>(self, field: Field, words: impl Iterator<Item = &'w str>) -> Fault {
+        let words = words.collect::<Vec<_>>().join(", ");
+        let mut fault = self.fault(format_args!("is {}: write one of {words}", self.value.shown()));
+        if let Some(blamed) = &mut fault.blamed {
+            blamed.unknown = Some((field, self.value.name()));
+        }
+        fault
+    }
+}
+
+/// The times that a file gives.
+struct Times {
+    created: Option<Timestamp>,
+    modified: Option<Timestamp>,
+    closed: Option<Timestamp>,
+}
+
+impl<'a> PartialIssue<'a> {
+    /// Converts the values. Missing times default to `now`.
+    pub fn draft(&self, options: &ReadOptions) -> Result<Draft, Fault> {
+        let title = self.text(Field::Title)?.ok_or_else(|| Fault {
+            blamed: None,
+            reason: "title is missing: every issue needs one".to_owned(),
+        })?;
+        let description = self.text(Field::Description)?;
+        let our_id = self.filled(Field::Id).and_then(|id| value::our_id(&id.value.name()?));
+        let is_exact = self.is_ours || our_id.is_some();
+        let title = if is_exact { title } else { title.trim().to_owned() };
+        let times = self.times(options)?;
+        let classification = self.classification()?;
+        let status = self.status(times.closed)?;
+        let history: Option<Vec<HistoryEntry>> = self.json(Field::History)?;
+        let created_at = times.created.or(times.modified).or(times.closed).unwrap_or(options.now);
+        let closed_at = times.closed.unwrap_or(created_at);
+        let modified_at = times.modified.unwrap_or(closed_at.max(created_at));
+        let comments = self.comments(options, modified_at)?;
+        let unstated = [
+            ("description", description.is_none()),
+            ("classification", classification.is_none()),
+            ("createdAt", times.created.is_none()),
+            ("modifiedAt", times.modified.is_none()),
+            ("status", status.is_none()),
+            ("history", history.is_none()),
+            ("comments", comments.is_none()),
+            (EXTRA, !self.is_ours),
+        ];
+        let unstated = unstated.into_iter().filter(|(_, is_unstated)| *is_unstated);
+        let description = description.unwrap_or_default();
+        let kept_history = history.as_deref().unwrap_or_default();
+        let status = defaults::status(status.unwrap_or(Status::Created), kept_history);
+        let derived = history.is_none().then(|| self.history(status, created_at, times.closed));
+        let mut extra = self.extra(derived.is_some().then_some(status))?;
+        let attributes = Attributes::take_from(&mut extra);
+        let issue = Issue {
+            id: our_id.unwrap_or_else(|| self.derived_id(&title, &description)),
+            title,
+            description,
+            classification: classification.unwrap_or(Classification::Improvement),
+            created_at,
+            modified_at,
+            status,
+            extra,
+            history: derived.or(history).unwrap_or_default(),
+            comments: comments.unwrap_or_default(),
+            attributes,
+        };
+        let order = || self.number().unwrap_or_default();
+        Ok(Draft {
+            issue: issue.try_into()?,
+            unstated: unstated.map(|(name, _)| name).collect(),
+            filed: times.created.filter(|_| !self.is_ours).map(|time| (time, order())),
+            lacks_id: self.lacks_id(),
+        })
+    }
+
+    /// Returns the number of the issue in the other program, also from a key such as `SHOP-12`.
+    fn number(&self) -> Option<u64> {
+        let name = self.filled(Field::Number).or_else(|| self.filled(Field::Id))?.value.name()?;
+        let project = name.trim_end_matches(|character: char| character.is_ascii_digit());
+        let is_number = project.is_empty() || project.ends_with(['-', '_', '#']);
+        name[project.len()..].parse().ok().filter(|_| is_number)
+    }
+
+    fn of(&self, field: Field) -> impl Iterator<Item = Given<'a>> {
+        self.values.iter().copied().filter(move |given| given.field == Some(field))
+    }
+
+    fn filled(&self, field: Field) -> Option<Given<'a>> {
+        self.of(field).find(|given| !given.value.is_blank())
+    }
+
+    fn text(&self, field: Field) -> Result<Option<String>, Fault> {
+        let Some(given) = self.of(field).next() else { return Ok(None) };
+        let text = given.value.text().ok_or_else(|| {
+            given.fault(format_args!("is {}, which is not a text", given.value.shown()))
+        });
+        text.map(Some)
+    }
+
+    /// Returns a refused entry with the id and the title of the values.
+    pub fn refused(&self, fault: Fault) -> Content {
+        let [id, title] = [Field::Id, Field::Title].map(|field| {
+            let name = self.filled(field)?.value.name()?;
+            Some(shortened(&name, SHOWN_CHARS))
+        });
+        Content::Refused { id, title, reason: fault.reason, blamed: fault.blamed }
+    }
+
+    fn json<T: DeserializeOwned>(&self, field: Field) -> Result<Option<T>, Fault> {
+        let Some(given) = self.filled(field) else { return Ok(None) };
+        let parsed = given.value.parsed().map(Some);
+        parsed
+            .map_err(|problem| given.fault(format_args!("is not the JSON of an export: {problem}")))
+    }
+
+    fn times(&self, options: &ReadOptions) -> Result<Times, Fault> {
+        let time = |field| {
+            let Some(given) = self.filled(field) else { return Ok(None) };
+            let text = given.value.text();
+            let time = text.ok_or(TimeError::Unknown);
+            let time = time.and_then(|text| times::parse(&text, options.date_order));
+            let shown = given.value.shown();
+            time.map(Some).map_err(|error| match error {
+                TimeError::Unknown => given.fault(format_args!(
+                    "is {shown}, which is not a time: write it as 2026-01-31T09:30:00Z or 2026-01-31"
+                )),
+                TimeError::Ambiguous => given.fault(format_args!(
+                    "is {shown}, where day and month may be either way round: write it as 2026-01-31"
+                )),
+            })
+        };
+        Ok(Times {
+            created: time(Field::CreatedAt)?,
+            modified: time(Field::ModifiedAt)?,
+            closed: time(Field::ClosedAt)?,
+        })
+    }
+
+    fn classification(&self) -> Result<Option<Classification>, Fault> {
+        let Some(given) = self.filled(Field::Classification) else {
+            let labels: Vec<_> =
+                self.of(Field::Labels).flat_map(|given| given.value.names()).collect();
+            return Ok(value::classification_of_labels(&labels));
+        };
+        let kind = given.value.name().and_then(|name| value::classification_of(&name));
+        kind.map(Some).ok_or_else(|| {
+            let words = Classification::ALL.iter().map(|kind| kind.as_str());
+            given.unknown_word(Field::Classification, words)
+        })
+    }
+
+    /// Returns the status. A resolution can make a closed issue a rejected one.
+    fn status(&self, closed: Option<Timestamp>) -> Result<Option<Status>, Fault> {
+        let status = match self.filled(Field::Status) {
+            None => closed.map(|_| Status::Closed),
+            Some(given) => {
+                let status = given.value.name().and_then(|name| value::status_of(&name));
+                Some(status.ok_or_else(|| {
+                    let words = Status::ALL.iter().map(|status| status.as_str());
+                    given.unknown_word(Field::Status, words)
+                })?)
+            }
+        };
+        let resolution = self.name(Field::Resolution);
+        let is_rejected = resolution.is_some_and(|reason| value::means_rejected(&reason));
+        Ok(status.map(|status| match status {
+            Status::Closed if is_rejected => Status::Rejected,
+            status => status,
+        }))
+    }
+
+    fn comments(
+        &self,
+        options: &ReadOptions,
+        otherwise: Timestamp,
+    ) -> Result<Option<Vec<Comment>>, Fault> {
+        if self.is_ours {
+            return self.json(Field::Comments);
+        }
+        let mut all: Option<Vec<Comment>> = None;
+        for given in self.of(Field::Comments).filter(|given| !given.value.is_blank()) {
+            let read = comments::read(given.value, options.date_order, otherwise);
+            if let Some(more) =
+                read.map_err(|problem| given.fault(format_args!("cannot be read: {problem}")))?
+            {
+                all.get_or_insert_default().extend(more);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Returns the history that author and time of closing give.
+    fn history(
+        &self,
+        status: Status,
+        created_at: Timestamp,
+        closed: Option<Timestamp>,
+    ) -> Vec<HistoryEntry> {
+        let author = self.name(Field::Author);
+        let closed = closed.filter(|_| status.is_terminal());
+        let mut history = Vec::new();
+        if author.is_some() || closed.is_some() {
+            history.push(defaults::entry(created_at, &agent(author.as_deref()), FILE_ACTION));
+        }
+        if let Some(closed) = closed {
+            let is_rejected = status == Status::Rejected;
+            let action = if is_rejected { REJECT_ACTION } else { CLOSE_ACTION };
+            history.push(defaults::entry(closed, AGENT, action));
+        }
+        history
+    }
+
+    /// Derives the id from what identifies the issue elsewhere: its address, its id there, or its texts.
+    fn derived_id(&self, title: &str, description: &str) -> IssueId {
+        match (self.address(), self.name(Field::Id)) {
+            (Some(url), _) => defaults::id("url", &[&url]),
+            (None, Some(id)) => defaults::id("csv", &[&id]),
+            (None, None) => defaults::id("csv row", &[title, description]),
+        }
+    }
+
+    fn name(&self, field: Field) -> Option<String> {
+        self.filled(field).and_then(|given| given.value.name())
+    }
+
+    /// Returns the address of the issue. It ends in the number; others may be shared by several issues.
+    fn address(&self) -> Option<String> {
+        let (url, number) = (self.name(Field::Url)?, self.name(Field::Number)?);
+        (url.rsplit('/').next() == Some(&number)).then_some(url)
+    }
+
+    /// Returns the fields that would identify the issue, if only its texts do.
+    fn lacks_id(&self) -> Option<&'static str> {
+        if self.address().is_some() || self.name(Field::Id).is_some() {
+            return None;
+        }
+        Some(match (self.name(Field::Number), self.name(Field::Url)) {
+            (Some(_), None) => "url",
+            (None, Some(_)) => "number",
+            _ => "id",
+        })
+    }
+
+    /// Returns the unknown keys: the exported ones, and the values that no field of an issue keeps.
+    ///
+    /// `derived_for` is the status if the history is derived from the values.
+    fn extra(&self, derived_for: Option<Status>) -> Result<UnknownFields, Fault> {
+        let mut extra = UnknownFields::default();
+        let known: Option<IndexMap<String, Box<RawValue>>> = self.json(Field::Extra)?;
+        for (key, value) in known.unwrap_or_default() {
+            extra.insert(key, value);
+        }
+        let mut others: IndexMap<&str, Vec<Box<RawValue>>> = IndexMap::new();
+        for given in self.values.iter().filter(|given| is_other(**given, derived_for)) {
+            if self.keeps_names && !OUR_KEYS.contains(&given.name) {
+                extra.insert(given.name.to_owned(), given.value.raw());
+            } else {
+                others.entry(given.name).or_default().push(given.value.raw());
+            }
+        }
+        let alone = |values: Vec<Box<RawValue>>| match <[_; 1]>::try_from(values) {
+            Ok([value]) => value,
+            Err(values) => to_raw_value(&values).unwrap_or_default(),
+        };
+        let others: IndexMap<_, _> =
+            others.into_iter().map(|(name, values)| (name, alone(values))).collect();
+        if !others.is_empty()
+            && let Ok(others) = to_raw_value(&others)
+        {
+            extra.insert(self.key.to_owned(), others);
+        }
+        Ok(extra)
+    }
+}
+
+/// Returns true if no field of the issue keeps the value.
+fn is_other(given: Given<'_>, derived_for: Option<Status>) -> bool {
+    let name = || given.value.name();
+    match given.field {
+        None => !matches!(given.value, Value::Cell(text) if text.trim().is_empty()),
+        Some(_) if given.value.is_blank() => false,
+        Some(Field::Labels | Field::Resolution | Field::Number | Field::Url) => true,
+        // An id of another program still names the issue there.
+        Some(Field::Id) => name().is_none_or(|id| value::our_id(&id).is_none()),
+        Some(Field::Author) => derived_for.is_none() || name().is_none(),
+        Some(Field::ClosedAt) => !derived_for.is_some_and(Status::is_terminal),
+        Some(Field::Comments) => {
+            let comments = comments::read(given.value, None, Timestamp::from_unix_millis(0));
+            comments.is_ok_and(|comments| comments.is_none())
+        }
+        Some(_) => false,
+    }
+}
+
+/// Returns the name of an agent, or that for unknown ones.
+pub(super) fn agent(name: Option<&str>) -> String {
+    let name = name.map(str::trim).filter(|name| !name.is_empty()).unwrap_or(AGENT);
+    name.chars().take(AgentName::MAX_CHARS).collect()
+}

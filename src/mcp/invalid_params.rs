@@ -1,0 +1,82 @@
+//! Requests with a known method and parameters of the wrong shape, which rmcp cannot parse.
+
+use rmcp::model::{
+    CallToolRequestMethod, CompleteRequestMethod, ConstString, CustomRequest, CustomResult,
+    ErrorCode, ErrorData, GetPromptRequestMethod, JsonObject, ReadResourceRequestMethod,
+    SubscribeRequestMethod, UnsubscribeRequestMethod,
+};
+use rmcp::service::{RequestContext, RoleServer};
+use serde_json::Value;
+
+use super::call_log::CallLog;
+use super::result::Failure;
+use super::server::is_modern;
+use super::{McpServer, shown};
+
+/// An example of the parameters of each method except `tools/call`.
+const EXAMPLES: [(&str, &str); 5] = [
+    (ReadResourceRequestMethod::VALUE, r#"{"uri": "tracker://queue"}"#),
+    (LEGACY_METHODS[0], r#"{"uri": "tracker://queue"}"#),
+    (LEGACY_METHODS[1], r#"{"uri": "tracker://queue"}"#),
+    (
+        GetPromptRequestMethod::VALUE,
+        r#"{"name": "developer", "arguments": {"issue_id": "3f2a9c1e"}}"#,
+    ),
+    (
+        CompleteRequestMethod::VALUE,
+        r#"{"ref": {"type": "ref/prompt", "name": "developer"}, "argument": {"name": "issue_id", "value": "3f"}}"#,
+    ),
+];
+
+/// The methods that revision 2026-07-28 removed.
+const LEGACY_METHODS: [&str; 2] = [SubscribeRequestMethod::VALUE, UnsubscribeRequestMethod::VALUE];
+
+/// Answers such a request with an error. A tool call gets it as the result of the tool, which agents see.
+pub(super) fn respond(
+    server: &McpServer,
+    request: &CustomRequest,
+    context: &RequestContext<RoleServer>,
+) -> Result<CustomResult, ErrorData> {
+    if request.method == CallToolRequestMethod::VALUE {
+        return respond_to_call(server, request.params.as_ref().unwrap_or(&Value::Null), context);
+    }
+    let is_removed = is_modern(context) && LEGACY_METHODS.contains(&&*request.method);
+    let example = EXAMPLES.iter().find(|(method, _)| *method == request.method && !is_removed);
+    let Some((_, example)) = example else {
+        return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, shown(&request.method), None));
+    };
+    let message = format!("the parameters of {} must be like {example}", request.method);
+    Err(ErrorData::invalid_params(message, None))
+}
+
+fn respond_to_call(
+    server: &McpServer,
+    params: &Value,
+    context: &RequestContext<RoleServer>,
+) -> Result<CustomResult, ErrorData> {
+    let name = params["name"].as_str().unwrap_or_default();
+    server.count_refused(name);
+    let log = CallLog::begin(server.tools().label(name), &JsonObject::new());
+    if server.tools().definition(name).is_none() {
+        log.unknown_tool(context);
+        let names = server.tools().names();
+        let message = format!("params must be an object whose `name` is one of {names}");
+        return Err(ErrorData::invalid_params(message, None));
+    }
+    let reason = match &params["arguments"] {
+        Value::Object(_) | Value::Null => {
+            "a member of params does not have the form that the protocol defines".to_owned()
+        }
+        other => {
+            let given = shown(&other.to_string());
+            format!("`arguments` must be an object with the parameters of {name}, not {given}")
+        }
+    };
+    let mut result = log.reply(Err(Failure::invalid(reason)), context);
+    if !is_modern(context) {
+        result.result_type = None;
+    }
+    let result = serde_json::to_value(result);
+    let result = result.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+    Ok(CustomResult::new(result))
+}

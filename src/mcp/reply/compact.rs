@@ -1,0 +1,134 @@
+//! Compact replies: as few tokens as possible.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use super::{List, ListedIssue, budget, json};
+use crate::domain::text::shortened;
+use crate::domain::{
+    Attempts, Attributes, Classification, Comment, Issue, IssueId, LinkKind, Status, Timestamp,
+    UnknownFields,
+};
+use crate::span::humanize_duration;
+
+/// How much of a title and of a holder's name a row shows, in characters.
+const TITLE_IN_ROW: usize = 100;
+/// The longest confirmation, in estimated tokens.
+const CONFIRMATION: usize = 25;
+/// How many comments a claim shows.
+const COMMENTS: usize = 10;
+/// The keys that a claim has besides those of an issue.
+const OWN_KEYS: [&str; 2] = ["claim", "more"];
+
+/// Writes a row: short id, classification, status, holder, time since the last change, title.
+pub(super) fn row(listed: &ListedIssue, now: Timestamp) -> String {
+    let issue = &listed.issue;
+    let id = if listed.is_short_id_unique { issue.id.short() } else { issue.id.to_string() };
+    let holder = issue.holder().map_or("-", |holder| holder.agent);
+    let holder = on_one_line(&shortened(holder, TITLE_IN_ROW)).replace(' ', "_");
+    let age = humanize_duration(now.millis_since(issue.modified_at)).replace(' ', "");
+    let title = on_one_line(&shortened(&issue.title, TITLE_IN_ROW));
+    let marks = marks(&issue.attributes);
+    format!("{id} {} {} {holder} {age} {title}{marks}", issue.classification, issue.status)
+}
+
+/// Says what is special about an issue, such as ` [p0, ui, parked]`; nothing for most issues.
+fn marks(attributes: &Attributes) -> String {
+    let priority = attributes.priority.map(|priority| format!("p{priority}"));
+    let labels = attributes.labels.iter().map(ToString::to_string);
+    let assignee = attributes.assignee.as_ref().map(|name| format!("for {}", on_one_line(name)));
+    let is_linked = attributes.linked(LinkKind::BlockedBy).next().is_some();
+    let blocked = is_linked.then(|| "has blockers".to_owned());
+    let parked = attributes.parked.is_some().then(|| "parked".to_owned());
+    let marks = priority.into_iter().chain(labels).chain(assignee).chain(blocked).chain(parked);
+    match marks.collect::<Vec<_>>().join(", ") {
+        marks if marks.is_empty() => marks,
+        marks => format!(" [{marks}]"),
+    }
+}
+
+/// Writes a list: the count, the rows, and what is left.
+pub(super) fn list(list: &List, rows: &[String], more: Option<String>) -> String {
+    let mut text = match list.total {
+        1 => "1 issue".to_owned(),
+        total => format!("{total} issues"),
+    };
+    if let Some(cursor) = list.cursor {
+        let _ = write!(text, ", cursor {cursor}");
+    }
+    for line in rows.iter().chain(&more) {
+        text.push('\n');
+        text += line;
+    }
+    text
+}
+
+/// Writes a confirmation. The title is cut as far as necessary.
+pub(super) fn confirmation(what: &str, issue: &Issue) -> String {
+    let title = on_one_line(&shortened(&issue.title, TITLE_IN_ROW));
+    let lengths = (0..=TITLE_IN_ROW).rev().step_by(4);
+    let mut texts =
+        lengths.map(|chars| format!("{} {what}: {}", issue.id.short(), shortened(&title, chars)));
+    let fits = |text: &String| budget::tokens(text) <= CONFIRMATION;
+    texts.find(fits).unwrap_or_else(|| format!("{} {what}", issue.id.short()))
+}
+
+/// Writes an issue for the agent that has just claimed it: without its history and its older comments.
+pub(super) fn claim(issue: &Issue, list_tool: &str) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    struct Claim<'a> {
+        id: IssueId,
+        claim: String,
+        title: &'a str,
+        description: &'a str,
+        classification: Classification,
+        status: Status,
+        comments: &'a [Comment],
+        #[serde(flatten)]
+        attributes: &'a Attributes,
+        #[serde(flatten)]
+        unknown: &'a UnknownFields,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        more: Option<String>,
+    }
+    if OWN_KEYS.iter().any(|key| issue.extra.get(key).is_some()) {
+        // An unknown field would have the same key.
+        return json(issue);
+    }
+    let older = issue.comments.len().saturating_sub(COMMENTS);
+    json(&Claim {
+        id: issue.id,
+        claim: attempts(issue.attempts()),
+        title: &issue.title,
+        description: &issue.description,
+        classification: issue.classification,
+        status: issue.status,
+        comments: &issue.comments[older..],
+        attributes: &issue.attributes,
+        unknown: &issue.extra,
+        more: (older > 0)
+            .then(|| format!("{older} older comments: call {list_tool} with this issue_id")),
+    })
+}
+
+/// Says how often an issue was tried, such as `claim 4, returned 3 times`.
+fn attempts(Attempts { claims, returns, lapses }: Attempts) -> String {
+    let mut text = format!("claim {claims}");
+    for (verb, count) in [("returned", returns), ("lapsed", lapses)] {
+        let _ = match count {
+            0 => Ok(()),
+            1 => write!(text, ", {verb} once"),
+            _ => write!(text, ", {verb} {count} times"),
+        };
+    }
+    text
+}
+
+/// Returns a text without line breaks and other control characters.
+fn on_one_line(text: &str) -> String {
+    text.replace(
+        |character: char| character.is_control() || "\u{2028}\u{2029}".contains(character),
+        " ",
+    )
+}

@@ -1,0 +1,274 @@
+//! From what a tool found to the text that the agent reads: the form, the selected fields, the budget.
+//!
+//! Every tool returns a [`Reply`]; [`ReplyOptions::write`] is the only place that turns it into text. A reply within
+//! the budget is the same as without one.
+
+mod budget;
+mod compact;
+mod issue_pages;
+mod neighbours;
+mod trim;
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use self::issue_pages::IssuePages;
+pub use self::neighbours::Neighbours;
+use super::options::{McpOptions, ReplyBudget, ReplyFormat, Toolset};
+use super::tool_names::ToolNames;
+use crate::domain::text::shortened;
+use crate::domain::{Classification, Issue, IssueId, Status, Timestamp};
+use crate::field_selection::FieldSelection;
+use crate::json_compat;
+
+/// What a list needs besides its rows, in tokens: the count, how much is left out, and how to get it.
+const LIST_FRAME: usize = 80;
+
+/// What a tool has to say.
+pub enum Reply {
+    /// A sentence.
+    Text(String),
+    /// A change was made.
+    Confirmation {
+        /// What happened to the issue.
+        what: &'static str,
+        /// The issue after the change.
+        issue: Arc<Issue>,
+    },
+    /// One whole issue.
+    Issue(WholeIssue),
+    /// A page of a list.
+    List(List),
+    /// A report.
+    Report(Value),
+}
+
+/// One whole issue.
+pub struct WholeIssue {
+    /// The issue.
+    pub issue: Arc<Issue>,
+    /// Where to begin, as an earlier reply says in `more`; 0 for the beginning.
+    pub skip: usize,
+    /// Whether its agent is about to work on it.
+    pub is_claim: bool,
+    /// The fields to write; `None` for all.
+    pub fields: Option<FieldSelection>,
+    /// The issues around it.
+    pub neighbours: Neighbours,
+}
+
+impl WholeIssue {
+    /// Returns an issue that its agent is about to work on.
+    pub fn claimed(issue: Arc<Issue>, fields: Option<FieldSelection>) -> Self {
+        Self { is_claim: true, fields, ..Self::plain(issue) }
+    }
+
+    /// Returns an issue alone.
+    pub fn plain(issue: Arc<Issue>) -> Self {
+        let neighbours = Neighbours::default();
+        Self { issue, skip: 0, is_claim: false, fields: None, neighbours }
+    }
+}
+
+/// A page of a list.
+pub struct List {
+    /// How many issues match.
+    pub total: usize,
+    /// How many matches come before this page; `None` if the tool shows no other page.
+    pub skip: Option<usize>,
+    /// The page.
+    pub issues: Vec<ListedIssue>,
+    /// The number of the newest event, for a later `since`.
+    pub cursor: Option<u64>,
+    /// The fields of a row; `None` for the usual ones.
+    pub fields: Option<FieldSelection>,
+    /// The time of the reply.
+    pub now: Timestamp,
+}
+
+/// An issue of a list.
+pub struct ListedIssue {
+    /// The issue.
+    pub issue: Arc<Issue>,
+    /// Whether the first 8 digits of its id name no other issue.
+    pub is_short_id_unique: bool,
+}
+
+/// How replies are written.
+#[derive(Clone, Debug, Default)]
+pub struct ReplyOptions {
+    pub(super) format: ReplyFormat,
+    pub(super) max_tokens: ReplyBudget,
+    pub(super) names: ToolNames,
+    /// Whether the client has the toolset `planning`: replies then have the version of the issue and what is around it.
+    pub(super) is_planning: bool,
+}
+
+impl From<&McpOptions> for ReplyOptions {
+    fn from(options: &McpOptions) -> Self {
+        Self {
+            format: options.format,
+            max_tokens: options.max_reply_tokens,
+            names: ToolNames::new(options.tool_prefix.clone()),
+            is_planning: options.toolsets.contains(Toolset::Planning),
+        }
+    }
+}
+
+impl ReplyOptions {
+    /// Writes a reply.
+    ///
+    /// # Errors
+    ///
+    /// The issue cannot be written as JSON.
+    pub fn write(&self, reply: &Reply) -> serde_json::Result<String> {
+        match reply {
+            Reply::Text(text) => Ok(text.clone()),
+            Reply::Confirmation { what, issue } => {
+                let text = match self.format {
+                    ReplyFormat::Json => {
+                        let Issue { id, status, modified_at, .. } = &**issue;
+                        format!("Issue {id} {what}: status {status}, {modified_at}")
+                    }
+                    ReplyFormat::Compact => compact::confirmation(what, issue),
+                };
+                Ok(match self.is_planning {
+                    true => format!("{text}, version {}", issue.version()),
+                    false => text,
+                })
+            }
+            Reply::Issue(whole) => self.issue(whole),
+            Reply::List(list) => self.list(list),
+            Reply::Report(report) => Ok(trim::fit(report.clone(), self.max_tokens.tokens())),
+        }
+    }
+
+    /// Returns true if replies are compact.
+    pub(super) fn is_compact(&self) -> bool {
+        self.format == ReplyFormat::Compact
+    }
+
+    /// Returns true if a text is within the budget.
+    pub(super) fn fits(&self, text: &str) -> bool {
+        budget::fits(text, self.max_tokens.tokens())
+    }
+
+    fn issue(&self, whole: &WholeIssue) -> serde_json::Result<String> {
+        let WholeIssue { issue, skip, is_claim, fields, neighbours } = whole;
+        let list_tool = self.names.full("list_issues");
+        if let Some(fields) = fields {
+            let selected = fields.select(issue);
+            return Ok(trim::fit(selected, self.max_tokens.tokens()));
+        }
+        let text = match (self.format, is_claim, skip) {
+            (_, _, 1..) => None,
+            (ReplyFormat::Compact, true, 0) => Some(compact::claim(issue, &list_tool)?),
+            _ => Some(json(&**issue)?),
+        };
+        let mut members = Map::new();
+        if *skip == 0 {
+            if self.is_planning {
+                members.insert("version".to_owned(), issue.version().into());
+            }
+            neighbours.write(&mut members, self.max_tokens.tokens() / 4);
+        }
+        let members =
+            if members.is_empty() { String::new() } else { Value::Object(members).to_string() };
+        let max_tokens = self.max_tokens.tokens().saturating_sub(budget::tokens(&members));
+        let text = text.filter(|text| budget::fits(text, max_tokens));
+        let text =
+            text.unwrap_or_else(|| IssuePages::new(issue, max_tokens, &list_tool).page(*skip));
+        Ok(joined(text, &members))
+    }
+
+    fn list(&self, list: &List) -> serde_json::Result<String> {
+        let is_compact = self.is_compact() && list.fields.is_none();
+        let max = self.max_tokens.tokens().saturating_sub(LIST_FRAME);
+        let (mut rows, mut tokens) = (Vec::new(), 0);
+        for listed in &list.issues {
+            let mut row = match &list.fields {
+                Some(fields) => fields.select(&listed.issue).to_string(),
+                None if is_compact => compact::row(listed, list.now),
+                None => serde_json::to_string(&IssueRow::from(&*listed.issue))?,
+            };
+            if rows.is_empty() && !budget::fits(&row, max - 1) {
+                // A row that would never fit must not end the list.
+                row = match is_compact {
+                    // A character is hardly more than a token.
+                    true => shortened(&row, max / 2),
+                    false => trim::fit(serde_json::from_str(&row)?, max - 1),
+                };
+            }
+            tokens += budget::tokens(&row) + 1;
+            if tokens > max {
+                break;
+            }
+            rows.push(row);
+        }
+        let next = list.skip.unwrap_or(0).saturating_add(rows.len());
+        let left = list.total.saturating_sub(next);
+        let more = (left > 0 && !rows.is_empty()).then(|| match list.skip {
+            Some(_) => format!("{left} more: call again with skip: {next}"),
+            None => format!(
+                "{left} more: call {} with agent to see them",
+                self.names.full("list_issues")
+            ),
+        });
+        if is_compact {
+            return Ok(compact::list(list, &rows, more));
+        }
+        let mut text = format!("{{\"count\":{},\"issues\":[{}]", list.total, rows.join(","));
+        if let Some(cursor) = list.cursor {
+            text += &format!(",\"cursor\":{cursor}");
+        }
+        if let Some(more) = more {
+            text += &format!(",\"more\":{}", Value::from(more));
+        }
+        text.push('}');
+        Ok(text)
+    }
+}
+
+/// Joins two JSON objects. The second one may be missing.
+fn joined(mut object: String, members: &str) -> String {
+    if let Some(members) = members.strip_prefix('{') {
+        object.pop();
+        object.push(',');
+        object += members;
+    }
+    object
+}
+
+/// Returns a value as compact JSON.
+pub(super) fn json(value: &impl Serialize) -> serde_json::Result<String> {
+    // Unknown keys of an issue keep the white space of their file. Parsing them could fail on large numbers.
+    Ok(json_compat::without_white_space(&serde_json::to_string(value)?))
+}
+
+/// An issue as one row of a list.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct IssueRow<'a> {
+    id: IssueId,
+    title: &'a str,
+    classification: Classification,
+    status: Status,
+    created_at: Timestamp,
+}
+
+impl<'a> From<&'a Issue> for IssueRow<'a> {
+    fn from(issue: &'a Issue) -> Self {
+        Self {
+            id: issue.id,
+            title: &issue.title,
+            classification: issue.classification,
+            status: issue.status,
+            created_at: issue.created_at,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! What a reply shows of the issues around a whole issue.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::budget;
+use crate::domain::text::shortened;
+use crate::domain::{Issue, IssueGraph, IssueId, LinkKind, Status};
+use crate::tracker::IssueStore;
+
+/// How many issues of each kind a reply shows.
+const MAX_ROWS: usize = 20;
+/// How much of a title it shows, in characters.
+const TITLE_CHARS: usize = 80;
+
+/// The issues around an issue.
+#[derive(Clone, Debug, Default)]
+pub struct Neighbours {
+    /// Its parts.
+    pub parts: Vec<Arc<Issue>>,
+    /// The issues that it blocks.
+    pub blocks: Vec<Arc<Issue>>,
+    /// Its blockers that were rejected: what it waited for will not be done.
+    pub rejected_blockers: Vec<IssueId>,
+}
+
+impl Neighbours {
+    /// Finds the issues around an issue. The parts and what it blocks are left out unless `all` is set.
+    pub fn of(issue: &Issue, issues: &IssueStore, all: bool) -> Self {
+        let linked = |kind| {
+            let ids = if all { issues.linked_from(kind, issue.id) } else { Vec::new() };
+            ids.into_iter().filter_map(|id| issues.get(id)).collect()
+        };
+        let is_rejected = |id: &IssueId| {
+            issues.get(*id).is_some_and(|blocker| blocker.status == Status::Rejected)
+        };
+        Self {
+            parts: linked(LinkKind::Parent),
+            blocks: linked(LinkKind::BlockedBy),
+            rejected_blockers: issue
+                .attributes
+                .linked(LinkKind::BlockedBy)
+                .filter(is_rejected)
+                .collect(),
+        }
+    }
+
+    /// Adds what there is to the members of a reply. Rows that need more than `max_tokens` become a count.
+    pub(super) fn write(&self, members: &mut Map<String, Value>, max_tokens: usize) {
+        if !self.rejected_blockers.is_empty() {
+            let ids: Vec<_> =
+                self.rejected_blockers.iter().take(MAX_ROWS).map(IssueId::short).collect();
+            members.insert("rejectedBlockers".to_owned(), json!(ids));
+        }
+        for (key, issues) in [("parts", &self.parts), ("blocks", &self.blocks)] {
+            if issues.is_empty() {
+                continue;
+            }
+            let rows: Vec<_> = issues.iter().take(MAX_ROWS).map(|issue| row(issue)).collect();
+            let rows = if issues.len() > MAX_ROWS {
+                json!({ "count": issues.len(), "first": rows })
+            } else {
+                json!(rows)
+            };
+            let fits = budget::fits(&rows.to_string(), max_tokens / 2);
+            let value = if fits { rows } else { json!({ "count": issues.len() }) };
+            members.insert(key.to_owned(), value);
+        }
+    }
+}
+
+fn row(issue: &Issue) -> String {
+    let title = shortened(&issue.title, TITLE_CHARS);
+    format!("{} {} {title}", issue.id.short(), issue.status)
+}

@@ -1,0 +1,317 @@
+//! Replies in both forms, within and beyond the budget.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::issue_pages::IssuePages;
+use super::*;
+
+fn time(second: usize) -> String {
+    format!("2026-01-31T09:{:02}:{:02}.000Z", second / 60 % 60, second % 60)
+}
+
+fn issue(description: &str, comments: &[String], history: &[String], unknown: Value) -> Issue {
+    let comment =
+        |(at, text): (usize, &String)| json!({"timestamp": time(at), "agent": "a", "text": text});
+    let entry = |(at, action): (usize, &String)| json!({"timestamp": time(at), "agent": "b", "action": action});
+    let mut issue = json!({
+        "id": "3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73",
+        "title": "T", "description": description, "classification": "bug",
+        "createdAt": time(0), "modifiedAt": time(0), "status": "created",
+        "history": history.iter().enumerate().map(entry).collect::<Vec<_>>(),
+        "comments": comments.iter().enumerate().map(comment).collect::<Vec<_>>(),
+    });
+    issue.as_object_mut().unwrap().extend(unknown.as_object().unwrap().clone());
+    serde_json::from_value(issue).unwrap()
+}
+
+/// Adds the texts of a page to those of the pages before it.
+fn collect(page: &Value, texts: &mut BTreeMap<String, String>) {
+    let mut add = |key: String, text: &Value| {
+        if let Some(text) = text.as_str() {
+            texts.entry(key).or_default().push_str(text);
+        }
+    };
+    add("description".to_owned(), &page["description"]);
+    add("other".to_owned(), &page["otherFields"]);
+    for (list, text) in [("comments", "text"), ("history", "action")] {
+        for entry in page[list].as_array().into_iter().flatten() {
+            add(format!("{list} {}", entry["timestamp"].as_str().unwrap()), &entry[text]);
+        }
+    }
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-zあ😀\"\\\\\n]{0,40}",
+        (0usize..3_000, "[a-z \"あ😀]{1,9}").prop_map(|(count, text)| text.repeat(count)),
+    ]
+}
+
+/// Returns where the next page begins; `None` after the last one.
+fn next(page: &Value) -> Option<usize> {
+    let (_, skip) = page["more"].as_str()?.rsplit_once("skip: ")?;
+    Some(skip.parse().unwrap())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn pages_of_an_issue_have_every_character_exactly_once(
+        description in text(),
+        comments in prop::collection::vec(text(), 0..30),
+        history in prop::collection::vec("[a-z ]{1,20}", 1..30),
+        budgets in prop::collection::vec(1_000usize..6_000, 1..5),
+        has_unknown in any::<bool>(),
+    ) {
+        let unknown = if has_unknown { json!({"labels": ["ü", "b"]}) } else { json!({}) };
+        let issue = issue(&description, &comments, &history, unknown);
+        let (mut skip, mut texts, mut budgets) = (Some(0), BTreeMap::new(), budgets.iter().cycle());
+        while let Some(at) = skip {
+            let max = *budgets.next().unwrap();
+            let text = IssuePages::new(&issue, max, "list_issues").page(at);
+            prop_assert!(budget::tokens(&text) <= max, "{}", text);
+            let page: Value = serde_json::from_str(&text).unwrap();
+            collect(&page, &mut texts);
+            skip = next(&page);
+            prop_assert!(skip.is_none_or(|skip| skip > at));
+        }
+        let mut expected = BTreeMap::new();
+        collect(&serde_json::to_value(&issue).unwrap(), &mut expected);
+        if has_unknown {
+            expected.insert("other".to_owned(), r#"{"labels":["ü","b"]}"#.to_owned());
+        }
+        prop_assert_eq!(texts, expected);
+    }
+}
+
+fn options(format: ReplyFormat, max_tokens: usize) -> ReplyOptions {
+    let max_tokens = max_tokens.to_string().parse().unwrap();
+    ReplyOptions { format, max_tokens, ..ReplyOptions::default() }
+}
+
+fn whole(issue: &Issue, is_claim: bool) -> Reply {
+    Reply::Issue(WholeIssue { is_claim, ..WholeIssue::plain(Arc::new(issue.clone())) })
+}
+
+#[test]
+fn first_page_has_head_beginning_and_newest_entries() {
+    let comments: Vec<_> =
+        (0..40).map(|at| format!("comment {at} {}", "x ".repeat(3_000))).collect();
+    let history: Vec<_> = std::iter::once("Issue filed".to_owned())
+        .chain(
+            ["Issue claimed for work", "Issue returned to created status"]
+                .repeat(3)
+                .iter()
+                .map(ToString::to_string),
+        )
+        .collect();
+    let issue = issue(&"words ".repeat(20_000), &comments, &history, json!({}));
+    let text = options(ReplyFormat::Json, 10_000).write(&whole(&issue, true)).unwrap();
+    let page: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((page["title"].as_str(), page["status"].as_str()), (Some("T"), Some("created")));
+    assert_eq!(page["returns"], 3);
+    assert!(page["description"].as_str().unwrap().starts_with("words words"));
+    let last = page["comments"].as_array().unwrap().last().unwrap();
+    assert!(last["text"].as_str().unwrap().starts_with("comment 39"), "{last}");
+    assert_eq!(page["history"].as_array().unwrap().len(), 7);
+    assert!(page["more"].as_str().unwrap().contains("skip: "), "{}", page["more"]);
+    assert!(page["left_out"].as_str().unwrap().contains("30 comments"), "{}", page["left_out"]);
+}
+
+#[test]
+fn replies_within_the_budget_are_the_issue_as_stored() {
+    let issue =
+        issue("short", &["c".to_owned()], &["Issue filed".to_owned()], json!({"labels": ["a"]}));
+    let stored = serde_json::to_string(&issue).unwrap();
+    for (format, is_claim) in
+        [(ReplyFormat::Json, true), (ReplyFormat::Json, false), (ReplyFormat::Compact, false)]
+    {
+        assert_eq!(options(format, 10_000).write(&whole(&issue, is_claim)).unwrap(), stored);
+    }
+}
+
+#[test]
+fn compact_claims_replace_the_history_by_a_count() {
+    let history = [
+        "Issue filed",
+        "Issue claimed for work",
+        "Issue returned to created status",
+        "Issue claimed for work",
+    ];
+    let comments: Vec<_> = (0..12).map(|at| format!("comment {at}")).collect();
+    let issue = issue("d", &comments, &history.map(str::to_owned), json!({"labels": ["a"]}));
+    let text = options(ReplyFormat::Compact, 10_000).write(&whole(&issue, true)).unwrap();
+    let reply: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(reply["claim"], "claim 2, returned once");
+    assert_eq!(reply.get("history"), None);
+    assert_eq!(reply["comments"].as_array().unwrap().len(), 10);
+    assert_eq!(reply["comments"][0]["text"], "comment 2");
+    assert_eq!(reply["labels"], json!(["a"]));
+    assert!(reply["more"].as_str().unwrap().starts_with("2 older comments"), "{text}");
+}
+
+fn list(titles: &[String], total: usize, skip: usize) -> Reply {
+    let listed = |title: &String| {
+        let issue = Issue {
+            title: title.clone(),
+            ..issue("", &[], &["Issue filed".to_owned()], json!({}))
+        };
+        ListedIssue { issue: Arc::new(issue), is_short_id_unique: true }
+    };
+    let issues = titles.iter().map(listed).collect();
+    let now = Timestamp::parse("2026-01-31T11:00:00.000Z").unwrap();
+    let skip = Some(skip);
+    Reply::List(List { total, skip, issues, cursor: None, fields: None, now })
+}
+
+#[test]
+fn lists_over_the_budget_drop_whole_rows_and_name_the_next_skip() {
+    let titles: Vec<_> = (0..500).map(|at| format!("{at} {}", "t".repeat(400))).collect();
+    for format in [ReplyFormat::Json, ReplyFormat::Compact] {
+        let text = options(format, 5_000).write(&list(&titles, 700, 100)).unwrap();
+        assert!(budget::tokens(&text) <= 5_000);
+        let rows = text.matches("2026-01-31T09").count() + text.matches("created -").count();
+        let rows = if format == ReplyFormat::Json { rows } else { text.lines().count() - 2 };
+        assert!(rows > 20, "{rows}");
+        assert!(
+            text.contains(&format!("{} more: call again with skip: {}", 600 - rows, 100 + rows)),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn compact_rows_and_confirmations_are_one_line() {
+    let text = options(ReplyFormat::Compact, 10_000)
+        .write(&list(&["A\ttitle\u{2028}".to_owned()], 1, 0))
+        .unwrap();
+    assert_eq!(text, "1 issue\n3f2a9c1e bug created - 2h A title ");
+    let title = "A title of many words that goes on and on ".repeat(9);
+    let issue = Arc::new(Issue { title, ..issue("", &[], &["Issue filed".to_owned()], json!({})) });
+    let reply = Reply::Confirmation { what: "completed", issue };
+    let text = options(ReplyFormat::Compact, 10_000).write(&reply).unwrap();
+    assert!(text.starts_with("3f2a9c1e completed: A title of many words"), "{text}");
+    assert!(budget::tokens(&text) <= 25, "{text}");
+}
+
+#[test]
+fn a_row_longer_than_the_budget_does_not_stop_the_list() {
+    for fields in [None, Some("id,title".parse().unwrap())] {
+        let Reply::List(long) = list(&["word ".repeat(20_000), "short".to_owned()], 9, 0) else {
+            unreachable!()
+        };
+        let long = Reply::List(List { fields, ..long });
+        let text = options(ReplyFormat::Json, 1_000).write(&long).unwrap();
+        assert!(budget::fits(&text, 1_000), "{text}");
+        let reply: Value = serde_json::from_str(&text).unwrap();
+        let [row, short] = reply["issues"].as_array().unwrap().as_slice() else { panic!("{text}") };
+        assert!(row["title"].as_str().unwrap().starts_with("word word"), "{text}");
+        assert!(row["left_out"].as_str().unwrap().contains("characters"), "{text}");
+        assert_eq!(short["title"], "short");
+        assert_eq!(reply["more"], "7 more: call again with skip: 2");
+    }
+}
+
+#[test]
+fn held_issues_that_do_not_fit_are_left_to_list_issues() {
+    let titles: Vec<_> = (0..100).map(|at| format!("{at} {}", "title ".repeat(50))).collect();
+    let Reply::List(held) = list(&titles, 100, 0) else { unreachable!() };
+    let text =
+        options(ReplyFormat::Json, 2_000).write(&Reply::List(List { skip: None, ..held })).unwrap();
+    assert!(text.ends_with(" more: call list_issues with agent to see them\"}"), "{text}");
+}
+
+/// An issue as no tool can file it: names of 100,000 characters, and 10,000 comments and history entries.
+fn monster(name: &str) -> Issue {
+    let (none, some) = (vec![String::new(); 10_000], vec!["Issue claimed for work".to_owned()]);
+    let mut issue = issue("", &none, &[none.clone(), some].concat(), json!({}));
+    issue.status = Status::InProgress;
+    issue.title = name.repeat(100_000);
+    for at in [0, 9_999] {
+        issue.comments[at].agent = issue.title.clone();
+    }
+    issue.history[10_000].agent = issue.title.clone();
+    issue
+}
+
+#[test]
+fn hand_edited_issues_of_any_size_have_bounded_pages() {
+    for (name, format) in [("x", ReplyFormat::Json), ("😀", ReplyFormat::Compact)] {
+        let issue = monster(name);
+        for (is_claim, max) in [(true, 1_000), (false, 10_000), (true, 100_000)] {
+            let text = options(format, max).write(&whole(&issue, is_claim)).unwrap();
+            assert!(budget::fits(&text, max), "{max}: {} bytes", text.len());
+            let page: Value = serde_json::from_str(&text).unwrap();
+            assert!(page["title"].as_str().unwrap().starts_with(name), "{max}");
+            assert_eq!(page["claim"]["number"], 1);
+            // Every entry is on exactly one page.
+            let skip = next(&page).unwrap();
+            let shown = ["comments", "history"].map(|list| page[list].as_array().unwrap().len());
+            let left = format!(
+                "0 characters, {} comments, {} history entries",
+                10_000 - shown[0],
+                10_001 - shown[1]
+            );
+            assert_eq!(page["left_out"], left, "{max}: {skip}");
+        }
+    }
+}
+
+#[test]
+fn names_of_control_characters_leave_room_for_the_issue() {
+    let mut issue = issue(
+        &"word ".repeat(20_000),
+        &["c".to_owned()],
+        &["Issue claimed for work".to_owned()],
+        json!({}),
+    );
+    issue.status = Status::InProgress;
+    issue.title = "\u{1}".repeat(100_000);
+    issue.history[0].agent = issue.title.clone();
+    let (mut skip, mut description) = (Some(0), String::new());
+    while let Some(at) = skip {
+        let text = IssuePages::new(&issue, 1_000, "list_issues").page(at);
+        assert!(budget::fits(&text, 1_000), "{text}");
+        let page: Value = serde_json::from_str(&text).unwrap();
+        description += page["description"].as_str().unwrap_or_default();
+        skip = next(&page);
+    }
+    assert_eq!(description, issue.description);
+}
+
+#[test]
+fn unknown_fields_named_as_ours_keep_the_whole_issue() {
+    let issue = issue("d", &[], &["Issue filed".to_owned()], json!({"claim": 7}));
+    let text = options(ReplyFormat::Compact, 10_000).write(&whole(&issue, true)).unwrap();
+    assert_eq!(text, serde_json::to_string(&issue).unwrap());
+}
+
+#[test]
+fn estimate_is_never_far_below_the_tokenizer() {
+    let tokenizer = tiktoken_rs::o200k_base().unwrap();
+    let japanese = "課題を受け取ったら、まずコメントを読み、何が試されたかを確認してください。作業が終わったら、\
+        ブランチ名と確認した内容を書いて完了にします。終わらない場合は、次の人が知るべきことを添えて戻します。";
+    let corpus = [
+        ("English", include_str!("../../../docs/mcp.md")),
+        ("English", include_str!("../../../agents/team-lead.md")),
+        ("code", include_str!("issue_pages.rs")),
+        ("code", include_str!("../../web/assets/script.js")),
+        ("JSON", include_str!("../../../issues.json.example")),
+        ("Japanese", japanese),
+        (
+            "hex",
+            "3f2a9c1e7d544b0a9e6f2c8b1d5a4e73 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        ),
+    ];
+    for (kind, text) in corpus {
+        let measured = tokenizer.encode_ordinary(text).len();
+        let estimate = budget::tokens(text);
+        let ratio = estimate as f64 / measured as f64;
+        assert!(ratio >= 0.9, "{kind}: {estimate} estimated, {measured} measured");
+        assert!(ratio <= 2.0 || kind == "hex", "{kind}: {estimate} estimated, {measured} measured");
+    }
+}

@@ -1,0 +1,275 @@
+//! Notifications about changed resources: `resources/subscribe` within a session up to revision 2025-11-25,
+//! `subscriptions/listen` from 2026-07-28 on.
+//!
+//! A notification carries the URI alone; the client reads the resource again.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::stream::{self, Stream, StreamExt};
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use super::resources::{Diagnostics, Resource};
+use crate::domain::IssueId;
+use crate::tracker::{Position, StoreError, Tracker};
+
+/// How many resources one client can subscribe to.
+pub(super) const MAX_SUBSCRIPTIONS: usize = 1_000;
+/// How long changes are gathered before clients are notified.
+const GATHER: Duration = Duration::from_millis(100);
+/// How soon a failed read of the store is repeated.
+const RETRY_EVERY: Duration = Duration::from_secs(1);
+/// How many events are read at a time.
+const PAGE: usize = 1_000;
+
+/// The source of all changes. Clones share it.
+#[derive(Clone)]
+pub(super) struct ChangeFeed {
+    tracker: Tracker,
+    diagnostics: Arc<Diagnostics>,
+}
+
+impl ChangeFeed {
+    pub fn new(tracker: Tracker, diagnostics: Arc<Diagnostics>) -> Self {
+        Self { tracker, diagnostics }
+    }
+
+    /// Returns the changes from now on.
+    pub async fn follow(&self) -> ChangeStream {
+        let mut newest = self.tracker.watch();
+        // A read also sees what other processes did until now.
+        let is_known = self.tracker.counts().await.is_ok();
+        let known = Some(*newest.borrow_and_update()).filter(|_| is_known);
+        let diagnostics = self.diagnostics.changes();
+        ChangeStream { tracker: self.tracker.clone(), known, newest, diagnostics }
+    }
+}
+
+/// The changes from some moment on.
+pub(super) struct ChangeStream {
+    tracker: Tracker,
+    /// The last event read; `None` if it is unknown which that is.
+    known: Option<Position>,
+    newest: watch::Receiver<Position>,
+    diagnostics: watch::Receiver<u64>,
+}
+
+/// What changed.
+#[derive(PartialEq, Eq, Debug)]
+pub(super) enum Change {
+    /// These issues.
+    Issues(HashSet<IssueId>),
+    /// Any issue may have changed.
+    Anything,
+    /// The diagnostics have new findings.
+    Diagnostics,
+}
+
+impl ChangeStream {
+    /// Waits for the next change.
+    pub async fn next(&mut self) -> Change {
+        loop {
+            tokio::select! {
+                Ok(()) = self.newest.changed() => {}
+                Ok(()) = self.diagnostics.changed() => return Change::Diagnostics,
+                // The process is ending.
+                else => std::future::pending().await,
+            }
+            sleep(GATHER).await;
+            // Before the read: events that come during it are read, or announced again.
+            self.newest.borrow_and_update();
+            let change = loop {
+                match self.read().await {
+                    Ok(change) => break change,
+                    // No later change may announce this one.
+                    Err(_) => sleep(RETRY_EVERY).await,
+                }
+            };
+            if change != Change::Issues(HashSet::new()) {
+                return change;
+            }
+        }
+    }
+
+    /// Reads the events since the last time.
+    async fn read(&mut self) -> Result<Change, StoreError> {
+        let mut changed = HashSet::new();
+        loop {
+            let Some(known) = self.known else {
+                self.known = Some(self.tracker.events(AFTER_ALL, 0).await?.newest);
+                return Ok(Change::Anything);
+            };
+            // Includes the known event: if it differs, another log has replaced the one that was read.
+            let after = known.number.saturating_sub(1);
+            let read = self.tracker.events(after, PAGE).await?;
+            let first = read.events.first().map(|event| event.position);
+            let is_kept = known.number > 0 && read.oldest <= known.number;
+            if read.newest.number < known.number
+                || !read.is_complete_after(known.number)
+                || is_kept && first != Some(known)
+            {
+                self.known = None;
+                continue;
+            }
+            let is_new = |position: Position| position.number > known.number;
+            let new = read.events.iter().filter(|event| is_new(event.position));
+            changed.extend(new.map(|event| event.event.issue));
+            let last = read.events.last().map_or(known, |event| event.position);
+            self.known = Some(last);
+            if last.number >= read.newest.number || !is_new(last) {
+                return Ok(Change::Issues(changed));
+            }
+        }
+    }
+}
+
+/// A number that no event follows.
+const AFTER_ALL: u64 = u64::MAX - 1;
+
+impl Change {
+    /// Returns true if a resource may have changed.
+    pub fn affects(&self, resource: &Resource) -> bool {
+        match (self, resource) {
+            (Self::Diagnostics, resource) => *resource == Resource::Diagnostics,
+            (_, Resource::Config | Resource::Presets | Resource::Diagnostics) => false,
+            (Self::Anything, _) | (_, Resource::Queue) => true,
+            (Self::Issues(changed), Resource::Issue(reference)) => {
+                let range = reference.range();
+                changed.iter().any(|id| range.contains(id))
+            }
+        }
+    }
+}
+
+/// The resources that one client subscribed to, by the URIs it named.
+#[derive(Default)]
+pub(super) struct Subscriptions(Mutex<BTreeMap<String, Resource>>);
+
+impl Subscriptions {
+    /// Adds a resource. Does nothing for one that never changes.
+    ///
+    /// # Errors
+    ///
+    /// The client has [`MAX_SUBSCRIPTIONS`] already.
+    pub fn add(&self, uri: String, resource: Resource) -> Result<(), String> {
+        if !resource.can_change() {
+            return Ok(());
+        }
+        let mut by_uri = self.by_uri();
+        if by_uri.len() >= MAX_SUBSCRIPTIONS && !by_uri.contains_key(&uri) {
+            return Err(format!(
+                "there are {MAX_SUBSCRIPTIONS} subscriptions, which is the limit: end one with \
+                 resources/unsubscribe"
+            ));
+        }
+        by_uri.insert(uri, resource);
+        Ok(())
+    }
+
+    /// Removes a resource, if it is there.
+    pub fn remove(&self, uri: &str) {
+        self.by_uri().remove(uri);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.by_uri().is_empty()
+    }
+
+    /// Returns the URI of each resource whenever it may have changed, and of all of them once at the beginning:
+    /// what changed before that is unknown.
+    pub fn updates(self: Arc<Self>, feed: ChangeFeed) -> impl Stream<Item = String> + Send {
+        let following = async move { self.updates_in(feed.follow().await, Some(Change::Anything)) };
+        stream::once(following).flatten()
+    }
+
+    /// Returns the URI of each resource that `first` and then `changes` affect.
+    pub fn updates_in(
+        self: Arc<Self>,
+        changes: ChangeStream,
+        first: Option<Change>,
+    ) -> impl Stream<Item = String> + Send {
+        let next = async |(this, mut changes, first): (Arc<Self>, ChangeStream, Option<Change>)| {
+            let change = match first {
+                Some(change) => change,
+                None => changes.next().await,
+            };
+            let uris = this.affected(&change);
+            Some((stream::iter(uris), (this, changes, None)))
+        };
+        stream::unfold((self, changes, first), next).flatten()
+    }
+
+    fn affected(&self, change: &Change) -> Vec<String> {
+        let by_uri = self.by_uri();
+        let affected = by_uri.iter().filter(|(_, resource)| change.affects(resource));
+        affected.map(|(uri, _)| uri.clone()).collect()
+    }
+
+    fn by_uri(&self) -> MutexGuard<'_, BTreeMap<String, Resource>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp::context::LazyContext;
+    use crate::mcp::testing::file_issue;
+    use crate::store::MemoryStore;
+
+    async fn file(tracker: &Tracker, count: usize) -> HashSet<IssueId> {
+        let mut ids = HashSet::new();
+        for _ in 0..count {
+            ids.insert(file_issue(tracker).await.id);
+        }
+        ids
+    }
+
+    fn changes(tracker: &Tracker, number: u64, hash: u64) -> ChangeStream {
+        ChangeStream {
+            tracker: tracker.clone(),
+            known: Some(Position { number, hash }),
+            newest: tracker.watch(),
+            diagnostics: watch::Sender::new(0).subscribe(),
+        }
+    }
+
+    #[tokio::test]
+    async fn each_event_is_reported_once_in_batches_of_any_size() {
+        let tracker = Tracker::new(Arc::new(MemoryStore::default()));
+        let before = file(&tracker, 3).await;
+        let mut changes = changes(&tracker, 2, 0);
+        let change = changes.read().await.unwrap();
+        assert!(matches!(change, Change::Issues(ids) if ids.len() == 1 && ids.is_subset(&before)));
+        for count in [0, 1, PAGE - 2, PAGE - 1, PAGE, 2 * PAGE + 1] {
+            let filed = file(&tracker, count).await;
+            assert!(changes.read().await.unwrap() == Change::Issues(filed), "{count}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_replaced_log_is_reported_as_changed_completely() {
+        let tracker = Tracker::new(Arc::new(MemoryStore::default()));
+        file(&tracker, 3).await;
+        for (number, hash) in [(4, 0), (3, 1), (2, 1), (u64::MAX - 2, 0)] {
+            let mut changes = changes(&tracker, number, hash);
+            assert_eq!(changes.read().await.unwrap(), Change::Anything, "{number} {hash}");
+            assert_eq!(changes.read().await.unwrap(), Change::Issues(HashSet::new()));
+        }
+        let mut unread = ChangeStream { known: None, ..changes(&tracker, 0, 0) };
+        assert_eq!(unread.read().await.unwrap(), Change::Anything);
+    }
+
+    #[tokio::test]
+    async fn a_change_stream_starts_at_the_newest_event() {
+        let tracker = Tracker::new(Arc::new(MemoryStore::default()));
+        file(&tracker, 3).await;
+        let context = LazyContext::new(|| unreachable!("no test runs the doctor"));
+        let diagnostics = Arc::new(Diagnostics::new(tracker.clone(), context));
+        let mut changes = ChangeFeed::new(tracker.clone(), diagnostics).follow().await;
+        let filed = file(&tracker, 2).await;
+        assert_eq!(changes.next().await, Change::Issues(filed));
+    }
+}

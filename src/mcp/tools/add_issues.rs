@@ -1,0 +1,95 @@
+//! `add_issues`: file several issues at once, with links among themselves.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{CallContext, Tool};
+use crate::domain::{
+    AgentName, Classification, Description, DomainError, IssueChange, IssueId, IssueRef, Label,
+    Priority, Title,
+};
+use crate::mcp::options::Toolset;
+use crate::mcp::reply::Reply;
+use crate::mcp::result::{Failure, Success};
+use crate::tracker::{NewIssue, StoreError};
+
+pub(super) struct AddIssues;
+
+/// How many issues a call may file.
+const MAX_ISSUES: usize = 100;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Args {
+    agent: AgentName,
+    issues: Vec<Entry>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    title: Title,
+    description: Description,
+    classification: Classification,
+    priority: Option<Priority>,
+    labels: Option<Vec<Label>>,
+    /// Id, or #1 for the first of these
+    parent: Option<String>,
+    /// As parent
+    blocked_by: Option<Vec<String>>,
+}
+
+impl Tool for AddIssues {
+    const NAME: &'static str = "add_issues";
+    const DESCRIPTION: &'static str =
+        "File several issues in this order, all or none. Answers with their ids.";
+    const TOOLSET: Toolset = Toolset::Planning;
+    type Args = Args;
+
+    async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
+        if !(1..=MAX_ISSUES).contains(&args.issues.len()) {
+            let count = args.issues.len();
+            return Err(Failure::invalid(format!(
+                "give 1 to {MAX_ISSUES} issues at once, not {count}; nothing was filed"
+            )));
+        }
+        let ids: Vec<_> = args.issues.iter().map(|_| NewIssue::random_id()).collect();
+        let entries = args.issues.into_iter().enumerate();
+        let issues: Result<Vec<_>, _> = entries.map(|(at, entry)| entry.issue(at, &ids)).collect();
+        let added = context.tracker.add_issues(issues?, args.agent).await?;
+        let short: Vec<_> = added.iter().map(|issue| issue.id.short()).collect();
+        Ok(Success::done(Reply::Text(format!("{} filed: {}", short.len(), short.join(" ")))))
+    }
+}
+
+impl Entry {
+    /// Returns the issue at a position of the list.
+    fn issue(self, at: usize, ids: &[IssueId]) -> Result<NewIssue, Failure> {
+        let reference = |text: String| reference(&text, at, ids);
+        let blocked_by = self.blocked_by.unwrap_or_default().into_iter().map(reference);
+        let details = IssueChange {
+            priority: self.priority.map(Some),
+            labels_add: self.labels.unwrap_or_default(),
+            parent: self.parent.map(reference).transpose()?.map(Some),
+            blocked_by: Some(blocked_by.collect::<Result<Vec<_>, _>>()?)
+                .filter(|ids| !ids.is_empty()),
+            ..IssueChange::default()
+        };
+        let Self { title, description, classification, .. } = self;
+        Ok(NewIssue { id: ids[at], title, description, classification, details })
+    }
+}
+
+/// Parses an id, or `#2` for the second issue of the list, which must come before the one at this position.
+fn reference(text: &str, at: usize, ids: &[IssueId]) -> Result<IssueRef, Failure> {
+    let Some(number) = text.strip_prefix('#') else {
+        return text.parse().map_err(|bad: DomainError| StoreError::Refused(bad).into());
+    };
+    let position = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+    position.filter(|position| *position < at).map(|position| ids[position].into()).ok_or_else(|| {
+        let (text, entry) = (crate::mcp::shown(text), at + 1);
+        Failure::invalid(format!(
+            "{text:?} in entry {entry} must be an id, or # and the number of an earlier entry; nothing was filed"
+        ))
+    })
+}

@@ -1,0 +1,79 @@
+//! `update_issue`: change texts, attributes and links of an issue.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{CallContext, Tool};
+use crate::domain::{
+    AgentName, Classification, CommentText, Description, IssueChange, IssueRef, Label, Priority,
+    Title,
+};
+use crate::mcp::options::Toolset;
+use crate::mcp::result::{Failure, Success, confirmation};
+use crate::tracker::StoreError;
+
+pub(super) struct UpdateIssue;
+
+/// The word that removes a value.
+const NONE: &str = "none";
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Args {
+    issue_id: IssueRef,
+    agent: AgentName,
+    title: Option<Title>,
+    description: Option<Description>,
+    classification: Option<Classification>,
+    /// 0 (first) to 4
+    priority: Option<Priority>,
+    labels_add: Option<Vec<Label>>,
+    labels_remove: Option<Vec<Label>>,
+    /// Name, or none
+    assignee: Option<String>,
+    /// Id, or none
+    parent: Option<String>,
+    /// All ids it waits for
+    blocked_by: Option<Vec<IssueRef>>,
+    comment: Option<CommentText>,
+    /// Refused if it changed since
+    if_version: Option<String>,
+}
+
+impl Tool for UpdateIssue {
+    const NAME: &'static str = "update_issue";
+    const DESCRIPTION: &'static str = "Change an issue or comment on it; status and place stay.";
+    const TOOLSET: Toolset = Toolset::Planning;
+    type Args = Args;
+
+    async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
+        let change = IssueChange {
+            title: args.title,
+            description: args.description,
+            classification: args.classification,
+            priority: args.priority.map(Some),
+            labels_add: args.labels_add.unwrap_or_default(),
+            labels_remove: args.labels_remove.unwrap_or_default(),
+            assignee: removable(args.assignee, AgentName::try_from)?,
+            parent: removable(args.parent, |id| id.parse())?,
+            blocked_by: args.blocked_by,
+            comment: args.comment,
+            if_version: args.if_version,
+            ..IssueChange::default()
+        };
+        let issue = context.tracker.change_issue(args.issue_id, change, args.agent).await?;
+        Ok(confirmation("changed", issue))
+    }
+}
+
+/// Parses a value that `none` removes.
+fn removable<T>(
+    given: Option<String>,
+    parse: impl FnOnce(String) -> Result<T, crate::domain::DomainError>,
+) -> Result<Option<Option<T>>, StoreError> {
+    match given {
+        None => Ok(None),
+        Some(word) if word == NONE => Ok(Some(None)),
+        Some(text) => Ok(Some(Some(parse(text)?))),
+    }
+}

@@ -1,0 +1,82 @@
+//! A view of the read model at one state of the store.
+
+use std::sync::Arc;
+
+use super::agent_interner::Names;
+use super::attribute_counts::AttributeCounts;
+use super::projection::Projection;
+use super::status_timeline::StatusTimeline;
+use super::summary::IssueSummary;
+use crate::domain::{Counts, DomainError, Issue, IssueId, IssueRef};
+use crate::tracker::IssueStore;
+
+/// The summaries of all issues, together with the state of the store that they describe.
+pub struct ReadView<'a> {
+    pub(super) index: &'a mut Projection,
+    pub(super) issues: IssueStore,
+}
+
+impl<'a> ReadView<'a> {
+    pub(super) fn new(index: &'a mut Projection, issues: IssueStore) -> Self {
+        Self { index, issues }
+    }
+
+    /// Returns the summaries of the issues in the order of filing.
+    pub fn summaries(&self) -> &[IssueSummary] {
+        &self.index.summaries
+    }
+
+    /// Returns the names of the agents in all histories.
+    pub fn names(&self) -> &Names {
+        &self.index.names
+    }
+
+    /// Returns how many issues have each value of an attribute.
+    pub fn attribute_counts(&self) -> &AttributeCounts {
+        &self.index.attributes
+    }
+
+    /// Returns the open issues that block an issue, if it is open itself.
+    pub fn open_blockers(&self, summary: &IssueSummary) -> Vec<IssueId> {
+        summary.open_blockers(&self.issues).collect()
+    }
+
+    /// Returns the number of issues in each status.
+    pub fn counts(&self) -> Counts {
+        self.issues.counts()
+    }
+
+    /// Returns the status timelines of the issues, for statistics.
+    pub fn timelines(&self) -> impl Iterator<Item = StatusTimeline<'_>> {
+        self.index.summaries.iter().zip(&self.index.steps).map(|(summary, steps)| StatusTimeline {
+            classification: summary.classification,
+            created_at: summary.created_at,
+            status: summary.status,
+            steps,
+        })
+    }
+
+    /// Returns the full issue at a position.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the position is out of range.
+    pub fn issue(&self, position: usize) -> Arc<Issue> {
+        self.issues.at(position)
+    }
+
+    /// Resolves a reference to a position.
+    ///
+    /// # Errors
+    ///
+    /// [`DomainError::UnknownIssue`] and [`DomainError::AmbiguousReference`].
+    pub fn position(&self, reference: &IssueRef) -> Result<usize, DomainError> {
+        self.issues.position(reference)
+    }
+
+    /// Returns the summary of an issue.
+    pub fn summary(&self, id: IssueId) -> Option<&IssueSummary> {
+        let position = self.position(&IssueRef::from(id)).ok()?;
+        self.index.summaries.get(position)
+    }
+}

@@ -1,0 +1,115 @@
+//! The sort orders of the issues.
+
+use std::cmp::Ordering;
+
+use super::agent_interner::Names;
+use super::summary::IssueSummary;
+
+/// The sort keys. Ties are broken by the time of the last change.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum SortKey {
+    /// By lower-case title, in Unicode order.
+    Title,
+    /// By classification, in the order of the domain.
+    Classification,
+    /// By status, in the order of the lifecycle.
+    Status,
+    /// By the agent of the latest history entry. Issues without one come first.
+    Agent,
+    /// By the time of filing.
+    Created,
+    /// By the time of the last change.
+    #[default]
+    Activity,
+}
+
+impl SortKey {
+    /// All sort keys.
+    pub const ALL: &'static [Self] = &[
+        Self::Title,
+        Self::Classification,
+        Self::Status,
+        Self::Agent,
+        Self::Created,
+        Self::Activity,
+    ];
+
+    fn compare(self, names: &Names, one: &IssueSummary, other: &IssueSummary) -> Ordering {
+        let agent = |summary: &IssueSummary| summary.actions.last().map(|action| action.agent);
+        let by_key = match self {
+            Self::Title => one.title_key().cmp(&other.title_key()),
+            Self::Classification => one.classification.cmp(&other.classification),
+            Self::Status => one.status.cmp(&other.status),
+            Self::Agent => match (agent(one), agent(other)) {
+                (Some(one), Some(other)) if one == other => Ordering::Equal,
+                (one, other) => {
+                    one.map(|name| names.text(name)).cmp(&other.map(|name| names.text(name)))
+                }
+            },
+            Self::Created => one.created_at.cmp(&other.created_at),
+            Self::Activity => Ordering::Equal,
+        };
+        by_key.then(one.modified_at.cmp(&other.modified_at))
+    }
+}
+
+/// A sort direction.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Direction {
+    /// Smallest first.
+    Ascending,
+    /// Largest first.
+    Descending,
+}
+
+/// The sort orders requested so far. They are updated with each change.
+#[derive(Debug, Default)]
+pub(super) struct SortIndex([Option<Vec<usize>>; SortKey::ALL.len()]);
+
+impl SortIndex {
+    /// Returns the positions of all issues in ascending order.
+    pub fn get(&mut self, key: SortKey, summaries: &[IssueSummary], names: &Names) -> &[usize] {
+        self.0[key as usize].get_or_insert_with(|| {
+            let mut positions: Vec<_> = (0..summaries.len()).collect();
+            match key {
+                // The key of a title is costly, so it is cached.
+                SortKey::Title => positions.sort_by_cached_key(|&position| {
+                    let summary = &summaries[position];
+                    (summary.title_key().into_owned(), summary.modified_at)
+                }),
+                _ => positions
+                    .sort_by(|&one, &other| key.compare(names, &summaries[one], &summaries[other])),
+            }
+            positions
+        })
+    }
+
+    /// Updates the orders after the summaries at these ascending positions were added or changed.
+    pub fn follow(&mut self, changed: &[usize], summaries: &[IssueSummary], names: &Names) {
+        for (slot, &key) in self.0.iter_mut().zip(SortKey::ALL) {
+            // With more changes than that, sorting again is faster.
+            let Some(order) = slot.take().filter(|order| changed.len() <= order.len() / 8) else {
+                continue;
+            };
+            let compare = |one: &usize, other: &usize| {
+                key.compare(names, &summaries[*one], &summaries[*other]).then(one.cmp(other))
+            };
+            let mut moved = changed.to_vec();
+            moved.sort_by(compare);
+            let mut is_moved = vec![false; summaries.len()];
+            changed.iter().for_each(|&position| is_moved[position] = true);
+            let mut merged = Vec::with_capacity(summaries.len());
+            let mut moved = moved.into_iter().peekable();
+            for position in order.into_iter().filter(|&position| !is_moved[position]) {
+                while let Some(earlier) =
+                    moved.next_if(|next| compare(next, &position) == Ordering::Less)
+                {
+                    merged.push(earlier);
+                }
+                merged.push(position);
+            }
+            merged.extend(moved);
+            *slot = Some(merged);
+        }
+    }
+}

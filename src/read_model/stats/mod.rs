@@ -1,0 +1,117 @@
+//! Statistics: how many issues move through the statuses, and how fast.
+
+mod accumulator;
+mod range;
+#[cfg(test)]
+mod tests;
+mod time_buckets;
+mod types;
+
+use serde::Serialize;
+
+use self::accumulator::{AGES_MS, Tally};
+pub use self::range::Range;
+use self::time_buckets::Grid;
+pub use self::time_buckets::PARTS_OF_DAY_MS;
+pub use self::types::{
+    AgeBucket, Bucket, Flow, FlowPoint, PerStatus, Percentiles, Spreads, Throughput, Work,
+};
+use super::status_timeline::StatusTimeline;
+use crate::domain::Timestamp;
+
+/// Statistics of all issues over a time range that ends now.
+///
+/// Times can contradict each other, because clocks differ or a file was edited. They are adjusted to the order of
+/// the history, between the filing and now.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Stats {
+    /// The time range.
+    pub range: Range,
+    /// The start of the statistics: at or shortly before the start of the range, on a whole hour, day or week in
+    /// UTC, and no earlier than that of the first issue.
+    pub begin: Timestamp,
+    /// The time of the statistics.
+    pub now: Timestamp,
+    /// The number of issues in each status now.
+    pub present: PerStatus,
+    /// The number of open issues.
+    pub open: u32,
+    /// The number of all issues.
+    pub total: u32,
+    /// The number of issues in each status over time. The last point equals `present`.
+    pub flow: Flow,
+    /// The work done over time.
+    pub throughput: Throughput,
+    /// Lead times, from filing to closing, of the issues closed since `begin`.
+    pub lead: Spreads,
+    /// Cycle times of these issues, from the first claim for work that did not lapse to the last completion. Issues
+    /// without both are left out.
+    pub cycle: Spreads,
+    /// The ages of the open issues, youngest first.
+    pub ages: Vec<AgeBucket>,
+}
+
+impl Stats {
+    /// Computes the statistics from the status timelines of all issues.
+    ///
+    /// The time is proportional to the number of steps within the range: a few milliseconds for 100,000 issues.
+    pub fn of<'a>(
+        lives: impl Iterator<Item = StatusTimeline<'a>>,
+        range: Range,
+        now: Timestamp,
+    ) -> Self {
+        // The grid depends on the oldest issue.
+        let lives: Vec<StatusTimeline<'_>> = lives.collect();
+        let oldest = lives.iter().map(|life| life.created_at).min();
+        let grid = Grid::new(range, oldest.map(Timestamp::unix_millis), now.unix_millis());
+        let mut tally = Tally::new(grid);
+        lives.iter().for_each(|life| tally.add(life));
+        let present = PerStatus(tally.present);
+        Self {
+            range,
+            begin: Timestamp::from_unix_millis(grid.begin_ms),
+            now,
+            present,
+            open: present.open(),
+            total: present.total(),
+            flow: flow(&grid, &tally),
+            throughput: throughput(&grid, &tally),
+            ages: ages(&tally),
+            lead: Spreads::of(tally.lead_ms),
+            cycle: Spreads::of(tally.cycle_ms),
+        }
+    }
+}
+
+fn flow(grid: &Grid, tally: &Tally) -> Flow {
+    let mut counts = PerStatus::default();
+    let points = grid.points().zip(&tally.changes).map(|(at_ms, changes)| {
+        for (count, &change) in counts.0.iter_mut().zip(changes) {
+            *count = count.wrapping_add_signed(change);
+        }
+        FlowPoint { at: Timestamp::from_unix_millis(at_ms), counts }
+    });
+    Flow { point_ms: grid.point_ms.unsigned_abs(), points: points.collect() }
+}
+
+fn throughput(grid: &Grid, tally: &Tally) -> Throughput {
+    let begins_ms = (grid.begin_ms..).step_by(grid.bucket_ms as usize);
+    let counted = tally.filed.iter().zip(&tally.entered);
+    let buckets = begins_ms.zip(counted).map(|(begin_ms, (&filed, &entered))| Bucket {
+        begin: Timestamp::from_unix_millis(begin_ms),
+        work: Work::new(filed, entered),
+    });
+    let entered = |status: usize| tally.entered.iter().map(|entered| entered[status]).sum();
+    let total = Work::new(tally.filed.iter().sum(), std::array::from_fn(entered));
+    Throughput { bucket_ms: grid.bucket_ms.unsigned_abs(), buckets: buckets.collect(), total }
+}
+
+fn ages(tally: &Tally) -> Vec<AgeBucket> {
+    let begins_ms = [0].into_iter().chain(AGES_MS);
+    let ends_ms = AGES_MS.into_iter().map(Some).chain([None]);
+    let bands = begins_ms.zip(ends_ms).zip(tally.ages);
+    let band =
+        |((from_ms, under_ms), counts)| AgeBucket { from_ms, under_ms, counts: PerStatus(counts) };
+    bands.map(band).collect()
+}

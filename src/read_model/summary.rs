@@ -1,0 +1,145 @@
+//! The summary of one issue, kept in memory.
+
+use std::borrow::Cow;
+
+use super::agent_interner::{Name, Names};
+use crate::domain::{
+    ActionKind, Attributes, Classification, Issue, IssueId, LinkKind, Status, Timestamp,
+};
+use crate::tracker::IssueStore;
+
+/// The parts of an issue that are needed to find, sort, count and list it.
+#[derive(Clone, Debug)]
+pub struct IssueSummary {
+    /// The id.
+    pub id: IssueId,
+    /// The title.
+    pub title: Box<str>,
+    /// The kind of work.
+    pub classification: Classification,
+    /// The status.
+    pub status: Status,
+    /// The time at which the issue was filed.
+    pub created_at: Timestamp,
+    /// The time of the last change.
+    pub modified_at: Timestamp,
+    /// The number of comments.
+    pub comments: usize,
+    /// The history, oldest first.
+    pub actions: Box<[HistoryAction]>,
+    /// The action of the last history entry, if it is not a known phrase.
+    pub last_words: Option<Box<str>>,
+    /// The priority, labels, assignee and links, and why it is parked.
+    pub attributes: Attributes,
+}
+
+/// A history entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HistoryAction {
+    /// The time.
+    pub at: Timestamp,
+    /// The agent.
+    pub agent: Name,
+    /// The kind of action.
+    pub kind: ActionKind,
+    /// The status after the entry, if the history determines it.
+    pub status: Option<Status>,
+}
+
+/// The holder of a claimed issue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ClaimInfo {
+    /// The agent.
+    pub agent: Name,
+    /// The time of the claim.
+    pub since: Timestamp,
+}
+
+impl IssueSummary {
+    /// Summarizes an issue, and adds its agents to `names`.
+    pub(super) fn of(issue: &Issue, names: &mut Names) -> Self {
+        let mut before = None;
+        let actions = issue.history.iter().map(|entry| {
+            let kind = ActionKind::of(&entry.action);
+            let status = kind.status_after(before);
+            before = status.or(before);
+            let (at, agent) = (entry.timestamp, names.name(&entry.agent));
+            HistoryAction { at, agent, kind, status }
+        });
+        let actions: Box<[HistoryAction]> = actions.collect();
+        let is_unusual = actions.last().is_some_and(|action| action.kind == ActionKind::Other);
+        let last_words = issue.history.last().filter(|_| is_unusual);
+        Self {
+            id: issue.id,
+            title: issue.title.as_str().into(),
+            classification: issue.classification,
+            status: issue.status,
+            created_at: issue.created_at,
+            modified_at: issue.modified_at,
+            comments: issue.comments.len(),
+            actions,
+            last_words: last_words.map(|entry| entry.action.as_str().into()),
+            attributes: issue.attributes.clone(),
+        }
+    }
+
+    /// Returns true if the issue is open and parked at a time.
+    pub fn is_parked_at(&self, now: Timestamp) -> bool {
+        !self.status.is_terminal() && self.attributes.is_parked_at(now)
+    }
+
+    /// Returns the open issues that block the issue, if it is open itself.
+    pub(super) fn open_blockers<'a>(
+        &'a self,
+        issues: &'a IssueStore,
+    ) -> impl Iterator<Item = IssueId> + 'a {
+        let blockers = self.attributes.linked(LinkKind::BlockedBy);
+        blockers.filter(|id| !self.status.is_terminal() && issues.is_open(*id))
+    }
+
+    /// Returns true if some agent could claim the issue for work at a time: it is not parked, no blocker and no part of
+    /// it is open.
+    pub(super) fn is_ready_at(&self, now: Timestamp, issues: &IssueStore) -> bool {
+        self.status == Status::Created
+            && !self.is_parked_at(now)
+            && self.open_blockers(issues).next().is_none()
+            && issues.open_parts(self.id).next().is_none()
+    }
+
+    /// Returns the holder while the status is a claimed one: the agent of the [last claim](ActionKind::claim_in).
+    pub fn holder(&self) -> Option<ClaimInfo> {
+        if !self.status.is_claimed() {
+            return None;
+        }
+        let claim = &self.actions[ActionKind::claim_in(self.kinds())?];
+        Some(ClaimInfo { agent: claim.agent, since: claim.at })
+    }
+
+    /// Returns how often the issue was [returned after a claim](ActionKind::returns_in).
+    pub fn returns(&self) -> usize {
+        ActionKind::returns_in(self.kinds())
+    }
+
+    fn kinds(&self) -> impl DoubleEndedIterator<Item = ActionKind> + ExactSizeIterator + Clone {
+        self.actions.iter().map(|action| action.kind)
+    }
+
+    /// Returns true if an agent occurs in the history.
+    pub fn was_touched_by(&self, agent: Name) -> bool {
+        self.actions.iter().any(|action| action.agent == agent)
+    }
+
+    /// Returns the time of the latest entry that led to the current status.
+    pub fn in_status_since(&self) -> Timestamp {
+        let leads = |action: &&HistoryAction| action.status == Some(self.status);
+        self.actions.iter().rfind(leads).map_or(self.created_at, |action| action.at)
+    }
+
+    /// Returns the form of the title that is used for sorting.
+    pub(super) fn title_key(&self) -> Cow<'_, str> {
+        if self.title.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
+            return Cow::Borrowed(&self.title);
+        }
+        Cow::Owned(self.title.to_lowercase())
+    }
+}

@@ -1,0 +1,321 @@
+//! Compares the read model with a naive reading of every issue.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::domain::{
+    ActionKind, Classification, Command, ContentFilter, Counts, HAND_EDIT, Issue, IssueId,
+    Resolution, Status, StatusSet, Timestamp,
+};
+use crate::tracker::{IssueStore, Position, State};
+
+const AGENTS: [&str; 3] = ["ann", "Bob", "cy"];
+const WORDS: [&str; 6] = ["Alpha", "beta", "GÄMMA", "de\"lta", "\\eps\n", "zeta ß İzmir"];
+const TEXTS: [&str; 13] = [
+    "alpha",
+    "ta",
+    "gämma",
+    "\"l",
+    "\\",
+    "ß",
+    "alpha beta",
+    "q",
+    "00000000-0000-4000",
+    "a",
+    "0001",
+    "i",
+    "i\u{307}z",
+];
+
+/// A change of the store.
+#[derive(Clone, Copy, Debug)]
+enum Happening {
+    Filed(usize, usize),
+    Claimed(usize),
+    Reviewed(usize),
+    Returned(usize, usize),
+    Completed(usize, usize),
+    Closed(usize, usize),
+    Lapsed(usize),
+    Edited(usize, usize),
+    Placed(usize, usize),
+    Removed(usize),
+    /// Replaces all issues by new objects, as after reading the file again; drops the last issue if true.
+    ReadAnew(bool),
+}
+
+fn happening() -> impl Strategy<Value = Happening> {
+    let index = 0..64_usize;
+    prop_oneof![
+        4 => (index.clone(), index.clone()).prop_map(|(a, b)| Happening::Filed(a, b)),
+        2 => index.clone().prop_map(Happening::Claimed),
+        1 => index.clone().prop_map(Happening::Reviewed),
+        2 => (index.clone(), index.clone()).prop_map(|(a, b)| Happening::Returned(a, b)),
+        2 => (index.clone(), index.clone()).prop_map(|(a, b)| Happening::Completed(a, b)),
+        1 => (index.clone(), index.clone()).prop_map(|(a, b)| Happening::Closed(a, b)),
+        1 => index.clone().prop_map(Happening::Lapsed),
+        1 => (index.clone(), index.clone()).prop_map(|(a, b)| Happening::Edited(a, b)),
+        1 => (index.clone(), index.clone()).prop_map(|(a, b)| Happening::Placed(a, b)),
+        1 => index.prop_map(Happening::Removed),
+        1 => any::<bool>().prop_map(Happening::ReadAnew),
+    ]
+}
+
+fn time(second: usize) -> Timestamp {
+    Timestamp::from_unix_millis(1_800_000_000_000 + 1000 * second as i64)
+}
+
+/// Applies the change if the rules allow it. Several changes share one time.
+fn happen(state: &mut State, happening: Happening, number: usize) {
+    let agent = |index: usize| AGENTS[index % AGENTS.len()].try_into().unwrap();
+    let comment = |index: usize| WORDS[index % WORDS.len()].try_into().unwrap();
+    let issues: Vec<_> = state.issues.issues().collect();
+    let named = |index: usize| issues.get(index % issues.len().max(1));
+    let id = IssueId::from(uuid::Uuid::from_u128(number as u128 | 0x4000 << 64));
+    let command = match happening {
+        Happening::Filed(word, other) => Command::AddIssue {
+            id,
+            title: WORDS[word % WORDS.len()].trim().replace('\n', " ").as_str().try_into().unwrap(),
+            description: format!("{} {}", WORDS[other % 6], WORDS[word / 2 % 6])
+                .try_into()
+                .unwrap(),
+            classification: Classification::ALL[other % 3],
+            details: Box::default(),
+            agent: agent(word),
+        },
+        Happening::Claimed(index) => {
+            Command::GetNextIssue { issue: None, classification: None, agent: agent(index) }
+        }
+        Happening::Reviewed(index) => Command::GetNextReviewItem { agent: agent(index) },
+        Happening::Returned(index, word) => {
+            let Some(issue) = named(index).map(|issue| issue.id.into()) else { return };
+            Command::ReturnIssue { issue, comment: comment(word), agent: agent(word) }
+        }
+        Happening::Completed(index, word) => {
+            let Some(issue) = named(index).map(|issue| issue.id.into()) else { return };
+            Command::CompleteIssue { issue, comment: comment(word), agent: agent(word) }
+        }
+        Happening::Closed(index, word) => {
+            let Some(issue) = named(index).map(|issue| issue.id.into()) else { return };
+            let resolution = Resolution::Closed;
+            Command::CloseIssue { issue, resolution, comment: comment(word), agent: agent(word) }
+        }
+        Happening::Lapsed(index) => {
+            let claimed: Vec<_> =
+                issues.iter().filter(|issue| issue.claim_entry().is_some()).collect();
+            let Some(issue) = claimed.get(index % claimed.len().max(1)) else { return };
+            let entry = issue.claim_entry().unwrap();
+            Command::LapseClaim { issue: issue.id, entry, reason: "unheard".to_owned() }
+        }
+        Happening::Edited(index, word) => {
+            let Some(issue) = named(index) else { return };
+            let title = WORDS[word % WORDS.len()].trim().replace('\n', " ");
+            Command::MergeEdit {
+                theirs: Issue { title, ..Issue::clone(issue) }.into(),
+                base: Some(Arc::clone(issue)),
+            }
+        }
+        Happening::Placed(index, other) => {
+            let Some(issue) = named(index) else { return };
+            let issue = Issue { id, ..Issue::clone(issue) }.into();
+            let ahead_of = named(other).map(|issue| issue.id);
+            Command::PlaceIssue { issue, ahead_of, agent: HAND_EDIT.to_owned() }
+        }
+        Happening::Removed(index) => {
+            let Some(issue) = named(index).map(|issue| issue.id) else { return };
+            let ahead_of = named(index + 1).map(|issue| issue.id);
+            Command::RemoveIssue { issue, ahead_of, agent: "restore".to_owned() }
+        }
+        Happening::ReadAnew(is_shorter) => return read_anew(state, is_shorter),
+    };
+    if let Ok(Some(event)) = state.decide(&command, time(number / 3)) {
+        let number = state.position.number + 1;
+        state.apply(&event, Position { number, hash: 0 }).unwrap();
+    }
+}
+
+/// As when another file replaced the store.
+fn read_anew(state: &mut State, is_shorter: bool) {
+    let issues: Vec<_> = state.issues.issues().collect();
+    let mut anew = IssueStore::default();
+    let kept = issues.len() - usize::from(is_shorter && !issues.is_empty());
+    for issue in &issues[..kept] {
+        anew.push(Issue::clone(issue)).unwrap();
+    }
+    state.issues = anew;
+}
+
+fn filter() -> impl Strategy<Value = Filter> {
+    let statuses = prop_oneof![
+        Just(StatusSet::ALL),
+        Just(StatusSet::open()),
+        (0..Status::ALL.len()).prop_map(|at| StatusSet::from_iter([Status::ALL[at]])),
+    ];
+    let kind = prop::option::of((0..3_usize).prop_map(|at| Classification::ALL[at]));
+    let agent = prop::option::of(
+        (0..4_usize).prop_map(|at| AGENTS.get(at).copied().unwrap_or("nobody").to_owned()),
+    );
+    let texts = prop::collection::vec(0..TEXTS.len(), 0..3);
+    let texts = texts.prop_map(|all| all.into_iter().map(|at| TEXTS[at].to_owned()).collect());
+    (statuses, kind, agent, texts).prop_map(|(statuses, classification, agent, texts)| Filter {
+        statuses,
+        classification,
+        agent,
+        texts,
+        ..Filter::default()
+    })
+}
+
+/// The result of reading every issue.
+fn read(store: &IssueStore, filter: &Filter, order: Sorting) -> (Counts, Vec<usize>) {
+    let content = ContentFilter {
+        agent: filter.agent.as_deref().map(|agent| agent.try_into().unwrap()),
+        texts: filter.texts.clone(),
+        ..ContentFilter::default()
+    };
+    let fits = |issue: &Issue| {
+        filter.classification.is_none_or(|kind| issue.classification == kind) && content.fits(issue)
+    };
+    let fitting: Vec<(usize, Arc<Issue>)> =
+        store.issues().enumerate().filter(|(_, issue)| fits(issue)).collect();
+    let counts =
+        Counts::of(|status| fitting.iter().filter(|(_, issue)| issue.status == status).count());
+    let mut found: Vec<_> =
+        fitting.into_iter().filter(|(_, issue)| filter.statuses.contains(issue.status)).collect();
+    let last = |issue: &Issue| issue.history.last().map(|entry| entry.agent.clone());
+    found.sort_by_key(|(at, issue)| {
+        let issue = &**issue;
+        let rest = (issue.modified_at, *at);
+        match order.key {
+            SortKey::Title => (issue.title.to_lowercase(), 0, None, None, rest),
+            SortKey::Classification => {
+                (String::new(), issue.classification as usize, None, None, rest)
+            }
+            SortKey::Status => (String::new(), issue.status as usize, None, None, rest),
+            SortKey::Agent => (String::new(), 0, last(issue), None, rest),
+            SortKey::Created => (String::new(), 0, None, Some(issue.created_at), rest),
+            SortKey::Activity => (String::new(), 0, None, None, rest),
+        }
+    });
+    if order.direction == Direction::Descending {
+        found.reverse();
+    }
+    (counts, found.into_iter().map(|(at, _)| at).collect())
+}
+
+proptest! {
+    #[test]
+    fn find_matches_a_naive_search_after_any_changes(
+        steps in prop::collection::vec(
+            (prop::collection::vec(happening(), 0..12), filter(), 0..6_usize, any::<bool>(), 1..4_usize),
+            1..8,
+        ),
+    ) {
+        let (mut state, mut index, mut number) = (State::default(), Projection::default(), 0);
+        for (happenings, filter, key, is_descending, page) in steps {
+            for happening in happenings {
+                number += 1;
+                happen(&mut state, happening, number);
+            }
+            let store = &state.issues;
+            let direction = if is_descending { Direction::Descending } else { Direction::Ascending };
+            let order = Sorting { key: SortKey::ALL[key], direction };
+            let mut view = index.follow(store.clone());
+            let listing = view.find(&filter, order, page, 3);
+            let (counts, found) = read(store, &filter, order);
+            prop_assert_eq!(listing.counts, counts);
+            prop_assert_eq!(listing.total, found.len());
+            prop_assert!(listing.is_exact && listing.has_exact_counts);
+            prop_assert_eq!(listing.page, page.min(listing.pages(3)));
+            let expected: Vec<_> = found.into_iter().skip(3 * (listing.page - 1)).take(3).collect();
+            prop_assert_eq!(&listing.positions, &expected);
+        }
+    }
+
+    #[test]
+    fn board_and_agents_match_the_issue_histories(
+        happenings in prop::collection::vec(happening(), 0..60),
+        most in 0..5_usize,
+    ) {
+        let mut state = State::default();
+        for (number, happening) in happenings.into_iter().enumerate() {
+            happen(&mut state, happening, number);
+        }
+        let store = state.issues;
+        let mut index = Projection::default();
+        let view = index.follow(store.clone());
+        for column in view.board(Timestamp::parse("2026-01-01T00:00:00.000Z").unwrap(), |_| most) {
+            let mut expected: Vec<_> =
+                store.issues().enumerate().filter(|(_, issue)| issue.status == column.status).collect();
+            prop_assert_eq!(column.total, expected.len());
+            if column.status.is_terminal() {
+                expected.sort_by_key(|(at, issue)| Reverse((issue.modified_at, *at)));
+            } else if column.status.is_claimed() {
+                expected.sort_by_key(|(at, issue)| (issue.holder().map(|holder| holder.since), *at));
+            }
+            let expected: Vec<_> = expected.into_iter().take(most).map(|(at, _)| at).collect();
+            prop_assert_eq!(column.cards, expected);
+        }
+        let agents = view.agents();
+        for name in AGENTS {
+            let actions = || store.issues().flat_map(|issue| issue.history.clone()).filter(|entry| entry.agent == name);
+            let agent = agents.iter().find(|agent| view.names().text(agent.name) == name);
+            prop_assert_eq!(agent.is_some(), actions().next().is_some());
+            let Some(agent) = agent else { continue };
+            for &kind in ActionKind::ALL {
+                let expected = actions().filter(|entry| ActionKind::of(&entry.action) == kind).count();
+                prop_assert_eq!(agent.count(kind), expected);
+            }
+            prop_assert_eq!(Some(agent.last.0.at), actions().map(|entry| entry.timestamp).max());
+            let held = store.issues().enumerate().filter(|(_, issue)| issue.holder().is_some_and(|claim| claim.agent == name));
+            let mut held: Vec<_> = held.map(|(at, _)| at).collect();
+            let mut holds = agent.holds.clone();
+            held.sort_unstable();
+            holds.sort_unstable();
+            prop_assert_eq!(holds, held);
+        }
+    }
+}
+
+fn issue(number: usize, title: &str) -> Issue {
+    serde_json::from_value(serde_json::json!({
+        "id": format!("{number:08x}-0000-4000-8000-000000000000"), "title": title, "description": "",
+        "classification": "bug", "createdAt": time(number), "modifiedAt": time(number),
+        "status": Status::ALL[number % 2], "history": [], "comments": [],
+    }))
+    .unwrap()
+}
+
+#[test]
+fn large_results_are_paged_up_to_the_limit() {
+    let mut store = IssueStore::default();
+    for number in 0..3 * MAX_FOUND {
+        if number < 3 {
+            let other =
+                Issue { status: Status::Rejected, ..issue(1_000_000 + number, "same here") };
+            store.push(Issue { modified_at: time(0), ..other }).unwrap();
+        }
+        store.push(issue(number, "the same")).unwrap();
+    }
+    let mut index = Projection::default();
+    let mut view = index.follow(store);
+    let mut filter = Filter { texts: vec!["same".to_owned()], ..Filter::default() };
+    let order = Sorting::default();
+    let listing = view.find(&filter, order, usize::MAX, 50);
+    assert!(!listing.is_exact);
+    assert_eq!((listing.total, listing.page), (MAX_FOUND, MAX_FOUND / 50));
+    assert_eq!(listing.positions.len(), 50);
+    assert_eq!(listing.positions.last(), Some(&(2 * MAX_FOUND + 3)));
+    // None of the first matches has this status, but the search still finds all that do.
+    filter.statuses = StatusSet::from_iter([Status::Rejected]);
+    let listing = view.find(&filter, order, 1, 50);
+    assert_eq!((listing.total, listing.is_exact, listing.has_exact_counts), (3, true, false));
+    // More issues have this status than the search over all statuses collected.
+    filter.statuses = StatusSet::from_iter([Status::Created]);
+    let listing = view.find(&filter, order, 1, 50);
+    assert_eq!((listing.total, listing.is_exact), (MAX_FOUND, false));
+    assert!(listing.positions.iter().all(|position| (position - 3) % 2 == 0));
+}

@@ -1,0 +1,67 @@
+//! The user's home, settings and programs.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Where the user's home, settings and programs are.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct HostEnv {
+    /// The user's home.
+    pub home: Option<PathBuf>,
+    /// Where programs have their settings: `$XDG_CONFIG_HOME`, else `~/.config`.
+    pub settings: Option<PathBuf>,
+    /// `$APPDATA`, on Windows.
+    pub app_data: Option<PathBuf>,
+    /// `$PATH`.
+    pub path: Option<OsString>,
+}
+
+impl HostEnv {
+    /// Reads the environment of this process.
+    pub fn new(environment: impl Fn(&str) -> Option<OsString>, home: Option<PathBuf>) -> Self {
+        let directory =
+            |name| environment(name).map(PathBuf::from).filter(|directory| directory.is_absolute());
+        let settings =
+            directory("XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
+        Self { settings, app_data: directory("APPDATA"), path: environment("PATH"), home }
+    }
+
+    /// A file in the user's home.
+    pub fn at_home(&self, name: &str) -> Option<PathBuf> {
+        Some(self.home.as_ref()?.join(name))
+    }
+
+    /// Where desktop programs have the data of this user.
+    pub fn application_data(&self) -> Option<PathBuf> {
+        match std::env::consts::OS {
+            "macos" => self.at_home("Library/Application Support"),
+            "windows" => self.app_data.clone(),
+            _ => self.settings.clone(),
+        }
+    }
+
+    /// Finds a program on the `PATH`.
+    pub fn program(&self, name: &str) -> Option<PathBuf> {
+        which::which_in(name, self.path.as_ref(), Path::new("/")).ok()
+    }
+
+    /// A path, with `~` for the home.
+    pub fn short(&self, path: &Path) -> String {
+        let inside = self.home.as_ref().and_then(|home| path.strip_prefix(home).ok());
+        match inside {
+            Some(inside) if inside.as_os_str().is_empty() => "~".to_owned(),
+            Some(inside) => format!("~/{}", inside.display()),
+            None => path.display().to_string(),
+        }
+    }
+
+    /// The command that starts this very program: its name if the `PATH` leads to it, else its absolute path.
+    pub fn command(&self, program: &Path) -> String {
+        let real = |path: &Path| path.canonicalize().ok();
+        let called = self.program(super::PROGRAM);
+        match called.is_some_and(|called| real(&called) == real(program)) {
+            true => super::PROGRAM.to_owned(),
+            false => program.display().to_string(),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Recommends a preset and the command for a project.
+
+use std::path::{Path, PathBuf};
+
+use super::found_client::FoundClient;
+use super::host_env::HostEnv;
+use super::is_in_git;
+use super::presets::Preset;
+
+/// The files that name the owners of the code, as GitHub and GitLab document them.
+const OWNERS: [&str; 4] =
+    ["CODEOWNERS", ".github/CODEOWNERS", ".gitlab/CODEOWNERS", "docs/CODEOWNERS"];
+
+/// A recommendation.
+#[derive(Clone, Debug)]
+pub struct Recommendation {
+    /// The project.
+    pub project: PathBuf,
+    /// The clients in use.
+    pub clients: Vec<FoundClient>,
+    /// Whether the project is in git.
+    pub is_in_git: bool,
+    /// Whether `ait init` has set it up before.
+    pub is_set_up: bool,
+    /// The preset.
+    pub preset: Preset,
+    /// The reason, as text that follows "because".
+    pub why: String,
+    /// The command that sets it up, in the directory of the project.
+    pub command: String,
+}
+
+/// Recommends a preset for a project, unless one is given. `command` starts this program.
+pub fn recommend(
+    project: &Path,
+    env: &HostEnv,
+    preset: Option<Preset>,
+    command: &str,
+) -> Recommendation {
+    let clients = FoundClient::in_use(project, env);
+    let before = Preset::detect(project);
+    let is_set_up = before.is_some();
+    let (preset, why) = match (preset, before) {
+        (Some(preset), _) => (preset, "the person asked for it".to_owned()),
+        (None, Some(before)) => (before, "the project has it now".to_owned()),
+        (None, None) => chosen(project, &clients),
+    };
+    let command = format!("{command} init --preset {}", preset.name);
+    Recommendation {
+        project: project.to_owned(),
+        clients,
+        is_in_git: is_in_git(project),
+        is_set_up,
+        preset,
+        why,
+        command,
+    }
+}
+
+/// Chooses a preset by the files of the project and its clients.
+fn chosen(project: &Path, clients: &[FoundClient]) -> (Preset, String) {
+    let named = |name| Preset::named(name).expect("the tests name every preset");
+    if let Some(owners) = OWNERS.iter().find(|owners| project.join(owners).exists()) {
+        return (named("review-heavy"), format!("{owners} says who has to agree to a change"));
+    }
+    match clients.iter().find(|found| found.client.agents.is_some()) {
+        Some(FoundClient { client, .. }) => {
+            (named("team"), format!("{} can start agents of its own", client.title))
+        }
+        None if clients.is_empty() => (named("team"), "it suits most".to_owned()),
+        None => (named("solo"), "none of these clients starts agents of its own".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::setup::edit::marked::MARKDOWN;
+
+    #[test]
+    fn the_recommended_preset_depends_on_project_files() {
+        let directory = tempfile::tempdir().unwrap();
+        let (root, env) = (directory.path(), HostEnv::default());
+        let proposed = |preset| recommend(root, &env, preset, "ait");
+        let name = |preset| proposed(preset).preset.name;
+        assert_eq!((name(None), proposed(None).clients.len()), ("team", 0));
+        fs::create_dir(root.join(".zed")).unwrap();
+        assert_eq!(name(None), "solo");
+        assert_eq!(proposed(None).clients[0].client.name, "zed");
+        fs::create_dir(root.join(".cursor")).unwrap();
+        assert_eq!(name(None), "team");
+        fs::create_dir(root.join(".github")).unwrap();
+        fs::write(root.join(".github/CODEOWNERS"), "* @owner\n").unwrap();
+        assert_eq!(name(None), "review-heavy");
+        assert_eq!(name(Preset::named("team")), "team");
+        assert!(!proposed(None).is_set_up && !proposed(None).is_in_git);
+        let section = MARKDOWN.set("", &Preset::named("solo").unwrap().workflow).unwrap();
+        fs::write(root.join("AGENTS.md"), section).unwrap();
+        fs::create_dir(root.join(".git")).unwrap();
+        let again = proposed(None);
+        assert_eq!((again.preset.name, again.is_set_up, again.is_in_git), ("solo", true, true));
+        assert_eq!(again.command, "ait init --preset solo");
+    }
+}

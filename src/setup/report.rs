@@ -1,0 +1,107 @@
+//! What `ait init` plans or did, for programs and for people.
+
+use serde::Serialize;
+
+use super::{Change, Client, FoundClient, Plan, Preset, Project};
+
+/// A plan, or what was written.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SetupReport {
+    /// The project's directory.
+    pub project: String,
+    /// The names of the clients.
+    pub clients: Vec<&'static str>,
+    /// The files that change.
+    pub changes: Vec<ChangeReport>,
+    /// What the user should know, a line each.
+    pub notes: Vec<String>,
+    /// Whether the changes were made.
+    pub written: bool,
+    /// What is left to do, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub next: Vec<String>,
+}
+
+/// A changed file.
+#[derive(Debug, Serialize)]
+pub struct ChangeReport {
+    /// The file as the user reads it.
+    pub file: String,
+    /// The kind of the change, in a word.
+    pub what: &'static str,
+}
+
+impl SetupReport {
+    /// Reports a plan. `next` is what is left to do.
+    pub fn new(
+        project: &Project,
+        found: &[FoundClient],
+        plan: Plan,
+        written: bool,
+        next: Vec<String>,
+    ) -> Self {
+        Self {
+            project: project.root.display().to_string(),
+            clients: found.iter().map(|found| found.client.name).collect(),
+            changes: plan.changes.iter().map(ChangeReport::from).collect(),
+            notes: plan.notes,
+            written,
+            next,
+        }
+    }
+}
+
+impl From<&Change> for ChangeReport {
+    fn from(change: &Change) -> Self {
+        Self { file: change.shown.clone(), what: change.kind() }
+    }
+}
+
+/// Returns what is left to the user once a project is set up. `is_written` says whether files were written now.
+pub fn next_steps(
+    project: &Project,
+    found: &[FoundClient],
+    preset: &Preset,
+    is_written: bool,
+) -> Vec<String> {
+    let mut steps = Vec::new();
+    let is_in_git = super::is_in_git(&project.root);
+    if !is_in_git {
+        steps.push(
+            "Run `git init`, and commit your project: agents work in git worktrees, which need a commit"
+                .to_owned(),
+        );
+    }
+    if is_in_git && super::lacks_commit(&project.root) {
+        steps.push(
+            "Commit your project and what ait init wrote first: agents work in git worktrees, which need a commit, and \
+             this repository has none yet"
+                .to_owned(),
+        );
+    } else if is_in_git && is_written {
+        let but = if project.has_machine_paths() { ", but see the notes above" } else { "" };
+        steps.push(format!(
+            "Commit what ait init wrote{but}: agents work in git worktrees, which have only what is committed"
+        ));
+    }
+    if is_written {
+        let titles: Vec<_> = found.iter().map(|found| found.client.title).collect();
+        let titles = titles.join(", ");
+        steps.push(format!("Restart, and allow the server where the client asks: {titles}"));
+    }
+    if project.port.is_some() {
+        steps.push("Keep a server running for them: ait serve".to_owned());
+    }
+    if let Some(agent) = preset.prompts.first() {
+        let then = if is_written { "Then start" } else { "Start" };
+        let start = |client: &Client| format!("\n  {}: {}", client.title, (client.start)(agent));
+        let starts: String = found.iter().map(|found| start(found.client)).collect();
+        steps.push(format!("{then} {agent}:{starts}"));
+    }
+    if is_in_git && is_written {
+        steps.push("Optional, to name issues in commits: ait hooks install".to_owned());
+    }
+    steps.push("Undo: ait init --remove".to_owned());
+    steps
+}

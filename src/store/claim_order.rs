@@ -1,0 +1,127 @@
+//! The order in which issues are claimed, as indexes.
+//!
+//! [`IssueStore`](super::IssueStore) keeps them up to date. They hold what can be claimed now, so that a claim is a
+//! look-up, however many issues wait for others.
+
+use std::sync::Arc;
+
+use imbl::OrdSet;
+
+use crate::domain::{
+    AgentName, Classification, Issue, IssueId, LinkKind, Priority, Status, Timestamp,
+};
+
+/// The indexes for claims. A clone costs the same at any size.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ClaimOrder {
+    /// The created issues that can be claimed, by assignee, classification, priority and position.
+    ready: OrdSet<ReadyKey>,
+    /// The completed issues that can be claimed, by priority and position.
+    reviews: OrdSet<(Priority, usize)>,
+    /// The positions of issues that are parked until a time. The other indexes lack them.
+    parked: OrdSet<(Timestamp, usize)>,
+    /// The links by their targets: target, kind, source.
+    links: OrdSet<(IssueId, LinkKind, IssueId)>,
+}
+
+type ReadyKey = (Option<Arc<str>>, Classification, Priority, usize);
+
+/// The rank of an issue among those that an agent can claim: what is assigned to it comes first, then the priority and
+/// the position.
+pub(super) type Rank = (bool, Priority, usize);
+
+impl ClaimOrder {
+    /// Returns the indexes of issues without attributes. `created` and `completed` are their positions, ascending; those
+    /// of created issues for each classification.
+    pub fn of_plain<'a>(
+        created: impl Iterator<Item = (Classification, &'a [usize])>,
+        completed: impl Iterator<Item = usize>,
+    ) -> Self {
+        let priority = Priority::default();
+        let key = |kind, position: &usize| (None, kind, priority, *position);
+        let ready = created.flat_map(|(kind, filed)| filed.iter().map(move |at| key(kind, at)));
+        let mut reviews: Vec<_> = completed.map(|position| (priority, position)).collect();
+        reviews.sort_unstable();
+        Self { ready: ready.collect(), reviews: reviews.into_iter().collect(), ..Self::default() }
+    }
+
+    /// Adds the links of an issue.
+    pub fn add_links(&mut self, issue: &Issue) {
+        for link in &issue.attributes.links {
+            self.links.insert((link.to, link.kind, issue.id));
+        }
+    }
+
+    /// Removes the links of an issue.
+    pub fn remove_links(&mut self, issue: &Issue) {
+        for link in &issue.attributes.links {
+            self.links.remove(&(link.to, link.kind, issue.id));
+        }
+    }
+
+    /// Returns the issues that have a link of a kind to an issue, ascending.
+    pub fn linked_from(&self, kind: LinkKind, to: IssueId) -> impl Iterator<Item = IssueId> {
+        // Most stores have no links.
+        let first = (to, kind, IssueId::NIL);
+        let links = (!self.links.is_empty()).then(|| self.links.range(first..));
+        let links = links.into_iter().flatten();
+        links.take_while(move |link| (link.0, link.1) == (to, kind)).map(|link| link.2)
+    }
+
+    /// Places an issue that waits at a position. `is_free` says that it waits for no other issue.
+    pub fn place(&mut self, issue: &Issue, position: usize, is_free: bool) {
+        if !matches!(issue.status, Status::Created | Status::Completed) {
+            return;
+        }
+        if let Some(parked) = &issue.attributes.parked {
+            self.parked.extend(parked.until.map(|until| (until, position)));
+        } else if issue.status == Status::Completed {
+            self.reviews.insert((issue.attributes.effective_priority(), position));
+        } else if is_free {
+            self.ready.insert(key(issue, position));
+        }
+    }
+
+    /// Takes an issue out of its place.
+    pub fn take(&mut self, issue: &Issue, position: usize) {
+        match issue.status {
+            Status::Created => drop(self.ready.remove(&key(issue, position))),
+            Status::Completed => {
+                self.reviews.remove(&(issue.attributes.effective_priority(), position));
+            }
+            _ => return,
+        }
+        if let Some(until) = issue.attributes.parked.as_ref().and_then(|parked| parked.until) {
+            self.parked.remove(&(until, position));
+        }
+    }
+
+    /// Returns the first issue that an agent can claim for work, among those that are not parked.
+    pub fn first_ready(&self, agent: &AgentName, kinds: &[Classification]) -> Option<Rank> {
+        let mine: Option<Arc<str>> = Some(agent.as_str().into());
+        [mine, None].into_iter().find_map(|assignee| {
+            let firsts = kinds.iter().filter_map(|kind| {
+                let first = (assignee.clone(), *kind, Priority::FIRST, 0);
+                let (owner, found, priority, position) = self.ready.range(first..).next()?;
+                let is_of_kind = *owner == assignee && found == kind;
+                is_of_kind.then_some((assignee.is_none(), *priority, *position))
+            });
+            firsts.min()
+        })
+    }
+
+    /// Returns the first issue that can be claimed for review, among those that are not parked.
+    pub fn first_review(&self) -> Option<(Priority, usize)> {
+        self.reviews.get_min().copied()
+    }
+
+    /// Returns the positions of the issues that are no longer parked at a time.
+    pub fn due(&self, now: Timestamp) -> impl Iterator<Item = usize> {
+        self.parked.iter().take_while(move |(until, _)| *until <= now).map(|(_, at)| *at)
+    }
+}
+
+fn key(issue: &Issue, position: usize) -> ReadyKey {
+    let assignee = issue.attributes.assignee.as_deref().map(Arc::from);
+    (assignee, issue.classification, issue.attributes.effective_priority(), position)
+}

@@ -1,0 +1,66 @@
+//! The section with the issues that an issue is linked with.
+
+use maud::{Markup, html};
+
+use super::{IssueView, parts};
+use crate::domain::IssueId;
+use crate::read_model::{ReadView, Relation};
+use crate::web::query::ListQuery;
+use crate::web::strings::relations as text;
+
+/// How many issues of a relation the page shows.
+const MAX_SHOWN: usize = 50;
+
+/// Renders the section; nothing if there are no links.
+pub(super) fn relations(view: &IssueView) -> Markup {
+    let issue = &view.found.issue;
+    let relations = view.view.relations(issue);
+    html! {
+        @if !relations.is_empty() {
+            section #issue-links.links aria-labelledby="links-heading" {
+                h2 #links-heading { (text::LINKS) }
+                @for (relation, ids) in &relations { (group(*relation, ids, issue.id, view.view)) }
+            }
+        }
+    }
+}
+
+fn group(relation: Relation, ids: &[IssueId], id: IssueId, view: &ReadView) -> Markup {
+    let ended =
+        ids.iter().filter_map(|id| view.summary(*id)).filter(|part| part.status.is_terminal());
+    let hidden = ids.len().saturating_sub(MAX_SHOWN);
+    html! {
+        h3 {
+            (text::heading(relation))
+            @if relation == Relation::Parts {
+                " " span.count { (text::done(ended.count(), ids.len())) }
+            }
+        }
+        ul {
+            @for id in ids.iter().take(MAX_SHOWN) { li { (linked(*id, view)) } }
+            @if hidden > 0 {
+                li {
+                    @if relation == Relation::Parts {
+                        @let query = ListQuery { parent: Some(id.into()), ..ListQuery::default() };
+                        a href={ "/" (query.query_string()) } { (text::more(hidden)) }
+                    } @else {
+                        (text::more(hidden))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn linked(id: IssueId, view: &ReadView) -> Markup {
+    html! {
+        @match view.summary(id) {
+            Some(other) => {
+                (parts::status(other.status)) " "
+                a.title href=(parts::issue_path(id)) dir="auto" { (other.title) } " "
+                code { (id.short()) }
+            }
+            None => { code { (id.short()) } " " span.quiet { (text::UNKNOWN) } }
+        }
+    }
+}

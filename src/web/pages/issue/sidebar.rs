@@ -1,0 +1,112 @@
+//! The sidebar of an issue with its details, and the links to its neighbours.
+
+use maud::{Markup, html};
+
+use super::{IssueView, parts};
+use crate::domain::text::shortened;
+use crate::domain::{Timestamp, UnknownFields};
+use crate::web::lookup::{Found, IssueLink};
+use crate::web::markdown::{self, MAX_CHARS};
+use crate::web::strings::{self, issue as text};
+
+/// How many characters of the reason for parking the default page shows.
+const MAX_REASON_CHARS: usize = 400;
+
+/// Renders the sidebar.
+pub(super) fn sidebar(view: &IssueView) -> Markup {
+    let issue = &view.found.issue;
+    let filer = issue.history.first().map(|entry| entry.agent.as_str());
+    let last = issue.history.last().map(|entry| entry.agent.as_str());
+    html! {
+        aside.issue-sidebar #issue-sidebar aria-label=(text::DETAILS) {
+            dl {
+                (detail(strings::STATUS, &parts::status(issue.status)))
+                (detail(strings::KIND, &parts::kind(issue.classification)))
+                (detail(text::HOLDER, &html! {
+                    @match issue.holder() {
+                        Some(holder) => {
+                            (parts::agent(holder.agent))
+                            span.exact { (parts::held_since(holder.since, view.now)) }
+                        }
+                        None => { span.quiet { (text::NOBODY) } }
+                    }
+                }))
+                @if let Some(parked) = parked(view) { (parked) }
+                (detail(text::FILED, &when(issue.created_at, filer, view.now)))
+                (detail(text::CHANGED, &when(issue.modified_at, last, view.now)))
+                (detail(text::RETURNS, &html! { (text::times(issue.returns())) }))
+                (detail(text::COMMENTS, &html! { (issue.comments.len()) }))
+            }
+            (unknown_keys(&issue.extra, view.is_full))
+        }
+    }
+}
+
+/// Renders why the issue is parked, if it is.
+fn parked(view: &IssueView) -> Option<Markup> {
+    let attributes = &view.found.issue.attributes;
+    let parked = attributes.parked.as_ref().filter(|_| attributes.is_parked_at(view.now))?;
+    let reason = if view.is_full {
+        parked.reason.clone()
+    } else {
+        shortened(&parked.reason, MAX_REASON_CHARS)
+    };
+    Some(detail(
+        text::PARKED,
+        &html! {
+            span dir="auto" { (reason) }
+            span.exact { (parts::ago(parked.since, view.now)) " " (text::BY) (parts::agent(&parked.by)) }
+            @if let Some(until) = parked.until { span.exact { (text::until(until)) } }
+        },
+    ))
+}
+
+fn detail(name: &str, value: &Markup) -> Markup {
+    html! {
+        div { dt { (name) } dd { (value) } }
+    }
+}
+
+fn when(time: Timestamp, agent: Option<&str>, now: Timestamp) -> Markup {
+    html! {
+        (parts::ago(time, now))
+        @if let Some(agent) = agent { " " (text::BY) (parts::agent(agent)) }
+        span.exact { (text::exact(time)) }
+    }
+}
+
+fn unknown_keys(extra: &UnknownFields, is_full: bool) -> Markup {
+    let count = extra.iter().count();
+    let json = serde_json::to_string_pretty(extra).unwrap_or_default();
+    let json = if is_full { json } else { shortened(&json, MAX_CHARS) };
+    html! {
+        @if count > 0 {
+            details #issue-unknown-keys {
+                summary { (text::unknown_keys(count)) }
+                (markdown::plain(&json))
+            }
+        }
+    }
+}
+
+/// Renders the links to the issues filed before and after.
+pub(super) fn neighbours(found: &Found) -> Markup {
+    let Found { previous, next, .. } = found;
+    html! {
+        @if previous.is_some() || next.is_some() {
+            nav.neighbours #issue-neighbours aria-label=(text::NEIGHBOURS) {
+                @if let Some(previous) = previous { (neighbour("prev", text::PREVIOUS, previous)) }
+                @if let Some(next) = next { (neighbour("next", text::NEXT, next)) }
+            }
+        }
+    }
+}
+
+fn neighbour(relation: &str, name: &str, link: &IssueLink) -> Markup {
+    html! {
+        a class=(relation) rel=(relation) href=(parts::issue_path(link.id)) {
+            span.quiet { (name) } " "
+            bdi { (link.title) }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The timeline of an issue: actions and comments in one list.
+
+use maud::{Markup, html};
+
+use super::changes::ChangeWriter;
+use super::markdown_budget::MarkdownBudget;
+use super::{IssueView, icons, parts};
+use crate::domain::event::CHANGE_ACTION;
+use crate::domain::{ActionKind, TimelineEntry};
+use crate::web::strings::issue as text;
+
+/// How many of the latest entries the default page shows, beside the first one.
+const LATEST: usize = 50;
+
+/// Renders the timeline, oldest entry first.
+pub(super) fn timeline(view: &IssueView, budget: &mut MarkdownBudget) -> Markup {
+    let issue = &view.found.issue;
+    let timeline = issue.timeline();
+    let total = timeline.len();
+    let hidden = if view.is_full { 0 } else { total.saturating_sub(1 + LATEST) };
+    let mut changes = ChangeWriter::new(view);
+    // Rendered from the latest to the oldest, because readers want the latest and the budget is limited.
+    let mut entries: Vec<Markup> = timeline
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| *index == 0 || *index > hidden)
+        .rev()
+        .map(|(index, moment)| entry(index, moment, view, budget, &mut changes))
+        .collect();
+    entries.reverse();
+    html! {
+        section #issue-timeline aria-labelledby="timeline-heading" {
+            h2 #timeline-heading { (text::TIMELINE) }
+            @if entries.is_empty() {
+                p.quiet { (text::EMPTY_TIMELINE) }
+            } @else {
+                ol #timeline.timeline {
+                    @for (index, entry) in entries.iter().enumerate() {
+                        (entry)
+                        @if index == 0 && hidden > 0 {
+                            li.gap #issue-gap {
+                                (text::hidden_entries(hidden)) " "
+                                a href={ (parts::issue_path(issue.id)) "?all=1" } { (text::show_all(total)) }
+                            }
+                        }
+                    }
+                }
+            }
+            @if view.is_full {
+                p { a href=(parts::issue_path(issue.id)) { (text::SHOW_LESS) } }
+            }
+        }
+    }
+}
+
+fn entry(
+    index: usize,
+    moment: &TimelineEntry<'_>,
+    view: &IssueView,
+    budget: &mut MarkdownBudget,
+    changes: &mut ChangeWriter,
+) -> Markup {
+    html! {
+        li class={ "moment " (colour_class(moment)) } id={ "moment-" (index + 1) }
+            data-changed=(moment.at.unix_millis())
+        {
+            (icon(moment))
+            p.kind {
+                (parts::agent(moment.agent)) " " (action(moment)) " " (parts::ago(moment.at, view.now))
+            }
+            (changes.write(moment))
+            @if let Some(comment) = moment.comment {
+                div.prose dir="auto" { (budget.render(comment)) }
+            }
+        }
+    }
+}
+
+fn colour_class(moment: &TimelineEntry<'_>) -> String {
+    match (moment.kind(), moment.status()) {
+        (ActionKind::Returned, _) => "was-returned".to_owned(),
+        (_, Some(status)) => format!("status-{status}"),
+        (_, None) => String::new(),
+    }
+}
+
+fn icon(moment: &TimelineEntry<'_>) -> Markup {
+    match (moment.kind(), moment.status()) {
+        (ActionKind::Returned, _) => icons::other("return"),
+        (ActionKind::Commented, _) => icons::other("comment"),
+        (ActionKind::Changed | ActionKind::Edited, _) => icons::other("edit"),
+        (_, Some(status)) => icons::status(status),
+        (_, None) => icons::other("clock"),
+    }
+}
+
+fn action(moment: &TimelineEntry<'_>) -> Markup {
+    html! {
+        @match (moment.kind(), moment.status()) {
+            (ActionKind::Returned, _) => { (text::DID_RETURN) }
+            (ActionKind::Commented, _) => { (text::DID_COMMENT) }
+            (ActionKind::Changed, _) => {
+                (text::DID_CHANGE) " "
+                bdi { (moment.action.unwrap_or_default().trim_start_matches(CHANGE_ACTION)) }
+            }
+            (_, Some(status)) => { (text::action(status)) }
+            // Written by another program.
+            (_, None) => { "· " bdi { (moment.action.unwrap_or_default()) } }
+        }
+    }
+}

@@ -1,0 +1,619 @@
+//! Parses and writes the query strings of pages.
+
+use std::collections::BTreeSet;
+
+use chrono::Utc;
+use form_urlencoded::Serializer;
+
+use crate::activity::kind_from_word;
+use crate::domain::{
+    Classification, EventKind, IssueId, IssueRef, Label, Priority, Status, StatusSet, Timestamp,
+};
+use crate::field_selection::{BadSelection, FieldSelection};
+use crate::read_model::stats::Range;
+use crate::read_model::{Direction, Filter, SortKey, Sorting};
+use crate::time_arg::{self, TimeArg};
+
+/// The value of `status` that stands for all statuses that are not final.
+const OPEN: &str = "open";
+/// The most characters of a search.
+const MAX_SEARCH_CHARS: usize = 200;
+/// The most words and quoted phrases of a search.
+const MAX_TERMS: usize = 10;
+
+/// A query parameter that is unknown or has an invalid value.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct InvalidParameter {
+    pub name: String,
+    pub given: String,
+    /// The valid values, or the known names.
+    pub expected: String,
+}
+
+/// The parameters of a query string. Empty ones count as missing.
+pub(super) struct Parameters(Vec<(String, String)>);
+
+impl Parameters {
+    /// Parses a query string and rejects unknown names.
+    pub fn parse(query: Option<&str>, known: &[&str]) -> Result<Self, InvalidParameter> {
+        let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes()).into_owned();
+        let pairs: Vec<_> = pairs.filter(|(_, value)| !value.trim().is_empty()).collect();
+        match pairs.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+            Some((name, value)) => Err(InvalidParameter {
+                name: name.clone(),
+                given: value.clone(),
+                expected: known.join(", "),
+            }),
+            None => Ok(Self(pairs)),
+        }
+    }
+
+    /// Returns all values of a parameter.
+    fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.trim())
+    }
+
+    /// Parses the last value of a parameter.
+    pub fn get<T>(
+        &self,
+        name: &str,
+        expected: impl FnOnce() -> String,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<Option<T>, InvalidParameter> {
+        let Some(given) = self.all(name).last() else { return Ok(None) };
+        let bad = || InvalidParameter {
+            name: name.to_owned(),
+            given: given.to_owned(),
+            expected: expected(),
+        };
+        parse(given).map(Some).ok_or_else(bad)
+    }
+}
+
+/// Parses a selection of fields.
+fn fields(parameters: &Parameters) -> Result<Option<FieldSelection>, InvalidParameter> {
+    let Some(given) = parameters.all("fields").last() else { return Ok(None) };
+    let bad = |error: BadSelection| InvalidParameter {
+        name: "fields".to_owned(),
+        given: given.to_owned(),
+        expected: error.to_string(),
+    };
+    given.parse().map(Some).map_err(bad)
+}
+
+/// A query for a page of the list of issues.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct ListQuery {
+    pub statuses: StatusSet,
+    pub kind: Option<Classification>,
+    /// An agent that acted on the issues.
+    pub agent: Option<String>,
+    /// Words and quoted phrases that occur in the issues.
+    pub search: String,
+    /// The priorities, ascending; empty for all.
+    pub priorities: Vec<Priority>,
+    /// Labels that the issues have, all of them; ascending.
+    pub labels: Vec<Label>,
+    /// The agent that the issues are assigned to.
+    pub assignee: Option<String>,
+    /// The issue that they are parts of.
+    pub parent: Option<IssueRef>,
+    pub is_ready: bool,
+    pub is_blocked: bool,
+    pub is_parked: bool,
+    pub order: Sorting,
+    /// The number of the page, from 1; 0 stands for the first page, too.
+    pub page: usize,
+    /// The fields of each issue, for the JSON of the list.
+    pub fields: Option<FieldSelection>,
+}
+
+impl ListQuery {
+    #[rustfmt::skip]
+    const PARAMETERS: [&str; 15] = [
+        "status", "classification", "priority", "label", "assignee", "parent", "ready", "blocked", "parked",
+        "agent", "q", "sort", "dir", "page", "fields",
+    ];
+
+    /// Parses the query string of the list.
+    pub fn parse(query: Option<&str>) -> Result<Self, InvalidParameter> {
+        let parameters = Parameters::parse(query, &Self::PARAMETERS)?;
+        let key = parameters.get("sort", sort_words, sort_key)?.unwrap_or_default();
+        let expected = || "asc, desc".to_owned();
+        let direction = parameters.get("dir", expected, |word| match word {
+            "asc" => Some(Direction::Ascending),
+            "desc" => Some(Direction::Descending),
+            _ => None,
+        })?;
+        let expected = || "1, 2, 3, …".to_owned();
+        let number = |text: &str| text.parse().ok().filter(|&page: &usize| page > 0);
+        let at_most = || format!("at most {MAX_SEARCH_CHARS} characters and {MAX_TERMS} words");
+        let search = parameters.get("q", at_most, |text| {
+            let fits = text.chars().count() <= MAX_SEARCH_CHARS && terms(text).len() <= MAX_TERMS;
+            fits.then(|| text.to_owned())
+        })?;
+        let kinds = || joined(Classification::ALL.iter().map(|kind| kind.as_str()));
+        Ok(Self {
+            statuses: statuses(&parameters)?,
+            kind: parameters.get("classification", kinds, Classification::from_word)?,
+            agent: parameters.all("agent").last().map(str::to_owned),
+            search: search.unwrap_or_default(),
+            priorities: priorities(&parameters)?,
+            labels: labels(&parameters)?,
+            assignee: parameters.all("assignee").last().map(str::to_owned),
+            parent: parameters.get("parent", id_form, |text| text.parse().ok())?,
+            is_ready: flag(&parameters, "ready")?,
+            is_blocked: flag(&parameters, "blocked")?,
+            is_parked: flag(&parameters, "parked")?,
+            order: Sorting { key, direction: direction.unwrap_or(default_direction(key)) },
+            page: parameters.get("page", expected, number)?.unwrap_or_default(),
+            fields: fields(&parameters)?,
+        })
+    }
+
+    /// Returns the filter of the query at a time. `parent` is the issue that the query names.
+    pub fn filter(&self, parent: Option<IssueId>, now: Timestamp) -> Filter {
+        Filter {
+            statuses: self.statuses,
+            classification: self.kind,
+            agent: self.agent.clone(),
+            texts: terms(&self.search),
+            priorities: self.priorities.clone(),
+            labels: self.labels.clone(),
+            assignee: self.assignee.clone(),
+            parent,
+            ready_at: self.is_ready.then_some(now),
+            is_blocked: self.is_blocked,
+            parked_at: self.is_parked.then_some(now),
+        }
+    }
+
+    /// Returns the query string with its question mark, or an empty string if there are no parameters.
+    pub fn query_string(&self) -> String {
+        query_string(self.parameters())
+    }
+
+    /// Returns the parameters that differ from the defaults.
+    pub fn parameters(&self) -> Vec<(&'static str, String)> {
+        let mut parameters = Vec::new();
+        if self.statuses == StatusSet::open() {
+            parameters.push(("status", OPEN.to_owned()));
+        } else if self.statuses != StatusSet::ALL {
+            parameters.extend(self.statuses.iter().map(|status| ("status", status.to_string())));
+        }
+        parameters.extend(self.kind.map(|kind| ("classification", kind.to_string())));
+        if !self.priorities.is_empty() {
+            let numbers: Vec<_> = self.priorities.iter().map(ToString::to_string).collect();
+            parameters.push(("priority", numbers.join(",")));
+        }
+        parameters.extend(self.labels.iter().map(|label| ("label", label.to_string())));
+        parameters.extend(self.assignee.clone().map(|assignee| ("assignee", assignee)));
+        parameters.extend(self.parent.as_ref().map(|parent| ("parent", parent.to_string())));
+        for (name, is_set) in
+            [("ready", self.is_ready), ("blocked", self.is_blocked), ("parked", self.is_parked)]
+        {
+            parameters.extend(is_set.then(|| (name, "true".to_owned())));
+        }
+        parameters.extend(self.agent.clone().map(|agent| ("agent", agent)));
+        if !self.search.is_empty() {
+            parameters.push(("q", self.search.clone()));
+        }
+        if self.order.key != SortKey::default() {
+            parameters.push(("sort", sort_word(self.order.key).to_owned()));
+        }
+        if self.order.direction != default_direction(self.order.key) {
+            let word = match self.order.direction {
+                Direction::Ascending => "asc",
+                Direction::Descending => "desc",
+            };
+            parameters.push(("dir", word.to_owned()));
+        }
+        if self.page > 1 {
+            parameters.push(("page", self.page.to_string()));
+        }
+        parameters
+    }
+
+    /// Returns true if the query matches all issues.
+    pub fn is_unfiltered(&self) -> bool {
+        let Self { order, page, .. } = *self;
+        let fields = self.fields.clone();
+        *self == Self { order, page, fields, ..Self::default() }
+    }
+
+    /// Returns the same query for other statuses, at its first page.
+    pub fn in_statuses(&self, statuses: StatusSet) -> Self {
+        Self { statuses, page: 0, ..self.clone() }
+    }
+
+    /// Returns the same query for issues that have a label, too.
+    pub fn with_label(&self, label: &Label) -> Self {
+        let mut labels = self.labels.clone();
+        labels.extend((!labels.contains(label)).then(|| label.clone()));
+        labels.sort_unstable();
+        Self { labels, page: 0, ..self.clone() }
+    }
+
+    /// Returns the same query without a label.
+    pub fn without_label(&self, label: &Label) -> Self {
+        let labels = self.labels.iter().filter(|other| *other != label).cloned().collect();
+        Self { labels, page: 0, ..self.clone() }
+    }
+
+    /// Returns the same query for another page.
+    pub fn at_page(&self, page: usize) -> Self {
+        Self { page, ..self.clone() }
+    }
+
+    /// Returns the query sorted by another key, or in the opposite direction if it is sorted by this key.
+    pub fn sorted_by(&self, key: SortKey) -> Self {
+        let direction = match self.order.direction {
+            _ if self.order.key != key => default_direction(key),
+            Direction::Ascending => Direction::Descending,
+            Direction::Descending => Direction::Ascending,
+        };
+        Self { order: Sorting { key, direction }, page: 0, ..self.clone() }
+    }
+}
+
+/// A query for a part of the events.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct ActivityQuery {
+    pub agent: Option<String>,
+    pub kind: Option<&'static str>,
+    pub issue: Option<IssueRef>,
+    pub since: Option<Since>,
+    pub part: PageCursor,
+}
+
+/// A point in time with the text that it was parsed from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Since {
+    pub text: String,
+    pub time: TimeArg,
+}
+
+/// A part of the matching events.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum PageCursor {
+    /// The newest events.
+    #[default]
+    Newest,
+    /// The newest events before a number.
+    Before(u64),
+    /// The oldest events after a number.
+    After(u64),
+}
+
+impl ActivityQuery {
+    const BEFORE: &str = "before";
+    const AFTER: &str = "after";
+    const MAX_LIMIT: usize = 1_000;
+    const DEFAULT_LIMIT: usize = 100;
+
+    /// Parses the query string of the page.
+    pub fn parse(query: Option<&str>) -> Result<Self, InvalidParameter> {
+        let parameters = Parameters::parse(
+            query,
+            &["agent", "kind", "issue", "since", Self::BEFORE, Self::AFTER],
+        )?;
+        let before = number(&parameters, Self::BEFORE)?;
+        let after = number(&parameters, Self::AFTER)?;
+        let part = match (before, after) {
+            (None, None) => PageCursor::Newest,
+            (Some(before), None) => PageCursor::Before(before),
+            (None, Some(after)) => PageCursor::After(after),
+            (Some(_), Some(after)) => {
+                return Err(InvalidParameter {
+                    name: Self::AFTER.to_owned(),
+                    given: after.to_string(),
+                    expected: "before, after".to_owned(),
+                });
+            }
+        };
+        Ok(Self { part, ..Self::filters(&parameters)? })
+    }
+
+    /// Parses the query string of the feed, which always starts at the newest event.
+    pub fn parse_feed(query: Option<&str>) -> Result<Self, InvalidParameter> {
+        Self::filters(&Parameters::parse(query, &["agent", "kind", "issue", "since"])?)
+    }
+
+    /// Parses the query string of the JSON API into filters, the number that the events come after, and the limit.
+    pub fn parse_request(query: Option<&str>) -> Result<(Self, u64, usize), InvalidParameter> {
+        let known = ["agent", "kind", "issue", "since", Self::AFTER, "limit"];
+        let parameters = Parameters::parse(query, &known)?;
+        let expected = || format!("1 … {}", Self::MAX_LIMIT);
+        let limit = parameters.get("limit", expected, |text| {
+            text.parse().ok().filter(|limit| (1..=Self::MAX_LIMIT).contains(limit))
+        })?;
+        let after = number(&parameters, Self::AFTER)?.unwrap_or_default();
+        Ok((Self::filters(&parameters)?, after, limit.unwrap_or(Self::DEFAULT_LIMIT)))
+    }
+
+    fn filters(parameters: &Parameters) -> Result<Self, InvalidParameter> {
+        let kinds = || joined(EventKind::WORDS.into_iter());
+        let since = |text: &str| {
+            let time = TimeArg::parse(text, &Utc).ok()?;
+            Some(Since { text: text.to_owned(), time })
+        };
+        Ok(Self {
+            agent: parameters.all("agent").last().map(str::to_owned),
+            kind: parameters.get("kind", kinds, kind_from_word)?,
+            issue: parameters.get("issue", id_form, |text| text.parse().ok())?,
+            since: parameters.get("since", || time_arg::FORMS.to_owned(), since)?,
+            part: PageCursor::Newest,
+        })
+    }
+
+    /// Returns the query string with its question mark, or an empty string if there are no parameters.
+    pub fn query_string(&self) -> String {
+        let parameters = [
+            ("agent", self.agent.clone()),
+            ("kind", self.kind.map(str::to_owned)),
+            ("issue", self.issue.as_ref().map(ToString::to_string)),
+            ("since", self.since.as_ref().map(|since| since.text.clone())),
+            match self.part {
+                PageCursor::Newest => (Self::BEFORE, None),
+                PageCursor::Before(number) => (Self::BEFORE, Some(number.to_string())),
+                PageCursor::After(number) => (Self::AFTER, Some(number.to_string())),
+            },
+        ];
+        query_string(parameters.into_iter().filter_map(|(name, value)| Some((name, value?))))
+    }
+
+    /// Returns true if the query matches all events.
+    pub fn is_unfiltered(&self) -> bool {
+        self.at(PageCursor::Newest) == Self::default()
+    }
+
+    /// Returns the same query for another part.
+    pub fn at(&self, part: PageCursor) -> Self {
+        Self { part, ..self.clone() }
+    }
+}
+
+/// Returns the valid forms of the id of an issue.
+fn id_form() -> String {
+    format!("{} … 32 hex digits", IssueRef::MIN_DIGITS)
+}
+
+/// Parses a parameter that can only be switched on.
+fn flag(parameters: &Parameters, name: &str) -> Result<bool, InvalidParameter> {
+    let parse = |text: &str| (text == "true").then_some(());
+    Ok(parameters.get(name, || "true".to_owned(), parse)?.is_some())
+}
+
+/// Parses the priorities, which may be repeated or separated by commas.
+fn priorities(parameters: &Parameters) -> Result<Vec<Priority>, InvalidParameter> {
+    let mut found = BTreeSet::new();
+    for given in parameters.all("priority") {
+        for number in given.split(',') {
+            found.insert(number.trim().parse().map_err(|_| InvalidParameter {
+                name: "priority".to_owned(),
+                given: given.to_owned(),
+                expected: format!("0 … {}, or several such as 0,1", Priority::MAX),
+            })?);
+        }
+    }
+    Ok(found.into_iter().collect())
+}
+
+fn labels(parameters: &Parameters) -> Result<Vec<Label>, InvalidParameter> {
+    let mut found = BTreeSet::new();
+    for given in parameters.all("label") {
+        found.insert(given.parse().map_err(|_| InvalidParameter {
+            name: "label".to_owned(),
+            given: given.to_owned(),
+            expected: format!("1 … {} characters of a-z, 0-9 and :._/-", Label::MAX_CHARS),
+        })?);
+    }
+    Ok(found.into_iter().collect())
+}
+
+fn number(parameters: &Parameters, name: &str) -> Result<Option<u64>, InvalidParameter> {
+    parameters.get(name, || "0, 1, 2, …".to_owned(), |text| text.parse().ok())
+}
+
+fn query_string(parameters: impl IntoIterator<Item = (&'static str, String)>) -> String {
+    let mut query = Serializer::new(String::new());
+    parameters.into_iter().for_each(|(name, value)| {
+        query.append_pair(name, &value);
+    });
+    let query = query.finish();
+    if query.is_empty() { query } else { format!("?{query}") }
+}
+
+/// Parses the query string of the statistics. The default range is a week.
+pub(super) fn stats_range(query: Option<&str>) -> Result<Range, InvalidParameter> {
+    let known = || joined(Range::ALL.iter().map(|range| range.as_str()));
+    let parameters = Parameters::parse(query, &["range"])?;
+    Ok(parameters.get("range", known, Range::from_word)?.unwrap_or(Range::Week))
+}
+
+fn statuses(parameters: &Parameters) -> Result<StatusSet, InvalidParameter> {
+    let mut found = Vec::new();
+    for word in parameters.all("status") {
+        match Status::from_word(word) {
+            Some(status) => found.push(status),
+            None if word == OPEN => found.extend(StatusSet::open().iter()),
+            None => {
+                let words = Status::ALL.iter().map(|status| status.as_str());
+                return Err(InvalidParameter {
+                    name: "status".to_owned(),
+                    given: word.to_owned(),
+                    expected: joined(words.chain([OPEN])),
+                });
+            }
+        }
+    }
+    Ok(if found.is_empty() { StatusSet::ALL } else { found.into_iter().collect() })
+}
+
+/// Splits a search into its words and quoted phrases, in lower case.
+fn terms(search: &str) -> Vec<String> {
+    let parts = search.to_lowercase();
+    let parts = parts.split('"').enumerate();
+    let terms = parts.flat_map(|(number, part)| {
+        // Every second part is inside quotation marks.
+        let is_quoted = number % 2 == 1;
+        let terms: Vec<&str> =
+            if is_quoted { vec![part] } else { part.split_whitespace().collect() };
+        // An id is found as such, and in every text that names it.
+        let term = |text: &str| match IssueRef::in_text(text) {
+            Some(reference) if !is_quoted => reference.to_string(),
+            _ => text.to_owned(),
+        };
+        terms.into_iter().filter(|term| !term.is_empty()).map(term).collect::<Vec<_>>()
+    });
+    terms.collect()
+}
+
+/// Returns the direction in which a key sorts by default.
+fn default_direction(key: SortKey) -> Direction {
+    match key {
+        SortKey::Created | SortKey::Activity => Direction::Descending,
+        _ => Direction::Ascending,
+    }
+}
+
+fn sort_word(key: SortKey) -> &'static str {
+    match key {
+        SortKey::Title => "title",
+        SortKey::Classification => "kind",
+        SortKey::Status => "status",
+        SortKey::Agent => "agent",
+        SortKey::Created => "created",
+        SortKey::Activity => "activity",
+    }
+}
+
+fn sort_key(word: &str) -> Option<SortKey> {
+    SortKey::ALL.iter().copied().find(|&key| sort_word(key) == word)
+}
+
+fn sort_words() -> String {
+    joined(SortKey::ALL.iter().map(|&key| sort_word(key)))
+}
+
+fn joined<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    words.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(query: &str) -> ListQuery {
+        ListQuery::parse(Some(query)).unwrap()
+    }
+
+    #[test]
+    fn list_queries_survive_a_round_trip() {
+        for (query, expected) in [
+            ("", ""),
+            ("status=&q=&page=1&sort=activity&dir=desc", ""),
+            ("status=closed", "?status=closed"),
+            ("status=closed&status=created", "?status=created&status=closed"),
+            ("status=open", "?status=open"),
+            ("status=created&status=in_progress&status=completed&status=in_review", "?status=open"),
+            ("q=a+%22b++c%22&agent=x%26y", "?agent=x%26y&q=a+%22b++c%22"),
+            ("sort=title", "?sort=title"),
+            ("sort=title&dir=asc", "?sort=title"),
+            ("sort=title&dir=desc&page=3", "?sort=title&dir=desc&page=3"),
+            ("priority=1,0&priority=p1", "?priority=0%2C1"),
+            ("label=ui&label=api&label=ui", "?label=api&label=ui"),
+            ("assignee=x%26y&parent=3F2A9C1E", "?assignee=x%26y&parent=3f2a9c1e"),
+            (
+                "parked=true&ready=true&blocked=true&assignee=&priority=&label=",
+                "?ready=true&blocked=true&parked=true",
+            ),
+            ("sort=created&dir=asc&classification=bug", "?classification=bug&sort=created&dir=asc"),
+        ] {
+            assert_eq!(parsed(query).query_string(), expected, "{query}");
+        }
+    }
+
+    #[test]
+    fn errors_name_the_invalid_list_parameter() {
+        for (query, parameter, expected) in [
+            ("status=done", "status", "in_progress"),
+            ("classification=task", "classification", "improvement"),
+            ("sort=size", "sort", "activity"),
+            ("dir=up", "dir", "desc"),
+            ("page=0", "page", "1"),
+            ("page=-1", "page", "1"),
+            ("page=x", "page", "1"),
+            ("staus=closed", "staus", "status"),
+            ("priority=5", "priority", "0 … 4"),
+            ("priority=0,", "priority", "0,1"),
+            ("label=UI", "label", "a-z"),
+            ("parent=3f2a", "parent", "8"),
+            ("ready=yes", "ready", "true"),
+            ("blocked=false", "blocked", "true"),
+            ("parked=1", "parked", "true"),
+            (&format!("q={}", "x".repeat(201)), "q", "200"),
+            ("q=a+b+c+d+e+f+g+h+i+j+k", "q", "10"),
+        ] {
+            let bad = ListQuery::parse(Some(query)).unwrap_err();
+            assert_eq!(bad.name, parameter, "{query}");
+            assert!(bad.expected.contains(expected), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn activity_queries_are_parsed_and_written() {
+        for (query, expected) in [
+            ("", ""),
+            ("agent=&kind=&since=", ""),
+            ("agent=x%26y&kind=claimed", "?agent=x%26y&kind=claimed"),
+            ("since=2026-11-21+13:00&after=7", "?since=2026-11-21+13%3A00&after=7"),
+            ("before=8&issue=3F2A9C1E", "?issue=3f2a9c1e&before=8"),
+        ] {
+            let parsed = ActivityQuery::parse(Some(query)).unwrap();
+            assert_eq!(parsed.query_string(), expected, "{query}");
+        }
+        let request = ActivityQuery::parse_request(Some("after=7")).unwrap();
+        assert_eq!((request.1, request.2), (7, 100));
+        for (query, parameter, expected) in [
+            ("kind=done", "kind", "review_started"),
+            ("issue=3f2a", "issue", "8"),
+            ("since=soon", "since", "2h"),
+            ("before=-1", "before", "1"),
+            ("before=5&after=1", "after", "before"),
+            ("limit=5", "limit", "since"),
+        ] {
+            let bad = ActivityQuery::parse(Some(query)).unwrap_err();
+            assert_eq!(bad.name, parameter, "{query}");
+            assert!(bad.expected.contains(expected), "{bad:?}");
+        }
+        for limit in ["limit=0", "limit=1001", "limit=x"] {
+            let bad = ActivityQuery::parse_request(Some(limit)).unwrap_err();
+            assert!(bad.expected.contains("1000"), "{bad:?}");
+        }
+        assert!(ActivityQuery::parse_feed(Some("after=1")).is_err());
+    }
+
+    #[test]
+    fn a_search_is_split_into_words_and_quoted_phrases() {
+        for (search, expected) in [
+            ("", &[][..]),
+            ("One  two", &["one", "two"]),
+            ("a \"B  c\" d", &["a", "b  c", "d"]),
+            ("\"open end", &["open end"]),
+            ("x\"y\"\"\"", &["x", "y"]),
+            ("#3F2A9C1E issue-3f2a9c1e issue-3f2a", &["3f2a9c1e", "3f2a9c1e", "issue-3f2a"]),
+            ("\"#3f2a9c1e\"", &["#3f2a9c1e"]),
+        ] {
+            assert_eq!(terms(search), expected, "{search}");
+        }
+    }
+
+    #[test]
+    fn sorting_by_the_same_key_reverses_the_direction() {
+        let by_title = parsed("page=4&q=x").sorted_by(SortKey::Title);
+        assert_eq!(by_title.query_string(), "?q=x&sort=title");
+        assert_eq!(by_title.sorted_by(SortKey::Title).query_string(), "?q=x&sort=title&dir=desc");
+        assert_eq!(by_title.sorted_by(SortKey::Activity).query_string(), "?q=x");
+    }
+}

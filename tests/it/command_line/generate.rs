@@ -1,0 +1,194 @@
+//! What the program tells of itself: help, completions and the manual.
+
+use std::fs;
+use std::process::Command;
+
+use agent_issue_tracker::config::Arguments;
+use clap::CommandFactory;
+
+use super::{Desk, Run, assert_written};
+use crate::support::files::{issue_json, names};
+use crate::support::{BINARY, ait_through};
+
+fn commands() -> Vec<String> {
+    let line = Arguments::command();
+    line.get_subcommands()
+        .filter(|command| !command.is_hide_set())
+        .map(|command| command.get_name().to_owned())
+        .collect()
+}
+
+#[test]
+fn help_of_each_command_has_examples() {
+    let desk = Desk::new();
+    for name in commands() {
+        let help = desk.run(&[&name, "--help"]).done().stdout();
+        let has_examples = help.contains("Examples:\n  ") || help.contains("Example:\n  ");
+        assert!(has_examples || name == "serve", "{name}");
+        insta::assert_snapshot!(format!("help_{name}"), help);
+    }
+    insta::assert_snapshot!("help_short", desk.run(&["-h"]).done().stdout());
+    assert!(names(desk.path()).is_empty());
+}
+
+#[test]
+fn help_fits_into_40_columns_except_for_unbreakable_words() {
+    let desk = Desk::new();
+    for name in commands() {
+        let help = Run(desk.command(&[&name, "--help"]).env("COLUMNS", "40").output().unwrap());
+        for line in help.done().stdout().lines() {
+            let is_one_word = line.split_whitespace().count() <= 1;
+            let is_kept = is_one_word || line.starts_with("Usage: ");
+            assert!(line.chars().count() <= 40 || is_kept, "{name}: {line:?}");
+        }
+    }
+}
+
+#[test]
+fn completions_of_each_shell_contain_every_command() {
+    let desk = Desk::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = desk.run(&["completions", shell]).done().stdout();
+        for name in commands() {
+            assert!(script.contains(&name), "{shell}: {name}");
+        }
+    }
+    assert!(desk.run(&["completions", "csh"]).failed(2).contains("powershell"));
+    assert!(names(desk.path()).is_empty());
+}
+
+/// Returns what bash offers for a word of a command line; `None` where there is no bash.
+fn complete_in_bash(desk: &Desk, words: &str, at: usize) -> Option<String> {
+    let script = desk.run(&["completions", "bash"]).done().stdout();
+    fs::write(desk.path().join("ait.bash"), script).unwrap();
+    // The script calls `ait`.
+    let line = format!(
+        "ait() {{ '{BINARY}' \"$@\"; }}; source ./ait.bash && complete -p ait >/dev/null && \
+         COMP_WORDS=({words}) COMP_CWORD={at} && \
+         _ait ait \"${{COMP_WORDS[{at}]}}\" \"${{COMP_WORDS[{at}-1]}}\" && echo \"${{COMPREPLY[@]}}\""
+    );
+    let mut bash = ait_through("bash", desk.path());
+    bash.args(["--norc", "-c", &line]);
+    let Ok(output) = bash.output() else { return None };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(String::from_utf8(output.stdout).unwrap().trim().to_owned())
+}
+
+#[test]
+fn bash_completes_ids_of_issues() {
+    let desk = Desk::with(&[
+        issue_json("3f2a9c1e-0000-4000-8000-000000000001", "one", "created"),
+        issue_json("3f2a9c1e-7000-4000-8000-000000000002", "two words", "created"),
+        issue_json("8d1f02aa-0000-4000-8000-000000000003", "three", "closed"),
+    ]);
+    let Some(first) = complete_in_bash(&desk, "ait show ''", 2) else {
+        eprintln!("skipped: no bash here");
+        return;
+    };
+    let complete = |words: &str, at| complete_in_bash(&desk, words, at).unwrap();
+    let sorted = |words: String| {
+        let mut words: Vec<_> = words.split(' ').map(str::to_owned).collect();
+        words.sort();
+        words.join(" ")
+    };
+    let open = "3f2a9c1e-0 3f2a9c1e-7";
+    assert_eq!(sorted(first), open);
+    for command in ["return", "complete", "close", "claim", "edit", "link", "tree"] {
+        assert_eq!(sorted(complete(&format!("ait {command} 3f"), 2)), open);
+    }
+    assert_eq!(complete("ait show 8d", 2), "8d1f02aa");
+    assert_eq!(complete("ait link 3f2a9c1e-0 b", 3), "blocked-by");
+    assert_eq!(complete("ait link 3f2a9c1e-0 blocked-by 8d", 4), "8d1f02aa");
+    assert_eq!(complete("ait add t --parent 8d", 4), "8d1f02aa");
+    assert_eq!(complete("ait edit 8d1f02aa --blocked-by 8d", 4), "8d1f02aa");
+    assert_eq!(sorted(complete("ait log --issue ''", 3)), open);
+    assert_eq!(complete("ait close 3f2a9c1e-0 --mess", 3), "--message");
+    assert_eq!(complete("ait show xyz", 2), "");
+    desk.run(&["--file", "my other.json", "add", "elsewhere"]).done();
+    let elsewhere = desk.run(&["--file", "my other.json", "issue-ids"]).done().stdout();
+    for (words, at) in [
+        // bash keeps the quotes of the words that are typed.
+        ("ait --file \"'my other.json'\" show ''", 4),
+        ("ait --file 'my\\ other.json' show ''", 4),
+        ("ait --file = '\"my other.json\"' show ''", 5),
+        ("ait '--file=my other.json' show ''", 3),
+        ("ait show --file 'my other.json' ''", 4),
+    ] {
+        let offered = complete(words, at);
+        assert!(
+            offered.contains(elsewhere.trim()) && !offered.contains("3f2a"),
+            "{words}: {offered}"
+        );
+    }
+    assert!(!complete("ait --file nothing.json show ''", 4).contains("3f2a"));
+    assert_eq!(complete("ait issue", 1), "");
+}
+
+#[test]
+fn scripts_for_zsh_and_fish_list_ids_with_titles() {
+    let desk = Desk::new();
+    let issue = desk.add("a title: with words");
+    let listed = desk.run(&["issue-ids", "--titles", "--", ""]).done().stdout();
+    assert_eq!(listed, format!("{}\ta title: with words\n", &issue[..8]));
+    let zsh = desk.run(&["completions", "zsh"]).done().stdout();
+    assert!(zsh.starts_with("#compdef ait\n"), "{zsh}");
+    assert_eq!(zsh.matches(":_ait_issue_ids'").count(), 27, "{zsh}");
+    let fish = desk.run(&["completions", "fish"]).done().stdout();
+    for command in
+        ["show", "claim", "comment", "park", "tree", "return", "complete", "close", "log"]
+    {
+        let is_of = |line: &&str| line.contains(&format!("using_subcommand {command}\""));
+        let calls = fish.lines().filter(is_of).filter(|line| line.contains("(__ait_issue_ids)"));
+        assert_eq!(calls.count(), 1, "{command}: {fish}");
+    }
+    for call in ["function __ait_issue_ids", "ait $store issue-ids --titles -- (commandline -ct)"] {
+        assert_eq!(fish.matches(call).count(), 1, "{fish}");
+    }
+    assert_eq!(zsh.matches("ait $store issue-ids --titles").count(), 1, "{zsh}");
+    for script in [zsh, fish] {
+        assert!(!script.contains("AIT_ISSUE_IDS"), "{script}");
+    }
+}
+
+#[test]
+fn bash_completes_commands_options_and_values() {
+    let desk = Desk::new();
+    let complete = |words: &str, at| complete_in_bash(&desk, words, at);
+    let Some(first) = complete("ait comp", 1) else {
+        eprintln!("skipped: no bash here");
+        return;
+    };
+    assert_eq!(first, "complete completions");
+    assert_eq!(complete("ait list --sort ''", 3).unwrap(), "changed filed title");
+    assert_eq!(complete("ait add -c b", 3).unwrap(), "bug");
+    assert_eq!(complete("ait board --w", 2).unwrap(), "--watch");
+    assert_eq!(complete("ait close --fi", 2).unwrap(), "--file");
+}
+
+#[test]
+fn manual_has_a_valid_page_for_each_command() {
+    let desk = Desk::new();
+    let whole = desk.run(&["man"]).done().stdout();
+    assert!(whole.starts_with(".ie") || whole.contains(".TH ait 1"), "{whole}");
+    assert!(whole.contains(".SH NOTES\n.nf\n"), "{whole}");
+    desk.run(&["man", "--dir", "pages/man1"]).done();
+    let mut expected: Vec<_> = commands().iter().map(|name| format!("ait-{name}.1")).collect();
+    expected.push("ait.1".to_owned());
+    expected.sort();
+    let pages = desk.path().join("pages/man1");
+    assert_eq!(names(&pages), expected);
+    assert_eq!(fs::read_to_string(pages.join("ait.1")).unwrap(), whole);
+    let page = desk.run(&["man", "list"]).done().stdout();
+    assert_eq!(fs::read_to_string(pages.join("ait-list.1")).unwrap(), page);
+    assert_written!("man_next", desk.run(&["man", "next"]).done().stdout());
+    assert!(desk.run(&["man", "nothing"]).failed(1).contains("no such command: "));
+    for page in names(&pages) {
+        let mut groff = Command::new("groff");
+        let groff = groff.args(["-man", "-Tascii", "-ww", "-z", &page]).current_dir(&pages);
+        let Ok(output) = groff.output() else {
+            eprintln!("skipped: no groff here");
+            return;
+        };
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{page}");
+    }
+}

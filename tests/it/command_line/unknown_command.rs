@@ -1,0 +1,103 @@
+//! Words that are no commands.
+
+use super::Desk;
+use crate::support::files::names;
+
+#[test]
+fn words_of_other_programs_get_a_hint() {
+    let desk = Desk::new();
+    let cases = [
+        ("delete", "`ait close ID --reject -m REASON`"),
+        ("rm", "`ait close ID --reject -m REASON`"),
+        ("reopen", "`ait add TITLE`"),
+        ("start", "`ait next`"),
+        ("take", "`ait claim ID`"),
+        ("assign", "`ait edit ID --assign NAME`"),
+        ("done", "`ait complete ID -m TEXT`"),
+        ("finish", "`ait close ID -m TEXT`"),
+        ("unclaim", "`ait release ID`"),
+        ("update", "`ait edit ID`"),
+        ("create", "`ait add TITLE`"),
+        ("find", "`ait search WORDS`"),
+        ("view", "`ait show ID`"),
+        ("get", "`ait show ID`"),
+        ("reject", "`ait close ID --reject -m REASON`"),
+        ("mcp", "`ait init` sets clients up"),
+        ("web", "`ait open`"),
+        ("ui", "`ait open`"),
+        ("UI", "`ait open`"),
+        ("stop", "Ctrl-C"),
+        ("kill", "`ait status`"),
+        ("tui", "`ait board --watch`"),
+        ("report", "`ait stats`"),
+        ("label", "`ait edit ID -l LABEL`"),
+        ("priority", "`ait edit ID -p NUMBER`"),
+        ("block", "`ait link ID blocked-by ID`"),
+        ("snooze", "`ait park ID -m WHY --until TIME`"),
+        ("List", "`ait list`"),
+    ];
+    for (word, hint) in cases {
+        let text = desk.run(&[word, "3f2a9c1e", "--force"]).failed(2);
+        let expected = format!("error: there is no command `{word}`: ");
+        assert!(text.starts_with(&expected) && text.contains(hint), "{text}");
+        assert_eq!(text.lines().count(), 1, "{text}");
+    }
+    // `ait hooks` has other commands.
+    let text = desk.run(&["hooks", "delete"]).failed(2);
+    assert!(text.starts_with("error: unrecognized subcommand 'delete'\n"), "{text}");
+    assert!(names(desk.path()).is_empty());
+}
+
+#[test]
+fn hints_name_commands_that_exist() {
+    let desk = Desk::new();
+    let issue = desk.add("t");
+    let blocker = desk.add("blocker");
+    desk.run(&["link", &issue, "blocked-by", &blocker]).done();
+    desk.run(&["tree", &issue]).done();
+    desk.run(&["unlink", &issue, "blocked-by", &blocker]).done();
+    desk.run(&["claim", &issue]).done();
+    desk.run(&["release", &issue]).done();
+    desk.run(&["edit", &issue, "-l", "ui", "-p", "1", "--assign", "dev-1"]).done();
+    desk.run(&["edit", &issue, "-l", "-ui", "--assign", "none"]).done();
+    desk.run(&["comment", &issue, "-m", "m"]).done();
+    desk.run(&["park", &issue, "-m", "m", "--until", "2h"]).done();
+    desk.run(&["search", "t"]).done();
+    desk.run(&["stats"]).done();
+    desk.run(&["close", &issue, "--reject", "-m", "m"]).done();
+}
+
+#[test]
+fn only_commands_that_change_nothing_are_suggested() {
+    let desk = Desk::new();
+    for (word, suggested) in
+        [("lst", "'list'"), ("stauts", "'status'"), ("srve", "'serve'"), ("serach", "'search'")]
+    {
+        let text = desk.run(&[word]).failed(2);
+        assert!(text.contains("tip: ") && text.contains(suggested), "{text}");
+    }
+    for words in [
+        &["nxt"][..],
+        &["clos"],
+        &["complte"],
+        &["retrun"],
+        &["resotre"],
+        &["reviw"],
+        &["imprt"],
+        &["ad"],
+        &["hooks", "uninstall"],
+    ] {
+        let text = desk.run(words).failed(2);
+        assert!(text.starts_with("error: unrecognized subcommand"), "{text}");
+        assert!(!text.contains("tip: "), "{text}");
+    }
+}
+
+#[test]
+fn familiar_aliases_work_and_are_in_the_help() {
+    let desk = Desk::new();
+    desk.run(&["new", "by an alias"]).done();
+    assert!(desk.run(&["ls"]).done().stdout().contains("by an alias"));
+    let help = desk.run(&["-h"]).done().stdout();
+    assert!(help.contains("[alias: ls]") && help.contains("[alias: new]"), "{help}");
+}

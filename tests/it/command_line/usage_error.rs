@@ -1,0 +1,96 @@
+//! Arguments that other programs have, that lack quotes, or that are missing.
+
+use super::Desk;
+use crate::support::files::names;
+
+#[test]
+fn wrong_arguments_get_a_hint_that_says_what_to_type() {
+    let desk = Desk::new();
+    let cases = [
+        (&["add", "--title", "T"][..], "ait add 'TITLE'"),
+        (&["new", "--title=T"], "ait add 'TITLE'"),
+        (&["add", "T", "-t", "bug"], "ait add 'TITLE' -c bug"),
+        (&["add", "T", "--tag", "ui"], "labels are -l"),
+        (&["add", "T", "--depends-on", "3f2a9c1e"], "--blocked-by ID,ID"),
+        (&["add", "T", "--owner", "a"], "--assign NAME"),
+        (&["edit", "3f2a9c1e", "--status", "closed"], "`ait close` change the status"),
+        (&["edit", "3f2a9c1e", "-m", "M"], "`ait comment ID -m TEXT`"),
+        (&["add", "T", "--body", "B"], "-d 'TEXT'"),
+        (&["add", "T", "-m", "B"], "-d 'TEXT'"),
+        (&["add", "T", "--status", "closed"], "a new issue always has the status created"),
+        (&["add", "Login", "fails"], "put it in quotes"),
+        (&["add"], "ait add 'TITLE'"),
+        (&["add", "-c", "bug"], "ait add 'TITLE'"),
+        (&["list", "--state", "closed"], "--status closed"),
+        (&["list", "--assign", "a"], "--assignee NAME"),
+        (&["complete", "3f2a9c1e"], "say what you did, for the reviewer, with -m 'TEXT'"),
+        (&["return", "3f2a9c1e"], "say why, for the next agent, with -m 'TEXT'"),
+        (&["close", "3f2a9c1e", "--reject"], "say how it ended, with -m 'TEXT'"),
+        (&["close", "3f2a9c1e", "--comment", "x"], "the comment is -m 'TEXT'"),
+        (&["close", "3f2a9c1e", "-m", "all", "is", "fine"], "put the comment in quotes"),
+        (&["close", "3f2a9c1e", "8d1f02aa", "-m", "x"], "run it again for \"8d1f02aa\""),
+        (&["show", "3f2a9c1e", "8d1f02aa"], "run it again for \"8d1f02aa\""),
+        (&["show"], "the issue is missing: ait show ID; `ait list` shows the ids"),
+        (&["complete"], "ait complete ID -m 'TEXT'"),
+        (&["next", "3f2a9c1e"], "it claims the first issue that waits; `ait claim ID`"),
+        (&["review", "3f2a9c1e"], "it claims the first issue that waits; `ait show ID`"),
+        (&["claim"], "the issue is missing: ait claim ID; `ait list` shows the ids"),
+        (&["release", "3f2a9c1e", "8d1f02aa"], "run it again for \"8d1f02aa\""),
+        (&["next", "--as", "dev-1"], "--agent NAME"),
+        (&["link", "3f2a9c1e", "blocks", "8d1f02aa"], "ait link B blocked-by A"),
+        (&["link", "3f2a9c1e", "child-of", "8d1f02aa"], "ait link PART parent WHOLE"),
+        (&["list", "--status", "done"], "what was accepted is closed"),
+        (&["list", "--status", "todo"], "what waits to be claimed is created"),
+        (&["add", "T", "-c", "task"], "the kinds of work are bug, improvement and feature"),
+        (&["list", "--all"], "--status all"),
+        (&["list", "--mine"], "--holder NAME"),
+    ];
+    for (arguments, hint) in cases {
+        let text = desk.run(arguments).failed(2);
+        assert!(text.starts_with("error: ") && text.contains(hint), "{arguments:?}: {text}");
+        assert_eq!(text.lines().count(), 1, "{text}");
+    }
+    // What is not known is left to clap, but --file is no help.
+    let text = desk.run(&["board", "--title"]).failed(2);
+    assert!(text.contains("Usage: ait board") && !text.contains("similar"), "{text}");
+    assert!(desk.run(&["board", "--fil"]).failed(2).contains("'--file'"));
+    assert!(names(desk.path()).is_empty());
+}
+
+#[test]
+fn ids_may_have_a_number_sign_and_others_are_explained() {
+    let desk = Desk::new();
+    let issue = desk.add("Login fails");
+    for id in [format!("#{issue}"), issue[..4].to_owned(), format!("#{}", &issue[..4])] {
+        assert!(desk.run(&["show", &id]).done().stdout().contains("Login fails"));
+    }
+    let text = desk.run(&["show", "log in"]).failed(2);
+    assert!(text.contains("\"log in\" is no id") && text.contains("`ait list 'log in'`"), "{text}");
+    for short in ["3f2", "#3f2"] {
+        let text = desk.run(&["show", short]).failed(2);
+        assert!(text.contains("\"3f2\" is too short: type at least 4 hex digits"), "{text}");
+        assert!(text.contains("`ait list` shows the first 8 digits"), "{text}");
+    }
+}
+
+#[test]
+fn changes_to_the_work_of_others_say_who_held_it() {
+    let desk = Desk::new();
+    let issue = desk.add("Login fails");
+    let change = |command: &str, agent: &str| {
+        desk.run(&[command, &issue, "-m", "m", "--agent", agent]).done().stdout()
+    };
+    let short = &issue[..8];
+    let told = change("return", "a");
+    assert_eq!(told, format!("{short} created: Login fails (it was in the queue already)\n"));
+    desk.run(&["next", "--agent", "dev-1"]).done();
+    let told = change("complete", "a");
+    assert_eq!(told, format!("{short} completed: Login fails (it was held by dev-1)\n"));
+    let told = change("complete", "b");
+    assert_eq!(told, format!("{short} completed: Login fails (it was completed already, by a)\n"));
+    desk.run(&["review", "--agent", "rev"]).done();
+    assert_eq!(change("return", "rev"), format!("{short} created: Login fails\n"));
+    desk.run(&["next", "--agent", "dev-2"]).done();
+    let told = change("close", "a");
+    assert_eq!(told, format!("{short} closed: Login fails (it was held by dev-2)\n"));
+}

@@ -1,0 +1,197 @@
+//! What a store stands on: a file system of a network, or one whose locks lock nothing, is refused before
+//! the first change, and can be read.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use agent_issue_tracker::store::json::JsonStoreOptions;
+use agent_issue_tracker::store::json::fs::{FileSystem, Kind, RealFileSystem};
+use agent_issue_tracker::store::{Probe, Store, StoreError};
+use agent_issue_tracker::tracker::Tracker;
+
+use crate::support::directory;
+use crate::support::disk::{Disk, FaultyDuty};
+use crate::support::files::{id, issue_json, names, segments, stored_issues, write_issues};
+use crate::support::stores::{add, apply, check, ids, now, open, open_with, quiet};
+
+fn network() -> Kind {
+    Kind::Network("NFS".to_owned())
+}
+
+/// A disk of that kind.
+fn disk_of(directory: &Path, kind: Kind) -> Arc<Disk> {
+    let disk = Disk::new(directory, FaultyDuty::Nothing);
+    disk.be(kind);
+    disk
+}
+
+/// A store with an issue that somebody filed elsewhere.
+fn with_an_issue() -> tempfile::TempDir {
+    let directory = directory();
+    let id = "00000001-0000-4000-8000-000000000000";
+    write_issues(directory.path(), &[issue_json(id, "one", "created")]);
+    directory
+}
+
+#[track_caller]
+fn says(error: &StoreError, words: &[&str]) {
+    let is_refused = matches!(error, StoreError::ReadOnly(_) | StoreError::NetworkFileSystem(_));
+    assert!(is_refused, "{error:?}");
+    let text = error.to_string();
+    for word in words {
+        assert!(text.contains(word), "no {word:?} in {text}");
+    }
+}
+
+#[tokio::test]
+async fn network_file_system_refuses_changes_but_can_be_read() {
+    let words = ["NFS", "two agents may get one issue", "nothing was changed"];
+    let directory = with_an_issue();
+    let disk = disk_of(directory.path(), network());
+    let store = open(directory.path(), &disk);
+    assert_eq!(ids(&store).await.len(), 1);
+    assert_eq!(disk.count_of("kind", ""), 0, "reading needs no look at the file system");
+    says(&apply(&store, add(), now()).await.unwrap_err(), &words);
+    says(&check(&store).await.unwrap_err(), &words);
+    assert_eq!(ids(&store).await.len(), 1);
+    store.close().await;
+    assert_eq!(names(directory.path()), ["issues.json"]);
+}
+
+/// Nor is anything written that was changed elsewhere.
+#[tokio::test]
+async fn network_file_system_refuses_publishing() {
+    let directory = directory();
+    let elsewhere = open(directory.path(), &Disk::new(directory.path(), FaultyDuty::Nothing));
+    apply(&elsewhere, add(), now()).await.unwrap();
+    let before = names(directory.path());
+    let store = open(directory.path(), &disk_of(directory.path(), network()));
+    says(&store.maintenance().publish().await.unwrap_err(), &["NFS"]);
+    assert_eq!(names(directory.path()), before);
+}
+
+/// Tells whether changes are made on a file system of a kind, and how often its kind was asked for.
+async fn are_made(kind: Kind, is_allowed: bool) -> (bool, usize) {
+    let directory = directory();
+    let disk = disk_of(directory.path(), kind);
+    let options = JsonStoreOptions { allows_network: is_allowed, ..quiet() };
+    let store = open_with(directory.path(), &disk, options);
+    let mut are_made = true;
+    for _ in 0..3 {
+        are_made &= apply(&store, add(), now()).await.is_ok();
+    }
+    assert_eq!(check(&store).await.is_ok(), are_made);
+    store.close().await;
+    assert_eq!(stored_issues(directory.path()).len(), if are_made { 3 } else { 0 });
+    (are_made, disk.count_of("kind", ""))
+}
+
+#[tokio::test]
+async fn only_network_file_systems_are_refused_unless_allowed() {
+    let program = || Kind::Program("FUSE".to_owned());
+    let local = || Kind::Local("ext4".to_owned());
+    for (kind, is_allowed, expected) in [
+        (local(), false, (true, 2)),
+        (program(), false, (true, 2)),
+        (network(), true, (true, 2)),
+        // Each refused change asks anew: somebody may have moved the store.
+        (network(), false, (false, 4)),
+    ] {
+        assert_eq!(are_made(kind.clone(), is_allowed).await, expected, "{kind:?}");
+    }
+}
+
+#[tokio::test]
+async fn ineffective_locks_are_refused_on_every_file_system() {
+    for kind in [network(), Kind::Program("9P".to_owned()), Kind::Local("ext4".to_owned())] {
+        let directory = with_an_issue();
+        let disk = disk_of(directory.path(), kind);
+        disk.disable_locking();
+        // That no other machine uses the store does not help two processes of this one.
+        let options = JsonStoreOptions { allows_network: true, ..quiet() };
+        let store = open_with(directory.path(), &disk, options);
+        assert_eq!(ids(&store).await.len(), 1);
+        let words = ["publish.lock", "given to others, too", "a disk of this machine"];
+        says(&apply(&store, add(), now()).await.unwrap_err(), &words);
+        store.close().await;
+        assert!(segments(directory.path()).is_empty());
+    }
+    // The trial of the probe finds it out, too, where there is a log.
+    let directory = directory();
+    let disk = Disk::new(directory.path(), FaultyDuty::Nothing);
+    let store = open(directory.path(), &disk);
+    apply(&store, add(), now()).await.unwrap();
+    let bad = disk.beside();
+    bad.disable_locking();
+    let store = open(directory.path(), &bad);
+    let trouble = store.health(Probe::Trial).await.trouble;
+    says(&trouble.unwrap(), &["0000000001.log", "given to others, too"]);
+    says(&apply(&store, add(), now()).await.unwrap_err(), &["given to others, too"]);
+}
+
+/// What a restore writes is a change like any other.
+#[tokio::test]
+async fn network_file_system_refuses_restore_even_of_a_damaged_store() {
+    use agent_issue_tracker::store::backup::OverwritePolicy;
+    use agent_issue_tracker::store::json::format;
+    use serde_json::json;
+
+    for text in ["{\"issues\": []}", "{ damaged"] {
+        let directory = directory();
+        fs::write(directory.path().join("issues.json"), text).unwrap();
+        let store = open(directory.path(), &disk_of(directory.path(), network()));
+        let maintenance = store.maintenance();
+        let backup =
+            format::parse(json!({ "issues": [issue_json(&id(3), "back", "created")] }).to_string());
+        let restored = maintenance.restore(backup.unwrap(), OverwritePolicy::Everything).await;
+        says(&restored.unwrap_err(), &["NFS"]);
+        assert_eq!(names(directory.path()), ["issues.json"]);
+        assert_eq!(fs::read_to_string(directory.path().join("issues.json")).unwrap(), text);
+    }
+}
+
+/// What the probe answers on a disk.
+async fn probe(directory: &Path, disk: &Arc<Disk>) -> (u16, String) {
+    use agent_issue_tracker::metrics::Metrics;
+    use agent_issue_tracker::web::{WebOptions, router_with};
+
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let tracker = Tracker::new(Arc::new(open(directory, disk)));
+    let router = router_with(tracker, Metrics::new(), WebOptions::default());
+    let serving = tokio::spawn(async { axum::serve(listener, router).await });
+    let answer = tokio::task::spawn_blocking(move || crate::support::get(port, "/health"));
+    let answer = answer.await.unwrap();
+    serving.abort();
+    (answer.status, answer.body)
+}
+
+#[tokio::test]
+async fn health_probe_reports_a_network_file_system() {
+    let directory = with_an_issue();
+    let (status, body) = probe(directory.path(), &disk_of(directory.path(), network())).await;
+    assert_eq!(status, 503, "{body}");
+    assert!(body.contains("is on NFS") && body.contains("\"issueCount\":1"), "{body}");
+    let (status, body) =
+        probe(directory.path(), &Disk::new(directory.path(), FaultyDuty::Nothing)).await;
+    assert_eq!(status, 200, "{body}");
+}
+
+#[test]
+fn released_lock_is_free_despite_an_inherited_descriptor() {
+    let directory = directory();
+    let path = directory.path().join("lock");
+    let file = RealFileSystem.create(&path, &path).unwrap();
+    let lock = RealFileSystem.lock(&file, true).unwrap().unwrap();
+    // As a process has it between fork(2) and execve(2).
+    let inherited = file.try_clone().unwrap();
+    let try_lock = || {
+        let open = RealFileSystem.open(&path).unwrap().unwrap();
+        RealFileSystem.lock(&open.file, false).unwrap()
+    };
+    assert!(try_lock().is_none());
+    drop(lock);
+    assert!(try_lock().is_some());
+    drop(inherited);
+}

@@ -1,0 +1,98 @@
+//! Files of the original AgentIssueTracker, with its own history phrases.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::support::runs::run;
+use crate::support::{Client, directory, get};
+
+/// Every phrase of the original, as its tools write them: a closed, a rejected, a claimed and a reviewed issue.
+const FILE: &str = include_str!("../fixtures/original_history.json");
+
+fn client() -> (tempfile::TempDir, Client) {
+    let directory = directory();
+    fs::write(directory.path().join("issues.json"), FILE).unwrap();
+    let client = Client::start(directory.path());
+    (directory, client)
+}
+
+#[test]
+fn statistics_count_the_phrases_of_the_original() {
+    let (_directory, client) = client();
+    let stats = get(client.port(), "/api/stats?range=all").json();
+    let done = json!({ "filed": 4, "completed": 2, "closed": 1, "rejected": 1, "returned": 2 });
+    assert_eq!(stats["throughput"]["total"], done);
+    let hour_ms = 3_600_000_u64;
+    let one = |ms: u64| json!({ "count": 1, "medianMs": ms, "p90Ms": ms });
+    let (cycle, lead) = (&stats["cycle"]["bug"], &stats["lead"]["bug"]);
+    assert_eq!((cycle, lead), (&one(3 * hour_ms), &one(6 * hour_ms)));
+}
+
+#[test]
+fn agents_of_the_original_have_no_other_actions() {
+    let (_directory, client) = client();
+    let body = get(client.port(), "/agents").body;
+    assert!(body.contains(">Commented<") && !body.contains(">Other<"), "{body}");
+    let row = |agent: &str| {
+        let row = body.split("<tr ").find(|row| row.contains(&format!(">{agent}</bdi>")));
+        let row = row.unwrap_or_else(|| panic!("no {agent} in {body}"));
+        let cells = row.split("<td class=\"number").skip(1);
+        let text = |cell: &str| cell.split(['>', '<']).nth(1).unwrap().trim().to_owned();
+        cells.map(text).collect::<Vec<_>>()
+    };
+    // Filed, claimed, completed, reviewed, returned, closed, rejected, commented.
+    for (agent, counts) in [
+        ("team-lead", ["4", "0", "0", "0", "1", "0", "1", "1"]),
+        ("bug-fixer", ["0", "2", "1", "0", "1", "0", "0", "1"]),
+        ("code-reviewer", ["0", "0", "0", "2", "0", "1", "0", "0"]),
+    ] {
+        let counts = counts.map(|count| if count == "0" { "" } else { count });
+        let shown: Vec<_> = row(agent)
+            .into_iter()
+            .map(|count| if count == "0" { String::new() } else { count })
+            .collect();
+        assert_eq!(shown, counts, "{agent}");
+    }
+}
+
+#[test]
+fn the_holder_made_the_last_claim_and_comments_change_nothing() {
+    let (directory, client) = client();
+    let text = run(directory.path(), &["board", "--json"]).ok();
+    assert!(text.contains("\"holder\":\"developer\""), "{text}");
+    assert!(text.contains("\"holder\":\"code-reviewer\""), "{text}");
+    assert!(!text.contains("\"holder\":\"team-lead\""), "{text}");
+    let listed = run(directory.path(), &["list", "--holder", "developer", "--json"]).ok();
+    assert!(listed.contains("Faster start"), "{listed}");
+    // A return that nobody's claim preceded is no failed try.
+    let page = get(client.port(), "/issues/00000003").body;
+    assert!(!page.contains("returned once"), "{page}");
+    assert!(get(client.port(), "/issues/00000001").body.contains("returned once"));
+    let doctor = run(directory.path(), &["doctor"]).out;
+    assert!(doctor.contains("each status follows from its history"), "{doctor}");
+}
+
+#[test]
+fn a_repeated_completion_or_return_gets_the_same_confirmation() {
+    let (directory, mut client) = client();
+    let arguments =
+        json!({ "issue_id": "00000003", "comment": "Branch issue-3.", "agent": "developer" });
+    for (tool, status) in [("complete_issue", "completed"), ("return_issue", "created")] {
+        let confirmed = client.call(tool, arguments.clone()).ok();
+        let issue = client.call("list_issues", json!({ "issue_id": "00000003" })).issue();
+        assert_eq!(issue["status"], status);
+        assert_eq!(client.call(tool, arguments.clone()).ok(), confirmed);
+        let command = &tool[..tool.find('_').unwrap()];
+        run(directory.path(), &[command, "00000003", "-m", "Branch issue-3.", "-a", "developer"])
+            .ok();
+        let again = client.call("list_issues", json!({ "issue_id": "00000003" })).issue();
+        assert_eq!(again, issue);
+        let mut other = arguments.clone();
+        other["comment"] = json!("Other words.");
+        client.call(tool, other).ok();
+        let changed = client.call("list_issues", json!({ "issue_id": "00000003" })).issue();
+        let count = |issue: &Value| issue["history"].as_array().unwrap().len();
+        assert_eq!(count(&changed), count(&issue) + 1);
+    }
+}

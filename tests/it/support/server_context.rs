@@ -1,0 +1,32 @@
+//! The context of a store without a project.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use agent_issue_tracker::doctor::{CheckContext, ProjectContext};
+use agent_issue_tracker::mcp::ServerContext;
+use agent_issue_tracker::setup::{HostEnv, Project};
+use agent_issue_tracker::store::Store;
+
+use super::stores::now;
+
+pub fn server_context(store: &Arc<dyn Store>) -> ServerContext {
+    let (path, project) = (PathBuf::from("/nowhere/issues.json"), PathBuf::from("/nowhere"));
+    let (reason, settings) = ("named".to_owned(), Err("there are none".to_owned()));
+    let machine = HostEnv::default();
+    let around = ProjectContext { root: project, machine, is_named: false, found: None };
+    let store = Arc::clone(store);
+    let maintenance = None;
+    let context = CheckContext { path, reason, store, maintenance, settings, around, now: now() };
+    let project = Project {
+        root: context.around.root.clone(),
+        env: context.around.machine.clone(),
+        command: "ait".to_owned(),
+        store: context.path.clone(),
+        is_store_named: false,
+        settings: context.around.root.join("ait.toml"),
+        port: None,
+        needs_token: false,
+    };
+    ServerContext { settings: Vec::new(), context, project, command: "ait".to_owned() }
+}

@@ -1,0 +1,248 @@
+//! What tools and replies cost a model, in tokens of the vocabulary o200k: the limits, and the tables of docs/mcp.md.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::{Client, ait, directory};
+
+/// The most that the default `tools/list` may cost.
+const MAX_TOKENS: usize = 1_000;
+const MAX_BYTES: usize = 4_800;
+/// The most that a toolset may add.
+const MAX_TOOLSET_TOKENS: usize = 600;
+/// The default budget of a reply.
+const MAX_REPLY_TOKENS: usize = 10_000;
+
+fn tokens(text: &str) -> usize {
+    tiktoken_rs::o200k_base_singleton().encode_ordinary(text).len()
+}
+
+/// Returns the answer to `tools/list` of both protocol eras.
+fn tool_lists(arguments: &[&str]) -> [Value; 2] {
+    let directory = directory();
+    let meta = json!({ "_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "t", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    } });
+    let mut with_session = Client::spawn(ait(directory.path()).args(arguments));
+    with_session.initialize();
+    let mut stateless = Client::spawn(ait(directory.path()).args(arguments));
+    [with_session.request("tools/list", json!({})), stateless.request("tools/list", meta)]
+}
+
+#[test]
+fn default_tools_stay_within_their_budget_in_both_eras() {
+    for list in tool_lists(&[]) {
+        let text = list.to_string();
+        let (tokens, bytes) = (tokens(&text), text.len());
+        assert!(tokens <= MAX_TOKENS && bytes <= MAX_BYTES, "{tokens} tokens, {bytes} bytes");
+    }
+}
+
+/// Words for titles, descriptions and comments.
+const WORDS: [&str; 12] = [
+    "login", "fails", "when", "the", "token", "expires", "before", "retry", "of", "request", "in",
+    "browser",
+];
+
+fn words(count: usize, seed: usize) -> String {
+    let words: Vec<_> =
+        (0..count).map(|at| WORDS[(at * at + seed * 7 + at) % WORDS.len()]).collect();
+    words.join(" ")
+}
+
+fn time(second: usize) -> String {
+    format!(
+        "2026-10-{:02}T{:02}:{:02}:{:02}.125Z",
+        1 + second / 86_400 % 28,
+        second / 3_600 % 24,
+        second / 60 % 60,
+        second % 60
+    )
+}
+
+/// Returns an issue as in issues.json, with an id that depends on its number.
+fn issue(
+    number: usize,
+    title: &str,
+    description: &str,
+    comments: &[String],
+    claims: usize,
+) -> Value {
+    let hash = (number as u128 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+    let id = uuid(hash);
+    let entry = |at: usize, action: &str| json!({"timestamp": time(number * 60 + at), "agent": "developer-2", "action": action});
+    let mut history = vec![entry(0, "Issue filed")];
+    for claim in 0..claims {
+        history.push(entry(2 * claim + 1, "Issue claimed for work"));
+        history.push(entry(2 * claim + 2, "Issue returned to created status"));
+    }
+    let comment = |(at, text): (usize, &String)| json!({"timestamp": time(number * 60 + at), "agent": "developer-2", "text": text});
+    json!({
+        "id": id, "title": title, "description": description, "classification": "bug",
+        "createdAt": time(number * 60), "modifiedAt": time(number * 60), "status": "created",
+        "history": history, "comments": comments.iter().enumerate().map(comment).collect::<Vec<_>>(),
+    })
+}
+
+fn uuid(hash: u128) -> String {
+    let digits = format!("{hash:032x}");
+    format!(
+        "{}-{}-4{}-a{}-{}",
+        &digits[..8],
+        &digits[8..12],
+        &digits[13..16],
+        &digits[17..20],
+        &digits[20..]
+    )
+}
+
+/// Writes issues into a store.
+fn store(issues: &[Value]) -> TempDir {
+    let directory = directory();
+    fs::write(directory.path().join("issues.json"), json!({ "issues": issues }).to_string())
+        .unwrap();
+    directory
+}
+
+/// Returns what a tool answers in a store with these issues.
+fn reply(issues: &[Value], form: &str, tool: &str, arguments: Value) -> String {
+    let directory = store(issues);
+    let mut client = Client::spawn(ait(directory.path()).args(["--replies", form]));
+    client.initialize();
+    client.call(tool, arguments).text
+}
+
+fn many(count: usize, title_words: usize) -> Vec<Value> {
+    (0..count).map(|at| issue(at, &words(title_words, at), "", &[], 0)).collect()
+}
+
+/// An issue with a description of 10 KB and 44 comments, returned 21 times.
+fn long_issue() -> Value {
+    let comments: Vec<_> = (0..44).map(|at| words(20, at)).collect();
+    issue(1, &words(8, 1), &words(1_800, 1), &comments, 21)
+}
+
+/// The typical replies: what, the issues, the tool, the arguments.
+fn typical() -> Vec<(&'static str, Vec<Value>, &'static str, Value)> {
+    let one = vec![issue(1, &words(8, 1), &words(120, 1), &[], 0)];
+    let id = one[0]["id"].clone();
+    let agent = "developer-2";
+    vec![
+        (
+            "a confirmation",
+            one.clone(),
+            "complete_issue",
+            json!({"issue_id": id, "comment": "c", "agent": agent}),
+        ),
+        ("a claim: description of 700 characters", one, "get_next_issue", json!({"agent": agent})),
+        (
+            "a claim: 10 KB, 44 comments, returned 21 times",
+            vec![long_issue()],
+            "get_next_issue",
+            json!({"agent": agent}),
+        ),
+        ("a list of 50 issues (the default)", many(60, 8), "list_issues", json!({})),
+        ("a list of 100 issues", many(100, 8), "list_issues", json!({"take": 100})),
+    ]
+}
+
+/// The replies that could become too long.
+fn worst() -> Vec<(&'static str, Vec<Value>, &'static str, Value)> {
+    let agent = "developer-2";
+    let comments: Vec<_> = (0..40).map(|at| words(5_000, at)).collect();
+    let unknown: serde_json::Map<_, _> =
+        (0..3_000).map(|at| (format!("unknown{at}"), json!(words(5, at)))).collect();
+    vec![
+        (
+            "a list of 500 issues with titles of 500 characters",
+            many(500, 80),
+            "list_issues",
+            json!({"take": 500}),
+        ),
+        (
+            "a claim: description of 100 KB",
+            vec![issue(1, "t", &words(17_000, 1), &[], 0)],
+            "get_next_issue",
+            json!({"agent": agent}),
+        ),
+        (
+            "a claim: 40 comments of 28 KB",
+            vec![issue(1, "t", "d", &comments, 9)],
+            "get_next_issue",
+            json!({"agent": agent}),
+        ),
+        ("an error: 3,000 unknown parameters", vec![], "list_issues", Value::Object(unknown)),
+    ]
+}
+
+#[test]
+fn no_reply_exceeds_the_budget() {
+    for (what, issues, tool, arguments) in worst() {
+        for form in ["json", "compact"] {
+            let cost = tokens(&reply(&issues, form, tool, arguments.clone()));
+            assert!(cost <= MAX_REPLY_TOKENS, "{what}, {form}: {cost} tokens");
+        }
+    }
+}
+
+#[test]
+fn compact_replies_stay_within_their_limits() {
+    let limits = [25, 400, 4_000, 1_500, 3_000];
+    for ((what, issues, tool, arguments), limit) in typical().into_iter().zip(limits) {
+        let text = reply(&issues, "compact", tool, arguments);
+        assert!(tokens(&text) <= limit, "{what}: {} tokens: {text}", tokens(&text));
+    }
+}
+
+#[test]
+fn documented_token_counts_are_those_measured() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/mcp.md");
+    let docs = fs::read_to_string(&path).unwrap();
+    let (begin, end) =
+        ("<!-- token counts: written by a test -->\n", "<!-- end of token counts -->");
+    let (before, rest) = docs.split_once(begin).unwrap();
+    let (documented, after) = rest.split_once(end).unwrap();
+    let measured = tables();
+    if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
+        fs::write(&path, format!("{before}{begin}{measured}{end}{after}")).unwrap();
+        return;
+    }
+    assert!(
+        documented == measured,
+        "run `INSTA_UPDATE=always cargo test --test it token_counts` to bring docs/mcp.md up to date:\n{measured}"
+    );
+}
+
+fn tables() -> String {
+    let mut text = String::from("\n| tools | tokens |\n|---|---|\n");
+    let cost = |arguments: &[&str]| {
+        let [with_session, _] = tool_lists(arguments);
+        tokens(&with_session.to_string())
+    };
+    let [with_session, stateless] = tool_lists(&[]);
+    for tool in with_session["tools"].as_array().unwrap() {
+        text +=
+            &format!("| `{}` | {} |\n", tool["name"].as_str().unwrap(), tokens(&tool.to_string()));
+    }
+    let lifecycle = tokens(&with_session.to_string());
+    text += &format!("| `tools/list` of the seven, with a session | {lifecycle} |\n");
+    text +=
+        &format!("| `tools/list` of the seven, stateless | {} |\n", tokens(&stateless.to_string()));
+    for toolset in ["planning", "bulk", "memory", "admin"] {
+        let added = cost(&["--toolsets", toolset]) - lifecycle;
+        assert!(added <= MAX_TOOLSET_TOKENS, "{toolset} adds {added} tokens");
+        text += &format!("| toolset `{toolset}` adds | {added} |\n");
+    }
+    text += "\n| reply | `json` | `compact` |\n|---|---|---|\n";
+    for (what, issues, tool, arguments) in typical().into_iter().chain(worst()) {
+        let cost = |form| tokens(&reply(&issues, form, tool, arguments.clone()));
+        text += &format!("| {what} | {} | {} |\n", cost("json"), cost("compact"));
+    }
+    text.push('\n');
+    text
+}
