@@ -31,6 +31,8 @@ impl Terminal {
         let mut script = Command::new("script");
         script.args(["-qefc", &line, "/dev/null"]).current_dir(desk.path());
         script.envs([("TZ", "UTC"), ("AIT_AGENT", "tester"), ("TERM", "xterm-256color")]);
+        // `script` starts the user's shell otherwise, and shells differ in the signals that end them.
+        script.env("SHELL", "/bin/sh");
         for variable in ["ISSUES_FILE", "RUST_LOG", "NO_COLOR", "COLUMNS", "CLICOLOR_FORCE"] {
             script.env_remove(variable);
         }
@@ -182,8 +184,10 @@ fn board_watch_hides_typed_keys_and_ends_on_q_esc_and_signals() {
         (b"", Some("TERM")),
         (b"", Some("HUP")),
     ] {
+        // Ctrl-\ reaches the shell, too.
         let line = format!(
-            "sh -c 'echo $$ > pid; exec \"{BINARY}\" board --watch'; echo exit $?; stty -a; echo done"
+            "trap : QUIT; sh -c 'echo $$ > pid; exec \"{BINARY}\" board --watch'; \
+             echo exit $?; stty -a; echo done"
         );
         let Some(mut terminal) = Terminal::run_line(&desk, (80, 24), &line) else { return };
         terminal.screen.wait_for("rejected");
