@@ -84,6 +84,6 @@ pub fn apply(
     kind: EventKind,
 ) {
     let before = document.issues.get(issue).map(|issue| Before::of(&issue));
-    let event = Event { issue, at, agent, kind, before };
+    let event = Event { issue, at, agent, kind, before, lease: None };
     document.issues.apply(&event).expect("an event that fits");
 }

@@ -2,6 +2,8 @@
 //!
 //! The tracker owns the clock and generates ids. It knows nothing of MCP, HTTP or terminals, and prints nothing.
 
+mod leases;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,11 +15,13 @@ use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
+use self::leases::Connected;
+pub use self::leases::{Claimant, Connection, LAPSES_OF_A_COMMAND, LeaseState, ProcessClient};
 use crate::domain::{
-    AgentName, Classification, Command, CommentText, Counts, Description, ImportedIssue, Issue,
-    IssueChange, IssueId, IssueRef, Page, Query, Resolution, Timestamp, Title,
+    AgentName, ClaimGuard, ClaimProof, ClaimSettings, ClaimTerms, Classification, Command,
+    CommentText, Counts, Description, ImportedIssue, Issue, IssueChange, IssueId, IssueRef, Page,
+    Query, Resolution, Status, Timestamp, Title,
 };
-use crate::store::Store;
 pub use crate::store::backup::{
     self, Backup, BackupContent, BackupError, BackupMetadata, IssueSample, OverwritePolicy,
     RestoreOutcome, SaveOptions, Saved, Verdict,
@@ -27,6 +31,7 @@ pub use crate::store::{
     DURATION_BUCKETS_S, Events, HeldBack, IssueStore, NumberedEvent, Position, Probe, State,
     StoreError, StoreHealth, StoreId, Version,
 };
+use crate::store::{Outcome, Store};
 
 /// How long [`Tracker::close`] waits for claims that are being released.
 const LAST_LAPSES: Duration = Duration::from_millis(200);
@@ -59,12 +64,21 @@ pub struct Tracker {
     store: Arc<dyn Store>,
     /// The tasks that release undelivered claims.
     lapsing: TaskTracker,
+    claims: Arc<ClaimSettings>,
+    claimant: Claimant,
+    connected: Connected,
 }
 
 impl Tracker {
     /// Creates a tracker on a store.
     pub fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, lapsing: TaskTracker::new() }
+        Self {
+            store,
+            lapsing: TaskTracker::new(),
+            claims: Arc::default(),
+            claimant: Claimant::default(),
+            connected: Connected::default(),
+        }
     }
 
     /// Returns the time for new changes.
@@ -125,7 +139,7 @@ impl Tracker {
             Command::AddIssue { id, title, description, classification, details, agent }
         };
         let commands = issues.into_iter().map(command).collect();
-        let added = self.store.commit(commands, self.now()).await?;
+        let added = self.commit_all(commands).await?;
         let lost = || StoreError::Uncertain("add_issues returned no outcome".to_owned());
         added.into_iter().map(|issue| issue.ok_or_else(lost)).collect()
     }
@@ -188,7 +202,11 @@ impl Tracker {
         issue: IssueRef,
         agent: AgentName,
     ) -> Result<Arc<Issue>, StoreError> {
-        self.change(Command::GetNextIssue { issue: Some(issue), classification: None, agent }).await
+        if self.is_command() {
+            self.lapse_orphans(LAPSES_OF_A_COMMAND).await?;
+        }
+        let (issue, terms) = (Some(issue), self.terms(&agent).await);
+        self.change(Command::GetNextIssue { issue, classification: None, agent, terms }).await
     }
 
     /// Claims the oldest created issue, of one classification or of any; `None` if there is none.
@@ -201,7 +219,13 @@ impl Tracker {
         classification: Option<Classification>,
         agent: AgentName,
     ) -> Result<Option<Arc<Issue>>, StoreError> {
-        self.commit(Command::GetNextIssue { issue: None, classification, agent }).await
+        let is_ready =
+            |issues: &IssueStore| issues.next_ready(&agent, classification, self.now()).is_some();
+        if !self.can_claim(&agent, is_ready).await? {
+            return Ok(None);
+        }
+        let terms = self.terms(&agent).await;
+        self.commit(Command::GetNextIssue { issue: None, classification, agent, terms }).await
     }
 
     /// Returns an open issue to its old place in the queue.
@@ -214,8 +238,18 @@ impl Tracker {
         issue: IssueRef,
         comment: CommentText,
         agent: AgentName,
+        proof: ClaimProof,
     ) -> Result<Arc<Issue>, StoreError> {
-        self.change(Command::ReturnIssue { issue, comment, agent }).await
+        let guard = self.guard(proof);
+        let park = self.claims.max_attempts.map(|limit| Command::ParkAfterAttempts {
+            issue: issue.clone(),
+            limit,
+            agent: agent.clone(),
+        });
+        let commands = [Command::ReturnIssue { issue, comment, agent, guard }];
+        let outcomes = self.commit_all(commands.into_iter().chain(park).collect()).await?;
+        let lost = || StoreError::Uncertain("return_issue returned no issue".to_owned());
+        outcomes.into_iter().flatten().next_back().ok_or_else(lost)
     }
 
     /// Completes an open issue, which then waits for review.
@@ -228,8 +262,10 @@ impl Tracker {
         issue: IssueRef,
         comment: CommentText,
         agent: AgentName,
+        proof: ClaimProof,
     ) -> Result<Arc<Issue>, StoreError> {
-        self.change(Command::CompleteIssue { issue, comment, agent }).await
+        let guard = self.guard(proof);
+        self.change(Command::CompleteIssue { issue, comment, agent, guard }).await
     }
 
     /// Claims the oldest completed issue for review; `None` if there is none.
@@ -241,7 +277,14 @@ impl Tracker {
         &self,
         agent: AgentName,
     ) -> Result<Option<Arc<Issue>>, StoreError> {
-        self.commit(Command::GetNextReviewItem { agent }).await
+        let review = self.claims.review;
+        let is_ready =
+            |issues: &IssueStore| issues.next_review(&agent, review, self.now()).is_some();
+        if !self.can_claim(&agent, is_ready).await? {
+            return Ok(None);
+        }
+        let terms = self.terms(&agent).await;
+        self.commit(Command::GetNextReviewItem { agent, terms }).await
     }
 
     /// Closes an open issue.
@@ -255,8 +298,10 @@ impl Tracker {
         resolution: Resolution,
         comment: CommentText,
         agent: AgentName,
+        proof: ClaimProof,
     ) -> Result<Arc<Issue>, StoreError> {
-        self.change(Command::CloseIssue { issue, resolution, comment, agent }).await
+        let guard = self.guard(proof);
+        self.change(Command::CloseIssue { issue, resolution, comment, agent, guard }).await
     }
 
     /// Adds a comment to an issue in any status; nothing else changes.
@@ -271,6 +316,17 @@ impl Tracker {
         agent: AgentName,
     ) -> Result<Arc<Issue>, StoreError> {
         self.change(Command::CommentIssue { issue, comment, agent }).await
+    }
+
+    /// Returns how many completed issues an agent cannot review: it filed or completed them, or they are parked.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::snapshot`].
+    pub async fn held_back_reviews(&self, agent: &AgentName) -> Result<usize, StoreError> {
+        let issues = self.store.snapshot().await?.issues;
+        let ready = issues.next_review(agent, self.claims.review, self.now());
+        Ok(if ready.is_some() { 0 } else { issues.counts().in_status(Status::Completed) })
     }
 
     /// Counts the issues in each status.
@@ -365,11 +421,9 @@ impl Tracker {
     ///
     /// Those of [`Store::commit`].
     pub async fn lapse_claim(&self, claimed: &Issue, reason: &str) -> Result<(), StoreError> {
-        let Some(entry) = claimed.claim_entry() else { return Ok(()) };
-        let reason = reason.to_owned();
-        match self.commit(Command::LapseClaim { issue: claimed.id, entry, reason }).await {
+        match self.lapse(claimed, None, reason).await {
             Err(StoreError::Refused(_)) => Ok(()),
-            lapsed => lapsed.map(drop),
+            lapsed => lapsed,
         }
     }
 
@@ -389,10 +443,46 @@ impl Tracker {
         self.lapsing.spawn_on(lapse, &runtime);
     }
 
+    /// Returns true if there is something to claim. Looks before the client of the claim is noted, because a claim that
+    /// finds nothing writes nothing.
+    async fn can_claim(
+        &self,
+        agent: &AgentName,
+        is_ready: impl Fn(&IssueStore) -> bool,
+    ) -> Result<bool, StoreError> {
+        if self.is_command() {
+            // No server may be running that looks for them.
+            self.lapse_orphans(LAPSES_OF_A_COMMAND).await?;
+        }
+        let can_claim = is_ready(&self.store.snapshot().await?.issues);
+        if !can_claim {
+            self.note_call(agent).await?;
+        }
+        Ok(can_claim)
+    }
+
+    /// Returns the terms of a claim by an agent.
+    async fn terms(&self, agent: &AgentName) -> ClaimTerms {
+        let ClaimSettings { max_claims, review, .. } = *self.claims;
+        ClaimTerms { client: self.client_for(agent).await, max_claims, review }
+    }
+
+    fn guard(&self, proof: ClaimProof) -> ClaimGuard {
+        ClaimGuard::of(proof, self.claims.policy)
+    }
+
+    /// Commits commands of one agent, all or none.
+    async fn commit_all(&self, commands: Vec<Command>) -> Result<Vec<Outcome>, StoreError> {
+        if let Some(agent) = commands.iter().find_map(Command::agent) {
+            self.note_call(agent).await?;
+        }
+        self.store.commit(commands, self.now()).await
+    }
+
     /// Commits a single command.
     async fn commit(&self, command: Command) -> Result<Option<Arc<Issue>>, StoreError> {
         let operation = command.operation();
-        let outcome = self.store.commit(vec![command], self.now()).await?.pop();
+        let outcome = self.commit_all(vec![command]).await?.pop();
         let lost = || StoreError::Uncertain(format!("{operation} returned no outcome"));
         outcome.ok_or_else(lost)
     }

@@ -52,7 +52,12 @@ fn claim_and_complete(bencher: Bencher, size: usize) {
             fixture.runtime.block_on(async {
                 let claimed = tracker.get_next_issue(None, issues::agent()).await;
                 let claimed = claimed.expect("a store that can be changed").expect("an issue");
-                let completed = tracker.complete_issue(claimed.id.into(), comment, issues::agent());
+                let completed = tracker.complete_issue(
+                    claimed.id.into(),
+                    comment,
+                    issues::agent(),
+                    Default::default(),
+                );
                 completed.await.expect("a store that can be changed")
             })
         });

@@ -107,7 +107,11 @@ pub fn state(size: usize) -> State {
 }
 
 pub fn claim() -> (Command, Timestamp) {
-    let command =
-        Command::GetNextIssue { issue: None, classification: None, agent: issues::agent() };
+    let command = Command::GetNextIssue {
+        issue: None,
+        classification: None,
+        agent: issues::agent(),
+        terms: Default::default(),
+    };
     (command, Timestamp::from(chrono::Utc::now()))
 }

@@ -12,6 +12,7 @@ use super::*;
 use crate::domain::{
     Classification, Command, Counts, Issue, IssueRef, Page, Query, Resolution, UnknownFields,
 };
+use crate::store::clients::Clients;
 use crate::store::{
     Events, MemoryStore, Outcome, Probe, State, Store, StoreFuture, StoreHealth, StoreId,
 };
@@ -96,6 +97,10 @@ impl Store for Window {
         self.store.counts()
     }
 
+    fn clients(&self) -> Arc<dyn Clients> {
+        self.store.clients()
+    }
+
     fn snapshot(&self) -> StoreFuture<'_, State> {
         self.store.snapshot()
     }
@@ -138,15 +143,31 @@ fn command(state: &State, number: usize, kind: u8, pick: usize) -> Command {
     let (named, agent_name) = (IssueRef::from(issue.id), agent.try_into().unwrap());
     let comment = format!("because {number}").try_into().unwrap();
     match kind {
-        0 => Command::GetNextIssue { issue: None, classification: None, agent: agent_name },
-        1 => Command::GetNextReviewItem { agent: agent_name },
-        2 => Command::ReturnIssue { issue: named, comment, agent: agent_name },
-        3 => Command::CompleteIssue { issue: named, comment, agent: agent_name },
+        0 => Command::GetNextIssue {
+            issue: None,
+            classification: None,
+            agent: agent_name,
+            terms: Default::default(),
+        },
+        1 => Command::GetNextReviewItem { agent: agent_name, terms: Default::default() },
+        2 => Command::ReturnIssue {
+            issue: named,
+            comment,
+            agent: agent_name,
+            guard: Default::default(),
+        },
+        3 => Command::CompleteIssue {
+            issue: named,
+            comment,
+            agent: agent_name,
+            guard: Default::default(),
+        },
         4 => Command::CloseIssue {
             issue: named,
             resolution: Resolution::Closed,
             comment,
             agent: agent_name,
+            guard: Default::default(),
         },
         5 => Command::CommentIssue { issue: named, comment, agent: agent_name },
         6 => {
@@ -170,9 +191,12 @@ fn command(state: &State, number: usize, kind: u8, pick: usize) -> Command {
             Command::SetUnknownKeys { keys, agent: agent.to_owned() }
         }
         10 => match issue.claim_entry() {
-            Some(entry) => {
-                Command::LapseClaim { issue: issue.id, entry, reason: "gone".to_owned() }
-            }
+            Some(entry) => Command::LapseClaim {
+                issue: issue.id,
+                entry,
+                reason: "gone".to_owned(),
+                client: None,
+            },
             None => add(number, agent),
         },
         _ => add(number, agent),
@@ -417,6 +441,7 @@ fn event_json_has_the_event_number_and_changed_fields() {
             issue: None,
             classification: None,
             agent: "bob".try_into().unwrap(),
+            terms: Default::default(),
         };
         let issue = window.commit_at(1, vec![claim]).await.remove(0).unwrap();
         let theirs = Issue { title: "new".to_owned(), ..Issue::clone(&issue) }.into();

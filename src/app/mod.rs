@@ -102,6 +102,12 @@ pub async fn run(config: Config) -> Result<()> {
     let app = App { config, tracker, maintenance, metrics, server };
     // The subscription makes this process adopt external edits and publish what dead processes left unpublished.
     drop(app.tracker.watch());
+    let keeper = CancellationToken::new();
+    tokio::spawn({
+        let (tracker, keeper) = (app.tracker.clone(), keeper.clone());
+        async move { tracker.keep_leases(keeper).await }
+    });
+    let _ends_with_this = keeper.drop_guard();
     match access {
         Ok(access) if is_http_only => app.serve_http(access, shutdown).await,
         access => app.serve_agent(access, shutdown).await,
@@ -127,7 +133,9 @@ impl OpenStore {
             keep_events: keep_events.unwrap_or_default(),
             ..options
         };
-        Self::at(&config.location.path, options)
+        let opened = Self::at(&config.location.path, options);
+        let tracker = opened.tracker.with_claim_settings(config.claims.settings());
+        Self { tracker, ..opened }
     }
 
     /// Opens the store in a file.
@@ -342,6 +350,8 @@ impl App {
         });
         let (input, output) = rmcp::transport::io::stdio_pipes();
         let served = mcp::stdio::serve(self.server.clone(), input, output, shutdown).await;
+        // Where the disk hangs, others see that the process has ended.
+        let _noted = tokio::time::timeout(LAST_LOOK, self.server.end_process()).await;
         // A process without a port by now has no HTTP requests in progress.
         ending.cancel();
         match tokio::time::timeout(LAST_WORK, http).await {

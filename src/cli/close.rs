@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::options::IssueCommentArgs;
+use super::options::{ClaimArgs, IssueCommentArgs};
 use super::print_issue::print_changed;
 use super::{ExitStatus, Output};
 use crate::domain::{AgentName, Resolution};
@@ -21,6 +21,9 @@ pub struct Arguments {
 
     #[command(flatten)]
     handover: IssueCommentArgs,
+
+    #[command(flatten)]
+    claim: ClaimArgs,
 }
 
 pub(super) async fn run(
@@ -32,7 +35,14 @@ pub(super) async fn run(
     let IssueCommentArgs { id, acting, format, .. } = &arguments.handover;
     let comment = arguments.handover.comment()?;
     let resolution = if arguments.reject { Resolution::Rejected } else { Resolution::Closed };
-    let issue =
-        tracker.close_issue(id.clone(), resolution, comment, acting.agent(default_agent)?).await?;
+    let issue = tracker
+        .close_issue(
+            id.clone(),
+            resolution,
+            comment,
+            acting.agent(default_agent)?,
+            arguments.claim.proof(),
+        )
+        .await?;
     print_changed(&issue, format.json, output)
 }

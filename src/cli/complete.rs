@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::options::IssueCommentArgs;
+use super::options::{ClaimArgs, IssueCommentArgs};
 use super::print_issue::print_changed;
 use super::{ExitStatus, Output};
 use crate::domain::AgentName;
@@ -17,6 +17,9 @@ use crate::tracker::Tracker;
 pub struct Arguments {
     #[command(flatten)]
     handover: IssueCommentArgs,
+
+    #[command(flatten)]
+    claim: ClaimArgs,
 }
 
 pub(super) async fn run(
@@ -27,6 +30,8 @@ pub(super) async fn run(
 ) -> Result<ExitStatus> {
     let IssueCommentArgs { id, acting, format, .. } = &arguments.handover;
     let comment = arguments.handover.comment()?;
-    let issue = tracker.complete_issue(id.clone(), comment, acting.agent(default_agent)?).await?;
+    let issue = tracker
+        .complete_issue(id.clone(), comment, acting.agent(default_agent)?, arguments.claim.proof())
+        .await?;
     print_changed(&issue, format.json, output)
 }

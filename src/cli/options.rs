@@ -7,7 +7,7 @@ use chrono::Local;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::domain::{AgentName, Classification, CommentText, DomainError, IssueRef};
+use crate::domain::{AgentName, ClaimProof, Classification, CommentText, DomainError, IssueRef};
 use crate::hints::{self, COMMANDS};
 use crate::time_arg::TimeArg;
 
@@ -68,6 +68,24 @@ impl IssueCommentArgs {
     pub fn comment(&self) -> Result<CommentText> {
         let text = text_or_stdin(&self.message, "the message")?;
         Ok(CommentText::try_from(text)?)
+    }
+}
+
+/// What the user says of the claim that a change ends.
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct ClaimArgs {
+    /// Only if this claim has not ended; `ait next` and `ait review` print its number
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    claim: Option<u32>,
+
+    /// Even if another agent holds the issue
+    #[arg(long, conflicts_with = "claim")]
+    force: bool,
+}
+
+impl ClaimArgs {
+    pub fn proof(self) -> ClaimProof {
+        ClaimProof { number: self.claim.map(|number| number as usize), is_forced: self.force }
     }
 }
 

@@ -6,7 +6,7 @@ use clap::Args;
 use super::options::{AgentArgs, Format, issue_ref, text_or_stdin};
 use super::print_issue::print_changed;
 use super::{ExitStatus, Output, sanitize};
-use crate::domain::{AgentName, CommentText, IssueRef};
+use crate::domain::{AgentName, ClaimProof, CommentText, IssueRef};
 use crate::tracker::Tracker;
 
 /// The comment if the user gives none.
@@ -52,6 +52,8 @@ pub(super) async fn run(
         ),
         None => bail!("{short} is not claimed: it is {}", issue.status),
     }
-    let issue = tracker.return_issue(issue.id.into(), comment, agent).await?;
+    // Somebody else may have claimed it since.
+    let proof = ClaimProof { number: Some(issue.claim_number()), is_forced: false };
+    let issue = tracker.return_issue(issue.id.into(), comment, agent, proof).await?;
     print_changed(&issue, arguments.format.json, output)
 }

@@ -29,10 +29,14 @@ pub(super) async fn run(
     default_agent: Option<&AgentName>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let claimed = tracker.get_next_review_item(arguments.acting.agent(default_agent)?).await?;
-    let nothing = match claimed {
-        None if is_empty(tracker).await? => NO_ISSUES,
-        _ => "nothing to review: no issue is completed",
+    let agent = arguments.acting.agent(default_agent)?;
+    let claimed = tracker.get_next_review_item(agent.clone()).await?;
+    let nothing = match (&claimed, tracker.held_back_reviews(&agent).await?) {
+        (None, 0) if is_empty(tracker).await? => NO_ISSUES.to_owned(),
+        (None, count @ 1..) => format!(
+            "nothing to review for {agent}: {count} completed, but parked, or filed or completed by {agent}"
+        ),
+        _ => "nothing to review: no issue is completed".to_owned(),
     };
-    print_claimed(claimed, arguments.format.json, tracker, nothing, output).await
+    print_claimed(claimed, arguments.format.json, tracker, &nothing, output).await
 }

@@ -3,6 +3,7 @@
 //! This module opens no sockets and no stores. [`location`] searches the file system for the store's file, and
 //! [`sources`] reads the `ait.toml` beside it.
 
+mod claims;
 pub mod location;
 pub mod settings;
 pub mod sources;
@@ -24,10 +25,12 @@ use crate::log::{LogFormat, LogOptions, LogProfile};
 use crate::mcp::options::{McpOptions, ReplyBudget, ReplyFormat, ToolPrefix, Toolsets};
 use crate::setting::EffectiveSetting;
 use settings::{
-    AGENT, ALLOW_HOST, ALLOW_ORIGIN, BIND, FILE, KEEP_EVENTS, LOG, LOG_FILE, LOG_FORMAT,
-    MAX_REPLY_TOKENS, NETWORK_FILE_SYSTEM, PORT, REPLIES, TOKEN, TOKEN_FILE, TOOL_PREFIX, TOOLSETS,
+    AGENT, ALLOW_HOST, ALLOW_ORIGIN, BIND, CLAIM_GRACE, CLAIM_TTL, CLAIMS, FILE, KEEP_EVENTS, LOG,
+    LOG_FILE, LOG_FORMAT, MAX_ATTEMPTS, MAX_CLAIMS, MAX_REPLY_TOKENS, NETWORK_FILE_SYSTEM, PORT,
+    REPLIES, REVIEW, TOKEN, TOKEN_FILE, TOOL_PREFIX, TOOLSETS,
 };
 
+pub use claims::{ClaimConfig, ClaimFlags};
 pub use location::StoreLocation;
 
 /// The preferred port of the web UI if none is configured.
@@ -134,6 +137,10 @@ pub struct ServeArguments {
     #[arg(long = MAX_REPLY_TOKENS.name, value_name = "TOKENS", help = MAX_REPLY_TOKENS.line())]
     pub max_reply_tokens: Option<ReplyBudget>,
 
+    /// The settings of claims.
+    #[command(flatten)]
+    pub claims: ClaimFlags,
+
     /// The log filter.
     #[arg(long = LOG.name, value_name = "FILTER", help = LOG.line())]
     pub log: Option<LogFilter>,
@@ -203,6 +210,8 @@ pub struct Config {
     pub replies: Sourced<ReplyFormat>,
     /// The budget of replies to agents.
     pub max_reply_tokens: Sourced<ReplyBudget>,
+    /// The settings of claims.
+    pub claims: ClaimConfig,
     /// The log filter.
     pub log: Option<Sourced<LogFilter>>,
     /// The log file.
@@ -225,7 +234,7 @@ pub struct Problem {
 }
 
 /// The settings that do not affect who may use HTTP.
-const HARMLESS: [&str; 7] = [
+const HARMLESS: [&str; 13] = [
     PORT.name,
     LOG.name,
     LOG_FILE.name,
@@ -233,6 +242,12 @@ const HARMLESS: [&str; 7] = [
     KEEP_EVENTS.name,
     AGENT.name,
     NETWORK_FILE_SYSTEM.name,
+    CLAIMS.name,
+    CLAIM_GRACE.name,
+    CLAIM_TTL.name,
+    MAX_ATTEMPTS.name,
+    MAX_CLAIMS.name,
+    REVIEW.name,
 ];
 
 impl Config {
@@ -255,7 +270,8 @@ impl Config {
     /// flags; others are added.
     ///
     /// Invalid settings have their defaults. While there are any, events of the log are kept whatever their age and
-    /// size. HTTP is served only if all invalid settings are harmless: the port, log settings, `keep-events`, `agent` and `network-file-system`.
+    /// size. HTTP is served only if all invalid settings are harmless: the port, log settings,
+    /// `keep-events`, `agent`, `network-file-system`, and the settings of claims.
     pub fn tolerant(
         arguments: &Arguments,
         environment: impl Fn(&str) -> Option<OsString>,
@@ -335,6 +351,14 @@ impl Config {
             replies: valid!(REPLIES, flag serve.replies).unwrap_or_default(),
             max_reply_tokens: valid!(MAX_REPLY_TOKENS, flag serve.max_reply_tokens)
                 .unwrap_or_default(),
+            claims: ClaimConfig {
+                claims: valid!(CLAIMS, flag serve.claims.claims),
+                claim_grace: valid!(CLAIM_GRACE, flag serve.claims.claim_grace),
+                claim_ttl: valid!(CLAIM_TTL, flag serve.claims.claim_ttl),
+                max_attempts: valid!(MAX_ATTEMPTS, flag serve.claims.max_attempts),
+                max_claims: valid!(MAX_CLAIMS, flag serve.claims.max_claims),
+                review: valid!(REVIEW, flag serve.claims.review),
+            },
             log: valid!(LOG, sources.choose(&LOG, serve.log).or_else(left_to_the_log)),
             log_file: valid!(LOG_FILE, file(&LOG_FILE, serve.log_file)),
             log_format: valid!(LOG_FORMAT, flag serve.log_format).unwrap_or_default(),
@@ -420,10 +444,13 @@ impl Config {
             (TOOL_PREFIX, values::chosen(self.tool_prefix.as_ref())),
             (REPLIES, values::chosen(Some(&self.replies))),
             (MAX_REPLY_TOKENS, values::chosen(Some(&self.max_reply_tokens))),
+        ];
+        let log = [
             (LOG, values::chosen(self.log.as_ref())),
             (LOG_FILE, values::chosen(self.log_file.as_ref())),
             (LOG_FORMAT, values::chosen(Some(&self.log_format))),
         ];
+        let rows = rows.into_iter().chain(self.claims.rows()).chain(log);
         let row = |(setting, chosen): (settings::Setting, Option<(String, Source)>)| {
             let (value, source) = chosen.unzip();
             let source = match source.unwrap_or(Source::Default) {
@@ -476,6 +503,7 @@ impl ServeArguments {
             tool_prefix: self.tool_prefix.clone().or_else(|| others.tool_prefix.clone()),
             replies: self.replies.or(others.replies),
             max_reply_tokens: self.max_reply_tokens.or(others.max_reply_tokens),
+            claims: self.claims.or(others.claims),
             log: self.log.clone().or_else(|| others.log.clone()),
             log_file: file(|settings| &settings.log_file),
             log_format: self.log_format.or(others.log_format),

@@ -196,8 +196,62 @@ pub const MAX_REPLY_TOKENS: Setting = Setting {
     help: "The longest reply to an agent, in tokens as estimated, from 1000 to 1000000",
 };
 
+/// Whose claims a change may end.
+pub const CLAIMS: Setting = Setting {
+    name: "claims",
+    variable: "AIT_CLAIMS",
+    places: SettingScope::All,
+    default: "trusting",
+    help: "Who may complete, return or close a claimed issue: trusting (everybody), or owned (its holder)",
+};
+
+/// How long the agent of a client that is gone may take to come back.
+pub const CLAIM_GRACE: Setting = Setting {
+    name: "claim-grace",
+    variable: "AIT_CLAIM_GRACE",
+    places: SettingScope::All,
+    default: "1m",
+    help: "How long an agent whose client is gone may take to come back before its claims lapse; 0: they never do",
+};
+
+/// How long a client over HTTP may be silent.
+pub const CLAIM_TTL: Setting = Setting {
+    name: "claim-ttl",
+    variable: "AIT_CLAIM_TTL",
+    places: SettingScope::All,
+    default: "1h",
+    help: "How long a client over HTTP may be silent and not connected before it counts as gone; 0: for ever",
+};
+
+/// After how many failed attempts an issue is parked.
+pub const MAX_ATTEMPTS: Setting = Setting {
+    name: "max-attempts",
+    variable: "AIT_MAX_ATTEMPTS",
+    places: SettingScope::All,
+    default: "0",
+    help: "How often an issue may come back unfinished before it is parked; 0: any number of times",
+};
+
+/// How many issues an agent may hold.
+pub const MAX_CLAIMS: Setting = Setting {
+    name: "max-claims",
+    variable: "AIT_MAX_CLAIMS",
+    places: SettingScope::All,
+    default: "0",
+    help: "How many issues an agent may hold at a time; 0: any number",
+};
+
+/// Who may review.
+pub const REVIEW: Setting = Setting {
+    name: "review",
+    variable: "AIT_REVIEW",
+    places: SettingScope::All,
+    default: "anyone",
+    help: "Who may review an issue: anyone, or not-author (no agent that filed or completed it)",
+};
+
 /// All settings, in display order.
-pub const SETTINGS: [Setting; 17] = [
+pub const SETTINGS: [Setting; 23] = [
     FILE,
     NETWORK_FILE_SYSTEM,
     KEEP_EVENTS,
@@ -212,6 +266,12 @@ pub const SETTINGS: [Setting; 17] = [
     TOOL_PREFIX,
     REPLIES,
     MAX_REPLY_TOKENS,
+    CLAIMS,
+    CLAIM_GRACE,
+    CLAIM_TTL,
+    MAX_ATTEMPTS,
+    MAX_CLAIMS,
+    REVIEW,
     LOG,
     LOG_FILE,
     LOG_FORMAT,

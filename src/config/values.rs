@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -201,6 +202,60 @@ impl fmt::Display for KeptEvents {
             }
             Self::Age(age) => humantime::format_duration(age).fmt(f),
         }
+    }
+}
+
+/// A time span, which may be zero.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Period(pub Duration);
+
+impl FromStr for Period {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "0" {
+            return Ok(Self(Duration::ZERO));
+        }
+        let parsed = humantime::parse_duration(text).map(Self);
+        parsed.map_err(|_| {
+            format!("{text:?} is not a time: give one such as 30s or 60m, or 0 for none")
+        })
+    }
+}
+
+impl fmt::Display for Period {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.is_zero() {
+            true => f.write_str("0"),
+            false => humantime::format_duration(self.0).fmt(f),
+        }
+    }
+}
+
+/// A maximum number; 0 for no limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limit(usize);
+
+impl Limit {
+    /// Returns the maximum; `None` for no limit.
+    pub fn get(self) -> Option<NonZeroUsize> {
+        NonZeroUsize::new(self.0)
+    }
+}
+
+impl FromStr for Limit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parsed = text.parse().map(Self);
+        parsed
+            .map_err(|_| format!("{text:?} is not a number: give one such as 3, or 0 for no limit"))
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 

@@ -118,6 +118,11 @@ impl ActionKind {
         matches!(self, Self::Claimed | Self::ReviewStarted)
     }
 
+    /// Returns true for kinds that never change the status themselves.
+    pub fn leaves_status(self) -> bool {
+        matches!(self, Self::Commented | Self::Changed | Self::Edited)
+    }
+
     /// Returns true for kinds that most agents never perform.
     pub fn is_rare(self) -> bool {
         matches!(self, Self::Lapsed | Self::Commented | Self::Changed | Self::Edited | Self::Other)
@@ -130,12 +135,11 @@ impl ActionKind {
     pub fn claim_in(
         kinds: impl DoubleEndedIterator<Item = Self> + ExactSizeIterator + Clone,
     ) -> Option<usize> {
-        let is_aside = |kind| matches!(kind, Self::Commented | Self::Changed | Self::Edited);
-        let leads = |kind| !is_aside(kind) && kind != Self::Other;
+        let leads = |kind: Self| !kind.leaves_status() && kind != Self::Other;
         let claim = kinds.clone().enumerate().rfind(|(_, kind)| leads(*kind));
         let claim = claim.filter(|(_, kind)| kind.is_claim()).map(|(position, _)| position);
         let mut kinds = kinds;
-        claim.or_else(|| kinds.rposition(|kind| !is_aside(kind)))
+        claim.or_else(|| kinds.rposition(|kind| !kind.leaves_status()))
     }
 
     /// Counts how often an issue was returned to the queue after a claim. Agents use the count to stop trying. The

@@ -1,14 +1,15 @@
 //! The commands: one variant for each operation that changes the store.
 
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::issue::string_enum;
 use super::{
-    AgentName, Classification, CommentText, Description, ImportedIssue, Issue, IssueChange,
-    IssueId, IssueRef, Title, UnknownFields,
+    AgentName, ClaimGuard, ClaimTerms, Classification, ClientId, CommentText, Description,
+    ImportedIssue, Issue, IssueChange, IssueId, IssueRef, ReviewPolicy, Title, UnknownFields,
 };
 
 /// A request to change the store.
@@ -44,11 +45,15 @@ pub enum Command {
         classification: Option<Classification>,
         /// The agent that claims the issue.
         agent: AgentName,
+        /// The terms of the claim.
+        terms: ClaimTerms,
     },
     /// Claim the oldest completed issue for review.
     GetNextReviewItem {
         /// The agent that claims the issue.
         agent: AgentName,
+        /// The terms of the claim.
+        terms: ClaimTerms,
     },
     /// Return an open issue to the queue.
     ReturnIssue {
@@ -58,6 +63,8 @@ pub enum Command {
         comment: CommentText,
         /// The agent that returns the issue.
         agent: AgentName,
+        /// Which claim the agent needs.
+        guard: ClaimGuard,
     },
     /// Hand an open issue over for review.
     CompleteIssue {
@@ -67,6 +74,8 @@ pub enum Command {
         comment: CommentText,
         /// The agent that completed the issue.
         agent: AgentName,
+        /// Which claim the agent needs.
+        guard: ClaimGuard,
     },
     /// Close or reject an open issue.
     CloseIssue {
@@ -78,6 +87,8 @@ pub enum Command {
         comment: CommentText,
         /// The agent that closes the issue.
         agent: AgentName,
+        /// Which claim the agent needs.
+        guard: ClaimGuard,
     },
     /// Change texts, attributes or links of an issue. Its status stays.
     ChangeIssue {
@@ -103,8 +114,31 @@ pub enum Command {
         issue: IssueId,
         /// The position of the claim's entry in the history. A later claim is left alone.
         entry: usize,
+        /// The client whose lease ends; `None` for a claim without one. A claim that another client took up is left
+        /// alone.
+        client: Option<ClientId>,
         /// The reason.
         reason: String,
+    },
+    /// Continue a claim with another client, because its own one is gone and the agent is back.
+    TakeUpClaim {
+        /// The issue.
+        issue: IssueId,
+        /// The agent, which must hold the issue.
+        agent: AgentName,
+        /// The client that is gone.
+        from: ClientId,
+        /// The client that the agent uses now.
+        to: ClientId,
+    },
+    /// Park an issue that agents tried too often: one that waits for work, and was claimed and came back so often.
+    ParkAfterAttempts {
+        /// The issue.
+        issue: IssueRef,
+        /// How often it may come back.
+        limit: NonZeroUsize,
+        /// The agent that gave it back last.
+        agent: AgentName,
     },
     /// Merge an external edit of `issues.json` into the current issue.
     MergeEdit {
@@ -170,8 +204,8 @@ pub enum CommandTarget<'a> {
     Document,
     /// The first issue that is ready to be worked on by an agent, optionally of one classification.
     Next(&'a AgentName, Option<Classification>),
-    /// The first issue that waits for review.
-    NextReview,
+    /// The first issue that waits for review by an agent, under a policy.
+    NextReview(&'a AgentName, ReviewPolicy),
 }
 
 impl Command {
@@ -181,9 +215,9 @@ impl Command {
             Self::AddIssue { id, .. } => CommandTarget::New(*id),
             Self::ImportIssue { issue, .. } => CommandTarget::New(issue.issue().id),
             Self::PlaceIssue { issue, .. } => CommandTarget::New(issue.id),
-            Self::LapseClaim { issue, .. } | Self::RemoveIssue { issue, .. } => {
-                CommandTarget::Existing(*issue)
-            }
+            Self::LapseClaim { issue, .. }
+            | Self::TakeUpClaim { issue, .. }
+            | Self::RemoveIssue { issue, .. } => CommandTarget::Existing(*issue),
             Self::MergeEdit { theirs: issue, .. } | Self::ReplaceIssue { issue, .. } => {
                 CommandTarget::Existing(issue.id)
             }
@@ -192,12 +226,38 @@ impl Command {
             Self::GetNextIssue { agent, classification, .. } => {
                 CommandTarget::Next(agent, *classification)
             }
-            Self::GetNextReviewItem { .. } => CommandTarget::NextReview,
+            Self::GetNextReviewItem { agent, terms } => {
+                CommandTarget::NextReview(agent, terms.review)
+            }
             Self::ReturnIssue { issue, .. }
             | Self::CompleteIssue { issue, .. }
             | Self::CloseIssue { issue, .. }
             | Self::ChangeIssue { issue, .. }
+            | Self::ParkAfterAttempts { issue, .. }
             | Self::CommentIssue { issue, .. } => CommandTarget::Named(issue),
+        }
+    }
+
+    /// Returns the agent that changes an issue, if it is one.
+    pub fn agent(&self) -> Option<&AgentName> {
+        match self {
+            Self::AddIssue { agent, .. }
+            | Self::ImportIssue { agent, .. }
+            | Self::GetNextIssue { agent, .. }
+            | Self::GetNextReviewItem { agent, .. }
+            | Self::ReturnIssue { agent, .. }
+            | Self::CompleteIssue { agent, .. }
+            | Self::CloseIssue { agent, .. }
+            | Self::ChangeIssue { agent, .. }
+            | Self::CommentIssue { agent, .. }
+            | Self::TakeUpClaim { agent, .. }
+            | Self::ParkAfterAttempts { agent, .. } => Some(agent),
+            Self::LapseClaim { .. }
+            | Self::MergeEdit { .. }
+            | Self::PlaceIssue { .. }
+            | Self::ReplaceIssue { .. }
+            | Self::RemoveIssue { .. }
+            | Self::SetUnknownKeys { .. } => None,
         }
     }
 
@@ -214,6 +274,8 @@ impl Command {
             Self::ChangeIssue { .. } => "update_issue",
             Self::CommentIssue { .. } => "comment_issue",
             Self::LapseClaim { .. } => "lapse_claim",
+            Self::TakeUpClaim { .. } => "take_up_claim",
+            Self::ParkAfterAttempts { .. } => "park_after_attempts",
             Self::MergeEdit { .. } => "merge_edit",
             Self::PlaceIssue { .. } => "place_issue",
             Self::ReplaceIssue { .. } => "replace_issue",

@@ -1,7 +1,7 @@
 //! The reasons why the rules refuse a command.
 
 use super::text::shortened;
-use super::{ErrorCode, IssueId, Status};
+use super::{ErrorCode, IssueId, Status, Timestamp};
 
 /// A refusal by the rules. The text says what is wrong; each interface adds which operation to call instead.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -187,6 +187,30 @@ pub enum DomainError {
         /// The issue.
         id: IssueId,
     },
+    /// The caller does not hold the claim that it needs.
+    #[error("{}", not_owned_text(*id, *given, *number, holder.as_ref(), *status))]
+    NotOwned {
+        /// The issue.
+        id: IssueId,
+        /// The number of the claim that the caller gave.
+        given: Option<usize>,
+        /// The number of the latest claim.
+        number: usize,
+        /// The agent that holds the issue, and since when.
+        holder: Option<(String, Timestamp)>,
+        /// The status of the issue.
+        status: Status,
+    },
+    /// The agent holds as many issues as it may.
+    #[error(
+        "{agent} holds {limit} issues, which is the most that max-claims allows: complete or return one first"
+    )]
+    TooManyClaims {
+        /// The agent.
+        agent: String,
+        /// The maximum.
+        limit: usize,
+    },
     /// The claim has already ended, or a later claim has replaced it.
     #[error("the claim of issue {id} has already ended: nothing to do")]
     ClaimEnded {
@@ -218,11 +242,12 @@ impl DomainError {
             | Self::NotClaimable { .. }
             | Self::NotReady { .. }
             | Self::Cycle { .. }
+            | Self::TooManyClaims { .. }
             | Self::TooDeep { .. }
             | Self::OpenParts { .. }
             | Self::VersionChanged { .. } => ErrorCode::Conflict,
             Self::Terminal { .. } => ErrorCode::Final,
-            Self::ClaimEnded { .. } => ErrorCode::NotOwned,
+            Self::ClaimEnded { .. } | Self::NotOwned { .. } => ErrorCode::NotOwned,
             Self::DoesNotFollow { .. } => ErrorCode::Internal,
         }
     }
@@ -230,6 +255,31 @@ impl DomainError {
     pub(crate) fn invalid_reference(given: &str, min_digits: usize) -> Self {
         const SHOWN_CHARS: usize = 60;
         Self::InvalidReference { given: shortened(given, SHOWN_CHARS), min_digits }
+    }
+}
+
+/// Says who holds an issue, for a caller that does not.
+fn not_owned_text(
+    id: IssueId,
+    given: Option<usize>,
+    number: usize,
+    holder: Option<&(String, Timestamp)>,
+    status: Status,
+) -> String {
+    const SHOWN_CHARS: usize = 60;
+    match (holder, given) {
+        (Some((agent, since)), Some(given)) => format!(
+            "claim {given} of issue {id} has ended: {} has held it since {since} with claim {number}",
+            shortened(agent, SHOWN_CHARS)
+        ),
+        (Some((agent, since)), None) => format!(
+            "issue {id} is held by {} since {since} (claim {number}): only its holder may end the claim",
+            shortened(agent, SHOWN_CHARS)
+        ),
+        (None, _) => format!(
+            "claim {} of issue {id} has ended: the issue is {status}, and nobody holds it",
+            given.unwrap_or(number)
+        ),
     }
 }
 
@@ -275,6 +325,11 @@ mod tests {
             (DomainError::NotClaimable { id, status, required }, "CONFLICT"),
             (DomainError::DoesNotFollow { id }, "INTERNAL"),
             (DomainError::ClaimEnded { id }, "NOT_OWNED"),
+            (
+                DomainError::NotOwned { id, given: Some(1), number: 2, holder: None, status },
+                "NOT_OWNED",
+            ),
+            (DomainError::TooManyClaims { agent: "a".to_owned(), limit: 1 }, "CONFLICT"),
         ] {
             assert_eq!(error.code().as_str(), code, "{error}");
         }

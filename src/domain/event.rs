@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    Attributes, Change, Classification, Comment, HistoryEntry, Issue, IssueId, Patch, Status,
-    Timestamp, UnknownFields,
+    Attributes, Change, Classification, ClientId, Comment, HistoryEntry, Issue, IssueId, Lease,
+    Patch, Status, Timestamp, UnknownFields,
 };
 
 /// One change of one issue, decided by [`rules`](super::rules).
@@ -21,6 +21,8 @@ pub struct Event {
     /// The overwritten values, for events that change the status; `None` for all others, which carry them in their
     /// kind.
     pub before: Option<Before>,
+    /// The lease with which a claim begins; for other events the lease that they end.
+    pub lease: Option<Lease>,
 }
 
 /// The values of an issue that an event overwrites.
@@ -86,6 +88,13 @@ pub enum EventKind {
     Claimed,
     /// An agent claimed the issue for review.
     ReviewStarted,
+    /// The agent of a claim continues it with another client. The issue stays as it is.
+    TakenUp {
+        /// The client that was gone.
+        from: ClientId,
+        /// The client that the agent uses now.
+        to: ClientId,
+    },
     /// A claim ended without its agent. The issue waits where it waited before the claim.
     Lapsed {
         /// The reason.
@@ -166,12 +175,13 @@ impl EventKind {
             | Self::Changed { .. }
             | Self::Removed { .. }
             | Self::UnknownKeysEdited { .. }
+            | Self::TakenUp { .. }
             | Self::Commented { .. } => return None,
         })
     }
 
-    /// Returns the phrase for the event; `None` for a comment that left no entry. Imports, removals and edits do not
-    /// add it to the history themselves.
+    /// Returns the phrase for the event; `None` for a comment that left no entry. Imports, removals, edits and claims
+    /// that are taken up do not add it to the history themselves.
     pub fn action(&self) -> Option<&str> {
         Some(match self {
             Self::Filed { .. } => FILE_ACTION,
@@ -185,6 +195,7 @@ impl EventKind {
             Self::UnknownKeysEdited { .. } => "Other keys edited by hand",
             Self::Claimed => CLAIM_ACTION,
             Self::ReviewStarted => REVIEW_ACTION,
+            Self::TakenUp { .. } => "Claim taken up",
             Self::Lapsed { .. } => LAPSE_ACTION,
             Self::Returned { .. } => RETURN_ACTION,
             Self::Completed { .. } => COMPLETE_ACTION,
@@ -206,6 +217,7 @@ impl EventKind {
             Self::UnknownKeysEdited { .. } => "unknown_keys_edited",
             Self::Claimed => "claimed",
             Self::ReviewStarted => "review_started",
+            Self::TakenUp { .. } => "taken_up",
             Self::Lapsed { .. } => "lapsed",
             Self::Returned { .. } => "returned",
             Self::Completed { .. } => "completed",
@@ -216,7 +228,7 @@ impl EventKind {
     }
 
     /// The words of all kinds.
-    pub const WORDS: [&'static str; 14] = [
+    pub const WORDS: [&'static str; 15] = [
         "filed",
         "imported",
         "edited",
@@ -225,6 +237,7 @@ impl EventKind {
         "unknown_keys_edited",
         "claimed",
         "review_started",
+        "taken_up",
         "lapsed",
         "returned",
         "completed",
@@ -242,7 +255,8 @@ impl EventKind {
             | Self::Removed { .. }
             | Self::UnknownKeysEdited { .. }
             | Self::Claimed
-            | Self::ReviewStarted => None,
+            | Self::ReviewStarted
+            | Self::TakenUp { .. } => None,
             Self::Changed { patch } => {
                 let added = patch.comments.as_ref().and_then(|comments| comments.added.last());
                 added.map(|comment| &*comment.text)
@@ -323,6 +337,9 @@ impl Event {
         if let EventKind::Edited { patch } | EventKind::Changed { patch } = &self.kind {
             return patch.apply(issue);
         }
+        if matches!(self.kind, EventKind::TakenUp { .. }) {
+            return;
+        }
         issue.status = self.kind.status(issue.status).unwrap_or(issue.status);
         issue.modified_at = self.at;
         if self.leaves_entry()
@@ -368,6 +385,7 @@ impl Event {
             EventKind::Imported { .. }
                 | EventKind::Removed { .. }
                 | EventKind::UnknownKeysEdited { .. }
+                | EventKind::TakenUp { .. }
                 | EventKind::Commented { leaves_entry: false, .. }
         );
         !leaves_none

@@ -76,8 +76,14 @@ impl IssueChange {
         if issue.status.is_terminal() && !fields.iter().all(is_always_allowed) {
             return Err(DomainError::Terminal { id: issue.id, status: issue.status });
         }
-        let event =
-            |kind, before| Event { issue: issue.id, at, agent: agent.to_owned(), kind, before };
+        let event = |kind, before| Event {
+            issue: issue.id,
+            at,
+            agent: agent.to_owned(),
+            kind,
+            before,
+            lease: None,
+        };
         if let (true, Some(comment)) = (fields.is_empty(), &self.comment) {
             let comment = comment.as_str().to_owned();
             let before = Some(super::Before::of(issue));

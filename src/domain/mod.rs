@@ -6,6 +6,7 @@
 
 pub mod action;
 mod attributes;
+mod claim;
 pub mod command;
 pub mod error;
 pub mod error_code;
@@ -26,6 +27,9 @@ pub mod unknown_fields;
 
 pub use action::ActionKind;
 pub use attributes::{AttributeValues, Attributes, Label, Link, LinkKind, Parked, Priority};
+pub use claim::{
+    ClaimGuard, ClaimPolicy, ClaimProof, ClaimSettings, ClaimTerms, ClientId, Lease, ReviewPolicy,
+};
 pub use command::{Command, CommandTarget, Resolution};
 pub use error::DomainError;
 pub use error_code::{ErrorCode, ErrorDetails};

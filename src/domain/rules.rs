@@ -12,13 +12,15 @@
 //! gone must be able to move on. `closed` and `rejected` are terminal. `comment_issue` works in every status and
 //! changes none.
 //!
-//! A caller that got no clear answer may repeat `complete_issue` and `return_issue`: the same words by the same agent
-//! change nothing if they are the last change of the issue.
+//! A caller that got no clear answer may repeat `complete_issue`, `return_issue` and `close_issue`: the same words by
+//! the same agent change nothing if they are the last change of the issue. A [`ClaimGuard`] can require that the caller
+//! holds the claim that these commands end.
 
 use super::event::EDIT_ACTION;
 use super::{
     ActionKind, AgentName, Before, Command, CommentText, DomainError, Event, EventKind, HAND_EDIT,
-    HistoryEntry, Issue, IssueGraph, Patch, Resolution, Status, Timestamp, UnknownFields, merge,
+    HistoryEntry, Issue, IssueGraph, Lease, Patch, Resolution, Status, Timestamp, UnknownFields,
+    merge,
 };
 
 /// Decides a command that creates an issue.
@@ -53,7 +55,7 @@ pub fn file(
         }
         _ => return Ok(None),
     };
-    Ok(Some(Event { issue: id, at: now, agent: agent.to_owned(), kind, before: None }))
+    Ok(Some(Event { issue: id, at: now, agent: agent.to_owned(), kind, before: None, lease: None }))
 }
 
 /// Decides a command on an existing issue, from the issue and the time alone. Returns `None` if the command changes
@@ -79,35 +81,20 @@ pub fn decide(
             claimable(issue, Status::Created)?;
             (agent.as_str(), EventKind::Claimed)
         }
-        Command::GetNextReviewItem { agent } => {
+        Command::GetNextReviewItem { agent, .. } => {
             claimable(issue, Status::Completed)?;
             (agent.as_str(), EventKind::ReviewStarted)
         }
-        Command::ReturnIssue { comment, agent, .. } => {
-            open(issue)?;
-            if is_last_change(issue, ActionKind::Returned, comment, agent) {
-                return Ok(None);
-            }
-            (agent.as_str(), EventKind::Returned { comment: comment.as_str().to_owned() })
-        }
-        Command::CompleteIssue { comment, agent, .. } => {
-            open(issue)?;
-            if is_last_change(issue, ActionKind::Completed, comment, agent) {
-                return Ok(None);
-            }
-            (agent.as_str(), EventKind::Completed { comment: comment.as_str().to_owned() })
-        }
-        Command::CloseIssue { comment, agent, resolution, .. } => {
-            open(issue)?;
-            let comment = comment.as_str().to_owned();
-            let kind = match resolution {
-                Resolution::Closed => EventKind::Closed { comment },
-                Resolution::Rejected => EventKind::Rejected { comment },
-            };
-            (agent.as_str(), kind)
-        }
-        // Decided by `IssueChange`, which needs the other issues, too.
-        Command::ChangeIssue { .. } => return Ok(None),
+        Command::ReturnIssue { .. }
+        | Command::CompleteIssue { .. }
+        | Command::CloseIssue { .. } => match end_claim(command, issue)? {
+            Some(end) => end,
+            None => return Ok(None),
+        },
+        // Decided on the whole state.
+        Command::ChangeIssue { .. }
+        | Command::TakeUpClaim { .. }
+        | Command::ParkAfterAttempts { .. } => return Ok(None),
         // Comments are allowed on terminal issues, too.
         Command::CommentIssue { comment, agent, .. } => {
             let comment = comment.as_str().to_owned();
@@ -132,8 +119,19 @@ pub fn decide(
         }
         Command::SetUnknownKeys { .. } => return Ok(None),
     };
+    let lease = begun_lease(command, issue);
     let before = Some(Before::of(issue)).filter(|_| !matches!(kind, EventKind::Removed { .. }));
-    Ok(Some(Event { issue: issue.id, at, agent: agent.to_owned(), kind, before }))
+    Ok(Some(Event { issue: issue.id, at, agent: agent.to_owned(), kind, before, lease }))
+}
+
+/// Returns the lease with which a claim begins.
+fn begun_lease(command: &Command, issue: &Issue) -> Option<Lease> {
+    let (Command::GetNextIssue { terms, .. } | Command::GetNextReviewItem { terms, .. }) = command
+    else {
+        return None;
+    };
+    let client = terms.client.clone()?;
+    Some(Lease { claim: issue.claim_number() + 1, client })
 }
 
 /// Returns the event for an external edit. The event adds a history entry that identifies this version in later
@@ -158,7 +156,44 @@ fn edited(ours: &Issue, theirs: &Issue, base: Option<&Issue>, at: Timestamp) -> 
 fn patched(before: &Issue, after: &Issue, agent: &str, at: Timestamp) -> Option<Event> {
     let patch = Box::new(Patch::between(before, after));
     let (agent, kind) = (agent.to_owned(), EventKind::Edited { patch: patch.clone() });
-    (!patch.is_empty()).then(|| Event { issue: before.id, at, agent, kind, before: None })
+    (!patch.is_empty()).then(|| Event {
+        issue: before.id,
+        at,
+        agent,
+        kind,
+        before: None,
+        lease: None,
+    })
+}
+
+/// Decides a command that ends a claim, and returns its agent and what changes; `None` if it repeats the last change.
+fn end_claim<'a>(
+    command: &'a Command,
+    issue: &Issue,
+) -> Result<Option<(&'a str, EventKind)>, DomainError> {
+    type Kind = fn(String) -> EventKind;
+    let (comment, agent, guard, action, kind): (_, _, _, _, Kind) = match command {
+        Command::ReturnIssue { comment, agent, guard, .. } => {
+            (comment, agent, guard, ActionKind::Returned, |comment| EventKind::Returned { comment })
+        }
+        Command::CompleteIssue { comment, agent, guard, .. } => {
+            let kind = |comment| EventKind::Completed { comment };
+            (comment, agent, guard, ActionKind::Completed, kind)
+        }
+        Command::CloseIssue { comment, agent, guard, resolution: Resolution::Closed, .. } => {
+            (comment, agent, guard, ActionKind::Closed, |comment| EventKind::Closed { comment })
+        }
+        Command::CloseIssue { comment, agent, guard, .. } => {
+            (comment, agent, guard, ActionKind::Rejected, |comment| EventKind::Rejected { comment })
+        }
+        _ => return Ok(None),
+    };
+    if is_last_change(issue, action, comment, agent) {
+        return Ok(None);
+    }
+    open(issue)?;
+    guard.check(issue, agent)?;
+    Ok(Some((agent.as_str(), kind(guard.comment(comment.as_str(), issue, agent)))))
 }
 
 /// Returns true if the last change of an issue is this action with this comment by this agent.
@@ -255,7 +290,13 @@ mod tests {
     }
 
     fn close(resolution: Resolution) -> Command {
-        Command::CloseIssue { issue: id().into(), resolution, comment: comment(), agent: agent() }
+        Command::CloseIssue {
+            issue: id().into(),
+            resolution,
+            comment: comment(),
+            agent: agent(),
+            guard: Default::default(),
+        }
     }
 
     fn issue_in(status: Status) -> Issue {
@@ -271,12 +312,25 @@ mod tests {
         let statuses = [Created, InProgress, Completed, InReview, Closed, Rejected];
         assert_eq!(statuses.as_slice(), Status::ALL);
         let any_open = |to| [Some(to), Some(to), Some(to), Some(to), None, None];
-        let claim = Command::GetNextIssue { issue: None, classification: None, agent: agent() };
-        let review = Command::GetNextReviewItem { agent: agent() };
-        let give_back =
-            Command::ReturnIssue { issue: id().into(), comment: comment(), agent: agent() };
-        let complete =
-            Command::CompleteIssue { issue: id().into(), comment: comment(), agent: agent() };
+        let claim = Command::GetNextIssue {
+            issue: None,
+            classification: None,
+            agent: agent(),
+            terms: Default::default(),
+        };
+        let review = Command::GetNextReviewItem { agent: agent(), terms: Default::default() };
+        let give_back = Command::ReturnIssue {
+            issue: id().into(),
+            comment: comment(),
+            agent: agent(),
+            guard: Default::default(),
+        };
+        let complete = Command::CompleteIssue {
+            issue: id().into(),
+            comment: comment(),
+            agent: agent(),
+            guard: Default::default(),
+        };
         for (command, outcomes, action) in [
             (add(), [None; 6], ""),
             (import(), [None; 6], ""),
@@ -306,7 +360,7 @@ mod tests {
                 assert_eq!(entry.timestamp, at(5));
                 let says = !matches!(
                     command.selection(),
-                    CommandTarget::Next(..) | CommandTarget::NextReview
+                    CommandTarget::Next(..) | CommandTarget::NextReview(..)
                 );
                 assert_eq!(after.comments.len(), usize::from(says));
                 if let Some(said) = after.comments.last() {
@@ -323,11 +377,13 @@ mod tests {
             issue: issue(),
             comment: CommentText::try_from(text).unwrap(),
             agent: AgentName::try_from(name).unwrap(),
+            guard: Default::default(),
         };
         let give_back = |text: &str, name: &str| Command::ReturnIssue {
             issue: issue(),
             comment: CommentText::try_from(text).unwrap(),
             agent: AgentName::try_from(name).unwrap(),
+            guard: Default::default(),
         };
         let run = |before: &Issue, command: &Command, second: u32| {
             let event = decide(command, before, at(second)).unwrap();
@@ -399,8 +455,14 @@ mod tests {
         let before = issue_in(Status::InProgress);
         let kind = EventKind::Commented { comment: "because".to_owned(), leaves_entry: false };
         let agent = "agent".to_owned();
-        let event =
-            Event { issue: id(), at: at(5), agent, kind, before: Some(Before::of(&before)) };
+        let event = Event {
+            issue: id(),
+            at: at(5),
+            agent,
+            kind,
+            before: Some(Before::of(&before)),
+            lease: None,
+        };
         let mut after = before.clone();
         event.apply(&mut after);
         assert_eq!((&after.history, after.comments.len()), (&before.history, 1));

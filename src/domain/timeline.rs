@@ -1,5 +1,7 @@
 //! The timeline of an issue: history and comments in chronological order.
 
+use super::event::UNDELIVERED_REASON;
+use super::text::shortened;
 use super::{ActionKind, Comment, Event, HistoryEntry, Issue, Status, Timestamp};
 
 /// An entry of the timeline: an action, a comment, or an action with its comment.
@@ -48,6 +50,43 @@ impl Issue {
             returns: ActionKind::returns_in(kinds.clone()),
             lapses: kinds.filter(|kind| *kind == ActionKind::Lapsed).count(),
         }
+    }
+
+    /// Counts how often the issue came back after a claim: returned, or because its claim lapsed. A claim whose answer
+    /// never reached its caller does not count, because nobody tried.
+    pub fn failed_attempts(&self) -> usize {
+        let is_abandoned = |entry: &TimelineEntry<'_>| {
+            entry.kind() == ActionKind::Lapsed && entry.comment != Some(UNDELIVERED_REASON)
+        };
+        self.attempts().returns + self.timeline().iter().filter(|entry| is_abandoned(entry)).count()
+    }
+}
+
+impl Issue {
+    /// Says how often the issue was tried before, and what the last agent said, such as
+    /// `returned 2 times, lapsed once; last: the fixture is missing`; `None` if nobody gave it back.
+    pub fn earlier_attempts(&self) -> Option<String> {
+        const SHOWN_CHARS: usize = 100;
+        let Attempts { returns, lapses, .. } = self.attempts();
+        let counted = [("returned", returns), ("lapsed", lapses)];
+        let counted: Vec<_> = counted
+            .iter()
+            .filter(|(_, count)| *count > 0)
+            .map(|(verb, count)| match count {
+                1 => format!("{verb} once"),
+                _ => format!("{verb} {count} times"),
+            })
+            .collect();
+        if counted.is_empty() {
+            return None;
+        }
+        let gave_back = |entry: &&TimelineEntry<'_>| {
+            matches!(entry.kind(), ActionKind::Returned | ActionKind::Lapsed)
+        };
+        let timeline = self.timeline();
+        let last = timeline.iter().rev().find(gave_back).and_then(|entry| entry.comment);
+        let last = last.map(|said| format!("; last: {}", shortened(said, SHOWN_CHARS)));
+        Some(counted.join(", ") + &last.unwrap_or_default())
     }
 }
 

@@ -193,7 +193,8 @@ mod tests {
         let tools = ToolRegistry::new(ToolNames::default());
         let context = || unreachable!("no tool of the lifecycle needs it");
         let (tracker, server) = (tracker.clone(), LazyContext::new(context));
-        let context = CallContext { tracker, server, replies: ReplyOptions::default() };
+        let replies = ReplyOptions::default();
+        let context = CallContext { tracker, server, replies, is_lead: false };
         tools.with(Toolsets::default()).call(tool, context, arguments).unwrap()
     }
 

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use super::call_log::CallLog;
 use super::context::LazyContext;
 use super::delivery::{self, Caller, disconnected};
-use super::http::{self, Session, read_only_token};
+use super::http::{self, read_only_token};
 use super::instructions::INSTRUCTIONS;
 use super::options::{Toolset, Toolsets};
 use super::reply::ReplyOptions;
@@ -34,7 +34,7 @@ use super::tool_names::ToolNames;
 use super::tools::{CallContext, ToolRegistry, ToolSelection};
 use super::{FIXED_TTL_MS, McpOptions, ServerContext, completion, invalid_params, prompts, shown};
 use crate::metrics::{Metrics, Outcome};
-use crate::tracker::Tracker;
+use crate::tracker::{Claimant, ProcessClient, Tracker};
 
 /// How long the server still reads cancellations after the end of the input.
 const LAST_CANCELLATIONS: Duration = Duration::from_millis(50);
@@ -55,6 +55,8 @@ pub struct McpServer {
     notifier: Arc<OnceCell<()>>,
     /// Ends subscriptions.
     shutdown: CancellationToken,
+    /// The client over stdio.
+    process: ProcessClient,
 }
 
 impl McpServer {
@@ -75,6 +77,7 @@ impl McpServer {
             subscriptions: Arc::default(),
             notifier: Arc::default(),
             shutdown: CancellationToken::new(),
+            process: ProcessClient::default(),
             tracker,
             metrics,
             diagnostics,
@@ -94,6 +97,21 @@ impl McpServer {
     /// Returns the tools of the client that sent a request.
     fn tools_of(&self, context: &RequestContext<RoleServer>) -> &ToolSelection {
         self.tools.with(http::toolsets(context, self.options.toolsets))
+    }
+
+    /// Returns who sent a request, as the client of its claims.
+    fn claimant(&self, context: &RequestContext<RoleServer>) -> Claimant {
+        match (http::session(context), http::is_http(context)) {
+            (Some(session), _) => Claimant::Session(session.client()),
+            (None, true) => Claimant::Name,
+            (None, false) => Claimant::Process(self.process.clone()),
+        }
+    }
+
+    /// Records that the client over stdio is gone. Its claims lapse after the grace period.
+    pub async fn end_process(&self) {
+        let process = Claimant::Process(self.process.clone());
+        self.tracker.for_claimant(process).end_process().await;
     }
 
     /// Returns how to write replies to a request.
@@ -261,9 +279,10 @@ impl ServerHandler for McpServer {
             return Ok(log.reply(Err(refusal), &context).into());
         }
         let call_context = CallContext {
-            tracker: self.tracker.clone(),
+            tracker: self.tracker.for_claimant(self.claimant(&context)),
             server: self.context.clone(),
             replies: self.replies(&context),
+            is_lead: http::is_lead(&context),
         };
         let Some(call) = tools.call(&request.name, call_context, arguments) else {
             self.count_refused(&request.name);
@@ -369,7 +388,7 @@ impl ServerHandler for McpServer {
                 let read = resources::read(self, &resource, &replies).await;
                 read.map_err(|reason| reason.response(&uri))?;
             }
-            let added = if let Some(session) = http::extension::<Session>(&context) {
+            let added = if let Some(session) = http::session(&context) {
                 session.subscriptions().add(uri, resource)
             } else {
                 // Before the response, so that no change after it is missed.
@@ -387,7 +406,7 @@ impl ServerHandler for McpServer {
         request: UnsubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        match http::extension::<Session>(&context) {
+        match http::session(&context) {
             Some(session) => session.subscriptions().remove(&request.uri),
             None => self.subscriptions.remove(&request.uri),
         }

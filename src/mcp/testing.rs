@@ -6,6 +6,7 @@ use futures::future::{BoxFuture, FutureExt};
 use tokio::sync::watch;
 
 use crate::domain::{Classification, Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
+use crate::store::clients::Clients;
 use crate::store::{MemoryStore, Outcome, Store, StoreFuture};
 use crate::tracker::{Events, Position, Probe, State, StoreHealth, StoreId, Tracker};
 
@@ -62,6 +63,10 @@ impl Store for Racing {
 
     fn counts(&self) -> StoreFuture<'_, Counts> {
         self.store.counts()
+    }
+
+    fn clients(&self) -> Arc<dyn Clients> {
+        self.store.clients()
     }
 
     fn snapshot(&self) -> StoreFuture<'_, State> {

@@ -86,29 +86,55 @@ fn happen(state: &mut State, happening: Happening, number: usize) {
             details: Box::default(),
             agent: agent(word),
         },
-        Happening::Claimed(index) => {
-            Command::GetNextIssue { issue: None, classification: None, agent: agent(index) }
+        Happening::Claimed(index) => Command::GetNextIssue {
+            issue: None,
+            classification: None,
+            agent: agent(index),
+            terms: Default::default(),
+        },
+        Happening::Reviewed(index) => {
+            Command::GetNextReviewItem { agent: agent(index), terms: Default::default() }
         }
-        Happening::Reviewed(index) => Command::GetNextReviewItem { agent: agent(index) },
         Happening::Returned(index, word) => {
             let Some(issue) = named(index).map(|issue| issue.id.into()) else { return };
-            Command::ReturnIssue { issue, comment: comment(word), agent: agent(word) }
+            Command::ReturnIssue {
+                issue,
+                comment: comment(word),
+                agent: agent(word),
+                guard: Default::default(),
+            }
         }
         Happening::Completed(index, word) => {
             let Some(issue) = named(index).map(|issue| issue.id.into()) else { return };
-            Command::CompleteIssue { issue, comment: comment(word), agent: agent(word) }
+            Command::CompleteIssue {
+                issue,
+                comment: comment(word),
+                agent: agent(word),
+                guard: Default::default(),
+            }
         }
         Happening::Closed(index, word) => {
             let Some(issue) = named(index).map(|issue| issue.id.into()) else { return };
             let resolution = Resolution::Closed;
-            Command::CloseIssue { issue, resolution, comment: comment(word), agent: agent(word) }
+            Command::CloseIssue {
+                issue,
+                resolution,
+                comment: comment(word),
+                agent: agent(word),
+                guard: Default::default(),
+            }
         }
         Happening::Lapsed(index) => {
             let claimed: Vec<_> =
                 issues.iter().filter(|issue| issue.claim_entry().is_some()).collect();
             let Some(issue) = claimed.get(index % claimed.len().max(1)) else { return };
             let entry = issue.claim_entry().unwrap();
-            Command::LapseClaim { issue: issue.id, entry, reason: "unheard".to_owned() }
+            Command::LapseClaim {
+                issue: issue.id,
+                entry,
+                reason: "unheard".to_owned(),
+                client: None,
+            }
         }
         Happening::Edited(index, word) => {
             let Some(issue) = named(index) else { return };

@@ -110,9 +110,9 @@ impl ClaimOrder {
         })
     }
 
-    /// Returns the first issue that can be claimed for review, among those that are not parked.
-    pub fn first_review(&self) -> Option<(Priority, usize)> {
-        self.reviews.get_min().copied()
+    /// Returns the issues that can be claimed for review, in order, without those that are parked.
+    pub fn reviews(&self) -> impl Iterator<Item = (Priority, usize)> {
+        self.reviews.iter().copied()
     }
 
     /// Returns the positions of the issues that are no longer parked at a time.

@@ -13,12 +13,14 @@ use imbl::{OrdMap, OrdSet, Vector};
 
 pub(super) use self::builder::IssueStoreBuilder;
 use super::claim_order::ClaimOrder;
+use super::holders::Holders;
 use super::stored_issue::StoredIssue;
 pub use super::stored_issue::Version;
 use crate::domain::text::shortened;
 use crate::domain::{
-    AgentName, Attributes, Changed, Classification, Counts, DomainError, Event, Issue, IssueGraph,
-    IssueId, IssueRef, LinkKind, Order, Page, Query, Status, StatusSet, Timestamp,
+    AgentName, Attributes, Changed, Classification, Counts, DomainError, Event, EventKind, Issue,
+    IssueGraph, IssueId, IssueRef, Lease, LinkKind, Order, Page, Query, ReviewPolicy, Status,
+    StatusSet, Timestamp,
 };
 
 /// The indexed issues of a store.
@@ -36,6 +38,7 @@ pub struct IssueStore {
     positions: OrdMap<IssueId, usize>,
     queues: [[Queue; Classification::ALL.len()]; Status::ALL.len()],
     claims: ClaimOrder,
+    holders: Holders,
 }
 
 /// The issues with one status and one classification, in the two orders of [`Order`].
@@ -215,6 +218,7 @@ impl IssueStore {
         let behind = self.take_behind(place);
         self.put_back(behind.into_iter().skip(1));
         self.place_linked(&removed);
+        self.holders.set_lease(id, None);
         self.revision = Version::new();
         Ok(())
     }
@@ -254,15 +258,23 @@ impl IssueStore {
     /// [`DomainError::IdTaken`] and [`DomainError::UnknownIssue`] for an event that does not follow this state.
     /// Nothing changes then.
     pub fn apply(&mut self, event: &Event) -> Result<Arc<Issue>, DomainError> {
-        match event.filed() {
-            Some(issue) => self.push(issue),
-            None => self.change(event.issue, |issue| event.apply(issue)),
-        }
+        let issue = match (event.filed(), &event.kind) {
+            (Some(issue), _) => self.push(issue)?,
+            // The issue and its version stay.
+            (None, EventKind::TakenUp { .. }) => self.find(&event.issue.into())?,
+            (None, _) => self.change(event.issue, |issue| event.apply(issue))?,
+        };
+        self.holders.apply(event, &issue);
+        Ok(issue)
     }
 
     /// Undoes an event that changed an existing issue.
     pub(super) fn revert(&mut self, event: &Event) -> Result<(), DomainError> {
-        self.change(event.issue, |issue| event.revert(issue)).map(drop)
+        if !matches!(event.kind, EventKind::TakenUp { .. }) {
+            self.change(event.issue, |issue| event.revert(issue))?;
+        }
+        self.holders.revert(event);
+        Ok(())
     }
 
     /// Copies the changed issues of a newer state, so that both states are equal afterwards. The states may differ in
@@ -285,6 +297,7 @@ impl IssueStore {
             }
             self.enqueue(&newer.at(position), position);
             self.place_again(parent);
+            self.holders.set_lease(*id, newer.holders.lease(*id).cloned());
         }
         self.revision = newer.revision;
     }
@@ -423,6 +436,7 @@ impl IssueStore {
         self.claims.add_links(issue);
         self.claims.place(issue, position, self.is_free(issue));
         self.place_linked(issue);
+        self.holders.add(issue);
     }
 
     fn dequeue(&mut self, issue: &Issue, position: usize) {
@@ -431,6 +445,7 @@ impl IssueStore {
         queue.latest.remove(&Reverse((issue.modified_at, position)));
         self.claims.remove_links(issue);
         self.claims.take(issue, position);
+        self.holders.remove(issue);
     }
 
     /// Places the issues again that may wait for an issue.
@@ -489,7 +504,7 @@ impl IssueStore {
 
     /// Returns the position of the issue that an agent claims next for work: what is assigned to it, then by priority,
     /// then the first filed. Issues of others, parked ones, and those that wait for others are left out.
-    pub(super) fn next_ready(
+    pub fn next_ready(
         &self,
         agent: &AgentName,
         classification: Option<Classification>,
@@ -509,15 +524,51 @@ impl IssueStore {
         first.into_iter().chain(due).min().map(|(_, _, position)| position)
     }
 
-    /// Returns the position of the issue that is reviewed next: by priority, then the first filed. Parked issues are
-    /// left out.
-    pub(super) fn next_review(&self, now: Timestamp) -> Option<usize> {
+    /// Returns the position of the issue that an agent reviews next: by priority, then the first filed. Parked issues
+    /// are left out, and those that the policy does not allow.
+    pub fn next_review(
+        &self,
+        agent: &AgentName,
+        policy: ReviewPolicy,
+        now: Timestamp,
+    ) -> Option<usize> {
+        let is_allowed = |issue: &Issue| policy.allows(agent, issue);
         let due = self.claims.due(now).filter_map(|position| {
             let issue = self.at(position);
-            let waits = issue.status == Status::Completed;
+            let waits = issue.status == Status::Completed && is_allowed(&issue);
             waits.then(|| (issue.attributes.effective_priority(), position))
         });
-        self.claims.first_review().into_iter().chain(due).min().map(|(_, position)| position)
+        let mut reviews = self.claims.reviews();
+        let first = match policy {
+            ReviewPolicy::Anyone => reviews.next(),
+            // Few agents review what they made, so the first one is nearly always allowed.
+            ReviewPolicy::NotAuthor => {
+                reviews.find(|(_, position)| is_allowed(&self.at(*position)))
+            }
+        };
+        first.into_iter().chain(due).min().map(|(_, position)| position)
+    }
+
+    /// Returns the issues that an agent holds.
+    pub fn held_by(&self, agent: &AgentName) -> impl Iterator<Item = IssueId> {
+        self.holders.held_by(agent)
+    }
+
+    /// Returns the lease of an issue; `None` for a claim that does not lapse.
+    pub fn lease(&self, id: IssueId) -> Option<&Lease> {
+        self.holders.lease(id)
+    }
+
+    /// Returns the leases of all claims that have one.
+    pub fn leases(&self) -> impl Iterator<Item = (IssueId, &Lease)> {
+        self.holders.leases()
+    }
+
+    /// Sets the leases that a snapshot contains.
+    pub(super) fn set_leases(&mut self, leases: impl IntoIterator<Item = (IssueId, Lease)>) {
+        for (id, lease) in leases {
+            self.holders.set_lease(id, Some(lease));
+        }
     }
 
     /// Returns how many created issues there are, and why an agent cannot claim the first of them.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures::future::{BoxFuture, FutureExt, ready};
 use tokio::sync::watch;
 
+use super::clients::{Clients, MemoryClients};
 use super::{
     Events, NumberedEvent, Outcome, Position, Probe, State, Store, StoreError, StoreFuture,
     StoreHealth, StoreId,
@@ -18,6 +19,7 @@ pub struct MemoryStore {
     id: StoreId,
     held: Mutex<Held>,
     newest: watch::Sender<Position>,
+    clients: Arc<MemoryClients>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -31,7 +33,12 @@ const MAX_EVENTS: usize = 100_000;
 
 impl Default for MemoryStore {
     fn default() -> Self {
-        Self { id: StoreId::random(), held: Mutex::default(), newest: watch::Sender::default() }
+        Self {
+            id: StoreId::random(),
+            held: Mutex::default(),
+            newest: watch::Sender::default(),
+            clients: Arc::default(),
+        }
     }
 }
 
@@ -110,6 +117,10 @@ impl Store for MemoryStore {
 
     fn watch(&self) -> watch::Receiver<Position> {
         self.newest.subscribe()
+    }
+
+    fn clients(&self) -> Arc<dyn Clients> {
+        Arc::<MemoryClients>::clone(&self.clients)
     }
 
     fn health(&self, _probe: Probe) -> BoxFuture<'_, StoreHealth> {

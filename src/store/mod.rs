@@ -6,8 +6,11 @@
 
 pub mod backup;
 mod claim_order;
+pub mod clients;
 mod events;
+mod file_clients;
 mod health;
+mod holders;
 mod identity;
 pub mod json;
 pub mod memory;
@@ -24,6 +27,7 @@ use crate::domain::{
     Command, Counts, DomainError, ErrorCode, Issue, IssueRef, Page, Query, Timestamp,
 };
 
+use self::clients::Clients;
 pub use events::{Events, NumberedEvent, Position};
 pub use health::{DURATION_BUCKETS_S, Probe, StoreHealth};
 pub use identity::{NotAStoreId, StoreId};
@@ -101,6 +105,9 @@ pub trait Store: Send + Sync {
     /// Returns a receiver for the position of the newest durable event of any process. The first call makes the store
     /// watch the changes of other processes.
     fn watch(&self) -> watch::Receiver<Position>;
+
+    /// Returns the clients that hold claims.
+    fn clients(&self) -> Arc<dyn Clients>;
 
     /// Returns whether the store can be read and changed, with its sizes and times.
     fn health(&self, probe: Probe) -> BoxFuture<'_, StoreHealth>;

@@ -1,11 +1,14 @@
 //! The state of a store after an event: all issues, and the unknown keys beside them.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use super::{IssueStore, Position};
+use crate::domain::text::shortened;
 use crate::domain::{
-    AgentName, Change, Command, CommandTarget, DomainError, Event, EventKind, Issue, IssueId, Link,
-    Resolution, Status, Timestamp, UnknownFields, links, rules,
+    AgentName, Change, ClaimTerms, ClientId, Command, CommandTarget, CommentText, DomainError,
+    Event, EventKind, Issue, IssueChange, IssueId, Lease, Link, Resolution, Status, Timestamp,
+    UnknownFields, links, rules,
 };
 
 /// The content of `issues.json`.
@@ -59,19 +62,34 @@ impl State {
                     None => return Ok(None),
                 }
             }
-            CommandTarget::NextReview => match self.issues.next_review(now) {
-                Some(position) => self.issues.at(position),
-                None => return Ok(None),
-            },
+            CommandTarget::NextReview(agent, policy) => {
+                match self.issues.next_review(agent, policy, now) {
+                    Some(position) => self.issues.at(position),
+                    None => return Ok(None),
+                }
+            }
             CommandTarget::Document => return Ok(self.decide_on_document(command, now)),
         };
         match command {
             Command::ChangeIssue { change, agent, .. } => {
                 return change.decide(&issue, agent.as_str(), now, &self.issues).map(Some);
             }
-            Command::GetNextIssue { issue: Some(_), agent, .. } => {
-                self.refuse_obstacle(&issue, agent, now)?;
+            Command::ParkAfterAttempts { limit, agent, .. } => {
+                return self.park_after_attempts(&issue, *limit, agent, now);
             }
+            Command::TakeUpClaim { agent, from, to, .. } => {
+                return self.take_up(&issue, agent, from, to, now).map(Some);
+            }
+            Command::LapseClaim { client, .. } => {
+                self.refuse_other_client(&issue, client.as_ref())?
+            }
+            Command::GetNextIssue { issue: named, agent, terms, .. } => {
+                if named.is_some() {
+                    self.refuse_obstacle(&issue, agent, now)?;
+                }
+                self.refuse_many_claims(agent, terms)?;
+            }
+            Command::GetNextReviewItem { agent, terms } => self.refuse_many_claims(agent, terms)?,
             Command::CloseIssue { resolution: Resolution::Closed, .. } => {
                 self.refuse_open_parts(&issue)?;
             }
@@ -85,8 +103,75 @@ impl State {
                 let theirs = Arc::new(Issue { attributes, ..Issue::clone(theirs) });
                 rules::decide(&Command::MergeEdit { theirs, base: base.clone() }, &issue, now)
             }
-            _ => Ok(decided),
+            _ => Ok(decided.map(|event| self.with_ended_lease(event, &issue))),
         }
+    }
+
+    /// Returns an event with the lease that it ends, if it ends one, so that it can be undone.
+    fn with_ended_lease(&self, event: Event, issue: &Issue) -> Event {
+        let ended = |lease: &Lease| {
+            let mut after = issue.clone();
+            event.apply(&mut after);
+            after.holder().is_none() || after.claim_number() != lease.claim
+        };
+        let is_claim = matches!(event.kind, EventKind::Claimed | EventKind::ReviewStarted);
+        let lease = self.issues.lease(issue.id).filter(|lease| !is_claim && ended(lease)).cloned();
+        Event { lease: lease.or_else(|| event.lease.clone()), ..event }
+    }
+
+    fn refuse_many_claims(&self, agent: &AgentName, terms: &ClaimTerms) -> Result<(), DomainError> {
+        let Some(limit) = terms.max_claims.map(NonZeroUsize::get) else { return Ok(()) };
+        if self.issues.held_by(agent).take(limit).count() < limit {
+            return Ok(());
+        }
+        const SHOWN_CHARS: usize = 60;
+        Err(DomainError::TooManyClaims { agent: shortened(agent.as_str(), SHOWN_CHARS), limit })
+    }
+
+    fn refuse_other_client(
+        &self,
+        issue: &Issue,
+        client: Option<&ClientId>,
+    ) -> Result<(), DomainError> {
+        let Some(client) = client else { return Ok(()) };
+        let is_same = self.issues.lease(issue.id).is_some_and(|lease| lease.client == *client);
+        if is_same { Ok(()) } else { Err(DomainError::ClaimEnded { id: issue.id }) }
+    }
+
+    fn take_up(
+        &self,
+        issue: &Issue,
+        agent: &AgentName,
+        from: &ClientId,
+        to: &ClientId,
+        now: Timestamp,
+    ) -> Result<Event, DomainError> {
+        self.refuse_other_client(issue, Some(from))?;
+        if issue.holder().is_none_or(|holder| holder.agent != agent.as_str()) {
+            return Err(DomainError::ClaimEnded { id: issue.id });
+        }
+        let kind = EventKind::TakenUp { from: from.clone(), to: to.clone() };
+        let (at, agent) = (now.max(issue.modified_at), agent.as_str().to_owned());
+        Ok(Event { issue: issue.id, at, agent, kind, before: None, lease: None })
+    }
+
+    fn park_after_attempts(
+        &self,
+        issue: &Issue,
+        limit: NonZeroUsize,
+        agent: &AgentName,
+        now: Timestamp,
+    ) -> Result<Option<Event>, DomainError> {
+        let failed = issue.failed_attempts();
+        let waits = issue.status == Status::Created && issue.attributes.parked.is_none();
+        if !waits || failed < limit.get() {
+            return Ok(None);
+        }
+        let reason =
+            format!("it came back {failed} times, which is as often as max-attempts allows");
+        let parked = Some(Some((CommentText::try_from(&*reason)?, None)));
+        let change = IssueChange { parked, ..IssueChange::default() };
+        change.decide(issue, agent.as_str(), now, &self.issues).map(Some)
     }
 
     /// Returns true if an edit adds links that a command may not add.
@@ -137,6 +222,7 @@ impl State {
             agent: agent.clone(),
             kind: EventKind::UnknownKeysEdited { keys },
             before: None,
+            lease: None,
         })
     }
 

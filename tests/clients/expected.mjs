@@ -17,10 +17,13 @@ export const TOOLS = {
     optional: ['status', 'classification', 'agent', 'since', 'skip', 'take', 'issue_id'],
   },
   get_next_issue: { required: ['agent'], optional: ['classification', 'issue_id', 'mine'] },
-  return_issue: { required: ['issue_id', 'comment', 'agent'], optional: [] },
-  complete_issue: { required: ['issue_id', 'comment', 'agent'], optional: [] },
+  return_issue: { required: ['issue_id', 'comment', 'agent'], optional: ['claim'] },
+  complete_issue: { required: ['issue_id', 'comment', 'agent'], optional: ['claim'] },
   get_next_review_item: { required: ['agent'], optional: [] },
-  close_issue: { required: ['issue_id', 'resolution', 'comment', 'agent'], optional: [] },
+  close_issue: {
+    required: ['issue_id', 'resolution', 'comment', 'agent'],
+    optional: ['claim'],
+  },
 };
 
 /** The names of the tools, in the order in which clients must be told of them. */
@@ -38,6 +41,9 @@ export const ISSUE_KEYS = [
   'history',
   'comments',
 ];
+
+/** The attributes of a claimed issue, in their order. */
+export const CLAIMED_KEYS = ['claim', ...ISSUE_KEYS];
 
 /** The attributes of an issue in a list, in their order. */
 export const ROW_KEYS = ['id', 'title', 'classification', 'status', 'createdAt'];

@@ -9,7 +9,7 @@
 
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { ID, ISSUE_KEYS, RETURN, TOOL_NAMES } from './expected.mjs';
+import { CLAIMED_KEYS, ID, RETURN, TOOL_NAMES } from './expected.mjs';
 import { execute, modules, Server } from './programs.mjs';
 import { check, run, temporaryDirectory } from './scenario.mjs';
 
@@ -112,7 +112,7 @@ async function lifecycle(inspector) {
   const claimed = await inspector.read('get_next_issue', { agent: 'bug-fixer' });
   check.deepEqual([claimed.id, claimed.status], [id, 'in_progress']);
   check.deepEqual([claimed.title, claimed.description], [bug.title, bug.description]);
-  check.deepEqual(Object.keys(claimed), ISSUE_KEYS);
+  check.deepEqual(Object.keys(claimed), CLAIMED_KEYS);
   const handover = { issue_id: id, comment: 'Needs a Mac.', agent: 'bug-fixer' };
   check.equal(await inspector.change('return_issue', handover, 'created'), id);
   const again = { agent: 'developer', classification: 'bug' };

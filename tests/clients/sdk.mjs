@@ -9,7 +9,7 @@
 import { readdirSync } from 'node:fs';
 import { badArguments } from './bad_arguments.mjs';
 import { beside } from './beside.mjs';
-import { ISSUE_KEYS, RETURN, ROW_KEYS, TOOLS, TOOL_NAMES } from './expected.mjs';
+import { CLAIMED_KEYS, ISSUE_KEYS, RETURN, ROW_KEYS, TOOLS, TOOL_NAMES } from './expected.mjs';
 import { check, run, temporaryDirectory } from './scenario.mjs';
 import { TRANSPORTS } from './sdks.mjs';
 import { change, everything, look, nothingWaits, read, refused } from './session.mjs';
@@ -107,7 +107,7 @@ async function listing(session, ids) {
 async function claim(session, given, id) {
   const issue = await read(session, 'get_next_issue', given);
   check.deepEqual([issue.id, issue.status], [id, 'in_progress']);
-  check.deepEqual(Object.keys(issue), ISSUE_KEYS);
+  check.deepEqual(Object.keys(issue), CLAIMED_KEYS);
   check.equal(issue.history.at(-1).agent, given.agent);
   return issue;
 }
@@ -135,8 +135,12 @@ async function reviewing(first, second, [bug, improvement, feature]) {
   check.deepEqual(await everything(second), await everything(first));
   const review = await read(second, 'get_next_review_item', { agent: 'code-reviewer' });
   check.deepEqual([review.id, review.status], [bug, 'in_review']);
-  check.deepEqual(Object.keys(review), ISSUE_KEYS);
-  check.deepEqual(await look(first, bug), review);
+  check.deepEqual(Object.keys(review), CLAIMED_KEYS);
+  // The third claim: one for work came back, and one was completed.
+  const { earlier, ...held } = review.claim;
+  check.deepEqual([held.agent, held.number], ['code-reviewer', 3]);
+  check.match(earlier, /^returned once; last: Needs a Mac\.$/);
+  check.deepEqual(await look(first, bug), { ...review, claim: held });
   await nothingWaits(first, 'get_next_review_item', { agent: 'other' });
   const accepted = { resolution: 'closed', comment: 'Merged.', agent: 'code-reviewer' };
   check.equal(await change(second, 'close_issue', { issue_id: bug, ...accepted }, 'closed'), bug);

@@ -167,7 +167,12 @@ fn work(store: &JsonStore, process: usize) -> usize {
             }
             5 => complete(number(issue).into()),
             6 => close(number(issue).into(), Resolution::Rejected),
-            _ => Command::GetNextIssue { issue: None, classification: None, agent: me.clone() },
+            _ => Command::GetNextIssue {
+                issue: None,
+                classification: None,
+                agent: me.clone(),
+                terms: Default::default(),
+            },
         };
         let is_claim = matches!(command, Command::GetNextIssue { .. });
         match runtime.block_on(apply(store, command, at(step))) {

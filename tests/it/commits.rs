@@ -114,6 +114,7 @@ async fn claim_of_a_cancelled_caller_lapses() {
             issue: claimed.id,
             entry: claimed.claim_entry().unwrap(),
             reason: "again".to_owned(),
+            client: None,
         };
         apply(&*store, lapse, at(0)).await.unwrap();
     }

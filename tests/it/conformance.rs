@@ -214,7 +214,7 @@ async fn commit_batches(store: &dyn Store) {
     apply(store, add(61, Classification::Bug), at(2002)).await.unwrap();
     let claimed = apply(store, claim(None), at(2003)).await.unwrap().unwrap();
     let (issue, entry) = (claimed.id, claimed.claim_entry().unwrap());
-    let lapse = || Command::LapseClaim { issue, entry, reason: "gone".to_owned() };
+    let lapse = || Command::LapseClaim { issue, entry, reason: "gone".to_owned(), client: None };
     let lapsed = apply(store, lapse(), at(2004)).await.unwrap().unwrap();
     assert_eq!((lapsed.id, lapsed.status), (number(61), Status::Created));
     let again = apply(store, claim(None), at(2005)).await.unwrap().unwrap();
@@ -385,7 +385,7 @@ fn apply_to_list(
             let is_asked = kind.is_none_or(|kind| kind == issue.classification);
             is_asked && issue.status == Status::Created && can_claim(list, issue, agent, now)
         }),
-        CommandTarget::NextReview => first(list, |issue| {
+        CommandTarget::NextReview(..) => first(list, |issue| {
             issue.status == Status::Completed && !issue.attributes.is_parked_at(now)
         }),
     };

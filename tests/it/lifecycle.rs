@@ -31,7 +31,10 @@ fn every_lifecycle_step_is_on_disk_when_acknowledged() {
     let id = agent.add("Crash on an empty list", "bug");
     assert_eq!(last(path), ("Issue filed".into(), String::new(), "created".into()));
 
-    let claimed = agent.call("get_next_issue", json!({ "agent": "worker" })).issue();
+    let mut claimed = agent.call("get_next_issue", json!({ "agent": "worker" })).issue();
+    let claim = claimed.as_object_mut().unwrap().remove("claim").unwrap();
+    assert_eq!((&claim["agent"], &claim["number"]), (&json!("worker"), &json!(1)));
+    assert_eq!(claim["since"], claimed["modifiedAt"]);
     assert_eq!((&claimed["id"], &claimed["status"]), (&json!(id), &json!("in_progress")));
     assert_eq!(claimed, stored_issues(path)[0]);
     assert_eq!(last(path).0, "Issue claimed for work");

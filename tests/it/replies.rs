@@ -114,15 +114,17 @@ fn every_tool_works_with_all_of_its_parameters_given() {
             "second"
         );
         let first = listed["issues"][0]["id"].clone();
-        let about = |issue: &Value| json!({ "issue_id": issue, "comment": "c", "agent": "dev" });
-        call("complete_issue", about(&first)).ok();
-        call("return_issue", about(&second)).ok();
+        let about = |issue: &Value, claim: usize| json!({ "issue_id": issue, "comment": "c", "agent": "dev", "claim": claim });
+        call("complete_issue", about(&first, 1)).ok();
+        // 0 is what strict clients send for no number.
+        call("return_issue", about(&second, 0)).ok();
         assert_eq!(
             call("get_next_review_item", json!({ "agent": "dev" })).issue()["title"],
             "first"
         );
-        let close =
-            json!({ "issue_id": first, "comment": "c", "agent": "dev", "resolution": "closed" });
+        let close = json!({
+            "issue_id": first, "comment": "c", "agent": "dev", "resolution": "closed", "claim": 2,
+        });
         call("close_issue", close).ok();
         assert_eq!(call("list_issues", look(&none, "closed", "", "")).issue()["count"], 1);
     }

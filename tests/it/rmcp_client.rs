@@ -52,7 +52,11 @@ async fn rmcp_clients_complete_the_lifecycle_over_two_processes() {
     let close =
         json!({ "issue_id": id, "resolution": "closed", "comment": "merged", "agent": "reviewer" });
     assert_eq!(call(&reviewer, "close_issue", close.clone()).await.is_error, Some(false));
-    assert_eq!(call(&worker, "close_issue", close).await.is_error, Some(true));
+    // The same words again change nothing; others are refused.
+    assert_eq!(call(&worker, "close_issue", close.clone()).await.is_error, Some(false));
+    let mut other = close;
+    other["comment"] = json!("merged twice");
+    assert_eq!(call(&worker, "close_issue", other).await.is_error, Some(true));
     worker.cancel().await.unwrap();
     reviewer.cancel().await.unwrap();
 }

@@ -84,7 +84,8 @@ type Service = StreamableHttpService<McpServer, NeverSessionManager>;
 pub async fn routes(server: McpServer, options: HttpOptions, shutdown: Shutdown) -> Router {
     let server = server.with_shutdown(shutdown.streams.clone());
     let store = server.tracker().store_id().await;
-    let sessions = Arc::new(Sessions::new(store, server.metrics().clone()));
+    let sessions =
+        Arc::new(Sessions::new(store, server.tracker().clone(), server.metrics().clone()));
     let feed = server.feed().clone();
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
@@ -150,9 +151,22 @@ impl RequestOptions {
 pub(in crate::mcp) fn toolsets(context: &RequestContext<RoleServer>, server: Toolsets) -> Toolsets {
     let Some(asked) = extension::<RequestOptions>(context) else { return server };
     let toolsets = server.union(asked.toolsets);
-    let is_lead =
-        extension::<Principal>(context).is_some_and(|principal| principal.scope() == Scope::Lead);
-    if is_lead { toolsets } else { toolsets.without(Toolset::Admin) }
+    if is_lead(context) { toolsets } else { toolsets.without(Toolset::Admin) }
+}
+
+/// Returns true if a request came with a token of scope `lead`.
+pub(in crate::mcp) fn is_lead(context: &RequestContext<RoleServer>) -> bool {
+    extension::<Principal>(context).is_some_and(|principal| principal.scope() == Scope::Lead)
+}
+
+/// Returns the session of a request; `None` over stdio and for clients without sessions.
+pub(in crate::mcp) fn session(context: &RequestContext<RoleServer>) -> Option<&Session> {
+    extension(context)
+}
+
+/// Returns true if a request came over HTTP.
+pub(in crate::mcp) fn is_http(context: &RequestContext<RoleServer>) -> bool {
+    context.extensions.get::<Parts>().is_some()
 }
 
 /// Returns the reply budget in the header of a request.

@@ -2,7 +2,8 @@
 //!
 //! A session id is `STORE.RANDOM`: the id of the store and 128 random bits, both in hexadecimal. That is all a session
 //! needs, so every process of the store accepts the sessions of the others, and nothing is stored. A process
-//! remembers only the sessions that `DELETE` ended, requests in flight, and what clients subscribed to.
+//! remembers only the sessions that `DELETE` ended, requests in flight, and what clients subscribed to. Claims live with
+//! the session that made them.
 //! An id is no secret: a client that can guess one could also open a session of its own.
 
 use std::collections::HashMap;
@@ -12,10 +13,12 @@ use indexmap::{IndexMap, IndexSet};
 use rmcp::model::RequestId;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
+use xxhash_rust::xxh3::xxh3_64;
 
+use crate::domain::ClientId;
 use crate::mcp::subscriptions::Subscriptions;
 use crate::metrics::Metrics;
-use crate::tracker::StoreId;
+use crate::tracker::{Connection, StoreId, Tracker};
 
 /// How many ended sessions are remembered.
 const MAX_ENDED: usize = 16_384;
@@ -25,6 +28,7 @@ const MAX_LISTENING: usize = 1_024;
 /// The sessions as this process knows them.
 pub(super) struct Sessions {
     store: StoreId,
+    tracker: Tracker,
     metrics: Metrics,
     state: Mutex<State>,
 }
@@ -58,8 +62,8 @@ struct Listening {
 }
 
 impl Sessions {
-    pub fn new(store: StoreId, metrics: Metrics) -> Self {
-        Self { store, metrics, state: Mutex::default() }
+    pub fn new(store: StoreId, tracker: Tracker, metrics: Metrics) -> Self {
+        Self { store, tracker, metrics, state: Mutex::default() }
     }
 
     /// Makes the id of a new session.
@@ -109,6 +113,16 @@ pub(in crate::mcp) struct Session {
 }
 
 impl Session {
+    /// Returns the client whose claims live with the session.
+    pub fn client(&self) -> ClientId {
+        ClientId::new(&format!("session-{:016x}", xxh3_64(&self.key.to_be_bytes())))
+    }
+
+    /// Records that the client is connected, until the result is dropped.
+    fn connect(&self) -> Connection {
+        self.sessions.tracker.connect(self.client())
+    }
+
     /// Returns true if a `DELETE` ended the session.
     pub(super) fn has_ended(&self) -> bool {
         self.sessions.state().ended.contains(&self.key)
@@ -129,6 +143,8 @@ impl Session {
         let in_flight = state.in_flight.values().filter(|request| request.session == self.key);
         in_flight.for_each(|request| request.cancelled.cancel());
         self.sessions.metrics.sessions_listening(state.listening.len());
+        drop(state);
+        self.sessions.tracker.begin_end(self.client());
         true
     }
 
@@ -142,7 +158,8 @@ impl Session {
         let number = state.next_number();
         let request = Request { session: self.key, id, cancelled: cancelled.clone() };
         state.in_flight.insert(number, request);
-        InFlight { sessions: Arc::clone(&self.sessions), number, cancelled }
+        let (sessions, _connection) = (Arc::clone(&self.sessions), self.connect());
+        InFlight { sessions, number, cancelled, _connection }
     }
 
     /// Cancels the requests in flight with this id.
@@ -170,7 +187,13 @@ impl Session {
         let (subscriptions, ended) =
             (Arc::clone(&listening.subscriptions), listening.ended.clone());
         self.sessions.metrics.sessions_listening(state.listening.len());
-        OpenStream { session: self.clone(), number, subscriptions, ended }
+        OpenStream {
+            session: self.clone(),
+            number,
+            subscriptions,
+            ended,
+            _connection: self.connect(),
+        }
     }
 }
 
@@ -180,6 +203,7 @@ pub(super) struct InFlight {
     number: u64,
     /// Cancelled by the client, or by the end of the session.
     pub cancelled: CancellationToken,
+    _connection: Connection,
 }
 
 impl Drop for InFlight {
@@ -195,6 +219,7 @@ pub(super) struct OpenStream {
     pub subscriptions: Arc<Subscriptions>,
     /// Cancelled at the end of the session.
     pub ended: CancellationToken,
+    _connection: Connection,
 }
 
 impl OpenStream {
@@ -223,11 +248,17 @@ impl Drop for OpenStream {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::MemoryStore;
 
     const STORE: &str = "00112233445566778899aabbccddeeff";
 
     fn sessions() -> Arc<Sessions> {
-        Arc::new(Sessions::new(STORE.parse().unwrap(), Metrics::new()))
+        sessions_of(STORE.parse().unwrap())
+    }
+
+    fn sessions_of(store: StoreId) -> Arc<Sessions> {
+        let tracker = Tracker::new(Arc::new(MemoryStore::default()));
+        Arc::new(Sessions::new(store, tracker, Metrics::new()))
     }
 
     #[test]
@@ -237,7 +268,7 @@ mod tests {
         assert!(sessions().find(&id).is_some());
         assert_ne!(sessions().begin(), id);
         let other = STORE.replace("00", "01").parse().unwrap();
-        assert!(Arc::new(Sessions::new(other, Metrics::new())).find(&id).is_none());
+        assert!(sessions_of(other).find(&id).is_none());
         for text in ["", "x", STORE, &id[1..], &id[..64], &format!("{id}.x"), &id.to_uppercase()] {
             assert!(sessions().find(text).is_none(), "{text}");
         }

@@ -7,8 +7,7 @@ use serde::Serialize;
 use super::{List, ListedIssue, budget, json};
 use crate::domain::text::shortened;
 use crate::domain::{
-    Attempts, Attributes, Classification, Comment, Issue, IssueId, LinkKind, Status, Timestamp,
-    UnknownFields,
+    Attributes, Classification, Comment, Issue, IssueId, LinkKind, Status, Timestamp, UnknownFields,
 };
 use crate::span::humanize_duration;
 
@@ -99,7 +98,7 @@ pub(super) fn claim(issue: &Issue, list_tool: &str) -> serde_json::Result<String
     let older = issue.comments.len().saturating_sub(COMMENTS);
     json(&Claim {
         id: issue.id,
-        claim: attempts(issue.attempts()),
+        claim: attempts(issue),
         title: &issue.title,
         description: &issue.description,
         classification: issue.classification,
@@ -112,17 +111,10 @@ pub(super) fn claim(issue: &Issue, list_tool: &str) -> serde_json::Result<String
     })
 }
 
-/// Says how often an issue was tried, such as `claim 4, returned 3 times`.
-fn attempts(Attempts { claims, returns, lapses }: Attempts) -> String {
-    let mut text = format!("claim {claims}");
-    for (verb, count) in [("returned", returns), ("lapsed", lapses)] {
-        let _ = match count {
-            0 => Ok(()),
-            1 => write!(text, ", {verb} once"),
-            _ => write!(text, ", {verb} {count} times"),
-        };
-    }
-    text
+/// Returns the number of the claim, and what earlier attempts left.
+fn attempts(issue: &Issue) -> String {
+    let earlier = issue.earlier_attempts().map(|text| format!("; {text}")).unwrap_or_default();
+    format!("claim {}{earlier}", issue.claim_number())
 }
 
 /// Returns a text without line breaks and other control characters.

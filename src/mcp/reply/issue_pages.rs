@@ -141,12 +141,11 @@ impl<'a> IssuePages<'a> {
             set("createdAt", json!(created_at));
             set("modifiedAt", json!(modified_at));
             set("status", json!(status));
-            let attempts = self.issue.attempts();
             if let Some(holder) = self.issue.holder() {
-                let (number, agent) = (attempts.claims, self.agent(holder.agent));
+                let (number, agent) = (self.issue.claim_number(), self.agent(holder.agent));
                 set("claim", json!({ "agent": agent, "number": number, "since": holder.since }));
             }
-            set("returns", json!(attempts.returns));
+            set("returns", json!(self.issue.returns()));
             // Lists that agents expect, even if their entries are on later pages.
             set("history", json!([]));
             set("comments", json!([]));

@@ -167,6 +167,12 @@ impl ReplyOptions {
             (ReplyFormat::Compact, true, 0) => Some(compact::claim(issue, &list_tool)?),
             _ => Some(json(&**issue)?),
         };
+        // Behind `{`, so that agents read it first.
+        let claim = match (self.format, is_claim) {
+            (ReplyFormat::Compact, true) => String::new(),
+            _ => claim_member(issue, *is_claim),
+        };
+        let text = text.map(|text| text.replacen('{', &format!("{{{claim}"), 1));
         let mut members = Map::new();
         if *skip == 0 {
             if self.is_planning {
@@ -229,6 +235,21 @@ impl ReplyOptions {
         text.push('}');
         Ok(text)
     }
+}
+
+/// Returns the member `claim` of a claimed issue, with a comma; for the agent that has just claimed it also what earlier
+/// attempts left. Empty if an unknown field has its name.
+fn claim_member(issue: &Issue, is_new: bool) -> String {
+    let Some(holder) = issue.holder().filter(|_| issue.extra.get("claim").is_none()) else {
+        return String::new();
+    };
+    let mut claim = serde_json::json!({
+        "agent": holder.agent, "number": issue.claim_number(), "since": holder.since,
+    });
+    if let Some(earlier) = issue.earlier_attempts().filter(|_| is_new) {
+        claim["earlier"] = earlier.into();
+    }
+    format!("\"claim\":{claim},")
 }
 
 /// Joins two JSON objects. The second one may be missing.

@@ -146,7 +146,7 @@ fn compact_claims_replace_the_history_by_a_count() {
     let issue = issue("d", &comments, &history.map(str::to_owned), json!({"labels": ["a"]}));
     let text = options(ReplyFormat::Compact, 10_000).write(&whole(&issue, true)).unwrap();
     let reply: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(reply["claim"], "claim 2, returned once");
+    assert_eq!(reply["claim"], "claim 2; returned once");
     assert_eq!(reply.get("history"), None);
     assert_eq!(reply["comments"].as_array().unwrap().len(), 10);
     assert_eq!(reply["comments"][0]["text"], "comment 2");

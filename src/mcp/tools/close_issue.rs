@@ -20,6 +20,8 @@ pub(super) struct Args {
     comment: CommentText,
     /// Your name
     agent: AgentName,
+    /// Claim number
+    claim: Option<usize>,
 }
 
 impl Tool for CloseIssue {
@@ -28,8 +30,10 @@ impl Tool for CloseIssue {
     type Args = Args;
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
-        let Args { issue_id, resolution, comment, agent } = args;
-        let issue = context.tracker.close_issue(issue_id, resolution, comment, agent).await?;
+        let Args { issue_id, resolution, comment, agent, claim } = args;
+        let proof = context.proof(claim);
+        let issue =
+            context.tracker.close_issue(issue_id, resolution, comment, agent, proof).await?;
         Ok(confirmation(resolution.as_str(), issue))
     }
 }

@@ -46,6 +46,7 @@ impl Tool for GetNextIssue {
             ));
         }
         if is_only_look {
+            context.tracker.note_call(&agent).await?;
             return held(&context, agent, classification, fields).await;
         }
         let tracker = &context.tracker;

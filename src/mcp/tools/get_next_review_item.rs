@@ -27,9 +27,20 @@ impl Tool for GetNextReviewItem {
     type Args = Args;
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
-        match context.tracker.get_next_review_item(args.agent).await? {
+        let tracker = &context.tracker;
+        match tracker.get_next_review_item(args.agent.clone()).await? {
             Some(issue) => context.claimed(issue, args.fields.map(|fields| fields.0)).await,
-            None => Ok(Success::nothing("No issue is waiting for review.".to_owned())),
+            None => Ok(Success::nothing(nothing(tracker.held_back_reviews(&args.agent).await?))),
         }
+    }
+}
+
+fn nothing(held_back: usize) -> String {
+    match held_back {
+        0 => "No issue is waiting for review.".to_owned(),
+        count => format!(
+            "{count} completed, none is for you: they are parked, or you filed or completed them, and another agent \
+             has to review them."
+        ),
     }
 }

@@ -33,7 +33,7 @@ use super::reply::{Neighbours, Reply, ReplyOptions, WholeIssue};
 use super::result::{Answer, Failure, Success};
 use super::tool_names::ToolNames;
 use super::{arguments, schema};
-use crate::domain::{Issue, IssueRef};
+use crate::domain::{ClaimProof, Issue, IssueRef};
 use crate::field_selection::FieldSelection;
 use crate::tracker::{StoreError, Tracker};
 
@@ -46,9 +46,18 @@ pub(super) struct CallContext {
     pub tracker: Tracker,
     pub server: LazyContext,
     pub replies: ReplyOptions,
+    /// Whether the caller may end the claims of others.
+    pub is_lead: bool,
 }
 
 impl CallContext {
+    /// Returns what a caller says of its claim, with the number that it gave.
+    fn proof(&self, number: Option<usize>) -> ClaimProof {
+        // Strict clients send every parameter.
+        let number = number.filter(|number| *number > 0);
+        ClaimProof { number, is_forced: self.is_lead }
+    }
+
     /// Finds what a reply shows of the issues around an issue.
     async fn neighbours(&self, issue: &Issue) -> Result<Neighbours, StoreError> {
         // Only links lead to others, and without the toolset only those of the issue itself are followed.

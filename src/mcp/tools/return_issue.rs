@@ -18,6 +18,8 @@ pub(super) struct Args {
     comment: CommentText,
     /// Your name
     agent: AgentName,
+    /// Claim number
+    claim: Option<usize>,
 }
 
 impl Tool for ReturnIssue {
@@ -27,8 +29,9 @@ impl Tool for ReturnIssue {
     type Args = Args;
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
-        let Args { issue_id, comment, agent } = args;
-        let issue = context.tracker.return_issue(issue_id, comment, agent).await?;
+        let Args { issue_id, comment, agent, claim } = args;
+        let proof = context.proof(claim);
+        let issue = context.tracker.return_issue(issue_id, comment, agent, proof).await?;
         Ok(confirmation("returned", issue))
     }
 }

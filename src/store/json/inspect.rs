@@ -453,7 +453,7 @@ pub(super) mod samples {
             let (at, before) = (issue.modified_at, Some(crate::domain::Before::of(issue)));
             let (agent, kind) = ("thief".to_owned(), EventKind::Claimed);
             assert_eq!(issue.status, Status::InProgress);
-            self.forge(&Event { issue: issue.id, at, agent, kind, before }, last);
+            self.forge(&Event { issue: issue.id, at, agent, kind, before, lease: None }, last);
         }
 
         /// Returns the content of every file.
@@ -503,7 +503,7 @@ mod tests {
 
     use super::samples::{Sample, add, agent, edit_file, replace_in};
     use super::*;
-    use crate::domain::Resolution;
+    use crate::domain::{ClaimProof, Resolution};
     use crate::store::json::log::{frame, record, segment};
     use crate::store::json::snapshot;
     use crate::store::{Position, State};
@@ -696,6 +696,7 @@ mod tests {
             agent: "thief".to_owned(),
             kind: crate::domain::EventKind::Closed { comment },
             before: Some(crate::domain::Before::of(&issue)),
+            lease: None,
         };
         sample.forge(&event, state.position);
         let [LogFault::Event { contradiction, .. }] = faults(&sample)[..] else { panic!() };
@@ -710,11 +711,23 @@ mod tests {
         sample.change(async |tracker| {
             let id = tracker.snapshot().await.unwrap().issues.at(0).id;
             tracker.comment_issue(id.into(), text(), agent()).await.unwrap();
-            tracker.complete_issue(id.into(), text(), agent()).await.unwrap();
+            tracker
+                .complete_issue(id.into(), text(), agent(), ClaimProof::default())
+                .await
+                .unwrap();
             let claimed = tracker.get_next_review_item(agent()).await.unwrap().unwrap();
             tracker.lapse_claim(&claimed, "gone").await.unwrap();
-            tracker.return_issue(id.into(), text(), agent()).await.unwrap();
-            tracker.close_issue(id.into(), Resolution::Rejected, text(), agent()).await.unwrap();
+            tracker.return_issue(id.into(), text(), agent(), ClaimProof::default()).await.unwrap();
+            tracker
+                .close_issue(
+                    id.into(),
+                    Resolution::Rejected,
+                    text(),
+                    agent(),
+                    ClaimProof::default(),
+                )
+                .await
+                .unwrap();
             tracker.comment_issue(id.into(), text(), agent()).await.unwrap();
             add(tracker, "four").await;
         });

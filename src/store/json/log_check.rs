@@ -186,7 +186,7 @@ pub(super) fn contradiction(state: &State, event: &Event) -> Option<Contradictio
     let is_allowed = match &event.kind {
         EventKind::Claimed => status == Status::Created,
         EventKind::ReviewStarted => status == Status::Completed,
-        EventKind::Lapsed { .. } => status.is_claimed(),
+        EventKind::Lapsed { .. } | EventKind::TakenUp { .. } => status.is_claimed(),
         EventKind::Returned { .. }
         | EventKind::Completed { .. }
         | EventKind::Closed { .. }

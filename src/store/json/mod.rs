@@ -24,6 +24,7 @@
 //! | `.ait/<name>/publish.lock` | the lock for writing `issues.json` or a snapshot |
 //! | `.ait/<name>/kept/` | quarantine: files that are kept for people |
 //! | `.ait/<name>/processes/` | the process registry |
+//! | `.ait/<name>/clients/` | the clients that hold claims |
 
 mod background;
 mod cancellation;
@@ -56,6 +57,7 @@ mod support;
 mod view;
 mod writer;
 
+use std::io;
 use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -73,6 +75,8 @@ use self::shared::Shared;
 use self::support::on_thread;
 use self::view::View;
 use self::writer::WriterHandle;
+use super::clients::Clients;
+use super::file_clients::FileClients;
 use super::{
     Events, Outcome, Position, Probe, State, Store, StoreError, StoreFuture, StoreHealth, StoreId,
 };
@@ -88,6 +92,7 @@ pub struct JsonStore {
     writer: WriterHandle,
     schedule: Arc<Schedule>,
     is_watching: AtomicBool,
+    clients: Arc<FileClients>,
 }
 
 impl JsonStore {
@@ -114,7 +119,11 @@ impl JsonStore {
                 background::start_publishing(publisher, Arc::clone(&scheduled));
             }
         });
-        Self { shared, writer, schedule, is_watching: AtomicBool::new(false) }
+        let located = Arc::clone(&shared);
+        let directory =
+            move || located.paths().map(|paths| paths.clients()).map_err(io::Error::other);
+        let clients = Arc::new(FileClients::new(directory));
+        Self { shared, writer, schedule, is_watching: AtomicBool::new(false), clients }
     }
 
     /// Returns the maintenance operations of this store.
@@ -251,6 +260,10 @@ impl Store for JsonStore {
             background::start_watching(&self.shared, &self.writer, Box::new(stale));
         }
         self.shared.newest.subscribe()
+    }
+
+    fn clients(&self) -> Arc<dyn Clients> {
+        Arc::<FileClients>::clone(&self.clients)
     }
 
     fn health(&self, probe: Probe) -> BoxFuture<'_, StoreHealth> {

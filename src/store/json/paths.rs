@@ -65,6 +65,11 @@ impl StorePaths {
         self.directory.join("processes")
     }
 
+    /// The directory of the clients that hold claims.
+    pub fn clients(&self) -> PathBuf {
+        self.directory.join("clients")
+    }
+
     /// Returns the event number of a snapshot from its file name.
     pub fn snapshot_number(name: &str) -> Option<u64> {
         let (number, _) = name.strip_prefix("snapshot-")?.strip_suffix(".json")?.split_once('-')?;

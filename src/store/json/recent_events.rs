@@ -84,6 +84,7 @@ mod tests {
             agent: "a".to_owned(),
             kind: EventKind::Claimed,
             before: None,
+            lease: None,
         };
         NumberedEvent { position: position(number), event: Arc::new(event) }
     }

@@ -496,7 +496,7 @@ impl Work {
         let patch = Box::new(crate::domain::Patch::between(&before, &issue));
         let (id, at) = (issue.id, issue.modified_at);
         let kind = EventKind::Edited { patch };
-        let event = Event { issue: id, at, agent: String::new(), kind, before: None };
+        let event = Event { issue: id, at, agent: String::new(), kind, before: None, lease: None };
         // The change cannot fail, because the issue exists.
         let _ = self.state.issues.apply(&event);
     }
@@ -581,7 +581,7 @@ mod tests {
 
     use super::super::inspect::samples::{Sample, add, agent, edit_file, replace_in};
     use super::*;
-    use crate::domain::Status;
+    use crate::domain::{ClaimProof, Status};
 
     fn salvaged(sample: &Sample) -> Salvage {
         let before = sample.everything();
@@ -717,7 +717,15 @@ mod tests {
         sample.change(async |tracker| {
             add(tracker, "four").await;
             let id = tracker.snapshot().await.unwrap().issues.at(0).id;
-            tracker.complete_issue(id.into(), "done".try_into().unwrap(), agent()).await.unwrap();
+            tracker
+                .complete_issue(
+                    id.into(),
+                    "done".try_into().unwrap(),
+                    agent(),
+                    ClaimProof::default(),
+                )
+                .await
+                .unwrap();
         });
         fs::write(&sample.path, stale).unwrap();
         let line = sample.line(3);

@@ -6,9 +6,10 @@
 //!   "snapshot": {"number":17,"hash":"0123456789abcdef","store":"…","checksum":"xxh3-128:…"}
 //! ```
 //!
-//! `number` and `hash` are the position of the event, and `store` is the id of the log. The checksum is the XXH3-128
+//! `leases` has the leases of claims by issue, if there are any. `number` and `hash` are the position of the event, and `store` is the id of the log. The checksum is the XXH3-128
 //! of all bytes before its digits.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +21,7 @@ use super::format::{self, FormatError};
 use super::fs::{FileSystem, Rename, TO_THE_END};
 use super::paths::StorePaths;
 use super::render::{RenderedFile, render};
+use crate::domain::{IssueId, Lease};
 use crate::store::{Position, State};
 
 const BEGIN: &[u8] = b",\n  \"snapshot\": ";
@@ -33,6 +35,8 @@ struct SnapshotMetadata {
     number: u64,
     hash: String,
     store: String,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    leases: BTreeMap<IssueId, Lease>,
 }
 
 /// A snapshot that was read.
@@ -78,7 +82,12 @@ pub fn write(
     let target = paths.snapshot(number, store);
     let name = target.file_name().unwrap_or_default().to_string_lossy();
     let temp = paths.directory.join(format!(".{name}.tmp"));
-    let about = SnapshotMetadata { number, hash: format!("{hash:016x}"), store: store.to_owned() };
+    let about = SnapshotMetadata {
+        number,
+        hash: format!("{hash:016x}"),
+        store: store.to_owned(),
+        leases: state.issues.leases().map(|(id, lease)| (id, lease.clone())).collect(),
+    };
     // A process that died while writing the same snapshot may have left it.
     let _ = fs.remove(&temp);
     let rendered = render(fs, &temp, &paths.issues, |sink| {
@@ -131,6 +140,7 @@ pub fn read(fs: &dyn FileSystem, path: &Path) -> Result<Snapshot, SnapshotError>
     bytes.extend_from_slice(format::CLOSE);
     let mut state = State::of(format::parse(bytes)?);
     state.position = Position { number: about.number, hash };
+    state.issues.set_leases(about.leases);
     Ok(Snapshot { state, store: about.store, length_bytes })
 }
 

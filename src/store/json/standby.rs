@@ -75,24 +75,38 @@ mod tests {
                 details: Box::default(),
                 agent: agent(),
             },
-            2 => Command::GetNextIssue { issue: None, classification: None, agent: agent() },
+            2 => Command::GetNextIssue {
+                issue: None,
+                classification: None,
+                agent: agent(),
+                terms: Default::default(),
+            },
             3 => {
                 let issue = some(rng).into();
-                Command::CompleteIssue { issue, comment: comment(), agent: agent() }
+                Command::CompleteIssue {
+                    issue,
+                    comment: comment(),
+                    agent: agent(),
+                    guard: Default::default(),
+                }
             }
             4 => Command::CloseIssue {
                 issue: some(rng).into(),
                 resolution: Resolution::Closed,
                 comment: comment(),
                 agent: agent(),
+                guard: Default::default(),
             },
             _ if rng.u8(0..8) == 0 => {
                 let (issue, agent) = (some(rng), "restore".to_owned());
                 Command::RemoveIssue { issue, ahead_of: None, agent }
             }
-            _ => {
-                Command::ReturnIssue { issue: some(rng).into(), comment: comment(), agent: agent() }
-            }
+            _ => Command::ReturnIssue {
+                issue: some(rng).into(),
+                comment: comment(),
+                agent: agent(),
+                guard: Default::default(),
+            },
         }
     }
 

@@ -402,7 +402,7 @@ fn lapses(commands: &[Command], outcomes: &[Outcome]) -> Vec<Command> {
             matches!(command, Command::GetNextIssue { .. } | Command::GetNextReviewItem { .. });
         let issue = outcome.as_ref().filter(|_| is_claim)?;
         let (entry, reason) = (issue.claim_entry()?, UNDELIVERED_REASON.to_owned());
-        Some(Command::LapseClaim { issue: issue.id, entry, reason })
+        Some(Command::LapseClaim { issue: issue.id, entry, client: None, reason })
     });
     claims.collect()
 }

@@ -8,6 +8,7 @@ use imbl::Vector;
 use super::{IssueStore, Queue};
 use crate::domain::{Classification, Issue, IssueId, Status, Timestamp};
 use crate::store::claim_order::ClaimOrder;
+use crate::store::holders::Holders;
 use crate::store::stored_issue::{RawIssue, StoredIssue, Version};
 
 /// A builder for an [`IssueStore`]: collects issues and indexes them together at the end.
@@ -19,6 +20,8 @@ pub(in crate::store) struct IssueStoreBuilder {
     ids: Vec<(IssueId, usize)>,
     /// The positions of issues with attributes, in any order.
     special: Vec<usize>,
+    /// The positions of claimed issues, in any order.
+    claimed: Vec<usize>,
     queues: [[Gathered; Classification::ALL.len()]; Status::ALL.len()],
 }
 
@@ -49,6 +52,9 @@ impl IssueStoreBuilder {
         if !issue.attributes.is_empty() {
             self.special.push(position);
         }
+        if issue.status.is_claimed() {
+            self.claimed.push(position);
+        }
         let queue = &mut self.queues[issue.status as usize][issue.classification as usize];
         queue.filed.push(position);
         queue.latest.push(Reverse((issue.modified_at, position)));
@@ -60,6 +66,7 @@ impl IssueStoreBuilder {
         self.issues.append(others.issues);
         self.ids.extend(others.ids.into_iter().map(|(id, position)| (id, before + position)));
         self.special.extend(others.special.into_iter().map(|position| before + position));
+        self.claimed.extend(others.claimed.into_iter().map(|position| before + position));
         let queues = self.queues.iter_mut().flatten();
         for (queue, other) in queues.zip(others.queues.into_iter().flatten()) {
             queue.filed.extend(other.filed.into_iter().map(|position| before + position));
@@ -91,8 +98,19 @@ impl IssueStoreBuilder {
         let versions: Vector<_> = Version::many(self.issues.len()).map(Version).collect();
         let revision = versions.last().copied().unwrap_or_default();
         let issues = self.issues;
-        let mut store = IssueStore { issues, versions, revision, positions, queues, claims };
+        let mut store = IssueStore {
+            issues,
+            versions,
+            revision,
+            positions,
+            queues,
+            claims,
+            holders: Holders::default(),
+        };
         store.place_special(&self.special);
+        for position in self.claimed {
+            store.holders.add(&store.at(position));
+        }
         Some(store)
     }
 }

@@ -52,7 +52,7 @@ pub fn import(n: u32, classification: Classification, status: Status) -> Command
 }
 
 pub fn claim(classification: Option<Classification>) -> Command {
-    Command::GetNextIssue { issue: None, classification, agent: agent() }
+    Command::GetNextIssue { issue: None, classification, agent: agent(), terms: Default::default() }
 }
 
 /// Another agent.
@@ -61,7 +61,7 @@ pub fn other() -> AgentName {
 }
 
 fn claim_as_other(classification: Option<Classification>) -> Command {
-    Command::GetNextIssue { issue: None, classification, agent: other() }
+    Command::GetNextIssue { issue: None, classification, agent: other(), terms: Default::default() }
 }
 
 /// A change of attributes and links. Issues are parked until a time that is soon over.
@@ -91,19 +91,25 @@ pub fn any_change() -> impl Strategy<Value = IssueChange> {
 }
 
 pub fn review() -> Command {
-    Command::GetNextReviewItem { agent: agent() }
+    Command::GetNextReviewItem { agent: agent(), terms: Default::default() }
 }
 
 pub fn complete(issue: IssueRef) -> Command {
-    Command::CompleteIssue { issue, comment: comment(), agent: agent() }
+    Command::CompleteIssue { issue, comment: comment(), agent: agent(), guard: Default::default() }
 }
 
 pub fn return_issue(issue: IssueRef) -> Command {
-    Command::ReturnIssue { issue, comment: comment(), agent: agent() }
+    Command::ReturnIssue { issue, comment: comment(), agent: agent(), guard: Default::default() }
 }
 
 pub fn close(issue: IssueRef, resolution: Resolution) -> Command {
-    Command::CloseIssue { issue, resolution, comment: comment(), agent: agent() }
+    Command::CloseIssue {
+        issue,
+        resolution,
+        comment: comment(),
+        agent: agent(),
+        guard: Default::default(),
+    }
 }
 
 pub fn say(issue: IssueRef) -> Command {
@@ -132,7 +138,7 @@ pub fn any_command() -> impl Strategy<Value = Command> {
         3 => issue().prop_map(complete),
         1 => issue().prop_map(say),
         2 => prop::option::of(classification()).prop_map(claim_as_other),
-        1 => issue().prop_map(|issue| Command::GetNextIssue { issue: Some(issue), classification: None, agent: other() }),
+        1 => issue().prop_map(|issue| Command::GetNextIssue { issue: Some(issue), classification: None, agent: other(), terms: Default::default() }),
         8 => (issue(), any_change()).prop_map(|(issue, change)| Command::ChangeIssue {
             issue,
             change: change.into(),

@@ -160,7 +160,12 @@ impl Answers {
     }
 
     pub async fn claim(&self, process: &Process) -> Result<Option<Arc<Issue>>, StoreError> {
-        let claim = |agent, _| Command::GetNextIssue { issue: None, classification: None, agent };
+        let claim = |agent, _| Command::GetNextIssue {
+            issue: None,
+            classification: None,
+            agent,
+            terms: Default::default(),
+        };
         self.change(process, claim).await
     }
 
@@ -173,8 +178,8 @@ impl Answers {
     ) -> Result<Option<Arc<Issue>>, StoreError> {
         let (issue, comment) = (IssueRef::from(issue), CommentText::try_from("c").unwrap());
         self.change(process, move |agent, _| match kind % 3 {
-            0 => Command::ReturnIssue { issue, comment, agent },
-            1 => Command::CompleteIssue { issue, comment, agent },
+            0 => Command::ReturnIssue { issue, comment, agent, guard: Default::default() },
+            1 => Command::CompleteIssue { issue, comment, agent, guard: Default::default() },
             _ => Command::CommentIssue { issue, comment, agent },
         })
         .await

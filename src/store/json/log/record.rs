@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::domain::{
-    Attributes, Before, Change, Classification, Event, EventKind, Issue, IssueId, Patch, Status,
-    Timestamp, UnknownFields,
+    Attributes, Before, Change, Classification, ClientId, Event, EventKind, Issue, IssueId, Lease,
+    Patch, Status, Timestamp, UnknownFields,
 };
 use crate::store::Position;
 
@@ -171,6 +171,12 @@ struct Fields<'a> {
     patch: Option<Box<Patch>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     keys: Option<Box<Change<UnknownFields>>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lease: Option<Lease>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    from: Option<ClientId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    to: Option<ClientId>,
     /// Whether a comment left a history entry.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     entry: bool,
@@ -206,6 +212,9 @@ impl<'a> Fields<'a> {
             ahead_of: None,
             patch: None,
             keys: None,
+            lease: event.lease.clone(),
+            from: None,
+            to: None,
             entry: matches!(event.kind, EventKind::Commented { leaves_entry: true, .. }),
         };
         match &event.kind {
@@ -223,6 +232,9 @@ impl<'a> Fields<'a> {
                 fields.patch = Some(patch.clone());
             }
             EventKind::UnknownKeysEdited { keys } => fields.keys = Some(keys.clone()),
+            EventKind::TakenUp { from, to } => {
+                (fields.from, fields.to) = (Some(from.clone()), Some(to.clone()));
+            }
             _ => {}
         }
         fields
@@ -246,6 +258,7 @@ impl<'a> Fields<'a> {
             "unknown_keys_edited" => EventKind::UnknownKeysEdited { keys: self.keys? },
             "claimed" => EventKind::Claimed,
             "review_started" => EventKind::ReviewStarted,
+            "taken_up" => EventKind::TakenUp { from: self.from?, to: self.to? },
             "lapsed" => EventKind::Lapsed { reason: self.comment? },
             "returned" => EventKind::Returned { comment: self.comment? },
             "completed" => EventKind::Completed { comment: self.comment? },
@@ -256,7 +269,8 @@ impl<'a> Fields<'a> {
             }
             _ => return None,
         };
-        Some(Event { issue: self.issue, at: self.at, agent: self.agent, kind, before })
+        let (issue, at, agent) = (self.issue, self.at, self.agent);
+        Some(Event { issue, at, agent, kind, before, lease: self.lease })
     }
 }
 
@@ -273,6 +287,7 @@ mod tests {
                 agent: "a".to_owned(),
                 kind: EventKind::Commented { comment: "c".to_owned(), leaves_entry },
                 before: None,
+                lease: None,
             };
             let (text, position) = encode(&event, Position::default());
             // Versions that know no such entries refuse the key instead of misreading the event.

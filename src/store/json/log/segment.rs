@@ -333,7 +333,7 @@ mod tests {
         let at = Timestamp::parse("2026-01-31T09:30:00.000Z").unwrap();
         let before = Some(Before { status: Status::Created, modified_at: at });
         let agent = agent.to_owned();
-        Event { issue: IssueId::NIL, at, agent, kind: EventKind::Claimed, before }
+        Event { issue: IssueId::NIL, at, agent, kind: EventKind::Claimed, before, lease: None }
     }
 
     fn begin() -> BatchEnd {

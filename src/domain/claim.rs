@@ -1,0 +1,246 @@
+//! Claims: their numbers, the clients that hold them, and which claim a change needs.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::issue::string_enum;
+use super::{ActionKind, AgentName, DomainError, Issue};
+
+/// The client that holds a claim: a process, a session, or a name. The registry of clients makes these ids and knows
+/// which of them live.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ClientId(Arc<str>);
+
+impl ClientId {
+    /// Wraps an id.
+    pub fn new(id: &str) -> Self {
+        Self(id.into())
+    }
+
+    /// Returns the text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ClientId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A claim that lives as long as its client. A claim without a lease lasts until somebody ends it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lease {
+    /// The number of the claim.
+    pub claim: usize,
+    /// The client.
+    pub client: ClientId,
+}
+
+/// The terms of a claim.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ClaimTerms {
+    /// The client with which the claim lives; `None` for a claim that does not lapse.
+    pub client: Option<ClientId>,
+    /// The maximum number of issues that the agent may hold, this one included; `None` for any number.
+    pub max_claims: Option<NonZeroUsize>,
+    /// Who may review.
+    pub review: ReviewPolicy,
+}
+
+string_enum! {
+    /// Who may review an issue.
+    ReviewPolicy {
+        /// Every agent.
+        Anyone = "anyone",
+        /// Every agent but the one that filed the issue and those that completed it.
+        NotAuthor = "not-author",
+    }
+}
+
+impl Default for ReviewPolicy {
+    fn default() -> Self {
+        Self::Anyone
+    }
+}
+
+impl FromStr for ReviewPolicy {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        Self::from_word(word).ok_or_else(|| format!("{word:?} is neither anyone nor not-author"))
+    }
+}
+
+impl ReviewPolicy {
+    /// Returns true if an agent may review an issue.
+    pub fn allows(self, agent: &AgentName, issue: &Issue) -> bool {
+        let is_author = |kind| matches!(kind, ActionKind::Filed | ActionKind::Completed);
+        self == Self::Anyone
+            || !issue.history.iter().any(|entry| {
+                entry.agent == agent.as_str() && is_author(ActionKind::of(&entry.action))
+            })
+    }
+}
+
+string_enum! {
+    /// Whose claims a change that names no claim may end.
+    ClaimPolicy {
+        /// Every claim, as in the original AgentIssueTracker.
+        Trusting = "trusting",
+        /// Only claims of the same agent.
+        Owned = "owned",
+    }
+}
+
+impl FromStr for ClaimPolicy {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        Self::from_word(word).ok_or_else(|| format!("{word:?} is neither trusting nor owned"))
+    }
+}
+
+impl Default for ClaimPolicy {
+    fn default() -> Self {
+        Self::Trusting
+    }
+}
+
+/// What a caller says of its claim when it completes, returns or closes an issue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ClaimProof {
+    /// The number of the claim, if the caller gave one.
+    pub number: Option<usize>,
+    /// Whether the change is made whoever holds the issue.
+    pub is_forced: bool,
+}
+
+/// How claims are made, kept and ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ClaimSettings {
+    /// Whose claims a change may end that names no claim.
+    pub policy: ClaimPolicy,
+    /// Who may review.
+    pub review: ReviewPolicy,
+    /// After how many failed attempts an issue is parked; `None` for never.
+    pub max_attempts: Option<NonZeroUsize>,
+    /// How many issues an agent may hold; `None` for any number.
+    pub max_claims: Option<NonZeroUsize>,
+    /// How long the agent of a client that is gone may take to come back, before its claims lapse; zero if claims never
+    /// lapse.
+    pub grace: Duration,
+    /// How long a client over HTTP may be silent and not connected; zero for any time.
+    pub ttl: Duration,
+}
+
+impl Default for ClaimSettings {
+    fn default() -> Self {
+        Self {
+            policy: ClaimPolicy::Trusting,
+            review: ReviewPolicy::Anyone,
+            max_attempts: None,
+            max_claims: None,
+            grace: Duration::from_secs(60),
+            ttl: Duration::from_secs(60 * 60),
+        }
+    }
+}
+
+/// Which claim a caller needs to complete, return or close an issue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ClaimGuard {
+    /// None: the change is allowed whoever holds the issue.
+    #[default]
+    Anyone,
+    /// The claim of the same agent, if the issue is claimed.
+    Holder,
+    /// The claim with this number.
+    Number(usize),
+    /// None, against a policy that needs one. The comment then says whose claim it was.
+    Forced,
+}
+
+impl ClaimGuard {
+    /// Returns the guard for what a caller says, under a policy.
+    pub fn of(proof: ClaimProof, policy: ClaimPolicy) -> Self {
+        match (proof.number, policy) {
+            (Some(number), _) => Self::Number(number),
+            (None, _) if proof.is_forced => Self::Forced,
+            (None, ClaimPolicy::Owned) => Self::Holder,
+            (None, ClaimPolicy::Trusting) => Self::Anyone,
+        }
+    }
+
+    /// Checks whether an agent may complete, return or close an issue.
+    ///
+    /// The number of a claim that lapsed counts as long as no other agent has claimed the issue: the work is late, but
+    /// not lost.
+    ///
+    /// # Errors
+    ///
+    /// [`DomainError::NotOwned`].
+    pub(super) fn check(self, issue: &Issue, agent: &AgentName) -> Result<(), DomainError> {
+        let holder = issue.holder();
+        let is_allowed = match self {
+            Self::Anyone | Self::Forced => true,
+            Self::Holder => holder.is_none_or(|holder| holder.agent == agent.as_str()),
+            Self::Number(number) => {
+                number == issue.claim_number() && (holder.is_some() || issue.has_lapsed())
+            }
+        };
+        if is_allowed {
+            return Ok(());
+        }
+        let given = match self {
+            Self::Number(number) => Some(number),
+            _ => None,
+        };
+        let number = issue.claim_number();
+        let holder = holder.map(|holder| (holder.agent.to_owned(), holder.since));
+        Err(DomainError::NotOwned { id: issue.id, given, number, holder, status: issue.status })
+    }
+
+    /// Returns the comment of a change, with the holder whose claim it ends by force.
+    pub(super) fn comment(self, comment: &str, issue: &Issue, agent: &AgentName) -> String {
+        let other = issue.holder().filter(|holder| holder.agent != agent.as_str());
+        match (self, other) {
+            (Self::Forced, Some(other)) => {
+                let number = issue.claim_number();
+                format!("{comment}\n\n(forced: {} held claim {number})", other.agent)
+            }
+            _ => comment.to_owned(),
+        }
+    }
+}
+
+impl Issue {
+    /// Returns the number of the latest claim: the how-manieth claim of this issue it is, for work and for review
+    /// together. 0 if nobody ever claimed it.
+    ///
+    /// A history only grows, so no number comes twice. Restoring a backup takes back the numbers, too.
+    pub fn claim_number(&self) -> usize {
+        let kinds = self.history.iter().map(|entry| ActionKind::of(&entry.action));
+        let claims = kinds.filter(|kind| kind.is_claim()).count();
+        // Another program claimed the issue in its own words.
+        let is_foreign = self
+            .claim_entry()
+            .is_some_and(|entry| !ActionKind::of(&self.history[entry].action).is_claim());
+        claims + usize::from(is_foreign)
+    }
+
+    /// Returns true if the latest claim lapsed and nothing has followed it but comments and changes.
+    fn has_lapsed(&self) -> bool {
+        let kinds = self.history.iter().rev().map(|entry| ActionKind::of(&entry.action));
+        let mut leading = kinds.filter(|kind| !kind.leaves_status());
+        leading.next() == Some(ActionKind::Lapsed)
+    }
+}

@@ -1,0 +1,382 @@
+//! Claims that end with their clients.
+//!
+//! A claim of a client has a lease. While the client lives, nothing happens. When it is gone, the agent of the claim
+//! may take it up with another client, by any call; after the grace period the claim lapses and the issue is back in
+//! its old place. Every live server looks once a second; commands look before they claim.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::Tracker;
+use crate::domain::{AgentName, ClaimSettings, ClientId, Command, Issue, IssueId, Lease};
+use crate::span::humanize_duration;
+use crate::store::StoreError;
+use crate::store::clients::{Clients, client_of_name};
+
+/// How often a server looks for claims of clients that are gone.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// After a pause of this length the process was stopped, or the machine suspended.
+const PAUSE: Duration = Duration::from_secs(10);
+/// How often a connected client is renewed, and forgotten clients are removed.
+const RENEW_EVERY: Duration = Duration::from_secs(15);
+/// How many claims a command releases at most.
+pub const LAPSES_OF_A_COMMAND: usize = 16;
+
+/// Who uses a tracker, and with what its claims live.
+#[derive(Clone, Default)]
+pub enum Claimant {
+    /// A person or a script on the command line. Its claims do not lapse.
+    #[default]
+    Command,
+    /// A command whose claims lapse this long after the last such command of the same agent.
+    CommandWithTtl(Duration),
+    /// The client of this process over stdio. The id is made with the first claim.
+    Process(ProcessClient),
+    /// A session over HTTP. Its claims live while it is connected, or called within the time for silent clients.
+    Session(ClientId),
+    /// A client over HTTP without a session: all calls under one name are one client.
+    Name,
+}
+
+/// The client over stdio.
+#[derive(Clone, Default)]
+pub struct ProcessClient(Arc<OnceLock<ClientId>>);
+
+/// The clients over HTTP that are connected now, with the number of their connections.
+#[derive(Clone, Default)]
+pub(super) struct Connected(Arc<Mutex<HashMap<ClientId, usize>>>);
+
+/// A connection of a client. The client lives while there is one.
+pub struct Connection {
+    connected: Connected,
+    client: ClientId,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let mut connected = self.connected.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = connected.get_mut(&self.client) {
+            *count -= 1;
+            if *count == 0 {
+                connected.remove(&self.client);
+            }
+        }
+    }
+}
+
+/// A lease with its issue, for people.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LeaseState {
+    /// The issue.
+    pub issue: IssueId,
+    /// The lease.
+    pub lease: Lease,
+    /// For how long the client has been gone; `None` while it lives.
+    pub gone_for: Option<Duration>,
+    /// When the claim lapses; `None` while the client lives, and if claims do not lapse.
+    pub lapses_in: Option<Duration>,
+}
+
+impl Tracker {
+    /// Returns a tracker for another claimant. Both share everything else.
+    pub fn for_claimant(&self, claimant: Claimant) -> Self {
+        Self { claimant, ..self.clone() }
+    }
+
+    /// Returns true if a person or a script uses the tracker on the command line.
+    pub(super) fn is_command(&self) -> bool {
+        matches!(self.claimant, Claimant::Command | Claimant::CommandWithTtl(_))
+    }
+
+    /// Returns a tracker with other settings for claims.
+    pub fn with_claim_settings(self, claims: ClaimSettings) -> Self {
+        Self { claims: Arc::new(claims), ..self }
+    }
+
+    /// Records that a session over HTTP is connected, until the result is dropped.
+    pub fn connect(&self, client: ClientId) -> Connection {
+        let connected = self.connected.clone();
+        {
+            let mut clients = connected.0.lock().unwrap_or_else(PoisonError::into_inner);
+            *clients.entry(client.clone()).or_default() += 1;
+        }
+        Connection { connected, client }
+    }
+
+    /// Records that a client has ended. Its claims lapse after the grace period, unless their agents come back.
+    pub async fn end_client(&self, client: ClientId) {
+        self.with_clients(move |clients| clients.end(&client)).await;
+    }
+
+    /// Starts a task that [ends](Self::end_client) a client.
+    pub fn begin_end(&self, client: ClientId) {
+        // Without a runtime the process is already exiting.
+        let Ok(runtime) = Handle::try_current() else { return };
+        let tracker = self.clone();
+        let end = async move { tracker.end_client(client).await };
+        self.lapsing.spawn_on(end, &runtime);
+    }
+
+    /// Records the end of this process's client over stdio.
+    pub async fn end_process(&self) {
+        if let Claimant::Process(ProcessClient(client)) = &self.claimant
+            && let Some(client) = client.get()
+        {
+            self.end_client(client.clone()).await;
+        }
+    }
+
+    /// Returns the client with which a claim of an agent lives, and renews it. `None` if the claim does not lapse.
+    pub(super) async fn client_for(&self, agent: &AgentName) -> Option<ClientId> {
+        if self.claims.grace.is_zero() {
+            return None;
+        }
+        if let Claimant::Process(ProcessClient(client)) = &self.claimant
+            && let Some(client) = client.get()
+        {
+            return Some(client.clone());
+        }
+        let ttl = match &self.claimant {
+            Claimant::CommandWithTtl(ttl) => *ttl,
+            _ => self.claims.ttl,
+        };
+        let (claimant, name) = (self.claimant.clone(), client_of_name(agent.as_str()));
+        let client = move |clients: &dyn Clients| -> io::Result<Option<ClientId>> {
+            let client = match claimant {
+                Claimant::Command => return Ok(None),
+                Claimant::Process(ProcessClient(client)) => {
+                    let begun = || clients.begin_process();
+                    let known = client.get().cloned().map_or_else(begun, Ok)?;
+                    let first = client.get_or_init(|| known.clone()).clone();
+                    if first != known {
+                        // Two first claims at the same time.
+                        clients.end(&known);
+                    }
+                    return Ok(Some(first));
+                }
+                Claimant::Session(client) => client,
+                Claimant::Name | Claimant::CommandWithTtl(_) => name,
+            };
+            if ttl.is_zero() {
+                return Ok(None);
+            }
+            clients.renew(&client, ttl)?;
+            Ok(Some(client))
+        };
+        match self.with_clients(client).await {
+            Some(Ok(client)) => client,
+            Some(Err(error)) => {
+                tracing::warn!(
+                    "claims of {agent} will not lapse, because its client cannot be noted: {error}"
+                );
+                None
+            }
+            None => None,
+        }
+    }
+
+    /// Notes a call of an agent: renews its client, and takes up its claims whose clients are gone.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::snapshot`](crate::store::Store::snapshot) and
+    /// [`Store::commit`](crate::store::Store::commit).
+    pub async fn note_call(&self, agent: &AgentName) -> Result<(), StoreError> {
+        if matches!(self.claimant, Claimant::Command) {
+            return Ok(());
+        }
+        let held = self.leases_of(agent).await?;
+        if held.is_empty() {
+            return Ok(());
+        }
+        let Some(to) = self.client_for(agent).await else { return Ok(()) };
+        let others = held.into_iter().filter(|(_, lease)| lease.client != to).collect();
+        for LeaseState { issue, lease, gone_for, .. } in self.states_of(others).await {
+            if gone_for.is_none() {
+                continue;
+            }
+            let (agent, from, to) = (agent.clone(), lease.client, to.clone());
+            let command = Command::TakeUpClaim { issue, agent, from, to };
+            match self.store.commit(vec![command], self.now()).await {
+                // The claim has just ended, or another client took it up.
+                Ok(_) | Err(StoreError::Refused(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the leases of an agent's claims.
+    async fn leases_of(&self, agent: &AgentName) -> Result<Vec<(IssueId, Lease)>, StoreError> {
+        let issues = self.store.snapshot().await?.issues;
+        let leases = issues.held_by(agent).filter_map(|id| Some((id, issues.lease(id)?.clone())));
+        Ok(leases.collect())
+    }
+
+    /// Returns the state of all claims that live with a client.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::snapshot`](crate::store::Store::snapshot).
+    pub async fn leases(&self) -> Result<Vec<LeaseState>, StoreError> {
+        let issues = self.store.snapshot().await?.issues;
+        let leases = issues.leases().map(|(id, lease)| (id, lease.clone())).collect();
+        Ok(self.states_of(leases).await)
+    }
+
+    async fn states_of(&self, leases: Vec<(IssueId, Lease)>) -> Vec<LeaseState> {
+        if leases.is_empty() {
+            return Vec::new();
+        }
+        let grace = self.claims.grace;
+        let states = move |clients: &dyn Clients| {
+            let mut known: HashMap<ClientId, Option<Duration>> = HashMap::new();
+            let state = |(issue, lease): (IssueId, Lease)| {
+                // A client that cannot be examined counts as alive.
+                let gone = known
+                    .entry(lease.client.clone())
+                    .or_insert_with(|| clients.gone_for(&lease.client).unwrap_or_default());
+                let gone_for = *gone;
+                let lapses_in =
+                    gone_for.filter(|_| !grace.is_zero()).map(|gone| grace.saturating_sub(gone));
+                LeaseState { issue, lease, gone_for, lapses_in }
+            };
+            leases.into_iter().map(state).collect()
+        };
+        self.with_clients(states).await.unwrap_or_default()
+    }
+
+    /// Releases claims whose clients have been gone for longer than the grace period, at most `limit`. Returns how many.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::snapshot`](crate::store::Store::snapshot) and
+    /// [`Store::commit`](crate::store::Store::commit).
+    pub async fn lapse_orphans(&self, limit: usize) -> Result<usize, StoreError> {
+        let due = self.leases().await?;
+        let due = due.into_iter().filter(|state| state.lapses_in == Some(Duration::ZERO));
+        let mut lapsed = 0;
+        for LeaseState { issue, lease, gone_for, .. } in due.take(limit) {
+            let claimed = match self.store.get(issue.into()).await {
+                Ok(claimed) => claimed,
+                Err(StoreError::Refused(_)) => continue,
+                Err(error) => return Err(error),
+            };
+            let reason = self.reason(&lease, gone_for.unwrap_or_default());
+            match self.lapse(&claimed, Some(lease.client), &reason).await {
+                Ok(()) => {
+                    let (id, agent) =
+                        (issue.short(), claimed.holder().map(|one| one.agent.to_owned()));
+                    tracing::info!(
+                        "the claim of {id} by {} lapsed: {reason}",
+                        agent.unwrap_or_default()
+                    );
+                    lapsed += 1;
+                }
+                // The claim ended, or its agent took it up.
+                Err(StoreError::Refused(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(lapsed)
+    }
+
+    fn reason(&self, lease: &Lease, gone: Duration) -> String {
+        let gone = humanize_duration(u64::try_from(gone.as_millis()).unwrap_or(u64::MAX));
+        let client = match lease.client.as_str().split('-').next() {
+            Some("process") => "its process ended",
+            Some("session") => "its session ended, or was silent for too long",
+            _ => "it was silent for too long",
+        };
+        format!("the agent is gone: {client}, and it did not come back within {gone}")
+    }
+
+    /// Ends a claim without its agent.
+    pub(super) async fn lapse(
+        &self,
+        claimed: &Issue,
+        client: Option<ClientId>,
+        reason: &str,
+    ) -> Result<(), StoreError> {
+        let Some(entry) = claimed.claim_entry() else { return Ok(()) };
+        let agent = claimed.holder().and_then(|holder| AgentName::try_from(holder.agent).ok());
+        let (issue, reason) = (claimed.id, reason.to_owned());
+        let mut commands = vec![Command::LapseClaim { issue, entry, client, reason }];
+        if let (Some(limit), Some(agent)) = (self.claims.max_attempts, agent) {
+            commands.push(Command::ParkAfterAttempts { issue: issue.into(), limit, agent });
+        }
+        self.store.commit(commands, self.now()).await.map(drop)
+    }
+
+    /// Looks for claims of clients that are gone, once a second, and releases them. Renews clients that are connected.
+    ///
+    /// After a pause in which this process was stopped, nothing lapses until clients have had the grace period to come
+    /// back.
+    pub async fn keep_leases(&self, end: CancellationToken) {
+        if self.claims.grace.is_zero() {
+            return;
+        }
+        let (mut last, mut renewed) = (Instant::now(), None::<Instant>);
+        let mut not_before = None::<Instant>;
+        while end.run_until_cancelled(sleep(LOOK_EVERY)).await.is_some() {
+            let now = Instant::now();
+            if now.duration_since(last) > PAUSE {
+                not_before = now.checked_add(self.claims.grace);
+            }
+            last = now;
+            if renewed.is_none_or(|renewed| now.duration_since(renewed) >= RENEW_EVERY) {
+                renewed = Some(now);
+                self.renew_connected().await;
+            }
+            if not_before.is_some_and(|not_before| now < not_before) {
+                continue;
+            }
+            if let Err(error) = self.lapse_orphans(usize::MAX).await {
+                tracing::debug!("cannot look for claims of agents that are gone: {error}");
+            }
+        }
+    }
+
+    /// Renews the clients that are connected and hold a claim, and forgets those that are gone and hold none.
+    async fn renew_connected(&self) {
+        let Ok(state) = self.store.snapshot().await else { return };
+        let mut needed: Vec<_> =
+            state.issues.leases().map(|(_, lease)| lease.client.clone()).collect();
+        needed.sort_unstable();
+        needed.dedup();
+        let connected: Vec<_> = {
+            let connected = self.connected.0.lock().unwrap_or_else(PoisonError::into_inner);
+            connected
+                .keys()
+                .filter(|client| needed.binary_search(client).is_ok())
+                .cloned()
+                .collect()
+        };
+        let ttl = self.claims.ttl;
+        let renew = move |clients: &dyn Clients| {
+            for client in connected {
+                if let Err(error) = clients.renew(&client, ttl) {
+                    tracing::debug!("cannot renew {client}: {error}");
+                }
+            }
+            clients.forget_gone(&|client| needed.binary_search(client).is_ok());
+        };
+        self.with_clients(renew).await;
+    }
+
+    /// Runs work on the registry of clients, on a thread that may wait for the disk. `None` if it panicked.
+    async fn with_clients<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&dyn Clients) -> T + Send + 'static,
+    ) -> Option<T> {
+        let clients = self.store.clients();
+        spawn_blocking(move || work(&*clients)).await.ok()
+    }
+}
