@@ -313,13 +313,13 @@ impl IssueStore {
     /// Returns one page of the issues that match a query.
     ///
     /// The cost does not depend on the number of issues, unless the query filters by content, reverses the order or
-    /// orders by title. Then all issues with the right status and classification are examined; only those that changed,
+    /// orders by priority or title. Then all issues with the right status and classification are examined; only those that changed,
     /// if the query asks for them.
     pub fn list(&self, query: &Query) -> Page {
         let total = self.count(query.statuses, query.classification);
         let queues = self.queues_of(query.statuses, query.classification);
         let in_order: Box<dyn Iterator<Item = usize>> = match query.order {
-            Order::Filed | Order::Title => {
+            Order::Filed | Order::Priority | Order::Title => {
                 Box::new(merged(queues.map(|queue| queue.filed.iter().copied())))
             }
             Order::LatestActivity => {
@@ -338,15 +338,19 @@ impl IssueStore {
         let looks_inside = !query.content.is_empty();
         if !looks_inside
             && query.changed.is_none()
-            && query.order != Order::Title
+            && matches!(query.order, Order::Filed | Order::LatestActivity)
             && !query.reversed
         {
             return page(total, &mut { in_order });
         }
         let fits = |position: &usize| !looks_inside || query.content.fits(&self.at(*position));
         let mut matching: Vec<_> = in_order.filter(fits).collect();
-        if query.order == Order::Title {
-            matching.sort_by_cached_key(|&position| self.at(position).title.to_lowercase());
+        let priority = |position: &usize| self.at(*position).attributes.effective_priority();
+        let title = |position: &usize| self.at(*position).title.to_lowercase();
+        match query.order {
+            Order::Filed | Order::LatestActivity => {}
+            Order::Priority => matching.sort_by_cached_key(priority),
+            Order::Title => matching.sort_by_cached_key(title),
         }
         if query.reversed {
             matching.reverse();
@@ -385,7 +389,7 @@ impl IssueStore {
         };
         match query.order {
             Order::LatestActivity => found.sort_unstable_by_key(|latest| Reverse(*latest)),
-            Order::Filed | Order::Title => found.sort_unstable_by_key(|(_, position)| *position),
+            _ => found.sort_unstable_by_key(|(_, position)| *position),
         }
         Box::new(found.into_iter().map(|(_, position)| position))
     }
