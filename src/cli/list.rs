@@ -49,7 +49,8 @@ pub struct Arguments {
         value_name = "STATUS",
         value_delimiter = ',',
         default_value = OPEN,
-        value_parser = statuses()
+        value_parser = statuses(),
+        ignore_case = true
     )]
     status: Vec<String>,
 
@@ -137,12 +138,12 @@ pub(super) const ALL: &str = "all";
 /// Statuses as people type them, too.
 const HYPHENATED: [&str; 2] = ["in-progress", "in-review"];
 
-/// Parses the words for statuses; `in-progress` is `in_progress`.
+/// Parses the words for statuses; `in-progress` is `in_progress`. The argument ignores the case.
 pub(super) fn statuses() -> impl TypedValueParser<Value = String> {
     let words = [OPEN, ALL].into_iter().chain(Status::ALL.iter().map(|status| status.as_str()));
     let hyphenated = |word| HYPHENATED.into_iter().find(|given| given.replace('-', "_") == word);
     let values = words.map(|word: &str| PossibleValue::new(word).aliases(hyphenated(word)));
-    PossibleValuesParser::new(values).map(|word| word.replace('-', "_"))
+    PossibleValuesParser::new(values).map(|word| word.to_lowercase().replace('-', "_"))
 }
 
 fn page_number(text: &str) -> Result<usize, String> {

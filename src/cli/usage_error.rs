@@ -189,7 +189,8 @@ fn command(error: &Error) -> Option<String> {
     let usage = error.get(ContextKind::Usage)?.to_string();
     let mut words = usage.split_whitespace().skip_while(|word| *word != PROGRAM).skip(1);
     let word = words.next()?;
-    Some(if word.starts_with('[') { String::new() } else { word.to_owned() })
+    // Otherwise an option or [OPTIONS] comes next.
+    Some(if word.starts_with(char::is_alphabetic) { word.to_owned() } else { String::new() })
 }
 
 fn unknown_argument(error: &Error) -> Option<String> {

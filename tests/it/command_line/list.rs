@@ -61,7 +61,7 @@ fn list_filters_sorts_and_paginates() {
         (&["--holder", "a"], "2", 1),
         (&["--agent", "b"], "4 3", 2),
         (&["--sort", "filed"], "1 2 3 4", 4),
-        (&["-s", "in-progress,in-review"], "3 2", 2),
+        (&["-s", "in-progress,In-Review"], "3 2", 2),
         (&["--sort", "priority"], "3 1 2 4", 4),
         (&["--sort", "priority", "-r", "-n", "1"], "4", 4),
         (&["--sort", "title"], "2 1 4 3", 4),

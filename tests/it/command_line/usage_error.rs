@@ -49,6 +49,7 @@ fn wrong_arguments_get_a_hint_that_says_what_to_type() {
         (&["serve", "-p", "3001"], "the port is --port"),
         (&["serve", "8080"], "ait serve --port 8080"),
         (&["-v"], "`ait --version`"),
+        (&["--verbose", "list"], "`ait` has no --verbose"),
         (&["list", "--verbose"], "`ait --log debug`"),
         (&["log", "--tail", "5"], "ait log -n 20"),
         (&["log", "3f2a9c1e"], "ait log --issue 3f2a9c1e"),
