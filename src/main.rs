@@ -28,14 +28,10 @@ fn main() -> ExitCode {
             .map(|arguments| TolerantArguments { arguments, problems: Vec::new() }),
         false => tolerant::parse(&line),
     };
-    let TolerantArguments { arguments, problems } = parsed.unwrap_or_else(|error| {
-        let error = cli::explain_usage(error, &mut Arguments::command());
-        if error.use_stderr() && cli::wants_json(env::args_os()) {
-            // The text on stderr says the same.
-            let _ = cli::print_usage_error(&error);
-        }
-        error.exit()
-    });
+    let TolerantArguments { arguments, problems } = match parsed {
+        Ok(parsed) => parsed,
+        Err(error) => return refused(error),
+    };
     outlive_file_size_limit();
     colours(arguments.color).write_global();
     match &arguments.command {
@@ -60,6 +56,16 @@ fn main() -> ExitCode {
             answered(|| cli::run_about(command, Arguments::command(), &mut cli::Output::stdout()))
         }
     }
+}
+
+/// Prints an error of the arguments, or the help that they ask for.
+fn refused(error: clap::Error) -> ExitCode {
+    let error = cli::explain_usage(error, &mut Arguments::command());
+    let is_json = error.use_stderr() && cli::wants_json(env::args_os());
+    if is_json && cli::print_usage_error(&error).unwrap_or(false) {
+        return ExitCode::from(WRONG_USAGE);
+    }
+    error.exit()
 }
 
 /// Ignores SIGXFSZ, so that a write beyond the file size limit (`ulimit -f`) fails instead of killing the process.
@@ -102,7 +108,9 @@ fn served(arguments: &Arguments, mut problems: Vec<Problem>) -> ExitCode {
     if !problems.is_empty() {
         let reasons: Vec<_> = problems.iter().map(|problem| &*problem.reason).collect();
         let reasons = reasons.join("; ").replace('\n', " ");
-        log.fail(&format!("{reasons}; the agent is served with the defaults instead"));
+        log.fail(&format!(
+            "ignored: {reasons}; the MCP client on stdin is served with the defaults instead"
+        ));
     }
     let served = config.and_then(|config| match trouble {
         // A service manager should see the failure at once. An agent on stdio has no other tracker, so it starts.
@@ -164,10 +172,9 @@ fn answered(command: impl FnOnce() -> Result<cli::ExitStatus>) -> ExitCode {
         // The reader closed the pipe, so it has what it wanted.
         Err(error) if cli::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            tracing::error!("{}", cli::render_error(&error));
-            if cli::wants_json(env::args_os()) {
-                // The line on stderr says the same.
-                let _ = cli::print_error(&error);
+            let is_json = cli::wants_json(env::args_os());
+            if !(is_json && cli::print_error(&error).unwrap_or(false)) {
+                tracing::error!("{}", cli::render_short(&error));
             }
             let is_usage = cli::is_usage(&error) || error.is::<ConfigError>();
             if is_usage { ExitCode::from(WRONG_USAGE) } else { ExitCode::FAILURE }

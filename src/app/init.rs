@@ -11,6 +11,7 @@ use super::port::{BindOutcome, Ports, USUAL};
 use super::port_reservations::Pins;
 use crate::cli::{self, InitArguments, Output};
 use crate::config::{self, Config, FILE_NAME, Source};
+use crate::hooks::{self, ASK_LIMIT, Git, HooksDir, Operation};
 use crate::processes::Registry;
 use crate::setup::{HostEnv, Project};
 use crate::store::json::JsonStoreOptions;
@@ -29,7 +30,8 @@ pub async fn init(
     let (pins, directory) = (Pins::of_user(), config.project());
     let port = if command.http { Some(port(config, &pins).await?) } else { None };
     let project = Project { port, ..project(config, working_directory, &program) };
-    let ended = cli::set_up(command, &project, &mut Output::stdout());
+    let has_hooks = command.remove && has_hooks(&project).await;
+    let ended = cli::set_up(command, &project, has_hooks, &mut Output::stdout());
     if let Some(port) = port.filter(|port| config::pinned_port(&directory) == Some(*port))
         && let Err(error) = pins.note(port, &directory)
     {
@@ -51,6 +53,15 @@ pub(super) fn project(config: &Config, working_directory: &Path, program: &Path)
         port: None,
         needs_token: config.token.is_some() || config.token_file.is_some(),
     }
+}
+
+/// Returns true if `ait hooks remove` would find something to remove.
+async fn has_hooks(project: &Project) -> bool {
+    let Ok(directory) = HooksDir::find(&Git::new(&project.root, ASK_LIMIT)).await else {
+        return false;
+    };
+    let planned = hooks::plan(&directory, &project.command, Operation::Remove, true);
+    planned.is_ok_and(|planned| !planned.changes.is_empty())
 }
 
 /// Chooses the port that clients are told: the one that the project pins or the command line names, else the one on

@@ -151,7 +151,9 @@ impl OpenStore {
 /// error an agent on stdio is still served, because it has no other tracker, but HTTP is not.
 fn access(config: &Config) -> Result<AccessPolicy> {
     if config.http_is_unsafe {
-        bail!("an invalid setting may restrict who may use it; correct the settings");
+        bail!(
+            "an option or setting that was ignored may restrict who may use it: correct it and start ait again"
+        );
     }
     let (file, token) = (config.token_file.as_ref(), config.token.as_ref());
     let Sourced { value: Address(address), source } = &config.bind;

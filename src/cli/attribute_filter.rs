@@ -100,7 +100,8 @@ pub(super) fn is_blocked(issue: &Issue, issues: &IssueStore) -> bool {
     !issue.status.is_terminal() && issues.open_blockers(issue).next().is_some()
 }
 
-fn is_ready(issue: &Issue, issues: &IssueStore, now: Timestamp) -> bool {
+/// Returns true if an issue can be claimed for work, by any agent or by its assignee.
+pub(super) fn is_ready(issue: &Issue, issues: &IssueStore, now: Timestamp) -> bool {
     issue.status == Status::Created
         && !issue.attributes.is_parked_at(now)
         && !is_blocked(issue, issues)

@@ -9,12 +9,13 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use super::alt_screen::Screen;
+use super::attribute_filter::is_ready;
 use super::board_view;
 use super::options::Format;
 use super::short_ids::ShortIds;
 use super::signals::{Live, Wake};
 use super::{ExitStatus, Output};
-use crate::domain::{Classification, Issue, IssueId, Query, Status, StatusSet, Timestamp};
+use crate::domain::{Classification, Issue, IssueId, Order, Query, Status, StatusSet, Timestamp};
 use crate::hints::{self, COMMANDS};
 use crate::tracker::{IssueStore, Position, StoreError, Tracker, Version};
 
@@ -57,7 +58,7 @@ pub(super) async fn run(
         watch(arguments, tracker, output).await?;
         return Ok(ExitStatus::Done);
     }
-    let board = Board::of(&tracker.snapshot().await?.issues);
+    let board = Board::of(&tracker.snapshot().await?.issues, tracker.now());
     if arguments.format.json {
         output.json(&JsonBoard::of(&board, arguments.most()))?;
     } else {
@@ -189,7 +190,8 @@ impl<'a> Changes<'a> {
         };
         let is_known = self.known.as_ref() == Some(&known);
         self.known = Some(known);
-        Ok((!is_known).then(|| board.map(|issues| Board::of(&issues))))
+        let now = self.tracker.now();
+        Ok((!is_known).then(|| board.map(|issues| Board::of(&issues, now))))
     }
 }
 
@@ -201,8 +203,8 @@ pub(super) struct Board {
     pub rejected: usize,
 }
 
-/// The issues of one status. Waiting issues are in the order in which they will be claimed; claimed issues are in the
-/// order of their claims, oldest first.
+/// The issues of one status. Waiting issues are in the order in which they will be claimed, and those that cannot be
+/// claimed now come last; claimed issues are in the order of their claims, oldest first.
 #[derive(PartialEq)]
 pub(super) struct Column {
     pub status: Status,
@@ -210,16 +212,19 @@ pub(super) struct Column {
 }
 
 impl Board {
-    fn of(issues: &IssueStore) -> Self {
-        let open = Query { statuses: StatusSet::open(), take: issues.len(), ..Query::default() };
+    fn of(issues: &IssueStore, now: Timestamp) -> Self {
+        let (statuses, order) = (StatusSet::open(), Order::Priority);
+        let open = Query { statuses, order, take: issues.len(), ..Query::default() };
         let (open, counts) = (issues.list(&open).issues, issues.counts());
         let column = |status: Status| {
             let of_status = open.iter().filter(|issue| issue.status == status);
-            let mut issues: Vec<_> = of_status.cloned().collect();
-            if status.is_claimed() {
-                issues.sort_by_key(|issue| since(issue));
+            let mut found: Vec<_> = of_status.cloned().collect();
+            match status {
+                Status::Created => found.sort_by_cached_key(|issue| !is_ready(issue, issues, now)),
+                Status::Completed => found.sort_by_key(|issue| issue.attributes.is_parked_at(now)),
+                _ => found.sort_by_key(|issue| since(issue)),
             }
-            Column { status, issues }
+            Column { status, issues: found }
         };
         Self {
             columns: StatusSet::open().iter().map(column).collect(),

@@ -4,7 +4,6 @@ use anyhow::Result;
 use clap::Args;
 
 use super::options::{ClaimArgs, IssueCommentArgs};
-use super::print_issue::print_changed;
 use super::{ExitStatus, Output};
 use crate::domain::{AgentName, Resolution};
 use crate::tracker::Tracker;
@@ -32,17 +31,8 @@ pub(super) async fn run(
     default_agent: Option<&AgentName>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let IssueCommentArgs { id, acting, format, .. } = &arguments.handover;
-    let comment = arguments.handover.comment()?;
     let resolution = if arguments.reject { Resolution::Rejected } else { Resolution::Closed };
-    let issue = tracker
-        .close_issue(
-            id.clone(),
-            resolution,
-            comment,
-            acting.agent(default_agent)?,
-            arguments.claim.proof(),
-        )
-        .await?;
-    print_changed(&issue, format.json, output)
+    let proof = arguments.claim.proof();
+    let change = |id, comment, agent| tracker.close_issue(id, resolution, comment, agent, proof);
+    arguments.handover.run(change, default_agent, output).await
 }

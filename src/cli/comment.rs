@@ -4,7 +4,6 @@ use anyhow::Result;
 use clap::Args;
 
 use super::options::IssueCommentArgs;
-use super::print_issue::print_changed;
 use super::{ExitStatus, Output};
 use crate::domain::AgentName;
 use crate::tracker::Tracker;
@@ -25,8 +24,6 @@ pub(super) async fn run(
     default_agent: Option<&AgentName>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let IssueCommentArgs { id, acting, format, .. } = &arguments.handover;
-    let comment = arguments.handover.comment()?;
-    let issue = tracker.comment_issue(id.clone(), comment, acting.agent(default_agent)?).await?;
-    print_changed(&issue, format.json, output)
+    let change = |id, comment, agent| tracker.comment_issue(id, comment, agent);
+    arguments.handover.run(change, default_agent, output).await
 }

@@ -152,6 +152,15 @@ fn write(report: &Report, repaired: &[Repaired], fixes: bool, output: &mut Outpu
         let repaired = Line::default().part(style(verdict), word).text(": ");
         repaired.text(sanitize::line(what)).write_wrapped(HEAD_INDENT, output)?;
     }
+    let is_left = |finding: &&Finding| {
+        fixes && finding.verdict == Verdict::Problem && finding.repair.is_none()
+    };
+    for finding in report.findings.iter().filter(is_left) {
+        let line = Line::default().part(style(Verdict::Problem), "not repaired").text(": ");
+        let reason = sanitize::line(&finding.reason);
+        line.text(format!("{reason}: only a person can repair this; see the fix above"))
+            .write_wrapped(HEAD_INDENT, output)?;
+    }
     output.line("")?;
     Line::default().text(summary(report, fixes)).write_wrapped(HEAD_INDENT, output)
 }

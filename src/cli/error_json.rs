@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use serde::Serialize;
 
@@ -29,33 +30,43 @@ pub fn wants_json(arguments: impl IntoIterator<Item = OsString>) -> bool {
         .any(|argument| argument == "--json")
 }
 
-/// Prints the error of a command. Prints nothing if the command has already written to stdout.
+/// Prints the error of a command. Prints nothing if the command has already written to stdout. Returns true if stderr
+/// does not have to say it, too, because it goes to the same place.
 ///
 /// # Errors
 ///
 /// stdout cannot be written.
-pub fn print_error(error: &anyhow::Error) -> anyhow::Result<()> {
+pub fn print_error(error: &anyhow::Error) -> anyhow::Result<bool> {
     print(&render_error(error), details(error))
 }
 
-/// Prints an error of the command line itself, as clap formats it.
+/// Prints an error of the command line itself, as clap formats it. Returns the same as [`print_error`].
 ///
 /// # Errors
 ///
 /// stdout cannot be written.
-pub fn print_usage_error(error: &clap::Error) -> anyhow::Result<()> {
+pub fn print_usage_error(error: &clap::Error) -> anyhow::Result<bool> {
     let text = error.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
     print(text, ErrorDetails::new(ErrorCode::Validation, None))
 }
 
-fn print(error: &str, details: ErrorDetails) -> anyhow::Result<()> {
+fn print(error: &str, details: ErrorDetails) -> anyhow::Result<bool> {
     if has_written() {
-        return Ok(());
+        return Ok(false);
     }
     let mut output = Output::stdout();
     output.json(&ErrorJson { error, details })?;
-    output.flush()
+    output.flush()?;
+    Ok(is_stderr_on_stdout())
+}
+
+/// Returns true if both go to the same terminal, pipe or file.
+fn is_stderr_on_stdout() -> bool {
+    let inode =
+        |file: BorrowedFd<'_>| rustix::fs::fstat(file).map(|stat| (stat.st_dev, stat.st_ino));
+    let (stdout, stderr) = (inode(io::stdout().as_fd()), inode(io::stderr().as_fd()));
+    stdout.is_ok() && stdout == stderr
 }
 
 /// Returns the details of the first cause that has a code.

@@ -51,7 +51,8 @@ pub struct Arguments {
         value_name = "STATUS",
         value_delimiter = ',',
         default_value = ALL,
-        value_parser = statuses()
+        value_parser = statuses(),
+        ignore_case = true
     )]
     status: Vec<String>,
 

@@ -60,7 +60,7 @@ pub struct Arguments {
 
     /// Remove what was written; with --client only what belongs to that client
     #[arg(long, conflicts_with_all = ["http", "track", "preset"])]
-    remove: bool,
+    pub remove: bool,
 
     /// Also replace another server of the same name and edited prompts, and follow links out of the project
     #[arg(short, long)]
@@ -70,12 +70,17 @@ pub struct Arguments {
     format: Format,
 }
 
-/// Sets a project up, or removes that again.
+/// Sets a project up, or removes that again. `has_hooks` says whether the repository has git hooks of ours.
 ///
 /// # Errors
 ///
 /// A file cannot be read, edited or written; the text says what to do.
-pub fn run(arguments: &Arguments, project: &Project, output: &mut Output) -> Result<ExitStatus> {
+pub fn run(
+    arguments: &Arguments,
+    project: &Project,
+    has_hooks: bool,
+    output: &mut Output,
+) -> Result<ExitStatus> {
     let found = clients(arguments, project)?;
     let clients: Vec<_> = found.iter().map(|found| found.client).collect();
     let preset = arguments.preset.as_deref().and_then(Preset::named);
@@ -105,9 +110,12 @@ pub fn run(arguments: &Arguments, project: &Project, output: &mut Output) -> Res
         }
         setup::apply(&plan.changes, &project.root).complete(plan.changes.len())?;
     }
-    let next = match arguments.remove || arguments.dry_run {
-        true => Vec::new(),
-        false => setup::next_steps(project, &found, &preset, is_written),
+    let next = match arguments {
+        Arguments { dry_run: true, .. } => Vec::new(),
+        Arguments { remove: true, .. } => {
+            setup::steps_after_removal(project, has_hooks, is_written)
+        }
+        _ => setup::next_steps(project, &found, &preset, is_written),
     };
     if arguments.format.json {
         output.json(&SetupReport::new(project, &found, plan, is_written, next))?;

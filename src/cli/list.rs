@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use clap::builder::styling::Style;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
@@ -49,7 +49,8 @@ pub struct Arguments {
         value_name = "STATUS",
         value_delimiter = ',',
         default_value = OPEN,
-        value_parser = statuses()
+        value_parser = statuses(),
+        ignore_case = true
     )]
     status: Vec<String>,
 
@@ -124,18 +125,25 @@ enum Sort {
     /// Last changed first
     #[default]
     Changed,
-    /// First filed first, which is the order of claims
+    /// First filed first
     Filed,
+    /// By priority, 0 first; then first filed first
+    Priority,
     /// By title
     Title,
 }
 
 pub(super) const OPEN: &str = "open";
 pub(super) const ALL: &str = "all";
+/// Statuses as people type them, too.
+const HYPHENATED: [&str; 2] = ["in-progress", "in-review"];
 
+/// Parses the words for statuses; `in-progress` is `in_progress`. The argument ignores the case.
 pub(super) fn statuses() -> impl TypedValueParser<Value = String> {
-    let words = Status::ALL.iter().map(|status| status.as_str());
-    PossibleValuesParser::new([OPEN, ALL].into_iter().chain(words))
+    let words = [OPEN, ALL].into_iter().chain(Status::ALL.iter().map(|status| status.as_str()));
+    let hyphenated = |word| HYPHENATED.into_iter().find(|given| given.replace('-', "_") == word);
+    let values = words.map(|word: &str| PossibleValue::new(word).aliases(hyphenated(word)));
+    PossibleValuesParser::new(values).map(|word| word.to_lowercase().replace('-', "_"))
 }
 
 fn page_number(text: &str) -> Result<usize, String> {
@@ -187,6 +195,7 @@ impl Arguments {
             order: match self.sort {
                 Sort::Changed => Order::LatestActivity,
                 Sort::Filed => Order::Filed,
+                Sort::Priority => Order::Priority,
                 Sort::Title => Order::Title,
             },
             reversed: self.reverse,

@@ -278,6 +278,12 @@ pub fn render_error(error: &anyhow::Error) -> String {
     causes.collect::<Vec<_>>().join(": ")
 }
 
+/// Formats an error for people: as [`render_error`] does, with short ids.
+pub fn render_short(error: &anyhow::Error) -> String {
+    let issues = refusal(error).map(DomainError::issues).unwrap_or_default();
+    issues.iter().fold(render_error(error), |text, id| text.replace(&id.to_string(), &id.short()))
+}
+
 /// Returns true if a command failed because of its arguments, before it used the store.
 pub fn is_usage(error: &anyhow::Error) -> bool {
     error.is::<DomainError>() || error.is::<options::WrongUsage>()

@@ -1,15 +1,21 @@
 //! Options that several commands share, and parsers of their values.
 
 use std::io::{self, IsTerminal, Read};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use chrono::Local;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::domain::{AgentName, ClaimProof, Classification, CommentText, DomainError, IssueRef};
+use super::print_issue::print_changed;
+use super::{ExitStatus, Output};
+use crate::domain::{
+    AgentName, ClaimProof, Classification, CommentText, DomainError, Issue, IssueRef,
+};
 use crate::hints::{self, COMMANDS};
 use crate::time_arg::TimeArg;
+use crate::tracker::StoreError;
 
 /// An error for arguments that conflict. Says what to do.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
@@ -50,24 +56,34 @@ impl AgentArgs {
 pub(super) struct IssueCommentArgs {
     /// The issue: its id, or at least the first 4 hex digits
     #[arg(value_parser = issue_ref)]
-    pub id: IssueRef,
+    id: IssueRef,
 
     /// A comment for the next agent; - reads it from stdin
     #[arg(short, long, value_name = "TEXT")]
     message: String,
 
     #[command(flatten)]
-    pub acting: AgentArgs,
+    acting: AgentArgs,
 
     #[command(flatten)]
-    pub format: Format,
+    format: Format,
 }
 
 impl IssueCommentArgs {
-    /// Returns the comment, from stdin if asked to.
-    pub fn comment(&self) -> Result<CommentText> {
-        let text = text_or_stdin(&self.message, "the message")?;
-        Ok(CommentText::try_from(text)?)
+    /// Changes the issue with the comment, and prints it.
+    pub async fn run<F>(
+        &self,
+        change: impl FnOnce(IssueRef, CommentText, AgentName) -> F,
+        default_agent: Option<&AgentName>,
+        output: &mut Output,
+    ) -> Result<ExitStatus>
+    where
+        F: Future<Output = Result<Arc<Issue>, StoreError>>,
+    {
+        let comment = CommentText::try_from(text_or_stdin(&self.message, "the message")?)?;
+        let agent = self.acting.agent(default_agent)?;
+        let issue = change(self.id.clone(), comment, agent).await?;
+        print_changed(&issue, self.format.json, output)
     }
 }
 

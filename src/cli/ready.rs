@@ -6,7 +6,7 @@ use clap::Args;
 use super::list::{self, Paging};
 use super::options::{AgentArgs, Format, classification};
 use super::{ExitStatus, NO_ISSUES, Output, sanitize};
-use crate::domain::{AgentName, Classification, IssueId, Query, Status, Timestamp};
+use crate::domain::{AgentName, Classification, IssueId, Order, Query, Status, Timestamp};
 use crate::tracker::{HeldBack, IssueStore, Tracker};
 
 /// The arguments of `ait ready`.
@@ -43,15 +43,14 @@ pub(super) async fn run(
     let waiting = Query {
         statuses: Some(Status::Created).into(),
         classification: arguments.classification,
+        order: Order::Priority,
         take: issues.len(),
         ..Query::default()
     };
     let mut ready = issues.list(&waiting).issues;
     ready.retain(|issue| issues.obstacle(issue, &agent, now).is_none());
-    // The order of claims; issues of the same rank stay in the order of filing.
-    ready.sort_by_key(|issue| {
-        (issue.attributes.assignee.is_none(), issue.attributes.effective_priority())
-    });
+    // The order of claims: what is assigned to the agent comes first.
+    ready.sort_by_key(|issue| issue.attributes.assignee.is_none());
     let nothing = why_nothing(&issues, arguments.classification, &agent, now);
     let page = arguments.paging.page_of(ready, output);
     list::print(&page, &arguments.paging, &nothing, &issues, now, arguments.format, output)

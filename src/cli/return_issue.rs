@@ -4,7 +4,6 @@ use anyhow::Result;
 use clap::Args;
 
 use super::options::{ClaimArgs, IssueCommentArgs};
-use super::print_issue::print_changed;
 use super::{ExitStatus, Output};
 use crate::domain::AgentName;
 use crate::tracker::Tracker;
@@ -28,10 +27,7 @@ pub(super) async fn run(
     default_agent: Option<&AgentName>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let IssueCommentArgs { id, acting, format, .. } = &arguments.handover;
-    let comment = arguments.handover.comment()?;
-    let issue = tracker
-        .return_issue(id.clone(), comment, acting.agent(default_agent)?, arguments.claim.proof())
-        .await?;
-    print_changed(&issue, format.json, output)
+    let proof = arguments.claim.proof();
+    let change = |id, comment, agent| tracker.return_issue(id, comment, agent, proof);
+    arguments.handover.run(change, default_agent, output).await
 }

@@ -3,12 +3,13 @@
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 
+use super::options::is_issue_ref;
 use super::usage_error::line_error;
 
 /// Words for which there is no command, and what `ait` has instead.
-const ELSEWHERE: [(&[&str], &str); 21] = [
+const ELSEWHERE: [(&[&str], &str); 30] = [
     (
-        &["delete", "rm", "remove"],
+        &["delete", "rm", "remove", "purge"],
         "issues are never deleted; `ait close ID --reject -m REASON` rejects one",
     ),
     (&["reject", "cancel", "wontfix"], "`ait close ID --reject -m REASON` rejects an issue"),
@@ -17,7 +18,7 @@ const ELSEWHERE: [(&[&str], &str); 21] = [
         "closed issues stay closed; `ait add TITLE` files an issue for what is left to do",
     ),
     (
-        &["start", "take"],
+        &["start", "take", "pick"],
         "`ait next` claims the next issue, and `ait claim ID` claims one of your choice",
     ),
     (
@@ -28,14 +29,28 @@ const ELSEWHERE: [(&[&str], &str); 21] = [
         &["done", "finish", "resolve"],
         "`ait complete ID -m TEXT` hands an issue over to review, and `ait close ID -m TEXT` closes it",
     ),
+    (&["approve", "accept"], "`ait close ID -m TEXT` closes an issue that you reviewed"),
     (&["unclaim"], "`ait release ID` gives back an issue that you hold"),
     (&["note"], "`ait comment ID -m TEXT` comments on an issue"),
     (
-        &["update", "change", "modify", "set"],
+        &["update", "change", "modify", "set", "move"],
         "`ait edit ID` changes an issue; `ait return`, `ait complete` and `ait close` change its status",
     ),
+    (
+        &["undo", "revert"],
+        "no command undoes a change; `ait log --issue ID` shows what changed, and `ait edit ID` or `ait return ID -m WHY` \
+         changes it again",
+    ),
     (&["create"], "`ait add TITLE` files an issue"),
-    (&["find", "grep"], "`ait search WORDS` searches all issues"),
+    (
+        &["issue", "issues", "task", "tasks", "ticket", "tickets"],
+        "leave that word out: `ait list` lists issues, `ait show ID` shows one, and `ait add TITLE` files one",
+    ),
+    (
+        &["todo", "todos", "backlog", "queue"],
+        "`ait ready` lists what you can claim now, and `ait add TITLE` files an issue",
+    ),
+    (&["find", "grep", "query"], "`ait search WORDS` searches all issues"),
     (&["view", "get"], "`ait show ID` shows one issue"),
     (&["label", "labels", "tag"], "`ait edit ID -l LABEL` adds a label, and -l -LABEL removes it"),
     (
@@ -62,6 +77,20 @@ const ELSEWHERE: [(&[&str], &str); 21] = [
         &["stop", "kill", "quit", "exit"],
         "Ctrl-C stops an `ait` that runs in a terminal; `ait status` lists the processes that use the store",
     ),
+    (
+        &["prime", "onboard", "setup", "install"],
+        "`ait init` sets up the clients of your agents, with the prompts that tell agents how to work",
+    ),
+    (
+        &["sync", "push", "pull", "flush"],
+        "nothing needs it, as all processes share the store; `ait save` updates issues.json now, such as before a commit",
+    ),
+    (&["version"], "`ait --version` prints the version"),
+    (
+        &["whoami", "me", "user"],
+        "`ait config` shows the agent that you act as; --agent NAME or AIT_AGENT=NAME names another one",
+    ),
+    (&["kanban"], "`ait board` shows the board"),
     (&["tui", "watch", "top"], "`ait board --watch` shows the work in the terminal, as it happens"),
     (&["statistics", "report"], "`ait stats` shows the statistics; `ait status` counts the issues"),
 ];
@@ -102,6 +131,10 @@ pub(super) fn explain(mut error: Error, line: &mut Command) -> Error {
         let elsewhere = ELSEWHERE.iter().find(|(words, _)| words.contains(&lower.as_str()));
         let hint = match elsewhere {
             Some((_, hint)) => Some((*hint).to_owned()),
+            None if is_issue_ref(word) => {
+                let id = word.trim_start_matches('#');
+                Some(format!("if it is the id of an issue, `ait show {id}` shows that issue"))
+            }
             None if lower != *word && line.find_subcommand(&lower).is_some() => {
                 Some(format!("commands are in lower case, as in `ait {lower}`"))
             }

@@ -8,7 +8,48 @@ use super::unknown_command;
 use crate::setup::PROGRAM;
 
 /// Options that people know from other programs, each with the commands where they may try it and what to type instead.
-const OPTIONS: [(&[&str], &[&str], &str); 17] = [
+/// No command means any, and "" is `ait` without a command.
+const OPTIONS: [(&[&str], &[&str], &str); 24] = [
+    (&["", "serve"], &["-p"], "the port is --port: ait --port 3001"),
+    (
+        &[],
+        &["-v", "--verbose"],
+        "`ait --version` prints the version, and `ait --log debug` is a server that logs more",
+    ),
+    (
+        &[
+            "show", "tree", "claim", "release", "return", "complete", "close", "edit", "comment",
+            "link", "park", "unpark",
+        ],
+        &["--id", "--issue"],
+        "the id of an issue needs no option, as in ait show ID; ids are in `ait list`",
+    ),
+    (&["log"], &["--tail", "--last", "--lines"], "the latest events are -n COUNT: ait log -n 20"),
+    (
+        &["board"],
+        &[
+            "-s",
+            "--status",
+            "--state",
+            "-c",
+            "--classification",
+            "-p",
+            "--priority",
+            "-l",
+            "--label",
+        ],
+        "the board shows all open issues; `ait list` filters, as in ait list --status created",
+    ),
+    (
+        &["next", "review"],
+        &["-p", "--priority", "-l", "--label", "-n", "--limit"],
+        "it claims one issue, by priority; `ait list` filters, and `ait claim ID` claims an issue of your choice for work",
+    ),
+    (
+        &["export", "backup"],
+        &["-o", "--output", "--out", "--to"],
+        "the file needs no option, as in ait export FILE",
+    ),
     (
         &["add"],
         &["--title", "--name", "--summary", "--subject"],
@@ -143,11 +184,13 @@ pub(super) fn line_error(text: String, kind: ErrorKind) -> Error {
     Error::raw(kind, text + "\n")
 }
 
-/// Returns the command that the usage of an error names.
+/// Returns the command that the usage of an error names; empty if it is that of `ait` without a command.
 fn command(error: &Error) -> Option<String> {
     let usage = error.get(ContextKind::Usage)?.to_string();
     let mut words = usage.split_whitespace().skip_while(|word| *word != PROGRAM).skip(1);
-    words.next().map(str::to_owned)
+    let word = words.next()?;
+    // Otherwise an option or [OPTIONS] comes next.
+    Some(if word.starts_with(char::is_alphabetic) { word.to_owned() } else { String::new() })
 }
 
 fn unknown_argument(error: &Error) -> Option<String> {
@@ -155,10 +198,11 @@ fn unknown_argument(error: &Error) -> Option<String> {
     let command = command(error)?;
     if given.starts_with('-') {
         let is_it = |(commands, options, _): &&(&[&str], &[&str], &str)| {
-            commands.contains(&&*command) && options.contains(&&**given)
+            (commands.is_empty() || commands.contains(&&*command)) && options.contains(&&**given)
         };
         let (_, _, hint) = OPTIONS.iter().find(is_it)?;
-        return Some(format!("`ait {command}` has no {given}: {hint}"));
+        let program = format!("ait {command}");
+        return Some(format!("`{}` has no {given}: {hint}", program.trim_end()));
     }
     let is_id = is_issue_ref(given);
     Some(match &*command {
@@ -166,6 +210,17 @@ fn unknown_argument(error: &Error) -> Option<String> {
             "the title is one argument: put it in quotes, as in ait add 'Login fails on Safari'"
                 .to_owned()
         }
+        "status" if is_id => format!(
+            "`ait status` shows the store, not an issue: `ait show {given}` shows one with its status"
+        ),
+        "log" if is_id => format!("the issue is --issue: ait log --issue {given}"),
+        "serve" if given.parse::<u16>().is_ok() => {
+            format!("the port is --port: ait serve --port {given}")
+        }
+        "config" => format!(
+            "`ait config` takes no {given:?}: it shows every setting; to change one, write it to ait.toml beside the store, \
+             as in port = 3001, or use its option or environment variable, which `ait help` lists"
+        ),
         "next" | "review" => format!(
             "`ait {command}` takes no {given:?}: it claims the first issue that waits; {}",
             match &*command {
@@ -204,6 +259,17 @@ fn missing_argument(error: &Error) -> Option<String> {
     Some(match &*command {
         "add" => {
             "the title is missing: ait add 'TITLE', or ait add --edit to write it in an editor"
+                .to_owned()
+        }
+        "search" => {
+            "the words to find are missing, as in ait search safari login; `ait list` lists the open issues"
+                .to_owned()
+        }
+        "import" => {
+            "the file is missing, as in ait import backlog.csv; - is stdin, and --dry-run writes nothing".to_owned()
+        }
+        "restore" => {
+            "the backup is missing: ait restore FILE, with a file of `ait backup`; --dry-run changes nothing"
                 .to_owned()
         }
         "show" | "claim" | "release" | "edit" | "unpark" if lacks("<ID>") => {

@@ -252,6 +252,24 @@ impl DomainError {
         }
     }
 
+    /// Returns the issues that the text names, except those of an ambiguous reference.
+    pub fn issues(&self) -> Vec<IssueId> {
+        match self {
+            Self::OpenParts { id, parts, .. } => [&[*id][..], parts].concat(),
+            Self::TooMany { id, .. }
+            | Self::TooDeep { id, .. }
+            | Self::NotReady { id, .. }
+            | Self::NothingToChange { id }
+            | Self::VersionChanged { id, .. }
+            | Self::IdTaken { id }
+            | Self::Terminal { id, .. }
+            | Self::NotClaimable { id, .. }
+            | Self::DoesNotFollow { id }
+            | Self::ClaimEnded { id } => vec![*id],
+            _ => Vec::new(),
+        }
+    }
+
     pub(crate) fn invalid_reference(given: &str, min_digits: usize) -> Self {
         const SHOWN_CHARS: usize = 60;
         Self::InvalidReference { given: shortened(given, SHOWN_CHARS), min_digits }

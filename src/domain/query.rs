@@ -135,11 +135,13 @@ impl ContentFilter {
 /// An order of issues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Order {
-    /// Oldest first: the order in which issues are claimed.
+    /// Oldest first.
     #[default]
     Filed,
     /// Last changed first; ties are broken by the last filed first.
     LatestActivity,
+    /// By priority, the most urgent first; ties are broken by the first filed first.
+    Priority,
     /// By lower-case title in Unicode order; ties are broken by the first filed first.
     Title,
 }

@@ -2,10 +2,11 @@
 
 use rmcp::model::{
     CallToolRequestMethod, CompleteRequestMethod, ConstString, CustomRequest, CustomResult,
-    ErrorCode, ErrorData, GetPromptRequestMethod, JsonObject, ReadResourceRequestMethod,
-    SubscribeRequestMethod, UnsubscribeRequestMethod,
+    ErrorCode, ErrorData, GetPromptRequestMethod, InitializeRequestParams, JsonObject,
+    ReadResourceRequestMethod, SubscribeRequestMethod, UnsubscribeRequestMethod,
 };
 use rmcp::service::{RequestContext, RoleServer};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::call_log::CallLog;
@@ -28,8 +29,27 @@ const EXAMPLES: [(&str, &str); 5] = [
     ),
 ];
 
+/// An example of the parameters of `initialize`.
+const INITIALIZE: &str = r#"{"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "my-client", "version": "1.0.0"}}"#;
+
 /// The methods that revision 2026-07-28 removed.
 const LEGACY_METHODS: [&str; 2] = [SubscribeRequestMethod::VALUE, UnsubscribeRequestMethod::VALUE];
+
+/// Returns the error of an `initialize` with such parameters.
+pub(super) fn of_initialize(params: Option<&Value>) -> ErrorData {
+    let params = params.unwrap_or(&Value::Null);
+    let missing = ["protocolVersion", "capabilities", "clientInfo"].into_iter();
+    let missing: Vec<_> = missing.filter(|name| params.get(name).is_none()).collect();
+    let problem = match missing[..] {
+        [] => InitializeRequestParams::deserialize(params).err().map(|error| error.to_string()),
+        _ => Some(format!("it lacks {}", missing.join(", "))),
+    };
+    let message = format!(
+        "the parameters of initialize must be like {INITIALIZE}: {}",
+        problem.unwrap_or_else(|| "a member has another form".to_owned())
+    );
+    ErrorData::invalid_params(message, None)
+}
 
 /// Answers such a request with an error. A tool call gets it as the result of the tool, which agents see.
 pub(super) fn respond(

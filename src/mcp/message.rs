@@ -2,10 +2,14 @@
 
 use std::fmt;
 
-use rmcp::model::{ClientJsonRpcMessage, ErrorData, JsonRpcError, RequestId};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, ConstString, ErrorData, InitializeResultMethod,
+    JsonRpcError, JsonRpcMessage, RequestId,
+};
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
+use super::invalid_params;
 use crate::json_compat;
 
 /// How many values a message may have. Parsing one costs much more than its bytes, and a tool takes ten at most.
@@ -25,7 +29,8 @@ pub(super) struct Invalid {
 ///
 /// # Errors
 ///
-/// The text is not JSON, not a message of JSON-RPC 2.0, or has more than [`MAX_VALUES`] values.
+/// The text is not JSON, not a message of JSON-RPC 2.0, has more than [`MAX_VALUES`] values, or is an `initialize`
+/// without what that requires.
 pub(super) fn parse(text: &[u8]) -> Result<(ClientJsonRpcMessage, Option<Vec<u8>>), Box<Invalid>> {
     if json_compat::count_of_values(text) > MAX_VALUES {
         let reason = format!("a message may have at most {MAX_VALUES} values");
@@ -34,8 +39,24 @@ pub(super) fn parse(text: &[u8]) -> Result<(ClientJsonRpcMessage, Option<Vec<u8>
     let repaired = json_compat::without_lone_surrogates(text);
     let text = repaired.as_deref().unwrap_or(text);
     match serde_json::from_slice(text) {
-        Ok(message) => Ok((message, repaired)),
+        Ok(message) => match malformed_initialize(&message) {
+            None => Ok((message, repaired)),
+            Some(error) => Err(Box::new(Invalid::of(text, error))),
+        },
         Err(_) => Err(Box::new(Invalid::of(text, explanation(text)))),
+    }
+}
+
+/// Returns the error of an `initialize` that rmcp cannot parse. rmcp would miss in it what only newer revisions require.
+fn malformed_initialize(message: &ClientJsonRpcMessage) -> Option<ErrorData> {
+    let JsonRpcMessage::Request(request) = message else { return None };
+    match &request.request {
+        ClientRequest::CustomRequest(request)
+            if request.method == InitializeResultMethod::VALUE =>
+        {
+            Some(invalid_params::of_initialize(request.params.as_ref()))
+        }
+        _ => None,
     }
 }
 

@@ -37,7 +37,7 @@ pub use plan::{SetupRequest, plan};
 pub use presets::Preset;
 pub use recommendation::{Recommendation, recommend};
 pub use removal::removal;
-pub use report::{ChangeReport, SetupReport, next_steps};
+pub use report::{ChangeReport, SetupReport, next_steps, steps_after_removal};
 pub use staged_file::Change;
 
 use staged_file::StagedFiles;

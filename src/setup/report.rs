@@ -58,6 +58,22 @@ impl From<&Change> for ChangeReport {
     }
 }
 
+/// Returns what is left to the user after a removal. `has_hooks` says whether the repository has git hooks of ours, and
+/// `is_written` whether files were changed now.
+pub fn steps_after_removal(project: &Project, has_hooks: bool, is_written: bool) -> Vec<String> {
+    let mut steps = Vec::new();
+    if is_written && super::is_in_git(&project.root) && !super::lacks_commit(&project.root) {
+        steps.push(
+            "Commit the removal of the files that git tracks: other worktrees and clones have them until then"
+                .to_owned(),
+        );
+    }
+    if has_hooks {
+        steps.push("The git hooks stay; to remove them, too: ait hooks remove".to_owned());
+    }
+    steps
+}
+
 /// Returns what is left to the user once a project is set up. `is_written` says whether files were written now.
 pub fn next_steps(
     project: &Project,

@@ -4,6 +4,7 @@
 //! classification. It never blocks and does no I/O.
 
 mod builder;
+mod readiness;
 
 use std::cmp::Reverse;
 use std::ops::RangeInclusive;
@@ -12,15 +13,15 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet, Vector};
 
 pub(super) use self::builder::IssueStoreBuilder;
+pub use self::readiness::HeldBack;
 use super::claim_order::ClaimOrder;
 use super::holders::Holders;
 use super::stored_issue::StoredIssue;
 pub use super::stored_issue::Version;
-use crate::domain::text::shortened;
 use crate::domain::{
     AgentName, Attributes, Changed, Classification, Counts, DomainError, Event, EventKind, Issue,
-    IssueGraph, IssueId, IssueRef, Lease, LinkKind, Order, Page, Query, ReviewPolicy, Status,
-    StatusSet, Timestamp,
+    IssueGraph, IssueId, IssueRef, Lease, LinkKind, Order, Page, Query, Status, StatusSet,
+    Timestamp,
 };
 
 /// The indexed issues of a store.
@@ -326,13 +327,13 @@ impl IssueStore {
     /// Returns one page of the issues that match a query.
     ///
     /// The cost does not depend on the number of issues, unless the query filters by content, reverses the order or
-    /// orders by title. Then all issues with the right status and classification are examined; only those that changed,
+    /// orders by priority or title. Then all issues with the right status and classification are examined; only those that changed,
     /// if the query asks for them.
     pub fn list(&self, query: &Query) -> Page {
         let total = self.count(query.statuses, query.classification);
         let queues = self.queues_of(query.statuses, query.classification);
         let in_order: Box<dyn Iterator<Item = usize>> = match query.order {
-            Order::Filed | Order::Title => {
+            Order::Filed | Order::Priority | Order::Title => {
                 Box::new(merged(queues.map(|queue| queue.filed.iter().copied())))
             }
             Order::LatestActivity => {
@@ -351,15 +352,19 @@ impl IssueStore {
         let looks_inside = !query.content.is_empty();
         if !looks_inside
             && query.changed.is_none()
-            && query.order != Order::Title
+            && matches!(query.order, Order::Filed | Order::LatestActivity)
             && !query.reversed
         {
             return page(total, &mut { in_order });
         }
         let fits = |position: &usize| !looks_inside || query.content.fits(&self.at(*position));
         let mut matching: Vec<_> = in_order.filter(fits).collect();
-        if query.order == Order::Title {
-            matching.sort_by_cached_key(|&position| self.at(position).title.to_lowercase());
+        let priority = |position: &usize| self.at(*position).attributes.effective_priority();
+        let title = |position: &usize| self.at(*position).title.to_lowercase();
+        match query.order {
+            Order::Filed | Order::LatestActivity => {}
+            Order::Priority => matching.sort_by_cached_key(priority),
+            Order::Title => matching.sort_by_cached_key(title),
         }
         if query.reversed {
             matching.reverse();
@@ -398,7 +403,7 @@ impl IssueStore {
         };
         match query.order {
             Order::LatestActivity => found.sort_unstable_by_key(|latest| Reverse(*latest)),
-            Order::Filed | Order::Title => found.sort_unstable_by_key(|(_, position)| *position),
+            _ => found.sort_unstable_by_key(|(_, position)| *position),
         }
         Box::new(found.into_iter().map(|(_, position)| position))
     }
@@ -479,76 +484,6 @@ impl IssueStore {
         }
     }
 
-    /// Returns true if an issue waits for no other one: no blocker and no part of it is open.
-    fn is_free(&self, issue: &Issue) -> bool {
-        self.open_blockers(issue).next().is_none() && self.open_parts(issue.id).next().is_none()
-    }
-
-    /// Returns the open issues that an issue is blocked by.
-    pub fn open_blockers(&self, issue: &Issue) -> impl Iterator<Item = IssueId> {
-        issue.attributes.linked(LinkKind::BlockedBy).filter(|id| self.is_open(*id))
-    }
-
-    /// Returns the open parts of an issue.
-    pub fn open_parts(&self, id: IssueId) -> impl Iterator<Item = IssueId> {
-        self.claims.linked_from(LinkKind::Parent, id).filter(|id| self.is_open(*id))
-    }
-
-    /// Returns true if there is an open issue with this id. Looks at indexes alone.
-    pub fn is_open(&self, id: IssueId) -> bool {
-        self.positions.get(&id).is_some_and(|position| {
-            let mut open = self.queues_of(StatusSet::open(), None);
-            open.any(|queue| queue.filed.contains(position))
-        })
-    }
-
-    /// Returns the position of the issue that an agent claims next for work: what is assigned to it, then by priority,
-    /// then the first filed. Issues of others, parked ones, and those that wait for others are left out.
-    pub fn next_ready(
-        &self,
-        agent: &AgentName,
-        classification: Option<Classification>,
-        now: Timestamp,
-    ) -> Option<usize> {
-        let kinds = classification.as_ref().map_or(Classification::ALL, std::slice::from_ref);
-        let first = self.claims.first_ready(agent, kinds);
-        let due = self.claims.due(now).filter_map(|position| {
-            let issue = self.at(position);
-            let assignee = issue.attributes.assignee.as_deref();
-            let fits = issue.status == Status::Created
-                && kinds.contains(&issue.classification)
-                && assignee.is_none_or(|name| name == agent.as_str())
-                && self.is_free(&issue);
-            fits.then(|| (assignee.is_none(), issue.attributes.effective_priority(), position))
-        });
-        first.into_iter().chain(due).min().map(|(_, _, position)| position)
-    }
-
-    /// Returns the position of the issue that an agent reviews next: by priority, then the first filed. Parked issues
-    /// are left out, and those that the policy does not allow.
-    pub fn next_review(
-        &self,
-        agent: &AgentName,
-        policy: ReviewPolicy,
-        now: Timestamp,
-    ) -> Option<usize> {
-        let is_allowed = |issue: &Issue| policy.allows(agent, issue);
-        let due = self.claims.due(now).filter_map(|position| {
-            let issue = self.at(position);
-            let waits = issue.status == Status::Completed && is_allowed(&issue);
-            waits.then(|| (issue.attributes.effective_priority(), position))
-        });
-        let mut reviews = self.claims.reviews();
-        let first = match policy {
-            ReviewPolicy::Anyone => reviews.next(),
-            // Few agents review what they made, so the first one is nearly always allowed.
-            ReviewPolicy::NotAuthor => {
-                reviews.find(|(_, position)| is_allowed(&self.at(*position)))
-            }
-        };
-        first.into_iter().chain(due).min().map(|(_, position)| position)
-    }
-
     /// Returns the issues that an agent holds.
     pub fn held_by(&self, agent: &AgentName) -> impl Iterator<Item = IssueId> {
         self.holders.held_by(agent)
@@ -570,56 +505,7 @@ impl IssueStore {
             self.holders.set_lease(id, Some(lease));
         }
     }
-
-    /// Returns how many created issues there are, and why an agent cannot claim the first of them.
-    pub fn held_back(
-        &self,
-        agent: &AgentName,
-        classification: Option<Classification>,
-        now: Timestamp,
-    ) -> HeldBack {
-        const SHOWN: usize = 3;
-        let statuses = Some(Status::Created).into();
-        let query = Query { statuses, classification, take: SHOWN, ..Query::default() };
-        let page = self.list(&query);
-        let reason = |issue: &Arc<Issue>| Some((issue.id, self.obstacle(issue, agent, now)?));
-        HeldBack { count: page.total, first: page.issues.iter().filter_map(reason).collect() }
-    }
-
-    /// Says why an agent cannot claim an issue for work that has the status for it; `None` if it can.
-    pub fn obstacle(&self, issue: &Issue, agent: &AgentName, now: Timestamp) -> Option<String> {
-        let short = |ids: &mut dyn Iterator<Item = IssueId>| {
-            ids.map(|id| id.short()).collect::<Vec<_>>().join(", ")
-        };
-        if let Some(parked) =
-            issue.attributes.parked.as_ref().filter(|_| issue.attributes.is_parked_at(now))
-        {
-            return Some(format!("it is parked: {}", shortened(&parked.reason, MAX_REASON_CHARS)));
-        }
-        let blockers = short(&mut self.open_blockers(issue).take(DomainError::MAX_CANDIDATES));
-        if !blockers.is_empty() {
-            return Some(format!("it waits for {blockers}"));
-        }
-        let parts = short(&mut self.open_parts(issue.id).take(DomainError::MAX_CANDIDATES));
-        if !parts.is_empty() {
-            return Some(format!("its parts are the work: {parts}"));
-        }
-        let assignee = issue.attributes.assignee.as_deref().filter(|name| *name != agent.as_str());
-        assignee.map(|name| format!("it is assigned to {}", shortened(name, MAX_REASON_CHARS)))
-    }
 }
-
-/// The created issues that an agent cannot claim.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct HeldBack {
-    /// How many there are.
-    pub count: usize,
-    /// The first of them, each with the reason.
-    pub first: Vec<(IssueId, String)>,
-}
-
-/// How much of a reason an obstacle quotes, in characters.
-const MAX_REASON_CHARS: usize = 100;
 
 impl IssueGraph for IssueStore {
     fn issue(&self, id: IssueId) -> Option<Arc<Issue>> {

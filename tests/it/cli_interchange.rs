@@ -237,7 +237,7 @@ fn import_rejects_invalid_files_with_a_reason() {
         assert!(error.contains(expected), "{error}");
     }
     let error = refused(&run(directory.path(), &["import"]), 2);
-    assert!(error.contains("<FILE>"), "{error}");
+    assert!(error.contains("the file is missing"), "{error}");
     let error = refused(&run(directory.path(), &["import", "-", "--format", "xml"]), 2);
     assert!(error.contains("jsonl"), "{error}");
     assert!(names(directory.path()).is_empty());

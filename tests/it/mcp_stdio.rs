@@ -224,6 +224,27 @@ fn notification_before_the_session_does_not_end_the_server() {
 }
 
 #[test]
+fn malformed_initialize_gets_an_error_that_names_what_is_missing() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    let info = json!({ "name": "x", "version": "1" });
+    for (params, reason) in [
+        (json!({}), "it lacks protocolVersion, capabilities, clientInfo"),
+        (json!({ "protocolVersion": "2025-06-18", "clientInfo": info }), "it lacks capabilities"),
+        (
+            json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "x" } }),
+            "missing field `version`",
+        ),
+    ] {
+        let error = client.request("initialize", params);
+        assert_eq!(error["code"], -32602, "{error}");
+        assert!(error["message"].as_str().unwrap().ends_with(reason), "{error}");
+    }
+    client.initialize();
+    client.add("t", "bug");
+}
+
+#[test]
 fn malformed_call_gets_an_error_with_the_expected_form() {
     let directory = directory();
     let mut client = Client::start(directory.path());

@@ -211,9 +211,12 @@ fn invalid_settings_do_not_end_the_server_of_an_agent() {
         let errors: Vec<_> = log.lines().filter(|line| line.contains("ERROR")).collect();
         assert_eq!(errors.len(), 1, "{log}");
         assert!(
-            errors[0].contains(words) && errors[0].contains("served with the defaults"),
+            errors[0].contains("ERROR ignored: ")
+                && errors[0].contains(words)
+                && errors[0].contains("served with the defaults"),
             "{log}"
         );
+        assert_eq!(log.contains("was ignored may restrict who may use it"), !has_http, "{log}");
         assert_eq!(stored_issues(directory.path()).len(), 1);
     }
 }

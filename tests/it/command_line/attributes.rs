@@ -210,7 +210,7 @@ fn search_finds_issues_in_any_status_by_their_texts() {
     assert_eq!(numbers(&desk, &["search", "E", "s", "DESIGN"]), "2");
     assert!(desk.run(&["search", "typo"]).done().stdout().contains("00000007  created"));
     assert_eq!(desk.run(&["search", "nowhere"]).failed(0), "no issue matches\n");
-    assert!(desk.run(&["search"]).failed(2).contains("<WORDS>"));
+    assert!(desk.run(&["search"]).failed(2).contains("the words to find are missing"));
 }
 
 #[test]

@@ -47,6 +47,20 @@ fn board_orders_waiting_by_claim_order_and_held_by_age() {
 }
 
 #[test]
+fn board_orders_waiting_by_priority_and_what_must_wait_last() {
+    let desk = Desk::new();
+    let (plain, blocked, urgent, parked) =
+        (desk.add("plain"), desk.add("blocked"), desk.add("urgent"), desk.add("parked"));
+    desk.run(&["edit", &blocked, "-p", "0", "--blocked-by", &plain]).done();
+    desk.run(&["edit", &urgent, "-p", "1"]).done();
+    desk.run(&["park", &parked, "-m", "m"]).done();
+    desk.run(&["edit", &parked, "-p", "1"]).done();
+    let cards = desk.run(&["board", "--json"]).done().json()["columns"][0]["cards"].clone();
+    let titles: Vec<_> = cards.as_array().unwrap().iter().map(|card| &card["title"]).collect();
+    assert_eq!(titles, ["urgent", "plain", "blocked", "parked"]);
+}
+
+#[test]
 fn board_watch_reprints_the_board_on_each_change() {
     for (arguments, columns) in
         [(&["board", "--watch"][..], "CREATED"), (&["board", "-w", "--json"], "columns")]

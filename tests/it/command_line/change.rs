@@ -93,7 +93,10 @@ fn edits_without_effect_are_refused() {
     let issue = desk.add("t");
     assert!(desk.run(&["edit", &issue]).failed(2).contains("say what to change, such as --title"));
     let same = desk.run(&["edit", &issue, "--title", "t"]).failed(1);
-    assert!(same.contains(&format!("nothing would change in issue {issue}")), "{same}");
+    assert_eq!(same, format!("error: nothing would change in issue {}\n", &issue[..8]));
+    // Programs get the whole id.
+    let same = desk.run(&["edit", &issue, "--title", "t", "--json"]).ends_with(1).json();
+    assert_eq!(same["error"], format!("nothing would change in issue {issue}"));
     let mixed = format!("none,{issue}");
     assert!(desk.run(&["edit", &issue, "--blocked-by", &mixed]).failed(2).contains("not both"));
     desk.run(&["close", &issue, "-m", "m"]).done();
@@ -127,7 +130,7 @@ fn one_issue_is_claimed_and_released_by_its_holder() {
     let short = &issue[..8];
     assert!(desk.run(&["claim", short]).done().stdout().contains("held by tester"));
     let again = desk.run(&["claim", short, "--agent", "dev-1"]).failed(1);
-    assert!(again.contains("is in_progress, not created"), "{again}");
+    assert!(again.contains(&format!("issue {short} is in_progress, not created")), "{again}");
     let other = desk.run(&["release", short, "--agent", "dev-1"]).failed(1);
     let expected =
         format!("{short} is held by tester, not by you (dev-1): `ait return {short} -m WHY`");

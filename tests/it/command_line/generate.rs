@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use agent_issue_tracker::config::Arguments;
-use clap::CommandFactory;
+use clap::{Arg, CommandFactory};
 
 use super::{Desk, Run, assert_written};
 use crate::support::files::{issue_json, names};
@@ -159,7 +159,7 @@ fn bash_completes_commands_options_and_values() {
         return;
     };
     assert_eq!(first, "complete completions");
-    assert_eq!(complete("ait list --sort ''", 3).unwrap(), "changed filed title");
+    assert_eq!(complete("ait list --sort ''", 3).unwrap(), "changed filed priority title");
     assert_eq!(complete("ait add -c b", 3).unwrap(), "bug");
     assert_eq!(complete("ait board --w", 2).unwrap(), "--watch");
     assert_eq!(complete("ait close --fi", 2).unwrap(), "--file");
@@ -191,4 +191,43 @@ fn manual_has_a_valid_page_for_each_command() {
         };
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{page}");
     }
+}
+
+/// Returns the rows that describe a command, or the commands below it, in `docs/cli.md`.
+fn rows(parents: &str, command: &clap::Command) -> String {
+    let name = format!("{parents} {}", command.get_name());
+    let below: Vec<_> = command.get_subcommands().filter(|below| !below.is_hide_set()).collect();
+    if !below.is_empty() {
+        return below.into_iter().map(|below| rows(&name, below)).collect();
+    }
+    let value = |argument: &Arg| match argument.is_required_set() {
+        true => format!(" {}", argument.get_value_names().unwrap_or_default()[0]),
+        false => format!(" [{}]", argument.get_value_names().unwrap_or_default()[0]),
+    };
+    let values: String = command.get_positionals().map(value).collect();
+    let aliases: String =
+        command.get_visible_aliases().map(|alias| format!(", `{parents} {alias}`")).collect();
+    let option = |argument: &Arg| {
+        let long = argument.get_long()?;
+        let is_listed = long != "json" && !argument.is_global_set() && !argument.is_hide_set();
+        let short = argument.get_short().map(|short| format!("`-{short}`/"));
+        is_listed.then(|| format!("{}`--{long}`", short.unwrap_or_default()))
+    };
+    let options: Vec<_> = command.get_arguments().filter_map(option).collect();
+    let options = match name.as_str() {
+        "ait serve" => "the [settings](configuration.md) of a server, as for `ait`".to_owned(),
+        _ => options.join(", "),
+    };
+    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    format!("| `{name}`{values}{aliases} | {about} | {options} |\n")
+}
+
+#[test]
+fn documentation_lists_every_command_with_its_options() {
+    let page = include_str!("../../../docs/cli.md");
+    let line = Arguments::command();
+    let listed = line.get_subcommands().filter(|command| !command.is_hide_set());
+    let table: String = listed.map(|command| rows("ait", command)).collect();
+    let table = format!("| command | what it does | options |\n|---|---|---|\n{table}");
+    assert!(page.contains(&table), "put this into docs/cli.md:\n{table}");
 }

@@ -31,6 +31,8 @@ fn desk() -> Desk {
         issue["history"][0]["agent"] = agent.into();
         issue
     };
+    let mut urgent = issue(3, "gamma", "in_review", "improvement", "b");
+    urgent["priority"] = 1.into();
     let mut with_comment = issue(4, "delta", "completed", "bug", "b");
     with_comment["comments"] = serde_json::json!([
         { "timestamp": "2026-02-04T00:00:00.000Z", "agent": "b", "text": "Seen on SAFARI" },
@@ -38,7 +40,7 @@ fn desk() -> Desk {
     Desk::with(&[
         issue(1, "beta safari", "created", "bug", "a"),
         issue(2, "Alpha", "in_progress", "feature", "a"),
-        issue(3, "gamma", "in_review", "improvement", "b"),
+        urgent,
         with_comment,
         issue(5, "epsilon", "closed", "bug", "a"),
     ])
@@ -47,7 +49,7 @@ fn desk() -> Desk {
 #[test]
 fn list_filters_sorts_and_paginates() {
     let desk = desk();
-    let cases: [(&[&str], &str, u64); 16] = [
+    let cases: [(&[&str], &str, u64); 19] = [
         (&[], "4 3 2 1", 4),
         (&["--status", "all"], "5 4 3 2 1", 5),
         (&["-s", "created,closed"], "5 1", 2),
@@ -59,6 +61,9 @@ fn list_filters_sorts_and_paginates() {
         (&["--holder", "a"], "2", 1),
         (&["--agent", "b"], "4 3", 2),
         (&["--sort", "filed"], "1 2 3 4", 4),
+        (&["-s", "in-progress,In-Review"], "3 2", 2),
+        (&["--sort", "priority"], "3 1 2 4", 4),
+        (&["--sort", "priority", "-r", "-n", "1"], "4", 4),
         (&["--sort", "title"], "2 1 4 3", 4),
         (&["--sort", "title", "-r"], "3 4 1 2", 4),
         (&["-n", "3"], "4 3 2", 4),

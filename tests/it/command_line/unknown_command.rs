@@ -35,6 +35,21 @@ fn words_of_other_programs_get_a_hint() {
         ("block", "`ait link ID blocked-by ID`"),
         ("snooze", "`ait park ID -m WHY --until TIME`"),
         ("List", "`ait list`"),
+        ("todo", "`ait ready`"),
+        ("pick", "`ait next`"),
+        ("approve", "`ait close ID -m TEXT`"),
+        ("version", "`ait --version`"),
+        ("sync", "`ait save`"),
+        ("query", "`ait search WORDS`"),
+        ("kanban", "`ait board`"),
+        ("move", "`ait edit ID`"),
+        ("undo", "`ait log --issue ID`"),
+        ("whoami", "`ait config`"),
+        ("prime", "`ait init`"),
+        ("purge", "issues are never deleted"),
+        ("issue", "leave that word out: `ait list`"),
+        ("3f2a9c1e", "`ait show 3f2a9c1e`"),
+        ("#3f2a", "`ait show 3f2a`"),
     ];
     for (word, hint) in cases {
         let text = desk.run(&[word, "3f2a9c1e", "--force"]).failed(2);
@@ -63,6 +78,11 @@ fn hints_name_commands_that_exist() {
     desk.run(&["comment", &issue, "-m", "m"]).done();
     desk.run(&["park", &issue, "-m", "m", "--until", "2h"]).done();
     desk.run(&["search", "t"]).done();
+    desk.run(&["ready"]).done();
+    desk.run(&["log", "--issue", &issue]).done();
+    desk.run(&["save"]).ends_with(0);
+    desk.run(&["config"]).done();
+    desk.run(&["--version"]).done();
     desk.run(&["stats"]).done();
     desk.run(&["close", &issue, "--reject", "-m", "m"]).done();
 }

@@ -1,7 +1,8 @@
 //! Arguments that other programs have, that lack quotes, or that are missing.
 
-use super::Desk;
+use super::{Desk, Run};
 use crate::support::files::names;
+use crate::support::{BINARY, ait_through};
 
 #[test]
 fn wrong_arguments_get_a_hint_that_says_what_to_type() {
@@ -44,6 +45,24 @@ fn wrong_arguments_get_a_hint_that_says_what_to_type() {
         (&["add", "T", "-c", "task"], "the kinds of work are bug, improvement and feature"),
         (&["list", "--all"], "--status all"),
         (&["list", "--mine"], "--holder NAME"),
+        (&["-p", "3001"], "`ait` has no -p: the port is --port"),
+        (&["serve", "-p", "3001"], "the port is --port"),
+        (&["serve", "8080"], "ait serve --port 8080"),
+        (&["-v"], "`ait --version`"),
+        (&["--verbose", "list"], "`ait` has no --verbose"),
+        (&["list", "--verbose"], "`ait --log debug`"),
+        (&["log", "--tail", "5"], "ait log -n 20"),
+        (&["log", "3f2a9c1e"], "ait log --issue 3f2a9c1e"),
+        (&["board", "--status", "created"], "ait list --status created"),
+        (&["next", "--priority", "0"], "by priority"),
+        (&["show", "--id", "3f2a9c1e"], "needs no option, as in ait show ID"),
+        (&["export", "-o", "x.json"], "ait export FILE"),
+        (&["status", "3f2a9c1e"], "`ait show 3f2a9c1e`"),
+        (&["config", "port"], "write it to ait.toml"),
+        (&["config", "set", "port", "3001"], "write it to ait.toml"),
+        (&["search"], "ait search safari login"),
+        (&["import"], "ait import backlog.csv"),
+        (&["restore"], "ait restore FILE"),
     ];
     for (arguments, hint) in cases {
         let text = desk.run(arguments).failed(2);
@@ -55,6 +74,20 @@ fn wrong_arguments_get_a_hint_that_says_what_to_type() {
     assert!(text.contains("Usage: ait board") && !text.contains("similar"), "{text}");
     assert!(desk.run(&["board", "--fil"]).failed(2).contains("'--file'"));
     assert!(names(desk.path()).is_empty());
+}
+
+#[test]
+fn an_error_that_is_json_is_printed_once() {
+    let desk = Desk::new();
+    for (arguments, code) in [("list --json --fields bad", 2), ("show 3f2a9c1e --json", 1)] {
+        let script = format!("exec {BINARY} {arguments} 2>&1");
+        let mut command = ait_through("sh", desk.path());
+        let run = Run(command.args(["-c", &script]).output().unwrap()).ends_with(code);
+        assert_eq!(run.json()["recoverable"], true);
+        // stderr is for the user while a program reads stdout.
+        let arguments: Vec<_> = arguments.split(' ').collect();
+        assert!(desk.run(&arguments).failed(code).starts_with("error: "));
+    }
 }
 
 #[test]

@@ -54,6 +54,10 @@ fn invalid_file_is_reported_with_line_and_column() {
             examined.is("histories", "skipped").says("valid", &["--salvage"]);
         }
         fix(path).is("valid", "problem").ends_with(1);
+        let told = run(path, &["doctor", "--fix"]).out;
+        let left = "not repaired: issues.json, line 3, column 5: ";
+        assert!(told.contains(left) && told.contains("only a person can repair this"), "{told}");
+        assert!(!run(path, &["doctor"]).out.contains("not repaired"));
         assert_eq!(everything(path), before);
         fs::remove_dir_all(path.join(".ait")).unwrap_or_default();
     }

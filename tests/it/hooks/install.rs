@@ -160,3 +160,17 @@ fn hook_that_overwrote_ours_is_never_lost() {
     desk.ait(&["hooks", "remove"]).ok();
     assert!(fs::read_to_string(&hook).unwrap().contains("second"));
 }
+
+#[test]
+fn init_remove_says_that_the_hooks_stay_and_what_to_commit() {
+    let desk = Desk::with_hooks();
+    desk.ait(&["init", "--yes", "--client", "codex"]).ok();
+    let told = desk.ait(&["init", "--yes", "--remove"]).ok();
+    assert!(told.contains("Commit the removal of the files that git tracks"), "{told}");
+    assert!(
+        told.ends_with("The git hooks stay; to remove them, too: ait hooks remove\n"),
+        "{told}"
+    );
+    desk.ait(&["hooks", "remove"]).ok();
+    assert!(desk.ait(&["init", "--remove"]).ok().ends_with("nothing to do\n"));
+}

@@ -1,0 +1,131 @@
+//! Which issues can be claimed, and why the others cannot.
+
+use std::sync::Arc;
+
+use super::IssueStore;
+use crate::domain::text::shortened;
+use crate::domain::{
+    AgentName, Classification, DomainError, Issue, IssueId, LinkKind, Query, ReviewPolicy, Status,
+    StatusSet, Timestamp,
+};
+
+impl IssueStore {
+    /// Returns true if an issue waits for no other one: no blocker and no part of it is open.
+    pub(super) fn is_free(&self, issue: &Issue) -> bool {
+        self.open_blockers(issue).next().is_none() && self.open_parts(issue.id).next().is_none()
+    }
+
+    /// Returns the open issues that an issue is blocked by.
+    pub fn open_blockers(&self, issue: &Issue) -> impl Iterator<Item = IssueId> {
+        issue.attributes.linked(LinkKind::BlockedBy).filter(|id| self.is_open(*id))
+    }
+
+    /// Returns the open parts of an issue.
+    pub fn open_parts(&self, id: IssueId) -> impl Iterator<Item = IssueId> {
+        self.claims.linked_from(LinkKind::Parent, id).filter(|id| self.is_open(*id))
+    }
+
+    /// Returns true if there is an open issue with this id. Looks at indexes alone.
+    pub fn is_open(&self, id: IssueId) -> bool {
+        self.positions.get(&id).is_some_and(|position| {
+            let mut open = self.queues_of(StatusSet::open(), None);
+            open.any(|queue| queue.filed.contains(position))
+        })
+    }
+
+    /// Returns the position of the issue that an agent claims next for work: what is assigned to it, then by priority,
+    /// then the first filed. Issues of others, parked ones, and those that wait for others are left out.
+    pub fn next_ready(
+        &self,
+        agent: &AgentName,
+        classification: Option<Classification>,
+        now: Timestamp,
+    ) -> Option<usize> {
+        let kinds = classification.as_ref().map_or(Classification::ALL, std::slice::from_ref);
+        let first = self.claims.first_ready(agent, kinds);
+        let due = self.claims.due(now).filter_map(|position| {
+            let issue = self.at(position);
+            let assignee = issue.attributes.assignee.as_deref();
+            let fits = issue.status == Status::Created
+                && kinds.contains(&issue.classification)
+                && assignee.is_none_or(|name| name == agent.as_str())
+                && self.is_free(&issue);
+            fits.then(|| (assignee.is_none(), issue.attributes.effective_priority(), position))
+        });
+        first.into_iter().chain(due).min().map(|(_, _, position)| position)
+    }
+
+    /// Returns the position of the issue that an agent reviews next: by priority, then the first filed. Parked issues
+    /// are left out, and those that the policy does not allow.
+    pub fn next_review(
+        &self,
+        agent: &AgentName,
+        policy: ReviewPolicy,
+        now: Timestamp,
+    ) -> Option<usize> {
+        let is_allowed = |issue: &Issue| policy.allows(agent, issue);
+        let due = self.claims.due(now).filter_map(|position| {
+            let issue = self.at(position);
+            let waits = issue.status == Status::Completed && is_allowed(&issue);
+            waits.then(|| (issue.attributes.effective_priority(), position))
+        });
+        let mut reviews = self.claims.reviews();
+        let first = match policy {
+            ReviewPolicy::Anyone => reviews.next(),
+            // Few agents review what they made, so the first one is nearly always allowed.
+            ReviewPolicy::NotAuthor => {
+                reviews.find(|(_, position)| is_allowed(&self.at(*position)))
+            }
+        };
+        first.into_iter().chain(due).min().map(|(_, position)| position)
+    }
+
+    /// Returns how many created issues there are, and why an agent cannot claim the first of them.
+    pub fn held_back(
+        &self,
+        agent: &AgentName,
+        classification: Option<Classification>,
+        now: Timestamp,
+    ) -> HeldBack {
+        const SHOWN: usize = 3;
+        let statuses = Some(Status::Created).into();
+        let query = Query { statuses, classification, take: SHOWN, ..Query::default() };
+        let page = self.list(&query);
+        let reason = |issue: &Arc<Issue>| Some((issue.id, self.obstacle(issue, agent, now)?));
+        HeldBack { count: page.total, first: page.issues.iter().filter_map(reason).collect() }
+    }
+
+    /// Says why an agent cannot claim an issue for work that has the status for it; `None` if it can.
+    pub fn obstacle(&self, issue: &Issue, agent: &AgentName, now: Timestamp) -> Option<String> {
+        let short = |ids: &mut dyn Iterator<Item = IssueId>| {
+            ids.map(|id| id.short()).collect::<Vec<_>>().join(", ")
+        };
+        if let Some(parked) =
+            issue.attributes.parked.as_ref().filter(|_| issue.attributes.is_parked_at(now))
+        {
+            return Some(format!("it is parked: {}", shortened(&parked.reason, MAX_REASON_CHARS)));
+        }
+        let blockers = short(&mut self.open_blockers(issue).take(DomainError::MAX_CANDIDATES));
+        if !blockers.is_empty() {
+            return Some(format!("it waits for {blockers}"));
+        }
+        let parts = short(&mut self.open_parts(issue.id).take(DomainError::MAX_CANDIDATES));
+        if !parts.is_empty() {
+            return Some(format!("its parts are the work: {parts}"));
+        }
+        let assignee = issue.attributes.assignee.as_deref().filter(|name| *name != agent.as_str());
+        assignee.map(|name| format!("it is assigned to {}", shortened(name, MAX_REASON_CHARS)))
+    }
+}
+
+/// The created issues that an agent cannot claim.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct HeldBack {
+    /// How many there are.
+    pub count: usize,
+    /// The first of them, each with the reason.
+    pub first: Vec<(IssueId, String)>,
+}
+
+/// How much of a reason an obstacle quotes, in characters.
+const MAX_REASON_CHARS: usize = 100;
