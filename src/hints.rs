@@ -9,6 +9,8 @@ pub struct OperationNames {
     add: &'static str,
     next: &'static str,
     review: &'static str,
+    /// How to end a claim of another agent.
+    force: &'static str,
 }
 
 /// The names of the tools.
@@ -17,11 +19,17 @@ pub const TOOLS: OperationNames = OperationNames {
     add: "add_issue",
     next: "get_next_issue",
     review: "get_next_review_item",
+    force: "a person can take it back with `ait return --force`",
 };
 
 /// The names of the commands.
-pub const COMMANDS: OperationNames =
-    OperationNames { list: "ait list", add: "ait add", next: "ait next", review: "ait review" };
+pub const COMMANDS: OperationNames = OperationNames {
+    list: "ait list",
+    add: "ait add",
+    next: "ait next",
+    review: "ait review",
+    force: "--force does it anyway",
+};
 
 /// How to use a store on a network file system.
 pub const NETWORK_FILE_SYSTEM: &str = "keep the store on a local disk and let other machines use it over HTTP \
@@ -47,7 +55,7 @@ pub fn for_store(error: &StoreError, names: &OperationNames) -> String {
 
 /// Formats a refusal with the next step.
 pub fn for_refusal(error: &DomainError, names: &OperationNames) -> String {
-    let OperationNames { list, add, next, review } = names;
+    let OperationNames { list, add, next, review, force } = names;
     match error {
         DomainError::InvalidReference { .. } => format!("{error}; {list} shows the ids"),
         DomainError::UnknownIssue { .. } => format!("{error}: {list} shows the ids"),
@@ -57,6 +65,7 @@ pub fn for_refusal(error: &DomainError, names: &OperationNames) -> String {
             format!("{error}: claim another one with {review}")
         }
         DomainError::NotClaimable { .. } => format!("{error}: claim another one with {next}"),
+        DomainError::NotOwned { holder: Some(_), .. } => format!("{error}; {force}"),
         DomainError::NotReady { .. } => format!("{error}; claim another one with {next}"),
         _ => error.to_string(),
     }

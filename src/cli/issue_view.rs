@@ -30,8 +30,9 @@ pub(super) fn write_head(issue: &Issue, now: Timestamp, output: &mut Output) -> 
     if let Some(holder) = issue.holder() {
         let agent = sanitize::line(holder.agent);
         facts.push(format!(
-            "held by {agent} for {}",
-            span::humanize_duration(now.millis_since(holder.since))
+            "held by {agent} for {} (claim {})",
+            span::humanize_duration(now.millis_since(holder.since)),
+            issue.claim_number()
         ));
     }
     facts.push(issue.id.to_string());

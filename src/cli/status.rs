@@ -16,11 +16,13 @@ use super::short_ids::ShortIds;
 use super::styled_line::Line;
 use super::table::{Cell, Column, rows};
 use super::{ExitStatus, NO_ISSUES, Output, sanitize};
-use crate::domain::{Counts, Issue, IssueId, Query, STALE_CLAIM_AFTER_MS, Status, Timestamp};
+use crate::domain::{
+    ClientId, Counts, Issue, IssueId, Query, STALE_CLAIM_AFTER_MS, Status, Timestamp,
+};
 use crate::hints::{self, COMMANDS};
 use crate::processes::{Entry, Registry};
 use crate::span;
-use crate::tracker::{StoreError, Tracker};
+use crate::tracker::{LeaseState, StoreError, Tracker};
 
 /// The indentation of wrapped lines.
 const INDENT: usize = 2;
@@ -57,7 +59,40 @@ struct Report<'a> {
     total: usize,
     counts: Vec<Count>,
     old_claims: Vec<Claim>,
+    /// The claims that live with a client.
+    leases: Vec<LeasedClaim>,
     processes: Vec<Entry>,
+}
+
+/// A claim that lives with a client.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LeasedClaim {
+    id: IssueId,
+    agent: String,
+    number: usize,
+    client: ClientId,
+    /// For how long the client has been gone, in milliseconds; absent while it lives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gone_for_ms: Option<u64>,
+    /// When the claim lapses, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lapses_in_ms: Option<u64>,
+}
+
+impl LeasedClaim {
+    fn of(state: LeaseState, claimed: &[Arc<Issue>]) -> Option<Self> {
+        let issue = claimed.iter().find(|issue| issue.id == state.issue)?;
+        let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        Some(Self {
+            id: issue.id,
+            agent: issue.holder()?.agent.to_owned(),
+            number: state.lease.claim,
+            client: state.lease.client,
+            gone_for_ms: state.gone_for.map(ms),
+            lapses_in_ms: state.lapses_in.map(ms),
+        })
+    }
 }
 
 #[derive(Serialize)]
@@ -116,6 +151,12 @@ pub async fn run(
         total: counts.total(),
         counts: Status::ALL.iter().map(count).collect(),
         old_claims,
+        leases: match tracker.leases().await {
+            Ok(leases) => {
+                leases.into_iter().filter_map(|lease| LeasedClaim::of(lease, &claimed)).collect()
+            }
+            Err(_) => Vec::new(),
+        },
         processes: Registry::for_store(file).list_live().unwrap_or_else(|error| {
             tracing::warn!("cannot list the processes on the store: {error}");
             Vec::new()
@@ -173,6 +214,11 @@ fn write(report: &Report<'_>, now: Timestamp, output: &mut Output) -> Result<()>
         output.line("")?;
         write_claims(&report.old_claims, now, output)?;
     }
+    let gone: Vec<_> = report.leases.iter().filter(|one| one.gone_for_ms.is_some()).collect();
+    if !gone.is_empty() {
+        output.line("")?;
+        write_gone(&gone, output)?;
+    }
     output.line("")?;
     if report.processes.is_empty() {
         return output.line("no process serves this store");
@@ -201,6 +247,27 @@ fn write_claims(claims: &[Claim], now: Timestamp, output: &mut Output) -> Result
             ),
             Cell::new(sanitize::line(&claim.agent), Style::new()),
             Cell::new(sanitize::line(&claim.title), Style::new()),
+        ]
+    });
+    let cells: Vec<_> = cells.collect();
+    rows(output, COLUMNS, &cells).into_iter().try_for_each(|line| output.line(line))
+}
+
+fn write_gone(claims: &[&LeasedClaim], output: &mut Output) -> Result<()> {
+    const COLUMNS: [Column; 4] = [
+        column("CLIENT GONE", 0, 36),
+        column("FOR", 0, 8),
+        column("LAPSES IN", 0, 9),
+        column("AGENT", 40, 40),
+    ];
+    let ids = ShortIds::of(claims.iter().map(|claim| claim.id));
+    let span = |ms: Option<u64>| ms.map_or_else(|| "-".to_owned(), span::humanize_duration);
+    let cells = claims.iter().map(|claim| {
+        [
+            Cell::new(ids.short(claim.id), STRONG),
+            Cell::new(span(claim.gone_for_ms), Style::new()),
+            Cell::new(span(claim.lapses_in_ms), Style::new()),
+            Cell::new(sanitize::line(&claim.agent), Style::new()),
         ]
     });
     let cells: Vec<_> = cells.collect();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::settings::{CLAIM_GRACE, CLAIM_TTL, CLAIMS, MAX_ATTEMPTS, MAX_CLAIMS, REVIEW, Setting};
-use super::sources::{Source, Sourced};
+use super::sources::{ConfigError, Source, Sourced, Sources};
 use super::values::{self, Limit, Period};
 use crate::domain::{ClaimPolicy, ClaimSettings, ReviewPolicy};
 
@@ -69,6 +69,33 @@ pub struct ClaimConfig {
 }
 
 impl ClaimConfig {
+    /// Collects the settings. `invalid` gets each invalid one, and decides whether to go on with its default.
+    pub(super) fn collect<E>(
+        sources: &Sources<'_>,
+        flags: ClaimFlags,
+        invalid: &mut impl FnMut(&str, ConfigError) -> Result<(), E>,
+    ) -> Result<Self, E> {
+        macro_rules! valid {
+            ($setting:expr, $flag:expr) => {
+                match sources.choose(&$setting, $flag) {
+                    Ok(chosen) => chosen,
+                    Err(error) => {
+                        invalid($setting.name, error)?;
+                        None
+                    }
+                }
+            };
+        }
+        Ok(Self {
+            claims: valid!(CLAIMS, flags.claims),
+            claim_grace: valid!(CLAIM_GRACE, flags.claim_grace),
+            claim_ttl: valid!(CLAIM_TTL, flags.claim_ttl),
+            max_attempts: valid!(MAX_ATTEMPTS, flags.max_attempts),
+            max_claims: valid!(MAX_CLAIMS, flags.max_claims),
+            review: valid!(REVIEW, flags.review),
+        })
+    }
+
     /// Returns the settings.
     pub fn settings(&self) -> ClaimSettings {
         fn of<T: Copy>(chosen: Option<&Sourced<T>>) -> Option<T> {

@@ -351,14 +351,7 @@ impl Config {
             replies: valid!(REPLIES, flag serve.replies).unwrap_or_default(),
             max_reply_tokens: valid!(MAX_REPLY_TOKENS, flag serve.max_reply_tokens)
                 .unwrap_or_default(),
-            claims: ClaimConfig {
-                claims: valid!(CLAIMS, flag serve.claims.claims),
-                claim_grace: valid!(CLAIM_GRACE, flag serve.claims.claim_grace),
-                claim_ttl: valid!(CLAIM_TTL, flag serve.claims.claim_ttl),
-                max_attempts: valid!(MAX_ATTEMPTS, flag serve.claims.max_attempts),
-                max_claims: valid!(MAX_CLAIMS, flag serve.claims.max_claims),
-                review: valid!(REVIEW, flag serve.claims.review),
-            },
+            claims: ClaimConfig::collect(&sources, serve.claims, &mut invalid)?,
             log: valid!(LOG, sources.choose(&LOG, serve.log).or_else(left_to_the_log)),
             log_file: valid!(LOG_FILE, file(&LOG_FILE, serve.log_file)),
             log_format: valid!(LOG_FORMAT, flag serve.log_format).unwrap_or_default(),

@@ -86,55 +86,31 @@ fn happen(state: &mut State, happening: Happening, number: usize) {
             details: Box::default(),
             agent: agent(word),
         },
-        Happening::Claimed(index) => Command::GetNextIssue {
-            issue: None,
-            classification: None,
-            agent: agent(index),
-            terms: Default::default(),
-        },
+        Happening::Claimed(index) => {
+            let (agent, terms) = (agent(index), Default::default());
+            Command::GetNextIssue { issue: None, classification: None, agent, terms }
+        }
         Happening::Reviewed(index) => {
             Command::GetNextReviewItem { agent: agent(index), terms: Default::default() }
         }
-        Happening::Returned(index, word) => {
+        Happening::Returned(index, word)
+        | Happening::Completed(index, word)
+        | Happening::Closed(index, word) => {
             let Some(issue) = named(index).map(|issue| issue.id.into()) else { return };
-            Command::ReturnIssue {
-                issue,
-                comment: comment(word),
-                agent: agent(word),
-                guard: Default::default(),
-            }
-        }
-        Happening::Completed(index, word) => {
-            let Some(issue) = named(index).map(|issue| issue.id.into()) else { return };
-            Command::CompleteIssue {
-                issue,
-                comment: comment(word),
-                agent: agent(word),
-                guard: Default::default(),
-            }
-        }
-        Happening::Closed(index, word) => {
-            let Some(issue) = named(index).map(|issue| issue.id.into()) else { return };
+            let (comment, agent, guard) = (comment(word), agent(word), Default::default());
             let resolution = Resolution::Closed;
-            Command::CloseIssue {
-                issue,
-                resolution,
-                comment: comment(word),
-                agent: agent(word),
-                guard: Default::default(),
+            match happening {
+                Happening::Returned(..) => Command::ReturnIssue { issue, comment, agent, guard },
+                Happening::Completed(..) => Command::CompleteIssue { issue, comment, agent, guard },
+                _ => Command::CloseIssue { issue, resolution, comment, agent, guard },
             }
         }
         Happening::Lapsed(index) => {
             let claimed: Vec<_> =
                 issues.iter().filter(|issue| issue.claim_entry().is_some()).collect();
             let Some(issue) = claimed.get(index % claimed.len().max(1)) else { return };
-            let entry = issue.claim_entry().unwrap();
-            Command::LapseClaim {
-                issue: issue.id,
-                entry,
-                reason: "unheard".to_owned(),
-                client: None,
-            }
+            let (entry, reason) = (issue.claim_entry().unwrap(), "unheard".to_owned());
+            Command::LapseClaim { issue: issue.id, entry, reason, client: None }
         }
         Happening::Edited(index, word) => {
             let Some(issue) = named(index) else { return };

@@ -331,7 +331,8 @@ impl Tracker {
                 not_before = now.checked_add(self.claims.grace);
             }
             last = now;
-            if renewed.is_none_or(|renewed| now.duration_since(renewed) >= RENEW_EVERY) {
+            let rest = RENEW_EVERY.min(self.claims.ttl / 4);
+            if renewed.is_none_or(|renewed| now.duration_since(renewed) >= rest) {
                 renewed = Some(now);
                 self.renew_connected().await;
             }

@@ -57,7 +57,11 @@ fn every_lifecycle_step_is_on_disk_when_acknowledged() {
     let confirmation = agent.call("close_issue", close.clone()).ok();
     assert!(confirmation.contains(&id) && confirmation.contains("closed"), "{confirmation}");
     assert_eq!(last(path), ("Issue closed".into(), "merged".into(), "closed".into()));
-    assert!(agent.call("close_issue", close).refusal().contains("add_issue"));
+    // A repeated call gets the same answer; another one is refused.
+    assert_eq!(agent.call("close_issue", close.clone()).ok(), confirmation);
+    let mut other = close;
+    other["comment"] = json!("merged again");
+    assert!(agent.call("close_issue", other).refusal().contains("add_issue"));
 
     assert!(agent.close().success());
     let before = fs::read(path.join("issues.json")).unwrap();

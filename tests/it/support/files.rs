@@ -28,6 +28,14 @@ pub fn stored_issues(directory: &Path) -> Vec<Value> {
     page.issues.iter().map(|issue| serde_json::to_value(&**issue).unwrap()).collect()
 }
 
+/// The only issue of a store, as any process reads it.
+#[track_caller]
+pub fn only_issue(directory: &Path) -> Value {
+    let mut issues = stored_issues(directory);
+    assert_eq!(issues.len(), 1, "{issues:?}");
+    issues.remove(0)
+}
+
 /// The issues in `issues.json` itself, which must be valid.
 #[track_caller]
 pub fn issues_in_file(directory: &Path) -> Vec<Value> {

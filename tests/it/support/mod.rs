@@ -150,7 +150,12 @@ pub struct Client {
 impl Client {
     /// Starts the binary in a directory and introduces the client.
     pub fn start(directory: &Path) -> Self {
-        let mut client = Self::spawn(&mut ait(directory));
+        Self::begin(&mut ait(directory))
+    }
+
+    /// Starts a prepared command and introduces the client.
+    pub fn begin(command: &mut Command) -> Self {
+        let mut client = Self::spawn(command);
         client.initialize();
         client
     }

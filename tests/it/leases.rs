@@ -1,0 +1,165 @@
+//! Claims end with their clients, and only with them.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::files::only_issue;
+use crate::support::http::{Agent, Server};
+use crate::support::{Client, ait, directory, until};
+
+/// The reason in the history of a claim that lapsed.
+const GONE: &str = "the agent is gone";
+
+fn start(directory: &Path, grace: &str) -> Client {
+    Client::begin(ait(directory).env("AIT_CLAIM_GRACE", grace))
+}
+
+fn claim(client: &mut Client, agent: &str) -> Value {
+    client.call("get_next_issue", json!({ "agent": agent })).issue()
+}
+
+/// The issue as another process reads it.
+fn stored(directory: &Path) -> Value {
+    only_issue(directory)
+}
+
+fn last_action(issue: &Value) -> &str {
+    issue["history"].as_array().unwrap().last().unwrap()["action"].as_str().unwrap()
+}
+
+#[test]
+fn a_claim_lapses_after_the_grace_period_when_its_process_is_killed() {
+    let directory = directory();
+    let mut other = start(directory.path(), "1s");
+    let id = other.add("t", "bug");
+    let mut client = start(directory.path(), "1s");
+    claim(&mut client, "dev");
+    client.signal("KILL");
+    client.wait();
+    until("the claim has lapsed", || stored(directory.path())["status"] == "created");
+    let issue = stored(directory.path());
+    assert_eq!(last_action(&issue), "Claim lapsed");
+    let said = issue["comments"][0]["text"].as_str().unwrap();
+    assert!(said.starts_with(GONE) && said.contains("its process ended"), "{said}");
+    // Late work of the one who is gone is accepted, because nobody claimed the issue since.
+    let done = json!({ "issue_id": id, "comment": "late", "agent": "dev", "claim": 1 });
+    other.call("complete_issue", done.clone()).ok();
+    // A review lapses back to `completed`.
+    let mut reviewer = start(directory.path(), "1s");
+    reviewer.call("get_next_review_item", json!({ "agent": "rev" })).issue();
+    assert!(reviewer.close().success());
+    until("the review has lapsed", || stored(directory.path())["status"] == "completed");
+    // What the successor holds, the number of a lapsed claim does not end.
+    other.call("get_next_review_item", json!({ "agent": "rev-2" })).issue();
+    let stale = json!({ "issue_id": id, "comment": "x", "agent": "rev", "claim": 2 });
+    let refusal = other.call("return_issue", stale).refusal();
+    assert!(refusal.contains("rev-2 has held it"), "{refusal}");
+}
+
+#[test]
+fn a_living_process_keeps_its_claim_however_silent_it_is() {
+    let directory = directory();
+    let mut client = Client::begin(
+        ait(directory.path()).env("AIT_CLAIM_GRACE", "1s").env("AIT_CLAIM_TTL", "1s"),
+    );
+    client.add("t", "bug");
+    claim(&mut client, "dev");
+    let mut other = start(directory.path(), "1s");
+    let second = other.add("second", "bug");
+    let mut victim = start(directory.path(), "1s");
+    assert_eq!(claim(&mut victim, "victim")["id"], json!(second));
+    victim.signal("KILL");
+    victim.wait();
+    // Until a claim that was made later has lapsed.
+    until("the other claim has lapsed", || {
+        let listed = other.call("list_issues", json!({ "issue_id": second })).issue();
+        listed["status"] == "created"
+    });
+    let held = client.call("get_next_issue", json!({ "agent": "dev", "mine": true })).issue();
+    assert_eq!(held["status"], "in_progress");
+}
+
+#[test]
+fn an_agent_that_comes_back_in_time_keeps_its_claim() {
+    let directory = directory();
+    let mut client = start(directory.path(), "5s");
+    client.add("t", "bug");
+    claim(&mut client, "dev");
+    client.signal("KILL");
+    client.wait();
+    let mut again = start(directory.path(), "5s");
+    let held = again.call("get_next_issue", json!({ "agent": "dev", "mine": true })).issue();
+    assert_eq!(held["claim"]["number"], 1);
+    let status = ait(directory.path()).args(["status", "--json"]).output().unwrap();
+    let status: Value = serde_json::from_slice(&status.stdout).unwrap();
+    assert_eq!(status["leases"][0]["agent"], "dev", "{status}");
+    assert_eq!(status["leases"][0].get("goneForMs"), None, "{status}");
+    // Its new client is what counts now.
+    again.signal("KILL");
+    again.wait();
+    let status = ait(directory.path()).args(["status", "--json"]).output().unwrap();
+    let status: Value = serde_json::from_slice(&status.stdout).unwrap();
+    assert!(status["leases"][0]["goneForMs"].is_u64(), "{status}");
+}
+
+#[test]
+fn commands_release_claims_of_dead_clients_without_a_server() {
+    let directory = directory();
+    let run = |arguments: &[&str]| {
+        let mut command = ait(directory.path());
+        command.args(arguments).env("AIT_CLAIM_GRACE", "1s").env("AIT_AGENT", "me");
+        command.output().unwrap()
+    };
+    let mut client = start(directory.path(), "1s");
+    client.add("t", "bug");
+    claim(&mut client, "dev");
+    client.signal("KILL");
+    client.wait();
+    // The first one notes that the client is gone.
+    until("the command gets the issue", || run(&["next"]).status.success());
+    assert_eq!(stored(directory.path())["history"][2]["action"], "Claim lapsed");
+    // Claims of commands do not lapse.
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(!run(&["next", "--agent", "you"]).status.success());
+}
+
+#[test]
+fn a_session_that_ends_loses_its_claims_and_a_connected_one_does_not() {
+    let directory = directory();
+    let mut command = ait(directory.path());
+    command.args(["serve"]).env("AIT_CLAIM_GRACE", "1s").env("AIT_CLAIM_TTL", "2s");
+    let serve = Server::spawn(command, directory.path());
+    let (mut one, mut other) = (Agent::connect(serve.port), Agent::connect(serve.port));
+    let ids = ["1", "2"].map(|title| one.add(title));
+    let status = |agent: &mut Agent, id: &str| {
+        agent.call("list_issues", json!({ "issue_id": id })).issue()["status"].clone()
+    };
+    one.call("get_next_issue", json!({ "agent": "a" })).issue();
+    other.call("get_next_issue", json!({ "agent": "b" })).issue();
+    let _stream = other.listen();
+    one.delete();
+    let mut third = Agent::connect(serve.port);
+    until("the claim of the ended session has lapsed", || status(&mut third, &ids[0]) == "created");
+    // A session that is silent and not connected is gone after the time to live.
+    third.call("get_next_issue", json!({ "agent": "c" })).issue();
+    let mut observer = Agent::connect(serve.port);
+    until("the claim of the silent session has lapsed", || {
+        status(&mut observer, &ids[0]) == "created"
+    });
+    assert_eq!(status(&mut observer, &ids[1]), "in_progress");
+}
+
+#[test]
+fn nothing_lapses_where_the_grace_period_is_zero() {
+    let directory = directory();
+    let mut client = start(directory.path(), "0");
+    client.add("t", "bug");
+    claim(&mut client, "dev");
+    client.signal("KILL");
+    client.wait();
+    let status = ait(directory.path()).args(["status", "--json"]).output().unwrap();
+    let status: Value = serde_json::from_slice(&status.stdout).unwrap();
+    assert_eq!(status["leases"], json!([]));
+}
