@@ -18,7 +18,8 @@
 use super::event::EDIT_ACTION;
 use super::{
     ActionKind, AgentName, Before, Command, CommentText, DomainError, Event, EventKind, HAND_EDIT,
-    HistoryEntry, Issue, IssueGraph, Patch, Resolution, Status, Timestamp, UnknownFields, merge,
+    HistoryEntry, Issue, IssueGraph, Patch, Resolution, Status, Timestamp, UnknownFields, links,
+    merge,
 };
 
 /// Decides a command that creates an issue.
@@ -45,6 +46,7 @@ pub fn file(
         }
         Command::ImportIssue { issue, agent } => {
             let issue = issue.issue().clone();
+            links::check_new(&issue, graph)?;
             (issue.id, agent.as_str(), EventKind::Imported { issue, ahead_of: None })
         }
         Command::PlaceIssue { issue, ahead_of, agent } => {
