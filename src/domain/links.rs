@@ -104,6 +104,11 @@ impl Proposal<'_> {
 /// can close a cycle that neither closes alone.
 fn refuse_cycle(proposal: &Proposal<'_>) -> Result<(), DomainError> {
     let start = proposal.id;
+    let is_part = proposal.links.iter().any(|link| link.kind == LinkKind::Parent);
+    if !is_part && proposal.graph.linked_from(LinkKind::BlockedBy, start).is_empty() {
+        // No issue waits for it. This keeps an import of long chains fast.
+        return Ok(());
+    }
     // From which issue each one was reached.
     let mut reached: HashMap<IssueId, IssueId> = HashMap::new();
     let mut open = vec![start];

@@ -70,7 +70,7 @@ const NAMES: [(Field, &[&str]); 20] = [
     (Field::Priority, &["priority"]),
     (Field::Labels, &["labels", "label", "tags"]),
     (Field::Assignee, &["assignee", "assignees", "assignedto"]),
-    (Field::Parent, &["parentkey", "parent", "parentid"]),
+    (Field::Parent, &["parentkey", "parent", "parentissue", "parentid"]),
     (Field::BlockedBy, &["blocked_by", "dependson", "inwardissuelink(blocks)", "issuelinks"]),
     (Field::CreatedAt, &["createdAt", "created"]),
     (Field::ModifiedAt, &["modifiedAt", "modified", "updatedat", "updated"]),
