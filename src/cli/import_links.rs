@@ -86,6 +86,7 @@ fn with_named_links(
     if issue.attributes.links.len() == before {
         return Ok(None);
     }
+    issue.set_unknown_namesakes_aside();
     issue.try_into().map(Some)
 }
 

@@ -36,7 +36,7 @@ const OUR_KEYS: [&str; 9] = [
 ];
 
 /// The fields that are links.
-const LINKS: [(Field, LinkKind); 2] =
+const LINK_FIELDS: [(Field, LinkKind); 2] =
     [(Field::Parent, LinkKind::Parent), (Field::BlockedBy, LinkKind::BlockedBy)];
 
 /// The values of a row or an object.
@@ -142,7 +142,7 @@ impl<'a> PartialIssue<'a> {
         let given = self.attributes(options)?;
         let mut extra = self.extra(derived.is_some().then_some(status), &given)?;
         let attributes = self.all_attributes(given, Attributes::take_from(&mut extra))?;
-        let issue = Issue {
+        let mut issue = Issue {
             id: our_id.unwrap_or_else(|| self.derived_id(&title, &description)),
             title,
             description,
@@ -155,6 +155,7 @@ impl<'a> PartialIssue<'a> {
             comments: comments.unwrap_or_default(),
             attributes,
         };
+        issue.set_unknown_namesakes_aside();
         let order = || self.number().unwrap_or_default();
         Ok(Draft {
             issue: issue.try_into()?,
@@ -320,7 +321,7 @@ impl<'a> PartialIssue<'a> {
             all.labels = given.labels;
         }
         if self.is_ours {
-            for (field, kind) in LINKS {
+            for (field, kind) in LINK_FIELDS {
                 self.set_links(field, kind, &mut all.links)?;
             }
         }
@@ -356,7 +357,7 @@ impl<'a> PartialIssue<'a> {
             let names = self.of(field).flat_map(|given| attributes::names_of_issues(given.value));
             names.map(move |name| NamedLink { kind, ids: self.ids_of(&name), name })
         };
-        if self.is_ours { Vec::new() } else { LINKS.into_iter().flat_map(of_field).collect() }
+        if self.is_ours { Vec::new() } else { LINK_FIELDS.into_iter().flat_map(of_field).collect() }
     }
 
     /// Returns the ids that an issue of this name can have.

@@ -248,6 +248,24 @@ fn jira_issues_keep_priority_labels_assignee_and_links() {
     assert_eq!(links(&of_csv, "Index it"), "parent Search is slow");
 }
 
+/// Values that keep their name give way to the attribute of that name.
+#[test]
+fn unknown_values_never_have_the_name_of_an_attribute() {
+    let json = json!([
+        { "id": "A-1", "title": "one", "links": "x" },
+        { "id": "A-2", "title": "two", "links": "x", "blocked_by": ["A-1"] },
+    ]);
+    let issues = imported(&[], &json.to_string());
+    assert_eq!(
+        (&issues[0]["links"], links(&issues, "two")),
+        (&json!("x"), "blocked_by one".into())
+    );
+    assert_eq!(issues[1]["imported_links"], "x");
+    let csv = "title,labels,extra\nT,ui,\"{\"\"labels\"\":\"\"x\"\"}\"\n";
+    let issue = imported(&[], csv).remove(0);
+    assert_eq!((&issue["labels"], &issue["imported_labels"]), (&json!(["ui"]), &json!("x")));
+}
+
 #[test]
 fn attributes_can_be_mapped() {
     let csv = "Summary,Sev,Who,Area\nT,S1,dev-1,\"UI, Core\"\n";
