@@ -40,7 +40,7 @@ const BUSY_PATIENCE: Duration = Duration::from_secs(5);
 /// The arguments of `ait import`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Formats:\n  \
-    json   exports, any issues.json (also of the original AgentIssueTracker), an array of issues, or one issue\n  \
+    json   exports, any issues.json (also of the original AgentIssueTracker), an array of issues, one issue, or an answer of Jira's REST search\n  \
     jsonl  exports, the issues.jsonl of beads\n  \
     csv    exports, any file with a header that names a title\n\n\
     Fields for --map: id, title, description, classification, status, resolution, priority, labels, assignee, parent, blocked_by, \
@@ -56,7 +56,7 @@ const BUSY_PATIENCE: Duration = Duration::from_secs(5);
     ait import backlog.csv\n  \
     ait import jira.csv --map 'Date raised=createdAt' --ignore Sprint\n  \
     ait import jira.csv --map-value 'Status:Shipped=closed'\n  \
-    gh issue list --json number,url,title,body,state,labels,createdAt | ait import -\n  \
+    gh issue list --json number,url,title,body,state,labels,assignees,createdAt | ait import -\n  \
     ait --file other.json export | ait import -")]
 pub struct Arguments {
     /// The file to read; - is stdin

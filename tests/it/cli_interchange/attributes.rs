@@ -236,6 +236,8 @@ fn jira_issues_keep_priority_labels_assignee_and_links() {
         (&json!("Someday"), &json!("SHOP-3"))
     );
     assert_eq!(links(&issues, "Index it"), "blocked_by Search is slow");
+    let mapped = imported(&["--map-value", "priority:someday=4"], &json.to_string());
+    assert_eq!(titled(&mapped, "Index it")["priority"], 4);
     let csv = "Summary,Issue key,Issue id,Issue Type,Status,Priority,Assignee,Labels,Labels,Parent,Inward issue link (Blocks),Created\n\
                Search is slow,SHOP-1,10001,Bug,To Do,Highest,Ann Lee,Search,speed,,,2026-01-31 09:30\n\
                Index it,SHOP-2,10002,Sub-task,To Do,Lowest,,,,10001,SHOP-1,2026-02-01 09:30\n";
