@@ -16,10 +16,10 @@
 //! change nothing if they are the last change of the issue.
 
 use super::event::EDIT_ACTION;
+use super::links;
 use super::{
     ActionKind, AgentName, Before, Command, CommentText, DomainError, Event, EventKind, HAND_EDIT,
-    HistoryEntry, Issue, IssueGraph, Patch, Resolution, Status, Timestamp, UnknownFields, links,
-    merge,
+    HistoryEntry, Issue, IssueGraph, Patch, Resolution, Status, Timestamp, UnknownFields, merge,
 };
 
 /// Decides a command that creates an issue.
@@ -28,7 +28,8 @@ use super::{
 ///
 /// # Errors
 ///
-/// The attributes or links of a new issue are refused; see [`IssueChange::attributes_of_new`](super::IssueChange::attributes_of_new).
+/// The attributes or links of a new issue are refused; see [`IssueChange::attributes_of_new`](super::IssueChange::attributes_of_new)
+/// and [`links::check_new`].
 pub fn file(
     command: &Command,
     now: Timestamp,
