@@ -14,7 +14,8 @@ use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 
 use super::export::{form, promised};
-use super::import_report::{Outcome, Report};
+use super::import_links;
+use super::import_report::{Outcome, Place, Report, Row};
 use super::options::{AgentArgs, Format};
 use super::progress::Progress;
 use super::{ExitStatus, Output};
@@ -39,11 +40,11 @@ const BUSY_PATIENCE: Duration = Duration::from_secs(5);
 /// The arguments of `ait import`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Formats:\n  \
-    json   exports, any issues.json (also of the original AgentIssueTracker), an array of issues, or one issue\n  \
+    json   exports, any issues.json (also of the original AgentIssueTracker), an array of issues, one issue, or an answer of Jira's REST search\n  \
     jsonl  exports, the issues.jsonl of beads\n  \
     csv    exports, any file with a header that names a title\n\n\
-    Fields for --map: id, title, description, classification, status, resolution, labels, createdAt, \
-    modifiedAt, closedAt, author, history, comments, number, url. Names that are usual in other trackers \
+    Fields for --map: id, title, description, classification, status, resolution, priority, labels, assignee, parent, blocked_by, \
+    createdAt, modifiedAt, closedAt, author, history, comments, number, url. Names that are usual in other trackers \
     are understood without it; columns of other names are kept with the issue.\n\n\
     Issues are identified by their ids, so a second import changes nothing. No issue is ever overwritten: \
     an issue that differs from the one in the store is reported as different, and the store keeps its own. \
@@ -55,7 +56,7 @@ const BUSY_PATIENCE: Duration = Duration::from_secs(5);
     ait import backlog.csv\n  \
     ait import jira.csv --map 'Date raised=createdAt' --ignore Sprint\n  \
     ait import jira.csv --map-value 'Status:Shipped=closed'\n  \
-    gh issue list --json number,url,title,body,state,labels,createdAt | ait import -\n  \
+    gh issue list --json number,url,title,body,state,labels,assignees,createdAt | ait import -\n  \
     ait --file other.json export | ait import -")]
 pub struct Arguments {
     /// The file to read; - is stdin
@@ -176,6 +177,7 @@ fn with_column_hint(reason: &str, blamed: &Blamed) -> String {
     // Without its status, a finished issue would wait for work again, so ignoring that column is no way out.
     let (word, otherwise) = match field {
         Field::Status => (Status::Closed.as_str(), meaning),
+        Field::Priority => ("2", format!("--ignore {column} leaves the priorities out")),
         _ => (
             Classification::Feature.as_str(),
             format!("--ignore {column} makes every issue an improvement"),
@@ -218,20 +220,22 @@ struct Import {
 
 impl Import {
     /// Compares the entries with the store, and with each other.
-    fn of(entries: Vec<interchange::Entry>, kept: &IssueStore) -> Self {
-        let mut first: HashMap<IssueId, (usize, Arc<Issue>)> = HashMap::new();
+    fn of(mut entries: Vec<interchange::Entry>, kept: &IssueStore) -> Self {
+        import_links::settle(&mut entries, kept);
+        let mut first: HashMap<IssueId, (Place, Arc<Issue>)> = HashMap::new();
         let mut import = Self { report: Report::default(), new: Vec::new() };
         for entry in entries {
+            let place = Place { line: entry.line, item: entry.item };
             let draft = match entry.content {
                 Content::Skipped { id, title, reason } => {
-                    import.report.push(entry.line, id, title, Outcome::Skipped { reason });
+                    import.report.push(Row::of(place, id, title, Outcome::Skipped { reason }));
                     continue;
                 }
                 Content::Refused { id, title, mut reason, blamed } => {
                     if let Some(blamed) = blamed {
                         reason = with_column_hint(&reason, &blamed);
                     }
-                    import.report.push(entry.line, id, title, Outcome::Refused { reason });
+                    import.report.push(Row::of(place, id, title, Outcome::Refused { reason }));
                     continue;
                 }
                 Content::Issue(draft) => draft,
@@ -239,27 +243,29 @@ impl Import {
             let issue = Arc::clone(draft.issue.issue());
             let outcome = match first.entry(issue.id) {
                 Slot::Occupied(earlier) => {
-                    let (line, earlier) = earlier.get();
+                    let (place, earlier) = earlier.get();
                     if differences(earlier, &draft).is_empty() {
                         Outcome::Same
                     } else {
-                        Outcome::Refused { reason: format!("line {line} has the same id") }
+                        Outcome::Refused { reason: format!("{place} has the same id") }
                     }
                 }
                 Slot::Vacant(slot) => {
-                    slot.insert((entry.line, Arc::clone(&issue)));
+                    slot.insert((place, Arc::clone(&issue)));
                     kept.get(issue.id).map_or(Outcome::New, |kept| compared(&kept, &draft))
                 }
             };
             let (id, title) = (issue.id.to_string(), issue.title.clone());
             let is_new = outcome == Outcome::New;
-            let place = import.report.push(entry.line, Some(id), Some(title), outcome);
+            let is_dated = !draft.unstated.contains(&"createdAt");
+            let mut row = Row::of(place, Some(id), Some(title), outcome);
+            row.created_at = is_dated.then_some(issue.created_at);
+            let place = import.report.push(row);
             if is_new {
                 import.new.push((place, draft));
             }
         }
-        // Issues of other programs are queued oldest first, then those without a time and those of ait.
-        import.new.sort_by_key(|(_, draft)| (draft.filed.is_none(), draft.filed));
+        import.new.sort_by_key(|(_, draft)| draft.queue_key());
         import
     }
 

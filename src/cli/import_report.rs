@@ -1,12 +1,15 @@
 //! The output of `ait import`: the outcome, or the planned outcome, of each entry of a file.
 
+use std::fmt;
+
 use anyhow::Result;
 use clap::builder::styling::{AnsiColor, Style};
 use serde::Serialize;
 
-use super::output::{FAINT, STRONG};
+use super::output::{FAINT, STRONG, local};
 use super::table::{self, Cell, Column};
 use super::{ExitStatus, Output, sanitize};
+use crate::domain::Timestamp;
 use crate::interchange::FileFormat;
 
 /// How many entries are shown on a terminal.
@@ -43,13 +46,38 @@ pub(super) struct Report {
     rows: Vec<Row>,
 }
 
+/// Where an entry is in its file.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Place {
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The position in the array, counted from 1, if the line does not tell the entries apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub item: Option<usize>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.item {
+            Some(item) => write!(f, "item {item}"),
+            None => write!(f, "line {}", self.line),
+        }
+    }
+}
+
+/// An entry and its outcome.
 #[derive(Serialize)]
-struct Row {
-    line: usize,
+#[serde(rename_all = "camelCase")]
+pub(super) struct Row {
+    #[serde(flatten)]
+    place: Place,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
+    /// The time of filing, if the file gives it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<Timestamp>,
     #[serde(flatten)]
     outcome: Outcome,
 }
@@ -75,14 +103,8 @@ struct Answer<'a> {
 
 impl Report {
     /// Adds an entry and returns its index in the report.
-    pub fn push(
-        &mut self,
-        line: usize,
-        id: Option<String>,
-        title: Option<String>,
-        outcome: Outcome,
-    ) -> usize {
-        self.rows.push(Row { line, id, title, outcome });
+    pub fn push(&mut self, row: Row) -> usize {
+        self.rows.push(row);
         self.rows.len() - 1
     }
 
@@ -145,7 +167,11 @@ impl Report {
         if rows.is_empty() {
             return Ok(());
         }
-        let mut lines = table::rows(output, COLUMNS, &rows).into_iter();
+        let mut columns = COLUMNS;
+        if self.rows.iter().any(|row| row.place.item.is_some()) {
+            columns[0].name = "ITEM";
+        }
+        let mut lines = table::rows(output, columns, &rows).into_iter();
         lines.next().map_or(Ok(()), |head| output.line(head))?;
         for (line, row) in lines.zip(&rows) {
             output.line(line)?;
@@ -164,10 +190,11 @@ impl Report {
     }
 }
 
-const COLUMNS: [Column; 5] = [
+const COLUMNS: [Column; 6] = [
     Column { name: "LINE", from_width: 0, at_most: 8 },
     Column { name: "OUTCOME", from_width: 0, at_most: 9 },
     Column { name: "ID", from_width: 0, at_most: 16 },
+    Column { name: "CREATED", from_width: 80, at_most: 10 },
     Column { name: "TITLE", from_width: 0, at_most: usize::MAX },
     // Never a column on a terminal; see `write_rows`.
     Column { name: "WHY", from_width: usize::MAX, at_most: usize::MAX },
@@ -175,7 +202,11 @@ const COLUMNS: [Column; 5] = [
 const WHY_INDENT: &str = "  ";
 
 impl Row {
-    fn cells(&self) -> [Cell; 5] {
+    pub fn of(place: Place, id: Option<String>, title: Option<String>, outcome: Outcome) -> Self {
+        Self { place, id, title, created_at: None, outcome }
+    }
+
+    fn cells(&self) -> [Cell; 6] {
         let (word, colour, why) = match &self.outcome {
             Outcome::New => ("new", AnsiColor::Green, String::new()),
             Outcome::Same => ("same", AnsiColor::White, String::new()),
@@ -192,10 +223,14 @@ impl Row {
             Outcome::Refused { .. } | Outcome::Skipped { .. } => text(&self.id),
             _ => text(&self.id).chars().take(8).collect(),
         };
+        // It decides the order of the queue.
+        let created = self.created_at.filter(|_| self.outcome == Outcome::New);
+        let created = created.map(|time| local(time, "%Y-%m-%d"));
         [
-            Cell::new(self.line.to_string(), FAINT),
+            Cell::new(self.place.item.unwrap_or(self.place.line).to_string(), FAINT),
             Cell::new(word, colour.on_default()),
             Cell::new(id, STRONG),
+            Cell::new(created.unwrap_or_default(), FAINT),
             Cell::new(text(&self.title), Style::new()),
             Cell::new(sanitize::line(&why), Style::new()),
         ]

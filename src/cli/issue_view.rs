@@ -193,7 +193,13 @@ pub(super) fn write_whole(
         }
     }
     output.line("")?;
-    issue.timeline().iter().try_for_each(|moment| write_moment(moment, output))
+    let timeline = issue.timeline();
+    if timeline.first().is_none_or(|first| first.at != issue.created_at) {
+        // The history of an imported issue may begin later.
+        let time = output.styled(FAINT, local(issue.created_at, "%Y-%m-%d %H:%M"));
+        output.line(format_args!("{time}  Created"))?;
+    }
+    timeline.iter().try_for_each(|moment| write_moment(moment, output))
 }
 
 fn write_value(indent: &str, key: &str, value: &str, output: &mut Output) -> Result<()> {

@@ -38,7 +38,8 @@ const SCREENFUL: usize = 50;
     ait list --at '2026-11-21 13:00'  as of that time\n  \
     ait list --holder dev-1 --json | jq -r '.issues[].id'")]
 pub struct Arguments {
-    /// Only issues that contain all of these texts in the title, description or comments
+    /// Only issues that contain all of these texts in the title, description or comments, or have them as their id in
+    /// another tracker
     #[arg(value_name = "TEXT")]
     texts: Vec<String>,
 

@@ -25,6 +25,7 @@ mod export;
 mod generate;
 mod hooks;
 mod import;
+mod import_links;
 mod import_report;
 mod init;
 mod init_view;

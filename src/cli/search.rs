@@ -1,4 +1,4 @@
-//! `ait search`: finds issues in any status by their texts.
+//! `ait search`: finds issues in any status by their texts and their ids in other trackers.
 
 use anyhow::Result;
 use clap::Args;
@@ -14,9 +14,12 @@ use crate::tracker::Tracker;
 #[command(after_help = "`ait list` has more filters.\n\n\
     Examples:\n  \
     ait search safari login\n  \
+    ait search '#12'                  also the issue with this number on GitHub\n  \
+    ait search ABC-12\n  \
     ait search 'session expired' -c bug --json")]
 pub struct Arguments {
-    /// The texts; an issue must contain all of them in the title, description or comments
+    /// The texts; an issue must contain all of them in the title, description or comments. The id or number that an
+    /// imported issue has in another tracker counts, too
     #[arg(value_name = "WORDS", required = true)]
     texts: Vec<String>,
 

@@ -167,7 +167,7 @@ impl Issue {
 impl Issue {
     /// Renames unknown keys that have the name of an attribute that is set now. Another program wrote them, with values
     /// of another form.
-    pub(super) fn set_unknown_namesakes_aside(&mut self) {
+    pub fn set_unknown_namesakes_aside(&mut self) {
         if self.attributes.is_empty() || self.extra.is_empty() {
             return;
         }

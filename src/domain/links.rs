@@ -32,6 +32,32 @@ pub fn check(
     added: &[Link],
     graph: &dyn IssueGraph,
 ) -> Result<(), DomainError> {
+    refuse_form(id, links, added, graph)?;
+    let decides_order = added.iter().any(|link| link.kind.decides_order());
+    if decides_order { refuse_cycle(&Proposal { id, links, graph }) } else { Ok(()) }
+}
+
+/// Checks the links of an issue that comes from a file and is new.
+///
+/// # Errors
+///
+/// Those of [`check`].
+pub fn check_new(issue: &Issue, graph: &dyn IssueGraph) -> Result<(), DomainError> {
+    let links = &*issue.attributes.links;
+    if issue.status.is_terminal() {
+        // It waits for nothing.
+        return refuse_form(issue.id, links, links, graph);
+    }
+    check(issue.id, links, links, graph)
+}
+
+/// Refuses too many links, a link to the issue itself, and bad nesting.
+fn refuse_form(
+    id: IssueId,
+    links: &[Link],
+    added: &[Link],
+    graph: &dyn IssueGraph,
+) -> Result<(), DomainError> {
     let (what, limit) = ("links", Link::MAX_COUNT);
     if links.len() > limit {
         return Err(DomainError::TooMany { id, what, count: links.len(), limit });
@@ -44,8 +70,7 @@ pub fn check(
             refuse_nesting(id, link.to, graph)?;
         }
     }
-    let decides_order = added.iter().any(|link| link.kind.decides_order());
-    if decides_order { refuse_cycle(&Proposal { id, links, graph }) } else { Ok(()) }
+    Ok(())
 }
 
 /// The graph as it would be with all links of one issue.
@@ -79,6 +104,11 @@ impl Proposal<'_> {
 /// can close a cycle that neither closes alone.
 fn refuse_cycle(proposal: &Proposal<'_>) -> Result<(), DomainError> {
     let start = proposal.id;
+    let is_part = proposal.links.iter().any(|link| link.kind == LinkKind::Parent);
+    if !is_part && proposal.graph.linked_from(LinkKind::BlockedBy, start).is_empty() {
+        // No issue waits for it. This keeps an import of long chains fast.
+        return Ok(());
+    }
     // From which issue each one was reached.
     let mut reached: HashMap<IssueId, IssueId> = HashMap::new();
     let mut open = vec![start];

@@ -11,6 +11,7 @@ pub mod command;
 pub mod error;
 pub mod error_code;
 pub mod event;
+pub mod external_id;
 pub mod id;
 pub mod imported_issue;
 pub mod issue;

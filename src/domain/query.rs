@@ -90,8 +90,8 @@ pub struct ContentFilter {
     pub agent: Option<AgentName>,
     /// The agent that holds or filed the issue.
     pub holder_or_filer: Option<AgentName>,
-    /// Lower-case texts. Each must occur in the title, the description or a comment, regardless of case, or be a
-    /// prefix of the id.
+    /// Lower-case texts. Each must occur in the title, the description or a comment, regardless of case, be a prefix
+    /// of the id, or be an [external id](Issue::external_ids), also with `#` before it.
     pub texts: Vec<String>,
 }
 
@@ -119,9 +119,15 @@ impl ContentFilter {
     fn says_all(&self, issue: &Issue) -> bool {
         let texts: Vec<String> = Self::searched(issue).collect();
         let id = issue.id.to_string();
-        self.texts
-            .iter()
-            .all(|wanted| id.starts_with(wanted) || texts.iter().any(|text| text.contains(wanted)))
+        let external: Vec<String> = Self::searched_ids(issue).collect();
+        let is_external = |wanted: &str| {
+            external.iter().any(|id| id == wanted || id.strip_prefix('#') == Some(wanted))
+        };
+        self.texts.iter().all(|wanted| {
+            id.starts_with(wanted)
+                || texts.iter().any(|text| text.contains(wanted))
+                || is_external(wanted)
+        })
     }
 
     /// Returns the searchable texts of an issue in lower case.
@@ -129,6 +135,11 @@ impl ContentFilter {
         let comments = issue.comments.iter().map(|comment| comment.text.as_str());
         let texts = [issue.title.as_str(), issue.description.as_str()].into_iter().chain(comments);
         texts.map(str::to_lowercase)
+    }
+
+    /// Returns the searchable external ids of an issue in lower case, each behind a `#`.
+    pub(crate) fn searched_ids(issue: &Issue) -> impl Iterator<Item = String> {
+        issue.external_ids().into_iter().map(|id| format!("#{}", id.to_lowercase()))
     }
 }
 

@@ -17,6 +17,7 @@
 //! holds the claim that these commands end.
 
 use super::event::EDIT_ACTION;
+use super::links;
 use super::{
     ActionKind, AgentName, Before, Command, CommentText, DomainError, Event, EventKind, HAND_EDIT,
     HistoryEntry, Issue, IssueGraph, Lease, Patch, Resolution, Status, Timestamp, UnknownFields,
@@ -29,7 +30,8 @@ use super::{
 ///
 /// # Errors
 ///
-/// The attributes or links of a new issue are refused; see [`IssueChange::attributes_of_new`](super::IssueChange::attributes_of_new).
+/// The attributes or links of a new issue are refused; see [`IssueChange::attributes_of_new`](super::IssueChange::attributes_of_new)
+/// and [`links::check_new`].
 pub fn file(
     command: &Command,
     now: Timestamp,
@@ -47,6 +49,7 @@ pub fn file(
         }
         Command::ImportIssue { issue, agent } => {
             let issue = issue.issue().clone();
+            links::check_new(&issue, graph)?;
             (issue.id, agent.as_str(), EventKind::Imported { issue, ahead_of: None })
         }
         Command::PlaceIssue { issue, ahead_of, agent } => {

@@ -8,6 +8,9 @@
 //! | `status` | `open`, `blocked` and `deferred` are created, `in_progress` and `hooked` in progress, `closed` closed |
 //! | `created_by`, `assignee`, `closed_at`, `close_reason` | history entries, and a comment |
 //! | `comments` | comments |
+//! | `priority`, `labels` | priority, labels |
+//! | `deferred`, `defer_until` | parked |
+//! | `dependencies`, `parent` | links, if the other issue is imported, too |
 //! | everything else, and everything that the above represents less exactly | kept under the unknown key `beads` |
 //!
 //! Objects that are not work to be done (messages, agents, gates, templates, pinned notes) are refused, and deleted
@@ -15,12 +18,16 @@
 
 use indexmap::IndexMap;
 use serde::Deserialize;
+use serde_json::Value as Json;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::{Content, Draft, defaults, json_object};
+use super::attributes::{labels_of, priority_of};
+use super::value::name_of;
+use super::{Content, Draft, NamedLink, defaults, json_object};
 use crate::domain::event::{CLAIM_ACTION, CLOSE_ACTION, FILE_ACTION};
 use crate::domain::{
-    Attributes, Classification, Comment, EventKind, Issue, Status, Timestamp, UnknownFields,
+    AttributeValues, Attributes, Classification, Comment, EventKind, Issue, LinkKind, Parked,
+    Status, Timestamp, UnknownFields,
 };
 use crate::json_compat;
 
@@ -64,6 +71,16 @@ struct Bead {
     #[serde(default)]
     close_reason: Option<String>,
     #[serde(default)]
+    priority: Option<Json>,
+    #[serde(default)]
+    labels: Option<Json>,
+    #[serde(default)]
+    dependencies: Option<Json>,
+    #[serde(default)]
+    parent: Option<Json>,
+    #[serde(default)]
+    defer_until: Option<Json>,
+    #[serde(default)]
     comments: Option<Vec<BeadComment>>,
     #[serde(default)]
     pinned: Option<bool>,
@@ -104,8 +121,6 @@ fn draft(bead: Bead, text: &str, now: Timestamp) -> Result<Draft, String> {
     let status = status_of(&bead)?;
     let created_at = bead.created_at.or(bead.updated_at).unwrap_or(now);
     let changed_at = bead.updated_at.unwrap_or(created_at);
-    let mut extra = rest_of(text);
-    let attributes = Attributes::take_from(&mut extra);
     let mut issue = Issue {
         id: defaults::id("beads", &[&bead.id]),
         title: bead.title.clone(),
@@ -120,8 +135,8 @@ fn draft(bead: Bead, text: &str, now: Timestamp) -> Result<Draft, String> {
         status,
         history: vec![defaults::entry(created_at, named(bead.created_by.as_deref()), FILE_ACTION)],
         comments: comments_of(&bead),
-        attributes,
-        extra,
+        attributes: attributes_of(&bead, status),
+        extra: rest_of(text),
     };
     let assignee = named(bead.assignee.as_deref());
     match status {
@@ -144,7 +159,8 @@ fn draft(bead: Bead, text: &str, now: Timestamp) -> Result<Draft, String> {
     let times = ["createdAt", "modifiedAt", "history"];
     let is_dated = bead.created_at.is_some() || bead.updated_at.is_some();
     let unstated = if is_dated { Vec::new() } else { times.to_vec() };
-    Ok(Draft { issue, unstated, filed: bead.created_at.map(|time| (time, 0)), lacks_id: None })
+    let filed = bead.created_at.map(|time| (time, 0));
+    Ok(Draft { issue, unstated, filed, lacks_id: None, named_links: links_of(&bead) })
 }
 
 /// Returns the status of an issue, or the reason why it is refused.
@@ -187,6 +203,55 @@ fn description_of(bead: &Bead) -> String {
         description.push_str(&format!("## {heading}\n\n{text}"));
     }
     description
+}
+
+fn attributes_of(bead: &Bead, status: Status) -> Attributes {
+    let labels = bead.labels.as_ref().and_then(Json::as_array).into_iter().flatten();
+    let priority = bead.priority.as_ref().and_then(name_of);
+    Attributes::from(AttributeValues {
+        priority: priority.and_then(|text| priority_of(&text)),
+        labels: labels_of(labels.filter_map(name_of)),
+        parked: parked_of(bead).filter(|_| status == Status::Created),
+        ..AttributeValues::default()
+    })
+}
+
+/// Returns why an issue waits until another time. Without a time of its own, each import would give another one.
+fn parked_of(bead: &Bead) -> Option<Parked> {
+    let until = bead.defer_until.as_ref().and_then(Json::as_str).and_then(Timestamp::parse);
+    let is_deferred = bead.status.as_deref() == Some("deferred") || until.is_some();
+    let since = bead.updated_at.or(bead.created_at).filter(|_| is_deferred)?;
+    Some(Parked { reason: "deferred in beads".to_owned(), since, by: NOBODY.to_owned(), until })
+}
+
+/// Returns the dependencies that are links in ait. The others depend on conditions, or relate no work.
+fn links_of(bead: &Bead) -> Vec<NamedLink> {
+    let link = |kind, name: &str| {
+        let (name, ids) = (name.to_owned(), vec![defaults::id("beads", &[name])]);
+        NamedLink { kind, name, ids }
+    };
+    let text = |value: &Json, keys: [&str; 2]| {
+        let found = keys.iter().find_map(|key| value.get(*key)?.as_str());
+        found.filter(|text| !text.is_empty()).map(str::to_owned)
+    };
+    let of_dependency = |dependency: &Json| {
+        // `bd show` lists whole issues instead.
+        let kind = text(dependency, ["type", "dependency_type"]);
+        let kind = match kind.as_deref().unwrap_or("blocks") {
+            "blocks" => LinkKind::BlockedBy,
+            "parent-child" => LinkKind::Parent,
+            "related" | "relates-to" | "discovered-from" => LinkKind::Related,
+            "duplicates" => LinkKind::DuplicateOf,
+            _ => return None,
+        };
+        let is_of_another = text(dependency, ["issue_id"; 2]).is_some_and(|id| id != bead.id);
+        let other = text(dependency, ["depends_on_id", "id"]).filter(|_| !is_of_another)?;
+        Some(link(kind, &other))
+    };
+    let parent = bead.parent.as_ref().and_then(Json::as_str).filter(|id| !id.is_empty());
+    let dependencies = bead.dependencies.as_ref().and_then(Json::as_array).into_iter().flatten();
+    let parent = parent.map(|id| link(LinkKind::Parent, id));
+    dependencies.filter_map(of_dependency).chain(parent).collect()
 }
 
 fn comments_of(bead: &Bead) -> Vec<Comment> {

@@ -1,8 +1,12 @@
 //! CSV (RFC 4180, UTF-8, with a header): one issue per row, for spreadsheets.
 //!
 //! The columns are `id`, `title`, `description`, `classification`, `status`, `createdAt`, `modifiedAt`, `history`,
-//! `comments` and `extra`. The last three contain JSON; `extra` contains the attributes and the unknown keys. So an import restores an
-//! export exactly.
+//! `comments` and `extra`. If an issue has one of the attributes `priority`, `labels`, `assignee`, `parent` or
+//! `blocked_by`, these are columns, too, before `createdAt`. `history`, `comments` and `extra` contain JSON; `extra`
+//! contains the other attributes and the unknown keys. So an import restores an export exactly.
+//!
+//! The columns `parent` and `blocked_by` tell which of these links there are. If an issue has other links, or in
+//! another order, `extra` has all of its links, and tells their order.
 //!
 //! # Formulas
 //!
@@ -28,7 +32,7 @@ use super::times::{self, DateOrder};
 use super::value::Value;
 use super::{Content, Entry, ReadOptions, Unreadable, count_of_lines};
 use crate::domain::text::shortened;
-use crate::domain::{Attributes, Issue, UnknownFields};
+use crate::domain::{AttributeValues, Issue, LinkKind, UnknownFields};
 
 /// The columns of an export, in order.
 const COLUMNS: [&str; 10] = [
@@ -43,8 +47,13 @@ const COLUMNS: [&str; 10] = [
     "comments",
     EXTRA,
 ];
+/// The columns of attributes, and before which column they stand.
+const ATTRIBUTE_COLUMNS: [&str; 5] = ["priority", "labels", "assignee", "parent", "blocked_by"];
+const BEFORE: usize = 5;
 /// The unknown key that keeps other columns.
 pub(super) const KEY: &str = "csv";
+/// The fields whose values are texts of agents.
+const TEXTS: [Field; 3] = [Field::Title, Field::Description, Field::Assignee];
 const SEPARATORS: [u8; 3] = [b',', b';', b'\t'];
 const SHOWN_CHARS: usize = 60;
 
@@ -52,7 +61,7 @@ const SHOWN_CHARS: usize = 60;
 #[derive(Serialize)]
 struct Extra<'a> {
     #[serde(flatten)]
-    attributes: &'a Attributes,
+    attributes: AttributeValues,
     #[serde(flatten)]
     unknown: &'a UnknownFields,
 }
@@ -68,16 +77,17 @@ pub fn write(
     written: &dyn Fn(),
 ) -> io::Result<()> {
     let mut rows = WriterBuilder::new().from_writer(out);
-    rows.write_record(COLUMNS).map_err(of_out)?;
+    let has_attributes = issues.iter().any(|issue| has_columns(&issue.attributes));
+    let mut names = COLUMNS.to_vec();
+    if has_attributes {
+        names.splice(BEFORE..BEFORE, ATTRIBUTE_COLUMNS);
+    }
+    rows.write_record(names).map_err(of_out)?;
     for issue in issues {
-        let extra = match issue.attributes.is_empty() && issue.extra.is_empty() {
-            true => String::new(),
-            false => serde_json::to_string(&Extra {
-                attributes: &issue.attributes,
-                unknown: &issue.extra,
-            })?,
-        };
-        let row = [
+        let attributes = without_columns(&issue.attributes);
+        let is_empty = attributes.set_fields().is_empty() && issue.extra.is_empty();
+        let extra = Extra { attributes, unknown: &issue.extra };
+        let mut row = vec![
             issue.id.to_string(),
             guarded(&issue.title),
             guarded(&issue.description),
@@ -87,12 +97,46 @@ pub fn write(
             issue.modified_at.to_string(),
             json(&issue.history)?,
             json(&issue.comments)?,
-            extra,
+            if is_empty { String::new() } else { json(&extra)? },
         ];
+        if has_attributes {
+            row.splice(BEFORE..BEFORE, cells(&issue.attributes));
+        }
         rows.write_record(row).map_err(of_out)?;
         written();
     }
     rows.flush()
+}
+
+/// Returns true if an attribute has a column.
+fn has_columns(attributes: &AttributeValues) -> bool {
+    cells(attributes).iter().any(|cell| !cell.is_empty())
+}
+
+/// Returns the cells of [`ATTRIBUTE_COLUMNS`].
+fn cells(attributes: &AttributeValues) -> [String; 5] {
+    let linked = |kind| joined(attributes.linked(kind));
+    [
+        attributes.priority.map(|priority| priority.to_string()).unwrap_or_default(),
+        joined(&attributes.labels),
+        guarded(attributes.assignee.as_deref().unwrap_or_default()),
+        linked(LinkKind::Parent),
+        linked(LinkKind::BlockedBy),
+    ]
+}
+
+fn joined(values: impl IntoIterator<Item = impl ToString>) -> String {
+    let texts: Vec<_> = values.into_iter().map(|value| value.to_string()).collect();
+    texts.join(",")
+}
+
+/// Returns the attributes that the columns do not give.
+fn without_columns(attributes: &AttributeValues) -> AttributeValues {
+    let order = attributes.links.iter().map(|link| link.kind);
+    // An import lists the parent first, then the blockers.
+    let is_plain = order.clone().all(LinkKind::decides_order) && order.is_sorted();
+    let links = if is_plain { Vec::new() } else { attributes.links.clone() };
+    AttributeValues { links, parked: attributes.parked.clone(), ..AttributeValues::default() }
 }
 
 fn json(list: &impl Serialize) -> io::Result<String> {
@@ -182,7 +226,7 @@ fn entries(
         if row.iter().all(|cell| cell.trim().is_empty()) {
             continue;
         }
-        entries.push(Entry { line, content: header.content(&row, options) });
+        entries.push(Entry { line, item: None, content: header.content(&row, options) });
     }
     if let Some(last) = entries.last_mut().filter(|_| is_left_open(text, separator)) {
         let reason = format!(
@@ -246,7 +290,7 @@ impl Header {
     fn content(&self, row: &StringRecord, options: &ReadOptions) -> Content {
         let cells = row.iter().zip(self.names.iter().zip(&self.meanings));
         let given = cells.filter_map(|(cell, (name, meaning))| {
-            let is_text = [Field::Title, Field::Description].map(Meaning::Field).contains(meaning);
+            let is_text = TEXTS.iter().any(|field| *meaning == Meaning::Field(*field));
             let cell = if self.is_ours && is_text { unguarded(cell) } else { cell };
             let cell = options.mapping.replacement(name, Value::Cell(cell)).unwrap_or(cell);
             Given::new(name, *meaning, Value::Cell(cell))
@@ -269,7 +313,170 @@ impl Header {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::domain::{AgentName, Attributes, IssueId, Label, Link, Parked, Priority, Timestamp};
+    use crate::interchange::difference::differences;
+
+    const PLAIN: &str = r#"{"id":"3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73","title":"=T","description":"","classification":"bug","createdAt":"2026-01-31T09:30:00.000Z","modifiedAt":"2026-01-31T09:31:00.000Z","status":"created","history":[],"comments":[]}"#;
+
+    fn issue(attributes: AttributeValues, key: &str) -> Issue {
+        let mut issue: Issue = serde_json::from_str(PLAIN).unwrap();
+        issue.attributes = Attributes::from(attributes);
+        if !key.is_empty() {
+            let value = serde_json::value::to_raw_value("x, y").unwrap();
+            issue.extra.insert(key.to_owned(), value);
+        }
+        issue
+    }
+
+    fn written(issues: &[Issue]) -> String {
+        let issues: Vec<_> = issues.iter().cloned().map(Arc::new).collect();
+        let mut bytes = Vec::new();
+        write(&issues, &mut bytes, &|| ()).unwrap();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    /// Returns the entries as drafts.
+    fn drafts(text: &str) -> Vec<crate::interchange::Draft> {
+        let now = Timestamp::from_unix_millis(0);
+        let options = ReadOptions { now, mapping: Default::default(), date_order: None };
+        let draft = |entry: Entry| match entry.content {
+            Content::Issue(draft) => draft,
+            other => panic!("{other:?}\n{text}"),
+        };
+        read(text, &options).unwrap().into_iter().map(draft).collect()
+    }
+
+    fn arbitrary_attributes() -> impl Strategy<Value = AttributeValues> {
+        let kind = prop::sample::select(LinkKind::ALL);
+        let link = (kind, 1u128..6).prop_map(|(kind, to)| {
+            let to = IssueId::from(uuid::Uuid::from_u128(to));
+            Link { kind, to }
+        });
+        let links = prop::collection::vec(link, 0..6).prop_map(|links| {
+            let mut taken: Vec<Link> = Vec::new();
+            for link in links {
+                let is_parent = |link: &Link| link.kind == LinkKind::Parent;
+                let has_parent = is_parent(&link) && taken.iter().any(is_parent);
+                if !has_parent && !taken.contains(&link) {
+                    taken.push(link);
+                }
+            }
+            taken
+        });
+        let labels = prop::collection::btree_set("[a-z0-9][a-z0-9:._/-]{0,8}", 0..4);
+        let labels =
+            labels.prop_map(|all| all.iter().map(|text| text.parse::<Label>().unwrap()).collect());
+        let priority = prop::option::of((0u64..5).prop_map(|n| Priority::try_from(n).unwrap()));
+        let assignee = prop::option::of("[-=@'\",; a-zü]{1,9}").prop_map(|name| {
+            name.and_then(|name| AgentName::try_from(name).ok()).map(AgentName::into_string)
+        });
+        let parked = prop::option::of(".{0,9}").prop_map(|reason| {
+            let since = Timestamp::from_unix_millis(1_767_000_000_000);
+            reason.map(|reason| Parked { reason, since, by: "lead".to_owned(), until: None })
+        });
+        (priority, labels, assignee, links, parked).prop_map(
+            |(priority, labels, assignee, links, parked)| AttributeValues {
+                priority,
+                labels,
+                assignee,
+                links,
+                parked,
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn attributes_and_other_keys_round_trip(
+            all in prop::collection::vec((arbitrary_attributes(), "(|mine)"), 1..4),
+        ) {
+            let issues: Vec<Issue> =
+                all.into_iter().map(|(attributes, key)| issue(attributes, &key)).collect();
+            let text = written(&issues);
+            let drafts = drafts(&text);
+            prop_assert_eq!(drafts.len(), issues.len());
+            for (draft, issue) in drafts.iter().zip(&issues) {
+                prop_assert_eq!(&**draft.issue.issue(), issue, "{}", text);
+                prop_assert_eq!(differences(issue, draft), Vec::<String>::new());
+            }
+        }
+    }
+
+    #[test]
+    fn attributes_have_columns_only_if_an_issue_has_one() {
+        let old = "id,title,description,classification,status,createdAt,modifiedAt,history,comments,extra\n";
+        let parked = AttributeValues {
+            parked: Some(Parked {
+                reason: "later".to_owned(),
+                since: Timestamp::from_unix_millis(0),
+                by: "lead".to_owned(),
+                until: None,
+            }),
+            ..AttributeValues::default()
+        };
+        for attributes in [AttributeValues::default(), parked] {
+            let text = written(&[issue(attributes, "mine")]);
+            assert!(text.starts_with(old), "{text}");
+        }
+        let to = |number| IssueId::from(uuid::Uuid::from_u128(number));
+        let link = |kind, number| Link { kind, to: to(number) };
+        let attributes = AttributeValues {
+            priority: Some(Priority::FIRST),
+            labels: vec!["a".parse().unwrap(), "b".parse().unwrap()],
+            assignee: Some("=dev".to_owned()),
+            links: vec![link(LinkKind::Parent, 1), link(LinkKind::BlockedBy, 2)],
+            parked: None,
+        };
+        let text = written(&[issue(attributes.clone(), ""), issue(AttributeValues::default(), "")]);
+        let cells = "created,0,\"a,b\",'=dev,00000000-0000-0000-0000-000000000001,\
+                     00000000-0000-0000-0000-000000000002,2026-";
+        assert!(text.contains(",priority,labels,assignee,parent,blocked_by,createdAt,"), "{text}");
+        assert!(text.contains(cells) && text.contains("created,,,,,,2026-"), "{text}");
+        // Versions that had no such columns wrote the attributes into `extra`.
+        let extra = serde_json::to_string(&attributes).unwrap().replace('"', "\"\"");
+        let plain = written(&[issue(AttributeValues::default(), "")]);
+        let older = plain.replace("[],[],", &format!("[],[],\"{extra}\""));
+        assert_eq!(*drafts(&older)[0].issue.issue().attributes, attributes);
+    }
+
+    #[test]
+    fn edited_cells_change_the_links() {
+        let (one, two) =
+            ("00000000-0000-0000-0000-000000000001", "00000000-0000-0000-0000-000000000002");
+        let header = "id,title,description,classification,status,parent,blocked_by,createdAt,modifiedAt,history,comments,extra\n";
+        let row = |parent: &str, blockers: &str| {
+            let extra = format!(
+                r#"{{""links"":[{{""kind"":""related"",""to"":""{two}""}},{{""kind"":""blocked_by"",""to"":""{one}""}}]}}"#
+            );
+            format!(
+                "{header}3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73,T,,bug,created,{parent},\"{blockers}\",2026-01-31,2026-01-31,[],[],\"{extra}\"\n"
+            )
+        };
+        let links = |text: &str| {
+            let links = drafts(text)[0].issue.issue().attributes.links.clone();
+            let links =
+                links.iter().map(|link| format!("{} {}", link.kind, &link.to.to_string()[35..]));
+            links.collect::<Vec<_>>().join(", ")
+        };
+        assert_eq!(links(&row("", one)), "related 2, blocked_by 1");
+        assert_eq!(links(&row(two, "")), "related 2, parent 2");
+        assert_eq!(
+            links(&row("", &format!("{two}, {one}"))),
+            "related 2, blocked_by 1, blocked_by 2"
+        );
+        for (parent, reason) in
+            [("SHOP-1", "no id of ait"), (&*format!("\"{one},{two}\""), "at most one parent")]
+        {
+            let now = Timestamp::from_unix_millis(0);
+            let options = ReadOptions { now, mapping: Default::default(), date_order: None };
+            let entries = read(&row(parent, ""), &options).unwrap();
+            let Content::Refused { reason: told, .. } = &entries[0].content else { panic!() };
+            assert!(told.contains(reason), "{told}");
+        }
+    }
 
     #[test]
     fn formula_escaping_round_trips() {

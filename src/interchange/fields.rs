@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use super::Unreadable;
 use super::value::{Value, word};
+use crate::domain::external_id::{ID_NAMES, NUMBER_NAMES};
 use crate::domain::text::shortened;
 
 /// How many names an error lists at most.
@@ -26,8 +27,16 @@ pub enum Field {
     Status,
     /// Why an issue is closed. It decides between closed and rejected.
     Resolution,
+    /// How urgent it is.
+    Priority,
     /// Labels. One of them may give the classification.
     Labels,
+    /// The agent or the person that the issue is for.
+    Assignee,
+    /// The issue of which it is a part.
+    Parent,
+    /// The issues that must end before it can be claimed.
+    BlockedBy,
     /// The time of filing.
     CreatedAt,
     /// The time of the last change.
@@ -49,22 +58,27 @@ pub enum Field {
 }
 
 /// The names of each field, those of other programs in lower case and without separators. If a file has several of
-/// them, the first one in this order holds the field: usually ait's own, but GitHub's `url` is that of the API.
-const NAMES: [(Field, &[&str]); 16] = [
-    (Field::Id, &["id", "issuekey", "key"]),
+/// them, the first one in this order holds the field: usually ait's own, but GitHub's `url` is that of the API, and
+/// Jira's `Parent` is a number.
+const NAMES: [(Field, &[&str]); 20] = [
+    (Field::Id, &ID_NAMES),
     (Field::Title, &["title", "summary", "subject", "name"]),
     (Field::Description, &["description", "body"]),
     (Field::Classification, &["classification", "type", "issuetype", "kind"]),
     (Field::Status, &["status", "state"]),
     (Field::Resolution, &["resolution", "statereason", "closereason"]),
+    (Field::Priority, &["priority"]),
     (Field::Labels, &["labels", "label", "tags"]),
+    (Field::Assignee, &["assignee", "assignees", "assignedto"]),
+    (Field::Parent, &["parentkey", "parent", "parentissue", "parentid"]),
+    (Field::BlockedBy, &["blocked_by", "dependson", "inwardissuelink(blocks)", "issuelinks"]),
     (Field::CreatedAt, &["createdAt", "created"]),
     (Field::ModifiedAt, &["modifiedAt", "modified", "updatedat", "updated"]),
     (Field::ClosedAt, &["closedAt", "resolvedat", "resolved", "resolutiondate"]),
     (Field::Author, &["author", "reporter", "creator", "createdby", "user"]),
     (Field::History, &["history"]),
     (Field::Comments, &["comments", "comment"]),
-    (Field::Number, &["number", "iid", "issueid"]),
+    (Field::Number, &NUMBER_NAMES),
     (Field::Url, &["htmlurl", "weburl", "url"]),
     (Field::Extra, &["extra"]),
 ];
@@ -95,6 +109,7 @@ impl Field {
     pub fn name(self) -> &'static str {
         match self {
             Self::Url => "url",
+            Self::Parent => "parent",
             field => {
                 NAMES.iter().find(|(other, _)| *other == field).map_or("", |(_, names)| names[0])
             }
@@ -108,7 +123,7 @@ impl Field {
 
     /// Returns true if several columns together can hold the field.
     fn is_list(self) -> bool {
-        matches!(self, Self::Labels | Self::Comments)
+        matches!(self, Self::Labels | Self::BlockedBy | Self::Comments)
     }
 }
 
@@ -166,6 +181,12 @@ impl Mapping {
     pub(super) fn get(&self, name: &str) -> Option<Meaning> {
         let found = || self.meanings.iter().find(|(given, _)| plain(given) == plain(name));
         if self.meanings.is_empty() { None } else { found().map(|(_, meaning)| *meaning) }
+    }
+
+    /// Returns true if the user says anything about a column or key.
+    pub(super) fn mentions(&self, name: &str) -> bool {
+        let of_value = |given: &ValueMapping| plain(&given.column) == plain(name);
+        self.get(name).is_some() || self.values.iter().any(of_value)
     }
 
     /// Returns the value that replaces that of a column or key, if there is one.
@@ -230,7 +251,7 @@ mod tests {
     #[test]
     fn the_best_name_holds_a_field_and_lists_have_several() {
         let names =
-            ["Name", "Title", "Label", "Tags", "html_url", "URL", "Priority", "Created At (UTC)"];
+            ["Name", "Title", "Label", "Tags", "html_url", "URL", "Votes", "Created At (UTC)"];
         let meanings = Mapping::default().meanings(names.into_iter());
         let field = Meaning::Field;
         assert_eq!(

@@ -28,9 +28,16 @@ pub fn read(text: &str, options: &ReadOptions) -> Result<Vec<Entry>, Unreadable>
         let at = raw.get().as_ptr() as usize - bytes.as_ptr() as usize;
         line += count_of_lines(&bytes[counted_to..at]);
         counted_to = at;
-        Entry { line, content: json_object::read(raw.get(), options) }
+        Entry { line, item: None, content: json_object::read(raw.get(), options) }
     };
-    Ok(document.iter().map(read).collect())
+    let mut entries: Vec<_> = document.iter().map(read).collect();
+    if entries.windows(2).any(|pair| pair[0].line == pair[1].line) {
+        // The lines do not tell the entries apart.
+        for (item, entry) in (1..).zip(&mut entries) {
+            entry.item = Some(item);
+        }
+    }
+    Ok(entries)
 }
 
 /// Returns the JSON texts of the entries.

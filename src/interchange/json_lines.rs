@@ -19,7 +19,7 @@ pub fn read(text: &str, options: &ReadOptions) -> Result<Vec<Entry>, Unreadable>
         let mended = json_compat::without_lone_surrogates(line.as_bytes());
         let mended = mended.and_then(|bytes| String::from_utf8(bytes).ok());
         let line = mended.as_deref().unwrap_or(line);
-        Entry { line: number + 1, content: json_object::read(line, options) }
+        Entry { line: number + 1, item: None, content: json_object::read(line, options) }
     };
     Ok(lines.map(read).collect())
 }

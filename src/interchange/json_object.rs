@@ -9,7 +9,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::fields::{Field, Mapping, Meaning};
 use super::partial_issue::{Given, PartialIssue};
 use super::value::Value;
-use super::{Content, Draft, ReadOptions, Unreadable, beads};
+use super::{Content, Draft, ReadOptions, Unreadable, beads, jira};
 use crate::domain::Issue;
 use crate::json_compat;
 
@@ -22,6 +22,7 @@ const MAX_KEYS: usize = 1000;
 
 /// Reads a JSON object.
 pub(super) fn read(text: &str, options: &ReadOptions) -> Content {
+    let text = &*jira::flattened(text);
     let is_mapped = |key: &String| matches!(options.mapping.get(key), Some(Meaning::Field(_)));
     if options.mapping.is_empty() {
         return read_unmapped(text, options);
@@ -83,7 +84,8 @@ pub(super) fn check_keys<'a>(
     }
     let mut found: IndexSet<String> = IndexSet::new();
     for object in objects {
-        let keys: IndexMap<String, IgnoredAny> = serde_json::from_str(object).unwrap_or_default();
+        let keys: IndexMap<String, IgnoredAny> =
+            serde_json::from_str(&jira::flattened(object)).unwrap_or_default();
         for key in keys.into_keys() {
             if found.len() < MAX_KEYS || mapping.get(&key).is_some() {
                 found.insert(key);

@@ -10,14 +10,17 @@
 //! | [`csv`] | one issue per row, for spreadsheets |
 //!
 //! Both JSON formats may also contain issues of [`beads`], mixed with others. Objects and rows that other programs,
-//! scripts and people write share one conversion, `partial_issue`, and one table of names, [`fields`].
+//! scripts and people write share one conversion, `partial_issue`, and one table of names, [`fields`]. `jira` makes
+//! such objects of those of its REST interface.
 
+mod attributes;
 pub mod beads;
 mod comments;
 pub mod csv;
 mod defaults;
 pub mod difference;
 pub mod fields;
+mod jira;
 pub mod json;
 pub mod json_lines;
 mod json_object;
@@ -30,6 +33,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
+pub use self::attributes::NamedLink;
 use self::fields::{Field, Mapping};
 pub use self::times::DateOrder;
 pub use self::value::name_of;
@@ -113,6 +117,8 @@ pub struct ReadOptions {
 pub struct Entry {
     /// The line on which it begins, counted from 1.
     pub line: usize,
+    /// The position in the array, counted from 1, if several entries begin on one line.
+    pub item: Option<usize>,
     /// The content.
     pub content: Content,
 }
@@ -165,12 +171,21 @@ pub struct Draft {
     pub filed: Option<(Timestamp, u64)>,
     /// The fields that would identify the issue, if only its texts do.
     pub lacks_id: Option<&'static str>,
+    /// Links to issues by their names in another program. They are not in the issue, because only the whole file and
+    /// the store tell which of these issues exist.
+    pub named_links: Vec<NamedLink>,
 }
 
 impl Draft {
+    /// Returns what sorts issues in the order of the queue: those of other programs, oldest first, then those without a
+    /// time and those of ait.
+    pub fn queue_key(&self) -> impl Ord + use<> {
+        (self.filed.is_none(), self.filed)
+    }
+
     /// Wraps an issue of ait, which states everything.
     pub(super) fn of_ait(issue: ImportedIssue) -> Self {
-        Self { issue, unstated: Vec::new(), filed: None, lacks_id: None }
+        Self { issue, unstated: Vec::new(), filed: None, lacks_id: None, named_links: Vec::new() }
     }
 }
 

@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::attributes::{self, NamedLink};
 use super::difference::EXTRA;
 use super::fields::{Field, Meaning};
 use super::times::{self, TimeError};
@@ -14,8 +15,8 @@ use super::{Blamed, Content, Draft, ReadOptions, comments, defaults};
 use crate::domain::event::{CLOSE_ACTION, FILE_ACTION, REJECT_ACTION};
 use crate::domain::text::shortened;
 use crate::domain::{
-    AgentName, Attributes, Classification, Comment, DomainError, HistoryEntry, Issue, IssueId,
-    Status, Timestamp, UnknownFields,
+    AgentName, AttributeValues, Attributes, Classification, Comment, DomainError, HistoryEntry,
+    Issue, IssueId, Link, LinkKind, Priority, Status, Timestamp, UnknownFields,
 };
 
 const SHOWN_CHARS: usize = 60;
@@ -33,6 +34,10 @@ const OUR_KEYS: [&str; 9] = [
     "history",
     "comments",
 ];
+
+/// The fields that are links.
+const LINK_FIELDS: [(Field, LinkKind); 2] =
+    [(Field::Parent, LinkKind::Parent), (Field::BlockedBy, LinkKind::BlockedBy)];
 
 /// The values of a row or an object.
 pub(super) struct PartialIssue<'a> {
@@ -134,9 +139,10 @@ impl<'a> PartialIssue<'a> {
         let kept_history = history.as_deref().unwrap_or_default();
         let status = defaults::status(status.unwrap_or(Status::Created), kept_history);
         let derived = history.is_none().then(|| self.history(status, created_at, times.closed));
-        let mut extra = self.extra(derived.is_some().then_some(status))?;
-        let attributes = Attributes::take_from(&mut extra);
-        let issue = Issue {
+        let given = self.attributes(options)?;
+        let mut extra = self.extra(derived.is_some().then_some(status), &given)?;
+        let attributes = self.all_attributes(given, Attributes::take_from(&mut extra))?;
+        let mut issue = Issue {
             id: our_id.unwrap_or_else(|| self.derived_id(&title, &description)),
             title,
             description,
@@ -149,12 +155,14 @@ impl<'a> PartialIssue<'a> {
             comments: comments.unwrap_or_default(),
             attributes,
         };
+        issue.set_unknown_namesakes_aside();
         let order = || self.number().unwrap_or_default();
         Ok(Draft {
             issue: issue.try_into()?,
             unstated: unstated.map(|(name, _)| name).collect(),
             filed: times.created.filter(|_| !self.is_ours).map(|time| (time, order())),
             lacks_id: self.lacks_id(),
+            named_links: self.named_links(),
         })
     }
 
@@ -274,6 +282,102 @@ impl<'a> PartialIssue<'a> {
         Ok(all)
     }
 
+    /// Returns the attributes in columns and keys of their own, without links.
+    fn attributes(&self, options: &ReadOptions) -> Result<AttributeValues, Fault> {
+        let priority = match self.filled(Field::Priority) {
+            None => None,
+            Some(given) => {
+                let priority = priority_of(given);
+                // What the user speaks of, or `ait export` wrote, has to be right.
+                let is_checked = self.is_ours || options.mapping.mentions(given.name);
+                if priority.is_none() && is_checked {
+                    let words = ["0", "1", "2", "3", "4", "highest", "high", "medium", "low"];
+                    let words = words.into_iter().chain(["lowest"]);
+                    return Err(given.unknown_word(Field::Priority, words));
+                }
+                priority
+            }
+        };
+        let names = self.of(Field::Labels).flat_map(|given| given.value.names());
+        let assignee = self.filled(Field::Assignee);
+        Ok(AttributeValues {
+            priority,
+            labels: attributes::labels_of(names),
+            assignee: assignee.and_then(|given| attributes::assignee_of(given.value)),
+            ..AttributeValues::default()
+        })
+    }
+
+    /// Returns the attributes of columns and keys together with the others.
+    fn all_attributes(
+        &self,
+        given: AttributeValues,
+        others: Attributes,
+    ) -> Result<Attributes, Fault> {
+        let mut all = AttributeValues::clone(&others);
+        all.priority = given.priority.or(all.priority);
+        all.assignee = given.assignee.or(all.assignee);
+        if !given.labels.is_empty() {
+            all.labels = given.labels;
+        }
+        if self.is_ours {
+            for (field, kind) in LINK_FIELDS {
+                self.set_links(field, kind, &mut all.links)?;
+            }
+        }
+        Ok(all.into())
+    }
+
+    /// Sets the links of a kind to those of a column of `ait export`, if the file has the column. Links that are there
+    /// already keep their place.
+    fn set_links(&self, field: Field, kind: LinkKind, links: &mut Vec<Link>) -> Result<(), Fault> {
+        let Some(given) = self.of(field).next() else { return Ok(()) };
+        let mut wanted = Vec::new();
+        for name in given.value.names() {
+            let to = value::our_id(&name).ok_or_else(|| {
+                given.fault(format_args!("is {}, which is no id of ait", given.value.shown()))
+            })?;
+            wanted.push(Link { kind, to });
+        }
+        if kind == LinkKind::Parent && wanted.len() > 1 {
+            return Err(given.fault("names several issues: an issue has at most one parent"));
+        }
+        links.retain(|link| link.kind != kind || wanted.contains(link));
+        for link in wanted {
+            if !links.contains(&link) {
+                links.push(link);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the links by the names that the file has for the other issues.
+    fn named_links(&self) -> Vec<NamedLink> {
+        let of_field = |(field, kind): (Field, LinkKind)| {
+            let names = self.of(field).flat_map(|given| attributes::names_of_issues(given.value));
+            names.map(move |name| NamedLink { kind, ids: self.ids_of(&name), name })
+        };
+        if self.is_ours { Vec::new() } else { LINK_FIELDS.into_iter().flat_map(of_field).collect() }
+    }
+
+    /// Returns the ids that an issue of this name can have.
+    fn ids_of(&self, name: &str) -> Vec<IssueId> {
+        let number = name.trim_start_matches('#');
+        let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        let neighbour = || {
+            let (url, own) = (self.address()?, self.name(Field::Number)?);
+            Some(format!("{}{number}", &url[..url.len() - own.len()]))
+        };
+        let url = if is_number { neighbour() } else { Some(name.to_owned()) };
+        let by_url = url.filter(|url| url.contains("://"));
+        let ids = [
+            value::our_id(name),
+            by_url.map(|url| defaults::id("url", &[&url])),
+            Some(defaults::id("csv", &[name])),
+        ];
+        ids.into_iter().flatten().collect()
+    }
+
     /// Returns the history that author and time of closing give.
     fn history(
         &self,
@@ -328,19 +432,26 @@ impl<'a> PartialIssue<'a> {
 
     /// Returns the unknown keys: the exported ones, and the values that no field of an issue keeps.
     ///
-    /// `derived_for` is the status if the history is derived from the values.
-    fn extra(&self, derived_for: Option<Status>) -> Result<UnknownFields, Fault> {
+    /// `derived_for` is the status if the history is derived from the values. `attributes` are those of the values.
+    fn extra(
+        &self,
+        derived_for: Option<Status>,
+        attributes: &AttributeValues,
+    ) -> Result<UnknownFields, Fault> {
         let mut extra = UnknownFields::default();
         let known: Option<IndexMap<String, Box<RawValue>>> = self.json(Field::Extra)?;
         for (key, value) in known.unwrap_or_default() {
             extra.insert(key, value);
         }
         let mut others: IndexMap<&str, Vec<Box<RawValue>>> = IndexMap::new();
-        for given in self.values.iter().filter(|given| is_other(**given, derived_for)) {
-            if self.keeps_names && !OUR_KEYS.contains(&given.name) {
-                extra.insert(given.name.to_owned(), given.value.raw());
+        let keys_of_attributes = attributes.set_fields();
+        let is_ours = |name: &str| OUR_KEYS.contains(&name) || keys_of_attributes.contains(&name);
+        for given in &self.values {
+            let Some(rest) = self.rest_of(*given, derived_for, attributes) else { continue };
+            if self.keeps_names && !is_ours(given.name) {
+                extra.insert(given.name.to_owned(), rest);
             } else {
-                others.entry(given.name).or_default().push(given.value.raw());
+                others.entry(given.name).or_default().push(rest);
             }
         }
         let alone = |values: Vec<Box<RawValue>>| match <[_; 1]>::try_from(values) {
@@ -356,15 +467,41 @@ impl<'a> PartialIssue<'a> {
         }
         Ok(extra)
     }
+
+    /// Returns what no field of the issue keeps of a value.
+    fn rest_of(
+        &self,
+        given: Given<'_>,
+        derived_for: Option<Status>,
+        attributes: &AttributeValues,
+    ) -> Option<Box<RawValue>> {
+        let value = given.value;
+        let is_other = match given.field {
+            Some(_) if value.is_blank() => false,
+            Some(Field::Labels) => return attributes::without_labels(value, &attributes.labels),
+            Some(Field::Priority) => priority_of(given).is_none(),
+            Some(Field::Assignee) => {
+                attributes.assignee.is_none() || attributes::has_more_assignees(value)
+            }
+            // The names that other issues have elsewhere.
+            Some(Field::Parent | Field::BlockedBy) => !self.is_ours,
+            _ => is_other(given, derived_for),
+        };
+        is_other.then(|| value.raw())
+    }
 }
 
-/// Returns true if no field of the issue keeps the value.
+fn priority_of(given: Given<'_>) -> Option<Priority> {
+    given.value.name().and_then(|name| attributes::priority_of(&name))
+}
+
+/// Returns true if no field of the issue keeps the value. Attributes are not considered.
 fn is_other(given: Given<'_>, derived_for: Option<Status>) -> bool {
     let name = || given.value.name();
     match given.field {
         None => !matches!(given.value, Value::Cell(text) if text.trim().is_empty()),
         Some(_) if given.value.is_blank() => false,
-        Some(Field::Labels | Field::Resolution | Field::Number | Field::Url) => true,
+        Some(Field::Resolution | Field::Number | Field::Url) => true,
         // An id of another program still names the issue there.
         Some(Field::Id) => name().is_none_or(|id| value::our_id(&id).is_none()),
         Some(Field::Author) => derived_for.is_none() || name().is_none(),

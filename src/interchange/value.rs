@@ -4,6 +4,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::jira;
 use crate::domain::text::shortened;
 use crate::domain::{Classification, IssueId, Status};
 use crate::json_compat::{self, without_white_space};
@@ -27,11 +28,14 @@ impl Value<'_> {
         }
     }
 
-    /// Returns the text, unless the value is something else.
+    /// Returns the text, also of a document of Jira, unless the value is something else.
     pub fn text(self) -> Option<String> {
         match self {
             Self::Cell(text) => Some(text.to_owned()),
-            Self::Json(json) => serde_json::from_str(json.get()).ok(),
+            Self::Json(json) => match serde_json::from_str(json.get()).ok()? {
+                Json::String(text) => Some(text),
+                document => jira::text_of(&document),
+            },
         }
     }
 

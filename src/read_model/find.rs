@@ -24,8 +24,7 @@ pub struct Filter {
     pub classification: Option<Classification>,
     /// An agent that must occur in the history.
     pub agent: Option<String>,
-    /// Lower-case texts. Each must occur in the title, the description or a comment, regardless of case, or be a
-    /// prefix of the id.
+    /// Lower-case texts; see [`ContentFilter::texts`].
     pub texts: Vec<String>,
     /// The priorities to include; empty for all. An issue without one counts as the default.
     pub priorities: Vec<Priority>,
@@ -228,7 +227,8 @@ fn written(text: &str) -> Option<Regex> {
         // The lower-case form of İ is an i followed by a combining dot.
         return None;
     }
-    let json = serde_json::to_string(text).ok()?;
+    // An external id is written without the # that people put before it.
+    let json = serde_json::to_string(text.strip_prefix('#').unwrap_or(text)).ok()?;
     let escaped = json.strip_prefix('"')?.strip_suffix('"')?;
     RegexBuilder::new(&regex::escape(escaped)).case_insensitive(true).build().ok()
 }

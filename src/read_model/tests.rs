@@ -14,7 +14,7 @@ use crate::tracker::{IssueStore, Position, State};
 
 const AGENTS: [&str; 3] = ["ann", "Bob", "cy"];
 const WORDS: [&str; 6] = ["Alpha", "beta", "GÄMMA", "de\"lta", "\\eps\n", "zeta ß İzmir"];
-const TEXTS: [&str; 13] = [
+const TEXTS: [&str; 16] = [
     "alpha",
     "ta",
     "gämma",
@@ -28,6 +28,9 @@ const TEXTS: [&str; 13] = [
     "0001",
     "i",
     "i\u{307}z",
+    "ab-1",
+    "#ab-2",
+    "ab",
 ];
 
 /// A change of the store.
@@ -122,7 +125,10 @@ fn happen(state: &mut State, happening: Happening, number: usize) {
         }
         Happening::Placed(index, other) => {
             let Some(issue) = named(index) else { return };
-            let issue = Issue { id, ..Issue::clone(issue) }.into();
+            let mut issue = Issue { id, ..Issue::clone(issue) };
+            let key = serde_json::value::to_raw_value(&format!("AB-{}", other % 3)).unwrap();
+            issue.extra.insert("key".to_owned(), key);
+            let issue = issue.into();
             let ahead_of = named(other).map(|issue| issue.id);
             Command::PlaceIssue { issue, ahead_of, agent: HAND_EDIT.to_owned() }
         }

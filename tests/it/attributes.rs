@@ -5,13 +5,14 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 
 use agent_issue_tracker::domain::{
-    AgentName, Classification, Command, Issue, IssueChange, IssueId, LinkKind, Resolution, Status,
+    AgentName, Classification, Command, Issue, IssueChange, IssueId, Link, LinkKind, Resolution,
+    Status,
 };
 use agent_issue_tracker::store::{JsonStore, Store, StoreError};
 use fastrand::Rng;
 use tokio::runtime::Runtime;
 
-use crate::support::commands::{add, all, at, close, complete, number};
+use crate::support::commands::{add, all, at, close, complete, import, number};
 use crate::support::directory;
 use crate::support::stores::apply;
 
@@ -95,6 +96,33 @@ fn opposite_links_made_at_once_never_form_a_cycle() {
     });
     assert_eq!(made.iter().sum::<u32>(), ROUNDS, "of each pair one link is made");
     assert_eq!(on_a_cycle(&issues(&JsonStore::new(&file))), None);
+}
+
+/// The plan of an import knows an earlier state than the store, which decides.
+#[test]
+fn the_store_refuses_imported_links_that_form_a_cycle() {
+    let directory = directory();
+    let (store, runtime) =
+        (JsonStore::new(directory.path().join("issues.json")), Runtime::new().unwrap());
+    let import = |n: u32, to: u32, status: Status| {
+        let Command::ImportIssue { issue, agent } = import(n, Classification::Bug, status) else {
+            unreachable!()
+        };
+        let links = [Link { kind: LinkKind::BlockedBy, to: number(to) }];
+        let attributes = issue.issue().attributes.with_links(&links);
+        let issue = Issue { attributes, ..Issue::clone(issue.issue()) };
+        Command::ImportIssue { issue: issue.try_into().unwrap(), agent }
+    };
+    let imported = |command| runtime.block_on(apply(&store, command, at(0)));
+    imported(import(1, 2, Status::Created)).unwrap();
+    imported(import(2, 3, Status::Created)).unwrap();
+    let Err(StoreError::Refused(refusal)) = imported(import(3, 1, Status::Created)) else {
+        panic!()
+    };
+    assert!(refusal.to_string().contains("cycle"), "{refusal}");
+    // What has ended waits for nothing.
+    imported(import(3, 1, Status::Closed)).unwrap();
+    assert_eq!(on_a_cycle(&issues(&store)), None);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `ait export` and `ait import`: what they write, and that nothing is lost or overwritten by them.
 
+mod attributes;
 mod foreign;
 
 use std::fs;
@@ -17,11 +18,11 @@ const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/inter
 const ORIGINAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/original_tracker.json");
 
 fn run(directory: &Path, arguments: &[&str]) -> Output {
-    ait(directory).args(arguments).output().unwrap()
+    ait(directory).env("TZ", "UTC").args(arguments).output().unwrap()
 }
 
 fn run_with_input(directory: &Path, arguments: &[&str], input: &[u8]) -> Output {
-    let mut child = ait(directory).args(arguments).spawn().unwrap();
+    let mut child = ait(directory).env("TZ", "UTC").args(arguments).spawn().unwrap();
     // A process that refuses its arguments may end before it reads anything.
     if let Err(error) = child.stdin.take().unwrap().write_all(input) {
         assert_eq!(error.kind(), ErrorKind::BrokenPipe, "{error}");
@@ -211,7 +212,7 @@ fn import_keeps_stored_issues_that_differ() {
     let output = run_with_input(directory.path(), &["import", "-"], input.as_bytes());
     assert_eq!(output.status.code(), Some(1));
     insta::assert_snapshot!(text(&output.stdout), @r"
-    LINE  OUTCOME    ID        TITLE  WHY
+    ITEM  OUTCOME    ID        TITLE  WHY
     1     different  00000001  there  different title, status; the store keeps its own
     1 new, 0 same, 1 different, 0 refused
     ");

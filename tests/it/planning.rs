@@ -276,8 +276,8 @@ fn attributes_edited_in_the_file_are_taken_over_without_cycles() {
 fn attributes_never_get_the_key_of_an_imported_value() {
     let directory = directory();
     let rows = json!([{
-        "title": "imported", "url": "https://example.org/1", "labels": [{ "name": "bug" }], "priority": "High",
-        "assignee": { "login": "bob" }, "links": "x", "parked": "yes",
+        "title": "imported", "url": "https://example.org/1", "labels": [{ "name": "c++" }], "priority": "Someday",
+        "assignee": { "id": 7 }, "links": "x", "parked": "yes",
     }]);
     std::fs::write(directory.path().join("rows.json"), rows.to_string()).unwrap();
     run(directory.path(), &["import", "rows.json"]).ok();
@@ -291,8 +291,8 @@ fn attributes_never_get_the_key_of_an_imported_value() {
     client.call("update_issue", change).ok();
     let whole = client.call("list_issues", json!({ "issue_id": id })).issue();
     assert_eq!((&whole["labels"], &whole["priority"]), (&json!(["ui"]), &json!(1)));
-    assert_eq!(whole["imported_labels"], json!([{ "name": "bug" }]));
-    assert_eq!((&whole["imported_priority"], &whole["parked"]), (&json!("High"), &json!("yes")));
+    assert_eq!(whole["imported_labels"], json!([{ "name": "c++" }]));
+    assert_eq!((&whole["imported_priority"], &whole["parked"]), (&json!("Someday"), &json!("yes")));
     client.close();
     // What is written can be read again.
     run(directory.path(), &["save"]).ok();
