@@ -10,7 +10,7 @@ use crate::domain::{Comment, HistoryEntry, Issue};
 pub const MAX_CHARS: usize = 500;
 
 /// The fields of an issue, each with its own fields.
-const FIELDS: [(&str, &[&str]); 14] = [
+const FIELDS: [(&str, &[&str]); 15] = [
     ("id", &[]),
     ("title", &[]),
     ("description", &[]),
@@ -25,6 +25,7 @@ const FIELDS: [(&str, &[&str]); 14] = [
     ("assignee", &[]),
     ("links", &["kind", "to"]),
     ("parked", &["reason", "since", "by", "until"]),
+    ("claim", &["agent", "number", "since"]),
 ];
 
 /// Selected fields, in the order in which they are written.
@@ -84,6 +85,7 @@ fn value(issue: &Issue, name: &str) -> Value {
         "assignee" => json!(issue.attributes.assignee),
         "links" => json!(issue.attributes.links),
         "parked" => json!(issue.attributes.parked),
+        "claim" => json!(issue.claim()),
         _ => Value::Null,
     }
 }

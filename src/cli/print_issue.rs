@@ -7,13 +7,13 @@ use anyhow::Result;
 use super::issue_view::{words, write_whole};
 use super::output::{FAINT, STRONG, of_status};
 use super::{ExitStatus, Output, sanitize};
-use crate::domain::{ActionKind, Issue, Status};
+use crate::domain::{ActionKind, Issue, Status, WithClaim};
 use crate::tracker::Tracker;
 
 /// Prints one line about an issue that has just changed, or the issue as JSON.
 pub(super) fn print_changed(issue: &Issue, json: bool, output: &mut Output) -> Result<ExitStatus> {
     if json {
-        output.json(issue)?;
+        output.json(&WithClaim::from(issue))?;
     } else {
         let id = output.styled(STRONG, issue.id.short());
         let status = output.styled(of_status(issue.status), words(issue.status));
@@ -58,7 +58,7 @@ pub(super) async fn print_claimed(
     output: &mut Output,
 ) -> Result<ExitStatus> {
     if json {
-        output.json(&claimed.as_deref())?;
+        output.json(&claimed.as_deref().map(WithClaim::from))?;
     } else if let Some(issue) = &claimed {
         // The issue is claimed, so it is printed even if the issues to which it is linked cannot be read.
         let issues = tracker.snapshot().await.map(|state| state.issues).unwrap_or_default();

@@ -8,7 +8,7 @@ use super::issue_view::{Dependents, write_whole};
 use super::options::{Format, issue_ref, time_arg};
 use super::{ExitStatus, Output};
 use crate::activity::state_at;
-use crate::domain::{Issue, IssueRef};
+use crate::domain::{IssueRef, WithClaim};
 use crate::time_arg::TimeArg;
 use crate::tracker::{StoreError, Tracker};
 
@@ -35,7 +35,7 @@ pub struct Arguments {
 #[derive(Serialize)]
 struct WithDependents<'a> {
     #[serde(flatten)]
-    issue: &'a Issue,
+    issue: WithClaim<'a>,
     #[serde(flatten)]
     dependents: Dependents,
 }
@@ -60,7 +60,7 @@ pub(super) async fn run(
     };
     if arguments.format.json {
         output.json(&WithDependents {
-            issue: &issue,
+            issue: WithClaim::from(&*issue),
             dependents: Dependents::of(issue.id, &issues),
         })?;
     } else {

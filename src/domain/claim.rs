@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::issue::string_enum;
-use super::{ActionKind, AgentName, DomainError, Issue};
+use super::{ActionKind, AgentName, DomainError, Issue, Timestamp};
 
 /// The client that holds a claim: a process, a session, or a name. The registry of clients makes these ids and knows
 /// which of them live.
@@ -222,7 +222,41 @@ impl ClaimGuard {
     }
 }
 
+/// The claim of an issue, for its readers.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Claim<'a> {
+    /// The agent that holds the issue.
+    pub agent: &'a str,
+    /// The number of the claim.
+    pub number: usize,
+    /// The time of the claim.
+    pub since: Timestamp,
+}
+
+/// An issue with its claim, for its readers. The file has no claims of its own: they follow from the history.
+#[derive(Clone, Debug, Serialize)]
+pub struct WithClaim<'a> {
+    #[serde(flatten)]
+    issue: &'a Issue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    claim: Option<Claim<'a>>,
+}
+
+impl<'a> From<&'a Issue> for WithClaim<'a> {
+    fn from(issue: &'a Issue) -> Self {
+        // An unknown field of another program keeps its name.
+        let claim = issue.claim().filter(|_| issue.extra.get("claim").is_none());
+        Self { issue, claim }
+    }
+}
+
 impl Issue {
+    /// Returns the claim of a claimed issue.
+    pub fn claim(&self) -> Option<Claim<'_>> {
+        let holder = self.holder()?;
+        Some(Claim { agent: holder.agent, number: self.claim_number(), since: holder.since })
+    }
+
     /// Returns the number of the latest claim: the how-manieth claim of this issue it is, for work and for review
     /// together. 0 if nobody ever claimed it.
     ///

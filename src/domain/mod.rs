@@ -29,7 +29,8 @@ pub mod unknown_fields;
 pub use action::ActionKind;
 pub use attributes::{AttributeValues, Attributes, Label, Link, LinkKind, Parked, Priority};
 pub use claim::{
-    ClaimGuard, ClaimPolicy, ClaimProof, ClaimSettings, ClaimTerms, ClientId, Lease, ReviewPolicy,
+    Claim, ClaimGuard, ClaimPolicy, ClaimProof, ClaimSettings, ClaimTerms, ClientId, Lease,
+    ReviewPolicy, WithClaim,
 };
 pub use command::{Command, CommandTarget, Resolution};
 pub use error::DomainError;

@@ -53,8 +53,14 @@ pub fn file(
             (issue.id, agent.as_str(), EventKind::Imported { issue, ahead_of: None })
         }
         Command::PlaceIssue { issue, ahead_of, agent } => {
-            let kind = EventKind::Imported { issue: issue.clone(), ahead_of: *ahead_of };
-            (issue.id, agent.as_str(), kind)
+            let (id, mut issue) = (issue.id, issue.clone());
+            if agent == HAND_EDIT && links::check_new(&issue, graph).is_err() {
+                // The rest of the edit is taken over without its links.
+                let attributes = issue.attributes.with_links(&[]);
+                issue = Issue { attributes, ..Issue::clone(&issue) }.into();
+            }
+            let kind = EventKind::Imported { issue, ahead_of: *ahead_of };
+            (id, agent.as_str(), kind)
         }
         _ => return Ok(None),
     };

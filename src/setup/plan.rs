@@ -259,13 +259,22 @@ pub(super) fn patterns(root: &Path, store: &Path, is_named: bool, track: bool) -
     patterns
 }
 
-/// Writes the form of replies, unless the project has chosen one, and the port.
+/// The settings of a new project: few tokens, and claims that only their agents end. A project that has others keeps them.
+const OF_NEW_PROJECTS: [(&str, &str); 3] =
+    [("replies", "compact"), ("claims", "owned"), ("review", "not-author")];
+/// After how many failed attempts an issue of a new project is parked.
+const MAX_ATTEMPTS: i64 = 3;
+
+/// Writes the settings of a new project, and the port.
 fn settings(request: &SetupRequest<'_>, files: &mut StagedFiles<'_>) -> Result<(), SetupError> {
     let project = request.project;
     let file = files.file(&project.settings, project.settings.parent())?;
     // Older versions of the preset solo made a person act under the name of the agent.
     file.remove_from(|text| toml::unset_setting(text, "agent", &"developer".into()))?;
-    file.edit(|text| toml::set_missing_setting(text, "replies", &"compact".into()))?;
+    for (name, value) in OF_NEW_PROJECTS {
+        file.edit(|text| toml::set_missing_setting(text, name, &value.into()))?;
+    }
+    file.edit(|text| toml::set_missing_setting(text, "max-attempts", &MAX_ATTEMPTS.into()))?;
     if let Some(port) = project.port {
         file.edit(|text| toml::set_setting(text, "port", &port.into()))?;
     }

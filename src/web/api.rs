@@ -15,6 +15,7 @@ use super::lookup::{filter, find};
 use super::pages::error::{ErrorJson, WebError};
 use super::pages::list::PAGE_SIZE;
 use super::query::{ListQuery, stats_range};
+use crate::domain::WithClaim;
 use crate::domain::{Issue, Status, Timestamp};
 use crate::field_selection::FieldSelection;
 use crate::read_model::ReadView;
@@ -83,7 +84,7 @@ fn listed<'a>(issue: &'a Issue, fields: Option<&FieldSelection>) -> ListedIssue<
     }
 }
 
-/// Answers with one issue, in the format of `issues.json`. The `ETag` is the version of the issue.
+/// Answers with one issue, in the format of `issues.json`, with its claim. The `ETag` is the version of the issue.
 pub(super) async fn issue(
     State(state): State<WebState>,
     asked: Result<Path<String>, PathRejection>,
@@ -92,7 +93,8 @@ pub(super) async fn issue(
     let Path(asked) = asked?;
     let json = state.read_model.read(move |view| {
         let found = find(&asked, view)?;
-        let json = serde_json::to_vec(&*found.issue).expect("an issue can always be serialized");
+        let json = serde_json::to_vec(&WithClaim::from(&*found.issue))
+            .expect("an issue can always be serialized");
         Ok::<_, WebError>((found.issue.version(), json))
     });
     let (version, json) = json.await??;

@@ -239,6 +239,15 @@ pub mod relations {
     }
 }
 
+pub mod claims {
+    pub fn client_gone(lapses_in_ms: Option<u64>) -> String {
+        match lapses_in_ms {
+            Some(ms) => format!("agent gone, claim lapses in {}", super::duration(ms)),
+            None => "agent gone".to_owned(),
+        }
+    }
+}
+
 pub mod board {
     pub const TITLE: &str = "Board";
     pub const EMPTY_COLUMN: &str = "no issues";

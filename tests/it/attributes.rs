@@ -5,8 +5,8 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 
 use agent_issue_tracker::domain::{
-    AgentName, Classification, Command, Issue, IssueChange, IssueId, Link, LinkKind, Resolution,
-    Status,
+    AgentName, Classification, Command, HAND_EDIT, Issue, IssueChange, IssueId, Link, LinkKind,
+    Resolution, Status,
 };
 use agent_issue_tracker::store::{JsonStore, Store, StoreError};
 use fastrand::Rng;
@@ -122,6 +122,28 @@ fn the_store_refuses_imported_links_that_form_a_cycle() {
     assert!(refusal.to_string().contains("cycle"), "{refusal}");
     // What has ended waits for nothing.
     imported(import(3, 1, Status::Closed)).unwrap();
+    assert_eq!(on_a_cycle(&issues(&store)), None);
+}
+
+#[test]
+fn a_new_issue_of_an_edit_loses_links_that_would_form_a_cycle() {
+    let directory = directory();
+    let (store, runtime) =
+        (JsonStore::new(directory.path().join("issues.json")), Runtime::new().unwrap());
+    for (n, to) in [(1, 2), (2, 1)] {
+        let Command::ImportIssue { issue, .. } = import(n, Classification::Bug, Status::Created)
+        else {
+            unreachable!()
+        };
+        let links = [Link { kind: LinkKind::BlockedBy, to: number(to) }];
+        let attributes = issue.issue().attributes.with_links(&links);
+        let issue = Issue { attributes, ..Issue::clone(issue.issue()) }.into();
+        let agent = HAND_EDIT.to_owned();
+        let placed = Command::PlaceIssue { issue, ahead_of: None, agent };
+        runtime.block_on(apply(&store, placed, at(0))).unwrap();
+    }
+    let links: Vec<_> = issues(&store).iter().map(|issue| issue.attributes.links.len()).collect();
+    assert_eq!(links, [1, 0]);
     assert_eq!(on_a_cycle(&issues(&store)), None);
 }
 

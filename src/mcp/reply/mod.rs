@@ -240,12 +240,10 @@ impl ReplyOptions {
 /// Returns the member `claim` of a claimed issue, with a comma; for the agent that has just claimed it also what earlier
 /// attempts left. Empty if an unknown field has its name.
 fn claim_member(issue: &Issue, is_new: bool) -> String {
-    let Some(holder) = issue.holder().filter(|_| issue.extra.get("claim").is_none()) else {
+    let Some(claim) = issue.claim().filter(|_| issue.extra.get("claim").is_none()) else {
         return String::new();
     };
-    let mut claim = serde_json::json!({
-        "agent": holder.agent, "number": issue.claim_number(), "since": holder.since,
-    });
+    let mut claim = serde_json::json!(claim);
     if let Some(earlier) = issue.earlier_attempts().filter(|_| is_new) {
         claim["earlier"] = earlier.into();
     }

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::gone_clients::GoneClients;
 use super::parts;
 use crate::domain::{ActionKind, Timestamp};
 use crate::read_model::{Agent, ReadView};
@@ -15,7 +16,7 @@ const MAX_AGENTS: usize = 200;
 const MAX_HELD: usize = 3;
 
 /// Renders the page.
-pub(super) fn content(view: &ReadView, now: Timestamp) -> Markup {
+pub(super) fn content(view: &ReadView, gone: &GoneClients, now: Timestamp) -> Markup {
     let agents = view.agents();
     let hidden = agents.len().saturating_sub(MAX_AGENTS);
     let deeds: Vec<_> = ActionKind::ALL
@@ -44,7 +45,7 @@ pub(super) fn content(view: &ReadView, now: Timestamp) -> Markup {
                     }
                     tbody role="rowgroup" {
                         @for agent in agents.iter().take(MAX_AGENTS) {
-                            (row(agent, &deeds, view, now))
+                            (row(agent, &deeds, (view, gone), now))
                         }
                     }
                 }
@@ -54,7 +55,12 @@ pub(super) fn content(view: &ReadView, now: Timestamp) -> Markup {
     }
 }
 
-fn row(agent: &Agent, deeds: &[ActionKind], view: &ReadView, now: Timestamp) -> Markup {
+fn row(
+    agent: &Agent,
+    deeds: &[ActionKind],
+    (view, gone): (&ReadView, &GoneClients),
+    now: Timestamp,
+) -> Markup {
     let name = view.names().text(agent.name);
     let query = ListQuery { agent: Some(name.to_owned()), ..ListQuery::default() };
     let (last, position) = agent.last;
@@ -71,7 +77,7 @@ fn row(agent: &Agent, deeds: &[ActionKind], view: &ReadView, now: Timestamp) -> 
                 } @else {
                     ul {
                         @for &position in agent.holds.iter().take(MAX_HELD) {
-                            li { (held(position, view, now)) }
+                            li { (held(position, view, now)) (gone.mark(view.summaries()[position].id)) }
                         }
                         @if hidden > 0 { li.quiet { (text::more(hidden)) } }
                     }

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::chips::Chips;
+use super::gone_clients::GoneClients;
 use super::{icons, parts};
 use crate::domain::{STALE_CLAIM_AFTER_MS, Status, StatusSet, Timestamp};
 use crate::read_model::{Column, IssueSummary, ReadView};
@@ -15,18 +16,18 @@ const MAX_ENDED: usize = 20;
 const MAX_CARDS: usize = 40;
 
 /// Renders the page.
-pub(super) fn content(view: &ReadView, now: Timestamp) -> Markup {
+pub(super) fn content(view: &ReadView, gone: &GoneClients, now: Timestamp) -> Markup {
     let max_cards = |status: Status| if status.is_terminal() { MAX_ENDED } else { MAX_CARDS };
     let chips = Chips { view, now, query: ListQuery::default() };
     html! {
         h1.unseen { (text::TITLE) }
         div.board {
-            @for shown in view.board(now, max_cards) { (column(&shown, &chips)) }
+            @for shown in view.board(now, max_cards) { (column(&shown, &chips, gone)) }
         }
     }
 }
 
-fn column(column: &Column, chips: &Chips) -> Markup {
+fn column(column: &Column, chips: &Chips, gone: &GoneClients) -> Markup {
     let Column { status, total, cards } = column;
     let hidden = total - cards.len();
     let query = ListQuery::default().in_statuses(StatusSet::from_iter([*status]));
@@ -42,7 +43,7 @@ fn column(column: &Column, chips: &Chips) -> Markup {
             } @else {
                 ol.cards {
                     @for summary in cards.iter().map(|&position| &chips.view.summaries()[position]) {
-                        li id={ "card-" (summary.id.short()) } { (card(summary, chips)) }
+                        li id={ "card-" (summary.id.short()) } { (card(summary, chips, gone)) }
                     }
                 }
             }
@@ -53,7 +54,7 @@ fn column(column: &Column, chips: &Chips) -> Markup {
     }
 }
 
-fn card(summary: &IssueSummary, chips: &Chips) -> Markup {
+fn card(summary: &IssueSummary, chips: &Chips, gone: &GoneClients) -> Markup {
     let (view, now) = (chips.view, chips.now);
     let holder = summary.holder();
     let since = holder.map_or_else(|| summary.in_status_since(), |held| held.since);
@@ -75,6 +76,7 @@ fn card(summary: &IssueSummary, chips: &Chips) -> Markup {
                     b { (parts::agent(view.names().text(held.agent))) } " "
                     (parts::held_since(since, now))
                     @if is_stale { " " strong.stale { (icons::other("clock")) (text::STALE_CLAIM) } }
+                    (gone.mark(summary.id))
                 } @else if summary.status.is_terminal() {
                     (parts::ago(since, now))
                 } @else {

@@ -5,6 +5,7 @@ mod agents;
 mod board;
 mod chips;
 pub(super) mod error;
+mod gone_clients;
 mod icons;
 mod issue;
 mod layout;
@@ -21,6 +22,7 @@ use maud::Markup;
 
 use self::activity::ActivityView;
 use self::error::{ErrorPage, WebError};
+use self::gone_clients::GoneClients;
 use self::issue::{Changes, IssueView};
 use self::layout::{Layout, Tab};
 use self::list::ListView;
@@ -64,8 +66,9 @@ pub(super) async fn issues(State(state): State<WebState>, RawQuery(query): RawQu
 /// Shows the board.
 pub(super) async fn board(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
     Parameters::parse(query.as_deref(), &[])?;
-    page(&state, Tab::Board, |view, now| {
-        let content = board::content(view, now);
+    let gone = GoneClients::read(&state.tracker).await;
+    page(&state, Tab::Board, move |view, now| {
+        let content = board::content(view, &gone, now);
         Ok(Page { title: strings::board::TITLE.to_owned(), content, ..Page::default() })
     })
     .await
@@ -74,8 +77,9 @@ pub(super) async fn board(State(state): State<WebState>, RawQuery(query): RawQue
 /// Shows the agents.
 pub(super) async fn agents(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
     Parameters::parse(query.as_deref(), &[])?;
-    page(&state, Tab::Agents, |view, now| {
-        let content = agents::content(view, now);
+    let gone = GoneClients::read(&state.tracker).await;
+    page(&state, Tab::Agents, move |view, now| {
+        let content = agents::content(view, &gone, now);
         Ok(Page { title: strings::agents::TITLE.to_owned(), content, ..Page::default() })
     })
     .await
@@ -130,8 +134,9 @@ pub(super) async fn issue(
     // Probed before the events are read, so that the page cannot miss an event that comes in between.
     let probe = state.streams.probe().await;
     let changes = Changes::read(&state.tracker, &asked, is_full).await;
+    let gone = GoneClients::read(&state.tracker).await;
     page_since(&state, Tab::Issues, probe, move |view, now| {
-        let view = IssueView { found: find(&asked, view)?, changes, view, now, is_full };
+        let view = IssueView { found: find(&asked, view)?, changes, gone, view, now, is_full };
         Ok(Page {
             title: issue::title(&view.found.issue),
             content: issue::content(&view),

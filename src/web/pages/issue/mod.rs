@@ -12,6 +12,7 @@ use maud::{Markup, html};
 pub(super) use self::changes::Changes;
 use self::markdown_budget::MarkdownBudget;
 use super::chips::Chips;
+use super::gone_clients::GoneClients;
 use super::icons;
 use super::parts::{self, undirected};
 use crate::domain::{Issue, IssueId, Timestamp};
@@ -24,6 +25,7 @@ use crate::web::strings::{self, issue as text};
 pub(super) struct IssueView<'a, 'b> {
     pub found: Found,
     pub changes: Changes,
+    pub gone: GoneClients,
     pub view: &'a ReadView<'b>,
     pub now: Timestamp,
     /// Whether the page shows all entries and texts in full.
@@ -101,6 +103,7 @@ fn heading(view: &IssueView) -> Markup {
                     span.issue-holder {
                         (text::HELD_BY) b { (parts::agent(holder.agent)) } " "
                         (parts::held_since(holder.since, now))
+                        (view.gone.mark(issue.id))
                     }
                     " "
                 }
