@@ -6,6 +6,7 @@
 mod builder;
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -17,8 +18,8 @@ use super::stored_issue::StoredIssue;
 pub use super::stored_issue::Version;
 use crate::domain::text::shortened;
 use crate::domain::{
-    AgentName, Attributes, Changed, Classification, Counts, DomainError, Event, Issue, IssueGraph,
-    IssueId, IssueRef, LinkKind, Order, Page, Query, Status, StatusSet, Timestamp,
+    AgentName, Changed, Classification, Counts, DomainError, Event, Issue, IssueGraph, IssueId,
+    IssueRef, LinkKind, Order, Page, Query, Status, StatusSet, Timestamp,
 };
 
 /// The indexed issues of a store.
@@ -451,17 +452,16 @@ impl IssueStore {
         }
     }
 
-    /// Places issues with attributes that were placed as if they had none, and their parents.
-    fn place_special(&mut self, positions: &[usize]) {
-        let special: Vec<_> = positions.iter().map(|position| self.at(*position)).collect();
-        for (issue, position) in special.iter().zip(positions) {
-            let plain = Issue { attributes: Attributes::default(), ..Issue::clone(issue) };
-            self.claims.take(&plain, *position);
-            self.claims.add_links(issue);
+    /// Adds issues with attributes to the order of claims, which lacks them, and places their parents again.
+    fn place_special(&mut self, special: &[(usize, Arc<Issue>)]) {
+        special.iter().for_each(|(_, issue)| self.claims.add_links(issue));
+        for (position, issue) in special {
+            self.claims.place(issue, *position, self.is_free(issue));
         }
-        for issue in &special {
-            self.place_again(std::iter::once(issue.id).chain(issue.attributes.parent()));
-        }
+        // A parent need not have attributes itself.
+        let parents: BTreeSet<_> =
+            special.iter().filter_map(|(_, issue)| issue.attributes.parent()).collect();
+        self.place_again(parents);
     }
 
     /// Returns true if an issue waits for no other one: no blocker and no part of it is open.

@@ -17,8 +17,8 @@ use crate::store::stored_issue::{RawIssue, StoredIssue, Version};
 pub(in crate::store) struct IssueStoreBuilder {
     issues: Vector<StoredIssue>,
     ids: Vec<(IssueId, usize)>,
-    /// The positions of issues with attributes, in any order.
-    special: Vec<usize>,
+    /// The issues with attributes, by ascending position.
+    special: Vec<(usize, Arc<Issue>)>,
     queues: [[Gathered; Classification::ALL.len()]; Status::ALL.len()],
 }
 
@@ -29,25 +29,34 @@ struct Gathered {
     latest: Vec<Reverse<(Timestamp, usize)>>,
 }
 
+impl Gathered {
+    /// Returns the positions of the issues that are not among the special ones.
+    fn plain(&self, special: &[(usize, Arc<Issue>)]) -> impl Iterator<Item = usize> {
+        let is_plain = |at: &usize| special.binary_search_by_key(at, |(at, _)| *at).is_err();
+        self.filed.iter().copied().filter(is_plain)
+    }
+}
+
 impl IssueStoreBuilder {
     /// Appends an issue.
     pub fn push(&mut self, issue: Issue) {
+        let issue = Arc::new(issue);
         self.note(&issue);
-        self.issues.push_back(StoredIssue::Parsed(Arc::new(issue)));
+        self.issues.push_back(StoredIssue::Parsed(issue));
     }
 
-    /// Appends an issue that stays text. Only the indexed fields of `issue` are used: id, status, classification and
-    /// the time of its last change.
-    pub fn push_written(&mut self, issue: &Issue, written: RawIssue) {
-        self.note(issue);
+    /// Appends an issue that stays text. Only the indexed fields of `issue` are used: id, status, classification, the
+    /// time of its last change, and attributes.
+    pub fn push_written(&mut self, issue: Issue, written: RawIssue) {
+        self.note(&Arc::new(issue));
         self.issues.push_back(StoredIssue::Raw(written));
     }
 
-    fn note(&mut self, issue: &Issue) {
+    fn note(&mut self, issue: &Arc<Issue>) {
         let position = self.issues.len();
         self.ids.push((issue.id, position));
         if !issue.attributes.is_empty() {
-            self.special.push(position);
+            self.special.push((position, Arc::clone(issue)));
         }
         let queue = &mut self.queues[issue.status as usize][issue.classification as usize];
         queue.filed.push(position);
@@ -59,7 +68,7 @@ impl IssueStoreBuilder {
         let before = self.issues.len();
         self.issues.append(others.issues);
         self.ids.extend(others.ids.into_iter().map(|(id, position)| (id, before + position)));
-        self.special.extend(others.special.into_iter().map(|position| before + position));
+        self.special.extend(others.special.into_iter().map(|(at, issue)| (before + at, issue)));
         let queues = self.queues.iter_mut().flatten();
         for (queue, other) in queues.zip(others.queues.into_iter().flatten()) {
             queue.filed.extend(other.filed.into_iter().map(|position| before + position));
@@ -76,10 +85,11 @@ impl IssueStoreBuilder {
         if self.ids.windows(2).any(|pair| pair[0].0 == pair[1].0) {
             return None;
         }
+        let special = &self.special;
         let created = Classification::ALL.iter().zip(&self.queues[Status::Created as usize]);
-        let created = created.map(|(kind, gathered)| (*kind, &*gathered.filed));
+        let created = created.flat_map(|(kind, all)| all.plain(special).map(move |at| (*kind, at)));
         let completed = self.queues[Status::Completed as usize].iter();
-        let completed = completed.flat_map(|gathered| gathered.filed.iter().copied());
+        let completed = completed.flat_map(|all| all.plain(special));
         let claims = ClaimOrder::of_plain(created, completed);
         let queues = self.queues.map(|of_status| {
             of_status.map(|Gathered { filed, mut latest }| {
@@ -94,5 +104,59 @@ impl IssueStoreBuilder {
         let mut store = IssueStore { issues, versions, revision, positions, queues, claims };
         store.place_special(&self.special);
         Some(store)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fastrand::Rng;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Returns an issue with any status and, mostly, attributes. Its links lead to other issues of these.
+    fn any_issue(number: usize, count: usize, rng: &mut Rng) -> Issue {
+        let id = |number: usize| format!("{number:08x}-0000-4000-8000-000000000000");
+        let time = |minute: u32| format!("2026-01-31T09:{minute:02}:00.000Z");
+        let mut issue = json!({
+            "id": id(number), "title": "T", "description": "",
+            "classification": rng.choice(Classification::ALL), "status": rng.choice(Status::ALL),
+            "createdAt": time(0), "modifiedAt": time(rng.u32(..60)), "history": [], "comments": [],
+        });
+        let mut other = || id((number + rng.usize(1..count)) % count);
+        let (parent, blocker) = (other(), other());
+        for (key, value) in [
+            ("priority", json!(rng.u8(..5))),
+            ("labels", json!(["ui"])),
+            ("assignee", json!("dev")),
+            ("links", json!([{ "kind": "parent", "to": parent }])),
+            ("links", json!([{ "kind": "blocked_by", "to": blocker }])),
+            ("parked", json!({ "reason": "r", "since": time(0), "by": "lead" })),
+            ("parked", json!({ "reason": "r", "since": time(0), "by": "lead", "until": time(9) })),
+        ] {
+            if rng.u8(..4) == 0 {
+                issue[key] = value;
+            }
+        }
+        serde_json::from_value(issue).unwrap()
+    }
+
+    #[test]
+    fn a_built_order_of_claims_is_that_of_issues_added_one_by_one() {
+        for seed in 0..300 {
+            let mut rng = Rng::with_seed(seed);
+            let count = rng.usize(2..12);
+            let (mut added, mut halves) =
+                (IssueStore::default(), [(); 2].map(|()| IssueStoreBuilder::default()));
+            let middle = rng.usize(..count);
+            for number in 0..count {
+                let issue = any_issue(number, count, &mut rng);
+                added.push(issue.clone()).unwrap();
+                halves[usize::from(number >= middle)].push(issue);
+            }
+            let [mut all, last] = halves;
+            all.append(last);
+            assert_eq!(all.build().unwrap().claims, added.claims, "seed {seed}");
+        }
     }
 }
