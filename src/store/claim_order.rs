@@ -44,6 +44,17 @@ impl ClaimOrder {
         Self { ready: ready.collect(), reviews: reviews.into_iter().collect(), ..Self::default() }
     }
 
+    /// Sets the links to those of many issues.
+    pub fn set_links<'a>(&mut self, issues: impl Iterator<Item = &'a Issue>) {
+        let links = issues.flat_map(|issue| {
+            issue.attributes.links.iter().map(|link| (link.to, link.kind, issue.id))
+        });
+        // Sorted keys enter a tree next to each other.
+        let mut links: Vec<_> = links.collect();
+        links.sort_unstable();
+        self.links = links.into_iter().collect();
+    }
+
     /// Adds the links of an issue.
     pub fn add_links(&mut self, issue: &Issue) {
         for link in &issue.attributes.links {

@@ -6,7 +6,6 @@
 mod builder;
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -452,18 +451,6 @@ impl IssueStore {
         }
     }
 
-    /// Adds issues with attributes to the order of claims, which lacks them, and places their parents again.
-    fn place_special(&mut self, special: &[(usize, Arc<Issue>)]) {
-        special.iter().for_each(|(_, issue)| self.claims.add_links(issue));
-        for (position, issue) in special {
-            self.claims.place(issue, *position, self.is_free(issue));
-        }
-        // A parent need not have attributes itself.
-        let parents: BTreeSet<_> =
-            special.iter().filter_map(|(_, issue)| issue.attributes.parent()).collect();
-        self.place_again(parents);
-    }
-
     /// Returns true if an issue waits for no other one: no blocker and no part of it is open.
     fn is_free(&self, issue: &Issue) -> bool {
         self.open_blockers(issue).next().is_none() && self.open_parts(issue.id).next().is_none()
@@ -511,7 +498,7 @@ impl IssueStore {
 
     /// Returns the position of the issue that is reviewed next: by priority, then the first filed. Parked issues are
     /// left out.
-    pub(super) fn next_review(&self, now: Timestamp) -> Option<usize> {
+    pub fn next_review(&self, now: Timestamp) -> Option<usize> {
         let due = self.claims.due(now).filter_map(|position| {
             let issue = self.at(position);
             let waits = issue.status == Status::Completed;

@@ -1,12 +1,13 @@
 //! Builds an [`IssueStore`] from many issues at once.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use imbl::Vector;
 
 use super::{IssueStore, Queue};
-use crate::domain::{Classification, Issue, IssueId, Status, Timestamp};
+use crate::domain::{Classification, Issue, IssueId, LinkKind, Status, StatusSet, Timestamp};
 use crate::store::claim_order::ClaimOrder;
 use crate::store::stored_issue::{RawIssue, StoredIssue, Version};
 
@@ -85,12 +86,7 @@ impl IssueStoreBuilder {
         if self.ids.windows(2).any(|pair| pair[0].0 == pair[1].0) {
             return None;
         }
-        let special = &self.special;
-        let created = Classification::ALL.iter().zip(&self.queues[Status::Created as usize]);
-        let created = created.flat_map(|(kind, all)| all.plain(special).map(move |at| (*kind, at)));
-        let completed = self.queues[Status::Completed as usize].iter();
-        let completed = completed.flat_map(|all| all.plain(special));
-        let claims = ClaimOrder::of_plain(created, completed);
+        let claims = self.claims();
         let queues = self.queues.map(|of_status| {
             of_status.map(|Gathered { filed, mut latest }| {
                 latest.sort_unstable();
@@ -101,9 +97,50 @@ impl IssueStoreBuilder {
         let versions: Vector<_> = Version::many(self.issues.len()).map(Version).collect();
         let revision = versions.last().copied().unwrap_or_default();
         let issues = self.issues;
-        let mut store = IssueStore { issues, versions, revision, positions, queues, claims };
-        store.place_special(&self.special);
-        Some(store)
+        Some(IssueStore { issues, versions, revision, positions, queues, claims })
+    }
+
+    /// Returns the order of claims. The ids are sorted.
+    fn claims(&self) -> ClaimOrder {
+        let waiting = self.waiting();
+        let special = &self.special;
+        let created = Classification::ALL.iter().zip(&self.queues[Status::Created as usize]);
+        let created = created.flat_map(|(kind, all)| all.plain(special).map(move |at| (*kind, at)));
+        let created = created.filter(|(_, at)| !waiting.contains(at));
+        let completed = self.queues[Status::Completed as usize].iter();
+        let completed = completed.flat_map(|all| all.plain(special));
+        let mut claims = ClaimOrder::of_plain(created, completed);
+        claims.set_links(special.iter().map(|(_, issue)| &**issue));
+        for (position, issue) in special {
+            claims.place(issue, *position, !waiting.contains(position));
+        }
+        claims
+    }
+
+    /// Returns the positions of the issues that wait for an open one: a blocker or a part. The ids are sorted.
+    fn waiting(&self) -> HashSet<usize> {
+        let mut waiting = HashSet::new();
+        if self.special.is_empty() {
+            return waiting;
+        }
+        let mut is_open = vec![false; self.issues.len()];
+        for status in StatusSet::open().iter() {
+            let positions = self.queues[status as usize].iter().flat_map(|all| &all.filed);
+            positions.for_each(|position| is_open[*position] = true);
+        }
+        let position = |id: IssueId| {
+            let found = self.ids.binary_search_by_key(&id, |(id, _)| *id).ok();
+            found.map(|at| self.ids[at].1)
+        };
+        for (at, issue) in &self.special {
+            let mut blockers = issue.attributes.linked(LinkKind::BlockedBy).filter_map(position);
+            if blockers.any(|blocker| is_open[blocker]) {
+                waiting.insert(*at);
+            }
+            let parent = issue.attributes.parent().filter(|_| is_open[*at]);
+            waiting.extend(parent.and_then(position));
+        }
+        waiting
     }
 }
 
@@ -141,22 +178,39 @@ mod tests {
         serde_json::from_value(issue).unwrap()
     }
 
+    fn built(issues: impl Iterator<Item = Issue>) -> IssueStore {
+        let mut builder = IssueStoreBuilder::default();
+        issues.for_each(|issue| builder.push(issue));
+        builder.build().unwrap()
+    }
+
     #[test]
-    fn a_built_order_of_claims_is_that_of_issues_added_one_by_one() {
+    fn the_order_of_claims_follows_from_the_issues_alone() {
         for seed in 0..300 {
             let mut rng = Rng::with_seed(seed);
             let count = rng.usize(2..12);
-            let (mut added, mut halves) =
-                (IssueStore::default(), [(); 2].map(|()| IssueStoreBuilder::default()));
-            let middle = rng.usize(..count);
-            for number in 0..count {
-                let issue = any_issue(number, count, &mut rng);
+            let issues: Vec<_> = (0..count).map(|at| any_issue(at, count, &mut rng)).collect();
+            let mut added = IssueStore::default();
+            for issue in &issues {
                 added.push(issue.clone()).unwrap();
-                halves[usize::from(number >= middle)].push(issue);
             }
-            let [mut all, last] = halves;
+            let (first, last) = issues.split_at(rng.usize(..count));
+            let [mut all, last] = [first, last].map(|issues| {
+                let mut builder = IssueStoreBuilder::default();
+                issues.iter().for_each(|issue| builder.push(issue.clone()));
+                builder
+            });
             all.append(last);
             assert_eq!(all.build().unwrap().claims, added.claims, "seed {seed}");
+            let mut other = added.clone();
+            for _ in 0..20 {
+                let changed = any_issue(rng.usize(..count), count, &mut rng);
+                added.change(changed.id, |issue| *issue = changed.clone()).unwrap();
+                other.catch_up(&added, &[changed.id]);
+                let rebuilt = built(added.issues().map(Arc::unwrap_or_clone));
+                assert_eq!(rebuilt.claims, added.claims, "seed {seed}");
+                assert_eq!(rebuilt.claims, other.claims, "seed {seed}");
+            }
         }
     }
 }
