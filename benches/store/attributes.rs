@@ -1,0 +1,71 @@
+//! Claims, lists and opening at 100,000 issues, without attributes and where every fifth issue is blocked and has five
+//! labels. Both sides are measured alternately.
+
+use std::io::{self, Write};
+
+use agent_issue_tracker::domain::{Order, Query};
+use agent_issue_tracker::store::{JsonStore, Store};
+use agent_issue_tracker::tracker::IssueStore;
+
+use crate::reads::PAGE;
+use benches::figures::{percentile, timed, us};
+use benches::fixture::Fixture;
+use benches::issues;
+
+const LARGE: usize = 100_000;
+
+pub fn report(out: &mut dyn Write) -> io::Result<()> {
+    let fixtures = [Fixture::new(LARGE), Fixture::with_blocked(LARGE)];
+    let issues = fixtures.each_ref().map(|fixture| {
+        let snapshot = fixture.runtime.block_on(fixture.tracker.snapshot());
+        snapshot.expect("an open store").issues
+    });
+    let blocked = |issues: &IssueStore| {
+        issues.issues().filter(|issue| issues.open_blockers(issue).next().is_some()).count()
+    };
+    assert_eq!(issues.each_ref().map(blocked), [0, LARGE / 5]);
+    let list = |fixture: &Fixture, order| {
+        let query = Query { order, take: PAGE, ..Query::default() };
+        let page = fixture.runtime.block_on(fixture.tracker.list_issues(query));
+        assert_eq!(page.expect("a page").issues.len(), PAGE);
+    };
+    let claim = |fixture: &Fixture| {
+        let claimed = fixture.tracker.get_next_issue(None, issues::agent());
+        assert!(fixture.runtime.block_on(claimed).expect("a store that can be changed").is_some());
+    };
+    let open = |fixture: &Fixture| {
+        let store = JsonStore::new(&fixture.path());
+        fixture.runtime.block_on(store.counts()).expect("a valid store");
+        store
+    };
+    writeln!(
+        out,
+        "{LARGE} issues: plain, and with {} blocked ones with 5 labels each\n",
+        LARGE / 5
+    )?;
+    writeln!(out, "| | plain, p50 µs | blocked, p50 µs | ratio | p99 ratio |")?;
+    writeln!(out, "|---|---:|---:|---:|---:|")?;
+    let acts: [(&str, usize, &dyn Fn(&Fixture)); 4] = [
+        ("list_issues, filed", 2_000, &|fixture| list(fixture, Order::Filed)),
+        ("list_issues, latest", 2_000, &|fixture| list(fixture, Order::LatestActivity)),
+        ("get_next_issue", 4_000, &claim),
+        ("opening", 20, &|fixture| drop(open(fixture))),
+    ];
+    for (name, rounds, act) in acts {
+        if name == "opening" {
+            fixtures.iter().for_each(Fixture::publish);
+        }
+        let mut times: [Vec<u64>; 2] = Default::default();
+        for _ in 0..rounds {
+            for (fixture, times) in fixtures.iter().zip(&mut times) {
+                times.push(timed(|| act(fixture)));
+            }
+        }
+        times.iter_mut().for_each(|times| times.sort_unstable());
+        let [plain, blocked] = times.each_ref().map(|times| us(percentile(times, 50)));
+        let [plain_p99, blocked_p99] = times.each_ref().map(|times| us(percentile(times, 99)));
+        let (ratio, p99) = (blocked / plain, blocked_p99 / plain_p99);
+        writeln!(out, "| {name} | {plain:.1} | {blocked:.1} | {ratio:.2} | {p99:.2} |")?;
+    }
+    writeln!(out, "\nTarget: at most 1.1\n")
+}
