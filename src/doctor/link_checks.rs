@@ -148,7 +148,7 @@ pub(super) fn queue(issues: &[Arc<Issue>], store: &IssueStore, now: Timestamp) -
         return Finding::ok(check, "no issue waits to be claimed");
     }
     if issues.iter().any(is_moving) {
-        return Finding::ok(check, format!("{count} until others have ended, and these are on"));
+        return Finding::ok(check, format!("{count}, and others are worked on or reviewed"));
     }
     Finding::warning(check, format!("{count}, but nobody can claim any")).about(about).fix(
         "see `ait tree`; then end a wait: `ait unpark ID`, `ait unlink ID blocked-by OTHER`, or `ait close OTHER`",
