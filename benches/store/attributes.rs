@@ -36,7 +36,7 @@ pub fn report(out: &mut dyn Write) -> io::Result<()> {
         assert!(runtime.block_on(claimed).expect("a store that can be changed").is_some());
     };
     let open = |fixture: &Fixture| {
-        let store = JsonStore::new(&fixture.path());
+        let store = JsonStore::new(fixture.path());
         runtime.block_on(store.counts()).expect("a valid store");
         store
     };
@@ -47,27 +47,34 @@ pub fn report(out: &mut dyn Write) -> io::Result<()> {
     )?;
     writeln!(out, "| | plain, p50 µs | blocked, p50 µs | ratio | p99 ratio |")?;
     writeln!(out, "|---|---:|---:|---:|---:|")?;
-    let acts: [(&str, usize, &dyn Fn(&Fixture)); 4] = [
-        ("list_issues, filed", 2_000, &|fixture| list(fixture, Order::Filed)),
-        ("list_issues, latest", 2_000, &|fixture| list(fixture, Order::LatestActivity)),
-        ("get_next_issue", 4_000, &claim),
-        ("opening", 20, &|fixture| drop(open(fixture))),
-    ];
-    for (name, rounds, act) in acts {
-        if name == "opening" {
-            fixtures.iter().for_each(Fixture::publish);
-        }
-        let mut times: [Vec<u64>; 2] = Default::default();
-        for _ in 0..rounds {
-            for (fixture, times) in fixtures.iter().zip(&mut times) {
-                times.push(timed(|| act(fixture)));
-            }
-        }
-        times.iter_mut().for_each(|times| times.sort_unstable());
-        let [plain, blocked] = times.each_ref().map(|times| us(percentile(times, 50)));
-        let [plain_p99, blocked_p99] = times.each_ref().map(|times| us(percentile(times, 99)));
-        let (ratio, p99) = (blocked / plain, blocked_p99 / plain_p99);
-        writeln!(out, "| {name} | {plain:.1} | {blocked:.1} | {ratio:.2} | {p99:.2} |")?;
-    }
+    let fixtures = &fixtures;
+    let mut compare =
+        |name, rounds, act: &dyn Fn(&Fixture)| compare(out, fixtures, name, rounds, act);
+    compare("list_issues, filed", 2_000, &|fixture| list(fixture, Order::Filed))?;
+    compare("list_issues, latest", 2_000, &|fixture| list(fixture, Order::LatestActivity))?;
+    compare("get_next_issue", 4_000, &claim)?;
+    fixtures.iter().for_each(Fixture::publish);
+    compare("opening", 20, &|fixture| drop(open(fixture)))?;
     writeln!(out, "\nTarget: at most 1.1\n")
+}
+
+/// Measures an act on both stores alternately, and prints a row.
+fn compare(
+    out: &mut dyn Write,
+    fixtures: &[Fixture; 2],
+    name: &str,
+    rounds: usize,
+    act: &dyn Fn(&Fixture),
+) -> io::Result<()> {
+    let mut times: [Vec<u64>; 2] = Default::default();
+    for _ in 0..rounds {
+        for (fixture, times) in fixtures.iter().zip(&mut times) {
+            times.push(timed(|| act(fixture)));
+        }
+    }
+    times.iter_mut().for_each(|times| times.sort_unstable());
+    let [plain, blocked] = times.each_ref().map(|times| us(percentile(times, 50)));
+    let [plain_p99, blocked_p99] = times.each_ref().map(|times| us(percentile(times, 99)));
+    let (ratio, p99) = (blocked / plain, blocked_p99 / plain_p99);
+    writeln!(out, "| {name} | {plain:.1} | {blocked:.1} | {ratio:.2} | {p99:.2} |")
 }

@@ -105,7 +105,7 @@ pub(super) async fn list(context: &CallContext, query: Query) -> Result<List, St
         let is_short_id_unique = all.as_ref().is_some_and(|all| {
             issue.id.short().parse().is_ok_and(|short: IssueRef| all.position(&short).is_ok())
         });
-        let is_blocked = all.as_ref().is_some_and(|all| all.open_blockers(&issue).next().is_some());
+        let is_blocked = all.as_ref().is_some_and(|all| all.is_blocked(&issue));
         ListedIssue { issue, is_short_id_unique, is_blocked }
     });
     let issues = listed.collect();
