@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use agent_issue_tracker::domain::{Classification, IssueId};
 use agent_issue_tracker::store::JsonStore;
+use agent_issue_tracker::store::json::format::Document;
 use agent_issue_tracker::store::json::fs::RealFileSystem;
 use agent_issue_tracker::store::json::{JsonStoreOptions, Maintenance, format};
 use agent_issue_tracker::tracker::{Probe, Tracker};
@@ -46,11 +47,13 @@ pub fn template(name: &str, make: impl FnOnce(&Path)) -> PathBuf {
 
 /// An `issues.json` with so many issues.
 pub fn issues_json(size: usize) -> PathBuf {
-    template(&format!("{size}.json"), |path| {
-        let mut file = BufWriter::new(File::create(path).expect("a new file"));
-        format::write(&issues::document(size), &mut file).expect("space on the disk");
-        file.flush().expect("space on the disk");
-    })
+    template(&format!("{size}.json"), |path| write(&issues::document(size), path))
+}
+
+fn write(document: &Document, path: &Path) {
+    let mut file = BufWriter::new(File::create(path).expect("a new file"));
+    format::write(document, &mut file).expect("space on the disk");
+    file.flush().expect("space on the disk");
 }
 
 /// A directory with an `issues.json` of so many issues and no log.
@@ -100,7 +103,20 @@ pub struct Fixture {
 
 impl Fixture {
     pub fn new(size: usize) -> Self {
-        let directory = directory_with(size);
+        Self::of(directory_with(size), size)
+    }
+
+    /// Makes a store of which every fifth issue is blocked.
+    pub fn with_blocked(size: usize) -> Self {
+        let directory = new_directory();
+        let file = template(&format!("{size}-blocked.json"), |path| {
+            write(&issues::document_with_blocked(size), path);
+        });
+        copy(&file, &directory.path().join("issues.json"));
+        Self::of(directory, size)
+    }
+
+    fn of(directory: TempDir, size: usize) -> Self {
         let store = open(&directory.path().join("issues.json"), unpublished());
         let maintenance = store.maintenance();
         let (runtime, tracker) = (runtime(), Tracker::new(Arc::new(store)));

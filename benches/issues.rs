@@ -1,8 +1,8 @@
 //! Issues of ordinary length, as agents write them.
 
 use agent_issue_tracker::domain::{
-    AgentName, Before, Classification, CommentText, Description, Event, EventKind, IssueId,
-    Timestamp, Title,
+    AgentName, AttributeValues, Attributes, Before, Classification, CommentText, Description,
+    Event, EventKind, IssueId, Link, LinkKind, Timestamp, Title,
 };
 use agent_issue_tracker::store::json::format::Document;
 use chrono::Utc;
@@ -51,13 +51,37 @@ fn prose(number: usize, chars: usize) -> String {
 /// A document with so many issues, each with three entries in its history and one comment. One half
 /// waits to be claimed, the other for a review.
 pub fn document(size: usize) -> Document {
+    document_with(size, |_, _| Attributes::default())
+}
+
+/// The same, but every fifth issue is blocked by the one before it and has five labels.
+pub fn document_with_blocked(size: usize) -> Document {
+    document_with(size, |number, before| {
+        let Some(blocker) = before.filter(|_| number % 5 == 4) else {
+            return Attributes::default();
+        };
+        let label =
+            |at| format!("area/part-{}", (number + at) % 50).parse().expect("a valid label");
+        let mut labels: Vec<_> = (0..5).map(label).collect();
+        labels.sort();
+        let links = vec![Link { kind: LinkKind::BlockedBy, to: blocker }];
+        AttributeValues { labels, links, ..AttributeValues::default() }.into()
+    })
+}
+
+/// A document of which each issue gets the attributes for its number and the issue before it.
+fn document_with(
+    size: usize,
+    attributes: impl Fn(usize, Option<IssueId>) -> Attributes,
+) -> Document {
     let mut document = Document::default();
     let at = Timestamp::from(Utc::now());
+    let mut before = None;
     for number in 0..size {
         let issue = IssueId::from(Uuid::new_v4());
         let Filing { title, description } = Filing::new(number);
         let filed = EventKind::Filed {
-            attributes: Default::default(),
+            attributes: attributes(number, before.replace(issue)),
             title: title.into_string(),
             description: description.into_string(),
             classification: Classification::ALL[number % Classification::ALL.len()],

@@ -17,10 +17,11 @@ use uuid::Uuid;
 
 use self::leases::Connected;
 pub use self::leases::{Claimant, Connection, LAPSES_OF_A_COMMAND, LeaseState, ProcessClient};
+use crate::domain::event::UNDELIVERED_REASON;
 use crate::domain::{
-    AgentName, ClaimGuard, ClaimProof, ClaimSettings, ClaimTerms, Classification, Command,
-    CommentText, Counts, Description, ImportedIssue, Issue, IssueChange, IssueId, IssueRef, Page,
-    Query, Resolution, Status, Timestamp, Title,
+    AgentName, ClaimGuard, ClaimProof, ClaimSettings, ClaimTerms, Classification, ClientId,
+    Command, CommentText, Counts, Description, ImportedIssue, Issue, IssueChange, IssueId,
+    IssueRef, Page, Query, Resolution, Status, Timestamp, Title,
 };
 pub use crate::store::backup::{
     self, Backup, BackupContent, BackupError, BackupMetadata, IssueSample, OverwritePolicy,
@@ -205,7 +206,7 @@ impl Tracker {
         if self.is_command() {
             self.lapse_orphans(LAPSES_OF_A_COMMAND).await?;
         }
-        let (issue, terms) = (Some(issue), self.terms(&agent).await);
+        let (issue, terms) = (Some(issue), self.terms(self.client_for(&agent).await));
         self.change(Command::GetNextIssue { issue, classification: None, agent, terms }).await
     }
 
@@ -221,11 +222,13 @@ impl Tracker {
     ) -> Result<Option<Arc<Issue>>, StoreError> {
         let is_ready =
             |issues: &IssueStore| issues.next_ready(&agent, classification, self.now()).is_some();
-        if !self.can_claim(&agent, is_ready).await? {
-            return Ok(None);
-        }
-        let terms = self.terms(&agent).await;
-        self.commit(Command::GetNextIssue { issue: None, classification, agent, terms }).await
+        let command = |terms| Command::GetNextIssue {
+            issue: None,
+            classification,
+            agent: agent.clone(),
+            terms,
+        };
+        self.claim(&agent, is_ready, command).await
     }
 
     /// Returns an open issue to its old place in the queue.
@@ -280,11 +283,8 @@ impl Tracker {
         let review = self.claims.review;
         let is_ready =
             |issues: &IssueStore| issues.next_review(&agent, review, self.now()).is_some();
-        if !self.can_claim(&agent, is_ready).await? {
-            return Ok(None);
-        }
-        let terms = self.terms(&agent).await;
-        self.commit(Command::GetNextReviewItem { agent, terms }).await
+        let command = |terms| Command::GetNextReviewItem { agent: agent.clone(), terms };
+        self.claim(&agent, is_ready, command).await
     }
 
     /// Closes an open issue.
@@ -443,28 +443,32 @@ impl Tracker {
         self.lapsing.spawn_on(lapse, &runtime);
     }
 
-    /// Returns true if there is something to claim. Looks before the client of the claim is noted, because a claim that
-    /// finds nothing writes nothing.
-    async fn can_claim(
+    /// Claims an issue, if one is ready. The client of the claim is noted only then, because a claim that finds nothing
+    /// writes nothing.
+    async fn claim(
         &self,
         agent: &AgentName,
         is_ready: impl Fn(&IssueStore) -> bool,
-    ) -> Result<bool, StoreError> {
+        command: impl Fn(ClaimTerms) -> Command,
+    ) -> Result<Option<Arc<Issue>>, StoreError> {
         if self.is_command() {
             // No server may be running that looks for them.
             self.lapse_orphans(LAPSES_OF_A_COMMAND).await?;
+        } else if !is_ready(&self.store.snapshot().await?.issues) {
+            match self.commit(command(self.terms(None))).await? {
+                // It became ready in between. The claim needs a client.
+                Some(claimed) => self.lapse_claim(&claimed, UNDELIVERED_REASON).await?,
+                None => return Ok(None),
+            }
         }
-        let can_claim = is_ready(&self.store.snapshot().await?.issues);
-        if !can_claim {
-            self.note_call(agent).await?;
-        }
-        Ok(can_claim)
+        let client = self.client_for(agent).await;
+        self.commit(command(self.terms(client))).await
     }
 
-    /// Returns the terms of a claim by an agent.
-    async fn terms(&self, agent: &AgentName) -> ClaimTerms {
+    /// Returns the terms of a claim of a client.
+    fn terms(&self, client: Option<ClientId>) -> ClaimTerms {
         let ClaimSettings { max_claims, review, .. } = *self.claims;
-        ClaimTerms { client: self.client_for(agent).await, max_claims, review }
+        ClaimTerms { client, max_claims, review }
     }
 
     fn guard(&self, proof: ClaimProof) -> ClaimGuard {

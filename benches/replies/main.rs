@@ -127,8 +127,11 @@ fn whole(issues: &[Arc<Issue>]) -> Reply {
 }
 
 fn list(issues: &[Arc<Issue>]) -> Reply {
-    let listed =
-        |issue: &Arc<Issue>| ListedIssue { issue: Arc::clone(issue), is_short_id_unique: true };
+    let listed = |issue: &Arc<Issue>| ListedIssue {
+        issue: Arc::clone(issue),
+        is_short_id_unique: true,
+        is_blocked: false,
+    };
     Reply::List(List {
         total: issues.len(),
         skip: Some(0),

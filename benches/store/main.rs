@@ -6,6 +6,7 @@
 //! cargo bench -p benches --bench store -- reads        the groups whose name contains a word
 //! cargo bench -p benches --bench store -- report       the targets, and the waits of callers in several processes
 //! cargo bench -p benches --bench store -- appends      a change beside an append of the same bytes, which is part of that
+//! cargo bench -p benches --bench store -- attributes   claims and lists where every fifth issue is blocked
 //! cargo bench -p benches --bench store -- stalls       the waits during a publish and a snapshot
 //! cargo bench -p benches --bench store -- watch        how soon another process is told of a change
 //! ```
@@ -18,6 +19,7 @@
 //! other.
 
 mod appends;
+mod attributes;
 mod concurrency;
 mod files;
 mod latency;
@@ -36,9 +38,10 @@ use benches::fixture;
 /// A report, which prints its tables.
 type Report = fn(&mut dyn Write) -> io::Result<()>;
 
-const REPORTS: [(&str, Report); 4] = [
+const REPORTS: [(&str, Report); 5] = [
     ("report", report::report),
     ("appends", appends::report),
+    ("attributes", attributes::report),
     ("stalls", stalls::report),
     ("watch", watch::report),
 ];

@@ -88,23 +88,18 @@ impl AttributeFilter {
                 && self.assignee.as_ref().is_none_or(is_assigned)
                 && parent.as_ref().is_none_or(|parent| attributes.parent() == Some(parent.id))
                 && (!self.ready || is_ready(issue, issues, now))
-                && (!self.blocked || is_blocked(issue, issues))
+                && (!self.blocked || issues.is_blocked(issue))
                 && (!self.parked || attributes.is_parked_at(now))
         });
         Ok(found)
     }
 }
 
-/// Returns true if an open issue waits for an open blocker.
-pub(super) fn is_blocked(issue: &Issue, issues: &IssueStore) -> bool {
-    !issue.status.is_terminal() && issues.open_blockers(issue).next().is_some()
-}
-
 /// Returns true if an issue can be claimed for work, by any agent or by its assignee.
 pub(super) fn is_ready(issue: &Issue, issues: &IssueStore, now: Timestamp) -> bool {
     issue.status == Status::Created
         && !issue.attributes.is_parked_at(now)
-        && !is_blocked(issue, issues)
+        && !issues.is_blocked(issue)
         && issues.open_parts(issue.id).next().is_none()
 }
 

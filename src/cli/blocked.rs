@@ -6,7 +6,6 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
-use super::attribute_filter::is_blocked;
 use super::issue_view::LinkedIssue;
 use super::options::Format;
 use super::{ExitStatus, NO_ISSUES, Output};
@@ -67,7 +66,7 @@ pub(super) async fn run(
 fn blocked(issues: &IssueStore) -> Vec<Blocked> {
     let open = Query { statuses: StatusSet::open(), take: issues.len(), ..Query::default() };
     let mut blocked = issues.list(&open).issues;
-    blocked.retain(|issue| is_blocked(issue, issues));
+    blocked.retain(|issue| issues.is_blocked(issue));
     let with_blockers = |issue: Arc<Issue>| {
         let blockers = issues.open_blockers(&issue).filter_map(|id| issues.get(id));
         let waits_for = blockers.map(|blocker| LinkedIssue::of(&blocker, issues)).collect();

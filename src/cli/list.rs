@@ -8,7 +8,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use super::attribute_filter::{AttributeFilter, is_blocked};
+use super::attribute_filter::AttributeFilter;
 use super::issue_view::words;
 use super::options::{Format, agent_name, classification, time_arg};
 use super::output::{FAINT, STRONG, of_classification, of_status};
@@ -331,6 +331,6 @@ fn write_table(
 /// Says why an issue waits, in words; empty if it does not.
 fn waits(issue: &Issue, issues: &IssueStore, now: Timestamp) -> String {
     let is_parked = !issue.status.is_terminal() && issue.attributes.is_parked_at(now);
-    let words = [(is_blocked(issue, issues), "blocked"), (is_parked, "parked")];
+    let words = [(issues.is_blocked(issue), "blocked"), (is_parked, "parked")];
     words.iter().filter(|(is_so, _)| *is_so).map(|(_, word)| *word).collect::<Vec<_>>().join(",")
 }

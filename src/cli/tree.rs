@@ -7,7 +7,6 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
-use super::attribute_filter::is_blocked;
 use super::issue_view::LinkedIssue;
 use super::options::{Format, issue_ref};
 use super::{ExitStatus, NO_ISSUES, Output};
@@ -129,7 +128,7 @@ impl Builder<'_> {
         let open = Query { statuses: StatusSet::open(), take: issues.len(), ..Query::default() };
         let mut linked = issues.list(&open).issues;
         linked.retain(|issue| {
-            !issues.linked_from(LinkKind::Parent, issue.id).is_empty() || is_blocked(issue, issues)
+            !issues.linked_from(LinkKind::Parent, issue.id).is_empty() || issues.is_blocked(issue)
         });
         let is_open =
             |id: &IssueId| issues.get(*id).is_some_and(|issue| !issue.status.is_terminal());

@@ -8,7 +8,7 @@ use crate::span;
 use crate::store::json::inspect::Inspection;
 
 use super::report::counted;
-use super::{Check, Finding};
+use super::{Check, Finding, link_checks};
 
 /// The tolerated difference between the clocks of machines.
 const FUTURE_MS: u64 = 60_000;
@@ -18,12 +18,27 @@ const MANY_RETURNS: usize = 3;
 pub(super) fn examine(found: &Inspection, now: Timestamp) -> Vec<Finding> {
     let Ok(state) = &found.state else {
         let skipped = |check| Finding::skipped(check, "the issues cannot be read");
-        return [Check::Histories, Check::Claims, Check::Returns, Check::Clock].map(skipped).into();
+        let all = [
+            Check::Histories,
+            Check::Claims,
+            Check::Returns,
+            Check::Links,
+            Check::Queue,
+            Check::Clock,
+        ];
+        return all.map(skipped).into();
     };
     let issues: Vec<Arc<Issue>> = state.issues.issues().collect();
     let files = [("issues.json", found.issues_file), ("the log", found.newest_segment)];
     let files = files.iter().filter_map(|(name, file)| Some((*name, (*file)?.modified)));
-    vec![histories(&issues), claims(&issues, now), returns(&issues), clock(&issues, files, now)]
+    vec![
+        histories(&issues),
+        claims(&issues, now),
+        returns(&issues),
+        link_checks::links(&issues, &state.issues),
+        link_checks::queue(&issues, &state.issues, now),
+        clock(&issues, files, now),
+    ]
 }
 
 /// An inconsistency between an issue and its history.

@@ -13,6 +13,7 @@ mod disk;
 mod files;
 mod git;
 mod issue_checks;
+mod link_checks;
 mod process_checks;
 mod prompts;
 mod repairs;

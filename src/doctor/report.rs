@@ -42,6 +42,10 @@ string_enum! {
         Claims = "claims",
         /// No issue was returned repeatedly.
         Returns = "returns",
+        /// Links lead to issues, and form no cycle.
+        Links = "links",
+        /// An issue that waits can be claimed.
+        Queue = "queue",
         /// No time is in the future.
         Clock = "clock",
         /// The store is writable.

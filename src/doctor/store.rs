@@ -9,7 +9,7 @@ use crate::store::json::inspect::{
 };
 
 /// The checks of [`examine`]; all of them read the files.
-pub(super) const CHECKS: [Check; 8] = [
+pub(super) const CHECKS: [Check; 10] = [
     Check::Readable,
     Check::Valid,
     Check::Ids,
@@ -17,6 +17,8 @@ pub(super) const CHECKS: [Check; 8] = [
     Check::Histories,
     Check::Claims,
     Check::Returns,
+    Check::Links,
+    Check::Queue,
     Check::Clock,
 ];
 const SALVAGE: &str = "`ait doctor --salvage NEW.json` saves what can be read";

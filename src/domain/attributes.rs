@@ -254,14 +254,11 @@ impl Attributes {
         if fields.is_empty() {
             return Self::default();
         }
-        let are_few = |labels: &Vec<Label>| labels.len() <= Label::MAX_COUNT;
-        let is_name = |name: &String| {
-            AgentName::try_from(name.as_str()).is_ok_and(|valid| valid.as_str() == name)
-        };
         let mut values = AttributeValues {
             priority: take(fields, "priority", |_: &Priority| true),
-            labels: take(fields, "labels", are_few).unwrap_or_default(),
-            assignee: take(fields, "assignee", is_name),
+            labels: take(fields, "labels", |labels: &Vec<Label>| are_few(labels))
+                .unwrap_or_default(),
+            assignee: take(fields, "assignee", |name: &String| is_name(name)),
             links: take(fields, "links", |links: &Vec<Link>| are_valid(links)).unwrap_or_default(),
             parked: take(fields, "parked", |_: &Parked| true),
         };
@@ -285,6 +282,14 @@ fn take<T: for<'de> Deserialize<'de>>(
     })
 }
 
+fn are_few(labels: &[Label]) -> bool {
+    labels.len() <= Label::MAX_COUNT
+}
+
+fn is_name(text: &str) -> bool {
+    AgentName::try_from(text).is_ok_and(|valid| valid.as_str() == text)
+}
+
 /// Returns true if an issue can have these links, as far as they themselves tell.
 pub(super) fn are_valid(links: &[Link]) -> bool {
     let parents = links.iter().filter(|link| link.kind == LinkKind::Parent).count();
@@ -293,6 +298,13 @@ pub(super) fn are_valid(links: &[Link]) -> bool {
 }
 
 impl AttributeValues {
+    /// Returns true if these values stay as they are when they are written to a file and read from it.
+    pub(crate) fn are_normal(&self) -> bool {
+        let is_ascending = self.labels.is_sorted_by(|one, next| one < next);
+        let is_valid = self.assignee.as_deref().is_none_or(is_name);
+        is_ascending && are_few(&self.labels) && is_valid && are_valid(&self.links)
+    }
+
     /// Returns the priority, or the default.
     pub fn effective_priority(&self) -> Priority {
         self.priority.unwrap_or_default()

@@ -58,17 +58,13 @@ pub struct ClaimTerms {
 
 string_enum! {
     /// Who may review an issue.
+    #[derive(Default)]
     ReviewPolicy {
         /// Every agent.
+        #[default]
         Anyone = "anyone",
         /// Every agent but the one that filed the issue and those that completed it.
         NotAuthor = "not-author",
-    }
-}
-
-impl Default for ReviewPolicy {
-    fn default() -> Self {
-        Self::Anyone
     }
 }
 
@@ -93,8 +89,10 @@ impl ReviewPolicy {
 
 string_enum! {
     /// Whose claims a change that names no claim may end.
+    #[derive(Default)]
     ClaimPolicy {
         /// Every claim, as in the original AgentIssueTracker.
+        #[default]
         Trusting = "trusting",
         /// Only claims of the same agent.
         Owned = "owned",
@@ -106,12 +104,6 @@ impl FromStr for ClaimPolicy {
 
     fn from_str(word: &str) -> Result<Self, String> {
         Self::from_word(word).ok_or_else(|| format!("{word:?} is neither trusting nor owned"))
-    }
-}
-
-impl Default for ClaimPolicy {
-    fn default() -> Self {
-        Self::Trusting
     }
 }
 

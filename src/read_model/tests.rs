@@ -7,8 +7,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::domain::{
-    ActionKind, Classification, Command, ContentFilter, Counts, HAND_EDIT, Issue, IssueId,
-    Resolution, Status, StatusSet, Timestamp,
+    ActionKind, AgentName, Classification, Command, ContentFilter, Counts, HAND_EDIT, Issue,
+    IssueId, Resolution, Status, StatusSet, Timestamp,
 };
 use crate::tracker::{IssueStore, Position, State};
 
@@ -71,6 +71,18 @@ fn time(second: usize) -> Timestamp {
     Timestamp::from_unix_millis(1_800_000_000_000 + 1000 * second as i64)
 }
 
+/// A new issue with some of the words.
+fn filed(id: IssueId, word: usize, other: usize, agent: AgentName) -> Command {
+    Command::AddIssue {
+        id,
+        title: WORDS[word % WORDS.len()].trim().replace('\n', " ").as_str().try_into().unwrap(),
+        description: format!("{} {}", WORDS[other % 6], WORDS[word / 2 % 6]).try_into().unwrap(),
+        classification: Classification::ALL[other % 3],
+        details: Box::default(),
+        agent,
+    }
+}
+
 /// Applies the change if the rules allow it. Several changes share one time.
 fn happen(state: &mut State, happening: Happening, number: usize) {
     let agent = |index: usize| AGENTS[index % AGENTS.len()].try_into().unwrap();
@@ -79,22 +91,14 @@ fn happen(state: &mut State, happening: Happening, number: usize) {
     let named = |index: usize| issues.get(index % issues.len().max(1));
     let id = IssueId::from(uuid::Uuid::from_u128(number as u128 | 0x4000 << 64));
     let command = match happening {
-        Happening::Filed(word, other) => Command::AddIssue {
-            id,
-            title: WORDS[word % WORDS.len()].trim().replace('\n', " ").as_str().try_into().unwrap(),
-            description: format!("{} {}", WORDS[other % 6], WORDS[word / 2 % 6])
-                .try_into()
-                .unwrap(),
-            classification: Classification::ALL[other % 3],
-            details: Box::default(),
-            agent: agent(word),
-        },
+        Happening::Filed(word, other) => filed(id, word, other, agent(word)),
         Happening::Claimed(index) => {
             let (agent, terms) = (agent(index), Default::default());
             Command::GetNextIssue { issue: None, classification: None, agent, terms }
         }
         Happening::Reviewed(index) => {
-            Command::GetNextReviewItem { agent: agent(index), terms: Default::default() }
+            let (agent, terms) = (agent(index), Default::default());
+            Command::GetNextReviewItem { agent, terms }
         }
         Happening::Returned(index, word)
         | Happening::Completed(index, word)
@@ -111,9 +115,9 @@ fn happen(state: &mut State, happening: Happening, number: usize) {
         Happening::Lapsed(index) => {
             let claimed: Vec<_> =
                 issues.iter().filter(|issue| issue.claim_entry().is_some()).collect();
-            let Some(issue) = claimed.get(index % claimed.len().max(1)) else { return };
-            let (entry, reason) = (issue.claim_entry().unwrap(), "unheard".to_owned());
-            Command::LapseClaim { issue: issue.id, entry, reason, client: None }
+            let Some(claimed) = claimed.get(index % claimed.len().max(1)) else { return };
+            let (entry, reason) = (claimed.claim_entry().unwrap(), "unheard".to_owned());
+            Command::LapseClaim { issue: claimed.id, entry, reason, client: None }
         }
         Happening::Edited(index, word) => {
             let Some(issue) = named(index) else { return };

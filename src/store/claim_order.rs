@@ -12,7 +12,7 @@ use crate::domain::{
 };
 
 /// The indexes for claims. A clone costs the same at any size.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct ClaimOrder {
     /// The created issues that can be claimed, by assignee, classification, priority and position.
     ready: OrdSet<ReadyKey>,
@@ -31,18 +31,28 @@ type ReadyKey = (Option<Arc<str>>, Classification, Priority, usize);
 pub(super) type Rank = (bool, Priority, usize);
 
 impl ClaimOrder {
-    /// Returns the indexes of issues without attributes. `created` and `completed` are their positions, ascending; those
-    /// of created issues for each classification.
-    pub fn of_plain<'a>(
-        created: impl Iterator<Item = (Classification, &'a [usize])>,
+    /// Returns the indexes of issues without attributes, from the positions of those that are created and completed.
+    /// They are quickest made if the created ones come by classification and position.
+    pub fn of_plain(
+        created: impl Iterator<Item = (Classification, usize)>,
         completed: impl Iterator<Item = usize>,
     ) -> Self {
         let priority = Priority::default();
-        let key = |kind, position: &usize| (None, kind, priority, *position);
-        let ready = created.flat_map(|(kind, filed)| filed.iter().map(move |at| key(kind, at)));
+        let ready = created.map(|(kind, position)| (None, kind, priority, position));
         let mut reviews: Vec<_> = completed.map(|position| (priority, position)).collect();
         reviews.sort_unstable();
         Self { ready: ready.collect(), reviews: reviews.into_iter().collect(), ..Self::default() }
+    }
+
+    /// Sets the links to those of many issues.
+    pub fn set_links<'a>(&mut self, issues: impl Iterator<Item = &'a Issue>) {
+        let links = issues.flat_map(|issue| {
+            issue.attributes.links.iter().map(|link| (link.to, link.kind, issue.id))
+        });
+        // Sorted keys enter a tree next to each other.
+        let mut links: Vec<_> = links.collect();
+        links.sort_unstable();
+        self.links = links.into_iter().collect();
     }
 
     /// Adds the links of an issue.

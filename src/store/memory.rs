@@ -19,9 +19,8 @@ use super::holders::Holders;
 use super::stored_issue::StoredIssue;
 pub use super::stored_issue::Version;
 use crate::domain::{
-    AgentName, Attributes, Changed, Classification, Counts, DomainError, Event, EventKind, Issue,
-    IssueGraph, IssueId, IssueRef, Lease, LinkKind, Order, Page, Query, Status, StatusSet,
-    Timestamp,
+    AgentName, Changed, Classification, Counts, DomainError, Event, EventKind, Issue, IssueGraph,
+    IssueId, IssueRef, Lease, LinkKind, Order, Page, Query, Status, StatusSet, Timestamp,
 };
 
 /// The indexed issues of a store.
@@ -468,19 +467,6 @@ impl IssueStore {
                 self.claims.take(&issue, position);
                 self.claims.place(&issue, position, self.is_free(&issue));
             }
-        }
-    }
-
-    /// Places issues with attributes that were placed as if they had none, and their parents.
-    fn place_special(&mut self, positions: &[usize]) {
-        let special: Vec<_> = positions.iter().map(|position| self.at(*position)).collect();
-        for (issue, position) in special.iter().zip(positions) {
-            let plain = Issue { attributes: Attributes::default(), ..Issue::clone(issue) };
-            self.claims.take(&plain, *position);
-            self.claims.add_links(issue);
-        }
-        for issue in &special {
-            self.place_again(std::iter::once(issue.id).chain(issue.attributes.parent()));
         }
     }
 

@@ -38,7 +38,9 @@ fn lifecycle(agent: &mut Agent, addition: &Value) {
     call("get_next_review_item", json!({ "agent": "reviewer" })).issue();
     let mut close = with("merged", "reviewer");
     close["resolution"] = json!("closed");
-    call("close_issue", close.clone()).ok();
+    let confirmation = call("close_issue", close.clone()).ok();
+    assert_eq!(call("close_issue", close.clone()).ok(), confirmation);
+    close["comment"] = json!("merged again");
     assert!(call("close_issue", close).refusal().contains("closed"));
     assert!(call("list_issues", json!({ "status": "closed" })).ok().contains(&id));
 }

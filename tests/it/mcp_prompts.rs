@@ -94,13 +94,14 @@ fn prompt_for_an_issue_depends_on_its_status() {
         assert!(told.contains(&id[..8]), "{told}");
         told
     };
-    let call = r#"`get_next_issue {"agent":"developer","classification":"bug"}`"#;
-    assert!(told(&mut client, "developer", &first).contains(call));
-    let waits = told(&mut client, "developer", &second);
-    assert!(
-        waits.contains("Older issues wait before it") && !waits.contains("`get_next"),
-        "{waits}"
-    );
+    // Any issue that waits can be claimed by its id.
+    let offer = told(&mut client, "developer", &second);
+    let call = format!(r#"get_next_issue {{"agent":"developer","issue_id":"{}"}}"#, &second[..8]);
+    let (tool, arguments) = call.split_once(' ').unwrap();
+    assert!(offer.contains(&format!("`{call}`")), "{offer}");
+    let claimed = client.call(tool, serde_json::from_str(arguments).unwrap()).issue();
+    assert_eq!(claimed["id"], json!(second));
+    let second_done = json!({ "issue_id": second, "comment": "c", "agent": "developer" });
     assert!(told(&mut client, "code-reviewer", &first).contains("nothing to review"));
     client.call("get_next_issue", json!({ "agent": "bug-fixer" })).ok();
     // Others may act under the usual name; whoever gives it means this one.
@@ -113,6 +114,9 @@ fn prompt_for_an_issue_depends_on_its_status() {
     let done = json!({ "issue_id": first, "comment": "c", "agent": "bug-fixer" });
     client.call("complete_issue", done).ok();
     assert!(told(&mut client, "developer", &first).contains("waits for review"));
+    client.call("complete_issue", second_done).ok();
+    let later = told(&mut client, "code-reviewer", &second);
+    assert!(later.contains("reviewed before it") && !later.contains("`get_next"), "{later}");
     let review = told(&mut client, "code-reviewer", &first);
     assert!(review.contains(r#"`get_next_review_item {"agent":"code-reviewer"}`"#), "{review}");
     client.call("get_next_review_item", json!({ "agent": "code-reviewer" })).ok();

@@ -89,6 +89,26 @@ fn issues_that_wait_are_not_handed_out_and_the_answer_says_why() {
 }
 
 #[test]
+fn compact_rows_say_blocked_until_the_blocker_ends() {
+    let directory = directory();
+    let mut client = Client::spawn(ait(directory.path()).args([
+        "--toolsets",
+        "planning",
+        "--replies",
+        "compact",
+    ]));
+    client.initialize();
+    let blocker = client.add("blocker", "bug");
+    let entry = json!({ "title": "blocked", "description": "", "classification": "bug", "blocked_by": [blocker] });
+    client.call("add_issues", json!({ "agent": "lead", "issues": [entry] })).ok();
+    let mut row = || client.call("list_issues", json!({})).ok().lines().last().unwrap().to_owned();
+    assert!(row().ends_with(" blocked [blocked]"), "{}", row());
+    close(&mut client, &blocker, "closed").ok();
+    let row = client.call("list_issues", json!({})).ok();
+    assert!(row.ends_with(" blocked"), "{row}");
+}
+
+#[test]
 fn changes_are_one_history_entry_and_leave_status_and_holder() {
     let directory = directory();
     let mut client = planner(directory.path());

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, directory, get};
+use crate::support::files::{issue_json, write_issues};
+use crate::support::{Client, ait, directory, get};
 
 fn shipped(path: &str) -> String {
     let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
@@ -63,8 +64,13 @@ fn shown_calls(prompt: &str) -> Vec<(&str, Value)> {
 #[test]
 fn prompts_call_only_allowed_tools_with_valid_arguments() {
     let directory = directory();
-    let mut client = Client::start(directory.path());
-    let list = client.request("tools/list", json!({}));
+    let tools = |toolset: &str| {
+        let mut client = Client::spawn(ait(directory.path()).args(["--toolsets", toolset]));
+        client.initialize();
+        client.request("tools/list", json!({}))
+    };
+    // Only the team lead plans.
+    let (planning, lifecycle) = (tools("planning"), tools("lifecycle"));
     for (name, forbidden) in [
         (
             "team-lead",
@@ -74,6 +80,7 @@ fn prompts_call_only_allowed_tools_with_valid_arguments() {
         ("bug-fixer", &["get_next_review_item"]),
         ("code-reviewer", &["get_next_issue", "complete_issue"]),
     ] {
+        let list = if name == "team-lead" { &planning } else { &lifecycle };
         let prompt = shipped(&format!("agents/{name}.md"));
         assert_eq!(front_matter(&prompt, "name"), name);
         assert!(!front_matter(&prompt, "description").is_empty());
@@ -98,6 +105,55 @@ fn prompts_call_only_allowed_tools_with_valid_arguments() {
             }
         }
     }
+}
+
+#[test]
+fn planning_calls_of_the_team_lead_split_an_issue_for_the_developers() {
+    let directory = directory();
+    let ids = ["3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73", "77b0c5d2-7d54-4b0a-9e6f-2c8b1d5a4e73"];
+    write_issues(directory.path(), &ids.map(|id| issue_json(id, "one", "created")));
+    let mut client = Client::spawn(ait(directory.path()).args(["--toolsets", "planning"]));
+    client.initialize();
+    let (lead, developer) = (shipped("agents/team-lead.md"), shipped("agents/developer.md"));
+    let call = |client: &mut Client, prompt: &str, tool: &str| {
+        let calls = shown_calls(prompt);
+        let (_, arguments) = calls.into_iter().find(|(shown, _)| *shown == tool).unwrap();
+        client.call(tool, arguments).ok()
+    };
+    for tool in ["add_issues", "link_issues", "update_issue"] {
+        call(&mut client, &lead, tool);
+    }
+    // The counts have all of them, but the whole waits for its parts, and one part for the other.
+    let count = |client: &mut Client, (tool, arguments): (&str, Value)| {
+        client.call(tool, arguments).issue()["count"].as_u64().unwrap()
+    };
+    let calls = shown_calls(&lead).into_iter();
+    let counted =
+        calls.filter(|(_, arguments)| arguments["take"] == 1 && arguments["status"] == "created");
+    let counts: Vec<_> = counted.map(|shown| count(&mut client, shown)).collect();
+    assert_eq!(counts, [2, 0, 2]);
+    for expected in ["\"77b0c5d2", "Keep the sort order", "2 issues wait, none is ready: 3f2a9c1e"]
+    {
+        let claimed = call(&mut client, &developer, "get_next_issue");
+        assert!(claimed.contains(expected), "{claimed}");
+    }
+}
+
+#[test]
+fn urgent_features_are_not_kept_waiting_by_bugs() {
+    let directory = directory();
+    let mut client = Client::start(directory.path());
+    for (title, classification, priority) in [("late", "bug", 4), ("urgent", "feature", 0)] {
+        let filed = json!({
+            "title": title, "description": "", "classification": classification, "agent": "a", "priority": priority,
+        });
+        client.call("add_issue", filed).ok();
+    }
+    let developer = shipped("agents/developer.md");
+    let calls = shown_calls(&developer);
+    let claims: Vec<_> = calls.into_iter().filter(|(tool, _)| *tool == "get_next_issue").collect();
+    let [(tool, arguments)] = &*claims else { panic!("{claims:?}") };
+    assert_eq!(client.call(tool, arguments.clone()).issue()["title"], "urgent");
 }
 
 #[test]

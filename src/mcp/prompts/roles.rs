@@ -4,7 +4,7 @@ use rmcp::model::{ContentBlock, ErrorData, PromptMessage, Role as Speaker};
 
 use super::{AGENT, Argument, CLASSIFICATION, Given, ISSUE_ID, MODE, Mode, refused, user_message};
 use crate::domain::{
-    AgentName, Classification, DomainError, Issue, IssueRef, Query, Status, StatusSet,
+    AgentName, Classification, DomainError, Issue, IssueRef, ReviewPolicy, Status, Timestamp,
 };
 use crate::hints;
 use crate::mcp::McpServer;
@@ -127,7 +127,7 @@ pub(super) async fn messages(
                 format!("issue {id} has the classification {kind}: leave the classification out");
             return Err(refused(reason));
         }
-        tasks.push(one_issue(&role, &issue, &issues, agent.as_ref()));
+        tasks.push(one_issue(&role, &issue, &issues, server.tracker().now(), agent.as_ref()));
         let resource = Resource::Issue(issue.id.into());
         let uri = resource.to_string();
         let read = resources::read(server, &resource, replies).await;
@@ -159,21 +159,25 @@ fn only_classification(
              `\"classification\":\"{classification}\"`, and leave the other queues alone. Review completed \
              issues as always."
         ),
-        _ => format!(
-            "Claim only with `{}`, and skip the other calls of section 1. If it answers with a sentence, \
-             the queue is empty: report that and end.",
-            claim(classification, role.agent_name(agent))
-        ),
+        _ => {
+            let agent = role.agent_name(agent);
+            let arguments = serde_json::json!({ "agent": agent, "classification": classification });
+            format!(
+                "Claim only with `get_next_issue {arguments}`. If it answers with a sentence, you can claim none: \
+                 report the sentence and end."
+            )
+        }
     }
 }
 
-fn claim(classification: Classification, agent: &str) -> String {
-    let arguments = serde_json::json!({ "agent": agent, "classification": classification });
-    format!("get_next_issue {arguments}")
-}
-
 /// Returns the task to work on one issue in its current state.
-fn one_issue(role: &Role, issue: &Issue, issues: &IssueStore, agent: Option<&AgentName>) -> String {
+fn one_issue(
+    role: &Role,
+    issue: &Issue,
+    issues: &IssueStore,
+    now: Timestamp,
+    agent: Option<&AgentName>,
+) -> String {
     let (id, status) = (issue.id.short(), issue.status);
     let about = format!(
         "Your task is issue `{id}` alone (whole below; `list_issues {{\"issue_id\":\"{id}\"}}` shows it again)."
@@ -200,12 +204,13 @@ fn one_issue(role: &Role, issue: &Issue, issues: &IssueStore, agent: Option<&Age
             issue.classification
         ),
         (Status::Created, _) => {
-            waiting(issue, issues, &claim(issue.classification, role.agent_name(agent)))
+            let arguments = serde_json::json!({ "agent": role.agent_name(agent), "issue_id": id });
+            format!(
+                "Claim it with `get_next_issue {arguments}` instead of the call of section 1. If that is refused, \
+                 report the reason and end."
+            )
         }
-        (Status::Completed, _) => {
-            let arguments = serde_json::json!({ "agent": role.agent_name(agent) });
-            waiting(issue, issues, &format!("get_next_review_item {arguments}"))
-        }
+        (Status::Completed, _) => waiting_for_review(issue, issues, now, role.agent_name(agent)),
     };
     format!("{about} {rest}")
 }
@@ -243,19 +248,23 @@ fn held(issue: &Issue, agent: Option<&AgentName>, role: &Role) -> String {
     )
 }
 
-/// Returns the task for an issue that waits to be claimed with `call`.
-fn waiting(issue: &Issue, issues: &IssueStore, call: &str) -> String {
-    let statuses: StatusSet = Some(issue.status).into();
-    // There is one queue for all reviews.
-    let classification = (issue.status == Status::Created).then_some(issue.classification);
-    let first = issues.list(&Query { statuses, classification, take: 1, ..Query::default() });
-    if first.issues.first().is_some_and(|first| first.id == issue.id) {
+/// Returns the task for an issue that waits for review. Reviews cannot be chosen.
+fn waiting_for_review(issue: &Issue, issues: &IssueStore, now: Timestamp, agent: &str) -> String {
+    let next = AgentName::try_from(agent).ok().and_then(|agent| {
+        let position = issues.next_review(&agent, ReviewPolicy::Anyone, now)?;
+        issues.id_at(position)
+    });
+    if next == Some(issue.id) {
+        let arguments = serde_json::json!({ "agent": agent });
         return format!(
-            "It is the next in its queue: claim it with `{call}` alone. If another agent is faster, you get \
-             a different issue: work on that one, and say so in your report."
+            "It is the next to be reviewed: claim it with `get_next_review_item {arguments}`. If another agent is \
+             faster, you get a different issue: review that one, and say so in your report."
         );
     }
-    "Older issues wait before it, and the queue always gives out the oldest first. Claim nothing yet: say so, and \
-     ask the person whether to work on those first."
+    if issue.attributes.is_parked_at(now) {
+        return "It is parked. Claim nothing: say so, and end.".to_owned();
+    }
+    "Other issues are reviewed before it, because they are more urgent or older. Claim nothing yet: say so, and ask \
+     the person whether to review those first."
         .to_owned()
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{List, ListedIssue, budget, json};
 use crate::domain::text::shortened;
 use crate::domain::{
-    Attributes, Classification, Comment, Issue, IssueId, LinkKind, Status, Timestamp, UnknownFields,
+    Attributes, Classification, Comment, Issue, IssueId, Status, Timestamp, UnknownFields,
 };
 use crate::span::humanize_duration;
 
@@ -28,18 +28,18 @@ pub(super) fn row(listed: &ListedIssue, now: Timestamp) -> String {
     let holder = on_one_line(&shortened(holder, TITLE_IN_ROW)).replace(' ', "_");
     let age = humanize_duration(now.millis_since(issue.modified_at)).replace(' ', "");
     let title = on_one_line(&shortened(&issue.title, TITLE_IN_ROW));
-    let marks = marks(&issue.attributes);
+    let marks = marks(listed, now);
     format!("{id} {} {} {holder} {age} {title}{marks}", issue.classification, issue.status)
 }
 
 /// Says what is special about an issue, such as ` [p0, ui, parked]`; nothing for most issues.
-fn marks(attributes: &Attributes) -> String {
+fn marks(listed: &ListedIssue, now: Timestamp) -> String {
+    let attributes = &listed.issue.attributes;
     let priority = attributes.priority.map(|priority| format!("p{priority}"));
     let labels = attributes.labels.iter().map(ToString::to_string);
     let assignee = attributes.assignee.as_ref().map(|name| format!("for {}", on_one_line(name)));
-    let is_linked = attributes.linked(LinkKind::BlockedBy).next().is_some();
-    let blocked = is_linked.then(|| "has blockers".to_owned());
-    let parked = attributes.parked.is_some().then(|| "parked".to_owned());
+    let blocked = listed.is_blocked.then(|| "blocked".to_owned());
+    let parked = attributes.is_parked_at(now).then(|| "parked".to_owned());
     let marks = priority.into_iter().chain(labels).chain(assignee).chain(blocked).chain(parked);
     match marks.collect::<Vec<_>>().join(", ") {
         marks if marks.is_empty() => marks,

@@ -94,6 +94,8 @@ pub struct ListedIssue {
     pub issue: Arc<Issue>,
     /// Whether the first 8 digits of its id name no other issue.
     pub is_short_id_unique: bool,
+    /// Whether it waits for an open issue.
+    pub is_blocked: bool,
 }
 
 /// How replies are written.

@@ -160,7 +160,7 @@ fn list(titles: &[String], total: usize, skip: usize) -> Reply {
             title: title.clone(),
             ..issue("", &[], &["Issue filed".to_owned()], json!({}))
         };
-        ListedIssue { issue: Arc::new(issue), is_short_id_unique: true }
+        ListedIssue { issue: Arc::new(issue), is_short_id_unique: true, is_blocked: false }
     };
     let issues = titles.iter().map(listed).collect();
     let now = Timestamp::parse("2026-01-31T11:00:00.000Z").unwrap();
@@ -196,6 +196,71 @@ fn compact_rows_and_confirmations_are_one_line() {
     let text = options(ReplyFormat::Compact, 10_000).write(&reply).unwrap();
     assert!(text.starts_with("3f2a9c1e completed: A title of many words"), "{text}");
     assert!(budget::tokens(&text) <= 25, "{text}");
+}
+
+/// An issue with as many and as long attributes as one can have, in as many tokens as possible.
+fn laden() -> Issue {
+    let label = |at: usize| format!("{at:02}{}", "a:1.b_2-c/".repeat(5))[..50].to_owned();
+    let link = |at: usize| json!({ "kind": "related", "to": format!("{at:08x}-7d54-4b0a-9e6f-2c8b1d5a4e73") });
+    let attributes = json!({
+        "priority": 0, "labels": (0..20).map(label).collect::<Vec<_>>(), "assignee": "あ".repeat(200),
+        "links": (0..100).map(link).collect::<Vec<_>>(),
+        "parked": { "reason": "r1.".repeat(10_000), "since": time(0), "by": "lead" },
+    });
+    let issue = issue("d", &[], &["Issue filed".to_owned()], attributes);
+    assert_eq!(issue.attributes.set_fields().len(), 5);
+    Issue { title: "あ".repeat(500), ..issue }
+}
+
+#[test]
+fn issues_with_every_label_stay_within_the_smallest_budget() {
+    let issue = Arc::new(laden());
+    let fields = || Some("id,title,labels,assignee,links,parked".parse().unwrap());
+    let rows = |count: usize, fields| {
+        let row =
+            || ListedIssue { issue: issue.clone(), is_short_id_unique: false, is_blocked: true };
+        let issues = (0..count).map(|_| row()).collect();
+        let now = Timestamp::parse("2026-01-31T11:00:00.000Z").unwrap();
+        Reply::List(List { total: count, skip: Some(0), issues, cursor: Some(1), fields, now })
+    };
+    let claim = |fields| Reply::Issue(WholeIssue::claimed(issue.clone(), fields));
+    for format in [ReplyFormat::Json, ReplyFormat::Compact] {
+        let options = ReplyOptions { is_planning: true, ..options(format, ReplyBudget::MIN) };
+        for (reply, shown) in [
+            (rows(1, None), "ああ"),
+            (rows(3, None), "ああ"),
+            (rows(1, fields()), "00a:1"),
+            (rows(3, fields()), "00a:1"),
+            (claim(None), "ああ"),
+            (claim(fields()), "00a:1"),
+            (Reply::Confirmation { what: "changed", issue: issue.clone() }, "changed"),
+        ] {
+            let text = options.write(&reply).unwrap();
+            assert!(budget::tokens(&text) <= ReplyBudget::MIN, "{}: {text}", budget::tokens(&text));
+            assert!(text.contains(shown), "{text}");
+        }
+    }
+}
+
+#[test]
+fn rows_say_what_is_blocked_and_parked_now() {
+    let parked = |until: &str| json!({ "parked": { "reason": "r", "since": time(0), "by": "a", "until": until } });
+    for (attributes, is_blocked, marks) in [
+        (json!({}), false, "T"),
+        (
+            json!({ "priority": 0, "labels": ["ui"], "assignee": "dev" }),
+            true,
+            "T [p0, ui, for dev, blocked]",
+        ),
+        (parked("2026-01-31T11:00:01.000Z"), false, "T [parked]"),
+        (parked("2026-01-31T11:00:00.000Z"), false, "T"),
+    ] {
+        let Reply::List(mut rows) = list(&["T".to_owned()], 1, 0) else { unreachable!() };
+        rows.issues[0].issue = Arc::new(issue("", &[], &[], attributes));
+        rows.issues[0].is_blocked = is_blocked;
+        let text = options(ReplyFormat::Compact, 10_000).write(&Reply::List(rows)).unwrap();
+        assert_eq!(text, format!("1 issue\n3f2a9c1e bug created - 2h {marks}"));
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::filters::{ClassificationFilter, Fields, StatusFilter};
 use super::{CallContext, Tool};
 use crate::domain::{
-    AgentName, Changed, ContentFilter, Issue, IssueId, IssueRef, Order, Query, Timestamp,
+    AgentName, Changed, ContentFilter, IssueId, IssueRef, Order, Query, Timestamp,
 };
 use crate::mcp::reply::{List, ListedIssue, Reply, WholeIssue};
 use crate::mcp::result::{Failure, Success};
@@ -96,19 +96,17 @@ pub(super) async fn list(context: &CallContext, query: Query) -> Result<List, St
     let tracker = &context.tracker;
     let skip = Some(query.skip);
     let page = tracker.list_issues(query).await?;
-    // Only compact rows have short ids.
+    // Only compact rows have short ids, and say what is blocked.
     let all = match context.replies.is_compact() {
         true => Some(tracker.snapshot().await?.issues),
         false => None,
     };
-    let is_short_id_unique = |issue: &Issue| {
-        let short: Option<IssueRef> = issue.id.short().parse().ok();
-        let all = all.as_ref();
-        all.zip(short).is_some_and(|(all, short)| all.position(&short).is_ok())
-    };
     let listed = page.issues.into_iter().map(|issue| {
-        let is_short_id_unique = is_short_id_unique(&issue);
-        ListedIssue { issue, is_short_id_unique }
+        let is_short_id_unique = all.as_ref().is_some_and(|all| {
+            issue.id.short().parse().is_ok_and(|short: IssueRef| all.position(&short).is_ok())
+        });
+        let is_blocked = all.as_ref().is_some_and(|all| all.is_blocked(&issue));
+        ListedIssue { issue, is_short_id_unique, is_blocked }
     });
     let issues = listed.collect();
     let now = tracker.now();

@@ -1,12 +1,13 @@
 //! Builds an [`IssueStore`] from many issues at once.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use imbl::Vector;
 
 use super::{IssueStore, Queue};
-use crate::domain::{Classification, Issue, IssueId, Status, Timestamp};
+use crate::domain::{Classification, Issue, IssueId, LinkKind, Status, StatusSet, Timestamp};
 use crate::store::claim_order::ClaimOrder;
 use crate::store::holders::Holders;
 use crate::store::stored_issue::{RawIssue, StoredIssue, Version};
@@ -18,8 +19,8 @@ use crate::store::stored_issue::{RawIssue, StoredIssue, Version};
 pub(in crate::store) struct IssueStoreBuilder {
     issues: Vector<StoredIssue>,
     ids: Vec<(IssueId, usize)>,
-    /// The positions of issues with attributes, in any order.
-    special: Vec<usize>,
+    /// The issues with attributes, by ascending position.
+    special: Vec<(usize, Arc<Issue>)>,
     /// The positions of claimed issues, in any order.
     claimed: Vec<usize>,
     queues: [[Gathered; Classification::ALL.len()]; Status::ALL.len()],
@@ -32,25 +33,34 @@ struct Gathered {
     latest: Vec<Reverse<(Timestamp, usize)>>,
 }
 
+impl Gathered {
+    /// Returns the positions of the issues that are not among the special ones.
+    fn plain(&self, special: &[(usize, Arc<Issue>)]) -> impl Iterator<Item = usize> {
+        let is_plain = |at: &usize| special.binary_search_by_key(at, |(at, _)| *at).is_err();
+        self.filed.iter().copied().filter(is_plain)
+    }
+}
+
 impl IssueStoreBuilder {
     /// Appends an issue.
     pub fn push(&mut self, issue: Issue) {
+        let issue = Arc::new(issue);
         self.note(&issue);
-        self.issues.push_back(StoredIssue::Parsed(Arc::new(issue)));
+        self.issues.push_back(StoredIssue::Parsed(issue));
     }
 
-    /// Appends an issue that stays text. Only the indexed fields of `issue` are used: id, status, classification and
-    /// the time of its last change.
-    pub fn push_written(&mut self, issue: &Issue, written: RawIssue) {
-        self.note(issue);
+    /// Appends an issue that stays text. Only the indexed fields of `issue` are used: id, status, classification, the
+    /// time of its last change, and attributes.
+    pub fn push_written(&mut self, issue: Issue, written: RawIssue) {
+        self.note(&Arc::new(issue));
         self.issues.push_back(StoredIssue::Raw(written));
     }
 
-    fn note(&mut self, issue: &Issue) {
+    fn note(&mut self, issue: &Arc<Issue>) {
         let position = self.issues.len();
         self.ids.push((issue.id, position));
         if !issue.attributes.is_empty() {
-            self.special.push(position);
+            self.special.push((position, Arc::clone(issue)));
         }
         if issue.status.is_claimed() {
             self.claimed.push(position);
@@ -65,7 +75,7 @@ impl IssueStoreBuilder {
         let before = self.issues.len();
         self.issues.append(others.issues);
         self.ids.extend(others.ids.into_iter().map(|(id, position)| (id, before + position)));
-        self.special.extend(others.special.into_iter().map(|position| before + position));
+        self.special.extend(others.special.into_iter().map(|(at, issue)| (before + at, issue)));
         self.claimed.extend(others.claimed.into_iter().map(|position| before + position));
         let queues = self.queues.iter_mut().flatten();
         for (queue, other) in queues.zip(others.queues.into_iter().flatten()) {
@@ -83,11 +93,7 @@ impl IssueStoreBuilder {
         if self.ids.windows(2).any(|pair| pair[0].0 == pair[1].0) {
             return None;
         }
-        let created = Classification::ALL.iter().zip(&self.queues[Status::Created as usize]);
-        let created = created.map(|(kind, gathered)| (*kind, &*gathered.filed));
-        let completed = self.queues[Status::Completed as usize].iter();
-        let completed = completed.flat_map(|gathered| gathered.filed.iter().copied());
-        let claims = ClaimOrder::of_plain(created, completed);
+        let claims = self.claims();
         let queues = self.queues.map(|of_status| {
             of_status.map(|Gathered { filed, mut latest }| {
                 latest.sort_unstable();
@@ -98,19 +104,126 @@ impl IssueStoreBuilder {
         let versions: Vector<_> = Version::many(self.issues.len()).map(Version).collect();
         let revision = versions.last().copied().unwrap_or_default();
         let issues = self.issues;
-        let mut store = IssueStore {
-            issues,
-            versions,
-            revision,
-            positions,
-            queues,
-            claims,
-            holders: Holders::default(),
-        };
-        store.place_special(&self.special);
+        let holders = Holders::default();
+        let mut store =
+            IssueStore { issues, versions, revision, positions, queues, claims, holders };
         for position in self.claimed {
             store.holders.add(&store.at(position));
         }
         Some(store)
+    }
+
+    /// Returns the order of claims. The ids are sorted.
+    fn claims(&self) -> ClaimOrder {
+        let waiting = self.waiting();
+        let special = &self.special;
+        let created = Classification::ALL.iter().zip(&self.queues[Status::Created as usize]);
+        let created = created.flat_map(|(kind, all)| all.plain(special).map(move |at| (*kind, at)));
+        let created = created.filter(|(_, at)| !waiting.contains(at));
+        let completed = self.queues[Status::Completed as usize].iter();
+        let completed = completed.flat_map(|all| all.plain(special));
+        let mut claims = ClaimOrder::of_plain(created, completed);
+        claims.set_links(special.iter().map(|(_, issue)| &**issue));
+        for (position, issue) in special {
+            claims.place(issue, *position, !waiting.contains(position));
+        }
+        claims
+    }
+
+    /// Returns the positions of the issues that wait for an open one: a blocker or a part. The ids are sorted.
+    fn waiting(&self) -> HashSet<usize> {
+        let mut waiting = HashSet::new();
+        if self.special.is_empty() {
+            return waiting;
+        }
+        let mut is_open = vec![false; self.issues.len()];
+        for status in StatusSet::open().iter() {
+            let positions = self.queues[status as usize].iter().flat_map(|all| &all.filed);
+            positions.for_each(|position| is_open[*position] = true);
+        }
+        let position = |id: IssueId| {
+            let found = self.ids.binary_search_by_key(&id, |(id, _)| *id).ok();
+            found.map(|at| self.ids[at].1)
+        };
+        for (at, issue) in &self.special {
+            let mut blockers = issue.attributes.linked(LinkKind::BlockedBy).filter_map(position);
+            if blockers.any(|blocker| is_open[blocker]) {
+                waiting.insert(*at);
+            }
+            let parent = issue.attributes.parent().filter(|_| is_open[*at]);
+            waiting.extend(parent.and_then(position));
+        }
+        waiting
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fastrand::Rng;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Returns an issue with any status and, mostly, attributes. Its links lead to other issues of these.
+    fn any_issue(number: usize, count: usize, rng: &mut Rng) -> Issue {
+        let id = |number: usize| format!("{number:08x}-0000-4000-8000-000000000000");
+        let time = |minute: u32| format!("2026-01-31T09:{minute:02}:00.000Z");
+        let mut issue = json!({
+            "id": id(number), "title": "T", "description": "",
+            "classification": rng.choice(Classification::ALL), "status": rng.choice(Status::ALL),
+            "createdAt": time(0), "modifiedAt": time(rng.u32(..60)), "history": [], "comments": [],
+        });
+        let mut other = || id((number + rng.usize(1..count)) % count);
+        let (parent, blocker) = (other(), other());
+        for (key, value) in [
+            ("priority", json!(rng.u8(..5))),
+            ("labels", json!(["ui"])),
+            ("assignee", json!("dev")),
+            ("links", json!([{ "kind": "parent", "to": parent }])),
+            ("links", json!([{ "kind": "blocked_by", "to": blocker }])),
+            ("parked", json!({ "reason": "r", "since": time(0), "by": "lead" })),
+            ("parked", json!({ "reason": "r", "since": time(0), "by": "lead", "until": time(9) })),
+        ] {
+            if rng.u8(..4) == 0 {
+                issue[key] = value;
+            }
+        }
+        serde_json::from_value(issue).unwrap()
+    }
+
+    fn built(issues: impl Iterator<Item = Issue>) -> IssueStore {
+        let mut builder = IssueStoreBuilder::default();
+        issues.for_each(|issue| builder.push(issue));
+        builder.build().unwrap()
+    }
+
+    #[test]
+    fn the_order_of_claims_follows_from_the_issues_alone() {
+        for seed in 0..300 {
+            let mut rng = Rng::with_seed(seed);
+            let count = rng.usize(2..12);
+            let issues: Vec<_> = (0..count).map(|at| any_issue(at, count, &mut rng)).collect();
+            let mut added = IssueStore::default();
+            for issue in &issues {
+                added.push(issue.clone()).unwrap();
+            }
+            let (first, last) = issues.split_at(rng.usize(..count));
+            let [mut all, last] = [first, last].map(|issues| {
+                let mut builder = IssueStoreBuilder::default();
+                issues.iter().for_each(|issue| builder.push(issue.clone()));
+                builder
+            });
+            all.append(last);
+            assert_eq!(all.build().unwrap().claims, added.claims, "seed {seed}");
+            let mut other = added.clone();
+            for _ in 0..20 {
+                let changed = any_issue(rng.usize(..count), count, &mut rng);
+                added.change(changed.id, |issue| *issue = changed.clone()).unwrap();
+                other.catch_up(&added, &[changed.id]);
+                let rebuilt = built(added.issues().map(Arc::unwrap_or_clone));
+                assert_eq!(rebuilt.claims, added.claims, "seed {seed}");
+                assert_eq!(rebuilt.claims, other.claims, "seed {seed}");
+            }
+        }
     }
 }

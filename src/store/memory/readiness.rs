@@ -15,6 +15,11 @@ impl IssueStore {
         self.open_blockers(issue).next().is_none() && self.open_parts(issue.id).next().is_none()
     }
 
+    /// Returns true if an open issue waits for an open blocker.
+    pub fn is_blocked(&self, issue: &Issue) -> bool {
+        !issue.status.is_terminal() && self.open_blockers(issue).next().is_some()
+    }
+
     /// Returns the open issues that an issue is blocked by.
     pub fn open_blockers(&self, issue: &Issue) -> impl Iterator<Item = IssueId> {
         issue.attributes.linked(LinkKind::BlockedBy).filter(|id| self.is_open(*id))

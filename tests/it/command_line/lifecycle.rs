@@ -41,8 +41,10 @@ fn each_command_prints_the_issue_as_json() {
         (&["show", &issue, "--json"], "rejected"),
     ];
     for (arguments, status) in steps {
-        let answer = desk.run(arguments).done().json();
+        let mut answer = desk.run(arguments).done().json();
         assert_eq!((&answer["id"], &answer["status"]), (&issue.as_str().into(), &status.into()));
+        let claim = answer.as_object_mut().unwrap().remove("claim");
+        assert_eq!(claim.is_some(), status.starts_with("in_"), "{claim:?}");
         assert_eq!(answer, stored_issues(desk.path())[0]);
     }
     assert_written!("show_json", desk.run(&["show", &issue, "--json"]).done().stdout());

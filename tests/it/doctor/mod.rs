@@ -2,6 +2,7 @@
 
 mod around;
 mod clients;
+mod links;
 mod prompts;
 mod salvage;
 mod store;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Desk, read_json, read_toml};
+use super::{Desk, OF_NEW_PROJECTS, read_json, read_toml};
 use crate::support::{Log, get, signal, wait};
 
 fn port(text: &str) -> u64 {
@@ -37,7 +37,7 @@ fn http_option_writes_the_url_for_each_client() {
     ] {
         assert_eq!(of(file, servers), expected, "{file}");
     }
-    let settings = "# ours\nport = 3017\nreplies = \"compact\"  # by ait init\n";
+    let settings = format!("# ours\nport = 3017\n{OF_NEW_PROJECTS}");
     assert_eq!(desk.read("ait.toml"), settings);
     let written = desk.tree();
     assert!(desk.init_now(&arguments).contains("\nnothing to do\n"));

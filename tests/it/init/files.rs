@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Desk, read_json, read_toml};
+use super::{Desk, OF_NEW_PROJECTS, read_json, read_toml};
 
 const ALL: [&str; 12] = [
     "--client",
@@ -251,7 +251,7 @@ fn a_person_keeps_their_own_name_under_every_preset() {
     assert_ne!(run(&["config", "--json"]), default);
     for preset in ["solo", "team", "review-heavy"] {
         desk.init_now(&["--client", "claude-code", "--preset", preset]);
-        let settings = "port = 3011\nreplies = \"compact\"  # by ait init\n";
+        let settings = format!("port = 3011\n{OF_NEW_PROJECTS}");
         assert_eq!(desk.read("ait.toml"), settings, "{preset}");
         let shown = run(&["add", "one", "-c", "bug"]);
         let id = shown.split_whitespace().next().unwrap();
@@ -263,8 +263,9 @@ fn a_person_keeps_their_own_name_under_every_preset() {
     assert!(desk.read("CLAUDE.md").contains("`ait next --agent developer`"));
     let claimed = run(&["next", "--agent", "developer"]);
     assert!(claimed.contains("held by developer"), "{claimed}");
-    // A setting of the user stays.
-    let settings = "agent = \"developer\"\nreplies = \"json\"\n";
+    // The settings of the user stay.
+    let settings = "agent = \"developer\"\nreplies = \"json\"\nclaims = \"trusting\"\n\
+                    review = \"anyone\"\nmax-attempts = 0\n";
     desk.write("ait.toml", settings);
     desk.init_now(&["--client", "claude-code", "--preset", "solo"]);
     assert_eq!(desk.read("ait.toml"), settings);

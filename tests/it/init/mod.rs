@@ -17,6 +17,10 @@ use serde_json::Value;
 use crate::support::runs::Run;
 use crate::support::{BINARY, ait, directory};
 
+/// The settings that the command writes for a new project, besides the port.
+const OF_NEW_PROJECTS: &str = "replies = \"compact\"  # by ait init\nclaims = \"owned\"  # by ait init\n\
+     review = \"not-author\"  # by ait init\nmax-attempts = 3  # by ait init\n";
+
 /// A project, a home and a `PATH` of their own.
 pub struct Desk {
     _place: tempfile::TempDir,

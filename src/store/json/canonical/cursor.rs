@@ -3,8 +3,8 @@
 use memchr::memchr2;
 
 use crate::domain::{
-    Attributes, Classification, Comment, HistoryEntry, Issue, IssueId, Status, Timestamp,
-    UnknownFields,
+    AttributeValues, Attributes, Classification, Comment, HistoryEntry, Issue, IssueId, Label,
+    Link, LinkKind, Parked, Priority, Status, Timestamp, UnknownFields,
 };
 
 /// `2026-01-31T09:30:00.000Z`.
@@ -42,7 +42,7 @@ impl<'a> Cursor<'a> {
         Self { rest: text, mode, unescaped: String::new() }
     }
 
-    /// Reads an issue in the written form. Leaves out its strings and lists when skimming.
+    /// Reads an issue in the written form. Leaves out its strings, history and comments when skimming.
     pub fn written_issue(&mut self) -> Option<Issue> {
         let issue = Issue {
             id: self.value_after("{\n      \"id\": \"", ID_CHARS, IssueId::parse_written)?,
@@ -62,65 +62,130 @@ impl<'a> Cursor<'a> {
                 Timestamp::parse_written,
             )?,
             status: Status::from_word(self.string_after(",\n      \"status\": \"")?)?,
-            history: self.entries_after(",\n      \"history\": ", Self::history_entry)?,
-            comments: self.entries_after(",\n      \"comments\": ", Self::comment)?,
-            attributes: Attributes::default(),
+            history: self.array_after(",\n      \"history\": ", Self::history_entry)?,
+            comments: self.array_after(",\n      \"comments\": ", Self::comment)?,
+            attributes: self.attributes()?,
             extra: UnknownFields::default(),
         };
         self.skip("\n    }")?;
         Some(issue)
     }
 
+    /// Reads the attributes, also when skimming, because the indexes need them.
+    fn attributes(&mut self) -> Option<Attributes> {
+        let mut reader = Cursor::new(self.rest, Mode::Read);
+        let values = AttributeValues {
+            priority: reader.optional(",\n      \"priority\": ", Self::priority)?,
+            labels: reader
+                .optional(",\n      \"labels\": [", |reader| reader.items(Self::label))?
+                .unwrap_or_default(),
+            assignee: reader
+                .optional(",\n      \"assignee\": \"", |reader| reader.text_after(""))?,
+            links: reader
+                .optional(",\n      \"links\": [", |reader| reader.items(Self::link))?
+                .unwrap_or_default(),
+            parked: reader.optional(",\n      \"parked\": {", Self::parked)?,
+        };
+        self.rest = reader.rest;
+        values.are_normal().then(|| values.into())
+    }
+
+    fn priority(&mut self) -> Option<Priority> {
+        let (digit, rest) = self.rest.split_at_checked(1)?;
+        self.rest = rest;
+        Priority::try_from(u64::from(digit.chars().next()?.to_digit(10)?)).ok()
+    }
+
+    fn label(&mut self) -> Option<Label> {
+        self.string_after("\n        \"")?.parse().ok()
+    }
+
+    fn link(&mut self) -> Option<Link> {
+        let link = Link {
+            kind: LinkKind::from_word(self.string_after("\n        {\n          \"kind\": \"")?)?,
+            to: self.value_after(",\n          \"to\": \"", ID_CHARS, IssueId::parse_written)?,
+        };
+        self.skip("\n        }")?;
+        Some(link)
+    }
+
+    fn parked(&mut self) -> Option<Parked> {
+        const TIME: fn(&str) -> Option<Timestamp> = Timestamp::parse_written;
+        let parked = Parked {
+            reason: self.text_after("\n        \"reason\": \"")?,
+            since: self.value_after(",\n        \"since\": \"", TIME_CHARS, TIME)?,
+            by: self.text_after(",\n        \"by\": \"")?,
+            until: self.optional(",\n        \"until\": \"", |reader| {
+                reader.value_after("", TIME_CHARS, TIME)
+            })?,
+        };
+        self.skip("\n      }")?;
+        Some(parked)
+    }
+
     fn timestamp(&mut self) -> Option<Timestamp> {
-        const EXPECTED: &str = "\n          \"timestamp\": \"";
+        const EXPECTED: &str = "\n        {\n          \"timestamp\": \"";
         self.value_after(EXPECTED, TIME_CHARS, Timestamp::parse_written)
     }
 
     fn history_entry(&mut self) -> Option<HistoryEntry> {
-        Some(HistoryEntry {
+        let entry = HistoryEntry {
             timestamp: self.timestamp()?,
             agent: self.text_after(",\n          \"agent\": \"")?,
             action: self.text_after(",\n          \"action\": \"")?,
             extra: UnknownFields::default(),
-        })
+        };
+        self.skip("\n        }")?;
+        Some(entry)
     }
 
     fn comment(&mut self) -> Option<Comment> {
-        Some(Comment {
+        let comment = Comment {
             timestamp: self.timestamp()?,
             agent: self.text_after(",\n          \"agent\": \"")?,
             text: self.text_after(",\n          \"text\": \"")?,
             extra: UnknownFields::default(),
-        })
+        };
+        self.skip("\n        }")?;
+        Some(comment)
     }
 
-    /// Reads an array of objects after an expected text.
-    fn entries_after<T>(
+    /// Reads an array, which may be empty, after an expected text.
+    fn array_after<T>(
         &mut self,
         expected: &str,
-        fields: fn(&mut Self) -> Option<T>,
+        item: fn(&mut Self) -> Option<T>,
     ) -> Option<Vec<T>> {
-        let mut entries = Vec::new();
         self.skip(expected)?;
         self.skip("[")?;
-        if self.skip("]").is_some() {
-            return Some(entries);
-        }
+        if self.skip("]").is_some() { Some(Vec::new()) } else { self.items(item) }
+    }
+
+    /// Reads the items of an array, at least one, and its closing bracket. Leaves them out when skimming.
+    fn items<T>(&mut self, item: fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        let mut items = Vec::new();
         loop {
-            self.skip("\n        {")?;
-            let entry = fields(self)?;
+            let next = item(self)?;
             if self.mode == Mode::Read {
-                entries.push(entry);
+                items.push(next);
             }
-            self.skip("\n        }")?;
             if self.skip(",").is_none() {
                 break;
             }
         }
         self.skip("\n      ]")?;
-        // Entries are kept for long, and most issues have fewer than the vector's initial capacity.
-        entries.shrink_to_fit();
-        Some(entries)
+        // Items are kept for long, and most issues have fewer than the vector's initial capacity.
+        items.shrink_to_fit();
+        Some(items)
+    }
+
+    /// Reads a value if an expected text is before it. The outer `None` means that the value has another form.
+    fn optional<T>(
+        &mut self,
+        expected: &str,
+        read: fn(&mut Self) -> Option<T>,
+    ) -> Option<Option<T>> {
+        if self.skip(expected).is_some() { read(self).map(Some) } else { Some(None) }
     }
 
     /// Reads a value with a fixed number of characters and no escapes.
@@ -174,7 +239,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Skips an expected text.
+    /// Skips an expected text. If the text is another one, the position stays.
     pub fn skip(&mut self, expected: &str) -> Option<()> {
         self.rest = self.rest.strip_prefix(expected)?;
         Some(())

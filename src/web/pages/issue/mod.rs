@@ -169,7 +169,8 @@ mod tests {
         let mut projection = Projection::default();
         let view = &projection.follow(issues);
         let changes = Changes::default();
-        content(&IssueView { found, changes, view, now, is_full }).into_string()
+        content(&IssueView { found, changes, gone: GoneClients::default(), view, now, is_full })
+            .into_string()
     }
 
     #[test]
