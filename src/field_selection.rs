@@ -24,7 +24,7 @@ const FIELDS: [(&str, &[&str]); 14] = [
     ("labels", &[]),
     ("assignee", &[]),
     ("links", &["kind", "to"]),
-    ("parked", &["reason", "since", "by", "until"]),
+    ("parked", &["reason", "since", "by", "until", "question"]),
 ];
 
 /// Selected fields, in the order in which they are written.

@@ -12,8 +12,8 @@ use maud::{Markup, html};
 pub(super) use self::changes::Changes;
 use self::markdown_budget::MarkdownBudget;
 use super::chips::Chips;
-use super::icons;
 use super::parts::{self, undirected};
+use super::{icons, questions};
 use crate::domain::{Issue, IssueId, Timestamp};
 use crate::read_model::ReadView;
 use crate::web::lookup::Found;
@@ -68,6 +68,7 @@ pub(super) fn content(view: &IssueView) -> Markup {
             (heading(view))
             div.issue-columns {
                 div.issue-main {
+                    (questions::of_issue(issue, view.now))
                     section aria-labelledby="description-heading" {
                         h2 #description-heading { (text::DESCRIPTION) }
                         @if issue.description.trim().is_empty() {
