@@ -24,7 +24,7 @@ const FIELDS: [(&str, &[&str]); 15] = [
     ("labels", &[]),
     ("assignee", &[]),
     ("links", &["kind", "to"]),
-    ("parked", &["reason", "since", "by", "until"]),
+    ("parked", &["reason", "since", "by", "until", "question"]),
     ("claim", &["agent", "number", "since"]),
 ];
 

@@ -9,6 +9,8 @@ pub struct OperationNames {
     add: &'static str,
     next: &'static str,
     review: &'static str,
+    /// What to call instead of an answer that no question waits for.
+    comment: &'static str,
     /// How to end a claim of another agent.
     force: &'static str,
 }
@@ -19,6 +21,7 @@ pub const TOOLS: OperationNames = OperationNames {
     add: "add_issue",
     next: "get_next_issue",
     review: "get_next_review_item",
+    comment: "update_issue",
     force: "a person can take it back with `ait return --force`",
 };
 
@@ -28,6 +31,7 @@ pub const COMMANDS: OperationNames = OperationNames {
     add: "ait add",
     next: "ait next",
     review: "ait review",
+    comment: "ait comment",
     force: "--force does it anyway",
 };
 
@@ -55,7 +59,7 @@ pub fn for_store(error: &StoreError, names: &OperationNames) -> String {
 
 /// Formats a refusal with the next step.
 pub fn for_refusal(error: &DomainError, names: &OperationNames) -> String {
-    let OperationNames { list, add, next, review, force } = names;
+    let OperationNames { list, add, next, review, comment, force } = names;
     match error {
         DomainError::InvalidReference { .. } => format!("{error}; {list} shows the ids"),
         DomainError::UnknownIssue { .. } => format!("{error}: {list} shows the ids"),
@@ -66,6 +70,7 @@ pub fn for_refusal(error: &DomainError, names: &OperationNames) -> String {
         }
         DomainError::NotClaimable { .. } => format!("{error}: claim another one with {next}"),
         DomainError::NotOwned { holder: Some(_), .. } => format!("{error}; {force}"),
+        DomainError::NoQuestion { .. } => format!("{error}: say it with {comment}"),
         DomainError::NotReady { .. } => format!("{error}; claim another one with {next}"),
         _ => error.to_string(),
     }

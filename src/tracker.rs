@@ -3,6 +3,7 @@
 //! The tracker owns the clock and generates ids. It knows nothing of MCP, HTTP or terminals, and prints nothing.
 
 mod leases;
+mod questions;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use uuid::Uuid;
 
 use self::leases::Connected;
 pub use self::leases::{Claimant, Connection, LAPSES_OF_A_COMMAND, LeaseState, ProcessClient};
+pub use self::questions::{OpenQuestion, QuestionCommand};
 use crate::domain::event::UNDELIVERED_REASON;
 use crate::domain::{
     AgentName, ClaimGuard, ClaimProof, ClaimSettings, ClaimTerms, Classification, ClientId,
@@ -67,6 +69,7 @@ pub struct Tracker {
     lapsing: TaskTracker,
     claims: Arc<ClaimSettings>,
     claimant: Claimant,
+    on_question: Option<QuestionCommand>,
     connected: Connected,
 }
 
@@ -78,6 +81,7 @@ impl Tracker {
             lapsing: TaskTracker::new(),
             claims: Arc::default(),
             claimant: Claimant::default(),
+            on_question: None,
             connected: Connected::default(),
         }
     }

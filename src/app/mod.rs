@@ -39,7 +39,7 @@ use crate::store::json::fs::RealFileSystem;
 use crate::store::json::{JsonStoreOptions, KeepEvents};
 use crate::store::{JsonStore, Store};
 use crate::token_file::TokenFile;
-use crate::tracker::{Maintenance, Tracker};
+use crate::tracker::{Maintenance, QuestionCommand, Tracker};
 
 /// How long the last responses and the last publish of `issues.json` may take at shutdown.
 const LAST_WORK: Duration = Duration::from_millis(500);
@@ -134,7 +134,14 @@ impl OpenStore {
             ..options
         };
         let opened = Self::at(&config.location.path, options);
-        let tracker = opened.tracker.with_claim_settings(config.claims.settings());
+        let on_question = config.on_question.as_ref().map(|chosen| QuestionCommand {
+            command: chosen.value.as_str().into(),
+            directory: config.project(),
+        });
+        let tracker = opened
+            .tracker
+            .with_claim_settings(config.claims.settings())
+            .with_question_command(on_question);
         Self { tracker, ..opened }
     }
 

@@ -127,7 +127,15 @@ fn write_attributes(
             format!(" until {}{passed}", local(until, "%Y-%m-%d %H:%M"))
         });
         let (by, reason) = (sanitize::line(&parked.by), sanitize::line(&parked.reason));
-        add(format!("parked by {by}{}: {reason}", until.unwrap_or_default()));
+        match &parked.question {
+            Some(question) => {
+                add(format!("asked by {by}: {}", sanitize::line(&question.text)));
+                for (option, number) in question.options.iter().zip(1..) {
+                    add(format!("  {number}. {}", sanitize::line(option)));
+                }
+            }
+            None => add(format!("parked by {by}{}: {reason}", until.unwrap_or_default())),
+        }
     }
     let linked = |name: &str, linked: Vec<LinkedIssue>| -> Vec<Line> {
         linked.iter().map(|issue| issue.line(&format!("{INDENT}{name}: "))).collect()

@@ -42,6 +42,7 @@ mod output;
 mod park;
 mod print_issue;
 mod progress;
+mod questions;
 mod ready;
 mod release;
 mod restore;
@@ -132,6 +133,12 @@ pub enum QueueCommand {
     Park(park::ParkArguments),
     /// Let a parked issue be claimed again
     Unpark(park::UnparkArguments),
+    /// Ask people a question about an issue, and park it until the answer
+    Ask(questions::AskArguments),
+    /// List the open questions of agents to people
+    Questions(questions::QuestionsArguments),
+    /// Answer the open question of an issue
+    Answer(questions::AnswerArguments),
     /// Show the board: who works on what, and what is waiting
     Board(board::Arguments),
     /// Show how many issues move, and how fast
@@ -250,6 +257,11 @@ async fn run_on_queue(
         QueueCommand::Unlink(arguments) => link::unlink(arguments, tracker, agent, output).await,
         QueueCommand::Park(arguments) => park::park(arguments, tracker, agent, output).await,
         QueueCommand::Unpark(arguments) => park::unpark(arguments, tracker, agent, output).await,
+        QueueCommand::Ask(arguments) => questions::ask(arguments, tracker, agent, output).await,
+        QueueCommand::Questions(arguments) => questions::list(arguments, tracker, output).await,
+        QueueCommand::Answer(arguments) => {
+            questions::answer(arguments, tracker, agent, output).await
+        }
         QueueCommand::Board(arguments) => board::run(arguments, tracker, output).await,
         QueueCommand::Log(arguments) => log::run(arguments, tracker, output).await,
         QueueCommand::Export(arguments) => export::run(arguments, context, output).await,

@@ -30,10 +30,19 @@ fn remark(issue: &Issue) -> Option<String> {
     let (last, earlier) = issue.history.split_last()?;
     let kind = |action: &str| ActionKind::of(action);
     // Such a change leaves the status alone.
-    let is_aside = |kind| matches!(kind, ActionKind::Commented | ActionKind::Changed);
+    let is_aside = |kind| {
+        matches!(
+            kind,
+            ActionKind::Commented | ActionKind::Changed | ActionKind::Asked | ActionKind::Answered
+        )
+    };
     if is_aside(kind(&last.action)) {
-        let action = last.action.strip_prefix("Issue ").unwrap_or("commented");
-        return Some(sanitize::line(action));
+        let action = match kind(&last.action) {
+            ActionKind::Commented => "commented".to_owned(),
+            ActionKind::Changed => sanitize::line(last.action.trim_start_matches("Issue ")),
+            _ => last.action.to_lowercase(),
+        };
+        return Some(action);
     }
     let earlier = earlier.iter().rfind(|entry| !is_aside(kind(&entry.action)))?;
     let status = kind(&earlier.action).status_after(None)?;

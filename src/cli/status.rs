@@ -22,7 +22,7 @@ use crate::domain::{
 use crate::hints::{self, COMMANDS};
 use crate::processes::{Entry, Registry};
 use crate::span;
-use crate::tracker::{LeaseState, StoreError, Tracker};
+use crate::tracker::{LeaseState, OpenQuestion, StoreError, Tracker};
 
 /// The indentation of wrapped lines.
 const INDENT: usize = 2;
@@ -59,6 +59,8 @@ struct Report<'a> {
     total: usize,
     counts: Vec<Count>,
     old_claims: Vec<Claim>,
+    /// The open questions of agents to people.
+    questions: Vec<OpenQuestion>,
     /// The claims that live with a client.
     leases: Vec<LeasedClaim>,
     processes: Vec<Entry>,
@@ -151,6 +153,7 @@ pub async fn run(
         total: counts.total(),
         counts: Status::ALL.iter().map(count).collect(),
         old_claims,
+        questions: tracker.questions().await.unwrap_or_default(),
         leases: match tracker.leases().await {
             Ok(leases) => {
                 leases.into_iter().filter_map(|lease| LeasedClaim::of(lease, &claimed)).collect()
@@ -209,6 +212,14 @@ fn write(report: &Report<'_>, now: Timestamp, output: &mut Output) -> Result<()>
     for problem in report.problem.iter().chain(&report.read_only) {
         let problem = Line::default().part(of_status(Status::Rejected), sanitize::line(problem));
         problem.write_wrapped(INDENT, output)?;
+    }
+    if !report.questions.is_empty() {
+        let count = match report.questions.len() {
+            1 => "1 question waits for an answer".to_owned(),
+            count => format!("{count} questions wait for an answer"),
+        };
+        let line = Line::default().part(STRONG, count).text(": `ait questions` lists them");
+        line.write_wrapped(INDENT, output)?;
     }
     if !report.old_claims.is_empty() {
         output.line("")?;

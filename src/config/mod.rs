@@ -26,8 +26,8 @@ use crate::mcp::options::{McpOptions, ReplyBudget, ReplyFormat, ToolPrefix, Tool
 use crate::setting::EffectiveSetting;
 use settings::{
     AGENT, ALLOW_HOST, ALLOW_ORIGIN, BIND, CLAIM_GRACE, CLAIM_TTL, CLAIMS, FILE, KEEP_EVENTS, LOG,
-    LOG_FILE, LOG_FORMAT, MAX_ATTEMPTS, MAX_CLAIMS, MAX_REPLY_TOKENS, NETWORK_FILE_SYSTEM, PORT,
-    REPLIES, REVIEW, TOKEN, TOKEN_FILE, TOOL_PREFIX, TOOLSETS,
+    LOG_FILE, LOG_FORMAT, MAX_ATTEMPTS, MAX_CLAIMS, MAX_REPLY_TOKENS, NETWORK_FILE_SYSTEM,
+    ON_QUESTION, PORT, REPLIES, REVIEW, TOKEN, TOKEN_FILE, TOOL_PREFIX, TOOLSETS,
 };
 
 pub use claims::{ClaimConfig, ClaimFlags};
@@ -212,6 +212,8 @@ pub struct Config {
     pub max_reply_tokens: Sourced<ReplyBudget>,
     /// The settings of claims.
     pub claims: ClaimConfig,
+    /// The shell command for new questions to people, if set.
+    pub on_question: Option<Sourced<String>>,
     /// The log filter.
     pub log: Option<Sourced<LogFilter>>,
     /// The log file.
@@ -234,7 +236,7 @@ pub struct Problem {
 }
 
 /// The settings that do not affect who may use HTTP.
-const HARMLESS: [&str; 13] = [
+const HARMLESS: [&str; 14] = [
     PORT.name,
     LOG.name,
     LOG_FILE.name,
@@ -248,6 +250,7 @@ const HARMLESS: [&str; 13] = [
     MAX_ATTEMPTS.name,
     MAX_CLAIMS.name,
     REVIEW.name,
+    ON_QUESTION.name,
 ];
 
 impl Config {
@@ -271,7 +274,7 @@ impl Config {
     ///
     /// Invalid settings have their defaults. While there are any, events of the log are kept whatever their age and
     /// size. HTTP is served only if all invalid settings are harmless: the port, log settings,
-    /// `keep-events`, `agent`, `network-file-system`, and the settings of claims.
+    /// `keep-events`, `agent`, `network-file-system`, `on-question`, and the settings of claims.
     pub fn tolerant(
         arguments: &Arguments,
         environment: impl Fn(&str) -> Option<OsString>,
@@ -352,6 +355,7 @@ impl Config {
             max_reply_tokens: valid!(MAX_REPLY_TOKENS, flag serve.max_reply_tokens)
                 .unwrap_or_default(),
             claims: ClaimConfig::collect(&sources, serve.claims, &mut invalid)?,
+            on_question: valid!(ON_QUESTION, flag None),
             log: valid!(LOG, sources.choose(&LOG, serve.log).or_else(left_to_the_log)),
             log_file: valid!(LOG_FILE, file(&LOG_FILE, serve.log_file)),
             log_format: valid!(LOG_FORMAT, flag serve.log_format).unwrap_or_default(),
@@ -438,12 +442,13 @@ impl Config {
             (REPLIES, values::chosen(Some(&self.replies))),
             (MAX_REPLY_TOKENS, values::chosen(Some(&self.max_reply_tokens))),
         ];
-        let log = [
+        let rest = [
+            (ON_QUESTION, values::chosen(self.on_question.as_ref())),
             (LOG, values::chosen(self.log.as_ref())),
             (LOG_FILE, values::chosen(self.log_file.as_ref())),
             (LOG_FORMAT, values::chosen(Some(&self.log_format))),
         ];
-        let rows = rows.into_iter().chain(self.claims.rows()).chain(log);
+        let rows = rows.into_iter().chain(self.claims.rows()).chain(rest);
         let row = |(setting, chosen): (settings::Setting, Option<(String, Source)>)| {
             let (value, source) = chosen.unzip();
             let source = match source.unwrap_or(Source::Default) {

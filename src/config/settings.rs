@@ -250,8 +250,17 @@ pub const REVIEW: Setting = Setting {
     help: "Who may review an issue: anyone, or not-author (no agent that filed or completed it)",
 };
 
+/// The command for new questions.
+pub const ON_QUESTION: Setting = Setting {
+    name: "on-question",
+    variable: "AIT_ON_QUESTION",
+    places: SettingScope::FileOnly,
+    default: "none",
+    help: "A shell command that gets each new question to people as JSON on stdin",
+};
+
 /// All settings, in display order.
-pub const SETTINGS: [Setting; 23] = [
+pub const SETTINGS: [Setting; 24] = [
     FILE,
     NETWORK_FILE_SYSTEM,
     KEEP_EVENTS,
@@ -272,6 +281,7 @@ pub const SETTINGS: [Setting; 23] = [
     MAX_ATTEMPTS,
     MAX_CLAIMS,
     REVIEW,
+    ON_QUESTION,
     LOG,
     LOG_FILE,
     LOG_FORMAT,

@@ -61,7 +61,7 @@ fn flaws(issue: &Issue) -> Vec<Flaw> {
     let mut known: Option<Status> = None;
     for entry in &issue.history {
         let kind = ActionKind::of(&entry.action);
-        if matches!(kind, ActionKind::Commented | ActionKind::Changed) {
+        if matches!(kind, ActionKind::Commented | ActionKind::Changed | ActionKind::Answered) {
             continue;
         }
         let (at, next) = (entry.timestamp, kind.status_after(known));

@@ -2,8 +2,9 @@
 
 use super::Status;
 use super::event::{
-    CHANGE_ACTION, CLAIM_ACTION, CLOSE_ACTION, COMMENT_ACTION, COMPLETE_ACTION, EDIT_ACTION,
-    FILE_ACTION, LAPSE_ACTION, REJECT_ACTION, RETURN_ACTION, REVIEW_ACTION,
+    ANSWER_ACTION, ASK_ACTION, CHANGE_ACTION, CLAIM_ACTION, CLOSE_ACTION, COMMENT_ACTION,
+    COMPLETE_ACTION, EDIT_ACTION, FILE_ACTION, LAPSE_ACTION, REJECT_ACTION, RETURN_ACTION,
+    REVIEW_ACTION,
 };
 
 /// How the original begins the phrase of filing. The classification follows, in double quotes.
@@ -32,6 +33,10 @@ pub enum ActionKind {
     Commented,
     /// Changed texts, attributes or links.
     Changed,
+    /// Asked people a question about it, and gave up the claim.
+    Asked,
+    /// Answered a question.
+    Answered,
     /// Edited it in the file.
     Edited,
     /// An action that only other programs write.
@@ -51,6 +56,8 @@ impl ActionKind {
         Self::Lapsed,
         Self::Commented,
         Self::Changed,
+        Self::Asked,
+        Self::Answered,
         Self::Edited,
         Self::Other,
     ];
@@ -70,6 +77,8 @@ impl ActionKind {
             REJECT_ACTION | "Issue closed as \"rejected\"" => Self::Rejected,
             LAPSE_ACTION => Self::Lapsed,
             COMMENT_ACTION => Self::Commented,
+            ASK_ACTION => Self::Asked,
+            ANSWER_ACTION => Self::Answered,
             EDIT_ACTION => Self::Edited,
             _ if action.starts_with(CHANGE_ACTION) => Self::Changed,
             _ if action.starts_with(ORIGINAL_FILE_ACTION) => Self::Filed,
@@ -89,7 +98,7 @@ impl ActionKind {
             Self::Rejected => "rejected",
             Self::Lapsed => "lapsed",
             Self::Commented => "commented",
-            Self::Changed => "changed",
+            Self::Changed | Self::Asked | Self::Answered => "changed",
             Self::Edited => "edited",
             Self::Other => return None,
         })
@@ -104,12 +113,10 @@ impl ActionKind {
             Self::ReviewStarted => Some(Status::InReview),
             Self::Closed => Some(Status::Closed),
             Self::Rejected => Some(Status::Rejected),
-            Self::Lapsed => match before? {
-                Status::InProgress => Some(Status::Created),
-                Status::InReview => Some(Status::Completed),
-                _ => None,
-            },
-            Self::Commented | Self::Changed | Self::Edited | Self::Other => None,
+            Self::Lapsed | Self::Asked => {
+                before.filter(|before| before.is_claimed()).map(Status::after_lapse)
+            }
+            Self::Commented | Self::Changed | Self::Answered | Self::Edited | Self::Other => None,
         }
     }
 
@@ -120,12 +127,12 @@ impl ActionKind {
 
     /// Returns true for kinds that never change the status themselves.
     pub fn leaves_status(self) -> bool {
-        matches!(self, Self::Commented | Self::Changed | Self::Edited)
+        matches!(self, Self::Commented | Self::Changed | Self::Answered | Self::Edited)
     }
 
     /// Returns true for kinds that most agents never perform.
     pub fn is_rare(self) -> bool {
-        matches!(self, Self::Lapsed | Self::Commented | Self::Changed | Self::Edited | Self::Other)
+        self.leaves_status() || matches!(self, Self::Lapsed | Self::Asked | Self::Other)
     }
 
     /// Returns the position of the claim in the history of an issue that is claimed.
@@ -149,7 +156,7 @@ impl ActionKind {
         for kind in kinds {
             match kind {
                 Self::Claimed | Self::ReviewStarted => (tries, latest) = (tries + 1, 1),
-                Self::Lapsed => (tries, latest) = (tries - latest, 0),
+                Self::Lapsed | Self::Asked => (tries, latest) = (tries - latest, 0),
                 Self::Returned => {
                     returns += usize::from(tries > 0);
                     (tries, latest) = (0, 0);

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 
 use super::issue::string_enum;
 use super::text::shortened;
-use super::{AgentName, DomainError, IssueId, Timestamp, UnknownFields};
+use super::{AgentName, DomainError, IssueId, Question, Timestamp, UnknownFields};
 
 /// How urgent an issue is: 0 is first, 4 is last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
@@ -175,6 +175,9 @@ pub struct Parked {
     /// The time from which on it counts as not parked; `None` until somebody unparks it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
+    /// The question to people that the issue waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<Question>,
 }
 
 /// The values of [`Attributes`].

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::issue::string_enum;
 use super::{
     AgentName, ClaimGuard, ClaimTerms, Classification, ClientId, CommentText, Description,
-    ImportedIssue, Issue, IssueChange, IssueId, IssueRef, ReviewPolicy, Title, UnknownFields,
+    ImportedIssue, Issue, IssueChange, IssueId, IssueRef, Question, QuestionAnswer, ReviewPolicy,
+    Title, UnknownFields,
 };
 
 /// A request to change the store.
@@ -106,6 +107,26 @@ pub enum Command {
         /// The text of the comment.
         comment: CommentText,
         /// The author of the comment.
+        agent: AgentName,
+    },
+    /// Ask people a question about an issue. Its claim ends, and it is parked until the answer.
+    AskHuman {
+        /// The issue.
+        issue: IssueRef,
+        /// The question.
+        question: Question,
+        /// The agent that asks.
+        agent: AgentName,
+        /// Which claim the agent needs.
+        guard: ClaimGuard,
+    },
+    /// Answer the open question of an issue, and unpark it.
+    AnswerQuestion {
+        /// The issue.
+        issue: IssueRef,
+        /// The answer.
+        answer: QuestionAnswer,
+        /// Who answers.
         agent: AgentName,
     },
     /// Release a claim whose agent is gone.
@@ -234,6 +255,8 @@ impl Command {
             | Self::CloseIssue { issue, .. }
             | Self::ChangeIssue { issue, .. }
             | Self::ParkAfterAttempts { issue, .. }
+            | Self::AskHuman { issue, .. }
+            | Self::AnswerQuestion { issue, .. }
             | Self::CommentIssue { issue, .. } => CommandTarget::Named(issue),
         }
     }
@@ -250,6 +273,8 @@ impl Command {
             | Self::CloseIssue { agent, .. }
             | Self::ChangeIssue { agent, .. }
             | Self::CommentIssue { agent, .. }
+            | Self::AskHuman { agent, .. }
+            | Self::AnswerQuestion { agent, .. }
             | Self::TakeUpClaim { agent, .. }
             | Self::ParkAfterAttempts { agent, .. } => Some(agent),
             Self::LapseClaim { .. }
@@ -273,6 +298,8 @@ impl Command {
             Self::CloseIssue { .. } => "close_issue",
             Self::ChangeIssue { .. } => "update_issue",
             Self::CommentIssue { .. } => "comment_issue",
+            Self::AskHuman { .. } => "ask_human",
+            Self::AnswerQuestion { .. } => "answer_question",
             Self::LapseClaim { .. } => "lapse_claim",
             Self::TakeUpClaim { .. } => "take_up_claim",
             Self::ParkAfterAttempts { .. } => "park_after_attempts",

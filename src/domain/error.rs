@@ -35,6 +35,38 @@ pub enum DomainError {
         /// The given value, shortened.
         given: String,
     },
+    /// A question has too many options.
+    #[error("the question has {count} options: at most {limit} are allowed")]
+    TooManyOptions {
+        /// How many there are.
+        count: usize,
+        /// The maximum.
+        limit: usize,
+    },
+    /// The issue waits for the answer to another question.
+    #[error("issue {id} waits for an answer already: {question}")]
+    AlreadyAsked {
+        /// The issue.
+        id: IssueId,
+        /// The open question, shortened.
+        question: String,
+    },
+    /// Nobody asked a question about the issue, or it has been answered.
+    #[error("issue {id} has no open question")]
+    NoQuestion {
+        /// The issue.
+        id: IssueId,
+    },
+    /// A question has no option with this number.
+    #[error("{}", no_option_text(*id, *given, *count))]
+    NoSuchOption {
+        /// The issue.
+        id: IssueId,
+        /// The given number.
+        given: usize,
+        /// How many options there are.
+        count: usize,
+    },
     /// A label has another form.
     #[error(
         "{given:?} is not a label: use 1 to 50 characters of a-z, 0-9 and : . _ / -, and begin with a letter or a digit"
@@ -235,12 +267,16 @@ impl DomainError {
             | Self::InvalidLabel { .. }
             | Self::TooMany { .. }
             | Self::NothingToChange { .. }
+            | Self::TooManyOptions { .. }
+            | Self::NoSuchOption { .. }
             | Self::InvalidReference { .. } => ErrorCode::Validation,
             Self::UnknownIssue { .. } => ErrorCode::NotFound,
             Self::AmbiguousReference { .. } => ErrorCode::Ambiguous,
             Self::IdTaken { .. }
             | Self::NotClaimable { .. }
             | Self::NotReady { .. }
+            | Self::AlreadyAsked { .. }
+            | Self::NoQuestion { .. }
             | Self::Cycle { .. }
             | Self::TooManyClaims { .. }
             | Self::TooDeep { .. }
@@ -260,6 +296,9 @@ impl DomainError {
             | Self::TooDeep { id, .. }
             | Self::NotReady { id, .. }
             | Self::NothingToChange { id }
+            | Self::AlreadyAsked { id, .. }
+            | Self::NoQuestion { id }
+            | Self::NoSuchOption { id, .. }
             | Self::VersionChanged { id, .. }
             | Self::IdTaken { id }
             | Self::Terminal { id, .. }
@@ -273,6 +312,15 @@ impl DomainError {
     pub(crate) fn invalid_reference(given: &str, min_digits: usize) -> Self {
         const SHOWN_CHARS: usize = 60;
         Self::InvalidReference { given: shortened(given, SHOWN_CHARS), min_digits }
+    }
+}
+
+fn no_option_text(id: IssueId, given: usize, count: usize) -> String {
+    match count {
+        0 => format!("the question of issue {id} has no options: answer in words"),
+        count => format!(
+            "the question of issue {id} has no option {given}: give a number from 1 to {count}, or answer in words"
+        ),
     }
 }
 
@@ -347,6 +395,10 @@ mod tests {
                 DomainError::NotOwned { id, given: Some(1), number: 2, holder: None, status },
                 "NOT_OWNED",
             ),
+            (DomainError::TooManyOptions { count: 2, limit: 1 }, "VALIDATION"),
+            (DomainError::NoSuchOption { id, given: 2, count: 1 }, "VALIDATION"),
+            (DomainError::AlreadyAsked { id, question: String::new() }, "CONFLICT"),
+            (DomainError::NoQuestion { id }, "CONFLICT"),
             (DomainError::TooManyClaims { agent: "a".to_owned(), limit: 1 }, "CONFLICT"),
         ] {
             assert_eq!(error.code().as_str(), code, "{error}");

@@ -67,7 +67,8 @@ pub enum EventKind {
         /// The change, including the history.
         patch: Box<Patch>,
     },
-    /// Texts, attributes or links were changed. The status stays.
+    /// Texts, attributes or links were changed, or a question was asked or answered. Only a question changes the status:
+    /// it ends a claim.
     Changed {
         /// The change, including the history and a comment.
         patch: Box<Patch>,
@@ -139,6 +140,10 @@ pub const HAND_EDIT: &str = "hand-edit";
 pub const EDIT_ACTION: &str = "Issue edited by hand";
 /// What the history phrase of a change begins with; the changed fields follow.
 pub const CHANGE_ACTION: &str = "Issue changed: ";
+/// The history phrase of a question to people.
+pub const ASK_ACTION: &str = "Question asked";
+/// The history phrase of an answer.
+pub const ANSWER_ACTION: &str = "Question answered";
 /// The history phrase of a comment.
 pub const COMMENT_ACTION: &str = "Comment added";
 /// The history phrase of a lapsed claim.
@@ -168,7 +173,7 @@ impl EventKind {
             Self::ReviewStarted => Status::InReview,
             Self::Closed { .. } => Status::Closed,
             Self::Rejected { .. } => Status::Rejected,
-            Self::Lapsed { .. } if before == Status::InReview => Status::Completed,
+            Self::Lapsed { .. } if before.is_claimed() => before.after_lapse(),
             Self::Lapsed { .. } => Status::Created,
             Self::Imported { .. }
             | Self::Edited { .. }

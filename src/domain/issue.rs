@@ -70,6 +70,15 @@ impl Status {
         matches!(self, Self::Closed | Self::Rejected)
     }
 
+    /// Returns the status in which the issue waits once its claim has ended without a result.
+    pub fn after_lapse(self) -> Self {
+        match self {
+            Self::InProgress => Self::Created,
+            Self::InReview => Self::Completed,
+            other => other,
+        }
+    }
+
     /// Returns true if an agent holds an issue in this status.
     pub fn is_claimed(self) -> bool {
         matches!(self, Self::InProgress | Self::InReview)

@@ -160,6 +160,7 @@ impl IssueChange {
                 since: at,
                 by: agent.to_owned(),
                 until: *until,
+                question: None,
             });
         }
         let before = values.links.clone();

@@ -21,7 +21,7 @@ use super::links;
 use super::{
     ActionKind, AgentName, Before, Command, CommentText, DomainError, Event, EventKind, HAND_EDIT,
     HistoryEntry, Issue, IssueGraph, Lease, Patch, Resolution, Status, Timestamp, UnknownFields,
-    merge,
+    merge, question,
 };
 
 /// Decides a command that creates an issue.
@@ -108,6 +108,12 @@ pub fn decide(
         Command::CommentIssue { comment, agent, .. } => {
             let comment = comment.as_str().to_owned();
             (agent.as_str(), EventKind::Commented { comment, leaves_entry: true })
+        }
+        Command::AskHuman { question, agent, guard, .. } => {
+            return question::ask(issue, question, agent, *guard, at);
+        }
+        Command::AnswerQuestion { answer, agent, .. } => {
+            return question::answer(issue, answer, agent, at);
         }
         Command::LapseClaim { entry, reason, .. } => {
             if issue.claim_entry() != Some(*entry) {

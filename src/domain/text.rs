@@ -141,7 +141,11 @@ fn is_invisible(character: char) -> bool {
         )
 }
 
-fn trimmed(field: &'static str, text: &str, limit: usize) -> Result<String, DomainError> {
+pub(super) fn trimmed(
+    field: &'static str,
+    text: &str,
+    limit: usize,
+) -> Result<String, DomainError> {
     let text = text.trim();
     if text.chars().all(is_invisible) {
         return Err(DomainError::Blank { field, limit });

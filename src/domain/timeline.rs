@@ -63,9 +63,16 @@ impl Issue {
 }
 
 impl Issue {
-    /// Says how often the issue was tried before, and what the last agent said, such as
-    /// `returned 2 times, lapsed once; last: the fixture is missing`; `None` if nobody gave it back.
+    /// Says what the next agent has to know first: what was asked and answered last, how often the issue was tried
+    /// before, and what the last agent said, such as `returned 2 times, lapsed once; last: the fixture is missing`.
+    /// `None` if nobody gave it back and no question was answered.
     pub fn earlier_attempts(&self) -> Option<String> {
+        let parts = [self.last_answer(), self.failures()];
+        let parts: Vec<_> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    fn failures(&self) -> Option<String> {
         const SHOWN_CHARS: usize = 100;
         let Attempts { returns, lapses, .. } = self.attempts();
         let counted = [("returned", returns), ("lapsed", lapses)];

@@ -221,7 +221,13 @@ fn parked_of(bead: &Bead) -> Option<Parked> {
     let until = bead.defer_until.as_ref().and_then(Json::as_str).and_then(Timestamp::parse);
     let is_deferred = bead.status.as_deref() == Some("deferred") || until.is_some();
     let since = bead.updated_at.or(bead.created_at).filter(|_| is_deferred)?;
-    Some(Parked { reason: "deferred in beads".to_owned(), since, by: NOBODY.to_owned(), until })
+    Some(Parked {
+        reason: "deferred in beads".to_owned(),
+        since,
+        by: NOBODY.to_owned(),
+        until,
+        question: None,
+    })
 }
 
 /// Returns the dependencies that are links in ait. The others depend on conditions, or relate no work.

@@ -375,7 +375,13 @@ mod tests {
         });
         let parked = prop::option::of(".{0,9}").prop_map(|reason| {
             let since = Timestamp::from_unix_millis(1_767_000_000_000);
-            reason.map(|reason| Parked { reason, since, by: "lead".to_owned(), until: None })
+            reason.map(|reason| Parked {
+                reason,
+                since,
+                by: "lead".to_owned(),
+                until: None,
+                question: None,
+            })
         });
         (priority, labels, assignee, links, parked).prop_map(
             |(priority, labels, assignee, links, parked)| AttributeValues {
@@ -414,6 +420,7 @@ mod tests {
                 since: Timestamp::from_unix_millis(0),
                 by: "lead".to_owned(),
                 until: None,
+                question: None,
             }),
             ..AttributeValues::default()
         };

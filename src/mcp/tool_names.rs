@@ -3,7 +3,7 @@
 use super::options::ToolPrefix;
 
 /// The names of all tools, without the prefix.
-pub(super) const ALL: [&str; 15] = [
+pub(super) const ALL: [&str; 16] = [
     "add_issue",
     "list_issues",
     "get_next_issue",
@@ -12,6 +12,7 @@ pub(super) const ALL: [&str; 15] = [
     "get_next_review_item",
     "close_issue",
     "update_issue",
+    "ask_human",
     "add_issues",
     "link_issues",
     "init_project",

@@ -41,6 +41,11 @@ impl<'a> ReadView<'a> {
         summary.open_blockers(&self.issues).collect()
     }
 
+    /// Returns the issues with an open question to people, in the order of filing.
+    pub fn questions(&self) -> impl Iterator<Item = Arc<Issue>> {
+        self.issues.questions()
+    }
+
     /// Returns the number of issues in each status.
     pub fn counts(&self) -> Counts {
         self.issues.counts()

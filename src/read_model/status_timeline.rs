@@ -9,7 +9,7 @@ pub struct StatusChange {
     pub at: Timestamp,
     /// The status after the change.
     pub status: Status,
-    /// Whether a claim lapsed. The issue is back where it was before the claim, and no work was done.
+    /// Whether a claim lapsed or ended with a question. The issue is back where it was before the claim, and no work was done.
     pub is_lapse: bool,
 }
 
@@ -49,7 +49,7 @@ pub fn steps_of(issue: &Issue) -> Vec<StatusChange> {
         if steps.is_empty() && kind != ActionKind::Filed {
             steps.push(StatusChange::new(issue.created_at, Status::Created));
         }
-        let is_lapse = kind == ActionKind::Lapsed;
+        let is_lapse = matches!(kind, ActionKind::Lapsed | ActionKind::Asked);
         steps.push(StatusChange { is_lapse, ..StatusChange::new(entry.timestamp, status) });
         before = Some(status);
     }

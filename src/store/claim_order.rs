@@ -20,6 +20,8 @@ pub(super) struct ClaimOrder {
     reviews: OrdSet<(Priority, usize)>,
     /// The positions of issues that are parked until a time. The other indexes lack them.
     parked: OrdSet<(Timestamp, usize)>,
+    /// The positions of issues with an open question to people.
+    questions: OrdSet<usize>,
     /// The links by their targets: target, kind, source.
     links: OrdSet<(IssueId, LinkKind, IssueId)>,
 }
@@ -83,6 +85,9 @@ impl ClaimOrder {
         if !matches!(issue.status, Status::Created | Status::Completed) {
             return;
         }
+        if issue.open_question().is_some() {
+            self.questions.insert(position);
+        }
         if let Some(parked) = &issue.attributes.parked {
             self.parked.extend(parked.until.map(|until| (until, position)));
         } else if issue.status == Status::Completed {
@@ -101,6 +106,7 @@ impl ClaimOrder {
             }
             _ => return,
         }
+        self.questions.remove(&position);
         if let Some(until) = issue.attributes.parked.as_ref().and_then(|parked| parked.until) {
             self.parked.remove(&(until, position));
         }
@@ -123,6 +129,11 @@ impl ClaimOrder {
     /// Returns the issues that can be claimed for review, in order, without those that are parked.
     pub fn reviews(&self) -> impl Iterator<Item = (Priority, usize)> {
         self.reviews.iter().copied()
+    }
+
+    /// Returns the positions of the issues with an open question, ascending.
+    pub fn questions(&self) -> impl Iterator<Item = usize> {
+        self.questions.iter().copied()
     }
 
     /// Returns the positions of the issues that are no longer parked at a time.

@@ -248,6 +248,21 @@ pub mod claims {
     }
 }
 
+pub mod questions {
+    pub const HEADING: &str = "Questions to people";
+    pub const QUESTION: &str = "Question to people";
+    pub const ASKED_BY: &str = "asked by ";
+    pub const ANSWER_WITH: &str = "answer in a terminal: ";
+
+    pub fn command(short_id: &str) -> String {
+        format!("ait answer {short_id} 'TEXT'")
+    }
+
+    pub fn more(count: usize) -> String {
+        format!("{count} more: `ait questions` lists them all")
+    }
+}
+
 pub mod board {
     pub const TITLE: &str = "Board";
     pub const EMPTY_COLUMN: &str = "no issues";
@@ -292,6 +307,8 @@ pub mod agents {
             ActionKind::Lapsed => "lost the claim",
             ActionKind::Commented => "commented",
             ActionKind::Changed | ActionKind::Other => "changed",
+            ActionKind::Asked => "asked a question about",
+            ActionKind::Answered => "answered the question about",
             ActionKind::Edited => "edited",
         }
     }
@@ -309,6 +326,8 @@ pub mod agents {
             ActionKind::Lapsed => "Lapsed",
             ActionKind::Commented => "Commented",
             ActionKind::Changed => "Changed",
+            ActionKind::Asked => "Asked",
+            ActionKind::Answered => "Answered",
             ActionKind::Edited => "Edited",
             ActionKind::Other => "Other",
         }
@@ -395,6 +414,8 @@ pub mod issue {
     pub const DID_RETURN: &str = "returned it to the queue";
     pub const DID_COMMENT: &str = "commented";
     pub const DID_CHANGE: &str = "changed";
+    pub const DID_ASK: &str = "asked a question";
+    pub const DID_ANSWER: &str = "answered the question";
     pub const SHOW_FULL: &str = "Show all texts in full";
     pub const SHOW_LESS: &str = "Show less";
     pub const DETAILS: &str = "Details";

@@ -57,6 +57,7 @@ mod ports;
 mod power_cuts;
 mod processes;
 mod prompts;
+mod questions;
 mod quick_edits;
 mod read_model;
 mod recovery;

@@ -2,6 +2,7 @@
 
 mod add_issue;
 mod add_issues;
+mod ask_human;
 mod close_issue;
 mod complete_issue;
 mod configure_hooks;
@@ -147,6 +148,7 @@ impl ToolSelection {
             entry::<get_next_review_item::GetNextReviewItem>(names, toolsets),
             entry::<close_issue::CloseIssue>(names, toolsets),
             entry::<update_issue::UpdateIssue>(names, toolsets),
+            entry::<ask_human::AskHuman>(names, toolsets),
             entry::<add_issues::AddIssues>(names, toolsets),
             entry::<link_issues::LinkIssues>(names, toolsets),
             entry::<init_project::InitProject>(names, toolsets),

@@ -85,6 +85,11 @@ impl IssueStore {
         first.into_iter().chain(due).min().map(|(_, position)| position)
     }
 
+    /// Returns the issues with an open question to people, in the order in which they were filed.
+    pub fn questions(&self) -> impl Iterator<Item = Arc<Issue>> {
+        self.claims.questions().map(|position| self.at(position))
+    }
+
     /// Returns how many created issues there are, and why an agent cannot claim the first of them.
     pub fn held_back(
         &self,
@@ -108,7 +113,11 @@ impl IssueStore {
         if let Some(parked) =
             issue.attributes.parked.as_ref().filter(|_| issue.attributes.is_parked_at(now))
         {
-            return Some(format!("it is parked: {}", shortened(&parked.reason, MAX_REASON_CHARS)));
+            let reason = shortened(&parked.reason, MAX_REASON_CHARS);
+            return Some(match parked.question {
+                Some(_) => format!("it {reason}"),
+                None => format!("it is parked: {reason}"),
+            });
         }
         let blockers = short(&mut self.open_blockers(issue).take(DomainError::MAX_CANDIDATES));
         if !blockers.is_empty() {

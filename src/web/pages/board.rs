@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::chips::Chips;
 use super::gone_clients::GoneClients;
-use super::{icons, parts};
+use super::{icons, parts, questions};
 use crate::domain::{STALE_CLAIM_AFTER_MS, Status, StatusSet, Timestamp};
 use crate::read_model::{Column, IssueSummary, ReadView};
 use crate::web::query::ListQuery;
@@ -21,6 +21,7 @@ pub(super) fn content(view: &ReadView, gone: &GoneClients, now: Timestamp) -> Ma
     let chips = Chips { view, now, query: ListQuery::default() };
     html! {
         h1.unseen { (text::TITLE) }
+        (questions::of_all(view, now))
         div.board {
             @for shown in view.board(now, max_cards) { (column(&shown, &chips, gone)) }
         }

@@ -12,6 +12,7 @@ mod layout;
 pub(super) mod list;
 mod list_filters;
 pub(super) mod parts;
+mod questions;
 mod stats;
 
 use axum::extract::rejection::PathRejection;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use agent_issue_tracker::domain::{
     AgentName, Classification, Command, CommentText, Description, ImportedIssue, Issue,
-    IssueChange, IssueId, IssueRef, LinkKind, Query, Resolution, Status, Timestamp, Title,
+    IssueChange, IssueId, IssueRef, LinkKind, Query, Question, QuestionAnswer, Resolution, Status,
+    Timestamp, Title,
 };
 use proptest::prelude::*;
 
@@ -116,6 +117,15 @@ pub fn say(issue: IssueRef) -> Command {
     Command::CommentIssue { issue, comment: comment(), agent: agent() }
 }
 
+fn ask(issue: IssueRef) -> Command {
+    let question = Question::new("q", &["o".to_owned()]).unwrap();
+    Command::AskHuman { issue, question, agent: other(), guard: Default::default() }
+}
+
+fn answer(issue: IssueRef) -> Command {
+    Command::AnswerQuestion { issue, answer: QuestionAnswer::Option(1), agent: agent() }
+}
+
 pub fn all() -> Query {
     Query { take: usize::MAX, ..Query::default() }
 }
@@ -137,6 +147,8 @@ pub fn any_command() -> impl Strategy<Value = Command> {
         2 => issue().prop_map(return_issue),
         3 => issue().prop_map(complete),
         1 => issue().prop_map(say),
+        1 => issue().prop_map(ask),
+        2 => issue().prop_map(answer),
         2 => prop::option::of(classification()).prop_map(claim_as_other),
         1 => issue().prop_map(|issue| Command::GetNextIssue { issue: Some(issue), classification: None, agent: other(), terms: Default::default() }),
         8 => (issue(), any_change()).prop_map(|(issue, change)| Command::ChangeIssue {

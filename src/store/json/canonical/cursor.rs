@@ -118,6 +118,8 @@ impl<'a> Cursor<'a> {
             until: self.optional(",\n        \"until\": \"", |reader| {
                 reader.value_after("", TIME_CHARS, TIME)
             })?,
+            // The parser reads the few issues with a question.
+            question: None,
         };
         self.skip("\n      }")?;
         Some(parked)

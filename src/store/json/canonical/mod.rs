@@ -295,6 +295,7 @@ mod tests {
             since: time(rng),
             by: word(rng).to_owned(),
             until: rng.bool().then(|| time(rng)),
+            question: None,
         };
         AttributeValues {
             priority: rng.bool().then(|| u64::from(rng.u8(..5)).try_into().unwrap()),

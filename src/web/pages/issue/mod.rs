@@ -13,8 +13,8 @@ pub(super) use self::changes::Changes;
 use self::markdown_budget::MarkdownBudget;
 use super::chips::Chips;
 use super::gone_clients::GoneClients;
-use super::icons;
 use super::parts::{self, undirected};
+use super::{icons, questions};
 use crate::domain::{Issue, IssueId, Timestamp};
 use crate::read_model::ReadView;
 use crate::web::lookup::Found;
@@ -70,6 +70,7 @@ pub(super) fn content(view: &IssueView) -> Markup {
             (heading(view))
             div.issue-columns {
                 div.issue-main {
+                    (questions::of_issue(issue, view.now))
                     section aria-labelledby="description-heading" {
                         h2 #description-heading { (text::DESCRIPTION) }
                         @if issue.description.trim().is_empty() {

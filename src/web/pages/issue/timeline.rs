@@ -68,12 +68,17 @@ fn entry(
             p.kind {
                 (parts::agent(moment.agent)) " " (action(moment)) " " (parts::ago(moment.at, view.now))
             }
-            (changes.write(moment))
+            @if !is_about_question(moment) { (changes.write(moment)) }
             @if let Some(comment) = moment.comment {
                 div.prose dir="auto" { (budget.render(comment)) }
             }
         }
     }
+}
+
+/// Returns true for a question and an answer. Their comments say what changed.
+fn is_about_question(moment: &TimelineEntry<'_>) -> bool {
+    matches!(moment.kind(), ActionKind::Asked | ActionKind::Answered)
 }
 
 fn colour_class(moment: &TimelineEntry<'_>) -> String {
@@ -87,6 +92,7 @@ fn colour_class(moment: &TimelineEntry<'_>) -> String {
 fn icon(moment: &TimelineEntry<'_>) -> Markup {
     match (moment.kind(), moment.status()) {
         (ActionKind::Returned, _) => icons::other("return"),
+        _ if is_about_question(moment) => icons::other("comment"),
         (ActionKind::Commented, _) => icons::other("comment"),
         (ActionKind::Changed | ActionKind::Edited, _) => icons::other("edit"),
         (_, Some(status)) => icons::status(status),
@@ -99,6 +105,8 @@ fn action(moment: &TimelineEntry<'_>) -> Markup {
         @match (moment.kind(), moment.status()) {
             (ActionKind::Returned, _) => { (text::DID_RETURN) }
             (ActionKind::Commented, _) => { (text::DID_COMMENT) }
+            (ActionKind::Asked, _) => { (text::DID_ASK) }
+            (ActionKind::Answered, _) => { (text::DID_ANSWER) }
             (ActionKind::Changed, _) => {
                 (text::DID_CHANGE) " "
                 bdi { (moment.action.unwrap_or_default().trim_start_matches(CHANGE_ACTION)) }

@@ -1,0 +1,146 @@
+//! `ait ask`, `ait questions` and `ait answer`: questions of agents to people.
+
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+
+use super::options::{AgentArgs, ClaimArgs, Format, issue_ref, text_or_stdin};
+use super::output::{FAINT, STRONG};
+use super::print_issue::print_changed;
+use super::styled_line::Line;
+use super::{ExitStatus, Output, sanitize};
+use crate::domain::{AgentName, CommentText, IssueRef, Question, QuestionAnswer, Timestamp};
+use crate::span::humanize_duration;
+use crate::tracker::{OpenQuestion, Tracker};
+
+/// The arguments of `ait ask`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    ait ask 3f2a9c1e 'Which database?' --option SQLite --option Postgres\n  \
+    ait ask 3f2a9c1e - < question.md")]
+pub struct AskArguments {
+    /// The issue: its id, or at least the first 4 hex digits
+    #[arg(value_parser = issue_ref)]
+    id: IssueRef,
+
+    /// The question; - reads it from stdin
+    question: String,
+
+    /// An answer to choose from; may be repeated
+    #[arg(long = "option", value_name = "TEXT")]
+    options: Vec<String>,
+
+    #[command(flatten)]
+    claim: ClaimArgs,
+
+    #[command(flatten)]
+    acting: AgentArgs,
+
+    #[command(flatten)]
+    format: Format,
+}
+
+/// The arguments of `ait questions`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    ait questions\n  \
+    ait questions --json | jq -r '.questions[] | .id + \" \" + .question'")]
+pub struct QuestionsArguments {
+    #[command(flatten)]
+    format: Format,
+}
+
+/// The arguments of `ait answer`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    ait answer 3f2a9c1e 'SQLite: it needs no server'\n  \
+    ait answer 3f2a9c1e --option 1")]
+pub struct AnswerArguments {
+    /// The issue: its id, or at least the first 4 hex digits
+    #[arg(value_parser = issue_ref)]
+    id: IssueRef,
+
+    /// The answer; - reads it from stdin
+    #[arg(required_unless_present = "option")]
+    text: Option<String>,
+
+    /// Answer with this option, counted from 1
+    #[arg(long, value_name = "NUMBER", conflicts_with = "text", value_parser = clap::value_parser!(u32).range(1..))]
+    option: Option<u32>,
+
+    #[command(flatten)]
+    acting: AgentArgs,
+
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Serialize)]
+struct Listing {
+    total: usize,
+    questions: Vec<OpenQuestion>,
+}
+
+pub(super) async fn ask(
+    arguments: &AskArguments,
+    tracker: &Tracker,
+    default_agent: Option<&AgentName>,
+    output: &mut Output,
+) -> Result<ExitStatus> {
+    let agent = arguments.acting.agent(default_agent)?;
+    let text = text_or_stdin(&arguments.question, "the question")?;
+    let question = Question::new(&text, &arguments.options)?;
+    let proof = arguments.claim.proof();
+    let issue = tracker.ask_human(arguments.id.clone(), question, agent, proof).await?;
+    print_changed(&issue, arguments.format.json, output)
+}
+
+pub(super) async fn answer(
+    arguments: &AnswerArguments,
+    tracker: &Tracker,
+    default_agent: Option<&AgentName>,
+    output: &mut Output,
+) -> Result<ExitStatus> {
+    let agent = arguments.acting.agent(default_agent)?;
+    let answer = match (&arguments.text, arguments.option) {
+        (_, Some(number)) => QuestionAnswer::Option(number as usize),
+        (text, None) => {
+            let text = text_or_stdin(text.as_deref().unwrap_or_default(), "the answer")?;
+            QuestionAnswer::Text(CommentText::try_from(text)?)
+        }
+    };
+    let issue = tracker.answer_question(arguments.id.clone(), answer, agent).await?;
+    print_changed(&issue, arguments.format.json, output)
+}
+
+pub(super) async fn list(
+    arguments: &QuestionsArguments,
+    tracker: &Tracker,
+    output: &mut Output,
+) -> Result<ExitStatus> {
+    let (questions, now) = (tracker.questions().await?, tracker.now());
+    if arguments.format.json {
+        output.json(&Listing { total: questions.len(), questions })?;
+        return Ok(ExitStatus::Done);
+    }
+    if questions.is_empty() {
+        tracing::info!("no open questions");
+    }
+    questions.iter().try_for_each(|question| write(question, now, output))?;
+    Ok(ExitStatus::Done)
+}
+
+fn write(question: &OpenQuestion, now: Timestamp, output: &mut Output) -> Result<()> {
+    let ago = humanize_duration(now.millis_since(question.asked_at));
+    let head = Line::default()
+        .part(STRONG, question.id.short())
+        .text(format!(" {}", sanitize::line(&question.title)))
+        .part(FAINT, format!(" · {} asked {ago} ago", sanitize::line(&question.agent)));
+    output.line(head.fitted(output.width(), output))?;
+    let options = question.options.iter().zip(1..);
+    let options = options.map(|(option, number)| format!("{number}. {}", sanitize::line(option)));
+    for line in sanitize::lines(&question.question).chain(options) {
+        Line::default().text(format!("  {line}")).write_wrapped(2, output)?;
+    }
+    Ok(())
+}

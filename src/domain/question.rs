@@ -1,0 +1,212 @@
+//! Questions to people. An agent asks and is free; the issue is parked until a person answers.
+//!
+//! The question is kept with the reason why the issue is parked, and as a comment. The answer is a comment, too.
+
+use serde::{Deserialize, Serialize};
+
+use super::attributes::AttributeValues;
+use super::event::{ANSWER_ACTION, ASK_ACTION};
+use super::text::{shortened, trimmed};
+use super::{
+    ActionKind, AgentName, Attributes, ClaimGuard, Comment, CommentText, DomainError, Event,
+    EventKind, HistoryEntry, Issue, Parked, Patch, Timestamp, UnknownFields,
+};
+
+/// A question to people about an issue.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Question {
+    /// The question.
+    pub text: String,
+    /// The answers to choose from. A person may answer otherwise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+}
+
+impl Question {
+    /// The maximum number of characters of a question.
+    pub const MAX_CHARS: usize = 10_000;
+    /// The maximum number of characters of an option.
+    pub const MAX_OPTION_CHARS: usize = 1_000;
+    /// The maximum number of options.
+    pub const MAX_OPTIONS: usize = 20;
+
+    /// Returns a question with valid texts.
+    ///
+    /// # Errors
+    ///
+    /// A text is blank or too long, or there are too many options.
+    pub fn new(text: &str, options: &[String]) -> Result<Self, DomainError> {
+        let (count, limit) = (options.len(), Self::MAX_OPTIONS);
+        if count > limit {
+            return Err(DomainError::TooManyOptions { count, limit });
+        }
+        let option = |option: &String| trimmed("option", option, Self::MAX_OPTION_CHARS);
+        Ok(Self {
+            text: trimmed("question", text, Self::MAX_CHARS)?,
+            options: options.iter().map(option).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Returns the question as a comment, with its options as a list.
+    fn comment(&self) -> String {
+        let options = self.options.iter().zip(1..);
+        let options: String =
+            options.map(|(option, number)| format!("\n{number}. {option}")).collect();
+        if options.is_empty() { self.text.clone() } else { format!("{}\n{options}", self.text) }
+    }
+}
+
+/// An answer to a question.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum QuestionAnswer {
+    /// In words.
+    Text(CommentText),
+    /// The option with this number, counted from 1.
+    Option(usize),
+}
+
+/// How much of a question the reason why the issue is parked contains, in characters.
+const REASON_CHARS: usize = 200;
+
+/// Decides a question. Returns `None` if the agent has asked it already.
+///
+/// # Errors
+///
+/// The issue has ended or has another open question, or the caller does not hold the claim that it needs.
+pub(super) fn ask(
+    issue: &Issue,
+    question: &Question,
+    agent: &AgentName,
+    guard: ClaimGuard,
+    at: Timestamp,
+) -> Result<Option<Event>, DomainError> {
+    if issue.status.is_terminal() {
+        return Err(DomainError::Terminal { id: issue.id, status: issue.status });
+    }
+    if let (Some(parked), Some(open)) = (&issue.attributes.parked, issue.open_question()) {
+        if open == question && parked.by == agent.as_str() {
+            return Ok(None);
+        }
+        let question = shortened(&open.text, REASON_CHARS);
+        return Err(DomainError::AlreadyAsked { id: issue.id, question });
+    }
+    guard.check(issue, agent)?;
+    let mut comment = guard.comment(&question.comment(), issue, agent);
+    if let Some(parked) = &issue.attributes.parked {
+        comment += &format!("\n\n(it was parked: {})", shortened(&parked.reason, REASON_CHARS));
+    }
+    let parked = Parked {
+        reason: format!("waits for an answer: {}", shortened(&question.text, REASON_CHARS)),
+        since: at,
+        by: agent.as_str().to_owned(),
+        until: None,
+        question: Some(question.clone()),
+    };
+    let mut after = issue.clone();
+    after.status = issue.status.after_lapse();
+    Ok(Some(changed(issue, after, Some(parked), (ASK_ACTION, comment), agent, at)))
+}
+
+/// Decides an answer. Returns `None` if the agent has just given it.
+///
+/// # Errors
+///
+/// The issue has ended or has no open question, or the question has no option with this number.
+pub(super) fn answer(
+    issue: &Issue,
+    given: &QuestionAnswer,
+    agent: &AgentName,
+    at: Timestamp,
+) -> Result<Option<Event>, DomainError> {
+    if issue.status.is_terminal() {
+        return Err(DomainError::Terminal { id: issue.id, status: issue.status });
+    }
+    let Some(question) = issue.open_question() else {
+        return match issue.last_is_answer(given, agent) {
+            true => Ok(None),
+            false => Err(DomainError::NoQuestion { id: issue.id }),
+        };
+    };
+    let text = match given {
+        QuestionAnswer::Text(text) => text.as_str(),
+        QuestionAnswer::Option(number) => {
+            let option = number.checked_sub(1).and_then(|at| question.options.get(at));
+            let (id, given, count) = (issue.id, *number, question.options.len());
+            option.ok_or(DomainError::NoSuchOption { id, given, count })?
+        }
+    };
+    let said = (ANSWER_ACTION, text.to_owned());
+    Ok(Some(changed(issue, issue.clone(), None, said, agent, at)))
+}
+
+/// Returns the event that parks or unparks an issue with an entry of the history and a comment.
+fn changed(
+    before: &Issue,
+    mut after: Issue,
+    parked: Option<Parked>,
+    (action, comment): (&str, String),
+    agent: &AgentName,
+    at: Timestamp,
+) -> Event {
+    let values = AttributeValues { parked, ..AttributeValues::clone(&after.attributes) };
+    after.attributes = Attributes::from(values);
+    after.set_unknown_namesakes_aside();
+    after.modified_at = at;
+    let agent = agent.as_str().to_owned();
+    after.history.push(HistoryEntry {
+        timestamp: at,
+        agent: agent.clone(),
+        action: action.to_owned(),
+        extra: UnknownFields::default(),
+    });
+    after.comments.push(Comment {
+        timestamp: at,
+        agent: agent.clone(),
+        text: comment,
+        extra: UnknownFields::default(),
+    });
+    let kind = EventKind::Changed { patch: Box::new(Patch::between(before, &after)) };
+    Event { issue: before.id, at, agent, kind, before: None, lease: None }
+}
+
+impl Issue {
+    /// Returns the question that waits for an answer.
+    pub fn open_question(&self) -> Option<&Question> {
+        let parked = self.attributes.parked.as_ref().filter(|_| !self.status.is_terminal())?;
+        parked.question.as_ref()
+    }
+
+    /// Says what was asked and answered last, such as `asked: which port?; answered by ann: 8080`; `None` if no question
+    /// was answered.
+    pub(super) fn last_answer(&self) -> Option<String> {
+        const SHOWN_CHARS: usize = 200;
+        let timeline = self.timeline();
+        let last = timeline.iter().rposition(|entry| entry.kind() == ActionKind::Answered)?;
+        let (earlier, answered) = (&timeline[..last], timeline[last]);
+        let asked = earlier.iter().rfind(|entry| entry.kind() == ActionKind::Asked)?;
+        Some(format!(
+            "asked: {}; answered by {}: {}",
+            shortened(asked.comment?, SHOWN_CHARS),
+            answered.agent,
+            shortened(answered.comment?, SHOWN_CHARS)
+        ))
+    }
+
+    /// Returns true if the last change of the issue is this answer by this agent.
+    fn last_is_answer(&self, given: &QuestionAnswer, agent: &AgentName) -> bool {
+        let (Some(entry), Some(said)) = (self.history.last(), self.comments.last()) else {
+            return false;
+        };
+        let is_same_text = match given {
+            QuestionAnswer::Text(text) => said.text == text.as_str(),
+            // The question with its options is gone.
+            QuestionAnswer::Option(_) => true,
+        };
+        ActionKind::of(&entry.action) == ActionKind::Answered
+            && is_same_text
+            && (&entry.agent, entry.timestamp) == (&said.agent, said.timestamp)
+            && entry.agent == agent.as_str()
+            && entry.timestamp == self.modified_at
+    }
+}

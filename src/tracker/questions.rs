@@ -1,0 +1,171 @@
+//! Questions to people: asking, answering, and the command that tells people of a new question.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde::Serialize;
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command as Process;
+use tokio::time::timeout;
+
+use super::Tracker;
+use crate::domain::{
+    AgentName, ClaimProof, Command, Issue, IssueId, IssueRef, Question, QuestionAnswer, Timestamp,
+};
+use crate::store::StoreError;
+
+/// How long the command may take.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// The shell command that tells people of a new question.
+#[derive(Clone, Debug)]
+pub struct QuestionCommand {
+    /// The command, for `sh -c`.
+    pub command: Arc<str>,
+    /// The directory to run it in.
+    pub directory: PathBuf,
+}
+
+/// An open question, for people and for the command that tells them.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenQuestion {
+    /// The issue.
+    pub id: IssueId,
+    /// The title of the issue.
+    pub title: String,
+    /// The question.
+    pub question: String,
+    /// The answers to choose from.
+    pub options: Vec<String>,
+    /// The agent that asked.
+    pub agent: String,
+    /// The time of the question.
+    pub asked_at: Timestamp,
+}
+
+impl OpenQuestion {
+    /// Returns the open question of an issue, if it has one.
+    fn of(issue: &Issue) -> Option<Self> {
+        let question = issue.open_question()?.clone();
+        let parked = issue.attributes.parked.as_ref()?;
+        Some(Self {
+            id: issue.id,
+            title: issue.title.clone(),
+            question: question.text,
+            options: question.options,
+            agent: parked.by.clone(),
+            asked_at: parked.since,
+        })
+    }
+}
+
+impl Tracker {
+    /// Returns the open questions, the oldest first.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::snapshot`](crate::store::Store::snapshot).
+    pub async fn questions(&self) -> Result<Vec<OpenQuestion>, StoreError> {
+        let issues = self.store.snapshot().await?.issues;
+        let questions = issues.questions().filter_map(|issue| OpenQuestion::of(&issue));
+        let mut questions: Vec<_> = questions.collect();
+        questions.sort_by_key(|question| question.asked_at);
+        Ok(questions)
+    }
+
+    /// Returns a tracker that runs a command for each new question.
+    pub fn with_question_command(self, on_question: Option<QuestionCommand>) -> Self {
+        Self { on_question, ..self }
+    }
+
+    /// Asks people a question about an open issue. A claim of the issue ends, and it is parked until the answer.
+    ///
+    /// Returns after the command for new questions has ended.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::commit`](crate::store::Store::commit).
+    pub async fn ask_human(
+        &self,
+        issue: IssueRef,
+        question: Question,
+        agent: AgentName,
+        proof: ClaimProof,
+    ) -> Result<Arc<Issue>, StoreError> {
+        let (guard, before) = (self.guard(proof), self.now());
+        let asked = self.change(Command::AskHuman { issue, question, agent, guard }).await?;
+        // A repeated question was told of when it was new.
+        let is_new = asked.attributes.parked.as_ref().is_some_and(|parked| parked.since >= before);
+        if let Some(on_question) = self.on_question.clone().filter(|_| is_new) {
+            let told = tokio::spawn(tell(on_question, Arc::clone(&asked)));
+            // The task goes on if the caller is gone.
+            let _ended = told.await;
+        }
+        Ok(asked)
+    }
+
+    /// Answers the open question of an issue, and unparks it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::commit`](crate::store::Store::commit).
+    pub async fn answer_question(
+        &self,
+        issue: IssueRef,
+        answer: QuestionAnswer,
+        agent: AgentName,
+    ) -> Result<Arc<Issue>, StoreError> {
+        self.change(Command::AnswerQuestion { issue, answer, agent }).await
+    }
+}
+
+/// Runs the command with the question as JSON on stdin. Logs failures.
+async fn tell(on_question: QuestionCommand, issue: Arc<Issue>) {
+    let (id, command) = (issue.id.short(), &on_question.command);
+    match run(&on_question, &issue).await {
+        Ok(Some(status)) if status.success() => {}
+        Ok(Some(status)) => {
+            tracing::warn!("on-question failed for {id} ({status}): {command}");
+        }
+        Ok(None) => tracing::warn!(
+            "on-question was ended for {id}, because it took more than {} seconds: {command}",
+            LIMIT.as_secs()
+        ),
+        Err(error) => tracing::warn!("on-question cannot be run for {id} ({error}): {command}"),
+    }
+}
+
+/// Runs the command. Returns `None` if it took too long.
+async fn run(on_question: &QuestionCommand, issue: &Issue) -> io::Result<Option<ExitStatus>> {
+    let mut command = Process::new("sh");
+    command.arg("-c").arg(&*on_question.command).current_dir(&on_question.directory);
+    // stdout belongs to the protocol.
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    // What the shell started ends with it.
+    command.process_group(0).kill_on_drop(true);
+    let mut child = command.spawn()?;
+    let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+    let input = serde_json::to_vec(&OpenQuestion::of(issue)).unwrap_or_default();
+    let stdin = child.stdin.take();
+    let ended = timeout(LIMIT, async {
+        if let Some(mut stdin) = stdin {
+            // A command need not read its input.
+            let _unread = stdin.write_all(&input).await;
+        }
+        child.wait().await
+    });
+    match ended.await {
+        Ok(status) => status.map(Some),
+        Err(_) => {
+            if let Some(group) = group {
+                let _gone = kill_process_group(group, Signal::KILL);
+            }
+            Ok(None)
+        }
+    }
+}

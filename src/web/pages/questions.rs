@@ -1,0 +1,67 @@
+//! The open questions of agents to people.
+
+use maud::{Markup, html};
+
+use super::parts;
+use crate::domain::text::shortened;
+use crate::domain::{Issue, Timestamp};
+use crate::read_model::ReadView;
+use crate::web::strings::questions as text;
+
+/// How many questions the board shows.
+const MAX_QUESTIONS: usize = 20;
+/// How many characters of a question and of an option the pages show.
+const MAX_CHARS: usize = 2_000;
+/// How many options of a question the pages show.
+const MAX_OPTIONS: usize = 20;
+
+/// Renders the open questions of all issues; nothing if there is none.
+pub(super) fn of_all(view: &ReadView, now: Timestamp) -> Markup {
+    let total = view.questions().count();
+    html! {
+        @if total > 0 {
+            section.questions #questions aria-labelledby="questions-heading" {
+                h2 #questions-heading { (text::HEADING) " " span.count { (total) } }
+                @for issue in view.questions().take(MAX_QUESTIONS) {
+                    article.question id={ "q-" (issue.id.short()) } {
+                        h3 { a href=(parts::issue_path(issue.id)) dir="auto" { (issue.title) } }
+                        (question(&issue, now))
+                    }
+                }
+                @if total > MAX_QUESTIONS { p.more { (text::more(total - MAX_QUESTIONS)) } }
+            }
+        }
+    }
+}
+
+/// Renders the open question of an issue; nothing if it has none.
+pub(super) fn of_issue(issue: &Issue, now: Timestamp) -> Markup {
+    html! {
+        @if issue.open_question().is_some() {
+            section.question #issue-question aria-labelledby="question-heading" {
+                h2 #question-heading { (text::QUESTION) }
+                (question(issue, now))
+            }
+        }
+    }
+}
+
+fn question(issue: &Issue, now: Timestamp) -> Markup {
+    let parked = issue.attributes.parked.as_ref();
+    html! {
+        @if let (Some(parked), Some(question)) = (parked, issue.open_question()) {
+            p.asked dir="auto" { (shortened(&question.text, MAX_CHARS)) }
+            @if !question.options.is_empty() {
+                ol {
+                    @for option in question.options.iter().take(MAX_OPTIONS) {
+                        li dir="auto" { (shortened(option, MAX_CHARS)) }
+                    }
+                }
+            }
+            p.quiet {
+                (text::ASKED_BY) (parts::agent(&parked.by)) " " (parts::ago(parked.since, now))
+                " · " (text::ANSWER_WITH) code { (text::command(&issue.id.short())) }
+            }
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Questions of agents to people: asking frees the agent, answering puts the issue back.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::files::{only_issue, wait_for_file};
+use crate::support::runs::run;
+use crate::support::{Client, ait, directory, get};
+
+fn planner(directory: &Path, claims: &str) -> Client {
+    let arguments = ["--toolsets", "planning", "--claims", claims];
+    Client::begin(ait(directory).args(arguments))
+}
+
+fn question(id: &str, agent: &str) -> Value {
+    json!({ "issue_id": id, "agent": agent, "question": "Which database?", "options": ["SQLite", "Postgres"] })
+}
+
+fn end(id: &str, agent: &str) -> Value {
+    json!({ "issue_id": id, "comment": "done", "agent": agent })
+}
+
+#[test]
+fn an_answered_question_stands_first_in_the_next_claim() {
+    let directory = directory();
+    let path = directory.path();
+    let mut client = planner(path, "trusting");
+    let id = client.add("first", "bug");
+    let second = client.add("second", "bug");
+    client.call("get_next_issue", json!({ "agent": "dev" })).issue();
+    let asked = client.call("ask_human", question(&id, "dev")).ok();
+    assert!(asked.contains("asked: status created"), "{asked}");
+    // The agent is free, and nobody gets the issue.
+    let held = client.call("get_next_issue", json!({ "agent": "dev", "mine": true })).ok();
+    assert_eq!(held, "You hold no issue.");
+    let next = client.call("get_next_issue", json!({ "agent": "dev" })).issue();
+    assert_eq!(next["id"], json!(second));
+    let nothing = client.call("get_next_issue", json!({ "agent": "other" })).ok();
+    assert!(nothing.contains("it waits for an answer: Which database?"), "{nothing}");
+    // The same call again, as after a lost answer, changes nothing; another question is refused.
+    client.call("ask_human", question(&id, "dev")).ok();
+    let other = client.call("ask_human", question(&id, "other")).refusal();
+    assert!(other.contains("waits for an answer already: Which database?"), "{other}");
+    drop(client);
+
+    let listed: Value = serde_json::from_str(&run(path, &["questions", "--json"]).ok()).unwrap();
+    assert_eq!(listed["total"], 1);
+    let first = &listed["questions"][0];
+    assert_eq!((&first["id"], &first["agent"]), (&json!(id), &json!("dev")));
+    assert_eq!(first["question"], "Which database?");
+    assert_eq!(first["options"], json!(["SQLite", "Postgres"]));
+    let text = run(path, &["questions"]).ok();
+    assert!(text.contains("  Which database?\n  1. SQLite\n  2. Postgres\n"), "{text}");
+    let status = run(path, &["status"]).ok();
+    assert!(status.contains("1 question waits for an answer: `ait questions`"), "{status}");
+
+    let refused = run(path, &["answer", &id, "--option", "3"]).refusal();
+    assert!(refused.contains("no option 3: give a number from 1 to 2"), "{refused}");
+    for _ in 0..2 {
+        run(path, &["answer", &id, "--option", "1", "--agent", "ann"]).ok();
+    }
+    let refused = run(path, &["answer", &id, "No", "--agent", "ann"]).refusal();
+    assert!(refused.contains("has no open question: say it with ait comment"), "{refused}");
+    assert!(run(path, &["questions"]).log.contains("no open questions"));
+
+    let mut client = planner(path, "trusting");
+    let claimed = client.call("get_next_issue", json!({ "agent": "new" })).issue();
+    assert_eq!(claimed["id"], json!(id));
+    let earlier = claimed["claim"]["earlier"].as_str().unwrap();
+    let expected = "asked: Which database?\n\n1. SQLite\n2. Postgres; answered by ann: SQLite";
+    assert_eq!(earlier, expected);
+    assert_eq!(claimed["claim"]["number"], 2);
+    assert_eq!(claimed.get("parked"), None, "{claimed}");
+    let actions: Vec<_> = claimed["history"].as_array().unwrap().iter().collect();
+    let actions: Vec<_> = actions.iter().map(|entry| entry["action"].as_str().unwrap()).collect();
+    let expected = [
+        "Issue filed",
+        "Issue claimed for work",
+        "Question asked",
+        "Question answered",
+        "Issue claimed for work",
+    ];
+    assert_eq!(actions, expected);
+}
+
+#[test]
+fn a_review_with_a_question_is_back_in_review_after_the_answer() {
+    let directory = directory();
+    let mut client = planner(directory.path(), "trusting");
+    let id = client.add("t", "bug");
+    client.call("complete_issue", end(&id, "dev")).ok();
+    client.call("get_next_review_item", json!({ "agent": "rev" })).issue();
+    client.call("ask_human", question(&id, "rev")).ok();
+    let issue = only_issue(directory.path());
+    assert_eq!((&issue["status"], &issue["parked"]["by"]), (&json!("completed"), &json!("rev")));
+    let nothing = client.call("get_next_review_item", json!({ "agent": "rev" })).ok();
+    assert!(nothing.contains("they are parked"), "{nothing}");
+    run(directory.path(), &["answer", &id, "Postgres", "--agent", "ann"]).ok();
+    let review = client.call("get_next_review_item", json!({ "agent": "rev" })).issue();
+    assert!(review["claim"]["earlier"].as_str().unwrap().ends_with("answered by ann: Postgres"));
+}
+
+#[test]
+fn only_the_holder_asks_where_claims_are_owned() {
+    let directory = directory();
+    let mut client = planner(directory.path(), "owned");
+    let id = client.add("t", "bug");
+    client.call("get_next_issue", json!({ "agent": "dev" })).issue();
+    let refusal = client.call("ask_human", question(&id, "other")).refusal();
+    assert!(refusal.contains("held by dev since"), "{refusal}");
+    assert_eq!(only_issue(directory.path())["status"], "in_progress");
+    client.call("ask_human", question(&id, "dev")).ok();
+    run(directory.path(), &["answer", &id, "x"]).ok();
+    client
+        .call(
+            "close_issue",
+            json!({ "issue_id": id, "comment": "c", "agent": "dev", "resolution": "rejected" }),
+        )
+        .ok();
+    let refusal = client.call("ask_human", question(&id, "dev")).refusal();
+    assert!(refusal.contains("rejected, which is final"), "{refusal}");
+}
+
+#[test]
+fn invalid_questions_are_refused() {
+    let directory = directory();
+    let path = directory.path();
+    run(path, &["add", "t"]).ok();
+    let id = only_issue(path)["id"].as_str().unwrap().to_owned();
+    for (arguments, expected) in [
+        (vec!["ask", &id, " "], "question is blank"),
+        (vec!["ask", &id, "x", "--option", ""], "option is blank"),
+        (vec!["answer", &id], "required arguments were not provided"),
+    ] {
+        let run = run(path, &arguments);
+        assert_eq!(run.code, 2, "{run:?}");
+        assert!(run.log.contains(expected), "{run:?}");
+    }
+    let mut many = vec!["ask", &id, "x"];
+    many.extend(["--option", "y"].repeat(21));
+    assert!(run(path, &many).log.contains("21 options: at most 20 are allowed"));
+    let none = run(path, &["answer", &id, "x"]).refusal();
+    assert!(none.contains("has no open question"), "{none}");
+    run(path, &["ask", &id, "free text?"]).ok();
+    let none = run(path, &["answer", &id, "--option", "1"]).refusal();
+    assert!(none.contains("has no options: answer in words"), "{none}");
+}
+
+#[test]
+fn a_question_ends_the_lease_of_its_claim_and_keeps_the_reason_for_parking() {
+    let directory = directory();
+    let path = directory.path();
+    let mut client = planner(path, "owned");
+    let id = client.add("t", "bug");
+    client.call("get_next_issue", json!({ "agent": "dev" })).issue();
+    let leases = || {
+        let status: Value = serde_json::from_str(&run(path, &["status", "--json"]).ok()).unwrap();
+        status["leases"].as_array().unwrap().len()
+    };
+    assert_eq!(leases(), 1);
+    run(path, &["park", &id, "-m", "wait", "--agent", "lead"]).ok();
+    client.call("ask_human", question(&id, "dev")).ok();
+    assert_eq!(leases(), 0);
+    let comments = only_issue(path)["comments"].clone();
+    let text = comments[0]["text"].as_str().unwrap();
+    assert!(text.ends_with("(it was parked: wait)"), "{text}");
+}
+
+#[test]
+fn a_copy_from_before_the_question_does_not_undo_it() {
+    let directory = directory();
+    let path = directory.path();
+    run(path, &["add", "t"]).ok();
+    let id = only_issue(path)["id"].as_str().unwrap().to_owned();
+    run(path, &["next", "--agent", "dev"]).ok();
+    run(path, &["save"]).ok();
+    let before = fs::read_to_string(path.join("issues.json")).unwrap();
+    run(path, &["ask", &id, "Why?", "--agent", "dev"]).ok();
+    run(path, &["save"]).ok();
+    fs::write(path.join("issues.json"), before.replace("\"t\"", "\"edited\"")).unwrap();
+    let issue = only_issue(path);
+    assert_eq!((&issue["title"], &issue["status"]), (&json!("edited"), &json!("created")));
+    assert_eq!(issue["parked"]["question"], json!({ "text": "Why?" }));
+}
+
+#[test]
+fn open_questions_are_on_the_board_and_on_the_page_of_the_issue() {
+    let directory = directory();
+    let mut client = planner(directory.path(), "trusting");
+    let id = client.add("t", "bug");
+    client.call("get_next_issue", json!({ "agent": "dev" })).issue();
+    let port = client.port();
+    assert!(!get(port, "/board").body.contains("Questions to people"));
+    client.call("ask_human", question(&id, "dev")).ok();
+    for path in ["/board".to_owned(), format!("/issues/{id}")] {
+        let page = get(port, &path).body;
+        let command = format!("ait answer {} ", &id[..8]);
+        for expected in ["Which database?", "<li dir=\"auto\">Postgres</li>", &command] {
+            assert!(page.contains(expected), "{path}: no {expected:?} in {page}");
+        }
+    }
+    let page = get(port, &format!("/issues/{id}")).body;
+    assert!(page.contains("</bdi> asked a question"), "{page}");
+    run(directory.path(), &["answer", &id, "x"]).ok();
+    wait_for_file(directory.path(), |issues| issues[0].get("parked").is_none());
+    assert!(!get(port, "/board").body.contains("Questions to people"));
+}
+
+/// Writes the setting for new questions.
+fn on_question(directory: &Path, command: &str) {
+    fs::write(directory.join("ait.toml"), format!("on-question = {command:?}\n")).unwrap();
+}
+
+#[test]
+fn the_command_for_new_questions_gets_each_one_once() {
+    let directory = directory();
+    let path = directory.path();
+    on_question(path, "cat >> asked.jsonl; echo >> asked.jsonl");
+    let mut client = planner(path, "trusting");
+    let id = client.add("t", "bug");
+    for _ in 0..2 {
+        client.call("ask_human", question(&id, "dev")).ok();
+    }
+    run(path, &["answer", &id, "x"]).ok();
+    run(path, &["ask", &id, "Again?", "--agent", "dev"]).ok();
+    let asked = fs::read_to_string(path.join("asked.jsonl")).unwrap();
+    let asked: Vec<Value> = asked.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(asked.len(), 2, "{asked:?}");
+    assert_eq!(asked[0]["id"], json!(id));
+    assert_eq!(asked[0]["options"], json!(["SQLite", "Postgres"]));
+    assert_eq!((&asked[1]["question"], &asked[1]["agent"]), (&json!("Again?"), &json!("dev")));
+}
+
+#[test]
+fn a_failing_command_for_new_questions_is_logged_and_a_hanging_one_killed() {
+    let directory = directory();
+    let path = directory.path();
+    run(path, &["add", "t"]).ok();
+    let id = only_issue(path)["id"].as_str().unwrap().to_owned();
+    on_question(path, "exit 3");
+    let failed = run(path, &["ask", &id, "1?"]);
+    assert!(failed.log.contains("on-question failed for"), "{failed:?}");
+    assert!(failed.log.contains("exit status: 3"), "{failed:?}");
+    failed.ok();
+    run(path, &["answer", &id, "x"]).ok();
+    on_question(path, "sleep 60; touch slept");
+    let begun = Instant::now();
+    let ended = run(path, &["ask", &id, "2?"]);
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    assert!(ended.log.contains("it took more than 5 seconds"), "{ended:?}");
+    ended.ok();
+    assert!(!path.join("slept").exists());
+}
