@@ -16,8 +16,8 @@ use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use self::leases::Connected;
 pub use self::leases::{Claimant, Connection, LAPSES_OF_A_COMMAND, LeaseState, ProcessClient};
+use self::leases::{Connected, Lookout};
 pub use self::questions::{OpenQuestion, QuestionCommand};
 use crate::domain::event::UNDELIVERED_REASON;
 use crate::domain::{
@@ -71,6 +71,7 @@ pub struct Tracker {
     claimant: Claimant,
     on_question: Option<QuestionCommand>,
     connected: Connected,
+    lookout: Lookout,
 }
 
 impl Tracker {
@@ -83,6 +84,7 @@ impl Tracker {
             claimant: Claimant::default(),
             on_question: None,
             connected: Connected::default(),
+            lookout: Lookout::default(),
         }
     }
 
@@ -458,7 +460,7 @@ impl Tracker {
         if self.is_command() {
             // No server may be running that looks for them.
             self.lapse_orphans(LAPSES_OF_A_COMMAND).await?;
-        } else if !is_ready(&self.store.snapshot().await?.issues) {
+        } else if !self.is_begun() && !is_ready(&self.store.snapshot().await?.issues) {
             match self.commit(command(self.terms(None))).await? {
                 // It became ready in between. The claim needs a client.
                 Some(claimed) => self.lapse_claim(&claimed, UNDELIVERED_REASON).await?,

@@ -14,7 +14,7 @@ use super::DomainError;
 macro_rules! checked_text {
     ($(#[$doc:meta])* $name:ident, $check:expr) => {
         $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+        #[derive(Clone, PartialEq, Eq, Hash, Debug, Deserialize)]
         #[serde(try_from = "String")]
         pub struct $name(String);
 

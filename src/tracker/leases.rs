@@ -4,9 +4,9 @@
 //! may take it up with another client, by any call; after the grace period the claim lapses and the issue is back in
 //! its old place. Every live server looks once a second; commands look before they claim.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -48,6 +48,26 @@ pub enum Claimant {
 /// The client over stdio.
 #[derive(Clone, Default)]
 pub struct ProcessClient(Arc<OnceLock<ClientId>>);
+
+/// What the last look for clients that are gone has found, and who called since.
+#[derive(Clone, Default)]
+pub(super) struct Lookout(Arc<Mutex<LookoutState>>);
+
+#[derive(Default)]
+struct LookoutState {
+    /// The agents whose claims are of clients that are gone; `None` while nobody looks.
+    gone: Option<HashSet<String>>,
+    /// When somebody looked last.
+    looked: Option<Instant>,
+    /// The agents that called since shortly before the last look, each with its newest client.
+    called: HashMap<AgentName, (Claimant, Instant)>,
+}
+
+impl Lookout {
+    fn state(&self) -> MutexGuard<'_, LookoutState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// The clients over HTTP that are connected now, with the number of their connections.
 #[derive(Clone, Default)]
@@ -93,6 +113,11 @@ impl Tracker {
     /// Returns true if a person or a script uses the tracker on the command line.
     pub(super) fn is_command(&self) -> bool {
         matches!(self.claimant, Claimant::Command | Claimant::CommandWithTtl(_))
+    }
+
+    /// Returns true if the client of a claim is known already, so that nothing has to be written for it.
+    pub(super) fn is_begun(&self) -> bool {
+        matches!(&self.claimant, Claimant::Process(ProcessClient(client)) if client.get().is_some())
     }
 
     /// Returns a tracker with other settings for claims.
@@ -182,7 +207,10 @@ impl Tracker {
         }
     }
 
-    /// Notes a call of an agent: renews its client, and takes up its claims whose clients are gone.
+    /// Notes a call of an agent, and takes up its claims whose clients are gone.
+    ///
+    /// Where [`keep_leases`](Self::keep_leases) runs, it says which agents have such claims, so that other calls cost
+    /// nothing. It takes up those that it finds soon after a call itself.
     ///
     /// # Errors
     ///
@@ -192,6 +220,18 @@ impl Tracker {
         if matches!(self.claimant, Claimant::Command) {
             return Ok(());
         }
+        {
+            let mut lookout = self.lookout.state();
+            lookout.called.insert(agent.clone(), (self.claimant.clone(), Instant::now()));
+            if lookout.gone.as_ref().is_some_and(|gone| !gone.contains(agent.as_str())) {
+                return Ok(());
+            }
+        }
+        self.take_up(agent).await
+    }
+
+    /// Takes up the claims of an agent whose clients are gone, for the client that uses this tracker.
+    async fn take_up(&self, agent: &AgentName) -> Result<(), StoreError> {
         let held = self.leases_of(agent).await?;
         if held.is_empty() {
             return Ok(());
@@ -260,8 +300,11 @@ impl Tracker {
     /// Those of [`Store::snapshot`](crate::store::Store::snapshot) and
     /// [`Store::commit`](crate::store::Store::commit).
     pub async fn lapse_orphans(&self, limit: usize) -> Result<usize, StoreError> {
-        let due = self.leases().await?;
-        let due = due.into_iter().filter(|state| state.lapses_in == Some(Duration::ZERO));
+        self.lapse_due(self.leases().await?, limit).await
+    }
+
+    async fn lapse_due(&self, states: Vec<LeaseState>, limit: usize) -> Result<usize, StoreError> {
+        let due = states.into_iter().filter(|state| state.lapses_in == Some(Duration::ZERO));
         let mut lapsed = 0;
         for LeaseState { issue, lease, gone_for, .. } in due.take(limit) {
             let claimed = match self.store.get(issue.into()).await {
@@ -339,10 +382,38 @@ impl Tracker {
             if not_before.is_some_and(|not_before| now < not_before) {
                 continue;
             }
-            if let Err(error) = self.lapse_orphans(usize::MAX).await {
+            if let Err(error) = self.look().await {
                 tracing::debug!("cannot look for claims of agents that are gone: {error}");
             }
         }
+        // Nobody looks any more.
+        *self.lookout.state() = LookoutState::default();
+    }
+
+    /// Looks once: takes up claims of agents that have just called, and releases those that are due.
+    async fn look(&self) -> Result<(), StoreError> {
+        let states = self.leases().await?;
+        let mut gone = HashSet::new();
+        for state in states.iter().filter(|state| state.gone_for.is_some()) {
+            let issue = self.store.get(state.issue.into()).await;
+            gone.extend(issue.ok().and_then(|issue| Some(issue.holder()?.agent.to_owned())));
+        }
+        let back: Vec<_> = {
+            let mut lookout = self.lookout.state();
+            let horizon = lookout.looked.and_then(|looked| looked.checked_sub(3 * LOOK_EVERY));
+            lookout.called.retain(|_, (_, at)| horizon.is_none_or(|horizon| *at >= horizon));
+            lookout.looked = Some(Instant::now());
+            let called = lookout.called.iter().filter(|(agent, _)| gone.contains(agent.as_str()));
+            let back = called.map(|(agent, (claimant, _))| (agent.clone(), claimant.clone()));
+            let back = back.collect();
+            lookout.gone = Some(gone);
+            back
+        };
+        for (agent, claimant) in &back {
+            self.for_claimant(claimant.clone()).take_up(agent).await?;
+        }
+        let states = if back.is_empty() { states } else { self.leases().await? };
+        self.lapse_due(states, usize::MAX).await.map(drop)
     }
 
     /// Renews the clients that are connected and hold a claim, and forgets those that are gone and hold none.
