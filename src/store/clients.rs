@@ -22,7 +22,8 @@ pub trait Clients: Send + Sync {
     /// The registry cannot be written.
     fn begin_process(&self) -> io::Result<ClientId>;
 
-    /// Records that a client lives, and will for `ttl` without another renewal.
+    /// Records that a client lives, and will for `ttl` without another renewal. A client that [ended](Self::end) stays
+    /// gone.
     ///
     /// # Errors
     ///
@@ -59,6 +60,7 @@ enum Presence {
     Process,
     Until(Instant),
     GoneSince(Instant),
+    EndedAt(Instant),
 }
 
 impl MemoryClients {
@@ -78,12 +80,15 @@ impl Clients for MemoryClients {
         let now = Instant::now();
         // A time that never comes is as good as no limit.
         let until = now.checked_add(ttl).map_or(Presence::Process, Presence::Until);
-        self.clients().insert(client.clone(), until);
+        let mut clients = self.clients();
+        if !matches!(clients.get(client), Some(Presence::EndedAt(_))) {
+            clients.insert(client.clone(), until);
+        }
         Ok(())
     }
 
     fn end(&self, client: &ClientId) {
-        self.clients().insert(client.clone(), Presence::GoneSince(Instant::now()));
+        self.clients().insert(client.clone(), Presence::EndedAt(Instant::now()));
     }
 
     fn gone_for(&self, client: &ClientId) -> io::Result<Option<Duration>> {
@@ -95,13 +100,15 @@ impl Clients for MemoryClients {
         }
         Ok(match presence {
             Presence::Process | Presence::Until(_) => None,
-            Presence::GoneSince(since) => Some(now.saturating_duration_since(*since)),
+            Presence::GoneSince(since) | Presence::EndedAt(since) => {
+                Some(now.saturating_duration_since(*since))
+            }
         })
     }
 
     fn forget_gone(&self, needed: &dyn Fn(&ClientId) -> bool) {
         self.clients().retain(|client, presence| {
-            !matches!(presence, Presence::GoneSince(_)) || needed(client)
+            matches!(presence, Presence::Process | Presence::Until(_)) || needed(client)
         });
     }
 }

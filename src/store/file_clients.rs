@@ -7,7 +7,7 @@
 //! Times are those of the monotonic clock, which neither jumps nor counts while the machine is suspended. They mean
 //! nothing after a restart of the machine, so each time comes with the id of the boot.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,6 +26,10 @@ use crate::store::clients::Clients;
 const PROCESS: &str = "process-";
 /// The extension of the file of a client that is gone.
 const GONE: &str = "gone";
+/// The extension of a file that is being written.
+const TEMP: &str = "tmp";
+/// After this time, the process that wrote such a file must have died.
+const TEMP_LASTS: Duration = Duration::from_secs(60 * 60);
 /// The most time between two renewals of a client that are both written. It is added to the time that they count for.
 const MAX_REST: Duration = Duration::from_secs(15);
 
@@ -64,6 +68,16 @@ struct Renewed {
     ttl_ms: u64,
 }
 
+/// What the file of a client says.
+#[derive(PartialEq, Eq)]
+enum Presence {
+    Lives,
+    /// For how long its last renewal has not counted, if that is known.
+    Gone {
+        expired_for: Option<Duration>,
+    },
+}
+
 /// The clock that the registry uses.
 pub type Clock = Arc<dyn Fn() -> Moment + Send + Sync>;
 
@@ -73,8 +87,8 @@ pub struct FileClients {
     clock: Clock,
     /// The locked files of this process.
     held: Mutex<HashMap<ClientId, File>>,
-    /// When this process wrote the files of other clients.
-    written: Mutex<HashMap<ClientId, Moment>>,
+    /// The clients that this process has ended, as long as they may matter.
+    ended: Mutex<HashSet<ClientId>>,
 }
 
 impl FileClients {
@@ -92,8 +106,12 @@ impl FileClients {
             directory: Box::new(directory),
             clock,
             held: Mutex::default(),
-            written: Mutex::default(),
+            ended: Mutex::default(),
         }
+    }
+
+    fn ended(&self) -> MutexGuard<'_, HashSet<ClientId>> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn held(&self) -> MutexGuard<'_, HashMap<ClientId, File>> {
@@ -111,46 +129,62 @@ impl FileClients {
 
     /// Writes a small file whole.
     fn write(path: &Path, value: &impl Serialize) -> io::Result<()> {
-        let text = serde_json::to_vec(value)?;
-        if let Some(directory) = path.parent() {
-            fs::create_dir_all(directory)?;
-        }
-        // The rename makes it appear whole. It needs no sync: after a power cut it is worthless.
-        let temp = path.with_extension(format!("{}.tmp", Uuid::new_v4().simple()));
+        let (text, temp) = (serde_json::to_vec(value)?, temp_beside(path));
+        fs::create_dir_all(path.parent().unwrap_or(path))?;
         fs::write(&temp, text)?;
+        // The rename makes it appear whole. It needs no sync: after a power cut it is worthless.
         fs::rename(temp, path)
     }
 
-    /// Creates the file of a process and locks it.
+    /// Creates the file of a process. It appears locked, so that no other process takes it for one that is gone.
     fn locked(path: &Path) -> io::Result<File> {
+        let temp = temp_beside(path);
         fs::create_dir_all(path.parent().unwrap_or(path))?;
-        let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+        let file = OpenOptions::new().write(true).create_new(true).open(&temp)?;
         file.try_lock()?;
+        fs::rename(temp, path)?;
         Ok(file)
     }
 
-    fn lives(&self, client: &ClientId, path: &Path) -> io::Result<bool> {
+    fn presence(&self, client: &ClientId, path: &Path) -> io::Result<Presence> {
+        let gone = Presence::Gone { expired_for: None };
         if let Some(own) = self.held().get_mut(client) {
             // Somebody removed the files of the store that are not under version control.
             if !path.exists() {
                 *own = Self::locked(path)?;
             }
-            return Ok(true);
+            return Ok(Presence::Lives);
         }
         let file = match File::open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(gone),
             file => file?,
         };
         if client.as_str().starts_with(PROCESS) {
             return match file.try_lock_shared() {
-                Ok(()) => Ok(false),
-                Err(TryLockError::WouldBlock) => Ok(true),
+                Ok(()) => Ok(gone),
+                Err(TryLockError::WouldBlock) => Ok(Presence::Lives),
                 Err(TryLockError::Error(error)) => Err(error),
             };
         }
-        let Ok(Renewed { at, ttl_ms }) = serde_json::from_reader(file) else { return Ok(false) };
-        let silent = (self.clock)().since(&at);
-        Ok(silent.is_some_and(|silent| silent < Duration::from_millis(ttl_ms)))
+        let now = (self.clock)();
+        let Some(expiry) = expiry(file, &now) else { return Ok(gone) };
+        if now.ms < expiry {
+            return Ok(Presence::Lives);
+        }
+        Ok(Presence::Gone { expired_for: Some(Duration::from_millis(now.ms - expiry)) })
+    }
+
+    /// Removes the file of a client that is not needed and gone, but not if it is renewed at this moment.
+    fn forget(&self, client: &ClientId, path: &Path) -> io::Result<()> {
+        if self.presence(client, path)? == Presence::Lives {
+            return Ok(());
+        }
+        let taken = temp_beside(path);
+        fs::rename(path, &taken)?;
+        match self.presence(client, &taken)? {
+            Presence::Lives => fs::rename(taken, path),
+            Presence::Gone { .. } => remove(&taken),
+        }
     }
 }
 
@@ -164,22 +198,30 @@ impl Clients for FileClients {
     }
 
     fn renew(&self, client: &ClientId, ttl: Duration) -> io::Result<()> {
-        // A client that calls often need not be written each time.
-        let (now, rest) = ((self.clock)(), MAX_REST.min(ttl / 4));
-        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        let last = written.get(client).and_then(|last| now.since(last));
-        let path = self.path(client)?;
-        if last.is_some_and(|last| last < rest) && path.exists() {
+        // Until the end of this call, so that no renewal comes after an end.
+        let ended = self.ended();
+        if ended.contains(client) {
             return Ok(());
         }
-        let ttl_ms = u64::try_from((ttl.saturating_add(rest)).as_millis()).unwrap_or(u64::MAX);
-        Self::write(&path, &Renewed { at: now.clone(), ttl_ms })?;
-        written.insert(client.clone(), now);
+        let (now, path) = ((self.clock)(), self.path(client)?);
+        // A client that calls often need not be written each time.
+        let ttl_ms = |ttl: Duration| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
+        if File::open(&path)
+            .ok()
+            .and_then(|file| expiry(file, &now))
+            .is_some_and(|expiry| expiry >= now.ms.saturating_add(ttl_ms(ttl)))
+        {
+            return Ok(());
+        }
+        let ttl_ms = ttl_ms(ttl.saturating_add(MAX_REST.min(ttl / 4)));
+        Self::write(&path, &Renewed { at: now, ttl_ms })?;
         remove(&path.with_extension(GONE))
     }
 
     fn end(&self, client: &ClientId) {
         let Ok(path) = self.path(client) else { return };
+        let mut ended = self.ended();
+        ended.insert(client.clone());
         if !path.exists() {
             return;
         }
@@ -192,15 +234,16 @@ impl Clients for FileClients {
     fn gone_for(&self, client: &ClientId) -> io::Result<Option<Duration>> {
         let path = self.path(client)?;
         let mark = path.with_extension(GONE);
-        if self.lives(client, &path)? {
+        let Presence::Gone { expired_for } = self.presence(client, &path)? else {
             remove(&mark)?;
             return Ok(None);
-        }
+        };
         let now = (self.clock)();
         let since: Option<Moment> =
             fs::read(&mark).ok().and_then(|text| serde_json::from_slice(&text).ok());
         if let Some(gone) = since.and_then(|since| now.since(&since)) {
-            return Ok(Some(gone));
+            // A mark that was written while the client was renewed is too old.
+            return Ok(Some(expired_for.map_or(gone, |expired| gone.min(expired))));
         }
         Self::write(&mark, &now)?;
         Ok(Some(Duration::ZERO))
@@ -215,17 +258,38 @@ impl Clients for FileClients {
             if needed(&client) {
                 continue;
             }
-            if !self.lives(&client, &directory.join(client.as_str())).unwrap_or(true) {
-                let _ = remove(&path);
-            }
+            let own = directory.join(client.as_str());
+            // Where it fails, the next one who forgets tries again.
+            let _ = match path.extension().and_then(|extension| extension.to_str()) {
+                None => self.forget(&client, &path),
+                Some(TEMP) if is_fresh(&path) => Ok(()),
+                Some(TEMP) => remove(&path),
+                Some(_) if matches!(self.presence(&client, &own), Ok(Presence::Gone { .. })) => {
+                    remove(&path)
+                }
+                Some(_) => Ok(()),
+            };
         }
-        self.written
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .retain(|client, _| needed(client));
-        // Fails while there are other clients.
-        let _ = fs::remove_dir(&directory);
+        self.ended().retain(|client| needed(client));
     }
+}
+
+/// Returns until when the last renewal counts, in milliseconds of this boot; `None` if it says nothing about this boot.
+fn expiry(file: File, now: &Moment) -> Option<u64> {
+    let Renewed { at, ttl_ms } = serde_json::from_reader(file).ok()?;
+    now.since(&at)?;
+    Some(at.ms.saturating_add(ttl_ms))
+}
+
+/// Returns an unused name beside a file.
+fn temp_beside(path: &Path) -> PathBuf {
+    path.with_extension(format!("{}.{TEMP}", Uuid::new_v4().simple()))
+}
+
+/// Returns true if another process may still be writing a file.
+fn is_fresh(path: &Path) -> bool {
+    let modified = fs::metadata(path).and_then(|about| about.modified());
+    modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < TEMP_LASTS))
 }
 
 /// Removes a file if it is there.
@@ -238,7 +302,7 @@ fn remove(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
     use super::*;
 
@@ -318,8 +382,9 @@ mod tests {
         let client = ClientId::new("session-1");
         one.renew(&client, TTL).unwrap();
         sample.pass(11);
-        // Too soon to be written.
+        // Too soon to be written, and a shorter time does not shorten it.
         one.renew(&client, TTL).unwrap();
+        other.renew(&client, TTL / 8).unwrap();
         sample.pass(48);
         assert_eq!(other.gone_for(&client).unwrap(), None);
         sample.pass(1);
@@ -331,6 +396,61 @@ mod tests {
         // The time begins anew.
         sample.pass(60);
         assert_eq!(seconds(other.gone_for(&client).unwrap()), Some(0));
+    }
+
+    #[test]
+    fn an_ended_session_stays_gone_whatever_call_comes_late() {
+        let sample = Sample::new();
+        let (server, other) = (sample.process(), sample.process());
+        let client = ClientId::new("session-1");
+        server.renew(&client, TTL).unwrap();
+        server.end(&client);
+        server.renew(&client, TTL).unwrap();
+        sample.pass(3);
+        assert_eq!(seconds(other.gone_for(&client).unwrap()), Some(3));
+    }
+
+    #[test]
+    fn a_mark_from_before_the_last_renewal_does_not_count() {
+        let sample = Sample::new();
+        let server = sample.process();
+        let client = ClientId::new("session-1");
+        server.renew(&client, TTL).unwrap();
+        // An observer wrote it when the client had just been renewed.
+        let mark = server.path(&client).unwrap().with_extension(GONE);
+        FileClients::write(&mark, &(server.clock)()).unwrap();
+        sample.pass(65);
+        assert_eq!(seconds(sample.process().gone_for(&client).unwrap()), Some(5));
+    }
+
+    #[test]
+    fn new_clients_are_not_forgotten_while_they_are_noted() {
+        const CLIENTS: usize = 2_000;
+        let sample = Sample::new();
+        let (one, other) = (sample.process(), sample.process());
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    other.forget_gone(&|_| false);
+                }
+            });
+            let noted = scope.spawn(|| {
+                for number in 0..CLIENTS {
+                    let process = one.begin_process()?;
+                    let session = ClientId::new(&format!("session-{number}"));
+                    one.renew(&session, TTL)?;
+                    for client in [process, session] {
+                        assert_eq!(sample.process().gone_for(&client)?, None, "{client}");
+                        one.end(&client);
+                    }
+                }
+                io::Result::Ok(())
+            });
+            let noted = noted.join();
+            is_over.store(true, Ordering::Relaxed);
+            noted.unwrap().unwrap();
+        });
     }
 
     #[test]
@@ -368,7 +488,8 @@ mod tests {
         assert_eq!(names, [living.as_str(), "session-1", "session-1.gone"]);
         one.end(&living);
         one.forget_gone(&|_| false);
-        assert!(!sample.directory.path().join("clients").exists());
+        let left = fs::read_dir(sample.directory.path().join("clients")).unwrap().count();
+        assert_eq!(left, 0);
     }
 
     #[test]

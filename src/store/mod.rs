@@ -8,7 +8,7 @@ pub mod backup;
 mod claim_order;
 pub mod clients;
 mod events;
-mod file_clients;
+pub mod file_clients;
 mod health;
 mod holders;
 mod identity;

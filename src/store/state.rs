@@ -96,15 +96,16 @@ impl State {
             _ => {}
         }
         let decided = rules::decide(command, &issue, now)?;
-        match command {
+        let decided = match command {
             Command::MergeEdit { theirs, base } if self.links_badly(decided.as_ref()) => {
                 // The rest of the edit is taken over without its links.
                 let attributes = theirs.attributes.with_links(&issue.attributes.links);
                 let theirs = Arc::new(Issue { attributes, ..Issue::clone(theirs) });
-                rules::decide(&Command::MergeEdit { theirs, base: base.clone() }, &issue, now)
+                rules::decide(&Command::MergeEdit { theirs, base: base.clone() }, &issue, now)?
             }
-            _ => Ok(decided.map(|event| self.with_ended_lease(event, &issue))),
-        }
+            _ => decided,
+        };
+        Ok(decided.map(|event| self.with_ended_lease(event, &issue)))
     }
 
     /// Returns an event with the lease that it ends, if it ends one, so that it can be undone.
@@ -112,7 +113,8 @@ impl State {
         let ended = |lease: &Lease| {
             let mut after = issue.clone();
             event.apply(&mut after);
-            after.holder().is_none() || after.claim_number() != lease.claim
+            let is_removed = matches!(event.kind, EventKind::Removed { .. });
+            is_removed || after.holder().is_none() || after.claim_number() != lease.claim
         };
         let is_claim = matches!(event.kind, EventKind::Claimed | EventKind::ReviewStarted);
         let lease = self.issues.lease(issue.id).filter(|lease| !is_claim && ended(lease)).cloned();
@@ -270,6 +272,7 @@ impl State {
             EventKind::UnknownKeysEdited { keys } => self.unknown = keys.before.clone(),
             EventKind::Removed { issue, ahead_of } => {
                 self.issues.insert(Issue::clone(issue), *ahead_of)?;
+                self.issues.set_leases(event.lease.clone().map(|lease| (issue.id, lease)));
             }
             EventKind::Filed { .. } | EventKind::Imported { .. } => {
                 self.issues.remove(event.issue)?;

@@ -69,7 +69,8 @@ impl Lookout {
     }
 }
 
-/// The clients over HTTP that are connected now, with the number of their connections.
+/// The clients over HTTP that are connected, with the number of their connections. Those that were connected since the
+/// last renewal have none.
 #[derive(Clone, Default)]
 pub(super) struct Connected(Arc<Mutex<HashMap<ClientId, usize>>>);
 
@@ -84,10 +85,30 @@ impl Drop for Connection {
         let mut connected = self.connected.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = connected.get_mut(&self.client) {
             *count -= 1;
-            if *count == 0 {
-                connected.remove(&self.client);
-            }
         }
+    }
+}
+
+/// When this process was last stopped.
+struct Pauses {
+    /// When it was last known to run.
+    last: Instant,
+    /// Until when nothing lapses.
+    not_before: Option<Instant>,
+}
+
+impl Pauses {
+    fn begin(now: Instant) -> Self {
+        Self { last: now, not_before: None }
+    }
+
+    /// Notes that the process runs. Returns true if claims may lapse.
+    fn note(&mut self, now: Instant, grace: Duration) -> bool {
+        if now.duration_since(self.last) > PAUSE {
+            self.not_before = now.checked_add(grace);
+        }
+        self.last = now;
+        self.not_before.is_none_or(|not_before| now >= not_before)
     }
 }
 
@@ -102,6 +123,13 @@ pub struct LeaseState {
     pub gone_for: Option<Duration>,
     /// When the claim lapses; `None` while the client lives, and if claims do not lapse.
     pub lapses_in: Option<Duration>,
+}
+
+impl LeaseState {
+    /// Returns true if the client has been gone for longer than the grace period.
+    fn is_due(&self) -> bool {
+        self.lapses_in == Some(Duration::ZERO)
+    }
 }
 
 impl Tracker {
@@ -223,7 +251,10 @@ impl Tracker {
         {
             let mut lookout = self.lookout.state();
             lookout.called.insert(agent.clone(), (self.claimant.clone(), Instant::now()));
-            if lookout.gone.as_ref().is_some_and(|gone| !gone.contains(agent.as_str())) {
+            // A call is all that a client without a connection gives to live on.
+            let is_connected = matches!(self.claimant, Claimant::Process(_) | Claimant::Session(_));
+            let is_gone = lookout.gone.as_ref().is_none_or(|gone| gone.contains(agent.as_str()));
+            if is_connected && !is_gone {
                 return Ok(());
             }
         }
@@ -300,16 +331,17 @@ impl Tracker {
     /// Those of [`Store::snapshot`](crate::store::Store::snapshot) and
     /// [`Store::commit`](crate::store::Store::commit).
     pub async fn lapse_orphans(&self, limit: usize) -> Result<usize, StoreError> {
-        self.lapse_due(self.leases().await?, limit).await
+        let due = self.leases().await?.into_iter().filter(LeaseState::is_due);
+        self.lapse_all(due.take(limit)).await
     }
 
-    async fn lapse_due(&self, states: Vec<LeaseState>, limit: usize) -> Result<usize, StoreError> {
-        let due = states.into_iter().filter(|state| state.lapses_in == Some(Duration::ZERO));
+    async fn lapse_all(&self, due: impl Iterator<Item = LeaseState>) -> Result<usize, StoreError> {
         let mut lapsed = 0;
-        for LeaseState { issue, lease, gone_for, .. } in due.take(limit) {
+        for LeaseState { issue, lease, gone_for, .. } in due {
             let claimed = match self.store.get(issue.into()).await {
-                Ok(claimed) => claimed,
-                Err(StoreError::Refused(_)) => continue,
+                Ok(claimed) if claimed.claim_number() == lease.claim => claimed,
+                // Its client came back and claimed the issue again.
+                Ok(_) | Err(StoreError::Refused(_)) => continue,
                 Err(error) => return Err(error),
             };
             let reason = self.reason(&lease, gone_for.unwrap_or_default());
@@ -366,23 +398,25 @@ impl Tracker {
         if self.claims.grace.is_zero() {
             return;
         }
-        let (mut last, mut renewed) = (Instant::now(), None::<Instant>);
-        let mut not_before = None::<Instant>;
+        let (mut pauses, mut renewed) = (Pauses::begin(Instant::now()), None::<Instant>);
         while end.run_until_cancelled(sleep(LOOK_EVERY)).await.is_some() {
             let now = Instant::now();
-            if now.duration_since(last) > PAUSE {
-                not_before = now.checked_add(self.claims.grace);
-            }
-            last = now;
+            pauses.note(now, self.claims.grace);
             let rest = RENEW_EVERY.min(self.claims.ttl / 4);
             if renewed.is_none_or(|renewed| now.duration_since(renewed) >= rest) {
                 renewed = Some(now);
                 self.renew_connected().await;
             }
-            if not_before.is_some_and(|not_before| now < not_before) {
-                continue;
-            }
-            if let Err(error) = self.look().await {
+            let states = self.look().await;
+            // The process may have been stopped while it looked.
+            let may_lapse = pauses.note(Instant::now(), self.claims.grace);
+            let lapsed = match states {
+                Ok(states) if may_lapse => {
+                    self.lapse_all(states.into_iter().filter(LeaseState::is_due)).await.map(drop)
+                }
+                states => states.map(drop),
+            };
+            if let Err(error) = lapsed {
                 tracing::debug!("cannot look for claims of agents that are gone: {error}");
             }
         }
@@ -390,8 +424,8 @@ impl Tracker {
         *self.lookout.state() = LookoutState::default();
     }
 
-    /// Looks once: takes up claims of agents that have just called, and releases those that are due.
-    async fn look(&self) -> Result<(), StoreError> {
+    /// Looks once: takes up claims of agents that have just called. Returns the state of all leases after that.
+    async fn look(&self) -> Result<Vec<LeaseState>, StoreError> {
         let states = self.leases().await?;
         let mut gone = HashSet::new();
         for state in states.iter().filter(|state| state.gone_for.is_some()) {
@@ -412,11 +446,10 @@ impl Tracker {
         for (agent, claimant) in &back {
             self.for_claimant(claimant.clone()).take_up(agent).await?;
         }
-        let states = if back.is_empty() { states } else { self.leases().await? };
-        self.lapse_due(states, usize::MAX).await.map(drop)
+        if back.is_empty() { Ok(states) } else { self.leases().await }
     }
 
-    /// Renews the clients that are connected and hold a claim, and forgets those that are gone and hold none.
+    /// Renews the clients that are or were connected and hold a claim, and forgets those that are gone and hold none.
     async fn renew_connected(&self) {
         let Ok(state) = self.store.snapshot().await else { return };
         let mut needed: Vec<_> =
@@ -424,14 +457,13 @@ impl Tracker {
         needed.sort_unstable();
         needed.dedup();
         let connected: Vec<_> = {
-            let connected = self.connected.0.lock().unwrap_or_else(PoisonError::into_inner);
-            connected
-                .keys()
-                .filter(|client| needed.binary_search(client).is_ok())
-                .cloned()
-                .collect()
+            let mut connected = self.connected.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let called = connected.keys().cloned().collect::<Vec<_>>();
+            connected.retain(|_, connections| *connections > 0);
+            called.into_iter().filter(|client| needed.binary_search(client).is_ok()).collect()
         };
-        let ttl = self.claims.ttl;
+        // Claims that were made when silent clients had a limit live on.
+        let ttl = Some(self.claims.ttl).filter(|ttl| !ttl.is_zero()).unwrap_or(Duration::MAX);
         let renew = move |clients: &dyn Clients| {
             for client in connected {
                 if let Err(error) = clients.renew(&client, ttl) {
@@ -450,5 +482,36 @@ impl Tracker {
     ) -> Option<T> {
         let clients = self.store.clients();
         spawn_blocking(move || work(&*clients)).await.ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_lapses_for_the_grace_period_after_a_pause() {
+        const GRACE: Duration = Duration::from_secs(60);
+        let start = Instant::now();
+        let mut pauses = Pauses::begin(start);
+        // Seconds after the start, and whether claims may lapse.
+        for (second, may_lapse) in [
+            (1, true),
+            (11, true),
+            // A pause is longer than 10 s.
+            (22, false),
+            (32, false),
+            (42, false),
+            (52, false),
+            (62, false),
+            (72, false),
+            (81, false),
+            (82, true),
+            (92, true),
+            (1_000, false),
+        ] {
+            let now = start + Duration::from_secs(second);
+            assert_eq!(pauses.note(now, GRACE), may_lapse, "after {second} s");
+        }
     }
 }

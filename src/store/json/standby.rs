@@ -54,7 +54,9 @@ mod tests {
     use fastrand::Rng;
 
     use super::*;
-    use crate::domain::{Classification, Command, Order, Query, Resolution, Timestamp};
+    use crate::domain::{
+        ClaimTerms, Classification, ClientId, Command, Order, Query, Resolution, Timestamp,
+    };
     use crate::store::Position;
 
     fn time(number: u64) -> Timestamp {
@@ -66,7 +68,8 @@ mod tests {
         let comment = || "c".try_into().unwrap();
         let count = state.issues.len();
         let some = |rng: &mut Rng| state.issues.at(rng.usize(0..count)).id;
-        match rng.u8(0..if count == 0 { 1 } else { 6 }) {
+        let client = |rng: &mut Rng| ClientId::new(&format!("session-{}", rng.u8(..)));
+        match rng.u8(0..if count == 0 { 1 } else { 8 }) {
             0 | 1 => Command::AddIssue {
                 id: IssueId::from(uuid::Uuid::from_u128(rng.u128(..))),
                 title: "t".try_into().unwrap(),
@@ -79,8 +82,20 @@ mod tests {
                 issue: None,
                 classification: None,
                 agent: agent(),
-                terms: Default::default(),
+                terms: ClaimTerms { client: Some(client(rng)), ..ClaimTerms::default() },
             },
+            6 | 7 if state.issues.leases().next().is_some() => {
+                let leases: Vec<_> = state.issues.leases().collect();
+                let (issue, lease) = leases[rng.usize(0..leases.len())];
+                let from = lease.client.clone();
+                let entry = state.issues.get(issue).unwrap().claim_entry().unwrap();
+                if rng.bool() {
+                    Command::TakeUpClaim { issue, agent: agent(), from, to: client(rng) }
+                } else {
+                    let reason = "gone".to_owned();
+                    Command::LapseClaim { issue, entry, reason, client: Some(from) }
+                }
+            }
             3 => {
                 let issue = some(rng).into();
                 Command::CompleteIssue {
@@ -114,6 +129,7 @@ mod tests {
         assert_eq!(one.position, other.position);
         assert_eq!(one.issues.revision(), other.issues.revision());
         assert!(one.issues.versions().eq(other.issues.versions()));
+        assert!(one.issues.leases().eq(other.issues.leases()));
         for order in [Order::Filed, Order::LatestActivity] {
             let query = Query { order, take: usize::MAX, ..Query::default() };
             assert_eq!(one.issues.list(&query), other.issues.list(&query));

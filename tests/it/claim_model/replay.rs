@@ -1,0 +1,274 @@
+//! Random histories of the model, replayed on a real store and the real registry of clients. After each step both agree
+//! on who holds what, with which number and client, on what was refused, and on how long clients have been gone.
+
+use std::fs::File;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use agent_issue_tracker::domain::{
+    AgentName, ClaimGuard, ClaimTerms, Classification, ClientId, Command, CommentText, Status,
+};
+use agent_issue_tracker::store::clients::Clients;
+use agent_issue_tracker::store::file_clients::{FileClients, Moment};
+use agent_issue_tracker::store::{MemoryStore, State as StoreState, Store, StoreError};
+use proptest::prelude::*;
+use proptest::sample::Index;
+use tokio::runtime::Runtime;
+
+use super::protocol::{
+    Action, Answer, Client, Fault, GRACE, Issue, Outcome, Protocol, State, agent_of, is_session,
+};
+use crate::support::commands::{add, at, number};
+use crate::support::{directory_in_memory, until};
+
+/// How long a tick takes.
+const TICK: Duration = Duration::from_secs(1_000);
+/// Longer than a tick, so that a session that is renewed with each tick lives.
+const TTL: Duration = Duration::from_secs(1_500);
+/// No session is renewed meanwhile, and all marks become older than the grace period.
+const PAUSE: Duration = Duration::from_secs(10_000);
+
+struct Replay {
+    directory: tempfile::TempDir,
+    now_ms: Arc<AtomicU64>,
+    store: MemoryStore,
+    observer: FileClients,
+    /// The server of all sessions.
+    server: FileClients,
+    /// The registries of living processes, by client.
+    processes: Vec<Option<FileClients>>,
+    clients: Vec<ClientId>,
+    /// The lapse that the observer is about to make.
+    lapse: Option<Command>,
+    steps: i64,
+}
+
+fn name(agent: usize) -> AgentName {
+    AgentName::try_from(format!("agent-{agent}")).unwrap()
+}
+
+fn issue_id(issue: usize) -> agent_issue_tracker::domain::IssueId {
+    number(u32::try_from(issue).unwrap())
+}
+
+impl Replay {
+    async fn start(protocol: &Protocol) -> Self {
+        let directory = directory_in_memory();
+        let now_ms = Arc::new(AtomicU64::new(1));
+        let registry = || {
+            let (path, now_ms) = (directory.path().to_owned(), Arc::clone(&now_ms));
+            let now = move || Moment { boot: "b".to_owned(), ms: now_ms.load(Ordering::Relaxed) };
+            FileClients::with_clock(move || Ok(path.clone()), Arc::new(now))
+        };
+        let (server, store) = (registry(), MemoryStore::default());
+        let (mut processes, mut clients) = (Vec::new(), Vec::new());
+        for client in 0..2 * protocol.agents {
+            let process = (!is_session(client)).then(registry);
+            let id = match &process {
+                Some(process) => process.begin_process().unwrap(),
+                None => ClientId::new(&format!("session-{client}")),
+            };
+            if is_session(client) {
+                server.renew(&id, TTL).unwrap();
+            }
+            processes.push(process);
+            clients.push(id);
+        }
+        for issue in 0..protocol.issues {
+            let filed = add(u32::try_from(issue).unwrap(), Classification::Bug);
+            store.commit(vec![filed], at(0)).await.unwrap();
+        }
+        let observer = registry();
+        Self {
+            directory,
+            now_ms,
+            store,
+            observer,
+            server,
+            processes,
+            clients,
+            lapse: None,
+            steps: 0,
+        }
+    }
+
+    fn pass(&self, time: Duration) {
+        self.now_ms.fetch_add(u64::try_from(time.as_millis()).unwrap(), Ordering::Relaxed);
+    }
+
+    /// Does what a caller does before it claims or takes up.
+    fn renew(&self, client: Client) {
+        if is_session(client) {
+            self.server.renew(&self.clients[client], TTL).unwrap();
+        }
+    }
+
+    /// Commits a command, and says what became of it.
+    async fn commit(&mut self, command: Command) -> Outcome {
+        let before = self.state().await.position;
+        // The wall clock jumps all the time.
+        let now = at((self.steps * 7919) % 1_000_000);
+        match self.store.commit(vec![command], now).await {
+            Ok(_) if self.state().await.position == before => Outcome::Unchanged,
+            Ok(_) => Outcome::Done,
+            Err(StoreError::Refused(_)) => Outcome::Refused,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    async fn state(&self) -> StoreState {
+        self.store.snapshot().await.unwrap()
+    }
+
+    async fn act(&mut self, action: &Action, model: &State) -> Outcome {
+        self.steps += 1;
+        match action {
+            Action::Claim { client, issue } => {
+                self.renew(*client);
+                let terms = ClaimTerms {
+                    client: Some(self.clients[*client].clone()),
+                    ..ClaimTerms::default()
+                };
+                let (issue, agent) = (Some(issue_id(*issue).into()), name(agent_of(*client)));
+                return self
+                    .commit(Command::GetNextIssue { issue, classification: None, agent, terms })
+                    .await;
+            }
+            Action::Answer { issue, answer } => return self.commit(answered(*issue, answer)).await,
+            Action::TakeUp { client, issue } => {
+                self.renew(*client);
+                let from = model.issues[*issue].held.unwrap();
+                assert!(self.observer.gone_for(&self.clients[from]).unwrap().is_some());
+                let [from, to] = [from, *client].map(|client| self.clients[client].clone());
+                let (issue, agent) = (issue_id(*issue), name(agent_of(*client)));
+                return self.commit(Command::TakeUpClaim { issue, agent, from, to }).await;
+            }
+            Action::Die(client) => self.die(*client),
+            Action::ComeBack(client) => self.renew(*client),
+            Action::Notice(client) => drop(self.observer.gone_for(&self.clients[*client]).unwrap()),
+            Action::FindDue(issue) => return self.find_due(*issue, model).await,
+            Action::Lapse => {
+                let lapse = self.lapse.take().unwrap();
+                return self.commit(lapse).await;
+            }
+            Action::Tick => {
+                self.pass(TICK);
+                for client in 0..self.clients.len() {
+                    if !model.clients[client].is_dead {
+                        self.renew(client);
+                    }
+                }
+            }
+            Action::Pause => self.pass(PAUSE),
+            Action::Jump => self.steps += 100_003,
+        }
+        Outcome::Done
+    }
+
+    /// Ends a process without a word, or lets the time of a session pass.
+    fn die(&mut self, client: Client) {
+        let file = self.directory.path().join(self.clients[client].as_str());
+        if is_session(client) {
+            std::fs::remove_file(file).unwrap();
+            return;
+        }
+        drop(self.processes[client].take().unwrap());
+        // A child that another test has just started holds the lock until it is another program.
+        let file = File::open(file).unwrap();
+        until("the lock is released", || file.try_lock_shared().is_ok());
+    }
+
+    /// Looks as `lapse_orphans` does. The rest after a pause is up to the model.
+    async fn find_due(&mut self, issue: usize, model: &State) -> Outcome {
+        let state = self.state().await;
+        let id = issue_id(issue);
+        let client = state.issues.lease(id).unwrap().client.clone();
+        let gone = self.observer.gone_for(&client).unwrap();
+        if model.is_resting() || gone.is_none_or(|gone| gone < TICK * GRACE.into()) {
+            return Outcome::Refused;
+        }
+        let entry = state.issues.get(id).unwrap().claim_entry().unwrap();
+        let (client, reason) = (Some(client), "gone".to_owned());
+        self.lapse = Some(Command::LapseClaim { issue: id, entry, client, reason });
+        Outcome::Done
+    }
+
+    /// Compares everything that both know.
+    async fn assert_agrees(&self, model: &State) {
+        let state = self.state().await;
+        for (place, issue) in model.issues.iter().enumerate() {
+            let stored = state.issues.get(issue_id(place)).unwrap();
+            assert_eq!(stored.claim_number(), issue.claims.len());
+            let holder = stored.holder().map(|holder| holder.agent.to_owned());
+            let expected = issue.held.map(|client| name(agent_of(client)).as_str().to_owned());
+            assert_eq!(holder, expected);
+            assert_eq!(stored.status, status(issue));
+            let lease = state.issues.lease(issue_id(place)).cloned();
+            assert_eq!(
+                lease.as_ref().map(|lease| lease.claim),
+                issue.held.map(|_| issue.claims.len())
+            );
+            assert_eq!(
+                lease.map(|lease| lease.client),
+                issue.held.map(|client| self.clients[client].clone())
+            );
+        }
+        for (client, presence) in model.clients.iter().enumerate() {
+            let holds = model.issues.iter().any(|issue| issue.held == Some(client));
+            // A look at a client that is gone without a mark would write one.
+            if holds && (presence.mark.is_some() || !presence.seems_gone()) {
+                let gone = self.observer.gone_for(&self.clients[client]).unwrap();
+                let ticks = gone.map(|gone| gone.as_secs() / TICK.as_secs());
+                assert_eq!(
+                    ticks.map(|ticks| ticks.min(GRACE.into())),
+                    presence.mark.map(u64::from),
+                    "{client}"
+                );
+            }
+        }
+    }
+}
+
+fn status(issue: &Issue) -> Status {
+    match () {
+        () if issue.held.is_some() => Status::InProgress,
+        () if issue.is_ready() => Status::Created,
+        () => Status::Completed,
+    }
+}
+
+fn answered(issue: usize, answer: &Answer) -> Command {
+    let (issue, agent) = (issue_id(issue).into(), name(answer.agent));
+    let comment = CommentText::try_from("done").unwrap();
+    let guard = answer.number.map_or(ClaimGuard::Holder, ClaimGuard::Number);
+    if answer.completes {
+        Command::CompleteIssue { issue, comment, agent, guard }
+    } else {
+        Command::ReturnIssue { issue, comment, agent, guard }
+    }
+}
+
+async fn replay(choices: &[Index]) {
+    let protocol = Protocol { issues: 2, agents: 3, claims: 8, fault: Fault::Nothing };
+    let (mut model, mut replay) = (protocol.start(), Replay::start(&protocol).await);
+    let mut history = Vec::new();
+    for choice in choices {
+        let actions = protocol.actions(&model);
+        let action = choice.get(&actions);
+        history.push(action.clone());
+        let did = replay.act(action, &model).await;
+        let expected = protocol.step(&mut model, action).unwrap();
+        assert_eq!(did, expected, "{history:?}");
+        replay.assert_agrees(&model).await;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn store_and_registry_follow_the_model(choices in prop::collection::vec(any::<Index>(), 1..150)) {
+        Runtime::new().unwrap().block_on(replay(&choices));
+    }
+}
