@@ -47,12 +47,14 @@ pub(super) fn parse(text: &[u8]) -> Result<(ClientJsonRpcMessage, Option<Vec<u8>
     }
 }
 
-/// Returns the error of an `initialize` that rmcp cannot parse. rmcp would miss in it what only newer revisions require.
+/// Returns the error of an `initialize` that rmcp cannot parse. rmcp would miss in it the `_meta` that only newer revisions
+/// have; with that, it answers that these revisions have no such method.
 fn malformed_initialize(message: &ClientJsonRpcMessage) -> Option<ErrorData> {
     let JsonRpcMessage::Request(request) = message else { return None };
     match &request.request {
         ClientRequest::CustomRequest(request)
-            if request.method == InitializeResultMethod::VALUE =>
+            if request.method == InitializeResultMethod::VALUE
+                && request.params.as_ref().is_none_or(|params| params.get("_meta").is_none()) =>
         {
             Some(invalid_params::of_initialize(request.params.as_ref()))
         }
