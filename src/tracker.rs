@@ -3,6 +3,7 @@
 //! The tracker owns the clock and generates ids. It knows nothing of MCP, HTTP or terminals, and prints nothing.
 
 mod leases;
+mod waiting;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,6 +18,8 @@ use uuid::Uuid;
 
 use self::leases::Connected;
 pub use self::leases::{Claimant, Connection, LAPSES_OF_A_COMMAND, LeaseState, ProcessClient};
+use self::waiting::Line;
+pub use self::waiting::{MAX_WAITING, Wanted};
 use crate::domain::{
     AgentName, ClaimGuard, ClaimProof, ClaimSettings, ClaimTerms, Classification, Command,
     CommentText, Counts, Description, ImportedIssue, Issue, IssueChange, IssueId, IssueRef, Page,
@@ -67,6 +70,8 @@ pub struct Tracker {
     claims: Arc<ClaimSettings>,
     claimant: Claimant,
     connected: Connected,
+    /// The callers that wait for something to claim.
+    line: Line,
 }
 
 impl Tracker {
@@ -78,6 +83,7 @@ impl Tracker {
             claims: Arc::default(),
             claimant: Claimant::default(),
             connected: Connected::default(),
+            line: Line::default(),
         }
     }
 
@@ -219,13 +225,7 @@ impl Tracker {
         classification: Option<Classification>,
         agent: AgentName,
     ) -> Result<Option<Arc<Issue>>, StoreError> {
-        let is_ready =
-            |issues: &IssueStore| issues.next_ready(&agent, classification, self.now()).is_some();
-        if !self.can_claim(&agent, is_ready).await? {
-            return Ok(None);
-        }
-        let terms = self.terms(&agent).await;
-        self.commit(Command::GetNextIssue { issue: None, classification, agent, terms }).await
+        self.claim_next(Wanted::Work(classification), agent).await
     }
 
     /// Returns an open issue to its old place in the queue.
@@ -277,14 +277,7 @@ impl Tracker {
         &self,
         agent: AgentName,
     ) -> Result<Option<Arc<Issue>>, StoreError> {
-        let review = self.claims.review;
-        let is_ready =
-            |issues: &IssueStore| issues.next_review(&agent, review, self.now()).is_some();
-        if !self.can_claim(&agent, is_ready).await? {
-            return Ok(None);
-        }
-        let terms = self.terms(&agent).await;
-        self.commit(Command::GetNextReviewItem { agent, terms }).await
+        self.claim_next(Wanted::Review, agent).await
     }
 
     /// Closes an open issue.
