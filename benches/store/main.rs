@@ -8,6 +8,7 @@
 //! cargo bench -p benches --bench store -- appends      a change beside an append of the same bytes, which is part of that
 //! cargo bench -p benches --bench store -- stalls       the waits during a publish and a snapshot
 //! cargo bench -p benches --bench store -- watch        how soon another process is told of a change
+//! cargo bench -p benches --bench store -- wake         how soon a caller that waits has claimed an issue
 //! ```
 //!
 //! See `benches/README.md` for what the groups mean and for results. Everything happens in a directory
@@ -26,6 +27,7 @@ mod reads;
 mod report;
 mod sqlite;
 mod stalls;
+mod wake;
 mod watch;
 mod worker;
 
@@ -36,11 +38,12 @@ use benches::fixture;
 /// A report, which prints its tables.
 type Report = fn(&mut dyn Write) -> io::Result<()>;
 
-const REPORTS: [(&str, Report); 4] = [
+const REPORTS: [(&str, Report); 5] = [
     ("report", report::report),
     ("appends", appends::report),
     ("stalls", stalls::report),
     ("watch", watch::report),
+    ("wake", wake::report),
 ];
 
 /// How many issues a store has.

@@ -305,10 +305,13 @@ fn commands_wait_until_there_is_something() {
     );
 
     let completed = begin(&["wait", "--review", "--json", "-a", "c"]);
-    let review = begin(&["review", "--wait", "5m", "-a", "c"]);
     ait(&["complete", id, "-m", "done", "-a", "b"]);
     let (code, out) = completed.end();
     assert!(code == 0 && out.contains(id), "{out}");
+    ait(&["review", "-a", "c"]);
+    let review = begin(&["review", "--wait", "5m", "-a", "d"]);
+    ait(&["return", id, "-m", "again", "-a", "c"]);
+    ait(&["complete", id, "-m", "done again", "-a", "b"]);
     let (code, out) = review.end();
     assert!(code == 0 && out.contains("in review"), "{out}");
 

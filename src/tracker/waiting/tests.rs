@@ -41,10 +41,12 @@ async fn complete(tracker: &Tracker, id: IssueId, agent: &str) {
     tracker.complete_issue(id.into(), done, name(agent), proof).await.unwrap();
 }
 
+type Claim = (String, IssueId);
+
 /// What the callers got, in the order in which they got it.
 struct Callers {
     tracker: Tracker,
-    got: (UnboundedSender<(String, IssueId)>, UnboundedReceiver<(String, IssueId)>),
+    got: (UnboundedSender<Claim>, UnboundedReceiver<Claim>),
 }
 
 impl Callers {
@@ -77,7 +79,7 @@ impl Callers {
         timeout(PATIENCE, so_many).await.unwrap();
     }
 
-    async fn next(&mut self) -> (String, IssueId) {
+    async fn next(&mut self) -> Claim {
         timeout(PATIENCE, self.got.1.recv()).await.unwrap().unwrap()
     }
 }
