@@ -133,11 +133,14 @@ impl Metrics {
         }))
     }
 
-    /// Records a finished tool call.
-    pub fn operation(&self, tool: &'static str, outcome: Outcome, elapsed: Duration) {
+    /// Records a finished tool call, with the time that the tracker took for it; `None` if it may have waited for an
+    /// issue.
+    pub fn operation(&self, tool: &'static str, outcome: Outcome, elapsed: Option<Duration>) {
         let labels = [("tool", tool), ("outcome", outcome.label())];
         self.0.operations.get_or_create(&labels).inc();
-        self.0.durations.get_or_create(&[("tool", tool)]).observe(elapsed.as_secs_f64());
+        if let Some(elapsed) = elapsed {
+            self.0.durations.get_or_create(&[("tool", tool)]).observe(elapsed.as_secs_f64());
+        }
     }
 
     /// Records a refused call that reached no tool. Its duration would say nothing.

@@ -4,6 +4,7 @@
 
 mod leases;
 mod questions;
+mod waiting;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,6 +20,8 @@ use uuid::Uuid;
 pub use self::leases::{Claimant, Connection, LAPSES_OF_A_COMMAND, LeaseState, ProcessClient};
 use self::leases::{Connected, Lookout};
 pub use self::questions::{OpenQuestion, QuestionCommand};
+use self::waiting::Line;
+pub use self::waiting::{MAX_WAITING, Wanted};
 use crate::domain::event::UNDELIVERED_REASON;
 use crate::domain::{
     AgentName, ClaimGuard, ClaimProof, ClaimSettings, ClaimTerms, Classification, ClientId,
@@ -72,6 +75,8 @@ pub struct Tracker {
     on_question: Option<QuestionCommand>,
     connected: Connected,
     lookout: Lookout,
+    /// The callers that wait for something to claim.
+    line: Line,
 }
 
 impl Tracker {
@@ -85,6 +90,7 @@ impl Tracker {
             on_question: None,
             connected: Connected::default(),
             lookout: Lookout::default(),
+            line: Line::default(),
         }
     }
 
@@ -226,15 +232,7 @@ impl Tracker {
         classification: Option<Classification>,
         agent: AgentName,
     ) -> Result<Option<Arc<Issue>>, StoreError> {
-        let is_ready =
-            |issues: &IssueStore| issues.next_ready(&agent, classification, self.now()).is_some();
-        let command = |terms| Command::GetNextIssue {
-            issue: None,
-            classification,
-            agent: agent.clone(),
-            terms,
-        };
-        self.claim(&agent, is_ready, command).await
+        self.claim_next(Wanted::Work(classification), agent).await
     }
 
     /// Returns an open issue to its old place in the queue.
@@ -286,11 +284,7 @@ impl Tracker {
         &self,
         agent: AgentName,
     ) -> Result<Option<Arc<Issue>>, StoreError> {
-        let review = self.claims.review;
-        let is_ready =
-            |issues: &IssueStore| issues.next_review(&agent, review, self.now()).is_some();
-        let command = |terms| Command::GetNextReviewItem { agent: agent.clone(), terms };
-        self.claim(&agent, is_ready, command).await
+        self.claim_next(Wanted::Review, agent).await
     }
 
     /// Closes an open issue.

@@ -9,6 +9,7 @@
 //! cargo bench -p benches --bench store -- attributes   claims and lists where every fifth issue is blocked
 //! cargo bench -p benches --bench store -- stalls       the waits during a publish and a snapshot
 //! cargo bench -p benches --bench store -- watch        how soon another process is told of a change
+//! cargo bench -p benches --bench store -- wake         how soon a caller that waits has claimed an issue
 //! ```
 //!
 //! See `benches/README.md` for what the groups mean and for results. Everything happens in a directory
@@ -28,6 +29,7 @@ mod reads;
 mod report;
 mod sqlite;
 mod stalls;
+mod wake;
 mod watch;
 mod worker;
 
@@ -44,6 +46,7 @@ const REPORTS: [(&str, Report); 5] = [
     ("attributes", attributes::report),
     ("stalls", stalls::report),
     ("watch", watch::report),
+    ("wake", wake::report),
 ];
 
 /// How many issues a store has.

@@ -3,6 +3,7 @@
 //! One that changes something opens a store, says "ready", waits for a line, files its issues, says "done", tells how
 //! many nanoseconds each of them took, and waits for the end of its input.
 
+use std::future::pending;
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,12 +12,12 @@ use std::time::Instant;
 
 use agent_issue_tracker::store::Store;
 use agent_issue_tracker::store::json::JsonStoreOptions;
-use agent_issue_tracker::tracker::Tracker;
+use agent_issue_tracker::tracker::{Tracker, Wanted};
 
 use crate::sqlite;
 use benches::figures::memory_bytes;
 use benches::fixture;
-use benches::issues::Filing;
+use benches::issues::{self, Filing};
 
 /// The environment variable that makes a worker of this program, and says which.
 pub const VARIABLE: &str = "AIT_BENCH_WORKER";
@@ -32,11 +33,13 @@ pub enum Kind {
     Memory,
     /// Watches a store and tells the number of each newest event.
     Watch,
+    /// Waits for issues to claim, and tells the id of each.
+    Wait,
 }
 
 impl Kind {
-    const ALL: [Self; 5] =
-        [Self::Json, Self::JsonPublishing, Self::Sqlite, Self::Memory, Self::Watch];
+    const ALL: [Self; 6] =
+        [Self::Json, Self::JsonPublishing, Self::Sqlite, Self::Memory, Self::Watch, Self::Wait];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -45,6 +48,7 @@ impl Kind {
             Self::Sqlite => "sqlite",
             Self::Memory => "memory",
             Self::Watch => "watch",
+            Self::Wait => "wait",
         }
     }
 }
@@ -64,6 +68,7 @@ pub fn run() -> bool {
         }
         Kind::Memory => memory(&path),
         Kind::Watch => watch(&path),
+        Kind::Wait => wait(&path),
     }
     true
 }
@@ -116,15 +121,32 @@ fn watch(path: &Path) {
     let store = fixture::open(path, fixture::unpublished());
     let mut newest = store.watch();
     runtime.block_on(store.counts()).expect("a valid store");
-    thread::spawn(|| {
-        io::copy(&mut io::stdin().lock(), &mut io::sink()).expect("the end of the input");
-        std::process::exit(0);
-    });
+    end_with_input();
     say("ready");
     while runtime.block_on(newest.changed()).is_ok() {
         let number = newest.borrow_and_update().number;
         say(&number.to_string());
     }
+}
+
+fn wait(path: &Path) {
+    let runtime = fixture::runtime();
+    let tracker = Tracker::new(Arc::new(fixture::open(path, fixture::unpublished())));
+    runtime.block_on(tracker.counts()).expect("a valid store");
+    end_with_input();
+    say("ready");
+    loop {
+        let waiting = tracker.wait_for_next(Wanted::Work(None), issues::agent(), pending());
+        let claimed = runtime.block_on(waiting).expect("a store that can be changed");
+        say(&claimed.expect("an issue").id.to_string());
+    }
+}
+
+fn end_with_input() {
+    thread::spawn(|| {
+        io::copy(&mut io::stdin().lock(), &mut io::sink()).expect("the end of the input");
+        std::process::exit(0);
+    });
 }
 
 fn say(text: &str) {

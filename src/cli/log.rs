@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use super::options::{agent_name, issue_ref, time_arg};
 use super::output::{FAINT, STRONG, local, of_status};
 use super::short_ids::unique_in;
-use super::signals::{Live, Wake};
+use super::signals::{FOREVER, Live, Wake};
 use super::styled_line::Line;
 use super::{ExitStatus, NO_ISSUES, Output, sanitize};
 use crate::activity::{
@@ -35,8 +35,6 @@ const SCREENFUL: usize = 50;
 const PAGE: usize = 10_000;
 /// How soon an unreadable store is read again.
 const RETRY: Duration = Duration::from_secs(1);
-/// The timeout where only a change or the end of the command ends a wait.
-const FOREVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// The arguments of `ait log`.
 #[derive(Clone, Debug, Args)]

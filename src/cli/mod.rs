@@ -62,6 +62,7 @@ mod table;
 mod tree;
 mod unknown_command;
 mod usage_error;
+mod wait;
 mod welcome;
 
 use anyhow::Result;
@@ -109,6 +110,8 @@ pub enum QueueCommand {
     Tree(tree::Arguments),
     /// Claim the next issue for work
     Next(next::Arguments),
+    /// Wait until something is ready, or an issue changes; claims nothing
+    Wait(wait::Arguments),
     /// Claim one issue for work
     Claim(claim::Arguments),
     /// Give back an issue that you hold
@@ -243,6 +246,7 @@ async fn run_on_queue(
         QueueCommand::Stats(arguments) => stats::run(arguments, tracker, output).await,
         QueueCommand::Show(arguments) => show::run(arguments, tracker, output).await,
         QueueCommand::Next(arguments) => next::run(arguments, tracker, agent, output).await,
+        QueueCommand::Wait(arguments) => wait::run(arguments, tracker, agent, output).await,
         QueueCommand::Claim(arguments) => claim::run(arguments, tracker, agent, output).await,
         QueueCommand::Release(arguments) => release::run(arguments, tracker, agent, output).await,
         QueueCommand::Return(arguments) => {

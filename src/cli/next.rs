@@ -6,23 +6,28 @@ use clap::Args;
 use super::options::{AgentArgs, Format, classification};
 use super::print_issue::print_claimed;
 use super::ready::why_nothing;
+use super::wait::WaitArgs;
 use super::{ExitStatus, Output};
 use crate::domain::{AgentName, Classification};
-use crate::tracker::Tracker;
+use crate::tracker::{Tracker, Wanted};
 
 /// The arguments of `ait next`.
 #[derive(Clone, Debug, Args)]
 #[command(
     after_help = "What is assigned to you comes first, then the priority decides (0 is first), then the age.\n\
-    Exits with 1 if there is nothing to claim.\n\n\
+    Exits with 1 if there is nothing to claim, with --wait after the time or Ctrl-C.\n\n\
     Examples:\n  \
     ait next\n  \
+    ait next --wait 10m\n  \
     ait next -c bug --agent bug-fixer --json"
 )]
 pub struct Arguments {
     /// Only this kind of work
     #[arg(short, long, value_name = "KIND", value_parser = classification(), ignore_case = true)]
     classification: Option<Classification>,
+
+    #[command(flatten)]
+    waiting: WaitArgs,
 
     #[command(flatten)]
     acting: AgentArgs,
@@ -39,7 +44,7 @@ pub(super) async fn run(
 ) -> Result<ExitStatus> {
     let agent = arguments.acting.agent(default_agent)?;
     let kind = arguments.classification;
-    let claimed = tracker.get_next_issue(kind, agent.clone()).await?;
+    let claimed = arguments.waiting.claim(Wanted::Work(kind), &agent, tracker).await?;
     let nothing = match claimed {
         Some(_) => String::new(),
         None => why_nothing(&tracker.snapshot().await?.issues, kind, &agent, tracker.now()),

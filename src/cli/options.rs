@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal, Read};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use chrono::Local;
@@ -169,6 +170,12 @@ pub(super) fn is_issue_ref(text: &str) -> bool {
 /// Parses a time; dates are in the local time zone.
 pub(super) fn time_arg(text: &str) -> Result<TimeArg, String> {
     TimeArg::parse(text, &Local)
+}
+
+/// Parses a span of time.
+pub(super) fn time_span(text: &str) -> Result<Duration, String> {
+    let parsed = humantime::parse_duration(text);
+    parsed.map_err(|_| format!("{text:?} is not a time: give one such as 30s or 10m"))
 }
 
 /// Converts an error of the domain to a message that names commands.

@@ -15,13 +15,18 @@ pub(super) fn print_changed(issue: &Issue, json: bool, output: &mut Output) -> R
     if json {
         output.json(&WithClaim::from(issue))?;
     } else {
-        let id = output.styled(STRONG, issue.id.short());
-        let status = output.styled(of_status(issue.status), words(issue.status));
-        let title = sanitize::line(&issue.title);
-        let remark = remark(issue).map(|text| output.styled(FAINT, format_args!(" ({text})")));
-        output.line(format_args!("{id} {status}: {title}{}", remark.unwrap_or_default()))?;
+        print_line(issue, remark(issue), output)?;
     }
     Ok(ExitStatus::Done)
+}
+
+/// Prints one line about an issue.
+pub(super) fn print_line(issue: &Issue, remark: Option<String>, output: &mut Output) -> Result<()> {
+    let id = output.styled(STRONG, issue.id.short());
+    let status = output.styled(of_status(issue.status), words(issue.status));
+    let title = sanitize::line(&issue.title);
+    let remark = remark.map(|text| output.styled(FAINT, format_args!(" ({text})")));
+    output.line(format_args!("{id} {status}: {title}{}", remark.unwrap_or_default()))
 }
 
 /// Describes a change that leaves the status alone. Of other changes, describes what the user may not expect: another

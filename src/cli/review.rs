@@ -5,17 +5,24 @@ use clap::Args;
 
 use super::options::{AgentArgs, Format};
 use super::print_issue::print_claimed;
+use super::wait::WaitArgs;
 use super::{ExitStatus, NO_ISSUES, Output, is_empty};
 use crate::domain::AgentName;
-use crate::tracker::Tracker;
+use crate::tracker::{Tracker, Wanted};
 
 /// The arguments of `ait review`.
 #[derive(Clone, Debug, Args)]
-#[command(after_help = "Exits with 1 if there is nothing to review.\n\n\
+#[command(
+    after_help = "Exits with 1 if there is nothing to review, with --wait after the time or Ctrl-C.\n\n\
     Examples:\n  \
     ait review\n  \
-    ait review --agent code-reviewer --json")]
+    ait review --wait 10m\n  \
+    ait review --agent code-reviewer --json"
+)]
 pub struct Arguments {
+    #[command(flatten)]
+    waiting: WaitArgs,
+
     #[command(flatten)]
     acting: AgentArgs,
 
@@ -30,13 +37,21 @@ pub(super) async fn run(
     output: &mut Output,
 ) -> Result<ExitStatus> {
     let agent = arguments.acting.agent(default_agent)?;
-    let claimed = tracker.get_next_review_item(agent.clone()).await?;
-    let nothing = match (&claimed, tracker.held_back_reviews(&agent).await?) {
-        (None, 0) if is_empty(tracker).await? => NO_ISSUES.to_owned(),
-        (None, count @ 1..) => format!(
-            "nothing to review for {agent}: {count} completed, but parked, or filed or completed by {agent}"
-        ),
-        _ => "nothing to review: no issue is completed".to_owned(),
+    let claimed = arguments.waiting.claim(Wanted::Review, &agent, tracker).await?;
+    let nothing = match claimed {
+        Some(_) => String::new(),
+        None => why_no_review(tracker, &agent).await?,
     };
     print_claimed(claimed, arguments.format.json, tracker, &nothing, output).await
+}
+
+/// Says why an agent can claim nothing for review.
+pub(super) async fn why_no_review(tracker: &Tracker, agent: &AgentName) -> Result<String> {
+    Ok(match tracker.held_back_reviews(agent).await? {
+        0 if is_empty(tracker).await? => NO_ISSUES.to_owned(),
+        0 => "nothing to review: no issue is completed".to_owned(),
+        count => format!(
+            "nothing to review for {agent}: {count} completed, but parked, or filed or completed by {agent}"
+        ),
+    })
 }

@@ -1,13 +1,16 @@
 //! Waiting in commands that run until the user ends them.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::keyboard::Keyboard;
+
+/// The timeout where only a change or the end of the command ends a wait.
+pub(super) const FOREVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// Why a wait ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,6 +62,24 @@ impl Live {
             () = tokio::time::sleep(time) => Wake::Time,
         }
     }
+}
+
+/// Does work for at most a time; `None` for any time. Returns `None` if the time passes, or the user ends the command,
+/// before it is done.
+pub(super) async fn until_end<T>(
+    limit: Option<Duration>,
+    work: impl Future<Output = T>,
+) -> io::Result<Option<T>> {
+    let (mut live, begun) = (Live::begin()?, Instant::now());
+    let limit = limit.unwrap_or(FOREVER);
+    tracing::debug!("waiting until Ctrl-C");
+    let end =
+        async { while live.wait(limit.saturating_sub(begun.elapsed())).await == Wake::Resized {} };
+    Ok(tokio::select! {
+        biased;
+        done = work => Some(done),
+        () = end => None,
+    })
 }
 
 /// Waits until the user presses a key that ends the command.

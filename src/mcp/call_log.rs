@@ -14,6 +14,7 @@ use tracing::Level;
 
 use super::result::{Answer, Failure, call_tool_result};
 use super::shown;
+use super::waiting::may_wait;
 use crate::domain::{AgentName, ErrorCode, IssueRef};
 use crate::metrics::Outcome;
 
@@ -28,6 +29,7 @@ pub(super) struct CallLog {
     agent: Option<String>,
     /// The reference in the arguments.
     issue: Option<String>,
+    may_wait: bool,
     begun: Instant,
 }
 
@@ -42,13 +44,14 @@ impl CallLog {
             tool,
             agent: agent.map(|name| shown(name.as_str())),
             issue: issue.map(|issue| issue.to_string()),
+            may_wait: may_wait(arguments),
             begun: Instant::now(),
         }
     }
 
-    /// Returns how long the call takes so far.
-    pub fn elapsed(&self) -> Duration {
-        self.begun.elapsed()
+    /// Returns how long the call takes so far; `None` if it may have waited for an issue.
+    pub fn duration(&self) -> Option<Duration> {
+        (!self.may_wait).then(|| self.begun.elapsed())
     }
 
     /// Converts what the tool returned into the result of its call, and writes the line.
@@ -83,7 +86,7 @@ impl CallLog {
         bytes: usize,
         context: &RequestContext<RoleServer>,
     ) {
-        let taken = self.elapsed();
+        let taken = self.begun.elapsed();
         macro_rules! write_line {
             ($level:ident) => {
                 tracing::event!(
@@ -101,7 +104,7 @@ impl CallLog {
                 )
             };
         }
-        match level(outcome, taken) {
+        match level(outcome, self.duration().unwrap_or_default()) {
             Level::WARN => write_line!(WARN),
             Level::INFO => write_line!(INFO),
             _ => write_line!(DEBUG),

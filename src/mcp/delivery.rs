@@ -173,6 +173,7 @@ fn pass_on(claim: Claim, cancelled: &CancellationToken, caller: Option<&Caller>)
 #[cfg(test)]
 mod tests {
     use std::panic::panic_any;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use rmcp::model::JsonObject;
     use serde_json::json;
@@ -186,6 +187,7 @@ mod tests {
     use crate::mcp::testing::{file_issue, only_issue, tracker};
     use crate::mcp::tool_names::ToolNames;
     use crate::mcp::tools::{CallContext, ToolRegistry};
+    use crate::mcp::waiting::WaitingClient;
     use crate::metrics::Outcome;
 
     fn call(tracker: &Tracker, tool: &str, arguments: serde_json::Value) -> Call {
@@ -194,7 +196,8 @@ mod tests {
         let context = || unreachable!("no tool of the lifecycle needs it");
         let (tracker, server) = (tracker.clone(), LazyContext::new(context));
         let replies = ReplyOptions::default();
-        let context = CallContext { tracker, server, replies, is_lead: false };
+        let waiting = WaitingClient::default();
+        let context = CallContext { tracker, server, replies, is_lead: false, waiting };
         tools.with(Toolsets::default()).call(tool, context, arguments).unwrap()
     }
 
@@ -254,6 +257,50 @@ mod tests {
                 assert_lapsed(&issue);
             }
         }
+    }
+
+    #[tokio::test]
+    async fn a_claim_after_a_wait_lapses_if_its_caller_is_gone() {
+        for is_cancelled in [true, false].repeat(8) {
+            let cancelled = CancellationToken::new();
+            let (caller, delivery) = delivery(&CancellationToken::new());
+            let delivery = Mutex::new(Some(delivery));
+            let cancels = cancelled.clone();
+            let tracker = tracker(move || match is_cancelled {
+                true => cancels.cancel(),
+                false => drop(delivery.lock().unwrap().take()),
+            });
+            let waiting = json!({ "agent": "b", "wait_seconds": 600 });
+            let waiting = call(&tracker, "get_next_issue", waiting);
+            let waiting = run(waiting, &cancelled, Some(&caller));
+            let (outcome, _) = tokio::join!(waiting, file_issue(&tracker));
+            assert_eq!(outcome.err().map(|failure| failure.outcome), Some(Outcome::Cancelled));
+            let (status, issue) = settled(&tracker).await;
+            assert_eq!(status, Status::Created);
+            assert_lapsed(&issue);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_call_that_waits_tries_no_claim_before_there_is_something_for_it() {
+        let claims = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&claims);
+        let tracker = tracker(move || {
+            counted.fetch_add(1, Ordering::SeqCst);
+        });
+        let ended = CancellationToken::new();
+        let waiting = json!({ "agent": "b", "classification": "feature", "wait_seconds": 600 });
+        let waiting = call(&tracker, "get_next_issue", waiting);
+        let others = async {
+            for _ in 0..20 {
+                file_issue(&tracker).await;
+                tokio::task::yield_now().await;
+            }
+            ended.cancel();
+        };
+        let (outcome, ()) = tokio::join!(run(waiting, &ended, None), others);
+        assert!(outcome.is_err());
+        assert_eq!(claims.load(Ordering::SeqCst), 0);
     }
 
     #[tokio::test]

@@ -24,6 +24,7 @@ mod subscriptions;
 mod testing;
 mod tool_names;
 mod tools;
+mod waiting;
 
 pub use context::ServerContext;
 pub use options::McpOptions;

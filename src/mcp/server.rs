@@ -32,6 +32,7 @@ use super::result::{Failure, outcome_of};
 use super::subscriptions::{ChangeFeed, MAX_SUBSCRIPTIONS, Subscriptions};
 use super::tool_names::ToolNames;
 use super::tools::{CallContext, ToolRegistry, ToolSelection};
+use super::waiting::WaitingClient;
 use super::{FIXED_TTL_MS, McpOptions, ServerContext, completion, invalid_params, prompts, shown};
 use crate::metrics::{Metrics, Outcome};
 use crate::tracker::{Claimant, ProcessClient, Tracker};
@@ -53,7 +54,7 @@ pub struct McpServer {
     subscriptions: Arc<Subscriptions>,
     /// Set once a task notifies the client over stdio.
     notifier: Arc<OnceCell<()>>,
-    /// Ends subscriptions.
+    /// Ends subscriptions, and calls that wait.
     shutdown: CancellationToken,
     /// The client over stdio.
     process: ProcessClient,
@@ -84,7 +85,7 @@ impl McpServer {
         }
     }
 
-    /// Sets the token whose cancellation ends subscriptions.
+    /// Sets the token whose cancellation ends subscriptions, and calls that wait.
     pub(super) fn with_shutdown(self, shutdown: CancellationToken) -> Self {
         Self { shutdown, ..self }
     }
@@ -199,7 +200,7 @@ impl McpServer {
                 (Outcome::Cancelled, Err(error))
             }
         };
-        self.metrics.operation(method, outcome, begun.elapsed());
+        self.metrics.operation(method, outcome, Some(begun.elapsed()));
         answer
     }
 
@@ -283,6 +284,7 @@ impl ServerHandler for McpServer {
             server: self.context.clone(),
             replies: self.replies(&context),
             is_lead: http::is_lead(&context),
+            waiting: WaitingClient::of(&context, self.shutdown.clone()),
         };
         let Some(call) = tools.call(&request.name, call_context, arguments) else {
             self.count_refused(&request.name);
@@ -291,7 +293,7 @@ impl ServerHandler for McpServer {
         };
         let _in_progress = self.metrics.begin();
         let outcome = delivery::run(call, &context.ct, Caller::of(&context)).await;
-        self.metrics.operation(tool, outcome_of(&outcome), log.elapsed());
+        self.metrics.operation(tool, outcome_of(&outcome), log.duration());
         let outcome = outcome.map_err(|failure| failure.with_names(self.tool_names()));
         Ok(log.reply(outcome, &context).into())
     }

@@ -23,7 +23,9 @@ use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::delivery::{Delivery, delivery};
+use super::waiting::may_wait;
 use super::{McpServer, message};
+use crate::tracker::MAX_WAITING;
 
 /// How long calls in flight may stay undecided after the end of the input.
 const GRACE: Duration = Duration::from_millis(400);
@@ -96,6 +98,8 @@ struct Lines<R, W> {
     begun: bool,
     in_flight: HashMap<RequestId, InFlight>,
     permits: Arc<Semaphore>,
+    /// One for each call that may wait, which must not hold up other requests.
+    waiting: Arc<Semaphore>,
     /// An error response to write before the next read. Kept here like `line`.
     refusal: Option<BoxFuture<'static, ()>>,
     /// Cancelled at the end of the input; ends the input when cancelled.
@@ -126,6 +130,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send + 'static> Lines<R, W> {
             begun: false,
             in_flight: HashMap::new(),
             permits: Arc::new(Semaphore::new(MAX_IN_FLIGHT)),
+            waiting: Arc::new(Semaphore::new(MAX_WAITING)),
             refusal: None,
             ended,
         }
@@ -203,6 +208,14 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send + 'static> Lines<R, W> {
                 request.request.extensions_mut().insert(caller);
                 let is_open_ended =
                     matches!(request.request, ClientRequest::SubscriptionsListenRequest(_));
+                let permit = match &request.request {
+                    ClientRequest::CallToolRequest(call)
+                        if call.params.arguments.as_ref().is_some_and(may_wait) =>
+                    {
+                        Arc::clone(&self.waiting).try_acquire_owned().unwrap_or(permit)
+                    }
+                    _ => permit,
+                };
                 let _permit = (!is_open_ended).then_some(permit);
                 vacant.insert(InFlight { delivery, _permit });
             }
@@ -337,7 +350,7 @@ mod tests {
 
     use super::*;
     use crate::domain::event::LAPSE_ACTION;
-    use crate::domain::{Issue, Status};
+    use crate::domain::{ClaimProof, Issue, Status};
     use crate::mcp::McpOptions;
     use crate::mcp::testing::{file_issue, only_issue, tracker};
     use crate::metrics::Metrics;
@@ -410,6 +423,11 @@ mod tests {
         json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params })
     }
 
+    fn is_created(issue: &Issue) -> bool {
+        assert!(matches!(issue.status, Status::Created | Status::InProgress));
+        issue.status == Status::Created
+    }
+
     fn is_released(issue: &Issue) -> bool {
         let lapses = issue.history.iter().filter(|entry| entry.action == LAPSE_ACTION).count();
         let claims = issue.history.len() - 1 - lapses;
@@ -429,6 +447,52 @@ mod tests {
             let (frames, issue) = client.end().await;
             assert_eq!(frames.is_empty(), is_released(&issue), "{frames:?} {issue:?}");
         }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_cancelled_wait_is_either_answered_or_claims_nothing() {
+        for round in 0..200 {
+            let mut client = Client::begin().await;
+            client.send(&[claim(1)]).await;
+            assert_eq!(client.frame().await.unwrap()["id"], 1);
+            let mut waiting = claim(2);
+            waiting["params"]["arguments"]["wait_seconds"] = 600.into();
+            client.send(&[waiting]).await;
+            let issue = only_issue(&client.tracker).await.id.into();
+            let (comment, agent) = ("again".try_into().unwrap(), "a".try_into().unwrap());
+            let proof = ClaimProof::default();
+            client.tracker.return_issue(issue, comment, agent, proof).await.unwrap();
+            for _ in 0..round % 9 {
+                tokio::task::yield_now().await;
+            }
+            client.send(&[cancel(2)]).await;
+            let (frames, issue) = client.end().await;
+            assert_eq!(frames.is_empty(), is_created(&issue), "{frames:?} {issue:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn calls_that_wait_do_not_hold_up_others() {
+        let mut client = Client::begin().await;
+        client.send(&[claim(1)]).await;
+        assert_eq!(client.frame().await.unwrap()["id"], 1);
+        let waiting = 2..2 + 2 * MAX_IN_FLIGHT as u64;
+        for id in waiting.clone() {
+            let mut claim = claim(id);
+            claim["params"]["arguments"]["wait_seconds"] = 600.into();
+            client.send(&[claim]).await;
+        }
+        client.send(&[json!({ "jsonrpc": "2.0", "id": 1_000, "method": "ping" })]).await;
+        assert_eq!(client.frame().await.unwrap()["id"], 1_000);
+        // The end of the input ends all waits.
+        let (frames, issue) = client.end().await;
+        let mut answered: Vec<_> =
+            frames.iter().map(|frame| frame["id"].as_u64().unwrap()).collect();
+        answered.sort_unstable();
+        assert_eq!(answered, waiting.collect::<Vec<_>>());
+        let text = |frame: &Value| frame["result"]["content"][0]["text"].to_string();
+        assert!(frames.iter().all(|frame| text(frame).contains("No issue is waiting")));
+        assert_eq!(issue.status, Status::InProgress);
     }
 
     #[tokio::test]

@@ -25,6 +25,8 @@ const REFERENCES = [
 
 const CLASSIFICATION = [{ classification: 'task' }, /task.*bug.*improvement.*feature/];
 
+const WAIT = [{ wait_seconds: 601 }, /\bwait_seconds\b.*\b0\b.*\b600\b/];
+
 /** Arguments that break a limit, by tool, and what the answer must say. */
 const LIMITS = {
   add_issue: [
@@ -46,10 +48,10 @@ const LIMITS = {
     ...AGENTS,
     ...REFERENCES,
   ],
-  get_next_issue: [CLASSIFICATION, ...AGENTS, ...REFERENCES],
+  get_next_issue: [WAIT, CLASSIFICATION, ...AGENTS, ...REFERENCES],
   return_issue: [...REFERENCES, ...COMMENTS, ...AGENTS],
   complete_issue: [...REFERENCES, ...COMMENTS, ...AGENTS],
-  get_next_review_item: [...AGENTS],
+  get_next_review_item: [WAIT, ...AGENTS],
   close_issue: [
     [{ resolution: 'done' }, /done.*closed.*rejected/],
     ...REFERENCES,
@@ -73,6 +75,7 @@ export async function badArguments(session, issue_id) {
     mine: false,
     skip: 0,
     take: 1,
+    wait_seconds: 0,
   };
   const before = await everything(session);
   for (const [tool, { required, optional }] of Object.entries(TOOLS)) {

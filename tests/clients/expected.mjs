@@ -16,10 +16,13 @@ export const TOOLS = {
     required: [],
     optional: ['status', 'classification', 'agent', 'since', 'skip', 'take', 'issue_id'],
   },
-  get_next_issue: { required: ['agent'], optional: ['classification', 'issue_id', 'mine'] },
+  get_next_issue: {
+    required: ['agent'],
+    optional: ['classification', 'issue_id', 'mine', 'wait_seconds'],
+  },
   return_issue: { required: ['issue_id', 'comment', 'agent'], optional: ['claim'] },
   complete_issue: { required: ['issue_id', 'comment', 'agent'], optional: ['claim'] },
-  get_next_review_item: { required: ['agent'], optional: [] },
+  get_next_review_item: { required: ['agent'], optional: ['wait_seconds'] },
   close_issue: {
     required: ['issue_id', 'resolution', 'comment', 'agent'],
     optional: ['claim'],

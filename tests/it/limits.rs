@@ -12,9 +12,10 @@ use agent_issue_tracker::store::{MemoryStore, Store};
 use agent_issue_tracker::tracker::Tracker;
 use axum::Router;
 use axum::routing::get as on_get;
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::support::http::{Raw, asked, message};
+use crate::support::http::{Agent, Raw, asked, message};
 use crate::support::stores::server_context;
 use crate::support::{PATIENCE, get, until};
 
@@ -91,6 +92,27 @@ async fn slow_body_gets_408() {
         slow.send(&whole[..whole.len() - 1]);
         let answer = slow.rest();
         assert!(answer.starts_with("HTTP/1.1 408 ") && answer.contains("0.3 s"), "{answer}");
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_may_wait_longer_than_clients_may_be_slow() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let context = server_context(&store);
+    let server =
+        McpServer::new(Tracker::new(store), Metrics::new(), McpOptions::default(), move || context);
+    let time = Duration::from_millis(300);
+    let options = HttpOptions { body_timeout: time, ..HttpOptions::default() };
+    let routes = routes(server, options, Shutdown::default()).await;
+    let (port, _shutdown) = serve(routes, limits(10, 300)).await;
+    tokio::task::spawn_blocking(move || {
+        let mut agent = Agent::connect(port);
+        let begun = Instant::now();
+        let waits = json!({ "agent": "a", "wait_seconds": 2 });
+        assert_eq!(agent.call("get_next_issue", waits).ok(), "No issue is waiting to be claimed.");
+        assert!(begun.elapsed() >= Duration::from_secs(2));
     })
     .await
     .unwrap();

@@ -81,4 +81,5 @@ mod support;
 mod tidy;
 mod token_counts;
 mod tokens;
+mod waiting;
 mod web;

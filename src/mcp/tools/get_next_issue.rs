@@ -5,12 +5,12 @@ use serde::Deserialize;
 
 use super::filters::{ClassificationFilter, Fields};
 use super::list_issues::list;
-use super::{CallContext, Tool};
+use super::{CallContext, MAX_WAIT_SECONDS, Tool};
 use crate::domain::{AgentName, Classification, ContentFilter, IssueRef, Query, Status};
 use crate::field_selection::FieldSelection;
 use crate::mcp::reply::{List, Reply, WholeIssue};
 use crate::mcp::result::{Failure, Success};
-use crate::tracker::HeldBack;
+use crate::tracker::{HeldBack, Wanted};
 
 pub(super) struct GetNextIssue;
 
@@ -24,6 +24,9 @@ pub(super) struct Args {
     issue_id: Option<IssueRef>,
     /// Claim nothing; answer with what you hold, reviews too
     mine: Option<bool>,
+    /// 50 is safe
+    #[schemars(range(max = MAX_WAIT_SECONDS))]
+    wait_seconds: Option<u16>,
     /// Such as `id,title,comments.text`
     #[schemars(extend("toolset" = "planning"))]
     fields: Option<Fields>,
@@ -36,13 +39,19 @@ impl Tool for GetNextIssue {
     type Args = Args;
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
-        let Args { agent, classification, issue_id, mine, fields } = args;
+        let Args { agent, classification, issue_id, mine, wait_seconds, fields } = args;
         let fields = fields.map(|fields| fields.0);
         let classification = classification.and_then(|classification| classification.0);
         let is_only_look = mine == Some(true);
         if issue_id.is_some() && (is_only_look || classification.is_some()) {
             return Err(Failure::invalid(
                 "issue_id names one issue: leave out classification and mine",
+            ));
+        }
+        let wait_seconds = wait_seconds.unwrap_or(0);
+        if wait_seconds > 0 && (is_only_look || issue_id.is_some()) {
+            return Err(Failure::invalid(
+                "wait_seconds waits for the next issue: leave out issue_id and mine, or wait_seconds",
             ));
         }
         if is_only_look {
@@ -52,7 +61,7 @@ impl Tool for GetNextIssue {
         let tracker = &context.tracker;
         let issue = match issue_id {
             Some(reference) => Some(tracker.claim_issue(reference, agent.clone()).await?),
-            None => tracker.get_next_issue(classification, agent.clone()).await?,
+            None => context.next(Wanted::Work(classification), agent.clone(), wait_seconds).await?,
         };
         match issue {
             Some(issue) => context.claimed(issue, fields).await,

@@ -4,9 +4,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::filters::Fields;
-use super::{CallContext, Tool};
+use super::{CallContext, MAX_WAIT_SECONDS, Tool};
 use crate::domain::AgentName;
 use crate::mcp::result::{Failure, Success};
+use crate::tracker::Wanted;
 
 pub(super) struct GetNextReviewItem;
 
@@ -15,6 +16,9 @@ pub(super) struct GetNextReviewItem;
 pub(super) struct Args {
     /// Your name
     agent: AgentName,
+    /// 50 is safe
+    #[schemars(range(max = MAX_WAIT_SECONDS))]
+    wait_seconds: Option<u16>,
     /// Such as `id,title,comments.text`
     #[schemars(extend("toolset" = "planning"))]
     fields: Option<Fields>,
@@ -28,7 +32,8 @@ impl Tool for GetNextReviewItem {
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
         let tracker = &context.tracker;
-        match tracker.get_next_review_item(args.agent.clone()).await? {
+        let wait_seconds = args.wait_seconds.unwrap_or(0);
+        match context.next(Wanted::Review, args.agent.clone(), wait_seconds).await? {
             Some(issue) => context.claimed(issue, args.fields.map(|fields| fields.0)).await,
             None => Ok(Success::nothing(nothing(tracker.held_back_reviews(&args.agent).await?))),
         }

@@ -20,6 +20,7 @@ mod run_doctor;
 mod update_issue;
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt};
 use rmcp::model::{JsonObject, Tool as Definition, ToolAnnotations};
@@ -33,10 +34,14 @@ use super::options::{Toolset, Toolsets};
 use super::reply::{Neighbours, Reply, ReplyOptions, WholeIssue};
 use super::result::{Answer, Failure, Success};
 use super::tool_names::ToolNames;
+use super::waiting::WaitingClient;
 use super::{arguments, schema};
-use crate::domain::{ClaimProof, Issue, IssueRef};
+use crate::domain::{AgentName, ClaimProof, Issue, IssueRef};
 use crate::field_selection::FieldSelection;
-use crate::tracker::{StoreError, Tracker};
+use crate::tracker::{StoreError, Tracker, Wanted};
+
+/// How long a call may wait for something to claim.
+const MAX_WAIT_SECONDS: u16 = 600;
 
 /// The future of a tool call.
 pub(super) type Call = BoxFuture<'static, Result<Answer, Failure>>;
@@ -49,6 +54,7 @@ pub(super) struct CallContext {
     pub replies: ReplyOptions,
     /// Whether the caller may end the claims of others.
     pub is_lead: bool,
+    pub waiting: WaitingClient,
 }
 
 impl CallContext {
@@ -68,6 +74,20 @@ impl CallContext {
         }
         let issues = self.tracker.snapshot().await?.issues;
         Ok(Neighbours::of(issue, &issues, all))
+    }
+
+    /// Claims the next issue, and waits for it if need be.
+    async fn next(
+        &self,
+        wanted: Wanted,
+        agent: AgentName,
+        wait_seconds: u16,
+    ) -> Result<Option<Arc<Issue>>, StoreError> {
+        if wait_seconds == 0 {
+            return self.tracker.claim_next(wanted, agent).await;
+        }
+        let end = self.waiting.clone().wait(Duration::from_secs(wait_seconds.into()));
+        self.tracker.wait_for_next(wanted, agent, end).await
     }
 
     /// Returns an issue that the caller has just claimed. The claim lapses if that fails.

@@ -1,0 +1,137 @@
+//! `ait wait`, and the option with which commands wait for something to claim.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::Args;
+
+use super::issue_view::words;
+use super::options::{AgentArgs, Format, classification, issue_ref, time_span};
+use super::print_issue::print_line;
+use super::ready::why_nothing;
+use super::review::why_no_review;
+use super::signals::until_end;
+use super::spinner::with_spinner;
+use super::{ExitStatus, Output};
+use crate::domain::{AgentName, Classification, Issue, IssueRef};
+use crate::tracker::{IssueStore, Tracker, Wanted};
+
+/// How long a command waits for something to claim.
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct WaitArgs {
+    /// Wait until there is one, for at most this time [default: for any time]
+    #[arg(long, value_name = "TIME", value_parser = time_span)]
+    #[expect(clippy::option_option, reason = "clap knows an optional value by this type")]
+    wait: Option<Option<Duration>>,
+}
+
+impl WaitArgs {
+    /// Claims the next issue; `None` if there is none, or if the user ends the wait.
+    pub async fn claim(
+        self,
+        wanted: Wanted,
+        agent: &AgentName,
+        tracker: &Tracker,
+    ) -> Result<Option<Arc<Issue>>> {
+        let Some(limit) = self.wait else {
+            return Ok(tracker.claim_next(wanted, agent.clone()).await?);
+        };
+        // At the end, this drops the claim. If it has just been made, it lapses.
+        let claim = tracker.wait_for_next(wanted, agent.clone(), pending());
+        let claimed = with_spinner("waiting for an issue", until_end(limit, claim)).await?;
+        Ok(claimed.transpose()?.flatten())
+    }
+}
+
+/// The arguments of `ait wait`.
+#[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Claims nothing. Prints the issue and exits with 0 when it is there, and with 1 after --timeout or \
+    Ctrl-C.\n\n\
+    Examples:\n  \
+    ait wait -c bug && ait next -c bug\n  \
+    ait wait --review --timeout 10m\n  \
+    ait wait --issue 3f2a9c1e --json"
+)]
+pub struct Arguments {
+    /// Until you can claim an issue for work (the default)
+    #[arg(long, group = "event")]
+    ready: bool,
+
+    /// Until you can claim an issue for review
+    #[arg(long, group = "event", conflicts_with = "classification")]
+    review: bool,
+
+    /// Until this issue has another status than now
+    #[arg(short, long, value_name = "ID", group = "event", conflicts_with = "classification")]
+    #[arg(value_parser = issue_ref)]
+    issue: Option<IssueRef>,
+
+    /// Only this kind of work
+    #[arg(short, long, value_name = "KIND", value_parser = classification(), ignore_case = true)]
+    classification: Option<Classification>,
+
+    /// At most this time [default: any time]
+    #[arg(long, value_name = "TIME", value_parser = time_span)]
+    timeout: Option<Duration>,
+
+    #[command(flatten)]
+    acting: AgentArgs,
+
+    #[command(flatten)]
+    format: Format,
+}
+
+pub(super) async fn run(
+    arguments: &Arguments,
+    tracker: &Tracker,
+    default_agent: Option<&AgentName>,
+    output: &mut Output,
+) -> Result<ExitStatus> {
+    let (found, nothing) = match &arguments.issue {
+        Some(reference) => {
+            let before = tracker.get_issue(reference.clone()).await?;
+            let (id, status) = (before.id, before.status);
+            let find = |issues: &_| IssueStore::get(issues, id).filter(|now| now.status != status);
+            let found = arguments.wait(tracker, find).await?;
+            (found, format!("{} is still {}", id.short(), words(status)))
+        }
+        None => {
+            let agent = arguments.acting.agent(default_agent)?;
+            let wanted = match arguments.review {
+                true => Wanted::Review,
+                false => Wanted::Work(arguments.classification),
+            };
+            let find = |issues: &_| tracker.next_in(issues, wanted, &agent);
+            let found = arguments.wait(tracker, find).await?;
+            let nothing = match (&found, wanted) {
+                (Some(_), _) => String::new(),
+                (None, Wanted::Review) => why_no_review(tracker, &agent).await?,
+                (None, Wanted::Work(kind)) => {
+                    why_nothing(&tracker.snapshot().await?.issues, kind, &agent, tracker.now())
+                }
+            };
+            (found, nothing)
+        }
+    };
+    match &found {
+        _ if arguments.format.json => output.json(&found.as_deref())?,
+        Some(issue) => print_line(issue, None, output)?,
+        None => tracing::info!("{nothing}"),
+    }
+    Ok(if found.is_some() { ExitStatus::Done } else { ExitStatus::Nothing })
+}
+
+impl Arguments {
+    /// Waits until `find` finds an issue; `None` if the user ends the wait.
+    async fn wait(
+        &self,
+        tracker: &Tracker,
+        find: impl Fn(&IssueStore) -> Option<Arc<Issue>>,
+    ) -> Result<Option<Arc<Issue>>> {
+        let waiting = until_end(self.timeout, tracker.wait_until(find));
+        Ok(with_spinner("waiting", waiting).await?.transpose()?)
+    }
+}
