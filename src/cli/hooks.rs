@@ -66,7 +66,7 @@ pub struct ChangeArguments {
     client: Option<String>,
 
     /// Also replace or remove a hook of ours that was edited
-    #[arg(long)]
+    #[arg(long, conflicts_with = "client")]
     force: bool,
 
     #[command(flatten)]
