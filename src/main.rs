@@ -2,7 +2,7 @@
 
 use std::env;
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use agent_issue_tracker::cli::HookAction;
@@ -48,6 +48,7 @@ fn main() -> ExitCode {
         Some(Subcommands::Hooks(command)) => {
             answered(|| change_or_call_hooks(&arguments, &command.action))
         }
+        Some(Subcommands::Hook(command)) => answered(|| call_client_hook(&arguments, command)),
         Some(Subcommands::Config(command)) => answered(|| {
             let settings = config(&arguments)?.rows();
             cli::show_config(command, &settings, &mut cli::Output::stdout())
@@ -214,8 +215,23 @@ fn change_or_call_hooks(arguments: &Arguments, action: &HookAction) -> Result<cl
     wait_for(app::call_hook(command, directory, move || config(&arguments)))
 }
 
+fn call_client_hook(
+    arguments: &Arguments,
+    command: &cli::ClientHookArguments,
+) -> Result<cli::ExitStatus> {
+    let arguments = arguments.clone();
+    wait_for(app::call_client_hook(command, move |directory| match directory {
+        Some(directory) => config_in(&arguments, &directory),
+        None => config(&arguments),
+    }))
+}
+
 fn config(arguments: &Arguments) -> Result<Config> {
-    Ok(Config::new(arguments, |name| env::var_os(name), &working_directory()?)?)
+    config_in(arguments, &working_directory()?)
+}
+
+fn config_in(arguments: &Arguments, working_directory: &Path) -> Result<Config> {
+    Ok(Config::new(arguments, |name| env::var_os(name), working_directory)?)
 }
 
 fn wait_for(command: impl Future<Output = Result<cli::ExitStatus>>) -> Result<cli::ExitStatus> {

@@ -1,6 +1,7 @@
-//! `ait hooks`, and the calls of the hooks by git.
+//! `ait hooks`, and the calls of the hooks by git and by clients.
 
 use std::env;
+use std::io::{Read, stdin};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,18 +10,25 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::{OpenStore, save_behind};
-use crate::cli::{self, HookAction, HookCallArguments, Output};
+use crate::cli::{self, ClientHookArguments, HookAction, HookCallArguments, Output};
 use crate::config::settings::AGENT;
-use crate::config::{Config, Source};
+use crate::config::{Config, Source, StoreLocation};
 use crate::domain::AgentName;
-use crate::hooks::{self, ASK_LIMIT, CALL_LIMIT, Git, HookContext, HooksDir};
-use crate::setup::HostEnv;
+use crate::hooks::{
+    self, ASK_LIMIT, CALL_LIMIT, Git, HookContext, HooksDir, SESSION_END_LIMIT, SESSION_LIMIT,
+    SessionInput,
+};
+use crate::setup::{self, ClientHookState, HostEnv, SessionEvent};
 use crate::store::json::JsonStoreOptions;
 use crate::store::json::fs::{FileSystem, RealFileSystem};
 use crate::store::json::paths::StorePaths;
 
 /// How long a note waits for the lock of the store.
 const BUSY_AFTER: Duration = Duration::from_millis(1_200);
+/// How long the end of a session waits for it.
+const SESSION_BUSY_AFTER: Duration = Duration::from_millis(700);
+/// The longest input from a client, in bytes.
+const MAX_INPUT_BYTES: u64 = 1024 * 1024;
 
 /// Installs, removes or examines the hooks of the repository around a directory.
 ///
@@ -35,8 +43,15 @@ pub async fn hooks(
     let host = HostEnv::new(|name| env::var_os(name), env::home_dir());
     let program = env::current_exe().context("the path of this program is not known")?;
     let command = host.command(&program);
+    let root = StoreLocation::found_from(working_directory).project(working_directory);
+    let output = &mut Output::stdout();
+    if action.is_for_client() {
+        return cli::change_client_hooks(action, &root, &host, &command, is_store_named, output);
+    }
     let directory = HooksDir::find(&Git::new(working_directory, ASK_LIMIT)).await?;
-    cli::change_hooks(action, &directory, &command, is_store_named, &mut Output::stdout())
+    let clients = setup::client_hooks(&root, &host, &command).into_iter();
+    let clients = clients.filter(|hooks| !hooks.are_all(ClientHookState::Missing)).collect();
+    cli::change_hooks(action, &directory, clients, &command, is_store_named, output)
 }
 
 /// Does the work of a hook that git has called, within the time that git may wait. An error becomes a line on
@@ -91,6 +106,62 @@ async fn called(
         author: agent.map(|agent| agent.value.clone()).or_else(user),
     };
     if hooks::call(hook, &context).await? && !tracker.close().await {
+        save_behind(&config.location.path);
+    }
+    Ok(())
+}
+
+/// Does the work of a hook that a client has called, within the time that a client may wait. The client is told nothing
+/// after an error, which becomes a line on stderr.
+///
+/// # Errors
+///
+/// A person typed the command.
+pub async fn call_client_hook(
+    arguments: &ClientHookArguments,
+    config: impl FnOnce(Option<PathBuf>) -> Result<Config> + Send + 'static,
+) -> Result<cli::ExitStatus> {
+    // Another version may have installed hooks that this one does not know.
+    let Some(event) = arguments.event()? else { return Ok(cli::ExitStatus::Done) };
+    let limit = match event {
+        SessionEvent::SessionEnd => SESSION_END_LIMIT,
+        SessionEvent::SessionStart | SessionEvent::Stop => SESSION_LIMIT,
+    };
+    let problem = match timeout(limit, session(event, config)).await {
+        Ok(Ok(())) => return Ok(cli::ExitStatus::Done),
+        Ok(Err(error)) => cli::render_error(&error),
+        Err(_) => "it took too long".to_owned(),
+    };
+    tracing::warn!("the hook {} did nothing: {problem}", event.name());
+    Ok(cli::ExitStatus::Done)
+}
+
+async fn session(
+    event: SessionEvent,
+    config: impl FnOnce(Option<PathBuf>) -> Result<Config> + Send + 'static,
+) -> Result<()> {
+    // A client that keeps stdin open, or a file system that hangs, must not block the timeout.
+    let prepared = spawn_blocking(move || {
+        let mut text = Vec::new();
+        stdin().lock().take(MAX_INPUT_BYTES).read_to_end(&mut text)?;
+        let input: SessionInput =
+            serde_json::from_slice(&text).context("the input is not valid")?;
+        let config = config(input.cwd.clone())?;
+        Ok::<_, anyhow::Error>((is_store(&config.location.path), config, input))
+    });
+    let (is_there, config, input) = prepared.await??;
+    if !is_there {
+        return Ok(());
+    }
+    let options = JsonStoreOptions::for_hook(SESSION_BUSY_AFTER);
+    let OpenStore { tracker, .. } = OpenStore::new(&config, options);
+    let agent = config.agent.as_ref().map(|agent| &agent.value);
+    if let Some(told) = hooks::session(event, &tracker, agent, &input).await? {
+        let mut output = Output::stdout();
+        output.json_line(&told)?;
+        output.flush()?;
+    }
+    if event == SessionEvent::SessionEnd && !tracker.close().await {
         save_behind(&config.location.path);
     }
     Ok(())

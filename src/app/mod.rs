@@ -21,7 +21,7 @@ use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
 pub use self::doctor::doctor;
-pub use self::hooks::{call_hook, hooks};
+pub use self::hooks::{call_client_hook, call_hook, hooks};
 use self::http_server::ProcessContext;
 pub use self::init::init;
 use crate::cli::{self, OpenArguments, Output, QueueCommand, StatusArguments, Welcome};

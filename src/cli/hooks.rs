@@ -6,13 +6,16 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use clap::builder::styling::{AnsiColor, Style};
 use clap::{Args, Subcommand};
+use serde::Serialize;
 
+use super::client_hooks::{self, Target};
 use super::options::{Format, WrongUsage};
 use super::output::{FAINT, STRONG};
 use super::{ExitStatus, Output, sanitize};
 use crate::hooks::{
     self, Change, ChangeReport, Hook, HookState, HookStatus, HooksDir, Operation, StatusReport,
 };
+use crate::setup::{ClientHookState, ClientHooks, HOOKS_CLIENT, HostEnv};
 
 /// The arguments of `ait hooks`.
 #[derive(Clone, Debug, Args)]
@@ -22,10 +25,13 @@ use crate::hooks::{
         one that $AIT_AGENT works on. post-merge notes a merged branch on its issue.\n\n\
         The hooks never block git. Without a store or ait they do nothing; an error is one line on stderr.\n\
         An existing hook is kept as NAME.before-ait-hooks and runs first.\n\n\
+        --client names a client of agents instead of git. Its hooks tell an agent what it holds, and release\n\
+        its claims when its session ends.\n\n\
         Examples:\n  \
         ait hooks install\n  \
         ait hooks status\n  \
-        ait hooks remove"
+        ait hooks remove\n  \
+        ait hooks install --client claude-code"
 )]
 pub struct Arguments {
     /// The action.
@@ -48,15 +54,19 @@ pub enum Action {
 }
 
 /// The arguments of `ait hooks install` and `ait hooks remove`.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_help = "Exits with 1 if a hook has to stay as it is; a note says which, and why.")]
 pub struct ChangeArguments {
     /// Show the plan and change nothing
     #[arg(long)]
     dry_run: bool,
 
+    /// The hooks of this client, instead of those of git
+    #[arg(long, value_name = "NAME", value_parser = [HOOKS_CLIENT])]
+    client: Option<String>,
+
     /// Also replace or remove a hook of ours that was edited
-    #[arg(long)]
+    #[arg(long, conflicts_with = "client")]
     force: bool,
 
     #[command(flatten)]
@@ -64,8 +74,12 @@ pub struct ChangeArguments {
 }
 
 /// The arguments of `ait hooks status`.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct StatusArguments {
+    /// Only the hooks of this client
+    #[arg(long, value_name = "NAME", value_parser = [HOOKS_CLIENT])]
+    client: Option<String>,
+
     #[command(flatten)]
     format: Format,
 }
@@ -80,8 +94,75 @@ pub struct CallArguments {
     pub arguments: Vec<OsString>,
 }
 
-/// Installs, removes or examines hooks. `command` starts the tracker; `is_store_named` says whether the command line
-/// names a store, which hooks cannot use.
+impl Action {
+    /// Returns true if the action concerns the hooks of a client alone.
+    pub fn is_for_client(&self) -> bool {
+        match self {
+            Self::Install(arguments) | Self::Remove(arguments) => arguments.client.is_some(),
+            Self::Status(arguments) => arguments.client.is_some(),
+            Self::Run(_) => false,
+        }
+    }
+}
+
+/// Installs, removes or examines the hooks of a client in a project. `command` starts the tracker.
+///
+/// # Errors
+///
+/// A file cannot be read, edited or written; the text says what to do.
+pub fn run_for_client(
+    action: &Action,
+    root: &Path,
+    env: &HostEnv,
+    command: &str,
+    is_store_named: bool,
+    output: &mut Output,
+) -> Result<ExitStatus> {
+    let target = Target { root, env, command };
+    let ending = match action {
+        Action::Install(_) if is_store_named => bail!(NAMED_STORE),
+        Action::Install(ChangeArguments { dry_run, format, .. }) => {
+            target.change(&target.install()?, *dry_run, format.json, output)?
+        }
+        Action::Remove(ChangeArguments { dry_run, format, .. }) => {
+            target.change(&target.remove()?, *dry_run, format.json, output)?
+        }
+        Action::Status(arguments) => {
+            let status = target.status()?;
+            if arguments.format.json {
+                output.json(&status)?;
+            } else {
+                client_hooks::write(&status, output)?;
+            }
+            match status.are_all(ClientHookState::Installed) {
+                true => ExitStatus::Done,
+                false => ExitStatus::Partly,
+            }
+        }
+        Action::Run(_) => ExitStatus::Nothing,
+    };
+    output.flush()?;
+    Ok(ending)
+}
+
+/// The state of the hooks of git and of clients.
+#[derive(Serialize)]
+struct AllHooks<'a> {
+    #[serde(flatten)]
+    git: &'a StatusReport,
+    /// The clients that have hooks here; most projects have none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    clients: Vec<ClientHooks>,
+}
+
+/// The refusal of a named store.
+const NAMED_STORE: WrongUsage = WrongUsage(
+    "hooks use the store of the repository in which they are called, or the one that ISSUES_FILE names: leave \
+     --file out",
+);
+
+/// Installs, removes or examines the hooks of git. `clients` are the clients that have hooks. `command` starts the tracker;
+/// `is_store_named` says whether the command line names a store, which hooks cannot use.
 ///
 /// # Errors
 ///
@@ -89,15 +170,13 @@ pub struct CallArguments {
 pub fn run(
     action: &Action,
     directory: &HooksDir,
+    clients: Vec<ClientHooks>,
     command: &str,
     is_store_named: bool,
     output: &mut Output,
 ) -> Result<ExitStatus> {
     let ending = match action {
-        Action::Install(_) if is_store_named => bail!(WrongUsage(
-            "hooks use the store of the repository in which git calls them, or the one that ISSUES_FILE names: leave \
-             --file out"
-        )),
+        Action::Install(_) if is_store_named => bail!(NAMED_STORE),
         Action::Install(arguments) => {
             let plan = hooks::plan(directory, command, Operation::Install, arguments.force)?;
             change(arguments, plan, "installed", output)?
@@ -107,7 +186,8 @@ pub fn run(
             change(arguments, plan, "removed", output)?
         }
         Action::Status(arguments) => {
-            show(arguments.format, &hooks::status(directory, command)?, output)?
+            let git = &hooks::status(directory, command)?;
+            show(arguments.format, &AllHooks { git, clients }, output)?
         }
         Action::Run(_) => ExitStatus::Nothing,
     };
@@ -150,13 +230,13 @@ fn change(
     Ok(if plan.is_partial { ExitStatus::Partly } else { ExitStatus::Done })
 }
 
-fn show(format: Format, status: &StatusReport, output: &mut Output) -> Result<ExitStatus> {
-    let ending = if status.is_installed() { ExitStatus::Done } else { ExitStatus::Partly };
+fn show(format: Format, status: &AllHooks<'_>, output: &mut Output) -> Result<ExitStatus> {
+    let ending = if status.git.is_installed() { ExitStatus::Done } else { ExitStatus::Partly };
     if format.json {
         output.json(status)?;
         return Ok(ending);
     }
-    let StatusReport { directory, set_by, problem, hooks } = status;
+    let StatusReport { directory, set_by, problem, hooks } = status.git;
     let path = output.styled(STRONG, sanitize::line(&directory.display().to_string()));
     let set_by = set_by.as_ref().map(|by| format!(" (core.hooksPath in {})", sanitize::line(by)));
     output.line(format_args!("{path}{}", set_by.unwrap_or_default()))?;
@@ -181,6 +261,9 @@ fn show(format: Format, status: &StatusReport, output: &mut Output) -> Result<Ex
     }
     if let Some(problem) = problem {
         output.line(format_args!("Note: {}", sanitize::line(problem)))?;
+    }
+    for hooks in &status.clients {
+        client_hooks::write(hooks, output)?;
     }
     Ok(ending)
 }

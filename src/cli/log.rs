@@ -429,6 +429,8 @@ impl<'a> Entry<'a> {
         let action = match (self.moment.kind(), action) {
             (ActionKind::Returned, _) => "returned",
             (ActionKind::Commented, _) | (_, None) => "commented",
+            (ActionKind::Asked, _) => "asked",
+            (ActionKind::Answered, _) => "answered",
             (_, Some(action)) => action.strip_prefix("Issue ").unwrap_or(action),
         };
         let (gap, action, by) = match room {

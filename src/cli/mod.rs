@@ -12,6 +12,7 @@ mod board;
 mod board_view;
 mod candidates;
 mod claim;
+mod client_hooks;
 mod close;
 mod comment;
 mod complete;
@@ -73,13 +74,14 @@ use crate::domain::{AgentName, DomainError};
 use crate::hints::{self, COMMANDS};
 use crate::tracker::{BackupError, Maintenance, StoreError, Tracker};
 
+pub use client_hooks::Arguments as ClientHookArguments;
 pub use config::{Arguments as ConfigArguments, run as show_config};
 pub use doctor::{Arguments as DoctorArguments, run as run_doctor};
 pub use error_json::{print_error, print_usage_error, wants_json};
 pub use generate::{GenerateCommand, run as run_about};
 pub use hooks::{
     Action as HookAction, Arguments as HooksArguments, CallArguments as HookCallArguments,
-    run as change_hooks,
+    run as change_hooks, run_for_client as change_client_hooks,
 };
 pub use init::{Arguments as InitArguments, run as set_up};
 pub use open::{Arguments as OpenArguments, run as open_page};

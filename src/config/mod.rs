@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ColorChoice, Parser, Subcommand};
 
 use crate::cli::{
-    ConfigArguments, DoctorArguments, GenerateCommand, HooksArguments, InitArguments,
-    OpenArguments, QueueCommand, StatusArguments,
+    ClientHookArguments, ConfigArguments, DoctorArguments, GenerateCommand, HooksArguments,
+    InitArguments, OpenArguments, QueueCommand, StatusArguments,
 };
 use crate::domain::AgentName;
 use crate::http::{AccessPolicy, AllowedHost, AllowedOrigin};
@@ -170,8 +170,11 @@ pub enum Subcommands {
     Status(StatusArguments),
     /// Diagnose the store and its environment, and suggest fixes
     Doctor(DoctorArguments),
-    /// Manage the git hooks that add issue ids to commits and comment on issues when branches are merged
+    /// Manage the git hooks that name issues in commits and note merges, and the hooks of clients
     Hooks(HooksArguments),
+    /// Do the work of a hook of a client.
+    #[command(hide = true)]
+    Hook(ClientHookArguments),
     /// Show the settings and where they are set
     Config(ConfigArguments),
     /// A command about the program itself.

@@ -8,6 +8,7 @@
 //! reported as timed out, next to the results of the others.
 
 mod access;
+mod client_hooks;
 mod clients;
 mod disk;
 mod files;
@@ -109,7 +110,7 @@ pub async fn examine_and_fix(context: &CheckContext, fix: bool) -> Examination {
 pub async fn examine(context: &CheckContext) -> Report {
     let begun = Instant::now();
     let deadline = begun + LIMIT;
-    let groups: [(&[Check], BoxFuture<'_, Vec<Finding>>); 12] = [
+    let groups: [(&[Check], BoxFuture<'_, Vec<Finding>>); 13] = [
         (&store::CHECKS, blocking(context, store::examine)),
         (&[Check::Writable], disk::writable(context).boxed()),
         (&[Check::FileSystem], blocking(context, disk::file_system)),
@@ -119,6 +120,7 @@ pub async fn examine(context: &CheckContext) -> Report {
         (&[Check::OtherStores], blocking(context, files::other_stores)),
         (&[Check::Git], blocking(context, git::examine)),
         (&[Check::Clients], clients::examine(context).boxed()),
+        (&[Check::ClientHooks], blocking(context, client_hooks::examine)),
         (&[Check::Prompts], blocking(context, prompts::examine)),
         (&[Check::Settings, Check::Access], blocking(context, access::examine)),
         (&[Check::Leftovers], blocking(context, files::leftovers)),

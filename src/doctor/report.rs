@@ -66,6 +66,8 @@ string_enum! {
         Git = "git",
         /// The configurations of clients lead to this store.
         Clients = "clients",
+        /// The hooks of clients start this program.
+        ClientHooks = "client_hooks",
         /// The files that `ait init` wrote are up to date.
         Prompts = "prompts",
         /// `ait.toml` is valid.

@@ -171,7 +171,8 @@ impl ActionKind {
 #[cfg(test)]
 mod tests {
     use ActionKind::{
-        Claimed, Commented, Completed, Edited, Filed, Lapsed, Other, Returned, ReviewStarted,
+        Answered, Asked, Claimed, Commented, Completed, Edited, Filed, Lapsed, Other, Returned,
+        ReviewStarted,
     };
 
     use super::*;
@@ -201,6 +202,8 @@ mod tests {
             ("Issue rejected", &["Issue closed as \"rejected\""], "rejected"),
             ("Claim lapsed", &[], "lapsed"),
             ("Comment added", &["Comment added"], "commented"),
+            ("Question asked", &[], "changed"),
+            ("Question answered", &[], "changed"),
             ("Issue edited by hand", &[], "edited"),
         ] {
             for phrase in originals.iter().chain([&ours]) {
@@ -220,6 +223,7 @@ mod tests {
             (&[Filed, Claimed, Commented, Edited, Other], Some(1)),
             (&[Filed, Claimed, Returned, Claimed, Commented], Some(3)),
             (&[Filed, Claimed, Completed, ReviewStarted, Other], Some(3)),
+            (&[Filed, Claimed, Asked, Answered, Claimed, Answered], Some(4)),
             // The file was edited, or another program claimed the issue in its own words.
             (&[Filed, Other, Commented], Some(1)),
             (&[Filed, Claimed, Returned, Edited], Some(2)),
@@ -245,6 +249,8 @@ mod tests {
             (&[Filed, Completed, Returned], 0),
             (&[Filed, Claimed, Lapsed, Returned], 0),
             (&[Filed, Claimed, Lapsed, Lapsed, Claimed, Returned], 1),
+            (&[Filed, Claimed, Asked, Answered, Returned], 0),
+            (&[Filed, Claimed, Asked, Answered, Claimed, Returned], 1),
             (&[Filed, Claimed, Completed, ReviewStarted, Lapsed, Returned], 1),
         ] {
             let returns = ActionKind::returns_in(kinds.iter().copied());

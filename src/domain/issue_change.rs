@@ -5,6 +5,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::attributes::AttributeValues;
 use super::event::CHANGE_ACTION;
 use super::links::{self, IssueGraph};
+use super::question::REASON_CHARS;
 use super::text::shortened;
 use super::{
     AgentName, Attributes, Classification, Comment, CommentText, Description, DomainError, Event,
@@ -61,6 +62,11 @@ impl IssueChange {
     ) -> Result<Event, DomainError> {
         if let Some(given) = &self.if_version {
             refuse_other_version(issue, given)?;
+        }
+        if let (Some(Some(_)), Some(question)) = (&self.parked, issue.open_question()) {
+            // The question would be lost.
+            let question = shortened(&question.text, REASON_CHARS);
+            return Err(DomainError::AlreadyAsked { id: issue.id, question });
         }
         let at = now.max(issue.modified_at);
         let mut after = issue.clone();

@@ -67,7 +67,7 @@ pub enum QuestionAnswer {
 }
 
 /// How much of a question the reason why the issue is parked contains, in characters.
-const REASON_CHARS: usize = 200;
+pub(super) const REASON_CHARS: usize = 200;
 
 /// Decides a question. Returns `None` if the agent has asked it already.
 ///
@@ -185,12 +185,12 @@ impl Issue {
         let last = timeline.iter().rposition(|entry| entry.kind() == ActionKind::Answered)?;
         let (earlier, answered) = (&timeline[..last], timeline[last]);
         let asked = earlier.iter().rfind(|entry| entry.kind() == ActionKind::Asked)?;
-        Some(format!(
-            "asked: {}; answered by {}: {}",
-            shortened(asked.comment?, SHOWN_CHARS),
-            answered.agent,
-            shortened(answered.comment?, SHOWN_CHARS)
-        ))
+        let on_one_line = |text: &str| {
+            let words: Vec<_> = text.split_whitespace().collect();
+            shortened(&words.join(" "), SHOWN_CHARS)
+        };
+        let (question, answer) = (on_one_line(asked.comment?), on_one_line(answered.comment?));
+        Some(format!("asked: {question}; answered by {}: {answer}", answered.agent))
     }
 
     /// Returns true if the last change of the issue is this answer by this agent.

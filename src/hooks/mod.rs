@@ -1,4 +1,5 @@
-//! `ait hooks`: installs, examines and removes git hooks, and does their work when git calls them.
+//! `ait hooks`: installs, examines and removes git hooks, and does their work when git calls them. Also does the work
+//! of the hooks of clients.
 //!
 //! A hook is ours by its text. A hook that was there before is kept as `NAME.before-ait-hooks`, and ours runs it
 //! first.
@@ -12,6 +13,7 @@ mod install;
 mod merge;
 mod message;
 mod report;
+mod session;
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -27,9 +29,14 @@ pub use git::Git;
 pub use hooks_dir::{Blocker, HooksDir};
 pub use install::{Change, HookState, HookStatus};
 pub use report::{ChangeReport, Operation, StatusReport, plan, status};
+pub use session::{SessionInput, session};
 
 /// How long git may wait for a hook of ours.
 pub const CALL_LIMIT: Duration = Duration::from_millis(2_000);
+/// How long a client may wait for what a hook says.
+pub const SESSION_LIMIT: Duration = Duration::from_millis(90);
+/// How long a client may wait for the release of claims at the end of a session.
+pub const SESSION_END_LIMIT: Duration = Duration::from_millis(1_000);
 /// How long git may take to describe its hooks.
 pub const ASK_LIMIT: Duration = Duration::from_secs(10);
 /// What stands before the id in the name of a branch.

@@ -104,6 +104,11 @@ mod tests {
                 &[(2, file), (3, review), (5, lapse)],
                 &[(2, "created"), (3, "in_review"), (5, "completed")],
             ),
+            (
+                "completed",
+                &[(2, file), (3, review), (5, "Question asked"), (6, "Question answered")],
+                &[(2, "created"), (3, "in_review"), (5, "completed")],
+            ),
             ("created", &[(5, lapse)], &[(1, "created")]),
             (
                 "rejected",

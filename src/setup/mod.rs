@@ -7,6 +7,7 @@
 //! Knows no stores, no servers and no command line.
 
 mod apply;
+mod client_hooks;
 pub mod clients;
 pub mod edit;
 mod error;
@@ -27,6 +28,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 pub use apply::{Applied, ApplyError, apply};
+pub use client_hooks::{
+    CLIENT as HOOKS_CLIENT, ClientHook, ClientHookState, ClientHooks, SessionEvent, client_hooks,
+    install_client_hooks, remove_client_hooks,
+};
 pub use clients::{CLIENTS, Client, Connection, guides};
 pub use error::SetupError;
 pub use existing::{Damaged, Entry, InvalidEntry, Transport, entries, is_program};

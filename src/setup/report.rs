@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use super::{Change, Client, FoundClient, Plan, Preset, Project};
+use super::{
+    Change, Client, ClientHookState, FoundClient, HOOKS_CLIENT, Plan, Preset, Project, client_hooks,
+};
 
 /// A plan, or what was written.
 #[derive(Debug, Serialize)]
@@ -70,6 +72,12 @@ pub fn steps_after_removal(project: &Project, has_hooks: bool, is_written: bool)
     }
     if has_hooks {
         steps.push("The git hooks stay; to remove them, too: ait hooks remove".to_owned());
+    }
+    let hooks = client_hooks(&project.root, &project.env, &project.command);
+    if hooks.is_ok_and(|hooks| !hooks.are_all(ClientHookState::Missing)) {
+        steps.push(format!(
+            "The client's hooks stay; to remove them, too: ait hooks remove --client {HOOKS_CLIENT}"
+        ));
     }
     steps
 }

@@ -149,6 +149,7 @@ pub mod attributes {
     pub const READY: &str = "ready";
     pub const BLOCKED: &str = "blocked";
     pub const PARKED: &str = "parked";
+    pub const QUESTION: &str = "question";
 
     pub fn priority(priority: Priority) -> String {
         format!("priority {priority}")

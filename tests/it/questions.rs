@@ -70,7 +70,7 @@ fn an_answered_question_stands_first_in_the_next_claim() {
     let claimed = client.call("get_next_issue", json!({ "agent": "new" })).issue();
     assert_eq!(claimed["id"], json!(id));
     let earlier = claimed["claim"]["earlier"].as_str().unwrap();
-    let expected = "asked: Which database?\n\n1. SQLite\n2. Postgres; answered by ann: SQLite";
+    let expected = "asked: Which database? 1. SQLite 2. Postgres; answered by ann: SQLite";
     assert_eq!(earlier, expected);
     assert_eq!(claimed["claim"]["number"], 2);
     assert_eq!(claimed.get("parked"), None, "{claimed}");
@@ -164,6 +164,9 @@ fn a_question_ends_the_lease_of_its_claim_and_keeps_the_reason_for_parking() {
     run(path, &["park", &id, "-m", "wait", "--agent", "lead"]).ok();
     client.call("ask_human", question(&id, "dev")).ok();
     assert_eq!(leases(), 0);
+    // Parking it again would lose the question.
+    let refused = run(path, &["park", &id, "-m", "later"]).refusal();
+    assert!(refused.contains("waits for an answer already: Which database?"), "{refused}");
     let comments = only_issue(path)["comments"].clone();
     let text = comments[0]["text"].as_str().unwrap();
     assert!(text.ends_with("(it was parked: wait)"), "{text}");

@@ -1,7 +1,7 @@
 //! A server entry in JSON with comments and trailing commas. Of two members with one name the last one counts, as in
 //! every client.
 
-use jsonc_parser::cst::{CstInputValue, CstObject, CstObjectProp, CstRootNode};
+use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
 use jsonc_parser::errors::ParseError;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::Value;
@@ -70,13 +70,7 @@ pub fn set(text: &str, path: &[&str], entry: &ServerEntry) -> Result<String, Edi
     let (name, above) = path.split_last().expect("a path has a name");
     let (mark, text) = split_mark(text);
     let root = parse(text)?;
-    walk(&root, above)?;
-    let mut object = root.object_value_or_create().ok_or_else(|| no_object(&[]))?;
-    for (depth, name) in above.iter().enumerate() {
-        let new = || object.append(name, CstInputValue::Object(Vec::new()));
-        let inner = last(&object, name).unwrap_or_else(new).object_value();
-        object = inner.ok_or_else(|| no_object(&above[..=depth]))?;
-    }
+    let object = object_at(&root, above)?;
     match last(&object, name) {
         Some(member) => match member.object_value() {
             Some(present) => update(&present, entry),
@@ -85,6 +79,54 @@ pub fn set(text: &str, path: &[&str], entry: &ServerEntry) -> Result<String, Edi
         None => drop(object.append(name, input(&Value::Object(entry.clone())))),
     }
     Ok(format!("{mark}{root}"))
+}
+
+/// The text with an item at the end of the list at a path, which is made if it is missing.
+///
+/// # Errors
+///
+/// Those of [`get`], and a value at the path that is no list.
+pub fn append(text: &str, path: &[&str], item: &Value) -> Result<String, EditError> {
+    let (name, above) = path.split_last().expect("a path has a name");
+    let (mark, text) = split_mark(text);
+    let root = parse(text)?;
+    let object = object_at(&root, above)?;
+    let new = || object.append(name, CstInputValue::Array(Vec::new()));
+    let list = last(&object, name).unwrap_or_else(new).array_value();
+    list.ok_or_else(|| no_list(path))?.append(input(item));
+    Ok(format!("{mark}{root}"))
+}
+
+/// The text without some items of the list at a path, without the list if it is empty then, and without the objects
+/// around it that are empty then.
+///
+/// # Errors
+///
+/// Those of [`append`].
+pub fn remove_items(
+    text: &str,
+    path: &[&str],
+    is_unwanted: &dyn Fn(&Value) -> bool,
+) -> Result<String, EditError> {
+    let (name, above) = path.split_last().expect("a path has a name");
+    let (mark, body) = split_mark(text);
+    let root = parse(body)?;
+    let list = walk(&root, above)?.last().and_then(|object| last(object, name));
+    let Some(list) = list else { return Ok(text.to_owned()) };
+    let list = list.array_value().ok_or_else(|| no_list(path))?;
+    let items = list.elements().into_iter();
+    let unwanted: Vec<_> = items
+        .filter(|item| item.to_serde_value().is_some_and(|value| is_unwanted(&value)))
+        .collect();
+    if unwanted.is_empty() {
+        return Ok(text.to_owned());
+    }
+    unwanted.into_iter().for_each(CstNode::remove);
+    let text = format!("{mark}{root}");
+    if list.elements().is_empty() && !list.to_string().contains('/') {
+        return unset(&text, path);
+    }
+    Ok(text)
 }
 
 /// The text without the entry at a path, and without the objects around it that are empty then.
@@ -142,6 +184,22 @@ fn walk(root: &CstRootNode, path: &[&str]) -> Result<Vec<CstObject>, EditError> 
 fn last(object: &CstObject, name: &str) -> Option<CstObjectProp> {
     let mut members = object.properties().into_iter().rev();
     members.find(|member| member.decoded_name().as_deref() == Some(name))
+}
+
+/// The object at a path. Objects that are missing on the way are made.
+fn object_at(root: &CstRootNode, path: &[&str]) -> Result<CstObject, EditError> {
+    walk(root, path)?;
+    let mut object = root.object_value_or_create().ok_or_else(|| no_object(&[]))?;
+    for (depth, name) in path.iter().enumerate() {
+        let new = || object.append(name, CstInputValue::Object(Vec::new()));
+        let inner = last(&object, name).unwrap_or_else(new).object_value();
+        object = inner.ok_or_else(|| no_object(&path[..=depth]))?;
+    }
+    Ok(object)
+}
+
+fn no_list(path: &[&str]) -> EditError {
+    EditError::Shape(format!("{:?} is expected to be a list, in brackets", path.join(".")))
 }
 
 fn no_object(path: &[&str]) -> EditError {

@@ -306,3 +306,32 @@ fn only_missing_gitignore_patterns_are_added() {
     let edited = gitignore::set("x\n", &patterns).unwrap();
     assert_eq!(gitignore::set(&edited, &[]).unwrap(), "x\n");
 }
+
+#[test]
+fn items_are_appended_to_lists_and_removed_again() {
+    let path = ["hooks", "Stop"];
+    let item = serde_json::json!({ "a": 1 });
+    let is_ours = |one: &serde_json::Value| *one == item;
+    for text in [
+        "",
+        "{}\n",
+        "{\n  \"b\": [ 1,2 ]\n}\n",
+        "\u{feff}{\r\n  \"hooks\": {\r\n    \"Start\": []\r\n  }\r\n}\r\n",
+        "{ \"hooks\": { \"Stop\": [ { \"a\": 2 } ] } }",
+        "{ \"hooks\": { \"Stop\": [ /* mine */ { \"a\": 2 } ] } }",
+    ] {
+        let edited = json::append(text, &path, &item).unwrap();
+        let list = json::get(&edited, &path).unwrap().unwrap();
+        assert_eq!(list.as_array().unwrap().last(), Some(&item), "{edited}");
+        let removed = json::remove_items(&edited, &path, &is_ours).unwrap();
+        assert_eq!(removed.contains("mine"), text.contains("mine"), "{removed}");
+        assert_eq!(json::get(&removed, &path).unwrap(), json::get(text, &path).unwrap(), "{text}");
+        assert!(is_blank(&removed) == is_blank(text), "{removed}");
+        assert_eq!(json::remove_items(text, &path, &is_ours).unwrap(), text);
+    }
+    for text in ["[]", "{ \"hooks\": 1 }", "{ \"hooks\": { \"Stop\": {} } }"] {
+        assert!(matches!(json::append(text, &path, &item), Err(EditError::Shape(_))), "{text}");
+        let removed = json::remove_items(text, &path, &is_ours);
+        assert!(matches!(removed, Err(EditError::Shape(_))), "{text}");
+    }
+}

@@ -68,7 +68,10 @@ impl Chips<'_, '_> {
         let query = ListQuery { is_parked: true, ..self.query.at_page(0) };
         let reason = undirected(&shortened(&parked.reason, MAX_REASON_CHARS));
         html! {
-            a.chip.parked href=(path(&query)) title=(reason) { (icons::other("parked")) (text::PARKED) }
+            a.chip.parked href=(path(&query)) title=(reason) {
+                (icons::other("parked"))
+                @if parked.question.is_some() { (text::QUESTION) } @else { (text::PARKED) }
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `ait hooks` in scratch repositories, with the real git and a home of its own.
 
+mod clients;
 mod commits;
 mod install;
 mod merges;

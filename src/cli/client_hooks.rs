@@ -1,0 +1,127 @@
+//! The hooks of clients: `ait hooks` with `--client`, and the call of a hook by a client.
+
+use std::io::{self, IsTerminal};
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use serde_json::json;
+
+use super::options::WrongUsage;
+use super::{ExitStatus, Output, sanitize};
+use crate::setup::{
+    self, Change, ClientHookState, ClientHooks, HOOKS_CLIENT, HostEnv, Plan, SessionEvent,
+    SetupError,
+};
+
+/// The arguments of `ait hook`, which clients call.
+#[derive(Clone, Debug, Args)]
+pub struct Arguments {
+    /// The event.
+    event: String,
+}
+
+impl Arguments {
+    /// Returns the event, if this version knows it.
+    ///
+    /// # Errors
+    ///
+    /// A person typed the command, and meant another one.
+    pub fn event(&self) -> Result<Option<SessionEvent>> {
+        if io::stdin().is_terminal() {
+            bail!(WrongUsage("clients call `ait hook`; `ait hooks` manages the hooks"));
+        }
+        Ok(SessionEvent::named(&self.event))
+    }
+}
+
+/// A project whose client gets hooks.
+pub(super) struct Target<'a> {
+    pub root: &'a Path,
+    pub env: &'a HostEnv,
+    pub command: &'a str,
+}
+
+impl Target<'_> {
+    pub fn status(&self) -> Result<ClientHooks> {
+        setup::client_hooks(self.root, self.env, self.command).map_err(explained)
+    }
+
+    pub fn install(&self) -> Result<Plan> {
+        setup::install_client_hooks(self.root, self.env, self.command).map_err(explained)
+    }
+
+    pub fn remove(&self) -> Result<Plan> {
+        setup::remove_client_hooks(self.root, self.env).map_err(explained)
+    }
+
+    /// Writes a plan unless `is_dry_run` is set, and prints it.
+    pub fn change(
+        &self,
+        plan: &Plan,
+        is_dry_run: bool,
+        is_json: bool,
+        output: &mut Output,
+    ) -> Result<ExitStatus> {
+        if !is_dry_run && let Some((file, error)) = setup::apply(&plan.changes, self.root).failure {
+            bail!("{file} cannot be written: {error}");
+        }
+        let is_written = !is_dry_run && !plan.changes.is_empty();
+        if is_json {
+            let change = |change: &Change| json!({ "path": change.shown, "what": change.kind() });
+            let changes: Vec<_> = plan.changes.iter().map(change).collect();
+            output.json(&json!({
+                "client": HOOKS_CLIENT, "changes": changes, "written": is_written,
+            }))?;
+            return Ok(ExitStatus::Done);
+        }
+        for change in &plan.changes {
+            output.line(format_args!("{} ({})", sanitize::line(&change.shown), change.kind()))?;
+        }
+        if plan.changes.is_empty() {
+            output.line("nothing to do")?;
+        } else if is_dry_run {
+            output.line("nothing was written: this was a dry run")?;
+        }
+        Ok(ExitStatus::Done)
+    }
+}
+
+/// Prints the state of the hooks of the client.
+pub(super) fn write(status: &ClientHooks, output: &mut Output) -> Result<()> {
+    output.line(format_args!("{} ({})", sanitize::line(&status.file), status.client))?;
+    for hook in &status.hooks {
+        let state = match hook.state {
+            ClientHookState::Installed => "installed".to_owned(),
+            ClientHookState::Outdated => {
+                format!(
+                    "for another program: `ait hooks install --client {HOOKS_CLIENT}` corrects that"
+                )
+            }
+            ClientHookState::Missing => {
+                format!("not installed: `ait hooks install --client {HOOKS_CLIENT}`")
+            }
+        };
+        output.line(format_args!("{:<18}  {state}", hook.hook.client_name()))?;
+    }
+    Ok(())
+}
+
+/// Returns an error without the advice for `ait init`.
+fn explained(error: SetupError) -> anyhow::Error {
+    match error {
+        SetupError::Unusable { path, problem } => {
+            anyhow::anyhow!("{path}, {problem}: correct it; nothing was written")
+        }
+        SetupError::Unreadable { path, cause } => {
+            anyhow::anyhow!(
+                "{path} cannot be read ({cause}): make it readable; nothing was written"
+            )
+        }
+        SetupError::Outside { path, target } => anyhow::anyhow!(
+            "{path} leads to {}, outside of the project: edit that file by hand; nothing was written",
+            target.display()
+        ),
+        error => error.into(),
+    }
+}

@@ -1,0 +1,123 @@
+//! What the hooks of a client say and do: what the agent of a session holds and how much waits, a reminder of its claims
+//! when it wants to stop, and the release of its claims at the end.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Result;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::domain::text::shortened;
+use crate::domain::{AgentName, Issue, IssueId, Status};
+use crate::setup::SessionEvent;
+use crate::tracker::{IssueStore, Tracker};
+
+/// How many claims a text names.
+const MAX_CLAIMS: usize = 3;
+/// How many characters of a title, a name and a reason a text contains.
+const MAX_CHARS: usize = 40;
+
+/// What the client says on stdin. Clients send more than that.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct SessionInput {
+    /// The working directory of the session.
+    pub cwd: Option<PathBuf>,
+    /// Whether the agent goes on only because a hook kept it from stopping.
+    pub stop_hook_active: bool,
+    /// Why the session ends.
+    pub reason: Option<String>,
+}
+
+/// Does the work of a client's hook, and returns what the client is told. `agent` is the agent of the session; without
+/// one, nothing is said or done about claims.
+///
+/// # Errors
+///
+/// The store fails.
+pub async fn session(
+    event: SessionEvent,
+    tracker: &Tracker,
+    agent: Option<&AgentName>,
+    input: &SessionInput,
+) -> Result<Option<Value>> {
+    let issues = tracker.snapshot().await?.issues;
+    let held = agent.map(|agent| held_by(agent, &issues)).unwrap_or_default();
+    match event {
+        SessionEvent::SessionStart => Ok(Some(json!({ "hookSpecificOutput": {
+            "hookEventName": event.client_name(),
+            "additionalContext": greeting(agent, &held, &issues),
+        } }))),
+        SessionEvent::Stop => {
+            let agent = agent.filter(|_| !held.is_empty() && !input.stop_hook_active);
+            Ok(agent.map(|agent| json!({ "decision": "block", "reason": reminder(agent, &held) })))
+        }
+        SessionEvent::SessionEnd => {
+            let why =
+                input.reason.as_deref().map(|why| format!(" ({})", shortened(why, MAX_CHARS)));
+            let reason = format!("the session of the agent ended{}", why.unwrap_or_default());
+            for issue in held {
+                tracker.lapse_claim(&issue, &reason).await?;
+            }
+            Ok(None)
+        }
+    }
+}
+
+/// Returns the issues that an agent holds, the oldest claim first.
+fn held_by(agent: &AgentName, issues: &IssueStore) -> Vec<Arc<Issue>> {
+    let mut held: Vec<_> = issues.held_by(agent).filter_map(|id: IssueId| issues.get(id)).collect();
+    held.sort_by_key(|issue| issue.holder().map(|holder| holder.since));
+    held
+}
+
+fn greeting(agent: Option<&AgentName>, held: &[Arc<Issue>], issues: &IssueStore) -> String {
+    let counts = issues.counts();
+    let waiting = [
+        (counts.in_status(Status::Created), "for work"),
+        (counts.in_status(Status::Completed), "for review"),
+        (issues.questions().count(), "for the answer of a person"),
+    ];
+    let waiting = waiting.iter().filter(|(count, _)| *count > 0);
+    let waiting: Vec<_> = waiting.map(|(count, what)| format!("{count} {what}")).collect();
+    let waiting = match waiting.len() {
+        0 => "no issue waits".to_owned(),
+        _ => format!("issues that wait: {}", waiting.join(", ")),
+    };
+    match agent {
+        None => format!("ait, the issue queue of this project: {waiting}."),
+        Some(agent) => {
+            let name = shortened(agent.as_str(), MAX_CHARS);
+            let claims = match held.len() {
+                0 => "no issue".to_owned(),
+                _ => listed(held),
+            };
+            format!(
+                "ait, the issue queue of this project: you are {name} and hold {claims}; {waiting}."
+            )
+        }
+    }
+}
+
+fn reminder(agent: &AgentName, held: &[Arc<Issue>]) -> String {
+    format!(
+        "You ({}) still hold {}. Complete it, or return it with what the next agent needs to know. To keep it, just \
+         stop again.",
+        shortened(agent.as_str(), MAX_CHARS),
+        listed(held)
+    )
+}
+
+/// Names issues, such as `3f2a9c1e "Login fails" (in_progress)`.
+fn listed(issues: &[Arc<Issue>]) -> String {
+    let name = |issue: &Arc<Issue>| {
+        let title = shortened(&issue.title, MAX_CHARS);
+        format!("{} {title:?} ({})", issue.id.short(), issue.status)
+    };
+    let mut names: Vec<_> = issues.iter().take(MAX_CLAIMS).map(name).collect();
+    if issues.len() > MAX_CLAIMS {
+        names.push(format!("{} more", issues.len() - MAX_CLAIMS));
+    }
+    names.join(", ")
+}

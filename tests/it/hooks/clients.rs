@@ -1,0 +1,214 @@
+//! The hooks of clients: what they write into the client's file, and what they say and do when it calls them.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+use std::{fs, io::Write};
+
+use serde_json::{Value, json};
+
+use super::Desk;
+use crate::support::runs::Run;
+use crate::support::until;
+
+const SETTINGS: &str = ".claude/settings.json";
+
+impl Desk {
+    /// Calls a hook as the client does.
+    fn hook(&self, event: &str, agent: &str, more: Value) -> Run {
+        let mut input = json!({ "session_id": "s", "cwd": self.project(), "transcript_path": "t" });
+        input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        self.hook_with(event, agent, &input.to_string())
+    }
+
+    fn hook_with(&self, event: &str, agent: &str, input: &str) -> Run {
+        let mut command = self.command("ait", &self.root, &["hook", event]);
+        let mut child = command.env("AIT_AGENT", agent).stdin(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        Run {
+            code: output.status.code().unwrap(),
+            out: text(output.stdout),
+            log: text(output.stderr),
+        }
+    }
+
+    /// What a hook says. It says nothing on a machine that is too busy to answer in time.
+    fn said(&self, event: &str, agent: &str, more: &Value) -> Value {
+        let mut said = Value::Null;
+        until("the hook answers in time", || {
+            let run = self.hook(event, agent, more.clone());
+            assert_eq!(run.code, 0, "{run:?}");
+            said = serde_json::from_str(&run.out).unwrap_or_default();
+            !run.log.contains("too long")
+        });
+        said
+    }
+
+    fn settings(&self) -> Value {
+        serde_json::from_str(&fs::read_to_string(self.project().join(SETTINGS)).unwrap()).unwrap()
+    }
+
+    fn client_states(&self) -> (Vec<String>, i32) {
+        let run = self.ait(&["hooks", "status", "--client", "claude-code", "--json"]);
+        let report: Value = serde_json::from_str(&run.out).unwrap();
+        let states = report["hooks"].as_array().unwrap().iter();
+        (states.map(|hook| hook["state"].as_str().unwrap().to_owned()).collect(), run.code)
+    }
+
+    fn doctor(&self) -> Value {
+        let report: Value = serde_json::from_str(&self.ait(&["doctor", "--json"]).out).unwrap();
+        let mut findings = report["findings"].as_array().unwrap().iter();
+        findings.find(|finding| finding["check"] == "client_hooks").unwrap().clone()
+    }
+}
+
+fn installed(desk: &Desk) -> Run {
+    desk.ait(&["hooks", "install", "--client", "claude-code"])
+}
+
+#[test]
+fn client_hooks_are_merged_into_the_settings_and_removed_again() {
+    let desk = Desk::new();
+    let own = "{\n  \"model\": \"m\",\n  \"hooks\": {\n    \"Stop\": [\n      { \"hooks\": [ { \"type\": \"command\", \
+               \"command\": \"mine\" } ] }\n    ]\n  }\n}\n";
+    desk.write(SETTINGS, own);
+    assert_eq!(desk.client_states(), (vec!["missing".to_owned(); 3], 1));
+    assert_eq!(desk.doctor()["verdict"], "skipped");
+    let dry = ["hooks", "install", "--client", "claude-code", "--dry-run"];
+    assert!(desk.ait(&dry).ok().contains("nothing was written"));
+    assert_eq!(fs::read_to_string(desk.project().join(SETTINGS)).unwrap(), own);
+    assert!(installed(&desk).ok().contains(".claude/settings.json (changed)"));
+    let settings = desk.settings();
+    assert_eq!(settings["hooks"]["Stop"][0]["hooks"][0]["command"], "mine");
+    for (client, event, at) in [
+        ("SessionStart", "session-start", 0),
+        ("Stop", "stop", 1),
+        ("SessionEnd", "session-end", 0),
+    ] {
+        let command = format!("ait hook {event} || true");
+        let group = json!({ "hooks": [{ "type": "command", "command": command }] });
+        assert_eq!(settings["hooks"][client][at], group, "{settings}");
+    }
+    assert_eq!(desk.client_states(), (vec!["installed".to_owned(); 3], 0));
+    assert_eq!(desk.doctor()["verdict"], "ok");
+    assert!(installed(&desk).ok().contains("nothing to do"));
+    let all = desk.ait(&["hooks", "status"]).out;
+    assert!(all.contains("SessionEnd          installed"), "{all}");
+    desk.ait(&["hooks", "remove", "--client", "claude-code"]).ok();
+    assert_eq!(fs::read_to_string(desk.project().join(SETTINGS)).unwrap(), own);
+}
+
+#[test]
+fn client_hooks_of_another_program_are_replaced_and_a_file_of_ours_is_deleted() {
+    let desk = Desk::new();
+    installed(&desk).ok();
+    let ours = fs::read_to_string(desk.project().join(SETTINGS)).unwrap();
+    desk.write(SETTINGS, &ours.replace("\"ait hook stop", "\"/old/ait hook stop"));
+    assert_eq!(desk.client_states().0, ["installed", "outdated", "installed"]);
+    let doctor = desk.doctor();
+    assert_eq!(
+        (&doctor["verdict"], &doctor["details"][0]),
+        (&json!("warning"), &json!("Stop starts another program"))
+    );
+    installed(&desk).ok();
+    assert_eq!(desk.settings()["hooks"]["Stop"].as_array().unwrap().len(), 1);
+    assert_eq!(desk.client_states().1, 0);
+    desk.ait(&["hooks", "remove", "--client", "claude-code"]).ok();
+    assert!(!desk.project().join(".claude").exists());
+    for (text, expected) in [("{ \"hooks\": [] }", "expected to be an object"), ("{", "line 1")] {
+        desk.write(SETTINGS, text);
+        let refused = installed(&desk).refusal();
+        assert!(refused.contains(expected) && refused.contains("nothing was written"), "{refused}");
+    }
+}
+
+#[test]
+fn a_session_is_told_what_its_agent_holds_and_how_much_waits() {
+    let desk = Desk::new();
+    let ids: Vec<_> =
+        (0..7).map(|n| desk.add(&format!("{n} {}", "日本 long title ".repeat(9)))).collect();
+    for _ in 0..5 {
+        desk.ait(&["next", "-a", "dev"]).ok();
+    }
+    desk.ait(&["complete", &ids[0], "-m", "c", "-a", "dev"]).ok();
+    desk.ait(&["ask", &ids[6], "Why?", "-a", "dev"]).ok();
+    let said = desk.said("session-start", "dev", &json!({ "source": "startup" }));
+    assert_eq!(said["hookSpecificOutput"]["hookEventName"], "SessionStart");
+    let text = said["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+    let waiting = "issues that wait: 2 for work, 1 for review, 1 for the answer of a person.";
+    assert!(text.contains("you are dev and hold ") && text.ends_with(waiting), "{text}");
+    assert!(text.contains(&ids[1]) && text.contains("(in_progress), 1 more;"), "{text}");
+    let tokens = tiktoken_rs::o200k_base_singleton().encode_ordinary(text).len();
+    assert!(tokens <= 300, "{tokens} tokens: {text}");
+    // Without a name nothing is said of claims.
+    let said = desk.said("session-start", "", &json!({})).to_string();
+    assert!(said.contains("2 for work") && !said.contains("hold"), "{said}");
+}
+
+#[test]
+fn an_agent_with_a_claim_is_kept_from_stopping_once() {
+    let desk = Desk::new();
+    let id = desk.add("Login fails");
+    assert_eq!(desk.said("stop", "dev", &json!({})), Value::Null);
+    desk.ait(&["next", "-a", "dev"]).ok();
+    let said = desk.said("stop", "dev", &json!({ "stop_hook_active": false }));
+    assert_eq!(said["decision"], "block");
+    let reason = said["reason"].as_str().unwrap();
+    assert!(reason.contains(&format!("still hold {id} \"Login fails\" (in_progress)")), "{reason}");
+    assert_eq!(desk.said("stop", "dev", &json!({ "stop_hook_active": true })), Value::Null);
+    for other in ["other", ""] {
+        assert_eq!(desk.said("stop", other, &json!({})), Value::Null);
+    }
+}
+
+#[test]
+fn claims_lapse_when_the_session_of_their_agent_ends() {
+    let desk = Desk::new();
+    let [mine, reviewed, others] = ["1", "2", "3"].map(|title| desk.add(title));
+    desk.ait(&["claim", &mine, "-a", "dev"]).ok();
+    desk.ait(&["complete", &reviewed, "-m", "c", "-a", "x"]).ok();
+    desk.ait(&["review", "-a", "dev"]).ok();
+    desk.ait(&["claim", &others, "-a", "other"]).ok();
+    let status = |id: &str| -> String {
+        let issue: Value = serde_json::from_str(&desk.ait(&["show", id, "--json"]).ok()).unwrap();
+        issue["status"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(desk.hook("session-end", "", json!({ "reason": "other" })).ok(), "");
+    assert_eq!(status(&mine), "in_progress");
+    until("the claims lapse", || {
+        desk.hook("session-end", "dev", json!({ "reason": "prompt_input_exit" })).ok();
+        status(&mine) == "created" && status(&reviewed) == "completed"
+    });
+    assert_eq!(status(&others), "in_progress");
+    let expected = ["the session of the agent ended (prompt_input_exit)"];
+    assert_eq!(desk.comments(&mine), expected);
+}
+
+#[test]
+fn hooks_of_clients_say_nothing_and_succeed_whatever_is_wrong() {
+    let desk = Desk::new();
+    let nothing = |run: Run| {
+        assert_eq!((run.code, &*run.out), (0, ""), "{run:?}");
+    };
+    // There is no store, and none is made.
+    for event in ["session-start", "stop", "session-end", "of-another-version"] {
+        nothing(desk.hook(event, "dev", json!({})));
+    }
+    assert!(!desk.project().join("issues.json").exists());
+    let id = desk.add("t");
+    desk.ait(&["claim", &id, "-a", "dev"]).ok();
+    nothing(desk.hook_with("stop", "dev", "no JSON"));
+    nothing(desk.hook("stop", &"x".repeat(201), json!({})));
+    desk.write("ait.toml", "prot = 1\n");
+    nothing(desk.hook("stop", "dev", json!({})));
+    fs::remove_file(desk.project().join("ait.toml")).unwrap();
+    // A client that never closes stdin.
+    let mut command = desk.command("ait", &desk.project(), &["hook", "stop"]);
+    let begun = Instant::now();
+    let mut child = command.env("AIT_AGENT", "dev").stdin(Stdio::piped()).spawn().unwrap();
+    let open = child.stdin.take();
+    assert!(child.wait().unwrap().success());
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    drop(open);
+}
