@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::options::{AgentArgs, Format, issue_ref};
+use super::options::{AgentArgs, Format, TtlArgs, issue_ref};
 use super::print_issue::print_claimed;
 use super::{ExitStatus, Output};
 use crate::domain::{AgentName, IssueRef};
@@ -21,6 +21,9 @@ pub struct Arguments {
     id: IssueRef,
 
     #[command(flatten)]
+    ttl: TtlArgs,
+
+    #[command(flatten)]
     acting: AgentArgs,
 
     #[command(flatten)]
@@ -34,6 +37,7 @@ pub(super) async fn run(
     output: &mut Output,
 ) -> Result<ExitStatus> {
     let agent = arguments.acting.agent(default_agent)?;
+    let tracker = &arguments.ttl.tracker(tracker);
     let claimed = tracker.claim_issue(arguments.id.clone(), agent).await?;
     print_claimed(Some(claimed), arguments.format.json, tracker, "", output).await
 }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::options::{AgentArgs, Format, classification};
+use super::options::{AgentArgs, Format, TtlArgs, classification};
 use super::print_issue::print_claimed;
 use super::ready::why_nothing;
 use super::wait::WaitArgs;
@@ -30,6 +30,9 @@ pub struct Arguments {
     waiting: WaitArgs,
 
     #[command(flatten)]
+    ttl: TtlArgs,
+
+    #[command(flatten)]
     acting: AgentArgs,
 
     #[command(flatten)]
@@ -43,6 +46,7 @@ pub(super) async fn run(
     output: &mut Output,
 ) -> Result<ExitStatus> {
     let agent = arguments.acting.agent(default_agent)?;
+    let tracker = &arguments.ttl.tracker(tracker);
     let kind = arguments.classification;
     let claimed = arguments.waiting.claim(Wanted::Work(kind), &agent, tracker).await?;
     let nothing = match claimed {

@@ -16,7 +16,7 @@ use crate::domain::{
 };
 use crate::hints::{self, COMMANDS};
 use crate::time_arg::TimeArg;
-use crate::tracker::StoreError;
+use crate::tracker::{Claimant, StoreError, Tracker};
 
 /// An error for arguments that conflict. Says what to do.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
@@ -103,6 +103,22 @@ pub(super) struct ClaimArgs {
 impl ClaimArgs {
     pub fn proof(self) -> ClaimProof {
         ClaimProof { number: self.claim.map(|number| number as usize), is_forced: self.force }
+    }
+}
+
+/// How long a claim of the command line lasts.
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct TtlArgs {
+    /// Let your claims lapse when this agent has run no command with --ttl for so long [default: they last]
+    #[arg(long, value_name = "TIME", value_parser = time_span)]
+    ttl: Option<Duration>,
+}
+
+impl TtlArgs {
+    /// Returns the tracker for such a claim.
+    pub fn tracker(self, tracker: &Tracker) -> Tracker {
+        let claimant = self.ttl.map_or(Claimant::Command, Claimant::CommandWithTtl);
+        tracker.for_claimant(claimant)
     }
 }
 

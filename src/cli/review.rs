@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::options::{AgentArgs, Format};
+use super::options::{AgentArgs, Format, TtlArgs};
 use super::print_issue::print_claimed;
 use super::wait::WaitArgs;
 use super::{ExitStatus, NO_ISSUES, Output, is_empty};
@@ -24,6 +24,9 @@ pub struct Arguments {
     waiting: WaitArgs,
 
     #[command(flatten)]
+    ttl: TtlArgs,
+
+    #[command(flatten)]
     acting: AgentArgs,
 
     #[command(flatten)]
@@ -37,6 +40,7 @@ pub(super) async fn run(
     output: &mut Output,
 ) -> Result<ExitStatus> {
     let agent = arguments.acting.agent(default_agent)?;
+    let tracker = &arguments.ttl.tracker(tracker);
     let claimed = arguments.waiting.claim(Wanted::Review, &agent, tracker).await?;
     let nothing = match claimed {
         Some(_) => String::new(),

@@ -152,6 +152,22 @@ fn a_session_that_ends_loses_its_claims_and_a_connected_one_does_not() {
 }
 
 #[test]
+fn claims_of_commands_lapse_with_a_time_to_live() {
+    let directory = directory();
+    let run = |arguments: &[&str]| {
+        let mut command = ait(directory.path());
+        command.args(arguments).env("AIT_CLAIM_GRACE", "1s").env("AIT_AGENT", "me");
+        command.output().unwrap().status.success()
+    };
+    assert!(run(&["add", "t"]) && run(&["next", "--ttl", "1s"]));
+    assert!(!run(&["next", "--agent", "you"]));
+    until("the claim has lapsed", || run(&["next", "--agent", "you"]));
+    let issue = stored(directory.path());
+    let said = issue["comments"][0]["text"].as_str().unwrap();
+    assert!(said.contains("it was silent for too long"), "{said}");
+}
+
+#[test]
 fn nothing_lapses_where_the_grace_period_is_zero() {
     let directory = directory();
     let mut client = start(directory.path(), "0");
