@@ -369,6 +369,10 @@ mod tests {
         assert_eq!(issue.attributes.labels.len(), 2);
         assert!(issue.attributes.parent().is_some());
         assert!(issue.extra.get("mine").is_some() && issue.extra.get("links").is_none());
+        let asked = r#","parked":{"reason":"r","since":"2026-01-31T09:30:00.000Z","by":"dev","question":{"text":"Why?","options":["a"]}}"#;
+        let issue = self::issue(asked);
+        assert_eq!(issue.open_question().unwrap().options, ["a"]);
+        assert!(serde_json::to_string(&issue).unwrap().ends_with(&format!("[]{asked}}}")));
         let unordered = self::issue(r#","labels":["b","a","b"]"#);
         assert_eq!(
             serde_json::to_value(&unordered.attributes.labels).unwrap(),

@@ -4,8 +4,13 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use agent_issue_tracker::domain::{
+    ClaimGuard, ClaimTerms, Classification, ClientId, Command, Question,
+};
+use agent_issue_tracker::tracker::{Position, State};
 use serde_json::{Value, json};
 
+use crate::support::commands::{add, agent, at, number};
 use crate::support::files::{only_issue, wait_for_file};
 use crate::support::runs::run;
 use crate::support::{Client, ait, directory, get};
@@ -201,7 +206,9 @@ fn open_questions_are_on_the_board_and_on_the_page_of_the_issue() {
     for path in ["/board".to_owned(), format!("/issues/{id}")] {
         let page = get(port, &path).body;
         let command = format!("ait answer {} ", &id[..8]);
-        for expected in ["Which database?", "<li dir=\"auto\">Postgres</li>", &command] {
+        for expected in
+            ["Which database?", "<li dir=\"auto\">Postgres</li>", "</svg>question</a>", &command]
+        {
             assert!(page.contains(expected), "{path}: no {expected:?} in {page}");
         }
     }
@@ -256,4 +263,29 @@ fn a_failing_command_for_new_questions_is_logged_and_a_hanging_one_killed() {
     assert!(ended.log.contains("it took more than 5 seconds"), "{ended:?}");
     ended.ok();
     assert!(!path.join("slept").exists());
+}
+
+#[test]
+fn an_undone_question_gives_back_the_claim_with_its_lease() {
+    let mut state = State::default();
+    let mut run = |command: &Command| {
+        let event = state.decide(command, at(0)).unwrap().unwrap();
+        let position = Position { number: state.position.number + 1, hash: 0 };
+        let before = state.clone();
+        state.apply(&event, position).unwrap();
+        (before, event, state.clone())
+    };
+    run(&add(1, Classification::Bug));
+    let terms = ClaimTerms { client: Some(ClientId::new("process-1")), ..ClaimTerms::default() };
+    run(&Command::GetNextIssue { issue: None, classification: None, agent: agent(), terms });
+    let (issue, guard) = (number(1).into(), ClaimGuard::Holder);
+    let question = Question::new("Why?", &[]).unwrap();
+    let (before, event, mut after) =
+        run(&Command::AskHuman { issue, question, agent: agent(), guard });
+    assert!(before.issues.lease(number(1)).is_some() && after.issues.lease(number(1)).is_none());
+    assert_eq!((before.issues.questions().count(), after.issues.questions().count()), (0, 1));
+    after.revert(&event, before.position).unwrap();
+    assert_eq!(after.issues.lease(number(1)), before.issues.lease(number(1)));
+    assert_eq!(after.issues.get(number(1)), before.issues.get(number(1)));
+    assert_eq!(after.issues.questions().count(), 0);
 }
