@@ -149,14 +149,12 @@ async fn leases_survive_reopening_with_and_without_a_snapshot() {
     let store = open();
     assert_eq!(leases(&store.snapshot().await.unwrap()), expected);
     // A snapshot is due after 4 MiB.
-    for n in 0..5 {
-        let long = CommentText::try_from("x".repeat(1_000_000)).unwrap();
-        let command =
-            Command::CommentIssue { issue: number(1).into(), comment: long, agent: agent() };
-        apply(&store, command, at(10 + n)).await.unwrap();
-    }
+    let long = CommentText::try_from("x".repeat(100_000)).unwrap();
+    let (issue, agent) = (number(1).into(), agent());
+    let command = Command::CommentIssue { issue, comment: long, agent };
+    store.commit(vec![command; 50], at(10)).await.unwrap();
+    until("the snapshot is written", || snapshots(directory.path()) == 2);
     store.close().await;
-    assert_eq!(snapshots(directory.path()), 2);
     let store = open();
     assert_eq!(leases(&store.snapshot().await.unwrap()), expected);
     // They end as before, and another process sees that.

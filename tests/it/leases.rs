@@ -179,3 +179,64 @@ fn nothing_lapses_where_the_grace_period_is_zero() {
     let status: Value = serde_json::from_slice(&status.stdout).unwrap();
     assert_eq!(status["leases"], json!([]));
 }
+
+/// A machine that is suspended, or a debugger: all processes are stopped for longer than the grace period.
+#[test]
+fn nothing_lapses_after_all_processes_were_stopped_and_go_on() {
+    let directory = directory();
+    let settings = "claim-grace = \"1s\"\nclaim-ttl = \"2s\"\n";
+    std::fs::write(directory.path().join("ait.toml"), settings).unwrap();
+    let servers = [(); 2].map(|()| Server::start(directory.path()));
+    let mut processes = [(); 2].map(|()| Client::start(directory.path()));
+    let mut sessions = [0, 1].map(|place| Agent::connect(servers[place].port));
+    let _streams = sessions.each_ref().map(Agent::listen);
+    for title in ["1", "2", "3", "4", "dead"] {
+        sessions[0].add(title);
+    }
+    let mut held = Vec::new();
+    for (name, session) in ["a", "b"].into_iter().zip(&mut sessions) {
+        held.push(session.call("get_next_issue", json!({ "agent": name })).issue()["id"].clone());
+    }
+    for (name, process) in ["c", "d"].into_iter().zip(&mut processes) {
+        held.push(claim(process, name)["id"].clone());
+    }
+    let signal_all = |name: &str| {
+        servers.iter().for_each(|server| server.signal(name));
+        processes.iter().for_each(|process| process.signal(name));
+    };
+    signal_all("STOP");
+    // Sessions were last renewed longer ago than their time to live.
+    std::thread::sleep(Duration::from_secs(4));
+    signal_all("CONT");
+    // The claim of a client that dies now lapses, so all have looked.
+    let mut victim = Client::start(directory.path());
+    let orphan = claim(&mut victim, "e")["id"].clone();
+    victim.signal("KILL");
+    victim.wait();
+    let status = |agent: &mut Agent, id: &Value| {
+        agent.call("list_issues", json!({ "issue_id": id })).issue()["status"].clone()
+    };
+    let mut observer = Agent::connect(servers[0].port);
+    until("the claim of the dead process has lapsed", || {
+        status(&mut observer, &orphan) == "created"
+    });
+    for id in &held {
+        assert_eq!(status(&mut observer, id), "in_progress");
+    }
+}
+
+#[test]
+fn a_session_that_only_looks_is_not_silent() {
+    let directory = directory();
+    let mut command = ait(directory.path());
+    command.args(["serve"]).env("AIT_CLAIM_GRACE", "1s").env("AIT_CLAIM_TTL", "2s");
+    let serve = Server::spawn(command, directory.path());
+    let (mut looking, mut silent) = (Agent::connect(serve.port), Agent::connect(serve.port));
+    let ids = ["1", "2"].map(|title| looking.add(title));
+    looking.call("get_next_issue", json!({ "agent": "a" })).issue();
+    silent.call("get_next_issue", json!({ "agent": "b" })).issue();
+    let mut status =
+        |id: &str| looking.call("list_issues", json!({ "issue_id": id })).issue()["status"].clone();
+    until("the claim of the silent session has lapsed", || status(&ids[1]) == "created");
+    assert_eq!(status(&ids[0]), "in_progress");
+}

@@ -41,6 +41,7 @@ mod hooks;
 mod http_sessions;
 mod init;
 mod lease_conformance;
+mod lease_kills;
 mod leases;
 mod lifecycle;
 mod limits;

@@ -141,11 +141,17 @@ impl Agent {
 
     /// Begins a session.
     pub fn begin(&mut self) {
-        let reply = self.request("initialize", initialize_params());
+        self.try_begin().unwrap();
+    }
+
+    /// The same; fails when the server is gone.
+    pub fn try_begin(&mut self) -> reqwest::Result<()> {
+        let reply = self.try_request("initialize", initialize_params())?;
         assert_eq!(reply.status, 200, "{}", reply.body);
         self.session = reply.session;
         let begun = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-        assert_eq!(self.post(&begun).unwrap().status, 202);
+        assert_eq!(self.post(&begun)?.status, 202);
+        Ok(())
     }
 
     fn url(&self) -> String {
@@ -201,9 +207,14 @@ impl Agent {
 
     /// Ends the session.
     pub fn delete(&self) -> Reply {
+        self.try_delete().unwrap()
+    }
+
+    /// The same; fails when the server is gone.
+    pub fn try_delete(&self) -> reqwest::Result<Reply> {
         let delete = self.http.delete(self.url());
         let session = self.session.as_deref().unwrap_or_default();
-        received(delete.header("mcp-session-id", session).send().unwrap()).unwrap()
+        received(delete.header("mcp-session-id", session).send()?)
     }
 
     /// Opens the stream on which a server can speak by itself.
