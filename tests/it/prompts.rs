@@ -157,15 +157,20 @@ fn urgent_features_are_not_kept_waiting_by_bugs() {
 }
 
 #[test]
-fn prompts_name_the_return_action_as_the_tracker_writes_it() {
+fn prompts_quote_what_a_claim_says_of_earlier_attempts() {
     let directory = directory();
     let mut client = Client::start(directory.path());
     let id = client.add("t", "bug");
-    client.call("return_issue", json!({ "issue_id": id, "comment": "c", "agent": "a" })).ok();
-    let issue = client.call("list_issues", json!({ "issue_id": id })).issue();
-    let action = issue["history"][1]["action"].as_str().unwrap();
-    assert_eq!(action, "Issue returned to created status");
-    for name in ["developer", "bug-fixer", "code-reviewer"] {
-        assert!(shipped(&format!("agents/{name}.md")).contains(action), "{name}");
+    let comment = |text: &str| json!({ "issue_id": id, "comment": text, "agent": "a" });
+    for _ in 0..2 {
+        client.call("get_next_issue", json!({ "agent": "a" })).ok();
+        client.call("return_issue", comment("the fixture is missing")).ok();
     }
+    let claimed = client.call("get_next_issue", json!({ "agent": "a" })).issue();
+    let earlier = claimed["claim"]["earlier"].as_str().unwrap();
+    for name in ["developer", "bug-fixer"] {
+        assert!(shipped(&format!("agents/{name}.md")).contains(earlier), "{name}: {earlier}");
+    }
+    let (counted, _) = earlier.split_once("the fixture").unwrap();
+    assert!(shipped("agents/code-reviewer.md").contains(counted), "{counted}");
 }
