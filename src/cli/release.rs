@@ -14,7 +14,7 @@ const RELEASED: &str = "Released.";
 
 /// The arguments of `ait release`.
 #[derive(Clone, Debug, Args)]
-#[command(after_help = "`ait return` also returns an issue that another agent holds.\n\n\
+#[command(after_help = "`ait return --force` also returns an issue that another agent holds.\n\n\
     Examples:\n  \
     ait release 3f2a9c1e\n  \
     ait release 3f2a9c1e -m 'the fixture is missing'")]
@@ -47,7 +47,7 @@ pub(super) async fn run(
     match issue.holder() {
         Some(holder) if holder.agent == agent.as_str() => {}
         Some(holder) => bail!(
-            "{short} is held by {}, not by you ({agent}): `ait return {short} -m WHY` returns it anyway",
+            "{short} is held by {}, not by you ({agent}): `ait return {short} --force -m WHY` returns it anyway",
             sanitize::line(holder.agent)
         ),
         None => bail!("{short} is not claimed: it is {}", issue.status),

@@ -115,7 +115,7 @@ fn histories(issues: &[Arc<Issue>]) -> Finding {
     match wrong_status {
         Some(id) => Finding::problem(check, reason).about(about).fix(format!(
             "it was edited, or another program wrote it: see `ait show {id}`, and correct its \
-             status in issues.json, or run `ait return {id} -m 'its status was wrong'`"
+             status in issues.json, or run `ait return {id} --force -m 'its status was wrong'`"
         )),
         None => Finding::warning(check, reason).about(about).fix(
             "no action is needed; other programs wrote the entries, or the issues were edited: see `ait show ID`",
@@ -141,7 +141,7 @@ fn claims(issues: &[Arc<Issue>], now: Timestamp) -> Finding {
     let count = counted(old.len(), "claim is", "claims are");
     Finding::warning(check, format!("{count} older than a day"))
         .about(about)
-        .fix(format!("if the work was abandoned: `ait return {first} -m 'claim was abandoned'`"))
+        .fix(format!("if the work was abandoned: `ait return {first} --force -m 'claim was abandoned'`"))
 }
 
 fn returns(issues: &[Arc<Issue>]) -> Finding {

@@ -274,7 +274,7 @@ fn faulty(found: &Inspection, log: &LogCheck) -> Finding {
     if is_forged {
         return problem(reason).about(about).fix(
             "another program wrote to the log, or ait has a bug: see the issue with `ait show ID` and \
-             `ait log`, and correct it with `ait return ID -m WHY`",
+             `ait log`, and correct it with `ait return ID --force -m WHY`",
         );
     }
     // The events after the newest snapshot are intact.
