@@ -81,7 +81,7 @@ impl State {
                 return self.take_up(&issue, agent, from, to, now).map(Some);
             }
             Command::LapseClaim { client, .. } => {
-                self.refuse_other_client(&issue, client.as_ref())?
+                self.refuse_other_client(&issue, client.as_ref())?;
             }
             Command::GetNextIssue { issue: named, agent, terms, .. } => {
                 if named.is_some() {
