@@ -9,7 +9,6 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -166,15 +165,6 @@ impl Tracker {
     /// Records that a client has ended. Its claims lapse after the grace period, unless their agents come back.
     pub async fn end_client(&self, client: ClientId) {
         self.with_clients(move |clients| clients.end(&client)).await;
-    }
-
-    /// Starts a task that [ends](Self::end_client) a client.
-    pub fn begin_end(&self, client: ClientId) {
-        // Without a runtime the process is already exiting.
-        let Ok(runtime) = Handle::try_current() else { return };
-        let tracker = self.clone();
-        let end = async move { tracker.end_client(client).await };
-        self.lapsing.spawn_on(end, &runtime);
     }
 
     /// Records the end of this process's client over stdio.

@@ -16,7 +16,7 @@ use crate::support::http::{Agent, Server};
 use crate::support::{Answer, Client, PATIENCE, directory, factor};
 
 /// How long an agent whose client is gone may take to come back, in milliseconds.
-const GRACE_MS: i64 = 1_000;
+const GRACE_MS: i64 = 2_000;
 /// How long a session may be silent.
 const TTL: Duration = Duration::from_secs(5);
 /// How much later than the grace period a claim may lapse: two looks, on a busy machine.
@@ -368,7 +368,7 @@ fn claims_end_with_their_clients_whatever_is_killed() {
     let directory = directory();
     let path = directory.path();
     let settings =
-        format!("claims = \"owned\"\nclaim-grace = \"1s\"\nclaim-ttl = \"{}s\"\n", TTL.as_secs());
+        format!("claims = \"owned\"\nclaim-grace = \"2s\"\nclaim-ttl = \"{}s\"\n", TTL.as_secs());
     std::fs::write(path.join("ait.toml"), settings).unwrap();
     let count = ISSUES * usize::try_from(factor()).unwrap();
     let issues: Vec<_> = (0..count).map(|n| issue_json(&id(n), "t", "created")).collect();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::files::only_issue;
+use crate::support::files::{names, only_issue, store_directory};
 use crate::support::http::{Agent, Server};
 use crate::support::{Client, ait, directory, until};
 
@@ -222,6 +222,23 @@ fn nothing_lapses_after_all_processes_were_stopped_and_go_on() {
     });
     for id in &held {
         assert_eq!(status(&mut observer, id), "in_progress");
+    }
+}
+
+/// Otherwise the claims of the session would last as long as those of a silent one, if the server is killed then.
+#[test]
+fn the_end_of_a_session_is_recorded_before_it_is_answered() {
+    let directory = directory();
+    let serve = Server::start(directory.path());
+    let clients = store_directory(directory.path()).join("clients");
+    for _ in 0..20 {
+        let mut agent = Agent::connect(serve.port);
+        agent.add("t");
+        agent.call("get_next_issue", json!({ "agent": "a" })).issue();
+        assert_eq!(agent.delete().status, 204);
+        let is_live = |name: &String| !name.contains('.');
+        let live: Vec<_> = names(&clients).into_iter().filter(is_live).collect();
+        assert!(live.is_empty(), "{live:?}");
     }
 }
 

@@ -57,7 +57,10 @@ pub(super) async fn serve(State(endpoint): State<Endpoint>, request: Request) ->
         },
         (Some(id), &Method::DELETE) => match endpoint.find(id) {
             // Some clients take 202 for a failure.
-            Some(session) if session.end() => StatusCode::NO_CONTENT.into_response(),
+            Some(session) if session.end() => {
+                session.record_end().await;
+                StatusCode::NO_CONTENT.into_response()
+            }
             _ => messages::unknown_session(None),
         },
         // rmcp says which methods there are.

@@ -143,9 +143,12 @@ impl Session {
         let in_flight = state.in_flight.values().filter(|request| request.session == self.key);
         in_flight.for_each(|request| request.cancelled.cancel());
         self.sessions.metrics.sessions_listening(state.listening.len());
-        drop(state);
-        self.sessions.tracker.begin_end(self.client());
         true
+    }
+
+    /// Records for all processes that the session ended. Its claims lapse even if this process is killed afterwards.
+    pub(super) async fn record_end(&self) {
+        self.sessions.tracker.end_client(self.client()).await;
     }
 
     /// Registers a request until the result is dropped.
