@@ -139,9 +139,9 @@ fn claims(issues: &[Arc<Issue>], now: Timestamp) -> Finding {
         format!("{id} {} by {} for {since}: {}", issue.status, holder.agent, issue.title)
     });
     let count = counted(old.len(), "claim is", "claims are");
-    Finding::warning(check, format!("{count} older than a day"))
-        .about(about)
-        .fix(format!("if the work was abandoned: `ait return {first} --force -m 'claim was abandoned'`"))
+    Finding::warning(check, format!("{count} older than a day")).about(about).fix(format!(
+        "if the work was abandoned: `ait return {first} --force -m 'claim was abandoned'`"
+    ))
 }
 
 fn returns(issues: &[Arc<Issue>]) -> Finding {

@@ -39,7 +39,7 @@ pub(super) fn parse(text: &[u8]) -> Result<(ClientJsonRpcMessage, Option<Vec<u8>
     let repaired = json_compat::without_lone_surrogates(text);
     let text = repaired.as_deref().unwrap_or(text);
     match serde_json::from_slice(text) {
-        Ok(message) => match malformed_initialize(&message) {
+        Ok(message) => match malformed_initialize(&message, text) {
             None => Ok((message, repaired)),
             Some(error) => Err(Box::new(Invalid::of(text, error))),
         },
@@ -49,14 +49,16 @@ pub(super) fn parse(text: &[u8]) -> Result<(ClientJsonRpcMessage, Option<Vec<u8>
 
 /// Returns the error of an `initialize` that rmcp cannot parse. rmcp would miss in it the `_meta` that only newer revisions
 /// have; with that, it answers that these revisions have no such method.
-fn malformed_initialize(message: &ClientJsonRpcMessage) -> Option<ErrorData> {
+fn malformed_initialize(message: &ClientJsonRpcMessage, text: &[u8]) -> Option<ErrorData> {
     let JsonRpcMessage::Request(request) = message else { return None };
     match &request.request {
         ClientRequest::CustomRequest(request)
-            if request.method == InitializeResultMethod::VALUE
-                && request.params.as_ref().is_none_or(|params| params.get("_meta").is_none()) =>
+            if request.method == InitializeResultMethod::VALUE =>
         {
-            Some(invalid_params::of_initialize(request.params.as_ref()))
+            // rmcp takes it out of the parameters.
+            let whole: Value = serde_json::from_slice(text).unwrap_or_default();
+            let has_meta = whole["params"].get("_meta").is_some();
+            (!has_meta).then(|| invalid_params::of_initialize(request.params.as_ref()))
         }
         _ => None,
     }
