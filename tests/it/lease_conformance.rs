@@ -9,7 +9,7 @@ use agent_issue_tracker::domain::{
 };
 use agent_issue_tracker::store::{JsonStore, MemoryStore, State, Store, StoreError};
 
-use crate::support::commands::{add, agent, at, complete, number, say};
+use crate::support::commands::{add, agent, at, complete, number, other, say};
 use crate::support::files::{names, store_directory};
 use crate::support::stores::apply;
 use crate::support::{directory, directory_in_memory, until};
@@ -56,6 +56,10 @@ async fn exercise(store: &dyn Store) {
     let first = held(store, 1, "one").await;
     let lease = store.snapshot().await.unwrap().issues.lease(first).cloned();
     assert_eq!(lease, Some(Lease { claim: 1, client: client("one") }));
+    // Only the agent that holds it may take it up.
+    let (from, to) = (client("one"), client("two"));
+    let of_other = Command::TakeUpClaim { issue: first, agent: other(), from, to };
+    assert!(lost(apply(store, of_other, at(2)).await));
     // Whichever comes first wins.
     apply(store, take_up(first, "one", "two"), at(2)).await.unwrap();
     assert!(lost(apply(store, lapse(first, "one"), at(3)).await));

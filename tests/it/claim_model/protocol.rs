@@ -258,7 +258,10 @@ impl Protocol {
             }
             Action::ComeBack(client) => state.clients[*client].renew(),
             Action::TakeUp { client, issue } => {
-                state.issues[*issue].held = Some(*client);
+                // The client may hold other issues, too.
+                if let Some(from) = state.issues[*issue].held.replace(*client) {
+                    self.notice(&mut state.clients[from]);
+                }
                 state.clients[*client].renew();
             }
             Action::Notice(client) => self.notice(&mut state.clients[*client]),
