@@ -40,7 +40,7 @@ use benches::fixture;
 /// A report, which prints its tables.
 type Report = fn(&mut dyn Write) -> io::Result<()>;
 
-const REPORTS: [(&str, Report); 5] = [
+const REPORTS: [(&str, Report); 6] = [
     ("report", report::report),
     ("appends", appends::report),
     ("attributes", attributes::report),

@@ -13,7 +13,7 @@
 //! changes none.
 //!
 //! A caller that got no clear answer may repeat `complete_issue`, `return_issue` and `close_issue`: the same words by
-//! the same agent change nothing if they are the last change of the issue. A [`ClaimGuard`] can require that the caller
+//! the same agent change nothing if they are the last change of the issue. A [`ClaimGuard`](super::ClaimGuard) can require that the caller
 //! holds the claim that these commands end.
 
 use super::event::EDIT_ACTION;

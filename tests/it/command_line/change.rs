@@ -132,8 +132,9 @@ fn one_issue_is_claimed_and_released_by_its_holder() {
     let again = desk.run(&["claim", short, "--agent", "dev-1"]).failed(1);
     assert!(again.contains(&format!("issue {short} is in_progress, not created")), "{again}");
     let other = desk.run(&["release", short, "--agent", "dev-1"]).failed(1);
-    let expected =
-        format!("{short} is held by tester, not by you (dev-1): `ait return {short} -m WHY`");
+    let expected = format!(
+        "{short} is held by tester, not by you (dev-1): `ait return {short} --force -m WHY`"
+    );
     assert!(other.contains(&expected), "{other}");
     let told = desk.run(&["release", short, "-m", "no time"]).done().stdout();
     assert_eq!(told, format!("{short} created: chosen\n"));
