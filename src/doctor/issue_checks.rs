@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::domain::{ActionKind, Issue, STALE_CLAIM_AFTER_MS, Status, Timestamp};
+use crate::domain::{ActionKind, Issue, Lease, STALE_CLAIM_AFTER_MS, Status, Timestamp};
 use crate::span;
+use crate::store::State;
+use crate::store::clients::Clients;
 use crate::store::json::inspect::Inspection;
 
 use super::report::counted;
@@ -15,7 +17,7 @@ const FUTURE_MS: u64 = 60_000;
 /// The number of returns from which the doctor warns.
 const MANY_RETURNS: usize = 3;
 
-pub(super) fn examine(found: &Inspection, now: Timestamp) -> Vec<Finding> {
+pub(super) fn examine(found: &Inspection, clients: &dyn Clients, now: Timestamp) -> Vec<Finding> {
     let Ok(state) = &found.state else {
         let skipped = |check| Finding::skipped(check, "the issues cannot be read");
         let all = [
@@ -33,7 +35,7 @@ pub(super) fn examine(found: &Inspection, now: Timestamp) -> Vec<Finding> {
     let files = files.iter().filter_map(|(name, file)| Some((*name, (*file)?.modified)));
     vec![
         histories(&issues),
-        claims(&issues, now),
+        claims(&issues, gone_clients(state, clients), now),
         returns(&issues),
         link_checks::links(&issues, &state.issues),
         link_checks::queue(&issues, &state.issues, now),
@@ -123,14 +125,30 @@ fn histories(issues: &[Arc<Issue>]) -> Finding {
     }
 }
 
-fn claims(issues: &[Arc<Issue>], now: Timestamp) -> Finding {
+/// Counts the claims whose clients are gone.
+fn gone_clients(state: &State, clients: &dyn Clients) -> usize {
+    let is_gone = |lease: &Lease| matches!(clients.gone_for(&lease.client), Ok(Some(_)));
+    state.issues.leases().filter(|(_, lease)| is_gone(lease)).count()
+}
+
+fn claims(issues: &[Arc<Issue>], gone: usize, now: Timestamp) -> Finding {
     let check = Check::Claims;
     let held = issues.iter().filter_map(|issue| Some((issue, issue.holder()?)));
     let mut old: Vec<_> =
         held.filter(|(_, holder)| now.millis_since(holder.since) > STALE_CLAIM_AFTER_MS).collect();
     old.sort_by_key(|(_, holder)| holder.since);
     let Some((first, _)) = old.first() else {
-        return Finding::ok(check, "no claim is older than a day");
+        return Finding::ok(
+            check,
+            match gone {
+                0 => "no claim is older than a day".to_owned(),
+                _ => format!(
+                    "no claim is older than a day; {} of a client that is gone: `ait status` says when {}",
+                    counted(gone, "is", "are"),
+                    if gone == 1 { "it lapses" } else { "they lapse" }
+                ),
+            },
+        );
     };
     let first = first.id.short();
     let about = old.iter().map(|(issue, holder)| {

@@ -41,7 +41,7 @@ pub(super) fn examine(context: &CheckContext) -> Vec<Finding> {
     };
     let mut findings =
         vec![readable(&found), valid(&found, context), ids(&found.repeated), log(&found, context)];
-    findings.extend(issue_checks::examine(&found, context.now));
+    findings.extend(issue_checks::examine(&found, &*context.store.clients(), context.now));
     findings
 }
 

@@ -102,6 +102,9 @@ fn an_agent_that_comes_back_in_time_keeps_its_claim() {
     let status = ait(directory.path()).args(["status", "--json"]).output().unwrap();
     let status: Value = serde_json::from_slice(&status.stdout).unwrap();
     assert!(status["leases"][0]["goneForMs"].is_u64(), "{status}");
+    let doctor = ait(directory.path()).arg("doctor").output().unwrap();
+    let doctor = String::from_utf8(doctor.stdout).unwrap();
+    assert!(doctor.contains("1 is of a client that is gone"), "{doctor}");
 }
 
 #[test]
