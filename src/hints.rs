@@ -22,7 +22,7 @@ pub const TOOLS: OperationNames = OperationNames {
     next: "get_next_issue",
     review: "get_next_review_item",
     comment: "update_issue",
-    force: "a person can take it back with `ait return --force`",
+    force: "leave it to that agent, and claim another one with get_next_issue; a person can take it back with `ait return --force`",
 };
 
 /// The names of the commands.
@@ -32,7 +32,7 @@ pub const COMMANDS: OperationNames = OperationNames {
     next: "ait next",
     review: "ait review",
     comment: "ait comment",
-    force: "--force does it anyway",
+    force: "leave it to that agent, or take it back with `ait return --force`",
 };
 
 /// How to use a store on a network file system.
@@ -91,7 +91,9 @@ pub fn details_for_refusal(error: &DomainError, names: &OperationNames) -> Error
         DomainError::InvalidReference { .. } | DomainError::UnknownIssue { .. } => Some(names.list),
         DomainError::IdTaken { .. } | DomainError::Terminal { .. } => Some(names.add),
         DomainError::NotClaimable { required: Status::Completed, .. } => Some(names.review),
-        DomainError::NotClaimable { .. } | DomainError::NotReady { .. } => Some(names.next),
+        DomainError::NotClaimable { .. }
+        | DomainError::NotReady { .. }
+        | DomainError::NotOwned { holder: Some(_), .. } => Some(names.next),
         _ => None,
     };
     ErrorDetails::new(error.code(), next)

@@ -9,7 +9,7 @@ use crate::setup::PROGRAM;
 
 /// Options that people know from other programs, each with the commands where they may try it and what to type instead.
 /// No command means any, and "" is `ait` without a command.
-const OPTIONS: [(&[&str], &[&str], &str); 24] = [
+const OPTIONS: [(&[&str], &[&str], &str); 25] = [
     (&["", "serve"], &["-p"], "the port is --port: ait --port 3001"),
     (
         &[],
@@ -82,8 +82,13 @@ const OPTIONS: [(&[&str], &[&str], &str); 24] = [
     ),
     (
         &["add", "edit"],
-        &["--depends-on", "--blocks", "--blocker", "--deps"],
+        &["--depends-on", "--blocker", "--deps"],
         "the issues that must end first are --blocked-by ID,ID",
+    ),
+    (
+        &["add", "edit"],
+        &["--blocks"],
+        "`ait link OTHER blocked-by ID` says that an issue blocks another one",
     ),
     (
         &["edit"],
@@ -235,7 +240,7 @@ fn unknown_argument(error: &Error) -> Option<String> {
             format!("`ait {command}` takes one issue: run it again for {given:?}")
         }
         "comment" | "release" | "complete" | "return" | "close" | "park" => format!(
-            "{given:?} is too much: put the comment in quotes, as in ait {command} ID -m 'what the next agent must know'"
+            "{given:?} is too much: put the comment in quotes behind -m, as in ait {command} ID -m 'what the next agent must know'"
         ),
         _ => return None,
     })

@@ -334,6 +334,9 @@ fn not_owned_text(
 ) -> String {
     const SHOWN_CHARS: usize = 60;
     match (holder, given) {
+        (_, Some(given)) if given > number => {
+            format!("issue {id} has no claim {given}: the latest is claim {number}")
+        }
         (Some((agent, since)), Some(given)) => format!(
             "claim {given} of issue {id} has ended: {} has held it since {since} with claim {number}",
             shortened(agent, SHOWN_CHARS)

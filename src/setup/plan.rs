@@ -260,8 +260,11 @@ pub(super) fn patterns(root: &Path, store: &Path, is_named: bool, track: bool) -
 }
 
 /// The settings of a new project: few tokens, and claims that only their agents end. A project that has others keeps them.
-const OF_NEW_PROJECTS: [(&str, &str); 3] =
-    [("replies", "compact"), ("claims", "owned"), ("review", "not-author")];
+const OF_NEW_PROJECTS: [(&str, &str); 2] = [("replies", "compact"), ("claims", "owned")];
+/// The prompt of the agent that reviews. Without it people review, also what they filed themselves.
+const REVIEWER: &str = "code-reviewer";
+/// Who reviews where an agent does.
+const NOT_AUTHOR: &str = "not-author";
 /// After how many failed attempts an issue of a new project is parked.
 const MAX_ATTEMPTS: i64 = 3;
 
@@ -275,6 +278,11 @@ fn settings(request: &SetupRequest<'_>, files: &mut StagedFiles<'_>) -> Result<(
         file.edit(|text| toml::set_missing_setting(text, name, &value.into()))?;
     }
     file.edit(|text| toml::set_missing_setting(text, "max-attempts", &MAX_ATTEMPTS.into()))?;
+    if request.preset.prompts.iter().any(|prompt| prompt == REVIEWER) {
+        file.edit(|text| toml::set_missing_setting(text, "review", &NOT_AUTHOR.into()))?;
+    } else {
+        file.remove_from(|text| toml::unset_setting(text, "review", &NOT_AUTHOR.into()))?;
+    }
     if let Some(port) = project.port {
         file.edit(|text| toml::set_setting(text, "port", &port.into()))?;
     }

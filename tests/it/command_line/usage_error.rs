@@ -28,7 +28,7 @@ fn wrong_arguments_get_a_hint_that_says_what_to_type() {
         (&["return", "3f2a9c1e"], "say why, for the next agent, with -m 'TEXT'"),
         (&["close", "3f2a9c1e", "--reject"], "say how it ended, with -m 'TEXT'"),
         (&["close", "3f2a9c1e", "--comment", "x"], "the comment is -m 'TEXT'"),
-        (&["close", "3f2a9c1e", "-m", "all", "is", "fine"], "put the comment in quotes"),
+        (&["close", "3f2a9c1e", "-m", "all", "is", "fine"], "put the comment in quotes behind -m"),
         (&["close", "3f2a9c1e", "8d1f02aa", "-m", "x"], "run it again for \"8d1f02aa\""),
         (&["show", "3f2a9c1e", "8d1f02aa"], "run it again for \"8d1f02aa\""),
         (&["show"], "the issue is missing: ait show ID; `ait list` shows the ids"),

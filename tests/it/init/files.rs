@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Desk, OF_NEW_PROJECTS, read_json, read_toml};
+use super::{Desk, OF_NEW_PROJECTS, REVIEW, read_json, read_toml};
 
 const ALL: [&str; 12] = [
     "--client",
@@ -249,9 +249,12 @@ fn a_person_keeps_their_own_name_under_every_preset() {
     // An older version of the preset set this.
     desk.write("ait.toml", "port = 3011\nagent = \"developer\"  # by ait init\n");
     assert_ne!(run(&["config", "--json"]), default);
-    for preset in ["solo", "team", "review-heavy"] {
+    for preset in ["solo", "team", "review-heavy", "solo"] {
         desk.init_now(&["--client", "claude-code", "--preset", preset]);
+        // People review under the preset solo, also what they filed.
+        let is_solo = preset == "solo";
         let settings = format!("port = 3011\n{OF_NEW_PROJECTS}");
+        let settings = if is_solo { settings.replace(REVIEW, "") } else { settings };
         assert_eq!(desk.read("ait.toml"), settings, "{preset}");
         let shown = run(&["add", "one", "-c", "bug"]);
         let id = shown.split_whitespace().next().unwrap();
