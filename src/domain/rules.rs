@@ -218,7 +218,17 @@ fn is_last_change(
     comment: &CommentText,
     agent: &AgentName,
 ) -> bool {
-    let (Some(entry), Some(said)) = (issue.history.last(), issue.comments.last()) else {
+    // The same commit may have parked the issue after too many attempts.
+    let is_parking = |entry: &&HistoryEntry| {
+        ActionKind::of(&entry.action) == ActionKind::Changed
+            && issue
+                .attributes
+                .parked
+                .as_ref()
+                .is_some_and(|parked| parked.since == entry.timestamp)
+    };
+    let entry = issue.history.iter().rev().find(|entry| !is_parking(entry));
+    let (Some(entry), Some(said)) = (entry, issue.comments.last()) else {
         return false;
     };
     ActionKind::of(&entry.action) == kind

@@ -123,9 +123,12 @@ fn an_issue_is_parked_after_too_many_failed_attempts() {
     let directory = directory();
     let mut client = Client::begin(ait(directory.path()).env("AIT_MAX_ATTEMPTS", "2"));
     let id = client.add("t", "bug");
-    for _ in 0..2 {
+    for number in 1..3 {
         client.call("get_next_issue", json!({ "agent": "dev" })).ok();
-        client.call("return_issue", end(&id, "dev", None)).ok();
+        let returned = client.call("return_issue", end(&id, "dev", Some(number))).ok();
+        // A caller that got no answer may repeat the call, also when the issue is parked now.
+        let repeated = client.call("return_issue", end(&id, "dev", Some(number))).ok();
+        assert_eq!(repeated, returned);
     }
     let nothing = client.call("get_next_issue", json!({ "agent": "dev" })).ok();
     assert!(nothing.contains("none is ready") && nothing.contains("max-attempts"), "{nothing}");
