@@ -34,7 +34,7 @@ pub use crate::store::backup::{
 };
 pub use crate::store::json::Maintenance;
 pub use crate::store::{
-    DURATION_BUCKETS_S, Events, HeldBack, IssueStore, NumberedEvent, Position, Probe, State,
+    DURATION_BUCKETS_S, Events, HeldBack, IndexedIssues, NumberedEvent, Position, Probe, State,
     StoreError, StoreHealth, StoreId, Version,
 };
 use crate::store::{Outcome, Store};
@@ -448,7 +448,7 @@ impl Tracker {
     async fn claim(
         &self,
         agent: &AgentName,
-        is_ready: impl Fn(&IssueStore) -> bool,
+        is_ready: impl Fn(&IndexedIssues) -> bool,
         command: impl Fn(ClaimTerms) -> Command,
     ) -> Result<Option<Arc<Issue>>, StoreError> {
         if self.is_command() {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use agent_issue_tracker::domain::{Order, Query};
 use agent_issue_tracker::store::{JsonStore, Store};
-use agent_issue_tracker::tracker::IssueStore;
+use agent_issue_tracker::tracker::IndexedIssues;
 
 use crate::reads::PAGE;
 use benches::figures::{percentile, timed, us};
@@ -20,7 +20,7 @@ pub fn report(out: &mut dyn Write) -> io::Result<()> {
         let snapshot = fixture.runtime.block_on(fixture.tracker.snapshot());
         snapshot.expect("an open store").issues
     });
-    let blocked = |issues: &IssueStore| {
+    let blocked = |issues: &IndexedIssues| {
         issues.issues().filter(|issue| issues.open_blockers(issue).next().is_some()).count()
     };
     assert_eq!(issues.each_ref().map(blocked), [0, LARGE / 5]);

@@ -8,7 +8,7 @@ use clap::Args;
 use super::attribute_args::{OrNone, label, or_none, priority};
 use super::options::{agent_name, issue_ref};
 use crate::domain::{AgentName, DomainError, Issue, IssueRef, Label, Priority, Status, Timestamp};
-use crate::tracker::IssueStore;
+use crate::tracker::IndexedIssues;
 
 /// The attributes that issues must have.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
@@ -72,7 +72,7 @@ impl AttributeFilter {
     pub fn matching(
         &self,
         mut found: Vec<Arc<Issue>>,
-        issues: &IssueStore,
+        issues: &IndexedIssues,
         now: Timestamp,
     ) -> Result<Vec<Arc<Issue>>, DomainError> {
         let parent = self.parent.as_ref().map(|parent| issues.find(parent)).transpose()?;
@@ -96,7 +96,7 @@ impl AttributeFilter {
 }
 
 /// Returns true if an issue can be claimed for work, by any agent or by its assignee.
-pub(super) fn is_ready(issue: &Issue, issues: &IssueStore, now: Timestamp) -> bool {
+pub(super) fn is_ready(issue: &Issue, issues: &IndexedIssues, now: Timestamp) -> bool {
     issue.status == Status::Created
         && !issue.attributes.is_parked_at(now)
         && !issues.is_blocked(issue)

@@ -10,7 +10,7 @@ use super::issue_view::LinkedIssue;
 use super::options::Format;
 use super::{ExitStatus, NO_ISSUES, Output};
 use crate::domain::{Issue, Query, StatusSet};
-use crate::tracker::{IssueStore, Tracker};
+use crate::tracker::{IndexedIssues, Tracker};
 
 /// The arguments of `ait blocked`.
 #[derive(Clone, Debug, Args)]
@@ -63,7 +63,7 @@ pub(super) async fn run(
 }
 
 /// Returns the blocked issues in the order of filing.
-fn blocked(issues: &IssueStore) -> Vec<Blocked> {
+fn blocked(issues: &IndexedIssues) -> Vec<Blocked> {
     let open = Query { statuses: StatusSet::open(), take: issues.len(), ..Query::default() };
     let mut blocked = issues.list(&open).issues;
     blocked.retain(|issue| issues.is_blocked(issue));

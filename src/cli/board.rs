@@ -17,7 +17,7 @@ use super::signals::{Live, Wake};
 use super::{ExitStatus, Output};
 use crate::domain::{Classification, Issue, IssueId, Order, Query, Status, StatusSet, Timestamp};
 use crate::hints::{self, COMMANDS};
-use crate::tracker::{IssueStore, Position, StoreError, Tracker, Version};
+use crate::tracker::{IndexedIssues, Position, StoreError, Tracker, Version};
 
 /// How long the board waits for more changes before it reads the store again.
 const GATHER: Duration = Duration::from_millis(100);
@@ -212,7 +212,7 @@ pub(super) struct Column {
 }
 
 impl Board {
-    fn of(issues: &IssueStore, now: Timestamp) -> Self {
+    fn of(issues: &IndexedIssues, now: Timestamp) -> Self {
         let (statuses, order) = (StatusSet::open(), Order::Priority);
         let open = Query { statuses, order, take: issues.len(), ..Query::default() };
         let (open, counts) = (issues.list(&open).issues, issues.counts());

@@ -26,7 +26,7 @@ use crate::interchange::fields::{Field, Mapping, ValueMapping};
 use crate::interchange::{
     self, Blamed, Content, DateOrder, Draft, FileFormat, ReadOptions, Unreadable,
 };
-use crate::tracker::{IssueStore, StoreError, Tracker};
+use crate::tracker::{IndexedIssues, StoreError, Tracker};
 
 /// The size limit of a file, in bytes: some millions of issues.
 const MAX_BYTES: u64 = 2 * 1024 * 1024 * 1024;
@@ -220,7 +220,7 @@ struct Import {
 
 impl Import {
     /// Compares the entries with the store, and with each other.
-    fn of(mut entries: Vec<interchange::Entry>, kept: &IssueStore) -> Self {
+    fn of(mut entries: Vec<interchange::Entry>, kept: &IndexedIssues) -> Self {
         import_links::settle(&mut entries, kept);
         let mut first: HashMap<IssueId, (Place, Arc<Issue>)> = HashMap::new();
         let mut import = Self { report: Report::default(), new: Vec::new() };

@@ -9,12 +9,12 @@ use std::collections::{HashMap, HashSet};
 use crate::domain::{DomainError, ImportedIssue, Issue, IssueId, Link, LinkKind, links};
 use crate::hints;
 use crate::interchange::{Content, Draft, Entry, NamedLink};
-use crate::tracker::IssueStore;
+use crate::tracker::IndexedIssues;
 
 /// Gives the issues of a file the links that can be made. Refuses issues of ait whose links cannot be made.
 ///
 /// The links are checked in the order in which the issues are imported, as the store does it.
-pub(super) fn settle(entries: &mut [Entry], stored: &IssueStore) {
+pub(super) fn settle(entries: &mut [Entry], stored: &IndexedIssues) {
     let has_links = |draft: &Draft| {
         !draft.named_links.is_empty() || !draft.issue.issue().attributes.links.is_empty()
     };
@@ -62,7 +62,7 @@ fn with_named_links(
     issue: &Issue,
     named: &[NamedLink],
     known: &Known<'_>,
-    planned: &IssueStore,
+    planned: &IndexedIssues,
 ) -> Result<Option<ImportedIssue>, DomainError> {
     let stored = known.stored.get(issue.id);
     let is_made =
@@ -92,14 +92,14 @@ fn with_named_links(
 
 /// The issues to which links can lead.
 struct Known<'a> {
-    stored: &'a IssueStore,
+    stored: &'a IndexedIssues,
     in_file: HashSet<IssueId>,
     /// The issues of the file by their ids in the other program; `None` if several have the same.
     by_name: HashMap<String, Option<IssueId>>,
 }
 
 impl<'a> Known<'a> {
-    fn of(entries: &[Entry], stored: &'a IssueStore) -> Self {
+    fn of(entries: &[Entry], stored: &'a IndexedIssues) -> Self {
         let mut known = Self { stored, in_file: HashSet::new(), by_name: HashMap::new() };
         for draft in entries.iter().filter_map(draft_of) {
             let issue = draft.issue.issue();

@@ -10,7 +10,7 @@ use super::{sanitize, short_ids};
 use crate::domain::{Issue, IssueGraph, IssueId, LinkKind, Status, TimelineEntry, Timestamp};
 use crate::interchange::name_of;
 use crate::span;
-use crate::tracker::IssueStore;
+use crate::tracker::IndexedIssues;
 
 const INDENT: &str = "  ";
 
@@ -53,7 +53,7 @@ pub(super) struct LinkedIssue {
 }
 
 impl LinkedIssue {
-    pub fn of(issue: &Issue, issues: &IssueStore) -> Self {
+    pub fn of(issue: &Issue, issues: &IndexedIssues) -> Self {
         Self {
             id: issue.id,
             title: issue.title.clone(),
@@ -88,7 +88,7 @@ pub(super) struct Dependents {
 }
 
 impl Dependents {
-    pub fn of(id: IssueId, issues: &IssueStore) -> Self {
+    pub fn of(id: IssueId, issues: &IndexedIssues) -> Self {
         Self {
             parts: linked_from(LinkKind::Parent, id, issues),
             blocks: linked_from(LinkKind::BlockedBy, id, issues),
@@ -96,7 +96,7 @@ impl Dependents {
     }
 }
 
-fn linked_from(kind: LinkKind, id: IssueId, issues: &IssueStore) -> Vec<LinkedIssue> {
+fn linked_from(kind: LinkKind, id: IssueId, issues: &IndexedIssues) -> Vec<LinkedIssue> {
     let linked = issues.linked_from(kind, id).into_iter().filter_map(|id| issues.get(id));
     linked.map(|issue| LinkedIssue::of(&issue, issues)).collect()
 }
@@ -104,7 +104,7 @@ fn linked_from(kind: LinkKind, id: IssueId, issues: &IssueStore) -> Vec<LinkedIs
 /// Prints the attributes and the links of an issue, if it has any.
 fn write_attributes(
     issue: &Issue,
-    issues: &IssueStore,
+    issues: &IndexedIssues,
     now: Timestamp,
     output: &mut Output,
 ) -> Result<()> {
@@ -172,7 +172,7 @@ fn write_attributes(
 /// Prints everything about an issue. The other issues tell what its links mean.
 pub(super) fn write_whole(
     issue: &Issue,
-    issues: &IssueStore,
+    issues: &IndexedIssues,
     now: Timestamp,
     output: &mut Output,
 ) -> Result<()> {

@@ -23,7 +23,7 @@ use crate::domain::{
 use crate::field_selection::FieldSelection;
 use crate::span;
 use crate::time_arg::TimeArg;
-use crate::tracker::{IssueStore, StoreError, Tracker};
+use crate::tracker::{IndexedIssues, StoreError, Tracker};
 
 /// How many issues are shown at once on a terminal.
 const SCREENFUL: usize = 50;
@@ -246,7 +246,7 @@ pub(super) fn print(
     page: &Page,
     paging: &Paging,
     nothing: &str,
-    issues: &IssueStore,
+    issues: &IndexedIssues,
     now: Timestamp,
     format: Format,
     output: &mut Output,
@@ -303,7 +303,7 @@ const COLUMNS: [Column; 9] = [
 
 fn write_table(
     listed: &[Arc<Issue>],
-    issues: &IssueStore,
+    issues: &IndexedIssues,
     now: Timestamp,
     output: &mut Output,
 ) -> Result<()> {
@@ -329,7 +329,7 @@ fn write_table(
 }
 
 /// Says why an issue waits, in words; empty if it does not.
-fn waits(issue: &Issue, issues: &IssueStore, now: Timestamp) -> String {
+fn waits(issue: &Issue, issues: &IndexedIssues, now: Timestamp) -> String {
     let is_parked = !issue.status.is_terminal() && issue.attributes.is_parked_at(now);
     let words = [(issues.is_blocked(issue), "blocked"), (is_parked, "parked")];
     words.iter().filter(|(is_so, _)| *is_so).map(|(_, word)| *word).collect::<Vec<_>>().join(",")

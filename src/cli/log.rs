@@ -27,7 +27,7 @@ use crate::domain::{
 };
 use crate::hints::{self, COMMANDS};
 use crate::time_arg::TimeArg;
-use crate::tracker::{IssueStore, NumberedEvent, Position, StoreError, Tracker};
+use crate::tracker::{IndexedIssues, NumberedEvent, Position, StoreError, Tracker};
 
 /// How many events are shown at once on a terminal.
 const SCREENFUL: usize = 50;
@@ -340,7 +340,7 @@ impl Log<'_> {
     fn write_all(
         &mut self,
         events: Vec<&NumberedEvent>,
-        issues: &IssueStore,
+        issues: &IndexedIssues,
         output: &mut Output,
     ) -> Result<()> {
         let mut known: HashMap<IssueId, Option<Arc<Issue>>> = HashMap::new();

@@ -7,7 +7,7 @@ use super::list::{self, Paging};
 use super::options::{AgentArgs, Format, classification};
 use super::{ExitStatus, NO_ISSUES, Output, sanitize};
 use crate::domain::{AgentName, Classification, IssueId, Order, Query, Status, Timestamp};
-use crate::tracker::{HeldBack, IssueStore, Tracker};
+use crate::tracker::{HeldBack, IndexedIssues, Tracker};
 
 /// The arguments of `ait ready`.
 #[derive(Clone, Debug, Args)]
@@ -58,7 +58,7 @@ pub(super) async fn run(
 
 /// Says why an agent can claim nothing for work.
 pub(super) fn why_nothing(
-    issues: &IssueStore,
+    issues: &IndexedIssues,
     classification: Option<Classification>,
     agent: &AgentName,
     now: Timestamp,

@@ -1,7 +1,7 @@
 //! Short ids that are unique within a list.
 
 use crate::domain::{DomainError, IssueId, IssueRef};
-use crate::tracker::IssueStore;
+use crate::tracker::IndexedIssues;
 
 /// The ids of the listed issues, ascending.
 pub(super) struct ShortIds(Vec<IssueId>);
@@ -27,7 +27,7 @@ impl ShortIds {
 }
 
 /// Returns the start of an id that no other issue of a store has: at least 8 hex digits.
-pub(super) fn unique_in(issues: &IssueStore, id: IssueId) -> String {
+pub(super) fn unique_in(issues: &IndexedIssues, id: IssueId) -> String {
     let text = id.to_string();
     let is_unique = |length: &usize| {
         let start = IssueRef::with_min_digits(&text[..*length], IssueRef::MIN_DIGITS);

@@ -11,7 +11,7 @@ use super::issue_view::LinkedIssue;
 use super::options::{Format, issue_ref};
 use super::{ExitStatus, NO_ISSUES, Output};
 use crate::domain::{Issue, IssueGraph, IssueId, IssueRef, LinkKind, Query, StatusSet};
-use crate::tracker::{IssueStore, StoreError, Tracker};
+use crate::tracker::{IndexedIssues, StoreError, Tracker};
 
 /// The maximum number of issues on a path. Blockers of blockers can make long chains, and hand edits deep trees.
 const MAX_DEPTH: usize = 30;
@@ -115,7 +115,7 @@ pub(super) async fn run(
 
 /// Builds the trees from the links. Each issue is expanded once, so cycles end.
 struct Builder<'a> {
-    issues: &'a IssueStore,
+    issues: &'a IndexedIssues,
     seen: HashSet<IssueId>,
     left: usize,
     truncated: bool,

@@ -16,7 +16,7 @@ use super::signals::until_end;
 use super::spinner::with_spinner;
 use super::{ExitStatus, Output};
 use crate::domain::{AgentName, Classification, Issue, IssueRef};
-use crate::tracker::{IssueStore, Tracker, Wanted};
+use crate::tracker::{IndexedIssues, Tracker, Wanted};
 
 /// How long a command waits for something to claim.
 #[derive(Clone, Copy, Debug, Args)]
@@ -94,7 +94,8 @@ pub(super) async fn run(
         Some(reference) => {
             let before = tracker.get_issue(reference.clone()).await?;
             let (id, status) = (before.id, before.status);
-            let find = |issues: &_| IssueStore::get(issues, id).filter(|now| now.status != status);
+            let find =
+                |issues: &_| IndexedIssues::get(issues, id).filter(|now| now.status != status);
             let found = arguments.wait(tracker, find).await?;
             (found, format!("{} is still {}", id.short(), words(status)))
         }
@@ -129,7 +130,7 @@ impl Arguments {
     async fn wait(
         &self,
         tracker: &Tracker,
-        find: impl Fn(&IssueStore) -> Option<Arc<Issue>>,
+        find: impl Fn(&IndexedIssues) -> Option<Arc<Issue>>,
     ) -> Result<Option<Arc<Issue>>> {
         let waiting = until_end(self.timeout, tracker.wait_until(find));
         Ok(with_spinner("waiting", waiting).await?.transpose()?)

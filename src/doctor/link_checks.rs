@@ -4,13 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::domain::{AgentName, Issue, IssueGraph, IssueId, LinkKind, Status, Timestamp};
-use crate::store::memory::IssueStore;
+use crate::store::memory::IndexedIssues;
 
 use super::report::counted;
 use super::{Check, Finding};
 
 /// Edits by hand can form what the rules refuse: cycles, links to nothing, and open parts of what has ended.
-pub(super) fn links(issues: &[Arc<Issue>], store: &IssueStore) -> Finding {
+pub(super) fn links(issues: &[Arc<Issue>], store: &IndexedIssues) -> Finding {
     let check = Check::Links;
     let by_id: HashMap<IssueId, &Issue> = issues.iter().map(|issue| (issue.id, &**issue)).collect();
     let (mut about, mut fixes) = (Vec::new(), Vec::new());
@@ -66,7 +66,7 @@ struct Cycles {
 }
 
 impl Cycles {
-    fn of(issues: &[Arc<Issue>], by_id: &HashMap<IssueId, &Issue>, store: &IssueStore) -> Self {
+    fn of(issues: &[Arc<Issue>], by_id: &HashMap<IssueId, &Issue>, store: &IndexedIssues) -> Self {
         let linked = issues.iter().filter(|issue| !issue.attributes.links.is_empty());
         let ids: Vec<_> = linked.map(|issue| issue.id).collect();
         let mut cycles = Self::default();
@@ -126,7 +126,7 @@ impl Cycles {
     }
 }
 
-pub(super) fn queue(issues: &[Arc<Issue>], store: &IssueStore, now: Timestamp) -> Finding {
+pub(super) fn queue(issues: &[Arc<Issue>], store: &IndexedIssues, now: Timestamp) -> Finding {
     let check = Check::Queue;
     let anybody = AgentName::try_from("anybody").expect("a valid name");
     let mut about = Vec::new();

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::domain::text::shortened;
 use crate::domain::{AgentName, Issue, IssueId, Status};
 use crate::setup::SessionEvent;
-use crate::tracker::{IssueStore, Tracker};
+use crate::tracker::{IndexedIssues, Tracker};
 
 /// How many claims a text names.
 const MAX_CLAIMS: usize = 3;
@@ -66,13 +66,13 @@ pub async fn session(
 }
 
 /// Returns the issues that an agent holds, the oldest claim first.
-fn held_by(agent: &AgentName, issues: &IssueStore) -> Vec<Arc<Issue>> {
+fn held_by(agent: &AgentName, issues: &IndexedIssues) -> Vec<Arc<Issue>> {
     let mut held: Vec<_> = issues.held_by(agent).filter_map(|id: IssueId| issues.get(id)).collect();
     held.sort_by_key(|issue| issue.holder().map(|holder| holder.since));
     held
 }
 
-fn greeting(agent: Option<&AgentName>, held: &[Arc<Issue>], issues: &IssueStore) -> String {
+fn greeting(agent: Option<&AgentName>, held: &[Arc<Issue>], issues: &IndexedIssues) -> String {
     let counts = issues.counts();
     let waiting = [
         (counts.in_status(Status::Created), "for work"),

@@ -366,7 +366,7 @@ mod tests {
 
     impl Client {
         async fn begin() -> Self {
-            let tracker = tracker(|| ());
+            let tracker = tracker(|_| ());
             file_issue(&tracker).await;
             let context = || unreachable!("no test reads the context");
             let server =

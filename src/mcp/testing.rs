@@ -10,8 +10,9 @@ use crate::store::clients::Clients;
 use crate::store::{MemoryStore, Outcome, Store, StoreFuture};
 use crate::tracker::{Events, Position, Probe, State, StoreHealth, StoreId, Tracker};
 
-/// Returns a tracker over a store in memory that runs `then` after each claim, before the caller gets it.
-pub fn tracker(then: impl Fn() + Send + Sync + 'static) -> Tracker {
+/// Returns a tracker over a store in memory that runs `then` after each claim, before the caller gets it. `then` is told
+/// whether the claim found an issue.
+pub fn tracker(then: impl Fn(bool) + Send + Sync + 'static) -> Tracker {
     let (store, then) = (MemoryStore::default(), Box::new(then));
     Tracker::new(Arc::new(Racing { store, then }))
 }
@@ -30,7 +31,7 @@ pub async fn only_issue(tracker: &Tracker) -> Arc<Issue> {
 
 struct Racing {
     store: MemoryStore,
-    then: Box<dyn Fn() + Send + Sync>,
+    then: Box<dyn Fn(bool) + Send + Sync>,
 }
 
 impl Store for Racing {
@@ -46,7 +47,7 @@ impl Store for Racing {
             let outcomes = self.store.commit(commands, now).await?;
             if is_claim {
                 // Not awaited: if the caller goes during the commit, the store itself gives the claim back.
-                (self.then)();
+                (self.then)(outcomes.iter().any(Option::is_some));
             }
             Ok(outcomes)
         }

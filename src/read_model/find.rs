@@ -9,7 +9,7 @@ use super::summary::IssueSummary;
 use crate::domain::{
     Classification, ContentFilter, Counts, IssueId, Label, Priority, Status, StatusSet, Timestamp,
 };
-use crate::tracker::IssueStore;
+use crate::tracker::IndexedIssues;
 
 /// The maximum number of text matches to collect. A user with more matches should narrow the search, and the limit
 /// makes the cost independent of the size of the store.
@@ -50,7 +50,7 @@ impl Filter {
     }
 
     /// Returns true if the attributes and the links of an issue match.
-    fn fits_attributes(&self, summary: &IssueSummary, issues: &IssueStore) -> bool {
+    fn fits_attributes(&self, summary: &IssueSummary, issues: &IndexedIssues) -> bool {
         let attributes = &summary.attributes;
         (self.priorities.is_empty() || self.priorities.contains(&attributes.effective_priority()))
             && self.labels.iter().all(|label| attributes.labels.contains(label))
@@ -205,7 +205,7 @@ impl Search {
         }
     }
 
-    fn finds(&self, position: usize, summary: &IssueSummary, issues: &IssueStore) -> bool {
+    fn finds(&self, position: usize, summary: &IssueSummary, issues: &IndexedIssues) -> bool {
         let may_say = self.candidates.iter().zip(&self.content.texts).all(
             |((candidates, is_of_id), text)| {
                 candidates.contains(position)

@@ -7,7 +7,7 @@ use super::signatures::Signatures;
 use super::sort_index::SortIndex;
 use super::status_timeline::{StatusChange, steps_of};
 use super::summary::IssueSummary;
-use crate::tracker::{IssueStore, Version};
+use crate::tracker::{IndexedIssues, Version};
 
 /// The summaries of all issues by position, which is the order of filing.
 #[derive(Debug, Default)]
@@ -27,14 +27,14 @@ impl Projection {
     ///
     /// Reads only the issues that are new or changed since the last state, and takes some nanoseconds for each of
     /// the others. An unchanged state costs nothing. Nothing but the summaries is kept.
-    pub fn follow(&mut self, issues: IssueStore) -> ReadView<'_> {
+    pub fn follow(&mut self, issues: IndexedIssues) -> ReadView<'_> {
         if issues.revision() != self.revision {
             self.read(&issues);
         }
         ReadView::new(self, issues)
     }
 
-    fn read(&mut self, issues: &IssueStore) {
+    fn read(&mut self, issues: &IndexedIssues) {
         if issues.len() < self.summaries.len() {
             // After a restore or an external edit, positions refer to other issues.
             *self = Self::default();

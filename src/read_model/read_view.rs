@@ -8,16 +8,16 @@ use super::projection::Projection;
 use super::status_timeline::StatusTimeline;
 use super::summary::IssueSummary;
 use crate::domain::{Counts, DomainError, Issue, IssueId, IssueRef};
-use crate::tracker::IssueStore;
+use crate::tracker::IndexedIssues;
 
 /// The summaries of all issues, together with the state of the store that they describe.
 pub struct ReadView<'a> {
     pub(super) index: &'a mut Projection,
-    pub(super) issues: IssueStore,
+    pub(super) issues: IndexedIssues,
 }
 
 impl<'a> ReadView<'a> {
-    pub(super) fn new(index: &'a mut Projection, issues: IssueStore) -> Self {
+    pub(super) fn new(index: &'a mut Projection, issues: IndexedIssues) -> Self {
         Self { index, issues }
     }
 

@@ -7,7 +7,7 @@
 //! Structures and Algorithms*, 1992.
 
 use crate::domain::{ContentFilter, Issue};
-use crate::tracker::IssueStore;
+use crate::tracker::IndexedIssues;
 
 /// The bits of a signature. An issue with 1.2 kB of text sets about a fifth of them.
 const WIDTH: usize = 4096;
@@ -35,7 +35,7 @@ impl Signatures {
     }
 
     /// Returns the issues that may contain a lower-case text.
-    pub fn candidates(&mut self, text: &str, issues: &IssueStore) -> Candidates {
+    pub fn candidates(&mut self, text: &str, issues: &IndexedIssues) -> Candidates {
         if self.blocks.is_none() {
             self.blocks = Some(Vec::with_capacity(issues.len() / LANES + 1));
             issues.issues().enumerate().for_each(|(position, issue)| self.note(position, &issue));

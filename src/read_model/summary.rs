@@ -6,7 +6,7 @@ use super::agent_interner::{Name, Names};
 use crate::domain::{
     ActionKind, Attributes, Classification, Issue, IssueId, LinkKind, Status, Timestamp,
 };
-use crate::tracker::IssueStore;
+use crate::tracker::IndexedIssues;
 
 /// The parts of an issue that are needed to find, sort, count and list it.
 #[derive(Clone, Debug)]
@@ -91,7 +91,7 @@ impl IssueSummary {
     /// Returns the open issues that block the issue, if it is open itself.
     pub(super) fn open_blockers<'a>(
         &'a self,
-        issues: &'a IssueStore,
+        issues: &'a IndexedIssues,
     ) -> impl Iterator<Item = IssueId> + 'a {
         let blockers = self.attributes.linked(LinkKind::BlockedBy);
         blockers.filter(|id| !self.status.is_terminal() && issues.is_open(*id))
@@ -99,7 +99,7 @@ impl IssueSummary {
 
     /// Returns true if some agent could claim the issue for work at a time: it is not parked, no blocker and no part of
     /// it is open.
-    pub(super) fn is_ready_at(&self, now: Timestamp, issues: &IssueStore) -> bool {
+    pub(super) fn is_ready_at(&self, now: Timestamp, issues: &IndexedIssues) -> bool {
         self.status == Status::Created
             && !self.is_parked_at(now)
             && self.open_blockers(issues).next().is_none()

@@ -10,7 +10,7 @@ use crate::domain::{
     ActionKind, AgentName, Classification, Command, ContentFilter, Counts, HAND_EDIT, Issue,
     IssueId, Resolution, Status, StatusSet, Timestamp,
 };
-use crate::tracker::{IssueStore, Position, State};
+use crate::tracker::{IndexedIssues, Position, State};
 
 const AGENTS: [&str; 3] = ["ann", "Bob", "cy"];
 const WORDS: [&str; 6] = ["Alpha", "beta", "GÄMMA", "de\"lta", "\\eps\n", "zeta ß İzmir"];
@@ -152,7 +152,7 @@ fn happen(state: &mut State, happening: Happening, number: usize) {
 /// As when another file replaced the store.
 fn read_anew(state: &mut State, is_shorter: bool) {
     let issues: Vec<_> = state.issues.issues().collect();
-    let mut anew = IssueStore::default();
+    let mut anew = IndexedIssues::default();
     let kept = issues.len() - usize::from(is_shorter && !issues.is_empty());
     for issue in &issues[..kept] {
         anew.push(Issue::clone(issue)).unwrap();
@@ -182,7 +182,7 @@ fn filter() -> impl Strategy<Value = Filter> {
 }
 
 /// The result of reading every issue.
-fn read(store: &IssueStore, filter: &Filter, order: Sorting) -> (Counts, Vec<usize>) {
+fn read(store: &IndexedIssues, filter: &Filter, order: Sorting) -> (Counts, Vec<usize>) {
     let content = ContentFilter {
         agent: filter.agent.as_deref().map(|agent| agent.try_into().unwrap()),
         texts: filter.texts.clone(),
@@ -303,7 +303,7 @@ fn issue(number: usize, title: &str) -> Issue {
 
 #[test]
 fn large_results_are_paged_up_to_the_limit() {
-    let mut store = IssueStore::default();
+    let mut store = IndexedIssues::default();
     for number in 0..3 * MAX_FOUND {
         if number < 3 {
             let other =

@@ -1,6 +1,6 @@
 //! The indexed state of a store in memory.
 //!
-//! [`IssueStore`] indexes issues by position (the order in which they were filed), by id, and by status and
+//! [`IndexedIssues`] indexes issues by position (the order in which they were filed), by id, and by status and
 //! classification. It never blocks and does no I/O.
 
 mod builder;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use imbl::{OrdMap, OrdSet, Vector};
 
-pub(super) use self::builder::IssueStoreBuilder;
+pub(super) use self::builder::IndexedIssuesBuilder;
 pub use self::readiness::HeldBack;
 use super::claim_order::ClaimOrder;
 use super::holders::Holders;
@@ -29,7 +29,7 @@ use crate::domain::{
 /// changes independently of it. So a reader keeps a clone for as long as it likes, and dropping the clone undoes a
 /// failed change.
 #[derive(Clone, Debug, Default)]
-pub struct IssueStore {
+pub struct IndexedIssues {
     issues: Vector<StoredIssue>,
     /// The version of the issue at each position.
     versions: Vector<Version>,
@@ -48,7 +48,7 @@ struct Queue {
     latest: OrdSet<Reverse<(Timestamp, usize)>>,
 }
 
-impl IssueStore {
+impl IndexedIssues {
     /// Returns the issues in the order in which they were filed.
     pub fn issues(&self) -> impl Iterator<Item = Arc<Issue>> {
         self.issues.iter().map(StoredIssue::issue)
@@ -493,7 +493,7 @@ impl IssueStore {
     }
 }
 
-impl IssueGraph for IssueStore {
+impl IssueGraph for IndexedIssues {
     fn issue(&self, id: IssueId) -> Option<Arc<Issue>> {
         self.get(id)
     }

@@ -32,7 +32,7 @@ pub use events::{Events, NumberedEvent, Position};
 pub use health::{DURATION_BUCKETS_S, Probe, StoreHealth};
 pub use identity::{NotAStoreId, StoreId};
 pub use json::JsonStore;
-pub use memory::{HeldBack, IssueStore, Version};
+pub use memory::{HeldBack, IndexedIssues, Version};
 pub use memory_store::MemoryStore;
 pub use state::{Document, State};
 

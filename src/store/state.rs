@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use super::{IssueStore, Position};
+use super::{IndexedIssues, Position};
 use crate::domain::text::shortened;
 use crate::domain::{
     AgentName, Change, ClaimTerms, ClientId, Command, CommandTarget, CommentText, DomainError,
@@ -15,7 +15,7 @@ use crate::domain::{
 #[derive(Clone, Debug, Default)]
 pub struct Document {
     /// The issues.
-    pub issues: IssueStore,
+    pub issues: IndexedIssues,
     /// The top-level keys that this version does not know.
     pub extra: UnknownFields,
 }
@@ -24,7 +24,7 @@ pub struct Document {
 #[derive(Clone, Debug, Default)]
 pub struct State {
     /// The issues.
-    pub issues: IssueStore,
+    pub issues: IndexedIssues,
     /// The top-level keys that this version does not know.
     pub unknown: UnknownFields,
     /// The position of the event.
@@ -47,7 +47,7 @@ impl State {
     ///
     /// # Errors
     ///
-    /// The refusals of [`rules::decide`] and of [`IssueStore::find`].
+    /// The refusals of [`rules::decide`] and of [`IndexedIssues::find`].
     pub fn decide(&self, command: &Command, now: Timestamp) -> Result<Option<Event>, DomainError> {
         let issue = match command.selection() {
             CommandTarget::New(id) => match self.issues.get(id) {

@@ -178,7 +178,7 @@ impl Tracker {
 
     /// Returns the client with which a claim of an agent lives, and renews it. `None` if the claim does not lapse.
     pub(super) async fn client_for(&self, agent: &AgentName) -> Option<ClientId> {
-        if self.claims.grace.is_zero() {
+        if self.claims.grace.is_zero() || matches!(self.claimant, Claimant::Command) {
             return None;
         }
         if let Claimant::Process(ProcessClient(client)) = &self.claimant
@@ -193,7 +193,6 @@ impl Tracker {
         let (claimant, name) = (self.claimant.clone(), client_of_name(agent.as_str()));
         let client = move |clients: &dyn Clients| -> io::Result<Option<ClientId>> {
             let client = match claimant {
-                Claimant::Command => return Ok(None),
                 Claimant::Process(ProcessClient(client)) => {
                     let begun = || clients.begin_process();
                     let known = client.get().cloned().map_or_else(begun, Ok)?;
@@ -205,7 +204,7 @@ impl Tracker {
                     return Ok(Some(first));
                 }
                 Claimant::Session(client) => client,
-                Claimant::Name | Claimant::CommandWithTtl(_) => name,
+                Claimant::Command | Claimant::Name | Claimant::CommandWithTtl(_) => name,
             };
             if ttl.is_zero() {
                 return Ok(None);

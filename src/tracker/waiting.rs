@@ -17,7 +17,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval, timeout};
 
 use super::{LAPSES_OF_A_COMMAND, Tracker};
 use crate::domain::{AgentName, Classification, Command, Issue};
-use crate::store::{IssueStore, Position, StoreError, Version};
+use crate::store::{IndexedIssues, Position, StoreError, Version};
 
 /// How many callers of one process may wait; more are answered at once.
 pub const MAX_WAITING: usize = 1_024;
@@ -153,7 +153,7 @@ impl Tracker {
     /// Those of [`Store::snapshot`](crate::store::Store::snapshot).
     pub async fn wait_until<T>(
         &self,
-        find: impl Fn(&IssueStore) -> Option<T>,
+        find: impl Fn(&IndexedIssues) -> Option<T>,
     ) -> Result<T, StoreError> {
         let mut changes = Changes::of(self);
         loop {
@@ -188,7 +188,8 @@ impl Tracker {
         wanted: Wanted,
         agent: AgentName,
     ) -> Result<Option<Arc<Issue>>, StoreError> {
-        let is_ready = |issues: &IssueStore| self.next_position(issues, wanted, &agent).is_some();
+        let is_ready =
+            |issues: &IndexedIssues| self.next_position(issues, wanted, &agent).is_some();
         let command = |terms| match wanted {
             Wanted::Work(classification) => {
                 Command::GetNextIssue { issue: None, classification, agent: agent.clone(), terms }
@@ -201,7 +202,7 @@ impl Tracker {
     /// Returns the issue that an agent would claim next.
     pub fn next_in(
         &self,
-        issues: &IssueStore,
+        issues: &IndexedIssues,
         wanted: Wanted,
         agent: &AgentName,
     ) -> Option<Arc<Issue>> {
@@ -210,7 +211,7 @@ impl Tracker {
 
     fn next_position(
         &self,
-        issues: &IssueStore,
+        issues: &IndexedIssues,
         wanted: Wanted,
         agent: &AgentName,
     ) -> Option<usize> {
@@ -260,7 +261,7 @@ impl Tracker {
         let mut tried: BTreeMap<u64, Option<Version>> = BTreeMap::new();
         while !self.line.is_empty() {
             let issues = self.store.snapshot().await.map(|state| state.issues).ok();
-            let version = issues.as_ref().map(IssueStore::revision);
+            let version = issues.as_ref().map(IndexedIssues::revision);
             let given = self.line.give_turn(|number, caller| {
                 // If the store cannot be read, the callers get the error.
                 let can_claim = || {

@@ -13,7 +13,7 @@ use super::lookup::find;
 use super::pages::error::{ErrorJson, WebError};
 use super::query::{ActivityQuery, PageCursor};
 use crate::activity::{ActivityFilter, ActivityPage, EventRecord, newest_first, oldest_first};
-use crate::tracker::{IssueStore, NumberedEvent};
+use crate::tracker::{IndexedIssues, NumberedEvent};
 
 /// The size at which a response takes no further events.
 const MAX_RESPONSE_BYTES: usize = 8 * 1024 * 1024;
@@ -124,7 +124,7 @@ pub(super) async fn activity(
 }
 
 /// Returns as many events of a page as fit into a response, at least one, and the number of the last event read.
-fn records(page: &ActivityPage, issues: &IssueStore) -> (Vec<Box<RawValue>>, u64) {
+fn records(page: &ActivityPage, issues: &IndexedIssues) -> (Vec<Box<RawValue>>, u64) {
     let mut records = Vec::new();
     let (mut size_bytes, mut last) = (0, page.reached);
     for event in &page.events {

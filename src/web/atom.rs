@@ -16,7 +16,7 @@ use super::strings;
 use crate::activity::title_in;
 use crate::domain::text::shortened;
 use crate::domain::{IssueId, Timestamp};
-use crate::tracker::{IssueStore, NumberedEvent, StoreId};
+use crate::tracker::{IndexedIssues, NumberedEvent, StoreId};
 
 const ATOM: &str = "application/atom+xml";
 /// How many events a feed has.
@@ -39,7 +39,7 @@ pub(super) async fn feed(
 
 struct Feed<'a> {
     store: StoreId,
-    issues: &'a IssueStore,
+    issues: &'a IndexedIssues,
 }
 
 impl Feed<'_> {

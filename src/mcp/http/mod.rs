@@ -258,7 +258,7 @@ mod tests {
         for is_closed in [true, false] {
             let connection = Arc::new(Mutex::new(None));
             let closing = Arc::clone(&connection);
-            let tracker = tracker(move || {
+            let tracker = tracker(move |_| {
                 if is_closed {
                     // So that no task stays behind this one on its thread.
                     block_in_place(|| {

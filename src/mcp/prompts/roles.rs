@@ -11,7 +11,7 @@ use crate::mcp::McpServer;
 use crate::mcp::reply::ReplyOptions;
 use crate::mcp::resources::{self, Resource};
 use crate::setup::prompts;
-use crate::tracker::IssueStore;
+use crate::tracker::IndexedIssues;
 
 /// A role of an agent.
 #[derive(Clone, Copy, Debug)]
@@ -174,7 +174,7 @@ fn only_classification(
 fn one_issue(
     role: &Role,
     issue: &Issue,
-    issues: &IssueStore,
+    issues: &IndexedIssues,
     now: Timestamp,
     agent: Option<&AgentName>,
 ) -> String {
@@ -249,7 +249,12 @@ fn held(issue: &Issue, agent: Option<&AgentName>, role: &Role) -> String {
 }
 
 /// Returns the task for an issue that waits for review. Reviews cannot be chosen.
-fn waiting_for_review(issue: &Issue, issues: &IssueStore, now: Timestamp, agent: &str) -> String {
+fn waiting_for_review(
+    issue: &Issue,
+    issues: &IndexedIssues,
+    now: Timestamp,
+    agent: &str,
+) -> String {
     let next = AgentName::try_from(agent).ok().and_then(|agent| {
         let position = issues.next_review(&agent, ReviewPolicy::Anyone, now)?;
         issues.id_at(position)

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::budget;
 use crate::domain::text::shortened;
 use crate::domain::{Issue, IssueGraph, IssueId, LinkKind, Status};
-use crate::tracker::IssueStore;
+use crate::tracker::IndexedIssues;
 
 /// How many issues of each kind a reply shows.
 const MAX_ROWS: usize = 20;
@@ -27,7 +27,7 @@ pub struct Neighbours {
 
 impl Neighbours {
     /// Finds the issues around an issue. The parts and what it blocks are left out unless `all` is set.
-    pub fn of(issue: &Issue, issues: &IssueStore, all: bool) -> Self {
+    pub fn of(issue: &Issue, issues: &IndexedIssues, all: bool) -> Self {
         let linked = |kind| {
             let ids = if all { issues.linked_from(kind, issue.id) } else { Vec::new() };
             ids.into_iter().filter_map(|id| issues.get(id)).collect()

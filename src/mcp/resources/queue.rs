@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::{Classification, Issue, Page, Query, Status, StatusSet, Timestamp};
 use crate::mcp::reply::IssueRow;
-use crate::tracker::IssueStore;
+use crate::tracker::IndexedIssues;
 
 /// How many issues each queue shows.
 const HEAD: usize = 5;
@@ -20,7 +20,7 @@ struct Claim<'a> {
 }
 
 /// Returns all queues in one state, in the order in which a lead needs them.
-pub(super) fn overview(issues: &IssueStore) -> Value {
+pub(super) fn overview(issues: &IndexedIssues) -> Value {
     let head = |statuses: StatusSet, classification| {
         issues.list(&Query { statuses, classification, take: HEAD, ..Query::default() })
     };

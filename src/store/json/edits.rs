@@ -24,7 +24,7 @@ use super::support::{lock, now};
 use super::view::View;
 use crate::domain::merge::{common_history, lacks_only_comments};
 use crate::domain::{Command, EventKind, HAND_EDIT, Issue, IssueId, merge};
-use crate::store::{IssueStore, State, StoreError};
+use crate::store::{IndexedIssues, State, StoreError};
 
 /// How often an invalid file is read again. Editors write in place, and git removes a file first.
 const MAX_LOOKS: usize = 5;
@@ -406,7 +406,7 @@ struct Comparison {
 }
 
 /// Compares a file with the store.
-fn compare(ours: &IssueStore, theirs: &IssueStore) -> Comparison {
+fn compare(ours: &IndexedIssues, theirs: &IndexedIssues) -> Comparison {
     let (mut current, mut outdated) = (HashMap::new(), HashMap::new());
     let (mut differing, mut added, mut next_known) = (Vec::new(), Vec::new(), None);
     for position in (0..theirs.len()).rev() {

@@ -26,7 +26,7 @@ use crate::domain::issue::read_keeping_unknown_keys;
 use crate::domain::{Issue, UnknownFields};
 use crate::json_compat;
 pub use crate::json_compat::FormatError;
-use crate::store::memory::IssueStore;
+use crate::store::memory::IndexedIssues;
 pub use crate::store::state::Document;
 use crate::store::stored_issue::StoredIssue;
 
@@ -112,18 +112,18 @@ fn write_issue(issue: &Issue, out: &mut impl io::Write) -> io::Result<()> {
 
 read_keeping_unknown_keys!(Document, "an object with the key \"issues\"", { issues = "issues" });
 
-impl<'de> Deserialize<'de> for IssueStore {
+impl<'de> Deserialize<'de> for IndexedIssues {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor;
         impl<'de> de::Visitor<'de> for Visitor {
-            type Value = IssueStore;
+            type Value = IndexedIssues;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an array of issues")
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<IssueStore, A::Error> {
-                let mut issues = IssueStore::default();
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<IndexedIssues, A::Error> {
+                let mut issues = IndexedIssues::default();
                 while let Some(issue) = seq.next_element::<Issue>()? {
                     let id = issue.id;
                     issues.push(issue).map_err(|_| {

@@ -1,4 +1,4 @@
-//! Builds an [`IssueStore`] from many issues at once.
+//! Builds an [`IndexedIssues`] from many issues at once.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use imbl::Vector;
 
-use super::{IssueStore, Queue};
+use super::{IndexedIssues, Queue};
 use crate::domain::{Classification, Issue, IssueId, LinkKind, Status, StatusSet, Timestamp};
 use crate::store::claim_order::ClaimOrder;
 use crate::store::holders::Holders;
 use crate::store::stored_issue::{RawIssue, StoredIssue, Version};
 
-/// A builder for an [`IssueStore`]: collects issues and indexes them together at the end.
+/// A builder for an [`IndexedIssues`]: collects issues and indexes them together at the end.
 ///
 /// Sorted keys enter a tree next to each other. That takes a fraction of the time of keys in random order.
 #[derive(Debug, Default)]
-pub(in crate::store) struct IssueStoreBuilder {
+pub(in crate::store) struct IndexedIssuesBuilder {
     issues: Vector<StoredIssue>,
     ids: Vec<(IssueId, usize)>,
     /// The issues with attributes, by ascending position.
@@ -41,7 +41,7 @@ impl Gathered {
     }
 }
 
-impl IssueStoreBuilder {
+impl IndexedIssuesBuilder {
     /// Appends an issue.
     pub fn push(&mut self, issue: Issue) {
         let issue = Arc::new(issue);
@@ -88,7 +88,7 @@ impl IssueStoreBuilder {
     }
 
     /// Builds the indexes. Returns `None` if two issues have the same id.
-    pub fn build(mut self) -> Option<IssueStore> {
+    pub fn build(mut self) -> Option<IndexedIssues> {
         self.ids.sort_unstable();
         if self.ids.windows(2).any(|pair| pair[0].0 == pair[1].0) {
             return None;
@@ -106,7 +106,7 @@ impl IssueStoreBuilder {
         let issues = self.issues;
         let holders = Holders::default();
         let mut store =
-            IssueStore { issues, versions, revision, positions, queues, claims, holders };
+            IndexedIssues { issues, versions, revision, positions, queues, claims, holders };
         for position in self.claimed {
             store.holders.add(&store.at(position));
         }
@@ -191,8 +191,8 @@ mod tests {
         serde_json::from_value(issue).unwrap()
     }
 
-    fn built(issues: impl Iterator<Item = Issue>) -> IssueStore {
-        let mut builder = IssueStoreBuilder::default();
+    fn built(issues: impl Iterator<Item = Issue>) -> IndexedIssues {
+        let mut builder = IndexedIssuesBuilder::default();
         issues.for_each(|issue| builder.push(issue));
         builder.build().unwrap()
     }
@@ -203,13 +203,13 @@ mod tests {
             let mut rng = Rng::with_seed(seed);
             let count = rng.usize(2..12);
             let issues: Vec<_> = (0..count).map(|at| any_issue(at, count, &mut rng)).collect();
-            let mut added = IssueStore::default();
+            let mut added = IndexedIssues::default();
             for issue in &issues {
                 added.push(issue.clone()).unwrap();
             }
             let (first, last) = issues.split_at(rng.usize(..count));
             let [mut all, last] = [first, last].map(|issues| {
-                let mut builder = IssueStoreBuilder::default();
+                let mut builder = IndexedIssuesBuilder::default();
                 issues.iter().for_each(|issue| builder.push(issue.clone()));
                 builder
             });

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::IssueStore;
+use super::IndexedIssues;
 use crate::domain::text::shortened;
 use crate::domain::{
     AgentName, Classification, DomainError, Issue, IssueId, LinkKind, Query, ReviewPolicy, Status,
     StatusSet, Timestamp,
 };
 
-impl IssueStore {
+impl IndexedIssues {
     /// Returns true if an issue waits for no other one: no blocker and no part of it is open.
     pub(super) fn is_free(&self, issue: &Issue) -> bool {
         self.open_blockers(issue).next().is_none() && self.open_parts(issue.id).next().is_none()

@@ -227,7 +227,7 @@ async fn no_more_callers_wait_than_may() {
 #[tokio::test]
 async fn wait_until_sees_each_change() {
     let tracker = tracker();
-    let is_completed = |issues: &IssueStore| {
+    let is_completed = |issues: &IndexedIssues| {
         (issues.counts().in_status(Status::Completed) > 0).then(|| issues.len())
     };
     let change = async {

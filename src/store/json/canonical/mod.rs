@@ -17,7 +17,7 @@ use serde_json::Deserializer;
 use self::cursor::{Cursor, Mode, whole};
 use crate::domain::UnknownFields;
 use crate::store::Document;
-use crate::store::memory::IssueStoreBuilder;
+use crate::store::memory::IndexedIssuesBuilder;
 use crate::store::stored_issue::RawIssue;
 
 /// The beginning of a document.
@@ -35,7 +35,7 @@ pub(super) fn read(text: &Arc<String>) -> Option<Document> {
 fn read_as(text: &Arc<String>, is_large: bool) -> Option<Document> {
     let rest = text.strip_prefix(BEGIN)?;
     let (issues, rest) = match rest.strip_prefix(']') {
-        Some(rest) => (IssueStoreBuilder::default(), rest),
+        Some(rest) => (IndexedIssuesBuilder::default(), rest),
         None => {
             let halves = if is_large { issues_of_halves(rest, text) } else { None };
             let (issues, rest) = halves.or_else(|| issues(rest, text))?;
@@ -51,7 +51,10 @@ fn read_as(text: &Arc<String>, is_large: bool) -> Option<Document> {
 }
 
 /// Reads issues like [`issues`], with one thread for each half. Returns `None` if the text cannot be split.
-fn issues_of_halves<'a>(rest: &'a str, text: &Arc<String>) -> Option<(IssueStoreBuilder, &'a str)> {
+fn issues_of_halves<'a>(
+    rest: &'a str,
+    text: &Arc<String>,
+) -> Option<(IndexedIssuesBuilder, &'a str)> {
     let middle = rest.len() / 2;
     // This looks like the boundary between two issues. Whether it is one is known after reading the first half.
     let begin = memmem::find(&rest.as_bytes()[middle..], SEPARATOR)? + middle;
@@ -67,9 +70,9 @@ fn issues_of_halves<'a>(rest: &'a str, text: &Arc<String>) -> Option<(IssueStore
 }
 
 /// Reads issues, up to the last one, from a part of `text`. Returns the text after them.
-fn issues<'a>(rest: &'a str, text: &Arc<String>) -> Option<(IssueStoreBuilder, &'a str)> {
+fn issues<'a>(rest: &'a str, text: &Arc<String>) -> Option<(IndexedIssuesBuilder, &'a str)> {
     let mut cursor = Cursor::new(rest, Mode::Skim);
-    let mut issues = IssueStoreBuilder::default();
+    let mut issues = IndexedIssuesBuilder::default();
     loop {
         cursor.skip("\n    ")?;
         let begin = cursor.rest;
@@ -179,7 +182,7 @@ mod tests {
 
     /// Writes the values, without the kept texts.
     fn rewritten(document: &Document) -> String {
-        let mut issues = IssueStoreBuilder::default();
+        let mut issues = IndexedIssuesBuilder::default();
         document.issues.issues().for_each(|issue| issues.push(Arc::unwrap_or_clone(issue)));
         written(&Document { issues: issues.build().unwrap(), extra: document.extra.clone() })
     }
@@ -251,7 +254,7 @@ mod tests {
         let template: Issue = serde_json::from_str::<Document>(WRITTEN)
             .map(|document| Arc::unwrap_or_clone(document.issues.issues().next().unwrap()))
             .unwrap();
-        let mut issues = IssueStoreBuilder::default();
+        let mut issues = IndexedIssuesBuilder::default();
         for number in 0..200 {
             let id = format!("{number:08x}-0000-4000-8000-000000000000");
             // Contains text that looks like the boundary between two issues.
@@ -312,7 +315,7 @@ mod tests {
         let template = Issue::clone(&template.issues.issues().next().unwrap());
         for seed in 0..500 {
             let values = any_attributes(&mut Rng::with_seed(seed));
-            let mut issues = IssueStoreBuilder::default();
+            let mut issues = IndexedIssuesBuilder::default();
             issues.push(Issue { attributes: values.clone().into(), ..template.clone() });
             let issues = issues.build().unwrap();
             let text = written(&Document { issues, extra: UnknownFields::default() });

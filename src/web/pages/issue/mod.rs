@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use crate::domain::event::RETURN_ACTION;
     use crate::read_model::Projection;
-    use crate::tracker::IssueStore;
+    use crate::tracker::IndexedIssues;
 
     const ID: &str = "3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73";
 
@@ -165,7 +165,7 @@ mod tests {
     fn page(issue: &Issue, is_full: bool) -> String {
         let now = Timestamp::parse(&time(1_200)).unwrap();
         let found = Found { issue: Arc::new(issue.clone()), previous: None, next: None };
-        let mut issues = IssueStore::default();
+        let mut issues = IndexedIssues::default();
         issues.push(issue.clone()).unwrap();
         let mut projection = Projection::default();
         let view = &projection.follow(issues);
