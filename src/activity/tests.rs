@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::domain::{
-    Classification, Command, Counts, Issue, IssueRef, Page, Query, Resolution, UnknownFields,
+    Classification, Command, Counts, Issue, IssueRef, Page, Query, Resolution, UnknownKeys,
 };
 use crate::store::clients::Clients;
 use crate::store::{
@@ -185,7 +185,7 @@ fn command(state: &State, number: usize, kind: u8, pick: usize) -> Command {
             Command::PlaceIssue { issue: placed, ahead_of: Some(issue.id), agent: agent.to_owned() }
         }
         9 => {
-            let mut keys = UnknownFields::default();
+            let mut keys = UnknownKeys::default();
             let value = serde_json::value::to_raw_value(&number).unwrap();
             keys.insert("version".to_owned(), value);
             Command::SetUnknownKeys { keys, agent: agent.to_owned() }
@@ -220,8 +220,8 @@ fn draws() -> impl Strategy<Value = Vec<(u8, usize)>> {
     prop::collection::vec((0..16_u8, 0..100_usize), 0..60)
 }
 
-fn content(state: &State) -> (Vec<Arc<Issue>>, UnknownFields, Position) {
-    (state.issues.issues().collect(), state.unknown.clone(), state.position)
+fn content(state: &State) -> (Vec<Arc<Issue>>, UnknownKeys, Position) {
+    (state.issues.issues().collect(), state.unknown_keys.clone(), state.position)
 }
 
 fn filters() -> impl Strategy<Value = ActivityFilter> {

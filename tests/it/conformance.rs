@@ -101,7 +101,7 @@ async fn import_issues(store: &dyn Store) {
     let claimed = apply(store, claim(Some(Classification::Improvement)), at(33)).await.unwrap();
     let claimed = claimed.unwrap();
     assert_eq!((claimed.id, claimed.history.len()), (number(40), 2));
-    assert_eq!(claimed.extra, issue.issue().extra);
+    assert_eq!(claimed.unknown_keys, issue.issue().unknown_keys);
     let told = store.events(begin, 10).await.unwrap();
     assert_eq!(
         told.events.iter().map(|it| it.event.at).collect::<Vec<_>>(),

@@ -241,7 +241,7 @@ fn read_file(fs: &dyn FileSystem, paths: &StorePaths) -> FileRead {
     let hash = xxhash_rust::xxh3::xxh3_128(&bytes);
     match format::parse(bytes) {
         Ok(mut document) => {
-            backup::forget(&mut document.extra);
+            backup::forget(&mut document.unknown_keys);
             FileRead::Valid(Box::new(State::of(document)), hash)
         }
         Err(error) => FileRead::Invalid(error),

@@ -440,7 +440,7 @@ fn go_back(draft: &mut Draft, document: &Document) -> Result<(), crate::domain::
         draft.run(&command, now)?;
         ahead_of = Some(id);
     }
-    draft.run(&Command::SetUnknownKeys { keys: document.extra.clone(), agent }, now)?;
+    draft.run(&Command::SetUnknownKeys { keys: document.unknown_keys.clone(), agent }, now)?;
     Ok(())
 }
 
