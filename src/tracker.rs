@@ -322,9 +322,9 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::snapshot`].
+    /// Those of [`Store::state`].
     pub async fn held_back_reviews(&self, agent: &AgentName) -> Result<usize, StoreError> {
-        let issues = self.store.snapshot().await?.issues;
+        let issues = self.store.state().await?.issues;
         let ready = issues.next_review(agent, self.claims.review, self.now());
         Ok(if ready.is_some() { 0 } else { issues.counts().in_status(Status::Completed) })
     }
@@ -342,9 +342,9 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::snapshot`].
-    pub async fn snapshot(&self) -> Result<State, StoreError> {
-        self.store.snapshot().await
+    /// Those of [`Store::state`].
+    pub async fn state(&self) -> Result<State, StoreError> {
+        self.store.state().await
     }
 
     /// Returns at most `limit` durable events after an event number.
@@ -454,7 +454,7 @@ impl Tracker {
         if self.is_command() {
             // No server may be running that looks for them.
             self.lapse_orphans(LAPSES_OF_A_COMMAND).await?;
-        } else if !self.is_begun() && !is_ready(&self.store.snapshot().await?.issues) {
+        } else if !self.is_begun() && !is_ready(&self.store.state().await?.issues) {
             match self.commit(command(self.terms(None))).await? {
                 // It became ready in between. The claim needs a client.
                 Some(claimed) => self.lapse_claim(&claimed, UNDELIVERED_REASON).await?,

@@ -101,8 +101,8 @@ impl Store for Window {
         self.store.clients()
     }
 
-    fn snapshot(&self) -> StoreFuture<'_, State> {
-        self.store.snapshot()
+    fn state(&self) -> StoreFuture<'_, State> {
+        self.store.state()
     }
 
     fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {
@@ -208,10 +208,10 @@ async fn history(window: &Window, draws: &[(u8, usize)]) -> Vec<(u64, State)> {
     let mut states = Vec::new();
     for (number, &(kind, pick)) in draws.iter().enumerate() {
         let second = number as u64 / 2;
-        let before = window.store.snapshot().await.unwrap();
+        let before = window.store.state().await.unwrap();
         let command = command(&before, number, kind, pick);
         let _refused = window.commit_at(second, vec![command]).await;
-        states.push((second, window.store.snapshot().await.unwrap()));
+        states.push((second, window.store.state().await.unwrap()));
     }
     states
 }
@@ -307,7 +307,7 @@ proptest! {
             history(&window, &draws).await;
             let all = all_events(&window.tracker()).await;
             window.oldest.store(oldest.min(all.len() as u64 + 1), Ordering::SeqCst);
-            let state = window.store.snapshot().await.unwrap();
+            let state = window.store.state().await.unwrap();
             for issue in state.issues.issues() {
                 let found = of_issue(&window.tracker(), issue.id).await.unwrap();
                 prop_assert_eq!(&found.issue, &issue);

@@ -252,7 +252,7 @@ impl Log<'_> {
         let events = found.events.iter().filter(|event| self.filter.accepts(&event.event));
         let events: Vec<_> = events.collect();
         let skipped = (older.len() + events.len()).saturating_sub(most.unwrap_or(usize::MAX));
-        let short = unique_in(&self.tracker.snapshot().await?.issues, id);
+        let short = unique_in(&self.tracker.state().await?.issues, id);
         for moment in older.iter().skip(skipped) {
             self.written += 1;
             if self.json {
@@ -331,7 +331,7 @@ impl Log<'_> {
         if events.is_empty() {
             return Ok(Ok(()));
         }
-        match self.tracker.snapshot().await {
+        match self.tracker.state().await {
             Ok(state) => self.write_all(events, &state.issues, output).map(Ok),
             Err(error) => Ok(Err(error)),
         }

@@ -115,7 +115,7 @@ pub(super) async fn run(
         Verdict::Looked | Verdict::Refused => {
             // Print the refusal after the output, even if the output cannot be written.
             let flushed = output.flush();
-            let is_readable = context.tracker.snapshot().await.is_ok();
+            let is_readable = context.tracker.state().await.is_ok();
             let refusal = refusal(&arguments.backup, &replacement, is_readable);
             if let Err(unheard) = flushed {
                 tracing::debug!("cannot write the output: {unheard}");

@@ -175,7 +175,7 @@ pub async fn run(
 
 /// Returns the counts and the claimed issues.
 async fn look(tracker: &Tracker) -> Result<(Counts, Vec<Arc<Issue>>), StoreError> {
-    let issues = tracker.snapshot().await?.issues;
+    let issues = tracker.state().await?.issues;
     let statuses = [Status::InProgress, Status::InReview].into_iter().collect();
     let claimed = Query { statuses, take: issues.len(), ..Query::default() };
     Ok((issues.counts(), issues.list(&claimed).issues))

@@ -111,7 +111,7 @@ pub(super) async fn run(
                 (Some(_), _) => String::new(),
                 (None, Wanted::Review) => why_no_review(tracker, &agent).await?,
                 (None, Wanted::Work(kind)) => {
-                    why_nothing(&tracker.snapshot().await?.issues, kind, &agent, tracker.now())
+                    why_nothing(&tracker.state().await?.issues, kind, &agent, tracker.now())
                 }
             };
             (found, nothing)

@@ -42,7 +42,7 @@ pub async fn session(
     agent: Option<&AgentName>,
     input: &SessionInput,
 ) -> Result<Option<Value>> {
-    let issues = tracker.snapshot().await?.issues;
+    let issues = tracker.state().await?.issues;
     let held = agent.map(|agent| held_by(agent, &issues)).unwrap_or_default();
     match event {
         SessionEvent::SessionStart => Ok(Some(json!({ "hookSpecificOutput": {

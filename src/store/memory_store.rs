@@ -101,7 +101,7 @@ impl Store for MemoryStore {
         ready(Ok(self.held().state.issues.counts())).boxed()
     }
 
-    fn snapshot(&self) -> StoreFuture<'_, State> {
+    fn state(&self) -> StoreFuture<'_, State> {
         ready(Ok(self.held().state.clone())).boxed()
     }
 

@@ -92,7 +92,7 @@ pub trait Store: Send + Sync {
     /// # Errors
     ///
     /// [`StoreError::Unreadable`].
-    fn snapshot(&self) -> StoreFuture<'_, State>;
+    fn state(&self) -> StoreFuture<'_, State>;
 
     /// Returns the durable events after an event number, oldest first, at most `limit` of them. Events survive
     /// restarts for as long as the store keeps them.

@@ -69,9 +69,9 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::snapshot`](crate::store::Store::snapshot).
+    /// Those of [`Store::state`](crate::store::Store::state).
     pub async fn questions(&self) -> Result<Vec<OpenQuestion>, StoreError> {
-        let issues = self.store.snapshot().await?.issues;
+        let issues = self.store.state().await?.issues;
         let questions = issues.questions().filter_map(|issue| OpenQuestion::of(&issue));
         let mut questions: Vec<_> = questions.collect();
         questions.sort_by_key(|question| question.asked_at);

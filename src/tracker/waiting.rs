@@ -1,7 +1,7 @@
 //! Claims that wait until there is something to claim.
 //!
 //! The callers of this process that wait form a line. One task keeps the line while it is not empty. After every change
-//! of any process, and once a second for issues whose parking ends, it looks at a snapshot and gives a turn to each
+//! of any process, and once a second for issues whose parking ends, it looks at the state and gives a turn to each
 //! caller that could claim something, one after another. A caller that has its turn claims as any other does, so all
 //! that holds for a claim whose caller is gone holds here, too. Waiting takes no lock and writes nothing.
 
@@ -150,14 +150,14 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::snapshot`](crate::store::Store::snapshot).
+    /// Those of [`Store::state`](crate::store::Store::state).
     pub async fn wait_until<T>(
         &self,
         find: impl Fn(&IndexedIssues) -> Option<T>,
     ) -> Result<T, StoreError> {
         let mut changes = Changes::of(self);
         loop {
-            if let Some(found) = find(&self.store.snapshot().await?.issues) {
+            if let Some(found) = find(&self.store.state().await?.issues) {
                 return Ok(found);
             }
             changes.next(pending()).await;
@@ -260,7 +260,7 @@ impl Tracker {
         // What the store was when a caller had its turn. Another process may have been faster.
         let mut tried: BTreeMap<u64, Option<Version>> = BTreeMap::new();
         while !self.line.is_empty() {
-            let issues = self.store.snapshot().await.map(|state| state.issues).ok();
+            let issues = self.store.state().await.map(|state| state.issues).ok();
             let version = issues.as_ref().map(IndexedIssues::revision);
             let given = self.line.give_turn(|number, caller| {
                 // If the store cannot be read, the callers get the error.

@@ -66,7 +66,7 @@ impl Tool for GetNextIssue {
         match issue {
             Some(issue) => context.claimed(issue, fields).await,
             None => {
-                let issues = tracker.snapshot().await?.issues;
+                let issues = tracker.state().await?.issues;
                 let held_back = issues.held_back(&agent, classification, tracker.now());
                 Ok(Success::nothing(nothing(classification, &held_back)))
             }

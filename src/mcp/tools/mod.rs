@@ -72,7 +72,7 @@ impl CallContext {
         if !all && issue.attributes.links.is_empty() {
             return Ok(Neighbours::default());
         }
-        let issues = self.tracker.snapshot().await?.issues;
+        let issues = self.tracker.state().await?.issues;
         Ok(Neighbours::of(issue, &issues, all))
     }
 

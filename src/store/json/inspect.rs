@@ -709,7 +709,7 @@ mod tests {
         let early = state(&sample).document();
         let text = || "said".try_into().unwrap();
         sample.change(async |tracker| {
-            let id = tracker.snapshot().await.unwrap().issues.at(0).id;
+            let id = tracker.state().await.unwrap().issues.at(0).id;
             tracker.comment_issue(id.into(), text(), agent()).await.unwrap();
             tracker
                 .complete_issue(id.into(), text(), agent(), ClaimProof::default())

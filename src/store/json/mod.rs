@@ -235,7 +235,7 @@ impl Store for JsonStore {
         self.read(|_, view| Ok(view.state.issues.counts()))
     }
 
-    fn snapshot(&self) -> StoreFuture<'_, State> {
+    fn state(&self) -> StoreFuture<'_, State> {
         self.read(|_, view| Ok(State::clone(&view.state)))
     }
 

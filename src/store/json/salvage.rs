@@ -716,7 +716,7 @@ mod tests {
         let stale = fs::read(&sample.path).unwrap();
         sample.change(async |tracker| {
             add(tracker, "four").await;
-            let id = tracker.snapshot().await.unwrap().issues.at(0).id;
+            let id = tracker.state().await.unwrap().issues.at(0).id;
             tracker
                 .complete_issue(
                     id.into(),
