@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 pub use self::leases::{Claimant, Connection, LAPSES_OF_A_COMMAND, LeaseState, ProcessClient};
-use self::leases::{Connected, Lookout};
+use self::leases::{Connected, LeaseCheck};
 pub use self::questions::{OpenQuestion, QuestionCommand};
 use self::waiting::Line;
 pub use self::waiting::{MAX_WAITING, Wanted};
@@ -74,7 +74,7 @@ pub struct Tracker {
     claimant: Claimant,
     on_question: Option<QuestionCommand>,
     connected: Connected,
-    lookout: Lookout,
+    lease_check: LeaseCheck,
     /// The callers that wait for something to claim.
     line: Line,
 }
@@ -89,7 +89,7 @@ impl Tracker {
             claimant: Claimant::default(),
             on_question: None,
             connected: Connected::default(),
-            lookout: Lookout::default(),
+            lease_check: LeaseCheck::default(),
             line: Line::default(),
         }
     }

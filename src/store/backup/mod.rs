@@ -30,7 +30,7 @@ pub struct BackupContent {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OverwritePolicy {
     /// Change nothing; only report the difference.
-    Look,
+    DryRun,
     /// Lose nothing that the backup lacks.
     Nothing,
     /// Lose anything, but keep what is replaced.
@@ -60,7 +60,7 @@ pub enum Verdict {
     /// Something would be lost without consent. Nothing was changed.
     Refused,
     /// Only the difference was requested.
-    Looked,
+    DryRun,
 }
 
 impl RestoreOutcome {
@@ -68,7 +68,7 @@ impl RestoreOutcome {
     pub(super) fn found(consent: OverwritePolicy, difference: Difference) -> Option<Self> {
         let verdict = match consent {
             _ if difference.is_none() => Verdict::Unneeded,
-            OverwritePolicy::Look => Verdict::Looked,
+            OverwritePolicy::DryRun => Verdict::DryRun,
             OverwritePolicy::Nothing if difference.loses() => Verdict::Refused,
             OverwritePolicy::Nothing | OverwritePolicy::Everything => return None,
         };
@@ -79,7 +79,7 @@ impl RestoreOutcome {
     /// Returns the result for a store that cannot be read completely, or `None` to go on with the restore.
     pub(super) fn found_damaged(consent: OverwritePolicy, damage: String) -> Option<Self> {
         let verdict = match consent {
-            OverwritePolicy::Look => Verdict::Looked,
+            OverwritePolicy::DryRun => Verdict::DryRun,
             OverwritePolicy::Nothing => Verdict::Refused,
             OverwritePolicy::Everything => return None,
         };

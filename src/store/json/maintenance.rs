@@ -346,7 +346,7 @@ fn restore(
         });
     }
     let adopted = edits::adopt_external_edit(committer);
-    if consent != OverwritePolicy::Look {
+    if consent != OverwritePolicy::DryRun {
         // Merged later, leftovers would bring back what the restore removes.
         let (fs, paths) = (&*shared.fs, shared.paths()?);
         if edits::has_leftovers(fs, &paths) {
