@@ -66,7 +66,8 @@ impl Tool for ManageMemory {
             return Err(Failure::invalid("`apply` belongs to the action update: leave it out"));
         }
         let project = context.server.get().await.project;
-        let query = SectionQuery { file: args.file, writer: context.replies.names.full(InitProject::NAME) };
+        let query =
+            SectionQuery { file: args.file, writer: context.replies.names.full(InitProject::NAME) };
         match args.action {
             Action::Read => Success::report(blocking(move || query.read(&project)).await?),
             Action::Update => {
