@@ -34,8 +34,8 @@ pub use crate::store::backup::{
 };
 pub use crate::store::json::Maintenance;
 pub use crate::store::{
-    DURATION_BUCKETS_S, Events, HeldBack, IndexedIssues, NumberedEvent, Position, Probe, State,
-    StoreError, StoreHealth, StoreId, Version,
+    DURATION_BUCKETS_S, Events, HeldBack, IndexedIssues, NumberedEvent, Part, Position, Probe,
+    State, StoreError, StoreHealth, StoreId, Version,
 };
 use crate::store::{Outcome, Store};
 
@@ -318,15 +318,59 @@ impl Tracker {
         self.change(Command::CommentIssue { issue, comment, agent }).await
     }
 
+    /// Returns how many created issues there are, and why an agent cannot claim the first of them.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::list`] and [`Store::part`].
+    pub async fn held_back(
+        &self,
+        agent: &AgentName,
+        classification: Option<Classification>,
+    ) -> Result<HeldBack, StoreError> {
+        const SHOWN: usize = 3;
+        let statuses = Some(Status::Created).into();
+        let query = Query { statuses, classification, take: SHOWN, ..Query::default() };
+        let created = self.store.list(query).await?;
+        let around = self.issues_around(&created.issues).await?;
+        let now = self.now();
+        let reason = |issue: &Arc<Issue>| Some((issue.id, around.obstacle(issue, agent, now)?));
+        let first = created.issues.iter().filter_map(reason).collect();
+        Ok(HeldBack { count: created.total, first })
+    }
+
     /// Returns how many completed issues an agent cannot review: it filed or completed them, or they are parked.
     ///
     /// # Errors
     ///
-    /// Those of [`Store::snapshot`].
+    /// Those of [`Store::part`] and [`Store::counts`].
     pub async fn held_back_reviews(&self, agent: &AgentName) -> Result<usize, StoreError> {
-        let issues = self.store.snapshot().await?.issues;
+        let issues = self.store.part(Part::Claimable(vec![agent.clone()])).await?.issues;
         let ready = issues.next_review(agent, self.claims.review, self.now());
-        Ok(if ready.is_some() { 0 } else { issues.counts().in_status(Status::Completed) })
+        Ok(match ready {
+            Some(_) => 0,
+            None => self.store.counts().await?.in_status(Status::Completed),
+        })
+    }
+
+    /// Returns issues with those around them; see [`Part::Around`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::part`].
+    pub async fn issues_around(&self, issues: &[Arc<Issue>]) -> Result<IndexedIssues, StoreError> {
+        let ids = issues.iter().map(|issue| issue.id).collect();
+        Ok(self.store.part(Part::Around(ids)).await?.issues)
+    }
+
+    /// Returns what an agent holds, with the leases.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::part`].
+    pub async fn held_by(&self, agent: &AgentName) -> Result<Vec<Arc<Issue>>, StoreError> {
+        let issues = self.store.part(Part::HeldBy(agent.clone())).await?.issues;
+        Ok(issues.held_by(agent).filter_map(|id| issues.get(id)).collect())
     }
 
     /// Counts the issues in each status.
@@ -454,7 +498,7 @@ impl Tracker {
         if self.is_command() {
             // No server may be running that looks for them.
             self.lapse_orphans(LAPSES_OF_A_COMMAND).await?;
-        } else if !self.is_begun() && !is_ready(&self.store.snapshot().await?.issues) {
+        } else if !self.is_begun() && !self.is_ready(agent, is_ready).await? {
             match self.commit(command(self.terms(None))).await? {
                 // It became ready in between. The claim needs a client.
                 Some(claimed) => self.lapse_claim(&claimed, UNDELIVERED_REASON).await?,
@@ -463,6 +507,14 @@ impl Tracker {
         }
         let client = self.client_for(agent).await;
         self.commit(command(self.terms(client))).await
+    }
+
+    async fn is_ready(
+        &self,
+        agent: &AgentName,
+        is_ready: impl Fn(&IndexedIssues) -> bool,
+    ) -> Result<bool, StoreError> {
+        Ok(is_ready(&self.store.part(Part::Claimable(vec![agent.clone()])).await?.issues))
     }
 
     /// Returns the terms of a claim of a client.
