@@ -28,6 +28,7 @@ use crate::domain::{
     Command, CommentText, Counts, Description, ImportedIssue, Issue, IssueChange, IssueId,
     IssueRef, Page, Query, Resolution, Status, Timestamp, Title,
 };
+use crate::store::backup::Difference;
 pub use crate::store::backup::{
     self, Backup, BackupContent, BackupError, BackupMetadata, IssueSample, OverwritePolicy,
     RestoreOutcome, SaveOptions, Saved, Verdict,
@@ -37,7 +38,7 @@ pub use crate::store::{
     DURATION_BUCKETS_S, Events, HeldBack, IndexedIssues, NumberedEvent, Part, Position, Probe,
     State, StoreError, StoreHealth, StoreId, Version,
 };
-use crate::store::{Outcome, Store};
+use crate::store::{Document, Outcome, Store};
 
 /// How long [`Tracker::close`] waits for claims that are being released.
 const LAST_LAPSES: Duration = Duration::from_millis(200);
@@ -457,6 +458,27 @@ impl Tracker {
             tracing::warn!("undelivered claims may still be held");
         }
         self.store.close().await
+    }
+
+    /// Restores a document in one step, for a store without files. The replaced issues stay in the log.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::snapshot`] and [`Store::commit`]. A restore that would lose something is no error; the result
+    /// says so.
+    pub async fn restore(
+        &self,
+        document: Document,
+        consent: OverwritePolicy,
+    ) -> Result<RestoreOutcome, StoreError> {
+        let state = self.store.snapshot().await?;
+        let difference = Difference::between(&state.document(), &document);
+        if let Some(found) = RestoreOutcome::found(consent, difference.clone()) {
+            return Ok(found);
+        }
+        self.store.commit(backup::restoring(&state.issues, &document), self.now()).await?;
+        let (verdict, difference) = (Verdict::Done, Some(difference));
+        Ok(RestoreOutcome { verdict, difference, damage: None, kept: Vec::new() })
     }
 
     /// Releases a claim that was never delivered. Does nothing if the issue has moved on since.

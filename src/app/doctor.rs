@@ -46,7 +46,6 @@ pub async fn doctor(
     let OpenStore { store, tracker, maintenance } = OpenStore::at(&path, options);
     let now = tracker.now();
     let mut output = Output::stdout();
-    let maintenance = Some(maintenance);
     let context = CheckContext { path, reason, store, maintenance, settings, around, now };
     let ended = cli::run_doctor(command, context, &mut output).await;
     output.flush()?;
@@ -62,7 +61,7 @@ pub(super) fn context(
     let around = around(&config.location, working_directory);
     let StoreLocation { path, reason, .. } = config.location.clone();
     let OpenStore { store, tracker, maintenance } = opened;
-    let (maintenance, now) = (Some(maintenance), tracker.now());
+    let now = tracker.now();
     CheckContext { path, reason, store, maintenance, settings: Ok(settings(config)), around, now }
 }
 

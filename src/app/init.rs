@@ -83,7 +83,7 @@ async fn port(config: &Config, pins: &Pins) -> Result<u16> {
         address: config.bind.value.0,
         project: config.project(),
         store_id: Some(tracker.store_id().await),
-        registry: Registry::for_store(&file_of(&maintenance, config).await),
+        registry: Registry::for_store(&file_of(maintenance.as_ref(), config).await),
         pins: pins.clone(),
     };
     let attempt = ports.bind_port().await;

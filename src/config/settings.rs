@@ -52,6 +52,15 @@ pub const FILE: Setting = Setting {
     help: "The file of the store",
 };
 
+/// The database that is the store.
+pub const STORE: Setting = Setting {
+    name: "store",
+    variable: "AIT_STORE",
+    places: SettingScope::All,
+    default: "none: the store is a file",
+    help: "The PostgreSQL database that is the store, such as postgres://ait@db.example.com/issues",
+};
+
 /// The default agent of commands.
 pub const AGENT: Setting = Setting {
     name: "agent",
@@ -260,8 +269,9 @@ pub const ON_QUESTION: Setting = Setting {
 };
 
 /// All settings, in display order.
-pub const SETTINGS: [Setting; 24] = [
+pub const SETTINGS: [Setting; 25] = [
     FILE,
+    STORE,
     NETWORK_FILE_SYSTEM,
     KEEP_EVENTS,
     AGENT,

@@ -17,6 +17,7 @@ pub mod memory;
 mod memory_store;
 mod state;
 mod stored_issue;
+mod unusable;
 
 use std::sync::Arc;
 
@@ -36,6 +37,7 @@ pub use json::JsonStore;
 pub use memory::{HeldBack, IndexedIssues, Version};
 pub use memory_store::MemoryStore;
 pub use state::{Document, State};
+pub use unusable::UnusableStore;
 
 /// The future that a store operation returns.
 pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
