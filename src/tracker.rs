@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 pub use self::leases::{Claimant, Connection, LAPSES_OF_A_COMMAND, LeaseState, ProcessClient};
-use self::leases::{Connected, Lookout};
+use self::leases::{Connected, LeaseCheck};
 pub use self::questions::{OpenQuestion, QuestionCommand};
 use self::waiting::Line;
 pub use self::waiting::{MAX_WAITING, Wanted};
@@ -75,7 +75,7 @@ pub struct Tracker {
     claimant: Claimant,
     on_question: Option<QuestionCommand>,
     connected: Connected,
-    lookout: Lookout,
+    lease_check: LeaseCheck,
     /// The callers that wait for something to claim.
     line: Line,
 }
@@ -90,7 +90,7 @@ impl Tracker {
             claimant: Claimant::default(),
             on_question: None,
             connected: Connected::default(),
-            lookout: Lookout::default(),
+            lease_check: LeaseCheck::default(),
             line: Line::default(),
         }
     }
@@ -387,9 +387,9 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::snapshot`].
-    pub async fn snapshot(&self) -> Result<State, StoreError> {
-        self.store.snapshot().await
+    /// Those of [`Store::state`].
+    pub async fn state(&self) -> Result<State, StoreError> {
+        self.store.state().await
     }
 
     /// Returns at most `limit` durable events after an event number.
@@ -464,14 +464,14 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::snapshot`] and [`Store::commit`]. A restore that would lose something is no error; the result
+    /// Those of [`Store::state`] and [`Store::commit`]. A restore that would lose something is no error; the result
     /// says so.
     pub async fn restore(
         &self,
         document: Document,
         consent: OverwritePolicy,
     ) -> Result<RestoreOutcome, StoreError> {
-        let state = self.store.snapshot().await?;
+        let state = self.store.state().await?;
         let difference = Difference::between(&state.document(), &document);
         if let Some(found) = RestoreOutcome::found(consent, difference.clone()) {
             return Ok(found);

@@ -30,7 +30,7 @@ pub async fn doctor(
     working_directory: &Path,
     config: impl FnOnce() -> Result<Config, String> + Send + 'static,
 ) -> Result<cli::ExitStatus> {
-    let around = around(&location, working_directory);
+    let project = project_context(&location, working_directory);
     let StoreLocation { path, reason, .. } = location;
     let settings = spawn_blocking(move || config().map(|config| settings(&config)));
     let settings = match tokio::time::timeout(SETTINGS_WITHIN, settings).await {
@@ -46,7 +46,7 @@ pub async fn doctor(
     let OpenStore { store, tracker, maintenance } = OpenStore::at(&path, options);
     let now = tracker.now();
     let mut output = Output::stdout();
-    let context = CheckContext { path, reason, store, maintenance, settings, around, now };
+    let context = CheckContext { path, reason, store, maintenance, settings, project, now };
     let ended = cli::run_doctor(command, context, &mut output).await;
     output.flush()?;
     ended
@@ -58,14 +58,14 @@ pub(super) fn context(
     opened: OpenStore,
     working_directory: &Path,
 ) -> CheckContext {
-    let around = around(&config.location, working_directory);
+    let project = project_context(&config.location, working_directory);
     let StoreLocation { path, reason, .. } = config.location.clone();
     let OpenStore { store, tracker, maintenance } = opened;
     let now = tracker.now();
-    CheckContext { path, reason, store, maintenance, settings: Ok(settings(config)), around, now }
+    CheckContext { path, reason, store, maintenance, settings: Ok(settings(config)), project, now }
 }
 
-fn around(location: &StoreLocation, working_directory: &Path) -> ProjectContext {
+fn project_context(location: &StoreLocation, working_directory: &Path) -> ProjectContext {
     let root = location.project(working_directory);
     // Clients started from this shell have the same environment; others may not.
     let is_by_environment = env::var_os(FILE.variable).is_some_and(|file| !file.is_empty());

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use super::{OpenStore, save_behind};
+use super::{OpenStore, publish_in_background};
 use crate::cli::{self, ClientHookArguments, HookAction, HookCallArguments, Output};
 use crate::config::settings::AGENT;
 use crate::config::{Config, Source, StoreLocation};
@@ -106,7 +106,7 @@ async fn called(
         author: agent.map(|agent| agent.value.clone()).or_else(user),
     };
     if hooks::call(hook, &context).await? && !tracker.close().await {
-        save_behind(&config.location.path);
+        publish_in_background(&config.location.path);
     }
     Ok(())
 }
@@ -162,7 +162,7 @@ async fn session(
         output.flush()?;
     }
     if event == SessionEvent::SessionEnd && !tracker.close().await {
-        save_behind(&config.location.path);
+        publish_in_background(&config.location.path);
     }
     Ok(())
 }

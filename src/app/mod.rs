@@ -44,9 +44,9 @@ use crate::token_file::TokenFile;
 use crate::tracker::{Maintenance, QuestionCommand, Tracker};
 
 /// How long the last responses and the last publish of `issues.json` may take at shutdown.
-const LAST_WORK: Duration = Duration::from_millis(500);
+const DRAIN_LIMIT: Duration = Duration::from_millis(500);
 /// How long the final check of the store may take.
-const LAST_LOOK: Duration = Duration::from_millis(200);
+const CHECK_LIMIT: Duration = Duration::from_millis(200);
 
 /// What a server logs that greets the user: what is wrong, and which process has the port.
 const GREETING_LOG: &str =
@@ -90,16 +90,16 @@ pub async fn run(config: Config) -> Result<()> {
         OpenStore::new(&config, JsonStoreOptions::default());
     let (metrics, shutdown) = (Metrics::new(), CancellationToken::new());
     cancel_on_signal(shutdown.clone())?;
-    let surroundings = {
+    let context = {
         // An upgrade may later put another program at this path.
         let program = env::current_exe().unwrap_or_else(|_| PROGRAM.into());
         let opened =
             OpenStore { store, tracker: tracker.clone(), maintenance: maintenance.clone() };
         let config = config.clone();
-        move || around(&config, opened, &program)
+        move || server_context(&config, opened, &program)
     };
     let options = config.mcp_options();
-    let server = McpServer::new(tracker.clone(), metrics.clone(), options, surroundings);
+    let server = McpServer::new(tracker.clone(), metrics.clone(), options, context);
     let app = App { config, tracker, maintenance, metrics, server };
     // The subscription makes this process adopt external edits and publish what dead processes left unpublished.
     drop(app.tracker.watch());
@@ -228,7 +228,7 @@ pub async fn run_command(command: &QueueCommand, config: &Config) -> Result<cli:
         _ => JsonStoreOptions::for_command(),
     };
     let OpenStore { tracker, maintenance, .. } = OpenStore::new(config, options);
-    let _presence = match command.watches() {
+    let _process = match command.watches() {
         true => {
             let files = maintenance.as_ref();
             Some(ProcessContext::of(&tracker, files, config, Kind::Watch, false).await)
@@ -240,7 +240,7 @@ pub async fn run_command(command: &QueueCommand, config: &Config) -> Result<cli:
         cli::CommandContext { tracker: &tracker, maintenance: maintenance.as_ref(), default_agent };
     let mut output = Output::stdout();
     let ended = cli::run(command, &context, &mut output).await;
-    leave(tracker, config, ended, &mut output).await
+    finish(tracker, config, ended, &mut output).await
 }
 
 /// Shows the state of the store and its live processes.
@@ -257,7 +257,7 @@ pub async fn status(command: &StatusArguments, config: &Config) -> Result<cli::E
     let (reason, registry) = (config.store_reason(), Registry::for_store(&file));
     let shown = ShownStore { store: &store, reason: &reason, registry: &registry };
     let ended = cli::show_status(command, &tracker, shown, &mut output).await;
-    leave(tracker, config, ended, &mut output).await
+    finish(tracker, config, ended, &mut output).await
 }
 
 /// Opens the web UI of the store in the browser.
@@ -278,7 +278,7 @@ pub async fn open_page(command: &OpenArguments, config: &Config) -> Result<cli::
 }
 
 /// Ends a command: flushes its output and closes the store.
-async fn leave(
+async fn finish(
     tracker: Tracker,
     config: &Config,
     ended: Result<cli::ExitStatus>,
@@ -287,7 +287,7 @@ async fn leave(
     // Flush after a failure, too: the output up to there is valid.
     let flushed = output.flush();
     if !tracker.close().await {
-        save_behind(&config.location.path);
+        publish_in_background(&config.location.path);
     }
     // The process is about to end: freeing many issues one by one would only take time.
     mem::forget(tracker);
@@ -301,7 +301,7 @@ async fn leave(
 }
 
 /// Publishes a large `issues.json` in another process, so that the user need not wait.
-fn save_behind(store: &Path) {
+fn publish_in_background(store: &Path) {
     let saving = env::current_exe().and_then(|program| {
         let mut command = Command::new(program);
         command.arg("--file").arg(store).args(cli::SAVE_WHEN_QUIET);
@@ -335,8 +335,8 @@ impl App {
         };
         self.log_what_is_wrong().await;
         let needs_token = !access.tokens().is_empty();
-        let presence = self.presence(Kind::Serve, needs_token).await;
-        let Some(http) = presence.serve(&self, access, &shutdown).await? else { return Ok(()) };
+        let process = self.register(Kind::Serve, needs_token).await;
+        let Some(http) = process.serve(&self, access, &shutdown).await? else { return Ok(()) };
         if greets(&self.config) {
             self.greet(http.page(), counts).await;
         } else if !self.config.serve_only {
@@ -372,16 +372,16 @@ impl App {
                     false => tracing::error!("web UI unavailable: {error:#}"),
                 };
                 let needs_token = access.as_ref().is_ok_and(|access| !access.tokens().is_empty());
-                let presence = app.presence(Kind::Stdio, needs_token).await;
+                let process = app.register(Kind::Stdio, needs_token).await;
                 match access {
                     Ok(access) => {
-                        let http = presence.serve(&app, access, &ending).await;
+                        let http = process.serve(&app, access, &ending).await;
                         return http.map_err(unserved).ok().flatten();
                     }
                     Err(error) => unserved(error),
                 }
                 ending.cancelled().await;
-                drop(presence);
+                drop(process);
                 None
             }
         });
@@ -393,16 +393,16 @@ impl App {
         let (input, output) = rmcp::transport::io::stdio_pipes();
         let served = mcp::stdio::serve(self.server.clone(), input, output, shutdown).await;
         // Where the disk hangs, others see that the process has ended.
-        let _noted = tokio::time::timeout(LAST_LOOK, self.server.end_process()).await;
+        let _noted = tokio::time::timeout(CHECK_LIMIT, self.server.end_process()).await;
         // A process without a port by now has no HTTP requests in progress.
         ending.cancel();
-        match tokio::time::timeout(LAST_WORK, http).await {
+        match tokio::time::timeout(DRAIN_LIMIT, http).await {
             Ok(Ok(Some(http))) => http.end(&self.tracker).await,
-            _ => last_work(self.tracker.close()).await,
+            _ => drain(self.tracker.close()).await,
         }
         served?;
         // A store that is still loading is no error.
-        if let Ok(Err(error)) = tokio::time::timeout(LAST_LOOK, self.tracker.check()).await {
+        if let Ok(Err(error)) = tokio::time::timeout(CHECK_LIMIT, self.tracker.check()).await {
             return Err(error).context("the agent could not be served fully");
         }
         Ok(())
@@ -420,7 +420,7 @@ impl App {
         cli::greet(&Welcome { page, store, counts, has_client });
     }
 
-    async fn presence(&self, kind: Kind, needs_token: bool) -> ProcessContext {
+    async fn register(&self, kind: Kind, needs_token: bool) -> ProcessContext {
         let files = self.maintenance.as_ref();
         ProcessContext::of(&self.tracker, files, &self.config, kind, needs_token).await
     }
@@ -433,7 +433,7 @@ impl App {
 }
 
 /// Collects the context that agents can read besides issues: settings, doctor report, start command.
-fn around(config: &Config, opened: OpenStore, program: &Path) -> ServerContext {
+fn server_context(config: &Config, opened: OpenStore, program: &Path) -> ServerContext {
     let directory = env::current_dir().unwrap_or_default();
     let context = doctor::context(config, opened, &directory);
     let project = init::project(config, &directory, program);
@@ -453,8 +453,8 @@ fn around(config: &Config, opened: OpenStore, program: &Path) -> ServerContext {
 }
 
 /// Waits a bounded time for work at shutdown. Changes that do not finish in it are not acknowledged.
-async fn last_work<T>(work: impl Future<Output = T>) {
-    if tokio::time::timeout(LAST_WORK, work).await.is_err() {
+async fn drain<T>(work: impl Future<Output = T>) {
+    if tokio::time::timeout(DRAIN_LIMIT, work).await.is_err() {
         tracing::debug!("exited before all work was finished");
     }
 }

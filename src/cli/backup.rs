@@ -103,7 +103,7 @@ pub(super) async fn run(
 
 /// Reads everything in the store.
 async fn content(tracker: &Tracker) -> Result<BackupContent, StoreError> {
-    let document = tracker.snapshot().await?.document();
+    let document = tracker.state().await?.document();
     match tracker.check().await {
         // A read can succeed up to the damage, so check for it.
         Err(error) if error.is_damage() => Err(error),

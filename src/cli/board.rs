@@ -58,7 +58,7 @@ pub(super) async fn run(
         watch(arguments, tracker, output).await?;
         return Ok(ExitStatus::Done);
     }
-    let board = Board::of(&tracker.snapshot().await?.issues, tracker.now());
+    let board = Board::of(&tracker.state().await?.issues, tracker.now());
     if arguments.format.json {
         output.json(&JsonBoard::of(&board, arguments.most()))?;
     } else {
@@ -183,7 +183,7 @@ impl<'a> Changes<'a> {
     /// once; if the first read fails, the outer error is returned.
     async fn next_board(&mut self) -> Result<Option<Result<Board, StoreError>>> {
         self.newest.mark_unchanged();
-        let (known, board) = match self.tracker.snapshot().await {
+        let (known, board) = match self.tracker.state().await {
             Ok(state) => (Ok(state.issues.revision()), Ok(state.issues)),
             Err(error) if self.known.is_none() => return Err(error.into()),
             Err(error) => (Err(error.to_string()), Err(error)),

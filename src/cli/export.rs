@@ -103,7 +103,7 @@ pub(super) async fn run(
         )
         .into());
     }
-    let kept = context.tracker.snapshot().await?.issues;
+    let kept = context.tracker.state().await?.issues;
     let query = Query {
         statuses: statuses_of(&arguments.status),
         classification: arguments.classification,

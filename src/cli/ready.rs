@@ -39,7 +39,7 @@ pub(super) async fn run(
     output: &mut Output,
 ) -> Result<ExitStatus> {
     let agent = arguments.acting.agent(default_agent)?;
-    let (issues, now) = (tracker.snapshot().await?.issues, tracker.now());
+    let (issues, now) = (tracker.state().await?.issues, tracker.now());
     let waiting = Query {
         statuses: Some(Status::Created).into(),
         classification: arguments.classification,

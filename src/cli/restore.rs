@@ -89,7 +89,7 @@ pub(super) async fn run(
     let backup =
         with_spinner("reading the backup", read).await.context("reading was interrupted")??;
     let consent = match arguments {
-        Arguments { dry_run: true, .. } => OverwritePolicy::Look,
+        Arguments { dry_run: true, .. } => OverwritePolicy::DryRun,
         Arguments { force: true, .. } => OverwritePolicy::Everything,
         _ => OverwritePolicy::Nothing,
     };
@@ -116,11 +116,11 @@ pub(super) async fn run(
     }
     match replacement.verdict {
         Verdict::Done | Verdict::Unneeded => Ok(ExitStatus::Done),
-        Verdict::Looked if !would_refuse => Ok(ExitStatus::Done),
-        Verdict::Looked | Verdict::Refused => {
+        Verdict::DryRun if !would_refuse => Ok(ExitStatus::Done),
+        Verdict::DryRun | Verdict::Refused => {
             // Print the refusal after the output, even if the output cannot be written.
             let flushed = output.flush();
-            let is_readable = context.tracker.snapshot().await.is_ok();
+            let is_readable = context.tracker.state().await.is_ok();
             let refusal = refusal(&arguments.backup, &replacement, is_readable);
             if let Err(unheard) = flushed {
                 tracing::debug!("cannot write the output: {unheard}");

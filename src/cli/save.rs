@@ -46,9 +46,9 @@ pub(super) async fn run(
 ) -> Result<ExitStatus> {
     let health = || context.tracker.health(Probe::Known);
     if arguments.when_quiet {
-        let before = health().await.journal_bytes;
+        let before = health().await.log_bytes;
         tokio::time::sleep(QUIET).await;
-        if health().await.journal_bytes != before {
+        if health().await.log_bytes != before {
             return Ok(ExitStatus::Nothing);
         }
     }

@@ -47,7 +47,7 @@ pub(super) async fn run(
 ) -> Result<ExitStatus> {
     let mut now = tracker.now();
     let issues = match arguments.at {
-        None => tracker.snapshot().await?.issues,
+        None => tracker.state().await?.issues,
         Some(at) => {
             now = at.time(now);
             state_at(tracker, now).await?.issues

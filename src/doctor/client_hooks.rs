@@ -14,10 +14,10 @@ fn finding(context: &CheckContext) -> Finding {
     let Ok(program) = env::current_exe() else {
         return Finding::skipped(check, "the path of this program is not known");
     };
-    let around = &context.around;
-    let command = around.machine.command(&program);
+    let project = &context.project;
+    let command = project.machine.command(&program);
     let install = format!("`ait hooks install --client {HOOKS_CLIENT}`");
-    let hooks = match setup::client_hooks(&around.root, &around.machine, &command) {
+    let hooks = match setup::client_hooks(&project.root, &project.machine, &command) {
         Ok(hooks) => hooks,
         Err(error) => {
             let reason = format!("the hooks of {HOOKS_CLIENT} cannot be read: {error}");

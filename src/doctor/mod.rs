@@ -58,7 +58,7 @@ pub struct CheckContext {
     /// The settings, or why they are invalid.
     pub settings: Result<Settings, String>,
     /// The environment of the store.
-    pub around: ProjectContext,
+    pub project: ProjectContext,
     /// The current time.
     pub now: Timestamp,
 }
@@ -80,7 +80,7 @@ impl CheckContext {
     /// Returns the store that a process started in the project finds, if that is another one.
     pub fn other_store(&self) -> Option<&Path> {
         let real = |path: &Path| paths_of(path).map(|paths| paths.issues).ok();
-        let found = self.around.found.as_deref();
+        let found = self.project.found.as_deref();
         found.filter(|found| *found != self.path && real(found) != real(&self.path))
     }
 }

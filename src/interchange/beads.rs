@@ -27,7 +27,7 @@ use super::{Content, Draft, NamedLink, defaults, json_object};
 use crate::domain::event::{CLAIM_ACTION, CLOSE_ACTION, FILE_ACTION};
 use crate::domain::{
     AttributeValues, Attributes, Classification, Comment, EventKind, Issue, LinkKind, Parked,
-    Status, Timestamp, UnknownFields,
+    Status, Timestamp, UnknownKeys,
 };
 use crate::json_compat;
 
@@ -136,7 +136,7 @@ fn draft(bead: Bead, text: &str, now: Timestamp) -> Result<Draft, String> {
         history: vec![defaults::entry(created_at, named(bead.created_by.as_deref()), FILE_ACTION)],
         comments: comments_of(&bead),
         attributes: attributes_of(&bead, status),
-        extra: rest_of(text),
+        unknown_keys: rest_of(text),
     };
     let assignee = named(bead.assignee.as_deref());
     match status {
@@ -270,8 +270,8 @@ fn comments_of(bead: &Bead) -> Vec<Comment> {
 }
 
 /// Returns the object without the keys that are imported unchanged.
-fn rest_of(text: &str) -> UnknownFields {
-    let mut extra = UnknownFields::default();
+fn rest_of(text: &str) -> UnknownKeys {
+    let mut keys = UnknownKeys::default();
     // Values are kept verbatim except for white space, so the object fits on one line.
     let text = json_compat::without_white_space(text);
     let mut object: IndexMap<String, Box<RawValue>> =
@@ -279,9 +279,9 @@ fn rest_of(text: &str) -> UnknownFields {
     object.retain(|key, _| !CARRIED.contains(&key.as_str()));
     if let Ok(rest) = to_raw_value(&object) {
         let rest: Box<RawValue> = rest;
-        extra.insert(KEY.to_owned(), rest);
+        keys.insert(KEY.to_owned(), rest);
     }
-    extra
+    keys
 }
 
 fn named(name: Option<&str>) -> &str {

@@ -78,7 +78,7 @@ fn of_json(
         defaults::comment(time.transpose()?.unwrap_or(otherwise), &agent(author.as_deref()), &text);
     for (key, value) in keys {
         if !matches!(key.as_str(), "timestamp" | "agent" | "text") {
-            comment.extra.insert(key, value);
+            comment.unknown_keys.insert(key, value);
         }
     }
     Ok(comment)

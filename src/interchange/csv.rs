@@ -32,7 +32,7 @@ use super::times::{self, DateOrder};
 use super::value::Value;
 use super::{Content, Entry, ReadOptions, Unreadable, count_of_lines};
 use crate::domain::text::shortened;
-use crate::domain::{AttributeValues, Issue, LinkKind, UnknownFields};
+use crate::domain::{AttributeValues, Issue, LinkKind, UnknownKeys};
 
 /// The columns of an export, in order.
 const COLUMNS: [&str; 10] = [
@@ -63,7 +63,7 @@ struct Extra<'a> {
     #[serde(flatten)]
     attributes: AttributeValues,
     #[serde(flatten)]
-    unknown: &'a UnknownFields,
+    unknown_keys: &'a UnknownKeys,
 }
 
 /// Writes issues.
@@ -85,8 +85,8 @@ pub fn write(
     rows.write_record(names).map_err(of_out)?;
     for issue in issues {
         let attributes = without_columns(&issue.attributes);
-        let is_empty = attributes.set_fields().is_empty() && issue.extra.is_empty();
-        let extra = Extra { attributes, unknown: &issue.extra };
+        let is_empty = attributes.set_fields().is_empty() && issue.unknown_keys.is_empty();
+        let extra = Extra { attributes, unknown_keys: &issue.unknown_keys };
         let mut row = vec![
             issue.id.to_string(),
             guarded(&issue.title),
@@ -326,7 +326,7 @@ mod tests {
         issue.attributes = Attributes::from(attributes);
         if !key.is_empty() {
             let value = serde_json::value::to_raw_value("x, y").unwrap();
-            issue.extra.insert(key.to_owned(), value);
+            issue.unknown_keys.insert(key.to_owned(), value);
         }
         issue
     }

@@ -49,8 +49,8 @@ fn read_unmapped(text: &str, options: &ReadOptions) -> Content {
         Ok(issue) => return ours(issue, text),
         Err(error) => error,
     };
-    let look = serde_json::from_str::<Look>(text).unwrap_or_default();
-    if look.is_of_beads() {
+    let keys = serde_json::from_str::<ObjectKeys>(text).unwrap_or_default();
+    if keys.is_of_beads() {
         return beads::read(text, options.now);
     }
     read_partial(text, options).unwrap_or_else(|_| refused(text, &json_compat::problem(&error)))
@@ -97,13 +97,13 @@ pub(super) fn check_keys<'a>(
 
 /// Returns a refused entry with the reason and with the id and title of the object.
 pub(super) fn refused(text: &str, reason: &str) -> Content {
-    let look = serde_json::from_str::<Look>(text).unwrap_or_default();
+    let keys = serde_json::from_str::<ObjectKeys>(text).unwrap_or_default();
     let words = |value: Option<Json>| match value {
         Some(Json::String(text)) => Some(text),
         Some(value @ Json::Number(_)) => Some(value.to_string()),
         _ => None,
     };
-    let (id, title) = (words(look.id), words(look.title));
+    let (id, title) = (words(keys.id), words(keys.title));
     Content::Refused { id, title, reason: reason.to_owned(), blamed: None }
 }
 
@@ -123,7 +123,7 @@ fn ours(mut issue: Issue, text: &str) -> Content {
 
 /// The keys that identify an object and its format.
 #[derive(Default, Deserialize)]
-struct Look {
+struct ObjectKeys {
     id: Option<Json>,
     title: Option<Json>,
     #[serde(rename = "_type")]
@@ -135,7 +135,7 @@ struct Look {
     state: Option<Json>,
 }
 
-impl Look {
+impl ObjectKeys {
     fn is_of_beads(&self) -> bool {
         let theirs = [&self.record_type, &self.issue_type, &self.created_at];
         let others = [&self.classification, &self.state];

@@ -16,7 +16,7 @@ use crate::domain::event::{CLOSE_ACTION, FILE_ACTION, REJECT_ACTION};
 use crate::domain::text::shortened;
 use crate::domain::{
     AgentName, AttributeValues, Attributes, Classification, Comment, DomainError, HistoryEntry,
-    Issue, IssueId, Link, LinkKind, Priority, Status, Timestamp, UnknownFields,
+    Issue, IssueId, Link, LinkKind, Priority, Status, Timestamp, UnknownKeys,
 };
 
 const SHOWN_CHARS: usize = 60;
@@ -140,8 +140,8 @@ impl<'a> PartialIssue<'a> {
         let status = defaults::status(status.unwrap_or(Status::Created), kept_history);
         let derived = history.is_none().then(|| self.history(status, created_at, times.closed));
         let given = self.attributes(options)?;
-        let mut extra = self.extra(derived.is_some().then_some(status), &given)?;
-        let attributes = self.all_attributes(given, Attributes::take_from(&mut extra))?;
+        let mut unknown_keys = self.unknown_keys(derived.is_some().then_some(status), &given)?;
+        let attributes = self.all_attributes(given, Attributes::take_from(&mut unknown_keys))?;
         let mut issue = Issue {
             id: our_id.unwrap_or_else(|| self.derived_id(&title, &description)),
             title,
@@ -150,7 +150,7 @@ impl<'a> PartialIssue<'a> {
             created_at,
             modified_at,
             status,
-            extra,
+            unknown_keys,
             history: derived.or(history).unwrap_or_default(),
             comments: comments.unwrap_or_default(),
             attributes,
@@ -433,15 +433,15 @@ impl<'a> PartialIssue<'a> {
     /// Returns the unknown keys: the exported ones, and the values that no field of an issue keeps.
     ///
     /// `derived_for` is the status if the history is derived from the values. `attributes` are those of the values.
-    fn extra(
+    fn unknown_keys(
         &self,
         derived_for: Option<Status>,
         attributes: &AttributeValues,
-    ) -> Result<UnknownFields, Fault> {
-        let mut extra = UnknownFields::default();
+    ) -> Result<UnknownKeys, Fault> {
+        let mut unknown_keys = UnknownKeys::default();
         let known: Option<IndexMap<String, Box<RawValue>>> = self.json(Field::Extra)?;
         for (key, value) in known.unwrap_or_default() {
-            extra.insert(key, value);
+            unknown_keys.insert(key, value);
         }
         let mut others: IndexMap<&str, Vec<Box<RawValue>>> = IndexMap::new();
         let keys_of_attributes = attributes.set_fields();
@@ -449,7 +449,7 @@ impl<'a> PartialIssue<'a> {
         for given in &self.values {
             let Some(rest) = self.rest_of(*given, derived_for, attributes) else { continue };
             if self.keeps_names && !is_ours(given.name) {
-                extra.insert(given.name.to_owned(), rest);
+                unknown_keys.insert(given.name.to_owned(), rest);
             } else {
                 others.entry(given.name).or_default().push(rest);
             }
@@ -463,9 +463,9 @@ impl<'a> PartialIssue<'a> {
         if !others.is_empty()
             && let Ok(others) = to_raw_value(&others)
         {
-            extra.insert(self.key.to_owned(), others);
+            unknown_keys.insert(self.key.to_owned(), others);
         }
-        Ok(extra)
+        Ok(unknown_keys)
     }
 
     /// Returns what no field of the issue keeps of a value.

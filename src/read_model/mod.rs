@@ -67,7 +67,7 @@ impl ReadModel {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Tracker::snapshot`].
+    /// Returns the errors of [`Tracker::state`].
     ///
     /// # Panics
     ///
@@ -84,7 +84,7 @@ impl ReadModel {
             if sender.is_closed() {
                 return;
             }
-            let issues = match tracker.snapshot().await {
+            let issues = match tracker.state().await {
                 Ok(state) => state.issues,
                 Err(error) => return drop(sender.send(Ok(Err(error)))),
             };

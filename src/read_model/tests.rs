@@ -131,7 +131,7 @@ fn happen(state: &mut State, happening: Happening, number: usize) {
             let Some(issue) = named(index) else { return };
             let mut issue = Issue { id, ..Issue::clone(issue) };
             let key = serde_json::value::to_raw_value(&format!("AB-{}", other % 3)).unwrap();
-            issue.extra.insert("key".to_owned(), key);
+            issue.unknown_keys.insert("key".to_owned(), key);
             let issue = issue.into();
             let ahead_of = named(other).map(|issue| issue.id);
             Command::PlaceIssue { issue, ahead_of, agent: HAND_EDIT.to_owned() }

@@ -111,10 +111,10 @@ pub trait Store: Send + Sync {
     /// # Errors
     ///
     /// [`StoreError::Unreadable`].
-    fn snapshot(&self) -> StoreFuture<'_, State>;
+    fn state(&self) -> StoreFuture<'_, State>;
 
     /// Returns the issues in one part of the store as of one moment. Includes every change that was answered before
-    /// the call. What the part is about is answered as by the [`snapshot`](Self::snapshot); other issues, their counts
+    /// the call. What the part is about is answered as by the [`snapshot`](Self::state); other issues, their counts
     /// and positions may be missing.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 //!
 //! A claim of a client has a lease. While the client lives, nothing happens. When it is gone, the agent of the claim
 //! may take it up with another client, by any call; after the grace period the claim lapses and the issue is back in
-//! its old place. Every live server looks once a second; commands look before they claim.
+//! its old place. Every live server checks once a second; commands check before they claim.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -19,8 +19,8 @@ use crate::span::humanize_duration;
 use crate::store::clients::{Clients, client_of_name};
 use crate::store::{Part, StoreError};
 
-/// How often a server looks for claims of clients that are gone.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How often a server checks for claims of clients that are gone.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 /// After a pause of this length the process was stopped, or the machine suspended.
 const PAUSE: Duration = Duration::from_secs(10);
 /// How often a connected client is renewed, and forgotten clients are removed.
@@ -48,22 +48,22 @@ pub enum Claimant {
 #[derive(Clone, Default)]
 pub struct ProcessClient(Arc<OnceLock<ClientId>>);
 
-/// What the last look for clients that are gone has found, and who called since.
+/// The result of the last check for clients that are gone, and the calls since.
 #[derive(Clone, Default)]
-pub(super) struct Lookout(Arc<Mutex<LookoutState>>);
+pub(super) struct LeaseCheck(Arc<Mutex<LeaseCheckState>>);
 
 #[derive(Default)]
-struct LookoutState {
-    /// The agents whose claims are of clients that are gone; `None` while nobody looks.
+struct LeaseCheckState {
+    /// The agents whose claims are of clients that are gone; `None` while no check runs regularly.
     gone: Option<HashSet<String>>,
-    /// When somebody looked last.
-    looked: Option<Instant>,
-    /// The agents that called since shortly before the last look, each with its newest client.
+    /// The time of the last check.
+    checked_at: Option<Instant>,
+    /// The agents that called since shortly before the last check, each with its newest client.
     called: HashMap<AgentName, (Claimant, Instant)>,
 }
 
-impl Lookout {
-    fn state(&self) -> MutexGuard<'_, LookoutState> {
+impl LeaseCheck {
+    fn state(&self) -> MutexGuard<'_, LeaseCheckState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -238,11 +238,11 @@ impl Tracker {
             return Ok(());
         }
         {
-            let mut lookout = self.lookout.state();
-            lookout.called.insert(agent.clone(), (self.claimant.clone(), Instant::now()));
+            let mut check = self.lease_check.state();
+            check.called.insert(agent.clone(), (self.claimant.clone(), Instant::now()));
             // A call is all that a client without a connection gives to live on.
             let is_connected = matches!(self.claimant, Claimant::Process(_) | Claimant::Session(_));
-            let is_gone = lookout.gone.as_ref().is_none_or(|gone| gone.contains(agent.as_str()));
+            let is_gone = check.gone.as_ref().is_none_or(|gone| gone.contains(agent.as_str()));
             if is_connected && !is_gone {
                 return Ok(());
             }
@@ -388,7 +388,7 @@ impl Tracker {
             return;
         }
         let (mut pauses, mut renewed) = (Pauses::begin(Instant::now()), None::<Instant>);
-        while end.run_until_cancelled(sleep(LOOK_EVERY)).await.is_some() {
+        while end.run_until_cancelled(sleep(CHECK_EVERY)).await.is_some() {
             let now = Instant::now();
             pauses.note(now, self.claims.grace);
             let rest = RENEW_EVERY.min(self.claims.ttl / 4);
@@ -396,8 +396,8 @@ impl Tracker {
                 renewed = Some(now);
                 self.renew_connected().await;
             }
-            let states = self.look().await;
-            // The process may have been stopped while it looked.
+            let states = self.check_leases().await;
+            // The process may have been stopped during the check.
             let may_lapse = pauses.note(Instant::now(), self.claims.grace);
             let lapsed = match states {
                 Ok(states) if may_lapse => {
@@ -409,12 +409,12 @@ impl Tracker {
                 tracing::debug!("cannot look for claims of agents that are gone: {error}");
             }
         }
-        // Nobody looks any more.
-        *self.lookout.state() = LookoutState::default();
+        // No check runs any more.
+        *self.lease_check.state() = LeaseCheckState::default();
     }
 
     /// Looks once: takes up claims of agents that have just called. Returns the state of all leases after that.
-    async fn look(&self) -> Result<Vec<LeaseState>, StoreError> {
+    async fn check_leases(&self) -> Result<Vec<LeaseState>, StoreError> {
         let states = self.leases().await?;
         let mut gone = HashSet::new();
         for state in states.iter().filter(|state| state.gone_for.is_some()) {
@@ -422,14 +422,14 @@ impl Tracker {
             gone.extend(issue.ok().and_then(|issue| Some(issue.holder()?.agent.to_owned())));
         }
         let back: Vec<_> = {
-            let mut lookout = self.lookout.state();
-            let horizon = lookout.looked.and_then(|looked| looked.checked_sub(3 * LOOK_EVERY));
-            lookout.called.retain(|_, (_, at)| horizon.is_none_or(|horizon| *at >= horizon));
-            lookout.looked = Some(Instant::now());
-            let called = lookout.called.iter().filter(|(agent, _)| gone.contains(agent.as_str()));
+            let mut check = self.lease_check.state();
+            let horizon = check.checked_at.and_then(|at| at.checked_sub(3 * CHECK_EVERY));
+            check.called.retain(|_, (_, at)| horizon.is_none_or(|horizon| *at >= horizon));
+            check.checked_at = Some(Instant::now());
+            let called = check.called.iter().filter(|(agent, _)| gone.contains(agent.as_str()));
             let back = called.map(|(agent, (claimant, _))| (agent.clone(), claimant.clone()));
             let back = back.collect();
-            lookout.gone = Some(gone);
+            check.gone = Some(gone);
             back
         };
         for (agent, claimant) in &back {

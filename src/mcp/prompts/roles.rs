@@ -113,7 +113,7 @@ pub(super) async fn messages(
         let reference: IssueRef = reference
             .parse()
             .map_err(|bad: DomainError| refused(hints::for_refusal(&bad, &hints::TOOLS)))?;
-        let state = server.tracker().snapshot().await;
+        let state = server.tracker().state().await;
         let state = state.map_err(|error| {
             ErrorData::internal_error(hints::for_store(&error, &hints::TOOLS), None)
         })?;

@@ -224,7 +224,7 @@ pub(super) async fn read(
         }
         Resource::Presets => presets(&replies),
         Resource::Queue => {
-            let state = server.tracker().snapshot().await?;
+            let state = server.tracker().state().await?;
             Ok(Read::now(text(&replies, Reply::Report(queue::overview(&state.issues)))?))
         }
         Resource::Issue(reference) => {

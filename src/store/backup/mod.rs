@@ -33,7 +33,7 @@ pub struct BackupContent {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OverwritePolicy {
     /// Change nothing; only report the difference.
-    Look,
+    DryRun,
     /// Lose nothing that the backup lacks.
     Nothing,
     /// Lose anything, but keep what is replaced.
@@ -63,7 +63,7 @@ pub enum Verdict {
     /// Something would be lost without consent. Nothing was changed.
     Refused,
     /// Only the difference was requested.
-    Looked,
+    DryRun,
 }
 
 /// The agent name for the changes of a restore.
@@ -105,7 +105,7 @@ pub fn restoring(issues: &IndexedIssues, document: &Document) -> Vec<Command> {
         });
         ahead_of = Some(id);
     }
-    commands.push(Command::SetUnknownKeys { keys: document.extra.clone(), agent });
+    commands.push(Command::SetUnknownKeys { keys: document.unknown_keys.clone(), agent });
     commands
 }
 
@@ -114,7 +114,7 @@ impl RestoreOutcome {
     pub fn found(consent: OverwritePolicy, difference: Difference) -> Option<Self> {
         let verdict = match consent {
             _ if difference.is_none() => Verdict::Unneeded,
-            OverwritePolicy::Look => Verdict::Looked,
+            OverwritePolicy::DryRun => Verdict::DryRun,
             OverwritePolicy::Nothing if difference.loses() => Verdict::Refused,
             OverwritePolicy::Nothing | OverwritePolicy::Everything => return None,
         };
@@ -125,7 +125,7 @@ impl RestoreOutcome {
     /// Returns the result for a store that cannot be read completely, or `None` to go on with the restore.
     pub(super) fn found_damaged(consent: OverwritePolicy, damage: String) -> Option<Self> {
         let verdict = match consent {
-            OverwritePolicy::Look => Verdict::Looked,
+            OverwritePolicy::DryRun => Verdict::DryRun,
             OverwritePolicy::Nothing => Verdict::Refused,
             OverwritePolicy::Everything => return None,
         };

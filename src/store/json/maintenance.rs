@@ -82,7 +82,7 @@ impl Maintenance {
             match self.publisher().publish(SkipPublish::Rendered)? {
                 Publication::UpToDate | Publication::Written => {
                     // If only commands use the store, no other process has time to write snapshots.
-                    if let Err(error) = self.publisher().snapshot() {
+                    if let Err(error) = self.publisher().write_snapshot() {
                         tracing::warn!("failed to write a snapshot: {}", error.reason());
                     }
                     return Ok(());
@@ -202,8 +202,8 @@ impl Maintenance {
         };
         let fs = &*shared.fs;
         if let Ok(Some(found)) = fs.fingerprint(&paths.issues) {
-            health.snapshot_bytes = Some(found.length_bytes());
-            health.snapshot_written = Some(timestamp(found.modified()).min(now()));
+            health.published_bytes = Some(found.length_bytes());
+            health.published_at = Some(timestamp(found.modified()).min(now()));
         }
         let segments: Vec<_> = ordinals(fs, &paths.log)
             .unwrap_or_default()
@@ -211,11 +211,11 @@ impl Maintenance {
             .filter_map(|ordinal| fs.fingerprint(&path_of(&paths.log, *ordinal)).ok().flatten())
             .collect();
         if !segments.is_empty() {
-            health.journal_bytes = Some(segments.iter().map(|found| found.length_bytes()).sum());
+            health.log_bytes = Some(segments.iter().map(|found| found.length_bytes()).sum());
         }
         if shared.failure().is_none() {
             let written = segments.last().map(|found| timestamp(found.modified()).min(now()));
-            health.last_write = health.last_write.max(written).or(health.snapshot_written);
+            health.last_write = health.last_write.max(written).or(health.published_at);
         }
         health.trouble = self.trouble(&paths, probe).err();
         let problem = lock(&shared.known).problem.clone();
@@ -343,7 +343,7 @@ fn restore(
         });
     }
     let adopted = edits::adopt_external_edit(committer);
-    if consent != OverwritePolicy::Look {
+    if consent != OverwritePolicy::DryRun {
         // Merged later, leftovers would bring back what the restore removes.
         let (fs, paths) = (&*shared.fs, shared.paths()?);
         if edits::has_leftovers(fs, &paths) {

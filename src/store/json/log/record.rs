@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::domain::{
     Attributes, Before, Change, Classification, ClientId, Event, EventKind, Issue, IssueId, Lease,
-    Patch, Status, Timestamp, UnknownFields,
+    Patch, Status, Timestamp, UnknownKeys,
 };
 use crate::store::Position;
 
@@ -170,7 +170,7 @@ struct Fields<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     patch: Option<Box<Patch>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    keys: Option<Box<Change<UnknownFields>>>,
+    keys: Option<Box<Change<UnknownKeys>>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lease: Option<Lease>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
