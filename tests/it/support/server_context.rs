@@ -17,7 +17,9 @@ pub fn server_context(store: &Arc<dyn Store>) -> ServerContext {
     let project = ProjectContext { root: project, machine, is_named: false, found: None };
     let store = Arc::clone(store);
     let maintenance = None;
-    let context = CheckContext { path, reason, store, maintenance, settings, project, now: now() };
+    let database = None;
+    let context =
+        CheckContext { path, reason, database, store, maintenance, settings, project, now: now() };
     let project = Project {
         root: context.project.root.clone(),
         env: context.project.machine.clone(),
