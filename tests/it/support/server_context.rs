@@ -26,6 +26,7 @@ pub fn server_context(store: &Arc<dyn Store>) -> ServerContext {
         command: "ait".to_owned(),
         store: context.path.clone(),
         is_store_named: false,
+        database: None,
         settings: context.project.root.join("ait.toml"),
         port: None,
         needs_token: false,
