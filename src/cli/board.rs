@@ -9,15 +9,13 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use super::alt_screen::Screen;
-use super::attribute_filter::is_ready;
-use super::board_view;
+use super::board_view::{self, Board, Column, since};
 use super::options::Format;
-use super::short_ids::ShortIds;
 use super::signals::{Live, Wake};
 use super::{ExitStatus, Output};
-use crate::domain::{Classification, Issue, IssueId, Order, Query, Status, StatusSet, Timestamp};
+use crate::domain::{Classification, Issue, IssueId, Status, Timestamp};
 use crate::hints::{self, COMMANDS};
-use crate::tracker::{IndexedIssues, Position, StoreError, Tracker, Version};
+use crate::tracker::{Position, StoreError, Tracker, Version};
 
 /// How long the board waits for more changes before it reads the store again.
 const GATHER: Duration = Duration::from_millis(100);
@@ -193,65 +191,6 @@ impl<'a> Changes<'a> {
         let now = self.tracker.now();
         Ok((!is_known).then(|| board.map(|issues| Board::of(&issues, now))))
     }
-}
-
-/// The contents of the board.
-#[derive(PartialEq)]
-pub(super) struct Board {
-    pub columns: Vec<Column>,
-    pub closed: usize,
-    pub rejected: usize,
-}
-
-/// The issues of one status. Waiting issues are in the order in which they will be claimed, and those that cannot be
-/// claimed now come last; claimed issues are in the order of their claims, oldest first.
-#[derive(PartialEq)]
-pub(super) struct Column {
-    pub status: Status,
-    pub issues: Vec<Arc<Issue>>,
-}
-
-impl Board {
-    fn of(issues: &IndexedIssues, now: Timestamp) -> Self {
-        let (statuses, order) = (StatusSet::open(), Order::Priority);
-        let open = Query { statuses, order, take: issues.len(), ..Query::default() };
-        let (open, counts) = (issues.list(&open).issues, issues.counts());
-        let column = |status: Status| {
-            let of_status = open.iter().filter(|issue| issue.status == status);
-            let mut found: Vec<_> = of_status.cloned().collect();
-            match status {
-                Status::Created => found.sort_by_cached_key(|issue| !is_ready(issue, issues, now)),
-                Status::Completed => found.sort_by_key(|issue| issue.attributes.is_parked_at(now)),
-                _ => found.sort_by_key(|issue| since(issue)),
-            }
-            Column { status, issues: found }
-        };
-        Self {
-            columns: StatusSet::open().iter().map(column).collect(),
-            closed: counts.in_status(Status::Closed),
-            rejected: counts.in_status(Status::Rejected),
-        }
-    }
-}
-
-impl Board {
-    /// Returns true if the store has no issues at all.
-    pub fn is_empty(&self) -> bool {
-        self.closed == 0
-            && self.rejected == 0
-            && self.columns.iter().all(|column| column.issues.is_empty())
-    }
-
-    /// Returns the short ids of all cards.
-    pub fn short_ids(&self) -> ShortIds {
-        let issues = self.columns.iter().flat_map(|column| &column.issues);
-        ShortIds::of(issues.map(|issue| issue.id))
-    }
-}
-
-/// Returns since when an issue is in its current state.
-pub(super) fn since(issue: &Issue) -> Timestamp {
-    issue.holder().map_or(issue.modified_at, |holder| holder.since)
 }
 
 #[derive(Serialize)]

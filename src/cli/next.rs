@@ -3,10 +3,9 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::options::{AgentArgs, Format, TtlArgs, classification};
+use super::options::{AgentArgs, Format, TtlArgs, WaitArgs, classification};
 use super::print_issue::print_claimed;
 use super::ready::why_nothing;
-use super::wait::WaitArgs;
 use super::{ExitStatus, Output};
 use crate::domain::{AgentName, Classification};
 use crate::tracker::{Tracker, Wanted};

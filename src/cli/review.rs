@@ -3,9 +3,8 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::options::{AgentArgs, Format, TtlArgs};
+use super::options::{AgentArgs, Format, TtlArgs, WaitArgs};
 use super::print_issue::print_claimed;
-use super::wait::WaitArgs;
 use super::{ExitStatus, NO_ISSUES, Output, is_empty};
 use crate::domain::AgentName;
 use crate::tracker::{Tracker, Wanted};

@@ -8,8 +8,13 @@ use super::{Issue, UnknownKeys};
 pub const ID_NAMES: [&str; 3] = ["id", "issuekey", "key"];
 /// The names of numbers in other programs, in lower case and without separators.
 pub const NUMBER_NAMES: [&str; 3] = ["number", "iid", "issueid"];
-/// The unknown keys under which imports keep the values of other programs.
-const CONTAINERS: [&str; 3] = ["csv", "json", "beads"];
+/// The unknown key under which imports keep the columns of a CSV file that ait has no field for.
+pub const CSV_KEY: &str = "csv";
+/// The unknown key under which imports keep JSON values whose own keys are those of an issue.
+pub const JSON_KEY: &str = "json";
+/// The unknown key under which imports keep the values of an issue of beads.
+pub const BEADS_KEY: &str = "beads";
+const CONTAINERS: [&str; 3] = [CSV_KEY, JSON_KEY, BEADS_KEY];
 
 impl Issue {
     /// Returns the ids that the issue has elsewhere, such as `ABC-12` or the number `12`, as imports keep them.

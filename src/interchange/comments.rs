@@ -3,8 +3,7 @@
 use indexmap::IndexMap;
 use serde_json::value::RawValue;
 
-use super::defaults;
-use super::partial_issue::{AGENT, agent};
+use super::defaults::{self, AGENT, agent};
 use super::times::{self, DateOrder};
 use super::value::Value;
 use crate::domain::{Comment, Timestamp};

@@ -3,7 +3,10 @@
 use uuid::Builder;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::domain::{Comment, HistoryEntry, IssueId, Status, Timestamp, UnknownKeys};
+use crate::domain::{AgentName, Comment, HistoryEntry, IssueId, Status, Timestamp, UnknownKeys};
+
+/// The agent where a file names none.
+pub(super) const AGENT: &str = "import";
 
 /// Derives an id from texts that identify an issue elsewhere. The same texts always give the same id.
 ///
@@ -26,6 +29,12 @@ pub(super) fn status(status: Status, history: &[HistoryEntry]) -> Status {
         Status::InReview if history.is_empty() => Status::Completed,
         status => status,
     }
+}
+
+/// Returns the name of an agent, or that for unknown ones.
+pub(super) fn agent(name: Option<&str>) -> String {
+    let name = name.map(str::trim).filter(|name| !name.is_empty()).unwrap_or(AGENT);
+    name.chars().take(AgentName::MAX_CHARS).collect()
 }
 
 /// Creates an entry of the history.

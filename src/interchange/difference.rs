@@ -6,14 +6,12 @@ use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::fields::common_name;
+use super::Draft;
+use super::fields::{EXTRA, common_name};
 use super::value::Value;
-use super::{Draft, csv, json_object};
+use crate::domain::external_id::{CSV_KEY, JSON_KEY};
 use crate::domain::{Issue, UnknownKeys};
 use crate::json_compat::without_white_space;
-
-/// The name that stands for all unknown keys in `unstated`.
-pub(super) const EXTRA: &str = "extra";
 
 /// Returns the names of the attributes that differ, in the order of the file format; empty if there are none.
 ///
@@ -78,7 +76,7 @@ fn common_values(keys: &UnknownKeys) -> BTreeMap<String, (String, String)> {
     let mut values = BTreeMap::new();
     for (key, value) in keys.iter() {
         let inner: IndexMap<String, Box<RawValue>> = match key {
-            csv::KEY | json_object::KEY => serde_json::from_str(value.get()).unwrap_or_default(),
+            CSV_KEY | JSON_KEY => serde_json::from_str(value.get()).unwrap_or_default(),
             _ => IndexMap::new(),
         };
         let outer = inner.is_empty().then(|| (key.to_owned(), value.to_owned()));

@@ -11,12 +11,11 @@ use super::partial_issue::{Given, PartialIssue};
 use super::value::Value;
 use super::{Content, Draft, ReadOptions, Unreadable, beads, jira};
 use crate::domain::Issue;
+use crate::domain::external_id::JSON_KEY;
 use crate::json_compat;
 
 type Values = IndexMap<String, Box<RawValue>>;
 
-/// The unknown key that keeps values whose own keys are those of an issue.
-pub(super) const KEY: &str = "json";
 /// How many different keys are looked at to explain a mapping of a key that no object has.
 const MAX_KEYS: usize = 1000;
 
@@ -51,7 +50,7 @@ fn read_unmapped(text: &str, options: &ReadOptions) -> Content {
     };
     let keys = serde_json::from_str::<ObjectKeys>(text).unwrap_or_default();
     if keys.is_of_beads() {
-        return beads::read(text, options.now);
+        return beads::read(text, options.now).unwrap_or_else(|reason| refused(text, &reason));
     }
     read_partial(text, options).unwrap_or_else(|_| refused(text, &json_compat::problem(&error)))
 }
@@ -69,7 +68,7 @@ fn read_partial(text: &str, options: &ReadOptions) -> Result<Content, String> {
         Given::new(name, if is_extra { Meaning::Other } else { meaning }, Value::Json(value))
     });
     let issue =
-        PartialIssue { values: given.collect(), is_ours: false, key: KEY, keeps_names: true };
+        PartialIssue { values: given.collect(), is_ours: false, key: JSON_KEY, keeps_names: true };
     let draft = issue.draft(options);
     Ok(draft.map_or_else(|fault| issue.refused(fault), Content::Issue))
 }
@@ -96,7 +95,7 @@ pub(super) fn check_keys<'a>(
 }
 
 /// Returns a refused entry with the reason and with the id and title of the object.
-pub(super) fn refused(text: &str, reason: &str) -> Content {
+fn refused(text: &str, reason: &str) -> Content {
     let keys = serde_json::from_str::<ObjectKeys>(text).unwrap_or_default();
     let words = |value: Option<Json>| match value {
         Some(Json::String(text)) => Some(text),

@@ -92,7 +92,7 @@ impl ReadModel {
                 let begun = Instant::now();
                 // A panic may leave the index half updated, so it is dropped then.
                 let mut index = mem::take(&mut *turn);
-                let seen = look(&mut index.follow(issues));
+                let seen = look(&mut ReadView::of(&mut index, issues));
                 *turn = index;
                 (seen, begun.elapsed(), turn)
             });

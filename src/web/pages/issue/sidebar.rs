@@ -5,8 +5,9 @@ use maud::{Markup, html};
 use super::{IssueView, parts};
 use crate::domain::text::shortened;
 use crate::domain::{Timestamp, UnknownKeys};
-use crate::web::lookup::{Found, IssueLink};
+use crate::web::lookup::Found;
 use crate::web::markdown::{self, MAX_CHARS};
+use crate::web::pages::parts::IssueLink;
 use crate::web::strings::{self, issue as text};
 
 /// How many characters of the reason for parking the default page shows.
