@@ -7,6 +7,7 @@
 pub mod backup;
 mod claim_order;
 pub mod clients;
+mod event_format;
 mod events;
 pub mod file_clients;
 mod health;
@@ -15,6 +16,8 @@ mod identity;
 pub mod json;
 pub mod memory;
 mod memory_store;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 mod state;
 mod stored_issue;
 mod unusable;
@@ -36,6 +39,8 @@ pub use identity::{NotAStoreId, StoreId};
 pub use json::JsonStore;
 pub use memory::{HeldBack, IndexedIssues, Version};
 pub use memory_store::MemoryStore;
+#[cfg(feature = "postgres")]
+pub use postgres::{PostgresOptions, PostgresStore};
 pub use state::{Document, State};
 pub use unusable::UnusableStore;
 
