@@ -99,6 +99,18 @@ pub struct Arguments {
     pub command: Option<Subcommands>,
 }
 
+impl Arguments {
+    /// Returns true if a database that a source names is the store. Who names a file on the command line means it, and so
+    /// does who names one in the environment.
+    fn has_database(&self, source: &Source, location: &StoreLocation) -> bool {
+        match source {
+            Source::Flag(_) => true,
+            Source::Variable(_) => self.file.is_none(),
+            Source::File(_) | Source::Default => !location.is_named,
+        }
+    }
+}
+
 /// The options of a server.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Args)]
 pub struct ServeArguments {
@@ -360,15 +372,10 @@ impl Config {
                 valid!($setting, sources.choose(&$setting, $flag))
             };
         }
-        // Who names a file on the command line means it, and so does who names one in the environment.
-        let is_outdone = |source: &Source| match source {
-            Source::Flag(_) => false,
-            Source::Variable(_) => arguments.file.is_some(),
-            Source::File(_) | Source::Default => location.is_named,
-        };
         let database: Option<Sourced<StoreUrl>> = valid!(STORE, flag arguments.store.clone());
         Ok(Self {
-            database: database.filter(|database| !is_outdone(&database.source)),
+            database: database
+                .filter(|database| arguments.has_database(&database.source, &location)),
             store_problem: None,
             network_file_system: valid!(NETWORK_FILE_SYSTEM, flag None).unwrap_or_default(),
             keep_events: valid!(KEEP_EVENTS, flag serve.keep_events),
