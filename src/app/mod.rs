@@ -39,7 +39,7 @@ use crate::store::json::fs::RealFileSystem;
 use crate::store::json::{JsonStoreOptions, KeepEvents};
 use crate::store::{JsonStore, Store, UnusableStore};
 #[cfg(feature = "postgres")]
-use crate::store::{PostgresOptions, PostgresStore};
+use crate::store::{Password, PostgresOptions, PostgresStore};
 use crate::token_file::TokenFile;
 use crate::tracker::{Maintenance, QuestionCommand, Tracker};
 
@@ -137,7 +137,9 @@ impl OpenStore {
         };
         let opened = match (&config.store_problem, &config.database) {
             (Some(problem), _) => Self::of(Arc::new(UnusableStore::new(problem))),
-            (None, Some(database)) => Self::of(open_database(&database.value)),
+            (None, Some(database)) => {
+                Self::of(open_database(&database.value, config.store_password.as_ref()))
+            }
             (None, None) => Self::at(&config.location.path, options),
         };
         let on_question = config.on_question.as_ref().map(|chosen| QuestionCommand {
@@ -166,16 +168,19 @@ impl OpenStore {
 
 /// Opens the store in a database. Connects to nothing yet.
 #[cfg(feature = "postgres")]
-fn open_database(url: &StoreUrl) -> Arc<dyn Store> {
+fn open_database(url: &StoreUrl, password: Option<&Sourced<Secret>>) -> Arc<dyn Store> {
     match PostgresOptions::parse(&url.0) {
-        Ok(options) => Arc::new(PostgresStore::new(options)),
+        Ok(options) => {
+            let password = password.map(|password| Password::new(password.value.0.as_str()));
+            Arc::new(PostgresStore::new(options.with_password(password)))
+        }
         Err(invalid) => Arc::new(UnusableStore::new(format!("{url} names no database: {invalid}"))),
     }
 }
 
 /// Refuses the store in a database.
 #[cfg(not(feature = "postgres"))]
-fn open_database(url: &StoreUrl) -> Arc<dyn Store> {
+fn open_database(url: &StoreUrl, _: Option<&Sourced<Secret>>) -> Arc<dyn Store> {
     Arc::new(UnusableStore::new(format!(
         "the store is {url}, and this ait was built without PostgreSQL: build it with `cargo build --release --features \
          postgres`"

@@ -27,7 +27,8 @@ use crate::setting::EffectiveSetting;
 use settings::{
     AGENT, ALLOW_HOST, ALLOW_ORIGIN, BIND, CLAIM_GRACE, CLAIM_TTL, CLAIMS, FILE, KEEP_EVENTS, LOG,
     LOG_FILE, LOG_FORMAT, MAX_ATTEMPTS, MAX_CLAIMS, MAX_REPLY_TOKENS, NETWORK_FILE_SYSTEM,
-    ON_QUESTION, PORT, REPLIES, REVIEW, STORE, TOKEN, TOKEN_FILE, TOOL_PREFIX, TOOLSETS,
+    ON_QUESTION, PORT, REPLIES, REVIEW, STORE, STORE_PASSWORD, TOKEN, TOKEN_FILE, TOOL_PREFIX,
+    TOOLSETS,
 };
 
 pub use claims::{ClaimConfig, ClaimFlags};
@@ -100,14 +101,26 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Returns true if a database that a source names is the store. Who names a file on the command line means it, and so
-    /// does who names one in the environment.
-    fn has_database(&self, source: &Source, location: &StoreLocation) -> bool {
-        match source {
+    /// Returns the options for serving, and whether only HTTP is to be served.
+    fn serving(&self) -> (ServeArguments, bool) {
+        match &self.command {
+            Some(Subcommands::Serve(serve)) => (serve.or(&self.serve), true),
+            _ => (self.serve.clone(), false),
+        }
+    }
+
+    /// Returns a named database if it is the store. Who names a file on the command line means it, and so does who names
+    /// one in the environment.
+    fn database(
+        &self,
+        named: Option<Sourced<StoreUrl>>,
+        location: &StoreLocation,
+    ) -> Option<Sourced<StoreUrl>> {
+        named.filter(|database| match database.source {
             Source::Flag(_) => true,
             Source::Variable(_) => self.file.is_none(),
             Source::File(_) | Source::Default => !location.is_named,
-        }
+        })
     }
 }
 
@@ -206,6 +219,8 @@ pub struct Config {
     pub location: StoreLocation,
     /// The database that is the store instead of the file, if set.
     pub database: Option<Sourced<StoreUrl>>,
+    /// The password for the database, if it is set.
+    pub store_password: Option<Sourced<Secret>>,
     /// Why it is unknown whether a database is the store, if it is.
     pub store_problem: Option<String>,
     /// Whether to allow changes on a network file system.
@@ -345,10 +360,7 @@ impl Config {
                 sources::Sources::without_file(&environment)
             }
         };
-        let (serve, serve_only) = match &arguments.command {
-            Some(Subcommands::Serve(serve)) => (serve.or(&arguments.serve), true),
-            _ => (arguments.serve.clone(), false),
-        };
+        let (serve, serve_only) = arguments.serving();
         // Relative paths in a project's file are relative to that file.
         let file = |setting, flag| -> Result<Option<Sourced<FilePath>>, ConfigError> {
             let chosen = sources.choose(setting, flag)?;
@@ -372,10 +384,10 @@ impl Config {
                 valid!($setting, sources.choose(&$setting, $flag))
             };
         }
-        let database: Option<Sourced<StoreUrl>> = valid!(STORE, flag arguments.store.clone());
+        let database = valid!(STORE, flag arguments.store.clone());
         Ok(Self {
-            database: database
-                .filter(|database| arguments.has_database(&database.source, &location)),
+            database: arguments.database(database, &location),
+            store_password: valid!(STORE_PASSWORD, flag None),
             store_problem: None,
             network_file_system: valid!(NETWORK_FILE_SYSTEM, flag None).unwrap_or_default(),
             keep_events: valid!(KEEP_EVENTS, flag serve.keep_events),
@@ -472,6 +484,7 @@ impl Config {
         let keep_events = KEEP_EVENTS.default.to_owned();
         let rows = [
             (STORE, values::chosen(self.database.as_ref())),
+            (STORE_PASSWORD, values::chosen(self.store_password.as_ref())),
             (NETWORK_FILE_SYSTEM, values::chosen(Some(&self.network_file_system))),
             (
                 KEEP_EVENTS,

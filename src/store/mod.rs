@@ -40,7 +40,7 @@ pub use json::JsonStore;
 pub use memory::{HeldBack, IndexedIssues, Version};
 pub use memory_store::MemoryStore;
 #[cfg(feature = "postgres")]
-pub use postgres::{PostgresOptions, PostgresStore};
+pub use postgres::{Password, PostgresOptions, PostgresStore};
 pub use state::{Document, State};
 pub use unusable::UnusableStore;
 
