@@ -14,7 +14,7 @@ use crate::domain::{
 };
 use crate::store::clients::Clients;
 use crate::store::{
-    Events, MemoryStore, Outcome, Probe, State, Store, StoreFuture, StoreHealth, StoreId,
+    Events, MemoryStore, Outcome, Part, Probe, State, Store, StoreFuture, StoreHealth, StoreId,
 };
 
 const AGENTS: [&str; 3] = ["ann", "bob", "cy"];
@@ -103,6 +103,10 @@ impl Store for Window {
 
     fn state(&self) -> StoreFuture<'_, State> {
         self.store.state()
+    }
+
+    fn part(&self, part: Part) -> StoreFuture<'_, State> {
+        self.store.part(part)
     }
 
     fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {

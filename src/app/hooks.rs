@@ -87,8 +87,7 @@ async fn called(
     // Another version may call hooks that this one does not know.
     let Some(hook) = arguments.known() else { return Ok(()) };
     // A file system that hangs must not block the timeout.
-    let config =
-        spawn_blocking(move || config().map(|config| (is_store(&config.location.path), config)));
+    let config = spawn_blocking(move || config().map(|config| (is_there(&config), config)));
     let (is_there, config) = config.await??;
     if !is_there {
         return Ok(());
@@ -147,7 +146,7 @@ async fn session(
         let input: SessionInput =
             serde_json::from_slice(&text).context("the input is not valid")?;
         let config = config(input.cwd.clone())?;
-        Ok::<_, anyhow::Error>((is_store(&config.location.path), config, input))
+        Ok::<_, anyhow::Error>((is_there(&config), config, input))
     });
     let (is_there, config, input) = prepared.await??;
     if !is_there {
@@ -168,6 +167,10 @@ async fn session(
 }
 
 /// Returns true if there is a store. A hook creates none.
+fn is_there(config: &Config) -> bool {
+    config.database.is_some() || is_store(&config.location.path)
+}
+
 fn is_store(path: &Path) -> bool {
     let has_log = |issues| StorePaths::of(issues).log.is_dir();
     path.exists() || RealFileSystem.resolve(path).is_ok_and(has_log)

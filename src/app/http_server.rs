@@ -37,11 +37,13 @@ fn page(address: IpAddr, port: u16) -> String {
     }
 }
 
-/// Returns the path of the store's file, with symbolic links resolved.
-pub(super) async fn file_of(maintenance: &Maintenance, config: &Config) -> PathBuf {
-    let maintenance = maintenance.clone();
+/// Returns the path of the store's file, with symbolic links resolved. The processes of this machine on a store without
+/// files find each other where its file would be.
+pub(super) async fn file_of(maintenance: Option<&Maintenance>, config: &Config) -> PathBuf {
+    let maintenance = maintenance.cloned();
     // A hanging disk blocks only a background thread.
-    let files = spawn_blocking(move || maintenance.files()).await.unwrap_or_default();
+    let files = move || maintenance.map(|maintenance| maintenance.files());
+    let files = spawn_blocking(files).await.ok().flatten().unwrap_or_default();
     files.into_iter().next().unwrap_or_else(|| config.location.path.clone())
 }
 
@@ -57,7 +59,7 @@ impl ProcessContext {
     /// Registers this process, if it can write beside the store.
     pub async fn of(
         tracker: &Tracker,
-        maintenance: &Maintenance,
+        maintenance: Option<&Maintenance>,
         config: &Config,
         kind: Kind,
         is_guarded: bool,

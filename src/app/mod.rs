@@ -24,9 +24,9 @@ pub use self::doctor::doctor;
 pub use self::hooks::{call_client_hook, call_hook, hooks};
 use self::http_server::ProcessContext;
 pub use self::init::init;
-use crate::cli::{self, OpenArguments, Output, QueueCommand, StatusArguments, Welcome};
+use crate::cli::{self, OpenArguments, Output, QueueCommand, ShownStore, StatusArguments, Welcome};
 use crate::config::settings::LOG;
-use crate::config::{Address, Config, FilePath, KeptEvents, Secret, Source, Sourced};
+use crate::config::{Address, Config, FilePath, KeptEvents, Secret, Source, Sourced, StoreUrl};
 use crate::domain::Counts;
 use crate::hints;
 use crate::http::{AccessPolicy, Tokens};
@@ -37,7 +37,9 @@ use crate::processes::{Kind, Registry};
 use crate::setup::{self, HostEnv, PROGRAM};
 use crate::store::json::fs::RealFileSystem;
 use crate::store::json::{JsonStoreOptions, KeepEvents};
-use crate::store::{JsonStore, Store};
+use crate::store::{JsonStore, Store, UnusableStore};
+#[cfg(feature = "postgres")]
+use crate::store::{Password, PostgresOptions, PostgresStore};
 use crate::token_file::TokenFile;
 use crate::tracker::{Maintenance, QuestionCommand, Tracker};
 
@@ -83,8 +85,7 @@ pub async fn run(config: Config) -> Result<()> {
         Err(error) if is_http_only => return Err(error),
         access => access,
     };
-    let path = config.location.path.display();
-    tracing::info!("store: {path} ({})", config.location.reason);
+    tracing::info!("store: {} ({})", config.store(), config.store_reason());
     let OpenStore { store, tracker, maintenance } =
         OpenStore::new(&config, JsonStoreOptions::default());
     let (metrics, shutdown) = (Metrics::new(), CancellationToken::new());
@@ -118,7 +119,8 @@ pub async fn run(config: Config) -> Result<()> {
 struct OpenStore {
     store: Arc<dyn Store>,
     tracker: Tracker,
-    maintenance: Maintenance,
+    /// `None` if the store has no files.
+    maintenance: Option<Maintenance>,
 }
 
 impl OpenStore {
@@ -133,7 +135,13 @@ impl OpenStore {
             keep_events: keep_events.unwrap_or_default(),
             ..options
         };
-        let opened = Self::at(&config.location.path, options);
+        let opened = match (&config.store_problem, &config.database) {
+            (Some(problem), _) => Self::of(Arc::new(UnusableStore::new(problem))),
+            (None, Some(database)) => {
+                Self::of(open_database(&database.value, config.store_password.as_ref()))
+            }
+            (None, None) => Self::at(&config.location.path, options),
+        };
         let on_question = config.on_question.as_ref().map(|chosen| QuestionCommand {
             command: chosen.value.as_str().into(),
             directory: config.project(),
@@ -148,10 +156,35 @@ impl OpenStore {
     /// Opens the store in a file.
     fn at(path: &Path, options: JsonStoreOptions) -> Self {
         let store = JsonStore::with(path, Arc::new(RealFileSystem), options);
-        let maintenance = store.maintenance();
-        let store: Arc<dyn Store> = Arc::new(store);
-        Self { tracker: Tracker::new(Arc::clone(&store)), maintenance, store }
+        let maintenance = Some(store.maintenance());
+        Self { maintenance, ..Self::of(Arc::new(store)) }
     }
+
+    /// Returns the handles of a store without files.
+    fn of(store: Arc<dyn Store>) -> Self {
+        Self { tracker: Tracker::new(Arc::clone(&store)), maintenance: None, store }
+    }
+}
+
+/// Opens the store in a database. Connects to nothing yet.
+#[cfg(feature = "postgres")]
+fn open_database(url: &StoreUrl, password: Option<&Sourced<Secret>>) -> Arc<dyn Store> {
+    match PostgresOptions::parse(&url.0) {
+        Ok(options) => {
+            let password = password.map(|password| Password::new(password.value.0.as_str()));
+            Arc::new(PostgresStore::new(options.with_password(password)))
+        }
+        Err(invalid) => Arc::new(UnusableStore::new(format!("{url} names no database: {invalid}"))),
+    }
+}
+
+/// Refuses the store in a database.
+#[cfg(not(feature = "postgres"))]
+fn open_database(url: &StoreUrl, _: Option<&Sourced<Secret>>) -> Arc<dyn Store> {
+    Arc::new(UnusableStore::new(format!(
+        "the store is {url}, and this ait was built without PostgreSQL: build it with `cargo build --release --features \
+         postgres`"
+    )))
 }
 
 /// Returns who may use HTTP. On a loopback address, tokens are optional; on other addresses, they are required. After an
@@ -201,12 +234,15 @@ pub async fn run_command(command: &QueueCommand, config: &Config) -> Result<cli:
     };
     let OpenStore { tracker, maintenance, .. } = OpenStore::new(config, options);
     let _process = match command.watches() {
-        true => Some(ProcessContext::of(&tracker, &maintenance, config, Kind::Watch, false).await),
+        true => {
+            let files = maintenance.as_ref();
+            Some(ProcessContext::of(&tracker, files, config, Kind::Watch, false).await)
+        }
         false => None,
     };
     let default_agent = config.agent.as_ref().map(|agent| &agent.value);
     let context =
-        cli::CommandContext { tracker: &tracker, maintenance: &maintenance, default_agent };
+        cli::CommandContext { tracker: &tracker, maintenance: maintenance.as_ref(), default_agent };
     let mut output = Output::stdout();
     let ended = cli::run(command, &context, &mut output).await;
     finish(tracker, config, ended, &mut output).await
@@ -220,10 +256,12 @@ pub async fn run_command(command: &QueueCommand, config: &Config) -> Result<cli:
 pub async fn status(command: &StatusArguments, config: &Config) -> Result<cli::ExitStatus> {
     let OpenStore { tracker, maintenance, .. } =
         OpenStore::new(config, JsonStoreOptions::for_command());
-    let file = http_server::file_of(&maintenance, config).await;
+    let file = http_server::file_of(maintenance.as_ref(), config).await;
     let mut output = Output::stdout();
-    let reason = &config.location.reason;
-    let ended = cli::show_status(command, &tracker, &file, reason, &mut output).await;
+    let store = maintenance.map_or_else(|| config.store(), |_| file.display().to_string());
+    let (reason, registry) = (config.store_reason(), Registry::for_store(&file));
+    let shown = ShownStore { store: &store, reason: &reason, registry: &registry };
+    let ended = cli::show_status(command, &tracker, shown, &mut output).await;
     finish(tracker, config, ended, &mut output).await
 }
 
@@ -234,7 +272,7 @@ pub async fn status(command: &StatusArguments, config: &Config) -> Result<cli::E
 /// No process serves it.
 pub async fn open_page(command: &OpenArguments, config: &Config) -> Result<cli::ExitStatus> {
     let opened = OpenStore::new(config, JsonStoreOptions::for_command());
-    let store = http_server::file_of(&opened.maintenance, config).await;
+    let store = http_server::file_of(opened.maintenance.as_ref(), config).await;
     // The process registry knows the URL best.
     let living = Registry::for_store(&store).list_live().unwrap_or_default();
     let served = living.into_iter().find_map(|entry| entry.url).filter(|_| command.port.is_none());
@@ -287,7 +325,7 @@ fn publish_in_background(store: &Path) {
 struct App {
     config: Config,
     tracker: Tracker,
-    maintenance: Maintenance,
+    maintenance: Option<Maintenance>,
     metrics: Metrics,
     server: McpServer,
 }
@@ -383,12 +421,13 @@ impl App {
             setup::entries(&root, &HostEnv::new(|name| env::var_os(name), env::home_dir()))
         });
         let has_client = entries.await.is_ok_and(|entries| entries.iter().any(Result::is_ok));
-        let store = &self.config.location.path;
+        let store = &self.config.store();
         cli::greet(&Welcome { page, store, counts, has_client });
     }
 
     async fn register(&self, kind: Kind, needs_token: bool) -> ProcessContext {
-        ProcessContext::of(&self.tracker, &self.maintenance, &self.config, kind, needs_token).await
+        let files = self.maintenance.as_ref();
+        ProcessContext::of(&self.tracker, files, &self.config, kind, needs_token).await
     }
 
     async fn log_what_is_wrong(&self) {
@@ -404,8 +443,15 @@ fn server_context(config: &Config, opened: OpenStore, program: &Path) -> ServerC
     let context = doctor::context(config, opened, &directory);
     let project = init::project(config, &directory, program);
     let mut command = vec![project.command.clone()];
-    if config.location.is_named {
-        command.extend(["--file".to_owned(), config.location.path.display().to_string()]);
+    let is_in_file = |database: &Sourced<StoreUrl>| matches!(database.source, Source::File(_));
+    match &config.database {
+        Some(database) if !is_in_file(database) => {
+            command.extend(["--store".to_owned(), database.value.to_string()]);
+        }
+        None if config.location.is_named => {
+            command.extend(["--file".to_owned(), config.location.path.display().to_string()]);
+        }
+        _ => {}
     }
     let (settings, command) = (config.rows(), shell_words::join(command));
     ServerContext { settings, context, project, command }

@@ -50,7 +50,7 @@ pub(super) async fn run(
     let claimed = arguments.waiting.claim(Wanted::Work(kind), &agent, tracker).await?;
     let nothing = match claimed {
         Some(_) => String::new(),
-        None => why_nothing(&tracker.state().await?.issues, kind, &agent, tracker.now()),
+        None => why_nothing(tracker, kind, &agent).await?,
     };
     print_claimed(claimed, arguments.format.json, tracker, &nothing, output).await
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
+use futures::future::FutureExt;
 use serde::Serialize;
 
 use super::backup::{STREAM, issues};
@@ -101,7 +102,11 @@ pub(super) async fn run(
     }
     let replacement = {
         let document = backup.document.clone();
-        with_spinner("restoring", context.maintenance.restore(document, consent)).await?
+        let restored = match context.maintenance {
+            Some(maintenance) => maintenance.restore(document, consent),
+            None => context.tracker.restore(document, consent).boxed(),
+        };
+        with_spinner("restoring", restored).await?
     };
     let would_refuse = replacement.needs_consent() && !arguments.force;
     if arguments.format.json {

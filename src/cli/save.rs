@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
 
@@ -52,7 +52,12 @@ pub(super) async fn run(
             return Ok(ExitStatus::Nothing);
         }
     }
-    context.maintenance.publish().await?;
+    let Some(maintenance) = context.maintenance else {
+        bail!(
+            "the store is a database, so there is no issues.json to write: `ait export FILE` writes all issues"
+        );
+    };
+    maintenance.publish().await?;
     let store = health().await.name;
     if arguments.format.json {
         output.json(&Saved { store })?;

@@ -15,7 +15,7 @@ use super::signals::until_end;
 use super::spinner::with_spinner;
 use super::{ExitStatus, Output};
 use crate::domain::{AgentName, Classification, Issue, IssueRef};
-use crate::tracker::{IndexedIssues, Tracker, Wanted};
+use crate::tracker::{IndexedIssues, Part, Tracker, Wanted};
 
 /// The arguments of `ait wait`.
 #[derive(Clone, Debug, Args)]
@@ -68,7 +68,7 @@ pub(super) async fn run(
             let (id, status) = (before.id, before.status);
             let find =
                 |issues: &_| IndexedIssues::get(issues, id).filter(|now| now.status != status);
-            let found = arguments.wait(tracker, find).await?;
+            let found = arguments.wait(tracker, Part::Around(vec![id]), find).await?;
             (found, format!("{} is still {}", id.short(), words(status)))
         }
         None => {
@@ -78,13 +78,12 @@ pub(super) async fn run(
                 false => Wanted::Work(arguments.classification),
             };
             let find = |issues: &_| tracker.next_in(issues, wanted, &agent);
-            let found = arguments.wait(tracker, find).await?;
+            let part = Part::Claimable(vec![agent.clone()]);
+            let found = arguments.wait(tracker, part, find).await?;
             let nothing = match (&found, wanted) {
                 (Some(_), _) => String::new(),
                 (None, Wanted::Review) => why_no_review(tracker, &agent).await?,
-                (None, Wanted::Work(kind)) => {
-                    why_nothing(&tracker.state().await?.issues, kind, &agent, tracker.now())
-                }
+                (None, Wanted::Work(kind)) => why_nothing(tracker, kind, &agent).await?,
             };
             (found, nothing)
         }
@@ -102,9 +101,10 @@ impl Arguments {
     async fn wait(
         &self,
         tracker: &Tracker,
+        part: Part,
         find: impl Fn(&IndexedIssues) -> Option<Arc<Issue>>,
     ) -> Result<Option<Arc<Issue>>> {
-        let waiting = until_end(self.timeout, tracker.wait_until(find));
+        let waiting = until_end(self.timeout, tracker.wait_until(part, find));
         Ok(with_spinner("waiting", waiting).await?.transpose()?)
     }
 }

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use crate::domain::{Classification, Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
 use crate::store::clients::Clients;
-use crate::store::{MemoryStore, Outcome, Store, StoreFuture};
+use crate::store::{MemoryStore, Outcome, Part, Store, StoreFuture};
 use crate::tracker::{Events, Position, Probe, State, StoreHealth, StoreId, Tracker};
 
 /// Returns a tracker over a store in memory that runs `then` after each claim, before the caller gets it. `then` is told
@@ -72,6 +72,10 @@ impl Store for Racing {
 
     fn state(&self) -> StoreFuture<'_, State> {
         self.store.state()
+    }
+
+    fn part(&self, part: Part) -> StoreFuture<'_, State> {
+        self.store.part(part)
     }
 
     fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {

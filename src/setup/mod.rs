@@ -66,6 +66,8 @@ pub struct Project {
     pub command: String,
     /// The store.
     pub store: PathBuf,
+    /// The URL of the database that is to be the store of the project, without its password.
+    pub database: Option<String>,
     /// Whether the user named the store, so that clients have to name it, too.
     pub is_store_named: bool,
     /// The file with the settings of the project.

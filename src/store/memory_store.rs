@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::clients::{Clients, MemoryClients};
 use super::{
-    Events, NumberedEvent, Outcome, Position, Probe, State, Store, StoreError, StoreFuture,
+    Events, NumberedEvent, Outcome, Part, Position, Probe, State, Store, StoreError, StoreFuture,
     StoreHealth, StoreId,
 };
 use crate::domain::{Command, Counts, DomainError, Issue, IssueRef, Page, Query, Timestamp};
@@ -103,6 +103,10 @@ impl Store for MemoryStore {
 
     fn state(&self) -> StoreFuture<'_, State> {
         ready(Ok(self.held().state.clone())).boxed()
+    }
+
+    fn part(&self, _: Part) -> StoreFuture<'_, State> {
+        self.state()
     }
 
     fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {

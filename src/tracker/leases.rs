@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 use super::Tracker;
 use crate::domain::{AgentName, ClaimSettings, ClientId, Command, Issue, IssueId, Lease};
 use crate::span::humanize_duration;
-use crate::store::StoreError;
 use crate::store::clients::{Clients, client_of_name};
+use crate::store::{Part, StoreError};
 
 /// How often a server checks for claims of clients that are gone.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
@@ -231,7 +231,7 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::state`](crate::store::Store::state) and
+    /// Those of [`Store::part`](crate::store::Store::part) and
     /// [`Store::commit`](crate::store::Store::commit).
     pub async fn note_call(&self, agent: &AgentName) -> Result<(), StoreError> {
         if matches!(self.claimant, Claimant::Command) {
@@ -275,7 +275,7 @@ impl Tracker {
 
     /// Returns the leases of an agent's claims.
     async fn leases_of(&self, agent: &AgentName) -> Result<Vec<(IssueId, Lease)>, StoreError> {
-        let issues = self.store.state().await?.issues;
+        let issues = self.store.part(Part::HeldBy(agent.clone())).await?.issues;
         let leases = issues.held_by(agent).filter_map(|id| Some((id, issues.lease(id)?.clone())));
         Ok(leases.collect())
     }
@@ -284,9 +284,9 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::state`](crate::store::Store::state).
+    /// Those of [`Store::part`](crate::store::Store::part).
     pub async fn leases(&self) -> Result<Vec<LeaseState>, StoreError> {
-        let issues = self.store.state().await?.issues;
+        let issues = self.store.part(Part::Leased).await?.issues;
         let leases = issues.leases().map(|(id, lease)| (id, lease.clone())).collect();
         Ok(self.states_of(leases).await)
     }
@@ -317,7 +317,7 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::state`](crate::store::Store::state) and
+    /// Those of [`Store::part`](crate::store::Store::part) and
     /// [`Store::commit`](crate::store::Store::commit).
     pub async fn lapse_orphans(&self, limit: usize) -> Result<usize, StoreError> {
         let due = self.leases().await?.into_iter().filter(LeaseState::is_due);
@@ -440,7 +440,7 @@ impl Tracker {
 
     /// Renews the clients that are or were connected and hold a claim, and forgets those that are gone and hold none.
     async fn renew_connected(&self) {
-        let Ok(state) = self.store.state().await else { return };
+        let Ok(state) = self.store.part(Part::Leased).await else { return };
         let mut needed: Vec<_> =
             state.issues.leases().map(|(_, lease)| lease.client.clone()).collect();
         needed.sort_unstable();

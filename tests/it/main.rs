@@ -76,6 +76,7 @@ mod simulation;
 mod snapshots;
 mod soak;
 mod store_ids;
+mod store_url;
 mod structure;
 mod subscriptions;
 mod support;

@@ -63,13 +63,13 @@ impl CallContext {
     }
 
     /// Finds what a reply shows of the issues around an issue.
-    async fn neighbours(&self, issue: &Issue) -> Result<Neighbours, StoreError> {
+    async fn neighbours(&self, issue: &Arc<Issue>) -> Result<Neighbours, StoreError> {
         // Only links lead to others, and without the toolset only those of the issue itself are followed.
         let all = self.replies.is_planning;
         if !all && issue.attributes.links.is_empty() {
             return Ok(Neighbours::default());
         }
-        let issues = self.tracker.state().await?.issues;
+        let issues = self.tracker.issues_around(std::slice::from_ref(issue)).await?;
         Ok(Neighbours::of(issue, &issues, all))
     }
 

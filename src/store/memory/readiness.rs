@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::IndexedIssues;
 use crate::domain::text::shortened;
 use crate::domain::{
-    AgentName, Classification, DomainError, Issue, IssueId, LinkKind, Query, ReviewPolicy, Status,
+    AgentName, Classification, DomainError, Issue, IssueId, LinkKind, ReviewPolicy, Status,
     StatusSet, Timestamp,
 };
 
@@ -88,21 +88,6 @@ impl IndexedIssues {
     /// Returns the issues with an open question to people, in the order in which they were filed.
     pub fn questions(&self) -> impl Iterator<Item = Arc<Issue>> {
         self.claims.questions().map(|position| self.at(position))
-    }
-
-    /// Returns how many created issues there are, and why an agent cannot claim the first of them.
-    pub fn held_back(
-        &self,
-        agent: &AgentName,
-        classification: Option<Classification>,
-        now: Timestamp,
-    ) -> HeldBack {
-        const SHOWN: usize = 3;
-        let statuses = Some(Status::Created).into();
-        let query = Query { statuses, classification, take: SHOWN, ..Query::default() };
-        let page = self.list(&query);
-        let reason = |issue: &Arc<Issue>| Some((issue.id, self.obstacle(issue, agent, now)?));
-        HeldBack { count: page.total, first: page.issues.iter().filter_map(reason).collect() }
     }
 
     /// Says why an agent cannot claim an issue for work that has the status for it; `None` if it can.

@@ -17,13 +17,16 @@ pub fn server_context(store: &Arc<dyn Store>) -> ServerContext {
     let project = ProjectContext { root: project, machine, is_named: false, found: None };
     let store = Arc::clone(store);
     let maintenance = None;
-    let context = CheckContext { path, reason, store, maintenance, settings, project, now: now() };
+    let database = None;
+    let context =
+        CheckContext { path, reason, database, store, maintenance, settings, project, now: now() };
     let project = Project {
         root: context.project.root.clone(),
         env: context.project.machine.clone(),
         command: "ait".to_owned(),
         store: context.path.clone(),
         is_store_named: false,
+        database: None,
         settings: context.project.root.join("ait.toml"),
         port: None,
         needs_token: false,
