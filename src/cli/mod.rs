@@ -10,6 +10,7 @@ mod backup;
 mod blocked;
 mod board;
 mod board_view;
+mod browser;
 mod candidates;
 mod claim;
 mod client_hooks;
