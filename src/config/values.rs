@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
 
 use super::sources::{Source, Sourced};
 
@@ -85,7 +85,7 @@ impl fmt::Display for FilePath {
     }
 }
 
-/// A log filter in the syntax of [`EnvFilter`].
+/// A log filter in the syntax of [`Targets`]: a level, or targets with their levels.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogFilter(pub String);
 
@@ -93,7 +93,7 @@ impl FromStr for LogFilter {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match EnvFilter::try_new(text) {
+        match text.parse::<Targets>() {
             Ok(_) => Ok(Self(text.to_owned())),
             Err(error) => Err(format!(
                 "{text:?} is not a log filter ({error}): give error, warn, info or debug"

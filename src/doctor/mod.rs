@@ -117,7 +117,7 @@ pub async fn examine(context: &CheckContext) -> Report {
         Some(url) => vec![(&[Check::Database][..], database::examine(context, url).boxed())],
         None => checks_of_files(context),
     };
-    let groups = groups.into_iter().chain(checks_of_surroundings(context));
+    let groups = groups.into_iter().chain(checks_of_project(context));
     let groups = groups.map(|(checks, work)| async move {
         timeout_at(deadline, work).await.map_err(|_| hanging(checks))
     });
@@ -161,7 +161,7 @@ fn checks_of_files(context: &CheckContext) -> Vec<Group<'_>> {
 }
 
 /// Returns the checks of what is around a store: processes, repository, clients and settings.
-fn checks_of_surroundings(context: &CheckContext) -> [Group<'_>; 6] {
+fn checks_of_project(context: &CheckContext) -> [Group<'_>; 6] {
     [
         (&[Check::Ports, Check::Processes], process_checks::examine(context).boxed()),
         (&[Check::Git], blocking(context, git::examine)),

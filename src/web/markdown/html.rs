@@ -61,13 +61,19 @@ fn write_node<'a>(
     match &node.data().value {
         NodeValue::HtmlBlock(block) if entering => write_code_block(context, &block.literal)?,
         NodeValue::CodeBlock(block) if entering => write_code_block(context, &block.literal)?,
-        NodeValue::HtmlInline(text) if entering => context.escape(text)?,
+        NodeValue::HtmlInline(text) if entering => write_escaped(context, text)?,
+        NodeValue::Code(code) if entering => {
+            context.write_str("<code>")?;
+            write_escaped(context, &code.literal)?;
+            context.write_str("</code>")?;
+        }
         NodeValue::LineBreak | NodeValue::SoftBreak if entering => context.write_str("<br>\n")?,
         NodeValue::ThematicBreak if entering => {
             context.cr()?;
             context.write_str("<hr>\n")?;
         }
-        NodeValue::HtmlBlock(_) | NodeValue::HtmlInline(_) | NodeValue::CodeBlock(_) => {}
+        NodeValue::HtmlBlock(_) | NodeValue::HtmlInline(_) => {}
+        NodeValue::Code(_) | NodeValue::CodeBlock(_) => {}
         NodeValue::LineBreak | NodeValue::SoftBreak | NodeValue::ThematicBreak => {}
         NodeValue::Text(text) if entering => write_text(context, node, text)?,
         NodeValue::Heading(heading) => {
@@ -98,25 +104,40 @@ fn write_text(context: &mut Writer<'_, '_, '_>, node: Node<'_>, text: &str) -> f
             break;
         }
         let Some(Mention { path, title }) = (context.user.find)(&reference) else { continue };
-        context.escape(&text[written..place.start])?;
+        write_escaped(context, &text[written..place.start])?;
         context.write_str("<a href=\"")?;
         context.escape_href(&path)?;
         context.write_str("\" title=\"")?;
         context.escape(&title)?;
         write!(context, "\" rel=\"{REL}\">")?;
-        context.escape(&text[place.clone()])?;
+        write_escaped(context, &text[place.clone()])?;
         context.write_str("</a>")?;
         context.user.mentions += 1;
         written = place.end;
     }
-    context.escape(&text[written..])
+    write_escaped(context, &text[written..])
+}
+
+/// Writes a text between tags, where quotation marks may stand for themselves.
+fn write_escaped(context: &mut Writer<'_, '_, '_>, text: &str) -> fmt::Result {
+    let mut rest = text;
+    while let Some(place) = rest.find(['&', '<', '>']) {
+        context.write_str(&rest[..place])?;
+        context.write_str(match rest.as_bytes()[place] {
+            b'&' => "&amp;",
+            b'<' => "&lt;",
+            _ => "&gt;",
+        })?;
+        rest = &rest[place + 1..];
+    }
+    context.write_str(rest)
 }
 
 /// Writes a block of code, or of HTML as code.
 fn write_code_block(context: &mut Writer<'_, '_, '_>, text: &str) -> fmt::Result {
     context.cr()?;
     context.write_str("<pre><code>")?;
-    context.escape(text)?;
+    write_escaped(context, text)?;
     context.write_str("</code></pre>\n")
 }
 

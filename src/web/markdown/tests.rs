@@ -106,7 +106,7 @@ fn raw_html_is_shown_as_text() {
     ] {
         let html = render(text);
         check(&html);
-        let shown = html.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"");
+        let shown = html.replace("&lt;", "<").replace("&gt;", ">");
         for word in text.split(['\n', '<', '>']) {
             assert!(shown.contains(word), "{word:?} of {text:?} in {html}");
         }
