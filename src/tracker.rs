@@ -346,9 +346,7 @@ impl Tracker {
     ///
     /// Those of [`Store::part`] and [`Store::counts`].
     pub async fn held_back_reviews(&self, agent: &AgentName) -> Result<usize, StoreError> {
-        let issues = self.store.part(Part::Claimable(vec![agent.clone()])).await?.issues;
-        let ready = issues.next_review(agent, self.claims.review, self.now());
-        Ok(match ready {
+        Ok(match self.next_claimable(Wanted::Review, agent).await? {
             Some(_) => 0,
             None => self.store.counts().await?.in_status(Status::Completed),
         })

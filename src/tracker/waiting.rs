@@ -208,6 +208,20 @@ impl Tracker {
     }
 
     /// Returns the issue that an agent would claim next.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::part`](crate::store::Store::part).
+    pub async fn next_claimable(
+        &self,
+        wanted: Wanted,
+        agent: &AgentName,
+    ) -> Result<Option<Arc<Issue>>, StoreError> {
+        let issues = self.store.part(Part::Claimable(vec![agent.clone()])).await?.issues;
+        Ok(self.next_in(&issues, wanted, agent))
+    }
+
+    /// Returns the issue among these that an agent would claim next.
     pub fn next_in(
         &self,
         issues: &IndexedIssues,

@@ -18,7 +18,7 @@ use crate::support::stores::apply;
 use crate::support::{PATIENCE, directory, directory_in_memory};
 
 /// What every store must do.
-async fn exercise(store: &dyn Store) {
+pub async fn exercise(store: &dyn Store) {
     use Classification::{Bug, Feature, Improvement};
 
     assert_eq!(store.counts().await.unwrap().total(), 0);
@@ -119,7 +119,7 @@ async fn follow_events(store: &dyn Store) {
     apply(store, add(50, Classification::Bug), at(50)).await.unwrap();
     apply(store, add(50, Classification::Bug), at(51)).await.unwrap_err();
     apply(store, complete(number(50).into()), at(52)).await.unwrap();
-    assert!(watch.has_changed().unwrap());
+    tokio::time::timeout(PATIENCE, watch.changed()).await.expect("told of a change").unwrap();
     let two = store.events(before, 10).await.unwrap();
     assert_eq!(*watch.borrow_and_update(), two.newest);
     let told: Vec<_> = two
@@ -224,7 +224,7 @@ async fn commit_batches(store: &dyn Store) {
 }
 
 /// Claims of many tasks at once: each issue goes to one of them.
-async fn claim_from_many_tasks(store: Arc<dyn Store>) {
+pub async fn claim_from_many_tasks(store: Arc<dyn Store>) {
     const ISSUES: u32 = 60;
     for n in 0..ISSUES {
         apply(&*store, add(n, Classification::Bug), at(0)).await.unwrap();
@@ -261,10 +261,7 @@ async fn json_store_passes_the_suite() {
 }
 
 /// What is in the log is the same for a process that opens it later, by the events and by the state.
-#[tokio::test]
-async fn events_and_their_numbers_survive_restarts() {
-    let directory = directory_in_memory();
-    let open = || JsonStore::new(directory.path().join("issues.json"));
+pub async fn keep_events<S: Store>(open: impl Fn() -> S) {
     let mut told = Vec::new();
     for n in 0..5 {
         let store = open();
@@ -281,16 +278,18 @@ async fn events_and_their_numbers_survive_restarts() {
     assert_eq!(last.events[..], told[8..]);
 }
 
-/// A change in one process is pushed to whoever watches another one.
 #[tokio::test]
-async fn changes_by_other_processes_are_pushed_to_watchers() {
-    let directory = directory();
-    let open = || JsonStore::new(directory.path().join("issues.json"));
-    let (one, other) = (open(), open());
-    apply(&one, add(0, Classification::Bug), at(0)).await.unwrap();
+async fn events_and_their_numbers_survive_restarts() {
+    let directory = directory_in_memory();
+    keep_events(|| JsonStore::new(directory.path().join("issues.json"))).await;
+}
+
+/// A change in one process is pushed to whoever watches another one.
+pub async fn push_changes(one: &dyn Store, other: &dyn Store) {
+    apply(one, add(0, Classification::Bug), at(0)).await.unwrap();
     let mut watch = other.watch();
     for n in 1..20 {
-        apply(&one, add(n, Classification::Bug), at(0)).await.unwrap();
+        apply(one, add(n, Classification::Bug), at(0)).await.unwrap();
         let newest = one.state().await.unwrap().position;
         let begun = Instant::now();
         let seen = watch.wait_for(|position| *position == newest);
@@ -301,14 +300,24 @@ async fn changes_by_other_processes_are_pushed_to_watchers() {
 }
 
 #[tokio::test]
-async fn closed_json_store_refuses_changes_but_can_be_read() {
+async fn changes_by_other_processes_are_pushed_to_watchers() {
     let directory = directory();
-    let store = JsonStore::new(directory.path().join("issues.json"));
-    apply(&store, add(1, Classification::Bug), at(0)).await.unwrap();
+    let open = || JsonStore::new(directory.path().join("issues.json"));
+    push_changes(&open(), &open()).await;
+}
+
+pub async fn refuse_changes_after_the_end(store: &dyn Store) {
+    apply(store, add(1, Classification::Bug), at(0)).await.unwrap();
     store.close().await;
-    let refused = apply(&store, claim(None), at(0)).await;
+    let refused = apply(store, claim(None), at(0)).await;
     assert!(matches!(refused, Err(StoreError::Closed)), "{refused:?}");
     assert_eq!(store.counts().await.unwrap().total(), 1);
+}
+
+#[tokio::test]
+async fn closed_json_store_refuses_changes_but_can_be_read() {
+    let directory = directory();
+    refuse_changes_after_the_end(&JsonStore::new(directory.path().join("issues.json"))).await;
 }
 
 /// The issues of the model.
@@ -423,7 +432,7 @@ fn apply_to_list(
     }
 }
 
-fn matches_the_model(store: &dyn Store, commands: &[Command]) -> Result<(), TestCaseError> {
+pub fn matches_the_model(store: &dyn Store, commands: &[Command]) -> Result<(), TestCaseError> {
     Runtime::new().unwrap().block_on(async {
         let mut model = Vec::new();
         for (millis, command) in (0_i64..).zip(commands) {

@@ -49,7 +49,7 @@ async fn held(store: &dyn Store, n: u32, name: &str) -> IssueId {
     number(n)
 }
 
-async fn exercise(store: &dyn Store) {
+pub async fn exercise(store: &dyn Store) {
     let lost = |outcome: Result<_, _>| {
         matches!(outcome, Err(StoreError::Refused(DomainError::ClaimEnded { .. })))
     };
@@ -95,7 +95,7 @@ async fn undo(store: &dyn Store) {
 }
 
 /// A process lives until it ends, any other client for its time.
-async fn exercise_clients(store: &dyn Store) {
+pub fn exercise_clients(store: &dyn Store) {
     let clients = store.clients();
     let process = clients.begin_process().unwrap();
     let session = client("session-1");
@@ -125,7 +125,7 @@ async fn exercise_clients(store: &dyn Store) {
 #[tokio::test]
 async fn memory_store_keeps_leases() {
     exercise(&MemoryStore::default()).await;
-    exercise_clients(&MemoryStore::default()).await;
+    exercise_clients(&MemoryStore::default());
 }
 
 #[tokio::test]
@@ -133,7 +133,7 @@ async fn json_store_keeps_leases() {
     let directory = directory_in_memory();
     let store = JsonStore::new(directory.path().join("issues.json"));
     exercise(&store).await;
-    exercise_clients(&store).await;
+    exercise_clients(&store);
 }
 
 fn snapshots(directory: &std::path::Path) -> usize {
@@ -170,12 +170,9 @@ async fn leases_survive_reopening_with_and_without_a_snapshot() {
 }
 
 /// Two processes at the same time: one lapses a claim, the other takes it up.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_lapse_and_a_take_up_at_the_same_time_never_both_win() {
+pub async fn race_lapses_with_take_ups(stores: [Arc<dyn Store>; 2]) {
     const CLAIMS: u32 = 60;
-    let directory = directory_in_memory();
-    let stores = [(); 2].map(|()| Arc::new(JsonStore::new(directory.path().join("issues.json"))));
-    let commit = |store: &Arc<JsonStore>, command: Command| {
+    let commit = |store: &Arc<dyn Store>, command: Command| {
         let store = Arc::clone(store);
         let now: Timestamp = at(2);
         tokio::spawn(async move { apply(&*store, command, now).await })
@@ -201,4 +198,11 @@ async fn a_lapse_and_a_take_up_at_the_same_time_never_both_win() {
         assert_eq!(state.issues.get(issue).unwrap().holder().is_some(), is_taken_up);
     }
     eprintln!("the first process won {} times, the second {} times", won[0], won[1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lapse_and_a_take_up_at_the_same_time_never_both_win() {
+    let directory = directory_in_memory();
+    let open = || Arc::new(JsonStore::new(directory.path().join("issues.json")));
+    race_lapses_with_take_ups([open(), open()]).await;
 }

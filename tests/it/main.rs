@@ -57,6 +57,8 @@ mod mounts;
 mod original;
 mod planning;
 mod ports;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod power_cuts;
 mod processes;
 mod prompts;

@@ -1,40 +1,68 @@
 //! A store in a PostgreSQL database, shared by processes on any number of machines.
 
+mod clients;
 mod connection;
+mod database;
+mod decide;
 mod error;
+mod follow;
+mod list;
+mod load;
+mod needs;
+mod numbering;
 mod options;
 mod password;
+mod read;
+mod rows;
 mod schema;
+mod sql;
+mod watch;
+mod write;
+mod writer;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt, ready};
-use tokio::sync::{OnceCell, watch};
+use tokio::runtime::Handle;
+use tokio::sync::watch::Receiver;
 
-use self::connection::Connections;
+use self::clients::PostgresClients;
+use self::database::Database;
 use self::error::Failure;
+use self::follow::Follower;
 pub use self::options::{NotAPostgresUrl, Password, PostgresOptions};
-use super::clients::{Clients, MemoryClients};
+use self::writer::Writer;
+use super::clients::Clients;
 use super::{
     Events, Outcome, Part, Position, Probe, State, Store, StoreError, StoreFuture, StoreHealth,
     StoreId,
 };
 use crate::domain::{Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
 
+/// How long the end of the store waits for changes that are being made.
+const CLOSE_WITHIN: Duration = Duration::from_secs(5);
+
 /// A store in a schema of a PostgreSQL database.
 pub struct PostgresStore {
-    options: Arc<PostgresOptions>,
-    connections: OnceCell<Connections>,
-    newest: watch::Sender<Position>,
+    database: Arc<Database>,
+    writer: Writer,
+    follower: Follower,
+    is_watching: AtomicBool,
+    clients: Arc<PostgresClients>,
 }
 
 impl PostgresStore {
     /// Creates a store. Does no I/O. Problems with the database show in each operation while they last.
     pub fn new(options: PostgresOptions) -> Self {
+        let database = Arc::new(Database::new(options));
         Self {
-            options: Arc::new(options),
-            connections: OnceCell::new(),
-            newest: watch::Sender::default(),
+            writer: Writer::new(Arc::clone(&database)),
+            follower: Follower::default(),
+            is_watching: AtomicBool::new(false),
+            clients: Arc::new(PostgresClients::new(Arc::clone(&database))),
+            database,
         }
     }
 
@@ -44,66 +72,119 @@ impl PostgresStore {
     ///
     /// [`StoreError::NotSaved`] says what is missing, for example a right; [`StoreError::Newer`].
     pub async fn migrate(&self) -> Result<(), StoreError> {
-        let connections = self.connections().await.map_err(Failure::of_change)?;
-        schema::migrate(connections, self.options.schema()).await.map_err(Failure::of_change)
+        self.database.migrate().await.map_err(Failure::of_change)
     }
 
-    async fn connections(&self) -> Result<&Connections, Failure> {
-        self.connections.get_or_try_init(|| async { Connections::new(&self.options) }).await
+    /// Returns where the store is, without the password.
+    pub fn shown(&self) -> String {
+        self.database.options.shown()
     }
 
-    fn not_yet<T: Send + 'static>(&self) -> StoreFuture<'_, T> {
-        ready(Err(StoreError::Unreadable("this version cannot do that yet".to_owned()))).boxed()
+    async fn examine(&self) -> Result<Option<String>, Failure> {
+        let row = self.database.read(|| async {
+            let connection = self.database.connection().await?;
+            Ok(connection.query_typed_one(&self.database.sql.health, &[]).await?)
+        });
+        let row = row.await?;
+        if row.try_get::<_, bool>(0)? {
+            return Err(Failure::ReadOnly(
+                "the server is a standby that only allows reads; connect to the primary".into(),
+            ));
+        }
+        let settings = [("synchronous_commit", 1), ("fsync", 2)];
+        let off = settings.iter().find(|(_, at)| row.get::<_, &str>(*at) == "off");
+        Ok(off.map(|(name, _)| {
+            format!("{name} is off in the database: a power failure can lose changes; turn it on")
+        }))
     }
 }
 
 impl Store for PostgresStore {
     fn id(&self) -> BoxFuture<'_, StoreId> {
-        let place = format!("{}/{}", self.options.place(), self.options.schema());
+        let options = &self.database.options;
+        let place = format!("{}/{}", options.place(), options.schema());
         ready(StoreId::of("ait postgres", place.as_bytes())).boxed()
     }
 
-    fn commit(&self, _: Vec<Command>, _: Timestamp) -> StoreFuture<'_, Vec<Outcome>> {
-        self.not_yet()
+    fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Vec<Outcome>> {
+        self.writer.commit(commands, now).boxed()
     }
 
-    fn get(&self, _: IssueRef) -> StoreFuture<'_, Arc<Issue>> {
-        self.not_yet()
+    fn get(&self, reference: IssueRef) -> StoreFuture<'_, Arc<Issue>> {
+        async move {
+            let found = self.database.read(|| read::get(&self.database, &reference)).await;
+            found.map_err(Failure::of_read)
+        }
+        .boxed()
     }
 
-    fn list(&self, _: Query) -> StoreFuture<'_, Page> {
-        self.not_yet()
+    fn list(&self, query: Query) -> StoreFuture<'_, Page> {
+        async move {
+            let page = self.database.read(|| read::list(&self.database, &query)).await;
+            page.map_err(Failure::of_read)
+        }
+        .boxed()
     }
 
     fn counts(&self) -> StoreFuture<'_, Counts> {
-        self.not_yet()
+        async move {
+            let counts = self.database.read(|| read::counts(&self.database)).await;
+            counts.map_err(Failure::of_read)
+        }
+        .boxed()
     }
 
     fn state(&self) -> StoreFuture<'_, State> {
-        self.not_yet()
+        async move {
+            let state = self.database.read(|| self.follower.newest(&self.database)).await;
+            state.map_err(Failure::of_read)
+        }
+        .boxed()
     }
 
-    fn part(&self, _: Part) -> StoreFuture<'_, State> {
-        self.not_yet()
+    fn part(&self, part: Part) -> StoreFuture<'_, State> {
+        async move {
+            let state = self.database.read(|| read::part(&self.database, &part)).await;
+            state.map_err(Failure::of_read)
+        }
+        .boxed()
     }
 
-    fn events(&self, _: u64, _: usize) -> StoreFuture<'_, Events> {
-        self.not_yet()
+    fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {
+        async move {
+            let events = self.database.read(|| read::events(&self.database, after, limit)).await;
+            events.map_err(Failure::of_read)
+        }
+        .boxed()
     }
 
-    fn watch(&self) -> watch::Receiver<Position> {
-        self.newest.subscribe()
+    fn watch(&self) -> Receiver<Position> {
+        // Without a runtime, the next call begins to watch.
+        if Handle::try_current().is_ok() && !self.is_watching.swap(true, Ordering::SeqCst) {
+            watch::spawn(&self.database);
+        }
+        self.database.newest.subscribe()
     }
 
     fn clients(&self) -> Arc<dyn Clients> {
-        Arc::new(MemoryClients::default())
+        Arc::<PostgresClients>::clone(&self.clients)
     }
 
     fn health(&self, _: Probe) -> BoxFuture<'_, StoreHealth> {
-        ready(StoreHealth { name: self.options.shown(), ..StoreHealth::default() }).boxed()
+        async move {
+            let mut health = StoreHealth { name: self.shown(), ..StoreHealth::default() };
+            match self.examine().await {
+                Ok(warning) => health.warning = warning,
+                Err(failure) => health.trouble = Some(failure.of_read()),
+            }
+            let written = self.database.read(|| read::last_write(&self.database)).await;
+            health.last_write = written.ok().flatten();
+            health
+        }
+        .boxed()
     }
 
     fn close(&self) -> BoxFuture<'_, bool> {
-        ready(true).boxed()
+        self.writer.close(CLOSE_WITHIN).boxed()
     }
 }

@@ -108,8 +108,10 @@ CREATE INDEX links_target ON {s}.links (target, kind);
 CREATE TABLE {s}.clients (
     client text PRIMARY KEY,
     seen timestamptz NOT NULL DEFAULT clock_timestamp(),
-    -- How long it lives after seen; null if it has ended.
-    ttl_ms bigint,
+    -- How long it lives after seen.
+    ttl_ms bigint NOT NULL,
     -- When it was first noticed that it is gone.
-    gone_since timestamptz
-);
+    gone_since timestamptz,
+    -- Whether it ended. Then it stays gone.
+    ended boolean NOT NULL DEFAULT false
+) WITH (fillfactor = 50);
