@@ -200,9 +200,9 @@ pub async fn run_command(command: &QueueCommand, config: &Config) -> Result<cli:
         _ => JsonStoreOptions::for_command(),
     };
     let OpenStore { tracker, maintenance, .. } = OpenStore::new(config, options);
-    let _presence = match command.watches() {
-        true => Some(ProcessContext::of(&tracker, &maintenance, config, Kind::Watch, false).await),
-        false => None,
+    let _presence = match command.lasting_kind() {
+        Some(kind) => Some(ProcessContext::of(&tracker, &maintenance, config, kind, false).await),
+        None => None,
     };
     let default_agent = config.agent.as_ref().map(|agent| &agent.value);
     let context =

@@ -28,6 +28,11 @@ pub(super) struct WaitArgs {
 }
 
 impl WaitArgs {
+    /// Returns true if the command may wait.
+    pub fn is_given(self) -> bool {
+        self.wait.is_some()
+    }
+
     /// Claims the next issue; `None` if there is none, or if the user ends the wait.
     pub async fn claim(
         self,
