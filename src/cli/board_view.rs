@@ -1,17 +1,15 @@
 //! Renders the board: columns side by side, or below one another in a narrow terminal.
 
-use std::sync::Arc;
-
 use clap::builder::styling::Style;
 
 use super::NO_ISSUES;
-use super::board::{Board, Column, since};
+use super::board::{Board, Card, Column, since};
 use super::issue_view::words;
 use super::output::{FAINT, Output, STRONG, of_classification, of_status};
 use super::sanitize::{self, columns, cut};
 use super::short_ids::ShortIds;
 use super::styled_line::Line;
-use crate::domain::{Issue, Timestamp};
+use crate::domain::{Issue, Status, Timestamp};
 use crate::span;
 
 /// The minimum terminal width for columns side by side.
@@ -101,13 +99,15 @@ fn side_by_side(
 /// Renders a column with its cards.
 fn stack(column: &Column, ids: &ShortIds, now: Timestamp, most: usize, width: usize) -> Vec<Line> {
     let mut lines = vec![head(column)];
-    for issue in column.issues.iter().take(most) {
+    for card in column.cards.iter().take(most) {
+        let issue = &card.issue;
         let kind = format!(" {}", issue.classification);
         let style = of_classification(issue.classification);
+        let id = Line::default().part(STRONG, ids.short(issue.id));
         lines.push(Line::default());
-        lines.push(Line::default().part(STRONG, ids.short(issue.id)).part(style, kind));
+        lines.push(id.part(STRONG, priority(issue)).part(style, kind));
         lines.push(Line::default().text(sanitize::line(&issue.title)));
-        lines.push(standing(issue, now, Some(width)));
+        lines.push(standing(card, now, Some(width)));
     }
     lines.extend(rest(column, most).map(|rest| [Line::default(), rest]).into_iter().flatten());
     lines
@@ -126,12 +126,18 @@ fn below_one_another(
             lines.push(Line::default());
         }
         lines.push(head(column));
-        for issue in column.issues.iter().take(most) {
-            let id = Line::default().part(STRONG, ids.short(issue.id)).text("  ");
-            lines.push(id.text(sanitize::line(&issue.title)));
-            if rows_of(issue) > 1 {
+        for card in column.cards.iter().take(most) {
+            let issue = &card.issue;
+            let id =
+                Line::default().part(STRONG, ids.short(issue.id)).part(STRONG, priority(issue));
+            let id = match &*card.waits {
+                "" => id,
+                waits => id.part(FAINT, format!(" {waits}")),
+            };
+            lines.push(id.text("  ").text(sanitize::line(&issue.title)));
+            if rows_of(card) > 1 {
                 let left = width.map(|width| width.saturating_sub(INDENT.len()));
-                lines.push(standing(issue, now, left).after(INDENT));
+                lines.push(standing(card, now, left).after(INDENT));
             }
         }
         lines.extend(rest(column, most));
@@ -140,8 +146,13 @@ fn below_one_another(
 }
 
 /// Returns how many rows a card takes in the layout with columns below one another.
-fn rows_of(issue: &Issue) -> usize {
-    if issue.holder().is_some() { 2 } else { 1 }
+fn rows_of(card: &Card) -> usize {
+    if card.issue.holder().is_some() { 2 } else { 1 }
+}
+
+/// Returns the priority of an issue behind a space, if it has one.
+fn priority(issue: &Issue) -> String {
+    issue.attributes.priority.map(|priority| format!(" p{priority}")).unwrap_or_default()
 }
 
 /// Distributes the rows of a screen: the columns get one more card each in turn, while there is room.
@@ -154,7 +165,7 @@ fn shared_out(board: &Board, rows: usize) -> Vec<usize> {
     while is_growing {
         is_growing = false;
         for (column, shown) in board.columns.iter().zip(&mut shown) {
-            let cost = column.issues.get(*shown).map(|issue| rows_of(issue));
+            let cost = column.cards.get(*shown).map(rows_of);
             if let Some(cost) = cost.filter(|cost| *cost <= left) {
                 left -= cost;
                 *shown += 1;
@@ -167,25 +178,28 @@ fn shared_out(board: &Board, rows: usize) -> Vec<usize> {
 
 fn head(column: &Column) -> Line {
     let name = words(column.status).to_uppercase();
-    let count = format!(" {}", column.issues.len());
+    let count = format!(" {}", column.cards.len());
     Line::default().part(of_status(column.status).bold(), name).part(FAINT, count)
 }
 
 /// Renders the number of hidden cards.
 fn rest(column: &Column, shown: usize) -> Option<Line> {
-    let rest = column.issues.len().saturating_sub(shown);
+    let rest = column.cards.len().saturating_sub(shown);
     (rest > 0).then(|| Line::default().part(FAINT, format!("+{rest} more")))
 }
 
-/// Renders who holds an issue and for how long, or how long it has been waiting.
-fn standing(issue: &Arc<Issue>, now: Timestamp, width: Option<usize>) -> Line {
-    let span = span::humanize_duration(now.millis_since(since(issue)));
-    let Some(holder) = issue.holder() else {
-        return Line::default().part(FAINT, format!("waits {span}"));
+/// Renders who holds an issue and for how long, or how long it has been waiting, and why.
+fn standing(card: &Card, now: Timestamp, width: Option<usize>) -> Line {
+    let span = span::humanize_duration(now.millis_since(since(&card.issue)));
+    let Some(holder) = card.issue.holder() else {
+        let waits = if card.waits.is_empty() { "waits" } else { &card.waits };
+        return Line::default().part(FAINT, format!("{waits} {span}"));
     };
+    let gone = if card.is_gone { "gone: " } else { "" };
     // Cut a long name, so that the time stays visible.
     let time = format!(" for {span}");
-    let left = width.map_or(usize::MAX, |width| width.saturating_sub(columns(&time)));
+    let left = width.map_or(usize::MAX, |width| width.saturating_sub(columns(&time) + gone.len()));
     let agent = cut(&sanitize::line(holder.agent), left);
-    Line::default().part(Style::new(), agent).part(FAINT, time)
+    let line = Line::default().part(of_status(Status::Rejected), gone);
+    line.part(Style::new(), agent).part(FAINT, time)
 }
