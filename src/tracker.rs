@@ -26,7 +26,7 @@ use crate::domain::event::UNDELIVERED_REASON;
 use crate::domain::{
     AgentName, ClaimGuard, ClaimProof, ClaimSettings, ClaimTerms, Classification, ClientId,
     Command, CommentText, Counts, Description, ImportedIssue, Issue, IssueChange, IssueId,
-    IssueRef, Page, Query, Resolution, Status, Timestamp, Title,
+    IssueRef, Page, Query, Resolution, Timestamp, Title,
 };
 pub use crate::store::backup::{
     self, Backup, BackupContent, BackupError, BackupMetadata, IssueSample, OverwritePolicy,
@@ -318,15 +318,18 @@ impl Tracker {
         self.change(Command::CommentIssue { issue, comment, agent }).await
     }
 
-    /// Returns how many completed issues an agent cannot review: it filed or completed them, or they are parked.
+    /// Returns why an agent cannot claim the first of the completed issues for review; none if it can claim one.
     ///
     /// # Errors
     ///
     /// Those of [`Store::snapshot`].
-    pub async fn held_back_reviews(&self, agent: &AgentName) -> Result<usize, StoreError> {
-        let issues = self.store.snapshot().await?.issues;
-        let ready = issues.next_review(agent, self.claims.review, self.now());
-        Ok(if ready.is_some() { 0 } else { issues.counts().in_status(Status::Completed) })
+    pub async fn held_back_reviews(&self, agent: &AgentName) -> Result<HeldBack, StoreError> {
+        let (issues, policy, now) =
+            (self.store.snapshot().await?.issues, self.claims.review, self.now());
+        Ok(match issues.next_review(agent, policy, now) {
+            Some(_) => HeldBack::default(),
+            None => issues.held_back_reviews(agent, policy, now),
+        })
     }
 
     /// Counts the issues in each status.

@@ -39,6 +39,13 @@ pub struct Arguments {
     format: Format,
 }
 
+impl Arguments {
+    /// Returns true if the command may wait (`--wait`).
+    pub(super) fn waits(&self) -> bool {
+        self.waiting.is_given()
+    }
+}
+
 pub(super) async fn run(
     arguments: &Arguments,
     tracker: &Tracker,
@@ -51,7 +58,15 @@ pub(super) async fn run(
     let claimed = arguments.waiting.claim(Wanted::Work(kind), &agent, tracker).await?;
     let nothing = match claimed {
         Some(_) => String::new(),
-        None => why_nothing(&tracker.snapshot().await?.issues, kind, &agent, tracker.now()),
+        None => {
+            let issues = tracker.snapshot().await?.issues;
+            let nothing = why_nothing(&issues, kind, &agent, tracker.now());
+            let held: Vec<_> = issues.held_by(&agent).map(|id| id.short()).collect();
+            match held.is_empty() {
+                true => nothing,
+                false => format!("{nothing}\n{agent} holds {}: `ait show ID`", held.join(", ")),
+            }
+        }
     };
     print_claimed(claimed, arguments.format.json, tracker, &nothing, output).await
 }

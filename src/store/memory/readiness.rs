@@ -1,5 +1,6 @@
 //! Which issues can be claimed, and why the others cannot.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::IndexedIssues;
@@ -97,11 +98,32 @@ impl IndexedIssues {
         classification: Option<Classification>,
         now: Timestamp,
     ) -> HeldBack {
-        const SHOWN: usize = 3;
         let statuses = Some(Status::Created).into();
         let query = Query { statuses, classification, take: SHOWN, ..Query::default() };
         let page = self.list(&query);
         let reason = |issue: &Arc<Issue>| Some((issue.id, self.obstacle(issue, agent, now)?));
+        HeldBack { count: page.total, first: page.issues.iter().filter_map(reason).collect() }
+    }
+
+    /// Returns how many completed issues there are, and why an agent cannot claim the first of them for review.
+    pub fn held_back_reviews(
+        &self,
+        agent: &AgentName,
+        policy: ReviewPolicy,
+        now: Timestamp,
+    ) -> HeldBack {
+        let statuses = Some(Status::Completed).into();
+        let page = self.list(&Query { statuses, take: SHOWN, ..Query::default() });
+        let reason = |issue: &Arc<Issue>| {
+            let parked = parked(issue, now);
+            let made = || {
+                policy.author_action(agent, issue).map(|done| {
+                    let agent = shortened(agent.as_str(), MAX_REASON_CHARS);
+                    format!("{agent} {done} it, so another agent has to review it")
+                })
+            };
+            Some((issue.id, parked.or_else(made)?))
+        };
         HeldBack { count: page.total, first: page.issues.iter().filter_map(reason).collect() }
     }
 
@@ -110,14 +132,8 @@ impl IndexedIssues {
         let short = |ids: &mut dyn Iterator<Item = IssueId>| {
             ids.map(|id| id.short()).collect::<Vec<_>>().join(", ")
         };
-        if let Some(parked) =
-            issue.attributes.parked.as_ref().filter(|_| issue.attributes.is_parked_at(now))
-        {
-            let reason = shortened(&parked.reason, MAX_REASON_CHARS);
-            return Some(match parked.question {
-                Some(_) => format!("it {reason}"),
-                None => format!("it is parked: {reason}"),
-            });
+        if let Some(parked) = parked(issue, now) {
+            return Some(parked);
         }
         let blockers = short(&mut self.open_blockers(issue).take(DomainError::MAX_CANDIDATES));
         if !blockers.is_empty() {
@@ -132,7 +148,17 @@ impl IndexedIssues {
     }
 }
 
-/// The created issues that an agent cannot claim.
+/// Says why an issue is parked; `None` if it is not.
+fn parked(issue: &Issue, now: Timestamp) -> Option<String> {
+    let parked = issue.attributes.parked.as_ref().filter(|_| issue.attributes.is_parked_at(now))?;
+    let reason = shortened(&parked.reason, MAX_REASON_CHARS);
+    Some(match parked.question {
+        Some(_) => format!("it {reason}"),
+        None => format!("it is parked: {reason}"),
+    })
+}
+
+/// The waiting issues that an agent cannot claim.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct HeldBack {
     /// How many there are.
@@ -141,5 +167,16 @@ pub struct HeldBack {
     pub first: Vec<(IssueId, String)>,
 }
 
+impl fmt::Display for HeldBack {
+    /// Names the first with their reasons, on one line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reasons = self.first.iter().map(|(id, reason)| format!("{}: {reason}", id.short()));
+        let more = if self.count > self.first.len() { ", …" } else { "" };
+        write!(f, "{}{more}", reasons.collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// How many issues that cannot be claimed are named.
+const SHOWN: usize = 3;
 /// How much of a reason an obstacle quotes, in characters.
 const MAX_REASON_CHARS: usize = 100;
