@@ -159,6 +159,11 @@ pub(super) fn classification() -> impl TypedValueParser<Value = Classification> 
 }
 
 pub(super) fn agent_name(text: &str) -> Result<AgentName, String> {
+    if text.eq_ignore_ascii_case("@me") {
+        return Err(
+            "@me is nobody's name here: `ait config` shows as which agent you act".to_owned()
+        );
+    }
     with_command_hints(AgentName::try_from(text))
 }
 
