@@ -38,7 +38,7 @@ pub use crate::store::{
     DURATION_BUCKETS_S, Events, HeldBack, IndexedIssues, NumberedEvent, Part, Position, Probe,
     State, StoreError, StoreHealth, StoreId, Version,
 };
-use crate::store::{Document, Outcome, Store};
+use crate::store::{Document, Outcome, Store, review_obstacle};
 
 /// How long [`Tracker::close`] waits for claims that are being released.
 const LAST_LAPSES: Duration = Duration::from_millis(200);
@@ -329,9 +329,8 @@ impl Tracker {
         agent: &AgentName,
         classification: Option<Classification>,
     ) -> Result<HeldBack, StoreError> {
-        const SHOWN: usize = 3;
         let statuses = Some(Status::Created).into();
-        let query = Query { statuses, classification, take: SHOWN, ..Query::default() };
+        let query = Query { statuses, classification, take: HeldBack::SHOWN, ..Query::default() };
         let created = self.store.list(query).await?;
         let around = self.issues_around(&created.issues).await?;
         let now = self.now();
@@ -340,16 +339,23 @@ impl Tracker {
         Ok(HeldBack { count: created.total, first })
     }
 
-    /// Returns how many completed issues an agent cannot review: it filed or completed them, or they are parked.
+    /// Returns why an agent cannot claim the first of the completed issues for review; none if it can claim one.
     ///
     /// # Errors
     ///
-    /// Those of [`Store::part`] and [`Store::counts`].
-    pub async fn held_back_reviews(&self, agent: &AgentName) -> Result<usize, StoreError> {
-        Ok(match self.next_claimable(Wanted::Review, agent).await? {
-            Some(_) => 0,
-            None => self.store.counts().await?.in_status(Status::Completed),
-        })
+    /// Those of [`Store::part`] and [`Store::list`].
+    pub async fn held_back_reviews(&self, agent: &AgentName) -> Result<HeldBack, StoreError> {
+        if self.next_claimable(Wanted::Review, agent).await?.is_some() {
+            return Ok(HeldBack::default());
+        }
+        let statuses = Some(Status::Completed).into();
+        let query = Query { statuses, take: HeldBack::SHOWN, ..Query::default() };
+        let completed = self.store.list(query).await?;
+        let (review, now) = (self.claims.review, self.now());
+        let reason =
+            |issue: &Arc<Issue>| Some((issue.id, review_obstacle(issue, agent, review, now)?));
+        let first = completed.issues.iter().filter_map(reason).collect();
+        Ok(HeldBack { count: completed.total, first })
     }
 
     /// Returns issues with those around them; see [`Part::Around`].

@@ -18,7 +18,7 @@ use crate::hooks::{
     self, ASK_LIMIT, CALL_LIMIT, Git, HookContext, HooksDir, SESSION_END_LIMIT, SESSION_LIMIT,
     SessionInput,
 };
-use crate::setup::{self, ClientHookState, HostEnv, SessionEvent};
+use crate::setup::{self, HookClient, HostEnv, SessionEvent};
 use crate::store::json::JsonStoreOptions;
 use crate::store::json::fs::{FileSystem, RealFileSystem};
 use crate::store::json::paths::StorePaths;
@@ -45,12 +45,12 @@ pub async fn hooks(
     let command = host.command(&program);
     let root = StoreLocation::found_from(working_directory).project(working_directory);
     let output = &mut Output::stdout();
-    if action.is_for_client() {
-        return cli::change_client_hooks(action, &root, &host, &command, is_store_named, output);
+    if let Some(client) = action.client() {
+        let named = is_store_named;
+        return cli::change_client_hooks(action, client, &root, &host, &command, named, output);
     }
     let directory = HooksDir::find(&Git::new(working_directory, ASK_LIMIT)).await?;
-    let clients = setup::client_hooks(&root, &host, &command).into_iter();
-    let clients = clients.filter(|hooks| !hooks.are_all(ClientHookState::Missing)).collect();
+    let clients = setup::clients_with_hooks(&root, &host, &command).flatten().collect();
     cli::change_hooks(action, &directory, clients, &command, is_store_named, output)
 }
 
@@ -126,7 +126,7 @@ pub async fn call_client_hook(
         SessionEvent::SessionEnd => SESSION_END_LIMIT,
         SessionEvent::SessionStart | SessionEvent::Stop => SESSION_LIMIT,
     };
-    let problem = match timeout(limit, session(event, config)).await {
+    let problem = match timeout(limit, session(event, arguments.client(), config)).await {
         Ok(Ok(())) => return Ok(cli::ExitStatus::Done),
         Ok(Err(error)) => cli::render_error(&error),
         Err(_) => "it took too long".to_owned(),
@@ -137,6 +137,7 @@ pub async fn call_client_hook(
 
 async fn session(
     event: SessionEvent,
+    client: HookClient,
     config: impl FnOnce(Option<PathBuf>) -> Result<Config> + Send + 'static,
 ) -> Result<()> {
     // A client that keeps stdin open, or a file system that hangs, must not block the timeout.
@@ -145,7 +146,7 @@ async fn session(
         stdin().lock().take(MAX_INPUT_BYTES).read_to_end(&mut text)?;
         let input: SessionInput =
             serde_json::from_slice(&text).context("the input is not valid")?;
-        let config = config(input.cwd.clone())?;
+        let config = config(input.directory())?;
         Ok::<_, anyhow::Error>((is_there(&config), config, input))
     });
     let (is_there, config, input) = prepared.await??;
@@ -155,7 +156,7 @@ async fn session(
     let options = JsonStoreOptions::for_hook(SESSION_BUSY_AFTER);
     let OpenStore { tracker, .. } = OpenStore::new(&config, options);
     let agent = config.agent.as_ref().map(|agent| &agent.value);
-    if let Some(told) = hooks::session(event, &tracker, agent, &input).await? {
+    if let Some(told) = hooks::session(event, client, &tracker, agent, &input).await? {
         let mut output = Output::stdout();
         output.json_line(&told)?;
         output.flush()?;

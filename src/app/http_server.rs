@@ -85,7 +85,13 @@ impl ProcessContext {
             pins: pins.clone(),
             project: project.clone(),
         };
-        let entry = Entry { address: Some(address), is_guarded, ..Entry::new(kind, tracker.now()) };
+        let grace = config.claims.settings().grace.as_millis();
+        let entry = Entry {
+            address: Some(address),
+            is_guarded,
+            claim_grace_ms: kind.is_server().then(|| grace.try_into().unwrap_or(u64::MAX)),
+            ..Entry::new(kind, tracker.now())
+        };
         let registered = spawn_blocking(move || {
             if let Some(port) = pinned
                 && let Err(error) = pins.note(port, &project)

@@ -1,6 +1,6 @@
 //! `ait board`: shows who works on what.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -9,11 +9,11 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use super::alt_screen::Screen;
-use super::board_view::{self, Board, Column, since};
+use super::board_view::{self, Board, Card, Column, since};
 use super::options::Format;
 use super::signals::{Live, Wake};
 use super::{ExitStatus, Output};
-use crate::domain::{Classification, Issue, IssueId, Status, Timestamp};
+use crate::domain::{Classification, IssueId, Priority, Status, Timestamp};
 use crate::hints::{self, COMMANDS};
 use crate::tracker::{Position, StoreError, Tracker, Version};
 
@@ -56,7 +56,8 @@ pub(super) async fn run(
         watch(arguments, tracker, output).await?;
         return Ok(ExitStatus::Done);
     }
-    let board = Board::of(&tracker.state().await?.issues, tracker.now());
+    let issues = tracker.state().await?.issues;
+    let board = Board::of(&issues, &gone_clients(tracker).await, tracker.now());
     if arguments.format.json {
         output.json(&JsonBoard::of(&board, arguments.most()))?;
     } else {
@@ -159,8 +160,9 @@ fn write_one(
 struct Changes<'a> {
     tracker: &'a Tracker,
     newest: watch::Receiver<Position>,
-    /// The version of the last board, or the error of the last read; `None` before the first read.
-    known: Option<Result<Version, String>>,
+    /// The version of the last board and its claims whose clients are gone, or the error of the last read; `None`
+    /// before the first read.
+    known: Option<Result<(Version, BTreeSet<IssueId>), String>>,
 }
 
 impl<'a> Changes<'a> {
@@ -181,16 +183,23 @@ impl<'a> Changes<'a> {
     /// once; if the first read fails, the outer error is returned.
     async fn next_board(&mut self) -> Result<Option<Result<Board, StoreError>>> {
         self.newest.mark_unchanged();
+        let gone = gone_clients(self.tracker).await;
         let (known, board) = match self.tracker.state().await {
-            Ok(state) => (Ok(state.issues.revision()), Ok(state.issues)),
+            Ok(state) => (Ok((state.issues.revision(), gone.clone())), Ok(state.issues)),
             Err(error) if self.known.is_none() => return Err(error.into()),
             Err(error) => (Err(error.to_string()), Err(error)),
         };
         let is_known = self.known.as_ref() == Some(&known);
         self.known = Some(known);
         let now = self.tracker.now();
-        Ok((!is_known).then(|| board.map(|issues| Board::of(&issues, now))))
+        Ok((!is_known).then(|| board.map(|issues| Board::of(&issues, &gone, now))))
     }
+}
+
+/// Returns the issues whose claims are of clients that are gone. If that cannot be found out, the board shows no marks.
+async fn gone_clients(tracker: &Tracker) -> BTreeSet<IssueId> {
+    let leases = tracker.leases().await.unwrap_or_default().into_iter();
+    leases.filter(|state| state.gone_for.is_some()).map(|state| state.issue).collect()
 }
 
 #[derive(Serialize)]
@@ -208,27 +217,44 @@ struct JsonColumn<'a> {
 }
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct JsonCard<'a> {
     id: IssueId,
     title: &'a str,
     classification: Classification,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    priority: Option<Priority>,
+    /// Why it cannot be claimed now.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    waits: &'a str,
     holder: Option<&'a str>,
+    /// Whether the client of its claim is gone.
+    #[serde(skip_serializing_if = "is_false")]
+    client_gone: bool,
     since: Timestamp,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 impl<'a> JsonBoard<'a> {
     fn of(board: &'a Board, most: usize) -> Self {
-        let card = |issue: &'a Arc<Issue>| JsonCard {
+        let card = |Card { issue, waits, is_gone }: &'a Card| JsonCard {
             id: issue.id,
             title: &issue.title,
             classification: issue.classification,
+            priority: issue.attributes.priority,
+            waits,
             holder: issue.holder().map(|holder| holder.agent),
+            client_gone: *is_gone,
             since: since(issue),
         };
         let column = |column: &'a Column| JsonColumn {
             status: column.status,
-            total: column.issues.len(),
-            cards: column.issues.iter().take(most).map(card).collect(),
+            total: column.cards.len(),
+            cards: column.cards.iter().take(most).map(card).collect(),
         };
         let Board { closed, rejected, .. } = *board;
         Self { columns: board.columns.iter().map(column).collect(), closed, rejected }

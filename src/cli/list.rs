@@ -226,6 +226,9 @@ pub(super) async fn run(
         return Ok(ExitStatus::Done);
     }
     let nothing = match arguments.at {
+        None if arguments.attributes.names_kind() => {
+            "no issue has that label; the kind of work is -c: ait list -c bug"
+        }
         None if issues.is_empty() => NO_ISSUES,
         _ if statuses_of(&arguments.status) == StatusSet::ALL => "no issue matches",
         _ => "no issue matches; `ait list --status all` searches all statuses",
@@ -321,7 +324,7 @@ fn write_table(
 }
 
 /// Says why an issue waits, in words; empty if it does not.
-fn waits(issue: &Issue, issues: &IndexedIssues, now: Timestamp) -> String {
+pub(super) fn waits(issue: &Issue, issues: &IndexedIssues, now: Timestamp) -> String {
     let is_parked = !issue.status.is_terminal() && issue.attributes.is_parked_at(now);
     let words = [(issues.is_blocked(issue), "blocked"), (is_parked, "parked")];
     words.iter().filter(|(is_so, _)| *is_so).map(|(_, word)| *word).collect::<Vec<_>>().join(",")

@@ -73,6 +73,7 @@ use clap::Subcommand;
 use crate::activity::HistoryError;
 use crate::domain::{AgentName, DomainError};
 use crate::hints::{self, COMMANDS};
+use crate::processes::Kind;
 use crate::tracker::{BackupError, Maintenance, StoreError, Tracker};
 
 pub use client_hooks::Arguments as ClientHookArguments;
@@ -167,12 +168,15 @@ pub enum QueueCommand {
 }
 
 impl QueueCommand {
-    /// Returns true if the command runs until the user ends it.
-    pub fn watches(&self) -> bool {
+    /// Returns as what `ait status` lists the command; `None` if it ends by itself at once.
+    pub fn lasting_kind(&self) -> Option<Kind> {
         match self {
-            Self::Log(arguments) => arguments.follows(),
-            Self::Board(arguments) => arguments.watches(),
-            _ => false,
+            Self::Log(arguments) => arguments.follows().then_some(Kind::Watch),
+            Self::Board(arguments) => arguments.watches().then_some(Kind::Watch),
+            Self::Next(arguments) => arguments.waits().then_some(Kind::Wait),
+            Self::Review(arguments) => arguments.waits().then_some(Kind::Wait),
+            Self::Wait(_) => Some(Kind::Wait),
+            _ => None,
         }
     }
 }

@@ -172,6 +172,11 @@ pub(super) struct WaitArgs {
 }
 
 impl WaitArgs {
+    /// Returns true if the command may wait.
+    pub fn is_given(self) -> bool {
+        self.wait.is_some()
+    }
+
     /// Claims the next issue; `None` if there is none, or if the user ends the wait.
     pub async fn claim(
         self,
@@ -190,6 +195,11 @@ impl WaitArgs {
 }
 
 pub(super) fn agent_name(text: &str) -> Result<AgentName, String> {
+    if text.eq_ignore_ascii_case("@me") {
+        return Err(
+            "@me is nobody's name here: `ait config` shows as which agent you act".to_owned()
+        );
+    }
     with_command_hints(AgentName::try_from(text))
 }
 

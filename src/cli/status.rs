@@ -84,16 +84,27 @@ struct LeasedClaim {
 }
 
 impl LeasedClaim {
-    fn of(state: LeaseState, claimed: &[Arc<Issue>]) -> Option<Self> {
+    /// Describes a lease. Its claim lapses after the shortest grace period of the servers that run, or else after that
+    /// of this command.
+    fn of(state: LeaseState, claimed: &[Arc<Issue>], processes: &[Entry]) -> Option<Self> {
         let issue = claimed.iter().find(|issue| issue.id == state.issue)?;
         let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let gone_for_ms = state.gone_for.map(ms);
+        let graces: Vec<u64> = processes.iter().filter_map(|entry| entry.claim_grace_ms).collect();
+        let lapses_in_ms = match graces.is_empty() {
+            true => state.lapses_in.map(ms),
+            false => {
+                let shortest = graces.into_iter().filter(|grace| *grace > 0).min();
+                gone_for_ms.zip(shortest).map(|(gone, grace)| grace.saturating_sub(gone))
+            }
+        };
         Some(Self {
             id: issue.id,
             agent: issue.holder()?.agent.to_owned(),
             number: state.lease.claim,
             client: state.lease.client,
-            gone_for_ms: state.gone_for.map(ms),
-            lapses_in_ms: state.lapses_in.map(ms),
+            gone_for_ms,
+            lapses_in_ms,
         })
     }
 }
@@ -149,6 +160,11 @@ pub async fn run(
     let mut old_claims: Vec<_> = claimed.iter().filter_map(claim).filter(is_old).collect();
     old_claims.sort_by_key(|claim| claim.since);
     let count = |&status| Count { status, count: counts.in_status(status) };
+    let processes = shown.registry.list_live().unwrap_or_else(|error| {
+        tracing::warn!("cannot list the processes on the store: {error}");
+        Vec::new()
+    });
+    let lease = |state| LeasedClaim::of(state, &claimed, &processes);
     let report = Report {
         store: shown.store,
         reason: shown.reason,
@@ -164,16 +180,8 @@ pub async fn run(
         counts: Status::ALL.iter().map(count).collect(),
         old_claims,
         questions: tracker.questions().await.unwrap_or_default(),
-        leases: match tracker.leases().await {
-            Ok(leases) => {
-                leases.into_iter().filter_map(|lease| LeasedClaim::of(lease, &claimed)).collect()
-            }
-            Err(_) => Vec::new(),
-        },
-        processes: shown.registry.list_live().unwrap_or_else(|error| {
-            tracing::warn!("cannot list the processes on the store: {error}");
-            Vec::new()
-        }),
+        leases: tracker.leases().await.unwrap_or_default().into_iter().filter_map(lease).collect(),
+        processes,
     };
     if arguments.format.json {
         output.json(&report)?;

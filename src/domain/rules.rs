@@ -248,7 +248,9 @@ fn open(issue: &Issue) -> Result<(), DomainError> {
 fn claimable(issue: &Issue, required: Status) -> Result<(), DomainError> {
     open(issue)?;
     if issue.status != required {
-        return Err(DomainError::NotClaimable { id: issue.id, status: issue.status, required });
+        let holder = issue.holder().map(|holder| holder.agent.to_owned());
+        let Issue { id, status, .. } = *issue;
+        return Err(DomainError::NotClaimable { id, status, required, holder });
     }
     Ok(())
 }

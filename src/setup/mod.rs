@@ -29,8 +29,8 @@ use std::process::{Command, Stdio};
 
 pub use apply::{Applied, ApplyError, apply};
 pub use client_hooks::{
-    CLIENT as HOOKS_CLIENT, ClientHook, ClientHookState, ClientHooks, SessionEvent, client_hooks,
-    install_client_hooks, remove_client_hooks,
+    ClientHook, ClientHookState, ClientHooks, HookClient, SessionEvent, client_hooks,
+    clients_with_hooks, install_client_hooks, remove_client_hooks,
 };
 pub use clients::{CLIENTS, Client, Connection, guides};
 pub use error::SetupError;

@@ -5,6 +5,7 @@
 //! its old place. Every live server checks once a second; commands check before they claim.
 
 use std::collections::{HashMap, HashSet};
+use std::future::pending;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -248,6 +249,38 @@ impl Tracker {
             }
         }
         self.take_up(agent).await
+    }
+
+    /// Notes a call of an agent that asks what it holds, and takes up its claims whose clients are gone.
+    ///
+    /// Unlike [`note_call`](Self::note_call), it leaves nothing to do later: the server may be killed after the answer.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`note_call`](Self::note_call).
+    pub async fn resume(&self, agent: &AgentName) -> Result<(), StoreError> {
+        self.note_call(agent).await?;
+        self.take_up(agent).await
+    }
+
+    /// Renews the client of an agent that waits in a call or a command, as long as the agent holds a claim. Does not end.
+    ///
+    /// Only a client that is known by a name needs it: a process lives by itself, a session while its call lasts.
+    pub(super) async fn renew_waiting(&self, agent: &AgentName) {
+        let ttl = match self.claimant {
+            Claimant::CommandWithTtl(ttl) => ttl,
+            Claimant::Name => self.claims.ttl,
+            Claimant::Command | Claimant::Process(_) | Claimant::Session(_) => Duration::ZERO,
+        };
+        if ttl.is_zero() {
+            return pending().await;
+        }
+        loop {
+            sleep(RENEW_EVERY.min(ttl / 4)).await;
+            if self.leases_of(agent).await.is_ok_and(|leases| !leases.is_empty()) {
+                self.client_for(agent).await;
+            }
+        }
     }
 
     /// Takes up the claims of an agent whose clients are gone, for the client that uses this tracker.

@@ -139,12 +139,13 @@ impl Tracker {
             return Ok(Some(issue));
         }
         let Some(mut place) = self.join(wanted, agent.clone(), false) else { return Ok(None) };
-        let mut end = pin!(end);
+        let (mut end, mut renewing) = (pin!(end), pin!(self.renew_waiting(&agent)));
         loop {
             let turn = tokio::select! {
                 biased;
                 turn = place.turn() => turn,
                 () = &mut end => return Ok(None),
+                () = &mut renewing => continue,
             };
             if let Some(issue) = self.claim_now(wanted, agent.clone()).await? {
                 return Ok(Some(issue));

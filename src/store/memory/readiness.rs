@@ -1,5 +1,6 @@
 //! Which issues can be claimed, and why the others cannot.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::IndexedIssues;
@@ -95,14 +96,8 @@ impl IndexedIssues {
         let short = |ids: &mut dyn Iterator<Item = IssueId>| {
             ids.map(|id| id.short()).collect::<Vec<_>>().join(", ")
         };
-        if let Some(parked) =
-            issue.attributes.parked.as_ref().filter(|_| issue.attributes.is_parked_at(now))
-        {
-            let reason = shortened(&parked.reason, MAX_REASON_CHARS);
-            return Some(match parked.question {
-                Some(_) => format!("it {reason}"),
-                None => format!("it is parked: {reason}"),
-            });
+        if let Some(parked) = parked(issue, now) {
+            return Some(parked);
         }
         let blockers = short(&mut self.open_blockers(issue).take(DomainError::MAX_CANDIDATES));
         if !blockers.is_empty() {
@@ -117,13 +112,53 @@ impl IndexedIssues {
     }
 }
 
-/// The created issues that an agent cannot claim.
+/// Says why an agent cannot review a completed issue; `None` if it can.
+pub fn review_obstacle(
+    issue: &Issue,
+    agent: &AgentName,
+    policy: ReviewPolicy,
+    now: Timestamp,
+) -> Option<String> {
+    let made = || {
+        policy.author_action(agent, issue).map(|done| {
+            let agent = shortened(agent.as_str(), MAX_REASON_CHARS);
+            format!("{agent} {done} it, so another agent has to review it")
+        })
+    };
+    parked(issue, now).or_else(made)
+}
+
+/// Says why an issue is parked; `None` if it is not.
+fn parked(issue: &Issue, now: Timestamp) -> Option<String> {
+    let parked = issue.attributes.parked.as_ref().filter(|_| issue.attributes.is_parked_at(now))?;
+    let reason = shortened(&parked.reason, MAX_REASON_CHARS);
+    Some(match parked.question {
+        Some(_) => format!("it {reason}"),
+        None => format!("it is parked: {reason}"),
+    })
+}
+
+/// The waiting issues that an agent cannot claim.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct HeldBack {
     /// How many there are.
     pub count: usize,
     /// The first of them, each with the reason.
     pub first: Vec<(IssueId, String)>,
+}
+
+impl fmt::Display for HeldBack {
+    /// Names the first with their reasons, on one line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reasons = self.first.iter().map(|(id, reason)| format!("{}: {reason}", id.short()));
+        let more = if self.count > self.first.len() { ", …" } else { "" };
+        write!(f, "{}{more}", reasons.collect::<Vec<_>>().join(", "))
+    }
+}
+
+impl HeldBack {
+    /// How many issues are named.
+    pub const SHOWN: usize = 3;
 }
 
 /// How much of a reason an obstacle quotes, in characters.

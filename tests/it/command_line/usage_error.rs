@@ -63,11 +63,28 @@ fn wrong_arguments_get_a_hint_that_says_what_to_type() {
         (&["search"], "ait search safari login"),
         (&["import"], "ait import backlog.csv"),
         (&["restore"], "ait restore FILE"),
+        (
+            &["edit", "3f2a9c1e", "--add-label", "ui"],
+            "-l ui adds one, and ait edit ID -l -ui removes it",
+        ),
+        (&["add", "T", "--add-label", "ui"], "labels are -l"),
+        (&["edit", "3f2a9c1e", "--body", "B"], "ait edit ID -d 'TEXT'"),
+        (&["show", "3f2a9c1e", "--comments"], "it shows the comments and the history already"),
+        (&["list", "--author", "a"], "ait list --agent NAME"),
+        (&["edit", "3f2a9c1e", "--claim"], "`ait claim ID` claims an issue"),
+        (&["ask", "3f2a9c1e"], "as in ait ask ID 'Which database?' --option SQLite"),
+        (&["ask"], "ait ask ID 'QUESTION'; `ait list` shows the ids"),
+        (&["answer", "3f2a9c1e"], "ait answer ID 'TEXT', or --option NUMBER"),
+        (&["answer"], "`ait questions` lists those that wait for an answer"),
     ];
     for (arguments, hint) in cases {
         let text = desk.run(arguments).failed(2);
         assert!(text.starts_with("error: ") && text.contains(hint), "{arguments:?}: {text}");
         assert_eq!(text.lines().count(), 1, "{text}");
+    }
+    for arguments in [&["list", "--assignee", "@me"][..], &["add", "T", "--assign", "@ME"]] {
+        let text = desk.run(arguments).failed(2);
+        assert!(text.contains("`ait config` shows as which agent you act"), "{text}");
     }
     // What is not known is left to clap, but --file is no help.
     let text = desk.run(&["board", "--title"]).failed(2);
