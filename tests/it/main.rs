@@ -59,6 +59,10 @@ mod planning;
 mod ports;
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(feature = "postgres")]
+mod postgres_kills;
+#[cfg(feature = "postgres")]
+mod postgres_races;
 mod power_cuts;
 mod processes;
 mod prompts;

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
@@ -91,10 +91,10 @@ impl Server {
     /// Starts the server in its directory.
     pub fn run(&self) {
         // The shell outlives neither its input nor the server.
-        const SCRIPT: &str = r#"log=$1; shift; "$@" >>"$log" 2>&1 & pid=$!; read -r how; \
-            kill "-${how:-INT}" $pid; wait $pid; [ -n "$how" ] || rm -rf "$PWD"/data "$PWD"/log"#;
+        const SCRIPT: &str = r#"home=$1; shift; "$@" >>"$home/log" 2>&1 & pid=$!; read -r how; \
+            kill "-${how:-INT}" $pid; wait $pid; [ -n "$how" ] || rm -rf "$home""#;
         let mut keeper = Command::new("sh");
-        keeper.args(["-c", SCRIPT, "sh"]).arg(self.directory.join("log"));
+        keeper.args(["-c", SCRIPT, "sh"]).arg(&self.directory);
         keeper.arg(self.programs.join("postgres")).arg("-D").arg(self.directory.join("data"));
         keeper.args(["-k", "", "-h", "127.0.0.1", "-p", &self.port.to_string()]);
         for setting in ["max_connections=200", "shared_buffers=64MB", "deadlock_timeout=200ms"] {
@@ -103,7 +103,7 @@ impl Server {
         for setting in &self.settings {
             keeper.args(["-c", setting]);
         }
-        as_ordinary_user(keeper.current_dir(&self.directory));
+        as_ordinary_user(keeper.current_dir("/"));
         let keeper = keeper.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         *self.keeper.lock().unwrap() = Some(keeper);
         self.wait_until_ready();
@@ -141,11 +141,6 @@ impl Server {
     /// Returns the URL of a new project.
     pub fn project(&self) -> String {
         format!("{}?schema=t_{}", self.url("ait"), uuid::Uuid::new_v4().simple())
-    }
-
-    /// Returns the directory with the log and the data.
-    pub fn directory(&self) -> &Path {
-        &self.directory
     }
 
     /// Connects as the superuser.

@@ -1,0 +1,157 @@
+//! Connections and servers that die at any moment: nothing is lost, and no issue is claimed twice.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use agent_issue_tracker::domain::{
+    AgentName, Classification, Command, EventKind, IssueId, Query, Status,
+};
+use agent_issue_tracker::store::{PostgresStore, Store, StoreError};
+
+use crate::support::commands::{add, at};
+use crate::support::factor;
+use crate::support::postgres::{Server, open};
+use crate::support::stores::apply;
+
+const PROCESSES: usize = 3;
+const TASKS: usize = 4;
+const ISSUES: u32 = 400;
+
+/// What a task was answered.
+struct Heard {
+    agent: AgentName,
+    answer: Result<Option<IssueId>, StoreError>,
+}
+
+/// Claims until nothing is left, each time by another name.
+async fn claim_all(store: Arc<PostgresStore>, task: usize, ends: Arc<AtomicBool>) -> Vec<Heard> {
+    let mut heard = Vec::new();
+    while !ends.load(Ordering::Relaxed) {
+        let agent = AgentName::try_from(format!("{task}-{}", heard.len())).unwrap();
+        let terms = Default::default();
+        let command = Command::GetNextIssue {
+            issue: None,
+            classification: None,
+            agent: agent.clone(),
+            terms,
+        };
+        let answer = apply(&*store, command, at(1)).await.map(|found| found.map(|issue| issue.id));
+        let is_over = matches!(answer, Ok(None));
+        heard.push(Heard { agent, answer });
+        if is_over {
+            break;
+        }
+    }
+    heard
+}
+
+/// Lets many tasks of several processes claim everything, while `trouble` goes on, and checks what they were told.
+async fn claim_through<F: Future<Output = ()>>(
+    url: &str,
+    trouble: impl FnOnce(Arc<AtomicUsize>) -> F,
+) {
+    let stores: Vec<_> = (0..PROCESSES).map(|_| Arc::new(open(url))).collect();
+    for n in 0..ISSUES {
+        apply(&*stores[0], add(n, Classification::Bug), at(0)).await.unwrap();
+    }
+    let (ends, running) =
+        (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(PROCESSES * TASKS)));
+    let tasks: Vec<_> = (0..PROCESSES * TASKS)
+        .map(|task| {
+            let (store, ends) = (Arc::clone(&stores[task % PROCESSES]), Arc::clone(&ends));
+            let running = Arc::clone(&running);
+            tokio::spawn(async move {
+                let heard = claim_all(store, task, ends).await;
+                running.fetch_sub(1, Ordering::SeqCst);
+                heard
+            })
+        })
+        .collect();
+    trouble(running).await;
+    let mut heard = Vec::new();
+    for task in tasks {
+        heard.extend(task.await.unwrap());
+    }
+    check(&open(url), &heard).await;
+}
+
+async fn check(store: &PostgresStore, heard: &[Heard]) {
+    let events = store.events(0, usize::MAX).await.unwrap();
+    let numbers = events.events.iter().map(|event| event.position.number);
+    assert!(numbers.eq(1..=events.newest.number), "the numbers are contiguous");
+    let mut claims: BTreeMap<IssueId, Vec<String>> = BTreeMap::new();
+    let mut by_agent: HashMap<String, IssueId> = HashMap::new();
+    for event in &events.events {
+        if matches!(event.event.kind, EventKind::Claimed) {
+            claims.entry(event.event.issue).or_default().push(event.event.agent.clone());
+            by_agent.insert(event.event.agent.clone(), event.event.issue);
+        }
+    }
+    let (mut told, mut failed, mut uncertain) = (0, 0, 0);
+    for Heard { agent, answer } in heard {
+        let claimed = by_agent.get(agent.as_str());
+        match answer {
+            Ok(Some(issue)) => {
+                told += 1;
+                assert_eq!(claimed, Some(issue), "a claim is lost: {agent:?}");
+                let found = store.get((*issue).into()).await.unwrap();
+                assert_eq!(found.holder().map(|holder| holder.agent), Some(agent.as_str()));
+            }
+            Err(StoreError::Uncertain(_)) => uncertain += 1,
+            Ok(None) | Err(_) => {
+                failed += usize::from(answer.is_err());
+                assert_eq!(claimed, None, "{answer:?} has changed something");
+            }
+        }
+    }
+    assert!(claims.values().all(|agents| agents.len() == 1), "an issue was claimed twice");
+    let counts = store.counts().await.unwrap();
+    assert_eq!(counts.in_status(Status::InProgress), claims.len());
+    assert_eq!(counts.total(), ISSUES as usize);
+    let query = Query { statuses: Some(Status::InProgress).into(), ..Query::default() };
+    assert_eq!(store.list(query).await.unwrap().total, claims.len());
+    eprintln!("{told} claims were told, {failed} calls failed, {uncertain} are uncertain");
+    assert!(told + uncertain >= ISSUES as usize * 9 / 10, "most claims went well");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ended_connections_lose_and_double_nothing() {
+    let Some(server) = Server::start(&[]) else { return };
+    let server = &server;
+    claim_through(&server.project(), |running| async move {
+        let client = server.connect().await;
+        let end_one = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'ait' \
+                       ORDER BY random() LIMIT 1";
+        let mut ended = 0;
+        while running.load(Ordering::SeqCst) > 0 && ended < 400 * factor() {
+            client.query(end_one, &[]).await.unwrap();
+            ended += 1;
+            tokio::time::sleep(Duration::from_millis(7)).await;
+        }
+        eprintln!("{ended} connections ended");
+    })
+    .await;
+}
+
+/// A killed backend takes the whole server with it, which then recovers. So does an immediate shutdown.
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_servers_lose_and_double_nothing() {
+    let Some(server) = Server::start(&[]) else { return };
+    let server = &server;
+    claim_through(&server.project(), |running| async move {
+        let mut killed = 0;
+        while running.load(Ordering::SeqCst) > 0 && killed < 6 * factor() {
+            tokio::time::sleep(Duration::from_millis(150)).await;
+            let signal = if killed % 2 == 0 { "QUIT" } else { "INT" };
+            tokio::task::block_in_place(|| {
+                server.stop(signal);
+                server.run();
+            });
+            killed += 1;
+        }
+        eprintln!("{killed} servers ended");
+    })
+    .await;
+}

@@ -1,0 +1,276 @@
+//! Transactions of several processes that meet in PostgreSQL. One is held at its commit by a trigger, so that the order is
+//! certain.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use agent_issue_tracker::domain::{
+    AgentName, Classification, Command, IssueChange, IssueId, LinkKind, Resolution,
+};
+use agent_issue_tracker::store::{Part, PostgresStore, Store};
+use tokio::task::JoinHandle;
+use tokio_postgres::Client;
+
+use crate::support::PATIENCE;
+use crate::support::commands::{
+    add, agent, all, at, claim, close, comment, ids, number, other, say,
+};
+use crate::support::postgres::{open, shared};
+use crate::support::stores::apply;
+
+/// The key of the lock for which the commits of the agent `slow` wait.
+const GATE: i64 = 42;
+
+fn slow() -> AgentName {
+    AgentName::try_from("slow").unwrap()
+}
+
+/// Two processes on one project, and the gate at which the agent `slow` waits.
+struct Scene {
+    stores: [Arc<PostgresStore>; 2],
+    gate: Client,
+    url: String,
+}
+
+impl Scene {
+    async fn new() -> Option<Self> {
+        let server = shared()?;
+        let url = server.project();
+        let stores = [(); 2].map(|()| Arc::new(open(&url)));
+        stores[0].migrate().await.unwrap();
+        let (gate, schema) = (server.connect().await, url.split_once("schema=")?.1);
+        let trigger = format!(
+            "CREATE FUNCTION {schema}.wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+             IF NEW.body LIKE '%\"agent\":\"slow\"%' THEN PERFORM pg_advisory_xact_lock({GATE}, {hash}); END IF; \
+             RETURN NULL; END $$; \
+             CREATE CONSTRAINT TRIGGER wait AFTER INSERT ON {schema}.events DEFERRABLE INITIALLY DEFERRED \
+             FOR EACH ROW EXECUTE FUNCTION {schema}.wait(); \
+             SELECT pg_advisory_lock({GATE}, {hash})",
+            hash = hash(&url),
+        );
+        gate.batch_execute(&trigger).await.unwrap();
+        Some(Self { stores, gate, url })
+    }
+
+    /// Begins a change by the agent `slow`, and waits until its transaction is at its commit.
+    async fn hold(&self, command: Command) -> JoinHandle<()> {
+        let store = Arc::clone(&self.stores[0]);
+        let held = tokio::spawn(async move {
+            apply(&*store, command, at(1)).await.unwrap();
+        });
+        let waits = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = 42 \
+                     AND objid::bigint = $1::bigint AND NOT granted";
+        self.until(waits, i64::from(hash(&self.url))).await;
+        held
+    }
+
+    /// Waits until another transaction waits for the one that is held.
+    async fn until_another_waits(&self) {
+        let waits = "SELECT 1 FROM pg_locks held JOIN pg_stat_activity other \
+                     ON held.pid = ANY(pg_blocking_pids(other.pid)) WHERE held.locktype = 'advisory' \
+                     AND held.classid = 42 AND held.objid::bigint = $1::bigint AND NOT held.granted";
+        self.until(waits, i64::from(hash(&self.url))).await;
+    }
+
+    /// Waits until a query has a row.
+    async fn until(&self, query: &str, parameter: i64) {
+        let begun = Instant::now();
+        while self.gate.query(query, &[&parameter]).await.unwrap().is_empty() {
+            assert!(begun.elapsed() < PATIENCE, "{query}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    async fn release(&self, held: JoinHandle<()>) {
+        let unlock = format!("SELECT pg_advisory_unlock({GATE}, {})", hash(&self.url));
+        self.gate.batch_execute(&unlock).await.unwrap();
+        held.await.unwrap();
+    }
+}
+
+/// A positive number for a project, so that tests do not wait for each other.
+fn hash(url: &str) -> i32 {
+    let sum = url.bytes().fold(7_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+    (sum >> 1) as i32
+}
+
+fn add_as(n: u32, agent: AgentName) -> Command {
+    let Command::AddIssue { id, title, description, classification, details, .. } =
+        add(n, Classification::Bug)
+    else {
+        unreachable!("add adds an issue")
+    };
+    Command::AddIssue { id, title, description, classification, details, agent }
+}
+
+/// The transaction that drew its number first commits last. Whoever has read the other event must still come to its event.
+#[tokio::test(flavor = "multi_thread")]
+async fn readers_by_number_skip_no_event_that_commits_later() {
+    let Some(scene) = Scene::new().await else { return };
+    let [first, second] = &scene.stores;
+    let follower = open(&scene.url);
+    assert_eq!(follower.snapshot().await.unwrap().issues.len(), 0);
+    let held = scene.hold(add_as(1, slow())).await;
+    apply(&**second, add(2, Classification::Bug), at(2)).await.unwrap();
+    let read = second.events(0, 10).await.unwrap();
+    assert_eq!(read.events.len(), 1, "the other one is not committed yet");
+    assert_eq!((read.events[0].event.issue, read.newest.number), (number(2), 1));
+    assert_eq!(follower.snapshot().await.unwrap().issues.len(), 1);
+    scene.release(held).await;
+    let rest = second.events(1, 10).await.unwrap();
+    assert_eq!(rest.events.len(), 1);
+    assert_eq!((rest.events[0].event.issue, rest.events[0].position.number), (number(1), 2));
+    // A plain sequence would have given them the other order.
+    let schema = scene.url.split_once("schema=").unwrap().1;
+    let drawn = format!("SELECT issue FROM {schema}.events WHERE number IS NOT NULL ORDER BY seq");
+    let drawn: Vec<IssueId> = scene
+        .gate
+        .query(&drawn, &[])
+        .await
+        .unwrap()
+        .iter()
+        .map(|row| IssueId::from(row.get::<_, uuid::Uuid>(0)))
+        .collect();
+    assert_eq!(drawn, [number(1), number(2)]);
+    // All processes agree on the order of filing: that of the numbers.
+    for store in [&**first, &**second, &follower, &open(&scene.url)] {
+        let filed = [number(2), number(1)];
+        assert_eq!(ids(&store.list(all()).await.unwrap().issues), filed);
+        let state = store.snapshot().await.unwrap();
+        assert_eq!(state.issues.issues().map(|issue| issue.id).collect::<Vec<_>>(), filed);
+    }
+    let claimed = apply(&**first, claim(None), at(3)).await.unwrap().unwrap();
+    assert_eq!(claimed.id, number(2));
+}
+
+fn block(n: u32, blocker: u32, agent: AgentName) -> Command {
+    let links_add = vec![(LinkKind::BlockedBy, number(blocker).into())];
+    let change = IssueChange { links_add, ..IssueChange::default() };
+    Command::ChangeIssue { issue: number(n).into(), change: change.into(), agent }
+}
+
+fn close_as(n: u32, agent: AgentName) -> Command {
+    let (issue, comment) = (number(n).into(), comment());
+    let (resolution, guard) = (Resolution::Closed, Default::default());
+    Command::CloseIssue { issue, resolution, comment, agent, guard }
+}
+
+/// An issue gets a blocker while that is closed by another process. It must not wait for it afterwards, whichever comes
+/// first.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_issue_waits_for_a_blocker_that_closed_meanwhile() {
+    for closes_first in [false, true] {
+        let Some(scene) = Scene::new().await else { return };
+        let [first, second] = &scene.stores;
+        for n in [1, 2] {
+            apply(&**first, add(n, Classification::Bug), at(0)).await.unwrap();
+        }
+        let (slow_one, fast_one) = if closes_first {
+            (close_as(1, slow()), block(2, 1, agent()))
+        } else {
+            (block(2, 1, slow()), close_as(1, agent()))
+        };
+        let held = scene.hold(slow_one).await;
+        let store = Arc::clone(second);
+        let other = tokio::spawn(async move { apply(&*store, fast_one, at(2)).await });
+        scene.until_another_waits().await;
+        scene.release(held).await;
+        other.await.unwrap().unwrap();
+        let claimed = apply(&**first, claim(None), at(3)).await.unwrap();
+        assert_eq!(claimed.map(|issue| issue.id), Some(number(2)), "{closes_first}");
+    }
+}
+
+/// Two blockers of one issue close at the same time, each in a process that sees the other one open.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_issue_is_ready_when_its_last_blockers_close_together() {
+    let Some(scene) = Scene::new().await else { return };
+    let [first, second] = &scene.stores;
+    for n in [1, 2, 3] {
+        apply(&**first, add(n, Classification::Bug), at(0)).await.unwrap();
+    }
+    for blocker in [1, 2] {
+        apply(&**first, block(3, blocker, agent()), at(0)).await.unwrap();
+    }
+    let held = scene.hold(close_as(1, slow())).await;
+    let store = Arc::clone(second);
+    let other = tokio::spawn(async move { apply(&*store, close_as(2, agent()), at(2)).await });
+    scene.until_another_waits().await;
+    scene.release(held).await;
+    other.await.unwrap().unwrap();
+    let claimed = apply(&**second, claim(None), at(3)).await.unwrap();
+    assert_eq!(claimed.map(|issue| issue.id), Some(number(3)));
+}
+
+/// A claim passes over an issue that another claim is just taking, and waits for one that is only being changed.
+#[tokio::test(flavor = "multi_thread")]
+async fn claims_pass_over_claims_and_wait_for_other_changes() {
+    let Some(scene) = Scene::new().await else { return };
+    let [first, second] = &scene.stores;
+    for n in [1, 2, 3] {
+        apply(&**first, add(n, Classification::Bug), at(0)).await.unwrap();
+    }
+    let terms = Default::default();
+    let taking = Command::GetNextIssue { issue: None, classification: None, agent: slow(), terms };
+    let held = scene.hold(taking).await;
+    let claimed = apply(&**second, claim(None), at(2)).await.unwrap();
+    assert_eq!(claimed.map(|issue| issue.id), Some(number(2)));
+    scene.release(held).await;
+    scene
+        .gate
+        .batch_execute(&format!("SELECT pg_advisory_lock({GATE}, {})", hash(&scene.url)))
+        .await
+        .unwrap();
+    let issue = number(3).into();
+    let held = scene.hold(Command::CommentIssue { issue, comment: comment(), agent: slow() }).await;
+    let store = Arc::clone(second);
+    let claim = tokio::spawn(async move { apply(&*store, claim(None), at(2)).await });
+    scene.until_another_waits().await;
+    scene.release(held).await;
+    let claimed = claim.await.unwrap().unwrap().unwrap();
+    assert_eq!((claimed.id, claimed.comments.len()), (number(3), 1));
+}
+
+/// Two processes add links that close a cycle together. One of them is refused.
+#[tokio::test(flavor = "multi_thread")]
+async fn links_of_two_processes_make_no_cycle_together() {
+    let Some(scene) = Scene::new().await else { return };
+    let [first, second] = &scene.stores;
+    for n in [1, 2, 3, 4] {
+        apply(&**first, add(n, Classification::Bug), at(0)).await.unwrap();
+    }
+    apply(&**first, block(3, 2, agent()), at(0)).await.unwrap();
+    apply(&**first, block(1, 4, agent()), at(0)).await.unwrap();
+    let held = scene.hold(block(2, 1, slow())).await;
+    let store = Arc::clone(second);
+    let closing = tokio::spawn(async move { apply(&*store, block(4, 3, agent()), at(2)).await });
+    scene.until_another_waits().await;
+    scene.release(held).await;
+    let refused = closing.await.unwrap();
+    assert!(refused.unwrap_err().to_string().contains("wait"), "a cycle is refused");
+}
+
+/// Parts of the store are the same as in the whole state.
+#[tokio::test]
+async fn parts_have_what_they_are_about() {
+    let Some(scene) = Scene::new().await else { return };
+    let store = &scene.stores[0];
+    for n in 1..=4 {
+        apply(&**store, add(n, Classification::Bug), at(0)).await.unwrap();
+    }
+    apply(&**store, block(1, 2, agent()), at(1)).await.unwrap();
+    apply(&**store, claim(None), at(2)).await.unwrap();
+    let whole = store.snapshot().await.unwrap().issues;
+    let around = store.part(Part::Around(vec![number(1)])).await.unwrap().issues;
+    assert!(around.is_blocked(&whole.get(number(1)).unwrap()) && around.get(number(3)).is_none());
+    let claimable = store.part(Part::Claimable(vec![agent(), other()])).await.unwrap().issues;
+    let next = claimable.next_ready(&agent(), None, at(3)).map(|at| claimable.at(at).id);
+    assert_eq!(next, Some(number(3)));
+    let held = store.part(Part::HeldBy(agent())).await.unwrap().issues;
+    assert_eq!(held.held_by(&agent()).collect::<Vec<_>>(), [number(2)]);
+    let closed = close(number(2).into(), Resolution::Closed);
+    apply(&**store, closed, at(4)).await.unwrap();
+    apply(&**store, say(number(1).into()), at(5)).await.unwrap();
+    let freed = apply(&**store, claim(None), at(6)).await.unwrap().unwrap();
+    assert_eq!(freed.id, number(1));
+}
