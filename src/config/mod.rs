@@ -527,7 +527,10 @@ impl Config {
         let file = EffectiveSetting {
             name: FILE.name,
             value: Some(self.location.path.display().to_string()),
-            source: self.location.reason.clone(),
+            source: match &self.database {
+                Some(_) => "not used: the store is a database".to_owned(),
+                None => self.location.reason.clone(),
+            },
         };
         std::iter::once(file).chain(rows.map(row)).collect()
     }

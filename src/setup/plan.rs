@@ -52,8 +52,8 @@ pub fn plan(request: &SetupRequest<'_>) -> Result<Plan, SetupError> {
     settings(request, &mut files)?;
     if project.database.is_some() {
         notes.push(
-            "the store is a database, without its password in ait.toml: each user needs it in ~/.pgpass, in \
-             PGPASSWORD or in the file that AIT_STORE_PASSWORD_FILE names (docs/postgres.md)"
+            "the store is a database, without its password in ait.toml: each user needs it in ~/.pgpass or \
+             in AIT_STORE_PASSWORD (docs/postgres.md)"
                 .to_owned(),
         );
     }
