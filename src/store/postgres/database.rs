@@ -9,7 +9,6 @@ use tokio_postgres::types::Type;
 
 use super::connection::{Connections, Session};
 use super::error::Failure;
-use super::numbering;
 use super::options::PostgresOptions;
 use super::schema;
 use super::sql::{BEGIN_READ, Statements};
@@ -101,14 +100,6 @@ impl Database {
         let session = self.session().await?;
         session.batch_execute(BEGIN_READ).await?;
         Ok(session)
-    }
-
-    /// Numbers the events that are visible, and returns the position of the newest one. A standby that only allows reads
-    /// returns that of the newest event with a number.
-    pub async fn number(&self) -> Result<Position, Failure> {
-        let position = numbering::number(self).await?;
-        self.publish(position);
-        Ok(position)
     }
 
     /// Tells the watchers of this process of a position.
