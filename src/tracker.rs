@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 pub use self::leases::{Claimant, Connection, LAPSES_OF_A_COMMAND, LeaseState, ProcessClient};
-use self::leases::{Connected, Lookout};
+use self::leases::{Connected, LeaseCheck};
 pub use self::questions::{OpenQuestion, QuestionCommand};
 use self::waiting::Line;
 pub use self::waiting::{MAX_WAITING, Wanted};
@@ -26,19 +26,22 @@ use crate::domain::event::UNDELIVERED_REASON;
 use crate::domain::{
     AgentName, ClaimGuard, ClaimProof, ClaimSettings, ClaimTerms, Classification, ClientId,
     Command, CommentText, Counts, Description, ImportedIssue, Issue, IssueChange, IssueId,
-    IssueRef, Page, Query, Resolution, Timestamp, Title,
+    IssueRef, Page, Query, Resolution, Status, Timestamp, Title,
 };
+use crate::store::backup::Difference;
 pub use crate::store::backup::{
     self, Backup, BackupContent, BackupError, BackupMetadata, IssueSample, OverwritePolicy,
     RestoreOutcome, SaveOptions, Saved, Verdict,
 };
 pub use crate::store::json::Maintenance;
 pub use crate::store::{
-    DURATION_BUCKETS_S, Events, HeldBack, IndexedIssues, NumberedEvent, Position, Probe, State,
-    StoreError, StoreHealth, StoreId, Version,
+    DURATION_BUCKETS_S, Events, HeldBack, IndexedIssues, NumberedEvent, Part, Position, Probe,
+    State, StoreError, StoreHealth, StoreId, Version,
 };
-use crate::store::{Outcome, Store};
+use crate::store::{Document, Outcome, Store};
 
+/// How many issues that cannot be claimed are named.
+const SHOWN: usize = 3;
 /// How long [`Tracker::close`] waits for claims that are being released.
 const LAST_LAPSES: Duration = Duration::from_millis(200);
 
@@ -74,7 +77,7 @@ pub struct Tracker {
     claimant: Claimant,
     on_question: Option<QuestionCommand>,
     connected: Connected,
-    lookout: Lookout,
+    lease_check: LeaseCheck,
     /// The callers that wait for something to claim.
     line: Line,
 }
@@ -89,7 +92,7 @@ impl Tracker {
             claimant: Claimant::default(),
             on_question: None,
             connected: Connected::default(),
-            lookout: Lookout::default(),
+            lease_check: LeaseCheck::default(),
             line: Line::default(),
         }
     }
@@ -318,18 +321,64 @@ impl Tracker {
         self.change(Command::CommentIssue { issue, comment, agent }).await
     }
 
+    /// Returns how many created issues there are, and why an agent cannot claim the first of them.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::list`] and [`Store::part`].
+    pub async fn held_back(
+        &self,
+        agent: &AgentName,
+        classification: Option<Classification>,
+    ) -> Result<HeldBack, StoreError> {
+        let statuses = Some(Status::Created).into();
+        let query = Query { statuses, classification, take: SHOWN, ..Query::default() };
+        let created = self.store.list(query).await?;
+        let around = self.issues_around(&created.issues).await?;
+        let now = self.now();
+        let reason = |issue: &Arc<Issue>| Some((issue.id, around.obstacle(issue, agent, now)?));
+        let first = created.issues.iter().filter_map(reason).collect();
+        Ok(HeldBack { count: created.total, first })
+    }
+
     /// Returns why an agent cannot claim the first of the completed issues for review; none if it can claim one.
     ///
     /// # Errors
     ///
-    /// Those of [`Store::snapshot`].
+    /// Those of [`Store::part`] and [`Store::list`].
     pub async fn held_back_reviews(&self, agent: &AgentName) -> Result<HeldBack, StoreError> {
-        let (issues, policy, now) =
-            (self.store.snapshot().await?.issues, self.claims.review, self.now());
-        Ok(match issues.next_review(agent, policy, now) {
-            Some(_) => HeldBack::default(),
-            None => issues.held_back_reviews(agent, policy, now),
-        })
+        if self.next_claimable(Wanted::Review, agent).await?.is_some() {
+            return Ok(HeldBack::default());
+        }
+        let statuses = Some(Status::Completed).into();
+        let completed =
+            self.store.list(Query { statuses, take: SHOWN, ..Query::default() }).await?;
+        let (policy, now) = (self.claims.review, self.now());
+        let reason = |issue: &Arc<Issue>| {
+            Some((issue.id, IndexedIssues::review_obstacle(issue, agent, policy, now)?))
+        };
+        let first = completed.issues.iter().filter_map(reason).collect();
+        Ok(HeldBack { count: completed.total, first })
+    }
+
+    /// Returns issues with those around them; see [`Part::Around`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::part`].
+    pub async fn issues_around(&self, issues: &[Arc<Issue>]) -> Result<IndexedIssues, StoreError> {
+        let ids = issues.iter().map(|issue| issue.id).collect();
+        Ok(self.store.part(Part::Around(ids)).await?.issues)
+    }
+
+    /// Returns what an agent holds, with the leases.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::part`].
+    pub async fn held_by(&self, agent: &AgentName) -> Result<Vec<Arc<Issue>>, StoreError> {
+        let issues = self.store.part(Part::HeldBy(agent.clone())).await?.issues;
+        Ok(issues.held_by(agent).filter_map(|id| issues.get(id)).collect())
     }
 
     /// Counts the issues in each status.
@@ -345,9 +394,9 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::snapshot`].
-    pub async fn snapshot(&self) -> Result<State, StoreError> {
-        self.store.snapshot().await
+    /// Those of [`Store::state`].
+    pub async fn state(&self) -> Result<State, StoreError> {
+        self.store.state().await
     }
 
     /// Returns at most `limit` durable events after an event number.
@@ -418,6 +467,27 @@ impl Tracker {
         self.store.close().await
     }
 
+    /// Restores a document in one step, for a store without files. The replaced issues stay in the log.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::state`] and [`Store::commit`]. A restore that would lose something is no error; the result
+    /// says so.
+    pub async fn restore(
+        &self,
+        document: Document,
+        consent: OverwritePolicy,
+    ) -> Result<RestoreOutcome, StoreError> {
+        let state = self.store.state().await?;
+        let difference = Difference::between(&state.document(), &document);
+        if let Some(found) = RestoreOutcome::found(consent, difference.clone()) {
+            return Ok(found);
+        }
+        self.store.commit(backup::restoring(&state.issues, &document), self.now()).await?;
+        let (verdict, difference) = (Verdict::Done, Some(difference));
+        Ok(RestoreOutcome { verdict, difference, damage: None, kept: Vec::new() })
+    }
+
     /// Releases a claim that was never delivered. Does nothing if the issue has moved on since.
     ///
     /// # Errors
@@ -457,7 +527,7 @@ impl Tracker {
         if self.is_command() {
             // No server may be running that looks for them.
             self.lapse_orphans(LAPSES_OF_A_COMMAND).await?;
-        } else if !self.is_begun() && !is_ready(&self.store.snapshot().await?.issues) {
+        } else if !self.is_begun() && !self.is_ready(agent, is_ready).await? {
             match self.commit(command(self.terms(None))).await? {
                 // It became ready in between. The claim needs a client.
                 Some(claimed) => self.lapse_claim(&claimed, UNDELIVERED_REASON).await?,
@@ -466,6 +536,14 @@ impl Tracker {
         }
         let client = self.client_for(agent).await;
         self.commit(command(self.terms(client))).await
+    }
+
+    async fn is_ready(
+        &self,
+        agent: &AgentName,
+        is_ready: impl Fn(&IndexedIssues) -> bool,
+    ) -> Result<bool, StoreError> {
+        Ok(is_ready(&self.store.part(Part::Claimable(vec![agent.clone()])).await?.issues))
     }
 
     /// Returns the terms of a claim of a client.

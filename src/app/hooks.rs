@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use super::{OpenStore, save_behind};
+use super::{OpenStore, publish_in_background};
 use crate::cli::{self, ClientHookArguments, HookAction, HookCallArguments, Output};
 use crate::config::settings::AGENT;
 use crate::config::{Config, Source, StoreLocation};
@@ -87,8 +87,7 @@ async fn called(
     // Another version may call hooks that this one does not know.
     let Some(hook) = arguments.known() else { return Ok(()) };
     // A file system that hangs must not block the timeout.
-    let config =
-        spawn_blocking(move || config().map(|config| (is_store(&config.location.path), config)));
+    let config = spawn_blocking(move || config().map(|config| (is_there(&config), config)));
     let (is_there, config) = config.await??;
     if !is_there {
         return Ok(());
@@ -106,7 +105,7 @@ async fn called(
         author: agent.map(|agent| agent.value.clone()).or_else(user),
     };
     if hooks::call(hook, &context).await? && !tracker.close().await {
-        save_behind(&config.location.path);
+        publish_in_background(&config.location.path);
     }
     Ok(())
 }
@@ -148,7 +147,7 @@ async fn session(
         let input: SessionInput =
             serde_json::from_slice(&text).context("the input is not valid")?;
         let config = config(input.directory())?;
-        Ok::<_, anyhow::Error>((is_store(&config.location.path), config, input))
+        Ok::<_, anyhow::Error>((is_there(&config), config, input))
     });
     let (is_there, config, input) = prepared.await??;
     if !is_there {
@@ -163,12 +162,16 @@ async fn session(
         output.flush()?;
     }
     if event == SessionEvent::SessionEnd && !tracker.close().await {
-        save_behind(&config.location.path);
+        publish_in_background(&config.location.path);
     }
     Ok(())
 }
 
 /// Returns true if there is a store. A hook creates none.
+fn is_there(config: &Config) -> bool {
+    config.database.is_some() || is_store(&config.location.path)
+}
+
 fn is_store(path: &Path) -> bool {
     let has_log = |issues| StorePaths::of(issues).log.is_dir();
     path.exists() || RealFileSystem.resolve(path).is_ok_and(has_log)

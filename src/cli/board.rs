@@ -1,7 +1,6 @@
 //! `ait board`: shows who works on what.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -10,18 +9,13 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use super::alt_screen::Screen;
-use super::attribute_filter::is_ready;
-use super::board_view;
-use super::list::waits;
+use super::board_view::{self, Board, Card, Column, since};
 use super::options::Format;
-use super::short_ids::ShortIds;
 use super::signals::{Live, Wake};
 use super::{ExitStatus, Output};
-use crate::domain::{
-    Classification, Issue, IssueId, Order, Priority, Query, Status, StatusSet, Timestamp,
-};
+use crate::domain::{Classification, IssueId, Priority, Status, Timestamp};
 use crate::hints::{self, COMMANDS};
-use crate::tracker::{IndexedIssues, Position, StoreError, Tracker, Version};
+use crate::tracker::{Position, StoreError, Tracker, Version};
 
 /// How long the board waits for more changes before it reads the store again.
 const GATHER: Duration = Duration::from_millis(100);
@@ -62,7 +56,7 @@ pub(super) async fn run(
         watch(arguments, tracker, output).await?;
         return Ok(ExitStatus::Done);
     }
-    let issues = tracker.snapshot().await?.issues;
+    let issues = tracker.state().await?.issues;
     let board = Board::of(&issues, &gone_clients(tracker).await, tracker.now());
     if arguments.format.json {
         output.json(&JsonBoard::of(&board, arguments.most()))?;
@@ -190,7 +184,7 @@ impl<'a> Changes<'a> {
     async fn next_board(&mut self) -> Result<Option<Result<Board, StoreError>>> {
         self.newest.mark_unchanged();
         let gone = gone_clients(self.tracker).await;
-        let (known, board) = match self.tracker.snapshot().await {
+        let (known, board) = match self.tracker.state().await {
             Ok(state) => (Ok((state.issues.revision(), gone.clone())), Ok(state.issues)),
             Err(error) if self.known.is_none() => return Err(error.into()),
             Err(error) => (Err(error.to_string()), Err(error)),
@@ -202,87 +196,10 @@ impl<'a> Changes<'a> {
     }
 }
 
-/// The contents of the board.
-#[derive(PartialEq)]
-pub(super) struct Board {
-    pub columns: Vec<Column>,
-    pub closed: usize,
-    pub rejected: usize,
-}
-
 /// Returns the issues whose claims are of clients that are gone. If that cannot be found out, the board shows no marks.
 async fn gone_clients(tracker: &Tracker) -> BTreeSet<IssueId> {
     let leases = tracker.leases().await.unwrap_or_default().into_iter();
     leases.filter(|state| state.gone_for.is_some()).map(|state| state.issue).collect()
-}
-
-/// An issue on the board.
-#[derive(PartialEq)]
-pub(super) struct Card {
-    pub issue: Arc<Issue>,
-    /// Why it cannot be claimed now, in words; empty if it can, or is claimed.
-    pub waits: String,
-    /// Whether the client of its claim is gone.
-    pub is_gone: bool,
-}
-
-/// The issues of one status. Waiting issues are in the order in which they will be claimed, and those that cannot be
-/// claimed now come last; claimed issues are in the order of their claims, oldest first.
-#[derive(PartialEq)]
-pub(super) struct Column {
-    pub status: Status,
-    pub cards: Vec<Card>,
-}
-
-impl Board {
-    fn of(issues: &IndexedIssues, gone: &BTreeSet<IssueId>, now: Timestamp) -> Self {
-        let (statuses, order) = (StatusSet::open(), Order::Priority);
-        let open = Query { statuses, order, take: issues.len(), ..Query::default() };
-        let (open, counts) = (issues.list(&open).issues, issues.counts());
-        let column = |status: Status| {
-            let of_status = open.iter().filter(|issue| issue.status == status);
-            let mut found: Vec<_> = of_status.cloned().collect();
-            match status {
-                Status::Created => found.sort_by_cached_key(|issue| !is_ready(issue, issues, now)),
-                Status::Completed => found.sort_by_key(|issue| issue.attributes.is_parked_at(now)),
-                _ => found.sort_by_key(|issue| since(issue)),
-            }
-            let card = |issue: Arc<Issue>| Card {
-                waits: match status.is_claimed() {
-                    true => String::new(),
-                    false => waits(&issue, issues, now),
-                },
-                is_gone: gone.contains(&issue.id),
-                issue,
-            };
-            Column { status, cards: found.into_iter().map(card).collect() }
-        };
-        Self {
-            columns: StatusSet::open().iter().map(column).collect(),
-            closed: counts.in_status(Status::Closed),
-            rejected: counts.in_status(Status::Rejected),
-        }
-    }
-}
-
-impl Board {
-    /// Returns true if the store has no issues at all.
-    pub fn is_empty(&self) -> bool {
-        self.closed == 0
-            && self.rejected == 0
-            && self.columns.iter().all(|column| column.cards.is_empty())
-    }
-
-    /// Returns the short ids of all cards.
-    pub fn short_ids(&self) -> ShortIds {
-        let cards = self.columns.iter().flat_map(|column| &column.cards);
-        ShortIds::of(cards.map(|card| card.issue.id))
-    }
-}
-
-/// Returns since when an issue is in its current state.
-pub(super) fn since(issue: &Issue) -> Timestamp {
-    issue.holder().map_or(issue.modified_at, |holder| holder.since)
 }
 
 #[derive(Serialize)]

@@ -1,16 +1,21 @@
 //! Renders the board: columns side by side, or below one another in a narrow terminal.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use clap::builder::styling::Style;
 
 use super::NO_ISSUES;
-use super::board::{Board, Card, Column, since};
+use super::attribute_filter::is_ready;
 use super::issue_view::words;
+use super::list::waits;
 use super::output::{FAINT, Output, STRONG, of_classification, of_status};
 use super::sanitize::{self, columns, cut};
 use super::short_ids::ShortIds;
 use super::styled_line::Line;
-use crate::domain::{Issue, Status, Timestamp};
+use crate::domain::{Issue, IssueId, Order, Query, Status, StatusSet, Timestamp};
 use crate::span;
+use crate::tracker::IndexedIssues;
 
 /// The minimum terminal width for columns side by side.
 const WIDE: usize = 76;
@@ -21,6 +26,81 @@ const INDENT: &str = "          ";
 const PROMPT_ROWS: usize = 1;
 /// The empty line and the line with counts below the columns.
 const FOOTER_ROWS: usize = 2;
+
+/// The contents of the board.
+#[derive(PartialEq)]
+pub(super) struct Board {
+    pub columns: Vec<Column>,
+    pub closed: usize,
+    pub rejected: usize,
+}
+
+/// The issues of one status. Waiting issues are in the order in which they will be claimed, and those that cannot be
+/// claimed now come last; claimed issues are in the order of their claims, oldest first.
+#[derive(PartialEq)]
+pub(super) struct Column {
+    pub status: Status,
+    pub cards: Vec<Card>,
+}
+
+/// An issue on the board.
+#[derive(PartialEq)]
+pub(super) struct Card {
+    pub issue: Arc<Issue>,
+    /// Why it cannot be claimed now, in words; empty if it can, or is claimed.
+    pub waits: String,
+    /// Whether the client of its claim is gone.
+    pub is_gone: bool,
+}
+
+impl Board {
+    pub fn of(issues: &IndexedIssues, gone: &BTreeSet<IssueId>, now: Timestamp) -> Self {
+        let (statuses, order) = (StatusSet::open(), Order::Priority);
+        let open = Query { statuses, order, take: issues.len(), ..Query::default() };
+        let (open, counts) = (issues.list(&open).issues, issues.counts());
+        let column = |status: Status| {
+            let of_status = open.iter().filter(|issue| issue.status == status);
+            let mut found: Vec<_> = of_status.cloned().collect();
+            match status {
+                Status::Created => found.sort_by_cached_key(|issue| !is_ready(issue, issues, now)),
+                Status::Completed => found.sort_by_key(|issue| issue.attributes.is_parked_at(now)),
+                _ => found.sort_by_key(|issue| since(issue)),
+            }
+            let card = |issue: Arc<Issue>| Card {
+                waits: match status.is_claimed() {
+                    true => String::new(),
+                    false => waits(&issue, issues, now),
+                },
+                is_gone: gone.contains(&issue.id),
+                issue,
+            };
+            Column { status, cards: found.into_iter().map(card).collect() }
+        };
+        Self {
+            columns: StatusSet::open().iter().map(column).collect(),
+            closed: counts.in_status(Status::Closed),
+            rejected: counts.in_status(Status::Rejected),
+        }
+    }
+
+    /// Returns true if the store has no issues at all.
+    pub fn is_empty(&self) -> bool {
+        self.closed == 0
+            && self.rejected == 0
+            && self.columns.iter().all(|column| column.cards.is_empty())
+    }
+
+    /// Returns the short ids of all cards.
+    pub fn short_ids(&self) -> ShortIds {
+        let cards = self.columns.iter().flat_map(|column| &column.cards);
+        ShortIds::of(cards.map(|card| card.issue.id))
+    }
+}
+
+/// Returns since when an issue is in its current state.
+pub(super) fn since(issue: &Issue) -> Timestamp {
+    issue.holder().map_or(issue.modified_at, |holder| holder.since)
+}
 
 /// Returns the maximum number of cards in one column, if only the user limits it.
 pub(super) fn most(limit: Option<usize>) -> usize {

@@ -10,6 +10,7 @@ mod backup;
 mod blocked;
 mod board;
 mod board_view;
+mod browser;
 mod candidates;
 mod claim;
 mod client_hooks;
@@ -88,7 +89,7 @@ pub use init::{Arguments as InitArguments, run as set_up};
 pub use open::{Arguments as OpenArguments, run as open_page};
 pub use output::{Output, is_closed_pipe};
 pub use save::WHEN_QUIET as SAVE_WHEN_QUIET;
-pub use status::{Arguments as StatusArguments, run as show_status};
+pub use status::{Arguments as StatusArguments, ShownStore, run as show_status};
 pub use usage_error::explain as explain_usage;
 pub use welcome::{Welcome, greet};
 
@@ -203,8 +204,8 @@ pub enum ExitStatus {
 pub struct CommandContext<'a> {
     /// The use cases.
     pub tracker: &'a Tracker,
-    /// The files of the store.
-    pub maintenance: &'a Maintenance,
+    /// The files of the store, if it has any.
+    pub maintenance: Option<&'a Maintenance>,
     /// The agent to act as if the command line names none.
     pub default_agent: Option<&'a AgentName>,
 }

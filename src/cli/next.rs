@@ -3,10 +3,9 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::options::{AgentArgs, Format, TtlArgs, classification};
+use super::options::{AgentArgs, Format, TtlArgs, WaitArgs, classification};
 use super::print_issue::print_claimed;
 use super::ready::why_nothing;
-use super::wait::WaitArgs;
 use super::{ExitStatus, Output};
 use crate::domain::{AgentName, Classification};
 use crate::tracker::{Tracker, Wanted};
@@ -59,9 +58,9 @@ pub(super) async fn run(
     let nothing = match claimed {
         Some(_) => String::new(),
         None => {
-            let issues = tracker.snapshot().await?.issues;
-            let nothing = why_nothing(&issues, kind, &agent, tracker.now());
-            let held: Vec<_> = issues.held_by(&agent).map(|id| id.short()).collect();
+            let nothing = why_nothing(tracker, kind, &agent).await?;
+            let held = tracker.held_by(&agent).await?;
+            let held: Vec<_> = held.iter().map(|issue| issue.id.short()).collect();
             match held.is_empty() {
                 true => nothing,
                 false => format!("{nothing}\n{agent} holds {}: `ait show ID`", held.join(", ")),

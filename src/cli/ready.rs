@@ -6,8 +6,8 @@ use clap::Args;
 use super::list::{self, Paging};
 use super::options::{AgentArgs, Format, classification};
 use super::{ExitStatus, NO_ISSUES, Output, sanitize};
-use crate::domain::{AgentName, Classification, IssueId, Order, Query, Status, Timestamp};
-use crate::tracker::{HeldBack, IndexedIssues, Tracker};
+use crate::domain::{AgentName, Classification, IssueId, Order, Query, Status};
+use crate::tracker::{HeldBack, Tracker};
 
 /// The arguments of `ait ready`.
 #[derive(Clone, Debug, Args)]
@@ -39,7 +39,7 @@ pub(super) async fn run(
     output: &mut Output,
 ) -> Result<ExitStatus> {
     let agent = arguments.acting.agent(default_agent)?;
-    let (issues, now) = (tracker.snapshot().await?.issues, tracker.now());
+    let (issues, now) = (tracker.state().await?.issues, tracker.now());
     let waiting = Query {
         statuses: Some(Status::Created).into(),
         classification: arguments.classification,
@@ -51,32 +51,34 @@ pub(super) async fn run(
     ready.retain(|issue| issues.obstacle(issue, &agent, now).is_none());
     // The order of claims: what is assigned to the agent comes first.
     ready.sort_by_key(|issue| issue.attributes.assignee.is_none());
-    let nothing = why_nothing(&issues, arguments.classification, &agent, now);
+    let nothing = match ready.is_empty() {
+        true => why_nothing(tracker, arguments.classification, &agent).await?,
+        false => String::new(),
+    };
     let page = arguments.paging.page_of(ready, output);
     list::print(&page, &arguments.paging, &nothing, &issues, now, arguments.format, output)
 }
 
 /// Says why an agent can claim nothing for work.
-pub(super) fn why_nothing(
-    issues: &IndexedIssues,
+pub(super) async fn why_nothing(
+    tracker: &Tracker,
     classification: Option<Classification>,
     agent: &AgentName,
-    now: Timestamp,
-) -> String {
-    if issues.is_empty() {
-        return NO_ISSUES.to_owned();
+) -> Result<String> {
+    if tracker.counts().await?.total() == 0 {
+        return Ok(NO_ISSUES.to_owned());
     }
     let what = classification.map_or("issue", Classification::as_str);
-    let HeldBack { count, first } = issues.held_back(agent, classification, now);
+    let HeldBack { count, first } = tracker.held_back(agent, classification).await?;
     if count == 0 {
-        return format!("nothing to claim: no {what} is waiting for work");
+        return Ok(format!("nothing to claim: no {what} is waiting for work"));
     }
     let obstacles = obstacles(&HeldBack { count, first }, Status::Created);
     let waits = match count {
         1 => format!("1 {what} waits, but is not"),
         count => format!("{count} {what}s wait, none is"),
     };
-    format!("nothing to claim: {waits} ready for {agent}:{obstacles}")
+    Ok(format!("nothing to claim: {waits} ready for {agent}:{obstacles}"))
 }
 
 /// Lists the issues that an agent cannot claim, each on a line of its own with the reason.

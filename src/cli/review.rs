@@ -3,10 +3,9 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::options::{AgentArgs, Format, TtlArgs};
+use super::options::{AgentArgs, Format, TtlArgs, WaitArgs};
 use super::print_issue::print_claimed;
 use super::ready::obstacles;
-use super::wait::WaitArgs;
 use super::{ExitStatus, NO_ISSUES, Output, is_empty};
 use crate::domain::{AgentName, Status};
 use crate::tracker::{Tracker, Wanted};

@@ -1,6 +1,5 @@
 //! `ait status`: shows the state of the store and the processes that use it.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,7 +47,9 @@ pub struct Arguments {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report<'a> {
-    file: &'a Path,
+    /// The path of the file, or the URL of the database.
+    #[serde(rename = "file")]
+    store: &'a str,
     reason: &'a str,
     /// Why the store cannot be read; then the counts are zero.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,8 +125,18 @@ struct Claim {
     since: Timestamp,
 }
 
-/// Prints the status. `file` is the file of the store with symbolic links resolved; `reason` says why this store is
-/// used.
+/// A store, as `ait status` shows it.
+#[derive(Clone, Copy, Debug)]
+pub struct ShownStore<'a> {
+    /// The path of its file, with symbolic links resolved, or the URL of its database.
+    pub store: &'a str,
+    /// Why this store is used.
+    pub reason: &'a str,
+    /// The processes that use it.
+    pub registry: &'a Registry,
+}
+
+/// Prints the status.
 ///
 /// If the store cannot be read, prints the error and the processes.
 ///
@@ -135,8 +146,7 @@ struct Claim {
 pub async fn run(
     arguments: &Arguments,
     tracker: &Tracker,
-    file: &Path,
-    reason: &str,
+    shown: ShownStore<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
     let now = tracker.now();
@@ -150,14 +160,14 @@ pub async fn run(
     let mut old_claims: Vec<_> = claimed.iter().filter_map(claim).filter(is_old).collect();
     old_claims.sort_by_key(|claim| claim.since);
     let count = |&status| Count { status, count: counts.in_status(status) };
-    let processes = Registry::for_store(file).list_live().unwrap_or_else(|error| {
+    let processes = shown.registry.list_live().unwrap_or_else(|error| {
         tracing::warn!("cannot list the processes on the store: {error}");
         Vec::new()
     });
     let lease = |state| LeasedClaim::of(state, &claimed, &processes);
     let report = Report {
-        file,
-        reason,
+        store: shown.store,
+        reason: shown.reason,
         read_only: match problem {
             None => {
                 let refusal = tracker.check().await.err();
@@ -183,10 +193,9 @@ pub async fn run(
 
 /// Returns the counts and the claimed issues.
 async fn look(tracker: &Tracker) -> Result<(Counts, Vec<Arc<Issue>>), StoreError> {
-    let issues = tracker.snapshot().await?.issues;
     let statuses = [Status::InProgress, Status::InReview].into_iter().collect();
-    let claimed = Query { statuses, take: issues.len(), ..Query::default() };
-    Ok((issues.counts(), issues.list(&claimed).issues))
+    let claimed = Query { statuses, take: usize::MAX, ..Query::default() };
+    Ok((tracker.counts().await?, tracker.list_issues(claimed).await?.issues))
 }
 
 fn claim(issue: &Arc<Issue>) -> Option<Claim> {
@@ -201,7 +210,7 @@ fn claim(issue: &Arc<Issue>) -> Option<Claim> {
 }
 
 fn write(report: &Report<'_>, now: Timestamp, output: &mut Output) -> Result<()> {
-    let file = sanitize::line(&report.file.display().to_string());
+    let file = sanitize::line(report.store);
     let head = Line::default().part(STRONG, file).text(" ");
     head.part(FAINT, format!("({})", report.reason)).write_wrapped(INDENT, output)?;
     let mut counts = Line::default();

@@ -4,7 +4,6 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 
 use super::options::is_issue_ref;
-use super::usage_error::line_error;
 
 /// Words for which there is no command, and what `ait` has instead.
 const ELSEWHERE: [(&[&str], &str); 34] = [
@@ -176,4 +175,9 @@ pub(super) fn explain(mut error: Error, line: &mut Command) -> Error {
     // There are no values that such a word could be.
     error.remove(ContextKind::Suggested);
     error
+}
+
+/// Creates an error that prints the text, without clap's usage.
+pub(super) fn line_error(text: String, kind: ErrorKind) -> Error {
+    Error::raw(kind, text + "\n")
 }

@@ -4,7 +4,7 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 
 use super::options::is_issue_ref;
-use super::unknown_command;
+use super::unknown_command::{self, line_error};
 use crate::setup::PROGRAM;
 
 /// Options that people know from other programs, each with the commands where they may try it and what to type instead.
@@ -207,11 +207,6 @@ pub fn explain(mut error: Error, line: &mut Command) -> Error {
         error.remove(ContextKind::SuggestedArg);
     }
     error
-}
-
-/// Creates an error that prints the text, without clap's usage.
-pub(super) fn line_error(text: String, kind: ErrorKind) -> Error {
-    Error::raw(kind, text + "\n")
 }
 
 /// Returns the command that the usage of an error names; empty if it is that of `ait` without a command.

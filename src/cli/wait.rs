@@ -1,6 +1,5 @@
-//! `ait wait`, and the option with which commands wait for something to claim.
+//! `ait wait`: waits for an issue, and claims nothing.
 
-use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,39 +15,7 @@ use super::signals::until_end;
 use super::spinner::with_spinner;
 use super::{ExitStatus, Output};
 use crate::domain::{AgentName, Classification, Issue, IssueRef};
-use crate::tracker::{IndexedIssues, Tracker, Wanted};
-
-/// How long a command waits for something to claim.
-#[derive(Clone, Copy, Debug, Args)]
-pub(super) struct WaitArgs {
-    /// Wait until there is one, for at most this time [default: for any time]
-    #[arg(long, value_name = "TIME", value_parser = time_span)]
-    #[expect(clippy::option_option, reason = "clap knows an optional value by this type")]
-    wait: Option<Option<Duration>>,
-}
-
-impl WaitArgs {
-    /// Returns true if the command may wait.
-    pub fn is_given(self) -> bool {
-        self.wait.is_some()
-    }
-
-    /// Claims the next issue; `None` if there is none, or if the user ends the wait.
-    pub async fn claim(
-        self,
-        wanted: Wanted,
-        agent: &AgentName,
-        tracker: &Tracker,
-    ) -> Result<Option<Arc<Issue>>> {
-        let Some(limit) = self.wait else {
-            return Ok(tracker.claim_next(wanted, agent.clone()).await?);
-        };
-        // At the end, this drops the claim. If it has just been made, it lapses.
-        let claim = tracker.wait_for_next(wanted, agent.clone(), pending());
-        let claimed = with_spinner("waiting for an issue", until_end(limit, claim)).await?;
-        Ok(claimed.transpose()?.flatten())
-    }
-}
+use crate::tracker::{IndexedIssues, Part, Tracker, Wanted};
 
 /// The arguments of `ait wait`.
 #[derive(Clone, Debug, Args)]
@@ -101,7 +68,7 @@ pub(super) async fn run(
             let (id, status) = (before.id, before.status);
             let find =
                 |issues: &_| IndexedIssues::get(issues, id).filter(|now| now.status != status);
-            let found = arguments.wait(tracker, find).await?;
+            let found = arguments.wait(tracker, Part::Around(vec![id]), find).await?;
             (found, format!("{} is still {}", id.short(), words(status)))
         }
         None => {
@@ -111,13 +78,12 @@ pub(super) async fn run(
                 false => Wanted::Work(arguments.classification),
             };
             let find = |issues: &_| tracker.next_in(issues, wanted, &agent);
-            let found = arguments.wait(tracker, find).await?;
+            let part = Part::Claimable(vec![agent.clone()]);
+            let found = arguments.wait(tracker, part, find).await?;
             let nothing = match (&found, wanted) {
                 (Some(_), _) => String::new(),
                 (None, Wanted::Review) => why_no_review(tracker, &agent).await?,
-                (None, Wanted::Work(kind)) => {
-                    why_nothing(&tracker.snapshot().await?.issues, kind, &agent, tracker.now())
-                }
+                (None, Wanted::Work(kind)) => why_nothing(tracker, kind, &agent).await?,
             };
             (found, nothing)
         }
@@ -135,9 +101,10 @@ impl Arguments {
     async fn wait(
         &self,
         tracker: &Tracker,
+        part: Part,
         find: impl Fn(&IndexedIssues) -> Option<Arc<Issue>>,
     ) -> Result<Option<Arc<Issue>>> {
-        let waiting = until_end(self.timeout, tracker.wait_until(find));
+        let waiting = until_end(self.timeout, tracker.wait_until(part, find));
         Ok(with_spinner("waiting", waiting).await?.transpose()?)
     }
 }

@@ -10,9 +10,9 @@ pub(super) fn examine(context: &CheckContext) -> Vec<Finding> {
     let Ok(program) = env::current_exe() else {
         return vec![Finding::skipped(check, "the path of this program is not known")];
     };
-    let around = &context.around;
-    let command = around.machine.command(&program);
-    let clients = setup::clients_with_hooks(&around.root, &around.machine, &command);
+    let project = &context.project;
+    let command = project.machine.command(&program);
+    let clients = setup::clients_with_hooks(&project.root, &project.machine, &command);
     let findings: Vec<_> = clients.map(finding).collect();
     if findings.is_empty() {
         let install = install(HookClient::ClaudeCode);

@@ -245,8 +245,8 @@ pub struct WithClaim<'a> {
 
 impl<'a> From<&'a Issue> for WithClaim<'a> {
     fn from(issue: &'a Issue) -> Self {
-        // An unknown field of another program keeps its name.
-        let claim = issue.claim().filter(|_| issue.extra.get("claim").is_none());
+        // An unknown key of another program keeps its name.
+        let claim = issue.claim().filter(|_| issue.unknown_keys.get("claim").is_none());
         Self { issue, claim }
     }
 }

@@ -54,6 +54,12 @@ impl From<Uuid> for IssueId {
     }
 }
 
+impl From<IssueId> for Uuid {
+    fn from(id: IssueId) -> Self {
+        id.0
+    }
+}
+
 impl fmt::Display for IssueId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0.hyphenated(), f)

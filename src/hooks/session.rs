@@ -9,9 +9,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::domain::text::shortened;
-use crate::domain::{AgentName, Issue, IssueId, Status};
+use crate::domain::{AgentName, Issue, Status};
 use crate::setup::{HookClient, SessionEvent};
-use crate::tracker::{IndexedIssues, Tracker};
+use crate::tracker::Tracker;
 
 /// How many claims a text names.
 const MAX_CLAIMS: usize = 3;
@@ -62,11 +62,14 @@ pub async fn session(
     agent: Option<&AgentName>,
     input: &SessionInput,
 ) -> Result<Option<Value>> {
-    let issues = tracker.snapshot().await?.issues;
-    let held = agent.map(|agent| held_by(agent, &issues)).unwrap_or_default();
+    let mut held = match agent {
+        Some(agent) => tracker.held_by(agent).await?,
+        None => Vec::new(),
+    };
+    held.sort_by_key(|issue| issue.holder().map(|holder| holder.since));
     match event {
         SessionEvent::SessionStart => {
-            let greeting = greeting(agent, &held, &issues);
+            let greeting = greeting(agent, &held, tracker).await?;
             Ok(Some(match client {
                 HookClient::Cursor => json!({ "additional_context": greeting }),
                 _ => json!({ "hookSpecificOutput": {
@@ -93,19 +96,16 @@ pub async fn session(
     }
 }
 
-/// Returns the issues that an agent holds, the oldest claim first.
-fn held_by(agent: &AgentName, issues: &IndexedIssues) -> Vec<Arc<Issue>> {
-    let mut held: Vec<_> = issues.held_by(agent).filter_map(|id: IssueId| issues.get(id)).collect();
-    held.sort_by_key(|issue| issue.holder().map(|holder| holder.since));
-    held
-}
-
-fn greeting(agent: Option<&AgentName>, held: &[Arc<Issue>], issues: &IndexedIssues) -> String {
-    let counts = issues.counts();
+async fn greeting(
+    agent: Option<&AgentName>,
+    held: &[Arc<Issue>],
+    tracker: &Tracker,
+) -> Result<String> {
+    let (counts, questions) = (tracker.counts().await?, tracker.questions().await?);
     let waiting = [
         (counts.in_status(Status::Created), "for work"),
         (counts.in_status(Status::Completed), "for review"),
-        (issues.questions().count(), "for the answer of a person"),
+        (questions.len(), "for the answer of a person"),
     ];
     let waiting = waiting.iter().filter(|(count, _)| *count > 0);
     let waiting: Vec<_> = waiting.map(|(count, what)| format!("{count} {what}")).collect();
@@ -113,7 +113,7 @@ fn greeting(agent: Option<&AgentName>, held: &[Arc<Issue>], issues: &IndexedIssu
         0 => "no issue waits".to_owned(),
         _ => format!("issues that wait: {}", waiting.join(", ")),
     };
-    match agent {
+    Ok(match agent {
         None => format!("ait, the issue queue of this project: {waiting}."),
         Some(agent) => {
             let name = shortened(agent.as_str(), MAX_CHARS);
@@ -125,7 +125,7 @@ fn greeting(agent: Option<&AgentName>, held: &[Arc<Issue>], issues: &IndexedIssu
                 "ait, the issue queue of this project: you are {name} and hold {claims}; {waiting}."
             )
         }
-    }
+    })
 }
 
 fn reminder(agent: &AgentName, held: &[Arc<Issue>]) -> String {

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use crate::domain::{Classification, Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
 use crate::store::clients::Clients;
-use crate::store::{MemoryStore, Outcome, Store, StoreFuture};
+use crate::store::{MemoryStore, Outcome, Part, Store, StoreFuture};
 use crate::tracker::{Events, Position, Probe, State, StoreHealth, StoreId, Tracker};
 
 /// Returns a tracker over a store in memory that runs `then` after each claim, before the caller gets it. `then` is told
@@ -26,7 +26,7 @@ pub async fn file_issue(tracker: &Tracker) -> Arc<Issue> {
 
 /// Returns the issue that was filed first.
 pub async fn only_issue(tracker: &Tracker) -> Arc<Issue> {
-    tracker.snapshot().await.unwrap().issues.at(0)
+    tracker.state().await.unwrap().issues.at(0)
 }
 
 struct Racing {
@@ -70,8 +70,12 @@ impl Store for Racing {
         self.store.clients()
     }
 
-    fn snapshot(&self) -> StoreFuture<'_, State> {
-        self.store.snapshot()
+    fn state(&self) -> StoreFuture<'_, State> {
+        self.store.state()
+    }
+
+    fn part(&self, part: Part) -> StoreFuture<'_, State> {
+        self.store.part(part)
     }
 
     fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {

@@ -75,7 +75,8 @@ mod tests {
     use crate::mcp::reply::ReplyOptions;
     use crate::mcp::testing::file_issue;
     use crate::mcp::tool_names::ToolNames;
-    use crate::mcp::tools::{CallContext, ToolRegistry};
+    use crate::mcp::tools::CallContext;
+    use crate::mcp::tools::registry::ToolRegistry;
     use crate::store::MemoryStore;
     use crate::tracker::{Claimant, Tracker, Wanted};
 

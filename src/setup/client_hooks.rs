@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::edit::json::Dialect;
 use super::edit::{EditError, json};
-use super::existing::is_program;
+use super::server_file::is_program;
 use super::staged_file::StagedFiles;
 use super::{HostEnv, Plan, SetupError};
 

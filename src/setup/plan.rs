@@ -50,6 +50,13 @@ pub fn plan(request: &SetupRequest<'_>) -> Result<Plan, SetupError> {
         file.edit(|text| gitignore::set(text, &patterns))?;
     }
     settings(request, &mut files)?;
+    if project.database.is_some() {
+        notes.push(
+            "the store is a database, without its password in ait.toml: each user needs it in ~/.pgpass, in \
+             PGPASSWORD or in the file that AIT_STORE_PASSWORD_FILE names (docs/postgres.md)"
+                .to_owned(),
+        );
+    }
     if project.port.is_some() && project.needs_token {
         notes.push(
             "callers need a token: give each client the header Authorization: Bearer TOKEN, in a file that is \
@@ -291,6 +298,9 @@ fn settings(request: &SetupRequest<'_>, files: &mut StagedFiles<'_>) -> Result<(
         file.edit(|text| toml::set_missing_setting(text, "toolsets", &planning))?;
     } else {
         file.remove_from(|text| toml::unset_setting(text, "toolsets", &planning))?;
+    }
+    if let Some(database) = &project.database {
+        file.edit(|text| toml::set_setting(text, "store", &database.as_str().into()))?;
     }
     if let Some(port) = project.port {
         file.edit(|text| toml::set_setting(text, "port", &port.into()))?;

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::clients::{Clients, MemoryClients};
 use super::{
-    Events, NumberedEvent, Outcome, Position, Probe, State, Store, StoreError, StoreFuture,
+    Events, NumberedEvent, Outcome, Part, Position, Probe, State, Store, StoreError, StoreFuture,
     StoreHealth, StoreId,
 };
 use crate::domain::{Command, Counts, DomainError, Issue, IssueRef, Page, Query, Timestamp};
@@ -101,8 +101,12 @@ impl Store for MemoryStore {
         ready(Ok(self.held().state.issues.counts())).boxed()
     }
 
-    fn snapshot(&self) -> StoreFuture<'_, State> {
+    fn state(&self) -> StoreFuture<'_, State> {
         ready(Ok(self.held().state.clone())).boxed()
+    }
+
+    fn part(&self, _: Part) -> StoreFuture<'_, State> {
+        self.state()
     }
 
     fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {

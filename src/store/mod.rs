@@ -7,6 +7,7 @@
 pub mod backup;
 mod claim_order;
 pub mod clients;
+mod event_format;
 mod events;
 pub mod file_clients;
 mod health;
@@ -15,8 +16,11 @@ mod identity;
 pub mod json;
 pub mod memory;
 mod memory_store;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 mod state;
 mod stored_issue;
+mod unusable;
 
 use std::sync::Arc;
 
@@ -24,7 +28,8 @@ use futures::future::BoxFuture;
 use tokio::sync::watch;
 
 use crate::domain::{
-    Command, Counts, DomainError, ErrorCode, Issue, IssueRef, Page, Query, Timestamp,
+    AgentName, Command, Counts, DomainError, ErrorCode, Issue, IssueId, IssueRef, Page, Query,
+    Timestamp,
 };
 
 use self::clients::Clients;
@@ -34,10 +39,29 @@ pub use identity::{NotAStoreId, StoreId};
 pub use json::JsonStore;
 pub use memory::{HeldBack, IndexedIssues, Version};
 pub use memory_store::MemoryStore;
+#[cfg(feature = "postgres")]
+pub use postgres::{Password, PostgresOptions, PostgresStore};
 pub use state::{Document, State};
+pub use unusable::UnusableStore;
 
 /// The future that a store operation returns.
 pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+
+/// The part of a store that an operation looks at. A store that has all issues at hand gives all of them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// These issues and those around them: their parents, parts and blockers, what they block, and other issues whose
+    /// short ids are the same. Unknown ids are left out.
+    Around(Vec<IssueId>),
+    /// What these agents could claim next, for work or for review.
+    Claimable(Vec<AgentName>),
+    /// What an agent holds, with the leases.
+    HeldBy(AgentName),
+    /// The issues whose claims have leases, with these.
+    Leased,
+    /// The issues with an open question to people.
+    Questions,
+}
 
 /// The outcome of a command: the issue after it. A command that names an issue which already is as wanted gets that
 /// issue. Otherwise `None` means that nothing had to change, for example because a claim found no issue.
@@ -92,7 +116,16 @@ pub trait Store: Send + Sync {
     /// # Errors
     ///
     /// [`StoreError::Unreadable`].
-    fn snapshot(&self) -> StoreFuture<'_, State>;
+    fn state(&self) -> StoreFuture<'_, State>;
+
+    /// Returns the issues in one part of the store as of one moment. Includes every change that was answered before
+    /// the call. What the part is about is answered as by the [`snapshot`](Self::state); other issues, their counts
+    /// and positions may be missing.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Unreadable`].
+    fn part(&self, part: Part) -> StoreFuture<'_, State>;
 
     /// Returns the durable events after an event number, oldest first, at most `limit` of them. Events survive
     /// restarts for as long as the store keeps them.

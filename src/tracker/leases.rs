@@ -2,7 +2,7 @@
 //!
 //! A claim of a client has a lease. While the client lives, nothing happens. When it is gone, the agent of the claim
 //! may take it up with another client, by any call; after the grace period the claim lapses and the issue is back in
-//! its old place. Every live server looks once a second; commands look before they claim.
+//! its old place. Every live server checks once a second; commands check before they claim.
 
 use std::collections::{HashMap, HashSet};
 use std::future::pending;
@@ -18,11 +18,11 @@ use tokio_util::sync::CancellationToken;
 use super::Tracker;
 use crate::domain::{AgentName, ClaimSettings, ClientId, Command, Issue, IssueId, Lease};
 use crate::span::humanize_duration;
-use crate::store::StoreError;
 use crate::store::clients::{Clients, client_of_name};
+use crate::store::{Part, StoreError};
 
-/// How often a server looks for claims of clients that are gone.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How often a server checks for claims of clients that are gone.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 /// After a pause of this length the process was stopped, or the machine suspended.
 const PAUSE: Duration = Duration::from_secs(10);
 /// How often a connected client is renewed, and forgotten clients are removed.
@@ -52,22 +52,22 @@ pub enum Claimant {
 #[derive(Clone, Default)]
 pub struct ProcessClient(Arc<OnceLock<ClientId>>);
 
-/// What the last look for clients that are gone has found, and who called since.
+/// The result of the last check for clients that are gone, and the calls since.
 #[derive(Clone, Default)]
-pub(super) struct Lookout(Arc<Mutex<LookoutState>>);
+pub(super) struct LeaseCheck(Arc<Mutex<LeaseCheckState>>);
 
 #[derive(Default)]
-struct LookoutState {
-    /// The agents whose claims are of clients that are gone; `None` while nobody looks.
+struct LeaseCheckState {
+    /// The agents whose claims are of clients that are gone; `None` while no check runs regularly.
     gone: Option<HashSet<String>>,
-    /// When somebody looked last.
-    looked: Option<Instant>,
-    /// The agents that called since shortly before the last look, each with its newest client.
+    /// The time of the last check.
+    checked_at: Option<Instant>,
+    /// The agents that called since shortly before the last check, each with its newest client.
     called: HashMap<AgentName, (Claimant, Instant)>,
 }
 
-impl Lookout {
-    fn state(&self) -> MutexGuard<'_, LookoutState> {
+impl LeaseCheck {
+    fn state(&self) -> MutexGuard<'_, LeaseCheckState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -235,18 +235,18 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::snapshot`](crate::store::Store::snapshot) and
+    /// Those of [`Store::part`](crate::store::Store::part) and
     /// [`Store::commit`](crate::store::Store::commit).
     pub async fn note_call(&self, agent: &AgentName) -> Result<(), StoreError> {
         if matches!(self.claimant, Claimant::Command) {
             return Ok(());
         }
         {
-            let mut lookout = self.lookout.state();
-            lookout.called.insert(agent.clone(), (self.claimant.clone(), Instant::now()));
+            let mut check = self.lease_check.state();
+            check.called.insert(agent.clone(), (self.claimant.clone(), Instant::now()));
             // A call is all that a client without a connection gives to live on.
             let is_connected = matches!(self.claimant, Claimant::Process(_) | Claimant::Session(_));
-            let is_gone = lookout.gone.as_ref().is_none_or(|gone| gone.contains(agent.as_str()));
+            let is_gone = check.gone.as_ref().is_none_or(|gone| gone.contains(agent.as_str()));
             if is_connected && !is_gone {
                 return Ok(());
             }
@@ -311,7 +311,7 @@ impl Tracker {
 
     /// Returns the leases of an agent's claims.
     async fn leases_of(&self, agent: &AgentName) -> Result<Vec<(IssueId, Lease)>, StoreError> {
-        let issues = self.store.snapshot().await?.issues;
+        let issues = self.store.part(Part::HeldBy(agent.clone())).await?.issues;
         let leases = issues.held_by(agent).filter_map(|id| Some((id, issues.lease(id)?.clone())));
         Ok(leases.collect())
     }
@@ -320,9 +320,9 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::snapshot`](crate::store::Store::snapshot).
+    /// Those of [`Store::part`](crate::store::Store::part).
     pub async fn leases(&self) -> Result<Vec<LeaseState>, StoreError> {
-        let issues = self.store.snapshot().await?.issues;
+        let issues = self.store.part(Part::Leased).await?.issues;
         let leases = issues.leases().map(|(id, lease)| (id, lease.clone())).collect();
         Ok(self.states_of(leases).await)
     }
@@ -353,7 +353,7 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::snapshot`](crate::store::Store::snapshot) and
+    /// Those of [`Store::part`](crate::store::Store::part) and
     /// [`Store::commit`](crate::store::Store::commit).
     pub async fn lapse_orphans(&self, limit: usize) -> Result<usize, StoreError> {
         let due = self.leases().await?.into_iter().filter(LeaseState::is_due);
@@ -426,7 +426,7 @@ impl Tracker {
             return;
         }
         let (mut pauses, mut renewed) = (Pauses::begin(Instant::now()), None::<Instant>);
-        while end.run_until_cancelled(sleep(LOOK_EVERY)).await.is_some() {
+        while end.run_until_cancelled(sleep(CHECK_EVERY)).await.is_some() {
             let now = Instant::now();
             pauses.note(now, self.claims.grace);
             let rest = RENEW_EVERY.min(self.claims.ttl / 4);
@@ -434,8 +434,8 @@ impl Tracker {
                 renewed = Some(now);
                 self.renew_connected().await;
             }
-            let states = self.look().await;
-            // The process may have been stopped while it looked.
+            let states = self.check_leases().await;
+            // The process may have been stopped during the check.
             let may_lapse = pauses.note(Instant::now(), self.claims.grace);
             let lapsed = match states {
                 Ok(states) if may_lapse => {
@@ -447,12 +447,12 @@ impl Tracker {
                 tracing::debug!("cannot look for claims of agents that are gone: {error}");
             }
         }
-        // Nobody looks any more.
-        *self.lookout.state() = LookoutState::default();
+        // No check runs any more.
+        *self.lease_check.state() = LeaseCheckState::default();
     }
 
     /// Looks once: takes up claims of agents that have just called. Returns the state of all leases after that.
-    async fn look(&self) -> Result<Vec<LeaseState>, StoreError> {
+    async fn check_leases(&self) -> Result<Vec<LeaseState>, StoreError> {
         let states = self.leases().await?;
         let mut gone = HashSet::new();
         for state in states.iter().filter(|state| state.gone_for.is_some()) {
@@ -460,14 +460,14 @@ impl Tracker {
             gone.extend(issue.ok().and_then(|issue| Some(issue.holder()?.agent.to_owned())));
         }
         let back: Vec<_> = {
-            let mut lookout = self.lookout.state();
-            let horizon = lookout.looked.and_then(|looked| looked.checked_sub(3 * LOOK_EVERY));
-            lookout.called.retain(|_, (_, at)| horizon.is_none_or(|horizon| *at >= horizon));
-            lookout.looked = Some(Instant::now());
-            let called = lookout.called.iter().filter(|(agent, _)| gone.contains(agent.as_str()));
+            let mut check = self.lease_check.state();
+            let horizon = check.checked_at.and_then(|at| at.checked_sub(3 * CHECK_EVERY));
+            check.called.retain(|_, (_, at)| horizon.is_none_or(|horizon| *at >= horizon));
+            check.checked_at = Some(Instant::now());
+            let called = check.called.iter().filter(|(agent, _)| gone.contains(agent.as_str()));
             let back = called.map(|(agent, (claimant, _))| (agent.clone(), claimant.clone()));
             let back = back.collect();
-            lookout.gone = Some(gone);
+            check.gone = Some(gone);
             back
         };
         for (agent, claimant) in &back {
@@ -478,7 +478,7 @@ impl Tracker {
 
     /// Renews the clients that are or were connected and hold a claim, and forgets those that are gone and hold none.
     async fn renew_connected(&self) {
-        let Ok(state) = self.store.snapshot().await else { return };
+        let Ok(state) = self.store.part(Part::Leased).await else { return };
         let mut needed: Vec<_> =
             state.issues.leases().map(|(_, lease)| lease.client.clone()).collect();
         needed.sort_unstable();

@@ -16,7 +16,7 @@ use super::Tracker;
 use crate::domain::{
     AgentName, ClaimProof, Command, Issue, IssueId, IssueRef, Question, QuestionAnswer, Timestamp,
 };
-use crate::store::StoreError;
+use crate::store::{Part, StoreError};
 
 /// How long the command may take.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -69,9 +69,9 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::snapshot`](crate::store::Store::snapshot).
+    /// Those of [`Store::part`](crate::store::Store::part).
     pub async fn questions(&self) -> Result<Vec<OpenQuestion>, StoreError> {
-        let issues = self.store.snapshot().await?.issues;
+        let issues = self.store.part(Part::Questions).await?.issues;
         let questions = issues.questions().filter_map(|issue| OpenQuestion::of(&issue));
         let mut questions: Vec<_> = questions.collect();
         questions.sort_by_key(|question| question.asked_at);

@@ -1,11 +1,11 @@
 //! Claims that wait until there is something to claim.
 //!
 //! The callers of this process that wait form a line. One task keeps the line while it is not empty. After every change
-//! of any process, and once a second for issues whose parking ends, it looks at a snapshot and gives a turn to each
+//! of any process, and once a second for issues whose parking ends, it looks at the store and gives a turn to each
 //! caller that could claim something, one after another. A caller that has its turn claims as any other does, so all
 //! that holds for a claim whose caller is gone holds here, too. Waiting takes no lock and writes nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::future::pending;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval, timeout};
 
 use super::{LAPSES_OF_A_COMMAND, Tracker};
 use crate::domain::{AgentName, Classification, Command, Issue};
-use crate::store::{IndexedIssues, Position, StoreError, Version};
+use crate::store::{IndexedIssues, Part, Position, StoreError};
 
 /// How many callers of one process may wait; more are answered at once.
 pub const MAX_WAITING: usize = 1_024;
@@ -98,6 +98,13 @@ impl Line {
         self.state().callers.is_empty()
     }
 
+    /// Returns the agents that wait.
+    fn agents(&self) -> Vec<AgentName> {
+        let agents: HashSet<_> =
+            self.state().callers.values().map(|caller| caller.agent.clone()).collect();
+        agents.into_iter().collect()
+    }
+
     /// Gives a turn to the first caller that `is_next`. Returns its number, and what is notified at the end of the turn.
     fn give_turn(
         &self,
@@ -147,18 +154,19 @@ impl Tracker {
         }
     }
 
-    /// Waits until `find` finds something, and returns it. Claims nothing.
+    /// Waits until `find` finds something in a part of the issues, and returns it. Claims nothing.
     ///
     /// # Errors
     ///
-    /// Those of [`Store::snapshot`](crate::store::Store::snapshot).
+    /// Those of [`Store::part`](crate::store::Store::part).
     pub async fn wait_until<T>(
         &self,
+        part: Part,
         find: impl Fn(&IndexedIssues) -> Option<T>,
     ) -> Result<T, StoreError> {
         let mut changes = Changes::of(self);
         loop {
-            if let Some(found) = find(&self.store.snapshot().await?.issues) {
+            if let Some(found) = find(&self.store.part(part.clone()).await?.issues) {
                 return Ok(found);
             }
             changes.next(pending()).await;
@@ -201,6 +209,20 @@ impl Tracker {
     }
 
     /// Returns the issue that an agent would claim next.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::part`](crate::store::Store::part).
+    pub async fn next_claimable(
+        &self,
+        wanted: Wanted,
+        agent: &AgentName,
+    ) -> Result<Option<Arc<Issue>>, StoreError> {
+        let issues = self.store.part(Part::Claimable(vec![agent.clone()])).await?.issues;
+        Ok(self.next_in(&issues, wanted, agent))
+    }
+
+    /// Returns the issue among these that an agent would claim next.
     pub fn next_in(
         &self,
         issues: &IndexedIssues,
@@ -259,20 +281,21 @@ impl Tracker {
     /// Gives a turn to each caller that could claim something, one after another.
     async fn give_turns(&self) {
         // What the store was when a caller had its turn. Another process may have been faster.
-        let mut tried: BTreeMap<u64, Option<Version>> = BTreeMap::new();
+        let mut tried: BTreeMap<u64, Option<Position>> = BTreeMap::new();
         while !self.line.is_empty() {
-            let issues = self.store.snapshot().await.map(|state| state.issues).ok();
-            let version = issues.as_ref().map(IndexedIssues::revision);
+            let state = self.store.part(Part::Claimable(self.line.agents())).await.ok();
+            let position = state.as_ref().map(|state| state.position);
+            let issues = state.map(|state| state.issues);
             let given = self.line.give_turn(|number, caller| {
                 // If the store cannot be read, the callers get the error.
                 let can_claim = || {
                     let next = |issues| self.next_position(issues, caller.wanted, &caller.agent);
                     caller.is_passing || issues.as_ref().is_none_or(|all| next(all).is_some())
                 };
-                tried.get(&number) != Some(&version) && can_claim()
+                tried.get(&number) != Some(&position) && can_claim()
             });
             let Some((number, ended)) = given else { return };
-            tried.insert(number, version);
+            tried.insert(number, position);
             let _dropped = ended.await;
         }
     }

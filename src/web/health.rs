@@ -85,7 +85,7 @@ impl Health {
             version: env!("CARGO_PKG_VERSION"),
             uptime_seconds: self.started.elapsed().as_secs(),
             last_durable_write: health.last_write,
-            snapshot_age_seconds: health.snapshot_written.map(age),
+            snapshot_age_seconds: health.published_at.map(age),
             store: Some(health.name).filter(|name| !name.is_empty()),
             store_id: store_id.map(|id| id.to_string()),
         }

@@ -18,7 +18,7 @@ use crate::support::stores::apply;
 use crate::support::{PATIENCE, directory, directory_in_memory};
 
 /// What every store must do.
-async fn exercise(store: &dyn Store) {
+pub async fn exercise(store: &dyn Store) {
     use Classification::{Bug, Feature, Improvement};
 
     assert_eq!(store.counts().await.unwrap().total(), 0);
@@ -80,7 +80,7 @@ async fn exercise(store: &dyn Store) {
 
 /// What comes from elsewhere is filed as it came, behind all others, and then lives like the others.
 async fn import_issues(store: &dyn Store) {
-    let begin = store.snapshot().await.unwrap().position.number;
+    let begin = store.state().await.unwrap().position.number;
     let command = import(40, Classification::Improvement, Status::Created);
     let Command::ImportIssue { issue, .. } = &command else { panic!("{command:?}") };
     let imported = apply(store, command.clone(), at(30)).await.unwrap().unwrap();
@@ -101,7 +101,7 @@ async fn import_issues(store: &dyn Store) {
     let claimed = apply(store, claim(Some(Classification::Improvement)), at(33)).await.unwrap();
     let claimed = claimed.unwrap();
     assert_eq!((claimed.id, claimed.history.len()), (number(40), 2));
-    assert_eq!(claimed.extra, issue.issue().extra);
+    assert_eq!(claimed.unknown_keys, issue.issue().unknown_keys);
     let told = store.events(begin, 10).await.unwrap();
     assert_eq!(
         told.events.iter().map(|it| it.event.at).collect::<Vec<_>>(),
@@ -113,13 +113,13 @@ async fn import_issues(store: &dyn Store) {
 async fn follow_events(store: &dyn Store) {
     let begin = store.events(u64::MAX - 1, 10).await.unwrap();
     assert_eq!(begin.events, []);
-    assert_eq!(begin.newest, store.snapshot().await.unwrap().position);
+    assert_eq!(begin.newest, store.state().await.unwrap().position);
     let (before, mut watch) = (begin.newest.number, store.watch());
     assert_eq!(*watch.borrow_and_update(), begin.newest);
     apply(store, add(50, Classification::Bug), at(50)).await.unwrap();
     apply(store, add(50, Classification::Bug), at(51)).await.unwrap_err();
     apply(store, complete(number(50).into()), at(52)).await.unwrap();
-    assert!(watch.has_changed().unwrap());
+    tokio::time::timeout(PATIENCE, watch.changed()).await.expect("told of a change").unwrap();
     let two = store.events(before, 10).await.unwrap();
     assert_eq!(*watch.borrow_and_update(), two.newest);
     let told: Vec<_> = two
@@ -149,17 +149,17 @@ async fn follow_events(store: &dyn Store) {
 
 /// All events, applied in order, lead to the state; undone, they lead back to nothing.
 async fn replay(store: &dyn Store, events: &[NumberedEvent]) {
-    let (mut state, snapshot) = (State::default(), store.snapshot().await.unwrap());
+    let (mut replayed, state) = (State::default(), store.state().await.unwrap());
     for NumberedEvent { event, position } in events {
-        state.apply(event, *position).unwrap();
+        replayed.apply(event, *position).unwrap();
     }
     let issues = |state: &State| state.issues.issues().collect::<Vec<_>>();
-    assert_eq!(issues(&state), issues(&snapshot));
-    assert_eq!(state.position, snapshot.position);
+    assert_eq!(issues(&replayed), issues(&state));
+    assert_eq!(replayed.position, state.position);
     for NumberedEvent { event, position } in events.iter().rev() {
-        state.revert(event, *position).unwrap();
+        replayed.revert(event, *position).unwrap();
     }
-    assert!(state.issues.is_empty());
+    assert!(replayed.issues.is_empty());
 }
 
 /// A completion or a return that is the last change of its issue is confirmed again, and nothing changes.
@@ -167,9 +167,9 @@ async fn repeat_changes(store: &dyn Store) {
     apply(store, add(70, Classification::Bug), at(3000)).await.unwrap();
     for (other, command) in [(71, complete as fn(_) -> _), (72, return_issue)] {
         let done = apply(store, command(number(70).into()), at(3001)).await.unwrap().unwrap();
-        let position = store.snapshot().await.unwrap().position;
+        let position = store.state().await.unwrap().position;
         let again = apply(store, command(number(70).into()), at(3002)).await.unwrap().unwrap();
-        assert_eq!((&again, store.snapshot().await.unwrap().position), (&done, position));
+        assert_eq!((&again, store.state().await.unwrap().position), (&done, position));
         // Also in a batch with a change.
         let both = vec![add(other, Classification::Bug), command(number(70).into())];
         let outcomes = store.commit(both, at(3003)).await.unwrap();
@@ -180,7 +180,7 @@ async fn repeat_changes(store: &dyn Store) {
 /// Several commands in one step: each is decided on what the one before has left, all share one batch, and one that is
 /// refused takes all others back.
 async fn commit_batches(store: &dyn Store) {
-    let state = store.snapshot().await.unwrap();
+    let state = store.state().await.unwrap();
     let before = state.position.number;
     let refused = vec![
         add(60, Classification::Bug),
@@ -193,7 +193,7 @@ async fn commit_batches(store: &dyn Store) {
         matches!(refusal, Err(StoreError::Refused(DomainError::IdTaken { .. }))),
         "{refusal:?}"
     );
-    let after = store.snapshot().await.unwrap();
+    let after = store.state().await.unwrap();
     assert_eq!(after.position, state.position);
     assert!(after.issues.issues().eq(state.issues.issues()));
     let commands = vec![
@@ -224,7 +224,7 @@ async fn commit_batches(store: &dyn Store) {
 }
 
 /// Claims of many tasks at once: each issue goes to one of them.
-async fn claim_from_many_tasks(store: Arc<dyn Store>) {
+pub async fn claim_from_many_tasks(store: Arc<dyn Store>) {
     const ISSUES: u32 = 60;
     for n in 0..ISSUES {
         apply(&*store, add(n, Classification::Bug), at(0)).await.unwrap();
@@ -261,10 +261,7 @@ async fn json_store_passes_the_suite() {
 }
 
 /// What is in the log is the same for a process that opens it later, by the events and by the state.
-#[tokio::test]
-async fn events_and_their_numbers_survive_restarts() {
-    let directory = directory_in_memory();
-    let open = || JsonStore::new(directory.path().join("issues.json"));
+pub async fn keep_events<S: Store>(open: impl Fn() -> S) {
     let mut told = Vec::new();
     for n in 0..5 {
         let store = open();
@@ -281,17 +278,19 @@ async fn events_and_their_numbers_survive_restarts() {
     assert_eq!(last.events[..], told[8..]);
 }
 
-/// A change in one process is pushed to whoever watches another one.
 #[tokio::test]
-async fn changes_by_other_processes_are_pushed_to_watchers() {
-    let directory = directory();
-    let open = || JsonStore::new(directory.path().join("issues.json"));
-    let (one, other) = (open(), open());
-    apply(&one, add(0, Classification::Bug), at(0)).await.unwrap();
+async fn events_and_their_numbers_survive_restarts() {
+    let directory = directory_in_memory();
+    keep_events(|| JsonStore::new(directory.path().join("issues.json"))).await;
+}
+
+/// A change in one process is pushed to whoever watches another one.
+pub async fn push_changes(one: &dyn Store, other: &dyn Store) {
+    apply(one, add(0, Classification::Bug), at(0)).await.unwrap();
     let mut watch = other.watch();
     for n in 1..20 {
-        apply(&one, add(n, Classification::Bug), at(0)).await.unwrap();
-        let newest = one.snapshot().await.unwrap().position;
+        apply(one, add(n, Classification::Bug), at(0)).await.unwrap();
+        let newest = one.state().await.unwrap().position;
         let begun = Instant::now();
         let seen = watch.wait_for(|position| *position == newest);
         tokio::time::timeout(PATIENCE, seen).await.unwrap().unwrap();
@@ -301,14 +300,24 @@ async fn changes_by_other_processes_are_pushed_to_watchers() {
 }
 
 #[tokio::test]
-async fn closed_json_store_refuses_changes_but_can_be_read() {
+async fn changes_by_other_processes_are_pushed_to_watchers() {
     let directory = directory();
-    let store = JsonStore::new(directory.path().join("issues.json"));
-    apply(&store, add(1, Classification::Bug), at(0)).await.unwrap();
+    let open = || JsonStore::new(directory.path().join("issues.json"));
+    push_changes(&open(), &open()).await;
+}
+
+pub async fn refuse_changes_after_the_end(store: &dyn Store) {
+    apply(store, add(1, Classification::Bug), at(0)).await.unwrap();
     store.close().await;
-    let refused = apply(&store, claim(None), at(0)).await;
+    let refused = apply(store, claim(None), at(0)).await;
     assert!(matches!(refused, Err(StoreError::Closed)), "{refused:?}");
     assert_eq!(store.counts().await.unwrap().total(), 1);
+}
+
+#[tokio::test]
+async fn closed_json_store_refuses_changes_but_can_be_read() {
+    let directory = directory();
+    refuse_changes_after_the_end(&JsonStore::new(directory.path().join("issues.json"))).await;
 }
 
 /// The issues of the model.
@@ -423,7 +432,7 @@ fn apply_to_list(
     }
 }
 
-fn matches_the_model(store: &dyn Store, commands: &[Command]) -> Result<(), TestCaseError> {
+pub fn matches_the_model(store: &dyn Store, commands: &[Command]) -> Result<(), TestCaseError> {
     Runtime::new().unwrap().block_on(async {
         let mut model = Vec::new();
         for (millis, command) in (0_i64..).zip(commands) {

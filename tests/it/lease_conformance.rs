@@ -49,12 +49,12 @@ async fn held(store: &dyn Store, n: u32, name: &str) -> IssueId {
     number(n)
 }
 
-async fn exercise(store: &dyn Store) {
+pub async fn exercise(store: &dyn Store) {
     let lost = |outcome: Result<_, _>| {
         matches!(outcome, Err(StoreError::Refused(DomainError::ClaimEnded { .. })))
     };
     let first = held(store, 1, "one").await;
-    let lease = store.snapshot().await.unwrap().issues.lease(first).cloned();
+    let lease = store.state().await.unwrap().issues.lease(first).cloned();
     assert_eq!(lease, Some(Lease { claim: 1, client: client("one") }));
     // Only the agent that holds it may take it up.
     let (from, to) = (client("one"), client("two"));
@@ -74,7 +74,7 @@ async fn exercise(store: &dyn Store) {
     apply(store, complete(fourth.into()), at(5)).await.unwrap();
     let fifth = held(store, 5, "five").await;
     apply(store, remove(fifth), at(6)).await.unwrap();
-    let held = leases(&store.snapshot().await.unwrap());
+    let held = leases(&store.state().await.unwrap());
     let lease = |name| Lease { claim: 1, client: client(name) };
     assert_eq!(held, [(first, lease("two")), (third, lease("three"))]);
     undo(store).await;
@@ -95,7 +95,7 @@ async fn undo(store: &dyn Store) {
 }
 
 /// A process lives until it ends, any other client for its time.
-async fn exercise_clients(store: &dyn Store) {
+pub fn exercise_clients(store: &dyn Store) {
     let clients = store.clients();
     let process = clients.begin_process().unwrap();
     let session = client("session-1");
@@ -125,7 +125,7 @@ async fn exercise_clients(store: &dyn Store) {
 #[tokio::test]
 async fn memory_store_keeps_leases() {
     exercise(&MemoryStore::default()).await;
-    exercise_clients(&MemoryStore::default()).await;
+    exercise_clients(&MemoryStore::default());
 }
 
 #[tokio::test]
@@ -133,7 +133,7 @@ async fn json_store_keeps_leases() {
     let directory = directory_in_memory();
     let store = JsonStore::new(directory.path().join("issues.json"));
     exercise(&store).await;
-    exercise_clients(&store).await;
+    exercise_clients(&store);
 }
 
 fn snapshots(directory: &std::path::Path) -> usize {
@@ -147,11 +147,11 @@ async fn leases_survive_reopening_with_and_without_a_snapshot() {
     let open = || JsonStore::new(directory.path().join("issues.json"));
     let store = open();
     exercise(&store).await;
-    let expected = leases(&store.snapshot().await.unwrap());
+    let expected = leases(&store.state().await.unwrap());
     store.close().await;
     assert_eq!(snapshots(directory.path()), 1, "the one with which the log begins");
     let store = open();
-    assert_eq!(leases(&store.snapshot().await.unwrap()), expected);
+    assert_eq!(leases(&store.state().await.unwrap()), expected);
     // A snapshot is due after 4 MiB.
     let long = CommentText::try_from("x".repeat(100_000)).unwrap();
     let (issue, agent) = (number(1).into(), agent());
@@ -160,22 +160,19 @@ async fn leases_survive_reopening_with_and_without_a_snapshot() {
     until("the snapshot is written", || snapshots(directory.path()) == 2);
     store.close().await;
     let store = open();
-    assert_eq!(leases(&store.snapshot().await.unwrap()), expected);
+    assert_eq!(leases(&store.state().await.unwrap()), expected);
     // They end as before, and another process sees that.
     let other = open();
     apply(&store, lapse(number(1), "two"), at(20)).await.unwrap();
     apply(&store, take_up(number(3), "three", "six"), at(20)).await.unwrap();
     let lease = Lease { claim: 1, client: client("six") };
-    assert_eq!(leases(&other.snapshot().await.unwrap()), [(number(3), lease)]);
+    assert_eq!(leases(&other.state().await.unwrap()), [(number(3), lease)]);
 }
 
 /// Two processes at the same time: one lapses a claim, the other takes it up.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_lapse_and_a_take_up_at_the_same_time_never_both_win() {
+pub async fn race_lapses_with_take_ups(stores: [Arc<dyn Store>; 2]) {
     const CLAIMS: u32 = 60;
-    let directory = directory_in_memory();
-    let stores = [(); 2].map(|()| Arc::new(JsonStore::new(directory.path().join("issues.json"))));
-    let commit = |store: &Arc<JsonStore>, command: Command| {
+    let commit = |store: &Arc<dyn Store>, command: Command| {
         let store = Arc::clone(store);
         let now: Timestamp = at(2);
         tokio::spawn(async move { apply(&*store, command, now).await })
@@ -194,11 +191,18 @@ async fn a_lapse_and_a_take_up_at_the_same_time_never_both_win() {
         }
         assert_ne!(outcomes[0], outcomes[1], "{n}");
         won[usize::from(outcomes[1])] += 1;
-        let state = stores[1].snapshot().await.unwrap();
+        let state = stores[1].state().await.unwrap();
         let is_taken_up = outcomes[0] == (n % 2 == 0);
         let expected = is_taken_up.then(|| Lease { claim: 1, client: client("two") });
         assert_eq!(state.issues.lease(issue), expected.as_ref());
         assert_eq!(state.issues.get(issue).unwrap().holder().is_some(), is_taken_up);
     }
     eprintln!("the first process won {} times, the second {} times", won[0], won[1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lapse_and_a_take_up_at_the_same_time_never_both_win() {
+    let directory = directory_in_memory();
+    let open = || Arc::new(JsonStore::new(directory.path().join("issues.json")));
+    race_lapses_with_take_ups([open(), open()]).await;
 }

@@ -57,6 +57,8 @@ mod mounts;
 mod original;
 mod planning;
 mod ports;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod power_cuts;
 mod processes;
 mod prompts;
@@ -76,6 +78,7 @@ mod simulation;
 mod snapshots;
 mod soak;
 mod store_ids;
+mod store_url;
 mod structure;
 mod subscriptions;
 mod support;

@@ -66,8 +66,7 @@ impl Tool for GetNextIssue {
         match issue {
             Some(issue) => context.claimed(issue, fields).await,
             None => {
-                let issues = tracker.snapshot().await?.issues;
-                let held_back = issues.held_back(&agent, classification, tracker.now());
+                let held_back = tracker.held_back(&agent, classification).await?;
                 Ok(Success::nothing(nothing(classification, &held_back)))
             }
         }

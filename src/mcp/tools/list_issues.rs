@@ -98,7 +98,7 @@ pub(super) async fn list(context: &CallContext, query: Query) -> Result<List, St
     let page = tracker.list_issues(query).await?;
     // Only compact rows have short ids, and say what is blocked.
     let all = match context.replies.is_compact() {
-        true => Some(tracker.snapshot().await?.issues),
+        true => Some(tracker.issues_around(&page.issues).await?),
         false => None,
     };
     let listed = page.issues.into_iter().map(|issue| {

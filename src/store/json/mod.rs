@@ -78,7 +78,8 @@ use self::writer::WriterHandle;
 use super::clients::Clients;
 use super::file_clients::FileClients;
 use super::{
-    Events, Outcome, Position, Probe, State, Store, StoreError, StoreFuture, StoreHealth, StoreId,
+    Events, Outcome, Part, Position, Probe, State, Store, StoreError, StoreFuture, StoreHealth,
+    StoreId,
 };
 use crate::domain::{Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
 
@@ -235,8 +236,12 @@ impl Store for JsonStore {
         self.read(|_, view| Ok(view.state.issues.counts()))
     }
 
-    fn snapshot(&self) -> StoreFuture<'_, State> {
+    fn state(&self) -> StoreFuture<'_, State> {
         self.read(|_, view| Ok(State::clone(&view.state)))
+    }
+
+    fn part(&self, _: Part) -> StoreFuture<'_, State> {
+        self.state()
     }
 
     fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {

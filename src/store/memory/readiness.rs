@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::IndexedIssues;
 use crate::domain::text::shortened;
 use crate::domain::{
-    AgentName, Classification, DomainError, Issue, IssueId, LinkKind, Query, ReviewPolicy, Status,
+    AgentName, Classification, DomainError, Issue, IssueId, LinkKind, ReviewPolicy, Status,
     StatusSet, Timestamp,
 };
 
@@ -91,40 +91,20 @@ impl IndexedIssues {
         self.claims.questions().map(|position| self.at(position))
     }
 
-    /// Returns how many created issues there are, and why an agent cannot claim the first of them.
-    pub fn held_back(
-        &self,
-        agent: &AgentName,
-        classification: Option<Classification>,
-        now: Timestamp,
-    ) -> HeldBack {
-        let statuses = Some(Status::Created).into();
-        let query = Query { statuses, classification, take: SHOWN, ..Query::default() };
-        let page = self.list(&query);
-        let reason = |issue: &Arc<Issue>| Some((issue.id, self.obstacle(issue, agent, now)?));
-        HeldBack { count: page.total, first: page.issues.iter().filter_map(reason).collect() }
-    }
-
-    /// Returns how many completed issues there are, and why an agent cannot claim the first of them for review.
-    pub fn held_back_reviews(
-        &self,
+    /// Says why an agent cannot claim a completed issue for review; `None` if it can.
+    pub fn review_obstacle(
+        issue: &Issue,
         agent: &AgentName,
         policy: ReviewPolicy,
         now: Timestamp,
-    ) -> HeldBack {
-        let statuses = Some(Status::Completed).into();
-        let page = self.list(&Query { statuses, take: SHOWN, ..Query::default() });
-        let reason = |issue: &Arc<Issue>| {
-            let parked = parked(issue, now);
-            let made = || {
-                policy.author_action(agent, issue).map(|done| {
-                    let agent = shortened(agent.as_str(), MAX_REASON_CHARS);
-                    format!("{agent} {done} it, so another agent has to review it")
-                })
-            };
-            Some((issue.id, parked.or_else(made)?))
+    ) -> Option<String> {
+        let made = || {
+            policy.author_action(agent, issue).map(|done| {
+                let agent = shortened(agent.as_str(), MAX_REASON_CHARS);
+                format!("{agent} {done} it, so another agent has to review it")
+            })
         };
-        HeldBack { count: page.total, first: page.issues.iter().filter_map(reason).collect() }
+        parked(issue, now).or_else(made)
     }
 
     /// Says why an agent cannot claim an issue for work that has the status for it; `None` if it can.
@@ -176,7 +156,5 @@ impl fmt::Display for HeldBack {
     }
 }
 
-/// How many issues that cannot be claimed are named.
-const SHOWN: usize = 3;
 /// How much of a reason an obstacle quotes, in characters.
 const MAX_REASON_CHARS: usize = 100;

@@ -5,6 +5,8 @@ pub mod disk;
 pub mod files;
 pub mod http;
 pub mod pause;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 pub mod power;
 pub mod runs;
 pub mod scene;

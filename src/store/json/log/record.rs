@@ -1,4 +1,4 @@
-//! The JSON in the lines of a segment: the header and the events.
+//! The JSON in the lines of a segment: the header, and what stands around an event.
 
 use std::sync::Arc;
 
@@ -6,11 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::domain::{
-    Attributes, Before, Change, Classification, ClientId, Event, EventKind, Issue, IssueId, Lease,
-    Patch, Status, Timestamp, UnknownFields,
-};
-use crate::store::Position;
+use crate::domain::{Event, Timestamp};
+use crate::store::{Position, event_format};
 
 /// The format version. A process never changes a store with a newer one.
 pub const FORMAT: u32 = 1;
@@ -102,7 +99,7 @@ pub fn durable_in(json: &[u8]) -> Option<u64> {
 
 /// Returns the JSON of an event, and its position after `before`.
 pub fn encode(event: &Event, before: Position) -> (Vec<u8>, Position) {
-    let text = json(&Fields::of(event));
+    let text = event_format::write(event);
     let position = next(before, &text);
     (text, position)
 }
@@ -121,9 +118,7 @@ pub fn read(line: &[u8], before: Position) -> Result<Record, RecordError> {
     if line.n != position.number || u64::from_str_radix(line.h, 16) != Ok(position.hash) {
         return Err(RecordError::Chain);
     }
-    let fields: Fields<'_> =
-        serde_json::from_str(line.e.get()).map_err(|_| RecordError::Unknown)?;
-    let event = Arc::new(fields.into_event().ok_or(RecordError::Unknown)?);
+    let event = Arc::new(event_format::read(line.e.get()).ok_or(RecordError::Unknown)?);
     Ok(Record { position, durable: line.d, is_end: line.end, event })
 }
 
@@ -131,7 +126,7 @@ pub fn read(line: &[u8], before: Position) -> Result<Record, RecordError> {
 pub fn read_alone(line: &[u8]) -> Option<Record> {
     let line: Line<'_> = serde_json::from_slice(line).ok()?;
     let position = Position { number: line.n, hash: u64::from_str_radix(line.h, 16).ok()? };
-    let event = Arc::new(serde_json::from_str::<Fields<'_>>(line.e.get()).ok()?.into_event()?);
+    let event = Arc::new(event_format::read(line.e.get())?);
     Some(Record { position, durable: line.d, is_end: line.end, event })
 }
 
@@ -143,140 +138,10 @@ fn json(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("structures of strings and numbers are valid JSON")
 }
 
-/// The keys of an event. Its kind determines which of them are present.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Fields<'a> {
-    kind: &'a str,
-    issue: IssueId,
-    at: Timestamp,
-    agent: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    before: Option<BeforeFields>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    title: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    description: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    classification: Option<Classification>,
-    #[serde(default, skip_serializing_if = "Attributes::is_empty")]
-    attributes: Attributes,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    comment: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    content: Option<Arc<Issue>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    ahead_of: Option<IssueId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    patch: Option<Box<Patch>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    keys: Option<Box<Change<UnknownFields>>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    lease: Option<Lease>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    from: Option<ClientId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    to: Option<ClientId>,
-    /// Whether a comment left a history entry.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    entry: bool,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct BeforeFields {
-    status: Status,
-    modified_at: Timestamp,
-}
-
-impl<'a> Fields<'a> {
-    fn of(event: &'a Event) -> Self {
-        let before =
-            event.before.map(|Before { status, modified_at }| BeforeFields { status, modified_at });
-        let mut fields = Self {
-            kind: event.kind.word(),
-            issue: event.issue,
-            at: event.at,
-            agent: event.agent.clone(),
-            before,
-            title: None,
-            description: None,
-            classification: None,
-            attributes: Attributes::default(),
-            // The patch of a change has its comment.
-            comment: match &event.kind {
-                EventKind::Changed { .. } => None,
-                kind => kind.comment().map(str::to_owned),
-            },
-            content: None,
-            ahead_of: None,
-            patch: None,
-            keys: None,
-            lease: event.lease.clone(),
-            from: None,
-            to: None,
-            entry: matches!(event.kind, EventKind::Commented { leaves_entry: true, .. }),
-        };
-        match &event.kind {
-            EventKind::Filed { title, description, classification, attributes } => {
-                fields.attributes = attributes.clone();
-                fields.title = Some(title.clone());
-                fields.description = Some(description.clone());
-                fields.classification = Some(*classification);
-            }
-            EventKind::Imported { issue, ahead_of } | EventKind::Removed { issue, ahead_of } => {
-                fields.content = Some(Arc::clone(issue));
-                fields.ahead_of = *ahead_of;
-            }
-            EventKind::Edited { patch } | EventKind::Changed { patch } => {
-                fields.patch = Some(patch.clone());
-            }
-            EventKind::UnknownKeysEdited { keys } => fields.keys = Some(keys.clone()),
-            EventKind::TakenUp { from, to } => {
-                (fields.from, fields.to) = (Some(from.clone()), Some(to.clone()));
-            }
-            _ => {}
-        }
-        fields
-    }
-
-    /// Returns the event, or `None` if a field that its kind needs is missing.
-    fn into_event(self) -> Option<Event> {
-        let before =
-            self.before.map(|BeforeFields { status, modified_at }| Before { status, modified_at });
-        let kind = match self.kind {
-            "filed" => EventKind::Filed {
-                title: self.title?,
-                description: self.description?,
-                classification: self.classification?,
-                attributes: self.attributes,
-            },
-            "imported" => EventKind::Imported { issue: self.content?, ahead_of: self.ahead_of },
-            "removed" => EventKind::Removed { issue: self.content?, ahead_of: self.ahead_of },
-            "edited" => EventKind::Edited { patch: self.patch? },
-            "changed" => EventKind::Changed { patch: self.patch? },
-            "unknown_keys_edited" => EventKind::UnknownKeysEdited { keys: self.keys? },
-            "claimed" => EventKind::Claimed,
-            "review_started" => EventKind::ReviewStarted,
-            "taken_up" => EventKind::TakenUp { from: self.from?, to: self.to? },
-            "lapsed" => EventKind::Lapsed { reason: self.comment? },
-            "returned" => EventKind::Returned { comment: self.comment? },
-            "completed" => EventKind::Completed { comment: self.comment? },
-            "closed" => EventKind::Closed { comment: self.comment? },
-            "rejected" => EventKind::Rejected { comment: self.comment? },
-            "commented" => {
-                EventKind::Commented { comment: self.comment?, leaves_entry: self.entry }
-            }
-            _ => return None,
-        };
-        let (issue, at, agent) = (self.issue, self.at, self.agent);
-        Some(Event { issue, at, agent, kind, before, lease: self.lease })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::{EventKind, IssueId};
 
     #[test]
     fn comments_of_older_logs_leave_no_history_entry() {

@@ -1,0 +1,150 @@
+//! The clients that hold claims, by the clock of the database.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Handle;
+use tokio_postgres::types::Type;
+use uuid::Uuid;
+
+use super::connection::Param;
+use super::database::Database;
+use super::error::Failure;
+use crate::domain::ClientId;
+use crate::store::clients::Clients;
+
+/// How often a process says that it lives.
+const HEARTBEAT_EVERY: Duration = Duration::from_secs(5);
+/// How long a process that is silent counts as alive.
+const PROCESS_TTL: Duration = Duration::from_secs(20);
+/// Renewals of one client that follow each other by less than this part of its time are one.
+const RENEWALS_PER_TTL: u32 = 10;
+
+/// The clients of a store in a database.
+///
+/// The calls block, so they are for threads that may. They need a runtime that drives the connections.
+pub(super) struct PostgresClients {
+    database: Arc<Database>,
+    /// When each client was renewed, and for how long.
+    renewed: Mutex<HashMap<ClientId, (Instant, Duration)>>,
+}
+
+impl PostgresClients {
+    /// Creates the clients of a store.
+    pub fn new(database: Arc<Database>) -> Self {
+        Self { database, renewed: Mutex::default() }
+    }
+
+    fn run<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> io::Result<T> {
+        let runtime = Handle::try_current().map_err(io::Error::other)?;
+        runtime.block_on(work).map_err(|failure| io::Error::other(failure.of_change().to_string()))
+    }
+
+    fn forget_renewal(&self, client: &ClientId) {
+        self.renewed.lock().unwrap_or_else(PoisonError::into_inner).remove(client);
+    }
+
+    /// Returns true if the client was renewed just now for the same time.
+    fn is_fresh(&self, client: &ClientId, ttl: Duration) -> bool {
+        let renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
+        renewed
+            .get(client)
+            .is_some_and(|(at, of)| *of == ttl && at.elapsed() < ttl / RENEWALS_PER_TTL)
+    }
+}
+
+async fn renew(database: &Database, client: &ClientId, ttl: Duration) -> Result<(), Failure> {
+    // A time that never comes is as good as no limit.
+    const FOREVER_MS: i64 = 1000 * 60 * 60 * 24 * 365 * 1000;
+    let ttl_ms = i64::try_from(ttl.as_millis()).unwrap_or(FOREVER_MS).min(FOREVER_MS);
+    let name = client.as_str();
+    let params: [Param<'_>; 2] = [(&name, Type::TEXT), (&ttl_ms, Type::INT8)];
+    let read = || async {
+        let connection = database.connection().await?;
+        Ok(connection.execute_typed(&database.sql.renew, &params).await?)
+    };
+    database.read(read).await?;
+    Ok(())
+}
+
+/// Renews a process as long as the store exists.
+fn spawn_heartbeat(database: Weak<Database>, client: ClientId) {
+    tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(HEARTBEAT_EVERY).await;
+            let Some(database) = database.upgrade() else { return };
+            if let Err(failure) = renew(&database, &client, PROCESS_TTL).await {
+                tracing::debug!("this process cannot say that it lives: {failure:?}");
+            }
+        }
+    });
+}
+
+impl Clients for PostgresClients {
+    fn begin_process(&self) -> io::Result<ClientId> {
+        let client = ClientId::new(&format!("process-{}", Uuid::new_v4().simple()));
+        self.run(async {
+            renew(&self.database, &client, PROCESS_TTL).await?;
+            spawn_heartbeat(Arc::downgrade(&self.database), client.clone());
+            Ok(())
+        })?;
+        Ok(client)
+    }
+
+    fn renew(&self, client: &ClientId, ttl: Duration) -> io::Result<()> {
+        if self.is_fresh(client, ttl) {
+            return Ok(());
+        }
+        let now = Instant::now();
+        self.run(renew(&self.database, client, ttl))?;
+        let mut renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
+        renewed.insert(client.clone(), (now, ttl));
+        Ok(())
+    }
+
+    fn end(&self, client: &ClientId) {
+        self.forget_renewal(client);
+        let (database, name) = (&self.database, client.as_str());
+        let ended = self.run(database.read(|| async {
+            let connection = database.connection().await?;
+            Ok(connection.execute_typed(&database.sql.end, &[(&name, Type::TEXT)]).await?)
+        }));
+        if let Err(error) = ended {
+            tracing::warn!("the end of the client {client} is not recorded: {error}");
+        }
+    }
+
+    fn gone_for(&self, client: &ClientId) -> io::Result<Option<Duration>> {
+        let (database, name) = (&self.database, client.as_str());
+        let micros: Option<i64> = self.run(database.read(|| async {
+            let connection = database.connection().await?;
+            let params: [Param<'_>; 1] = [(&name, Type::TEXT)];
+            let (_, gone) = tokio::try_join!(
+                biased;
+                connection.execute_typed(&database.sql.notice_gone, &params),
+                connection.query_typed_opt(&database.sql.gone_for, &params),
+            )?;
+            Ok(gone.map(|row| row.try_get(0)).transpose()?.flatten())
+        }))?;
+        Ok(micros.map(|micros| Duration::from_micros(micros.max(0).cast_unsigned())))
+    }
+
+    fn forget_gone(&self, needed: &dyn Fn(&ClientId) -> bool) {
+        let database = &self.database;
+        let forgotten = self.run(database.read(|| async {
+            let connection = database.connection().await?;
+            let gone = connection.query_typed(&database.sql.gone, &[]).await?;
+            let names = gone.iter().map(|row| row.get::<_, String>(0));
+            let unneeded: Vec<_> = names.filter(|name| !needed(&ClientId::new(name))).collect();
+            let params: [Param<'_>; 1] = [(&unneeded, Type::TEXT_ARRAY)];
+            Ok(connection.execute_typed(&database.sql.forget, &params).await?)
+        }));
+        if let Err(error) = forgotten {
+            tracing::debug!("the clients that are gone are not forgotten: {error}");
+        }
+        let mut renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
+        renewed.retain(|_, (at, ttl)| at.elapsed() < *ttl);
+    }
+}

@@ -1,0 +1,229 @@
+//! Connections: a small pool, encryption, and transactions that leave nothing behind.
+
+use std::fs;
+use std::future::Future;
+use std::ops::Deref;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadpool_postgres::{
+    Connect, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime,
+};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use tokio::task::JoinHandle;
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Config, Socket};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::error::Failure;
+use super::options::{PostgresOptions, Tls};
+use super::password::with_password;
+
+/// The most connections of a process, besides the one for `LISTEN`. They are opened when they are needed.
+const MAX_CONNECTIONS: usize = 6;
+/// How long opening a connection may take.
+const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+/// How long a call waits for a connection of the pool.
+const WAIT_WITHIN: Duration = Duration::from_secs(10);
+
+/// A parameter of a statement, with its type, so that no statement has to be prepared first.
+pub(super) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
+
+/// The connections of a process.
+pub(super) struct Connections {
+    pool: Pool,
+}
+
+impl Connections {
+    /// Returns a pool without any connection.
+    pub fn new(options: &Arc<PostgresOptions>) -> Result<Self, Failure> {
+        let connect = Connector { options: Arc::clone(options), tls: tls(options)? };
+        let mut config = options.config.clone();
+        config.connect_timeout(CONNECT_WITHIN);
+        let recycling_method = RecyclingMethod::Fast;
+        let manager = Manager::from_connect(config, connect, ManagerConfig { recycling_method });
+        let pool = Pool::builder(manager)
+            .max_size(MAX_CONNECTIONS)
+            .runtime(Runtime::Tokio1)
+            .create_timeout(Some(CONNECT_WITHIN))
+            .wait_timeout(Some(WAIT_WITHIN))
+            .build()
+            .map_err(|error| Failure::Other(error.to_string()))?;
+        Ok(Self { pool })
+    }
+
+    /// Returns a connection for statements that are transactions of their own.
+    pub async fn get(&self) -> Result<Object, Failure> {
+        self.pool.get().await.map_err(|error| match error {
+            PoolError::Backend(error) => Failure::from(error),
+            PoolError::Timeout(_) => Failure::Away(
+                "no connection could be opened in time; check the address and the server".into(),
+            ),
+            other => Failure::Other(other.to_string()),
+        })
+    }
+
+    /// Returns a connection for a transaction.
+    pub async fn session(&self) -> Result<Session, Failure> {
+        Ok(Session(Some(self.get().await?)))
+    }
+}
+
+/// Opens a connection that is not in the pool, to another address if one is given.
+pub(super) async fn open(
+    options: &PostgresOptions,
+    other: Option<&Config>,
+) -> Result<(tokio_postgres::Client, ListenConnection), Failure> {
+    let mut config = other.unwrap_or(&options.config).clone();
+    config.connect_timeout(CONNECT_WITHIN).keepalives_idle(Duration::from_secs(30));
+    let config = with_password(options, config);
+    let connecting = config.connect(tls(options)?);
+    let connected = tokio::time::timeout(CONNECT_WITHIN, connecting).await;
+    connected
+        .map_err(|_| Failure::Away("the server did not answer in time".into()))?
+        .map_err(Failure::from)
+}
+
+/// A connection that is driven by whoever listens on it.
+pub(super) type ListenConnection =
+    tokio_postgres::Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
+
+/// A connection in a transaction. It goes back to the pool only when the transaction is over, else it is closed, which
+/// rolls back.
+pub(super) struct Session(Option<Object>);
+
+impl Session {
+    /// Gives the connection back, because its transaction is over.
+    pub fn finish(mut self) {
+        drop(self.0.take());
+    }
+}
+
+impl Deref for Session {
+    type Target = tokio_postgres::Client;
+
+    fn deref(&self) -> &Self::Target {
+        self.0.as_ref().expect("only finish and drop take the connection")
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if let Some(connection) = self.0.take() {
+            drop(Object::take(connection));
+        }
+    }
+}
+
+/// Opens the connections of the pool, each with the password of the moment.
+struct Connector {
+    options: Arc<PostgresOptions>,
+    tls: MakeRustlsConnect,
+}
+
+type Connecting<'a> = Pin<
+    Box<
+        dyn Future<Output = Result<(tokio_postgres::Client, JoinHandle<()>), tokio_postgres::Error>>
+            + Send
+            + 'a,
+    >,
+>;
+
+impl Connect for Connector {
+    fn connect(&self, config: &Config) -> Connecting<'_> {
+        let config = with_password(&self.options, config.clone());
+        let tls = self.tls.clone();
+        Box::pin(async move {
+            let (client, connection) = config.connect(tls).await?;
+            let task = tokio::spawn(async move {
+                if let Err(error) = connection.await {
+                    tracing::debug!("a connection to the database ended: {error}");
+                }
+            });
+            Ok((client, task))
+        })
+    }
+}
+
+fn tls(options: &PostgresOptions) -> Result<MakeRustlsConnect, Failure> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| Failure::Other(error.to_string()))?;
+    let config = if options.tls == Tls::Verified {
+        builder.with_root_certificates(roots(options)?).with_no_client_auth()
+    } else {
+        let verifier = Arc::new(AnyCertificate(provider));
+        builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
+    };
+    Ok(MakeRustlsConnect::new(config))
+}
+
+fn roots(options: &PostgresOptions) -> Result<RootCertStore, Failure> {
+    let mut roots = RootCertStore::empty();
+    let Some(path) = &options.root_certificate else {
+        let found = rustls_native_certs::load_native_certs();
+        roots.add_parsable_certificates(found.certs);
+        if roots.is_empty() {
+            let why = "this machine has no certificates of authorities; name a file in sslrootcert";
+            return Err(Failure::Other(why.to_owned()));
+        }
+        return Ok(roots);
+    };
+    let wrong = |why: String| {
+        Failure::Other(format!("failed to read the certificates in {}: {why}", path.display()))
+    };
+    let pem = fs::read(path).map_err(|error| wrong(error.to_string()))?;
+    for certificate in CertificateDer::pem_slice_iter(&pem) {
+        let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
+        roots.add(certificate).map_err(|error| wrong(error.to_string()))?;
+    }
+    Ok(roots)
+}
+
+/// Accepts every certificate: the URL asks for encryption without verification, or the server is on this machine.
+#[derive(Debug)]
+struct AnyCertificate(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,125 @@
+//! What went wrong in the database, and what the caller can do about it.
+
+use tokio_postgres::error::SqlState;
+
+use crate::domain::DomainError;
+use crate::store::StoreError;
+
+/// Why work in the database failed.
+#[derive(Clone, Debug)]
+pub(super) enum Failure {
+    /// A rule refuses the command.
+    Refused(DomainError),
+    /// The server cannot be reached, is starting or stopping, or the connection broke.
+    Away(String),
+    /// Another transaction is in the way. The same work may succeed at once.
+    Conflict(String),
+    /// Another transaction was in the way for too long.
+    Busy(String),
+    /// The server only allows reads.
+    ReadOnly(String),
+    /// The server could not keep the change, for example because its disk is full.
+    NotKept(String),
+    /// A newer version of the program made the schema.
+    Newer(String),
+    /// The connection broke while a transaction was committed.
+    Lost(String),
+    /// Anything else, for example a wrong password or missing rights.
+    Other(String),
+}
+
+impl Failure {
+    /// Returns the error for a failed read.
+    pub fn of_read(self) -> StoreError {
+        match self {
+            Self::Refused(refusal) => StoreError::Refused(refusal),
+            Self::Newer(what) => StoreError::Newer(what),
+            Self::Busy(why) | Self::Conflict(why) => StoreError::Busy(why),
+            Self::Away(why)
+            | Self::ReadOnly(why)
+            | Self::NotKept(why)
+            | Self::Lost(why)
+            | Self::Other(why) => StoreError::Unreadable(why),
+        }
+    }
+
+    /// Returns the error for a failed change.
+    pub fn of_change(self) -> StoreError {
+        match self {
+            Self::Refused(refusal) => StoreError::Refused(refusal),
+            Self::Newer(what) => StoreError::Newer(what),
+            Self::Busy(why) | Self::Conflict(why) => StoreError::Busy(why),
+            Self::ReadOnly(why) => StoreError::ReadOnly(why),
+            Self::Away(why) | Self::NotKept(why) | Self::Other(why) => StoreError::NotSaved(why),
+            Self::Lost(why) => StoreError::Uncertain(why),
+        }
+    }
+
+    /// Returns true if the same work may succeed soon without any help.
+    pub fn is_passing(&self) -> bool {
+        matches!(self, Self::Away(_) | Self::Conflict(_))
+    }
+}
+
+impl From<DomainError> for Failure {
+    fn from(refusal: DomainError) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<tokio_postgres::Error> for Failure {
+    fn from(error: tokio_postgres::Error) -> Self {
+        let Some(answer) = error.as_db_error() else {
+            return of_connection(&error);
+        };
+        let said = answer.message();
+        let code = answer.code();
+        match code.code() {
+            "40001" | "40P01" | "23505" => Self::Conflict(format!("changes collided: {said}")),
+            "55P03" | "57014" => {
+                Self::Busy(format!("another transaction was in the way for too long ({said})"))
+            }
+            "25006" => Self::ReadOnly(
+                "the server is a standby that only allows reads; connect to the primary".into(),
+            ),
+            "53100" => Self::NotKept(format!("the disk of the server is full ({said})")),
+            "53300" => Self::Away(format!(
+                "the server has no free connection ({said}); raise max_connections or use a pooler"
+            )),
+            "57P01" | "57P02" | "57P03" | "57P05" | "25P03" => {
+                Self::Away(format!("the server ended the connection ({said})"))
+            }
+            "28P01" | "28000" => Self::Other(format!(
+                "{said}; give the password in the environment, in a file or in ~/.pgpass"
+            )),
+            "3D000" => Self::Other(format!("{said}; create it with createdb")),
+            "42501" => Self::Other(format!(
+                "{said}; give the role the rights that docs/postgres.md lists, or use the owner"
+            )),
+            class if class.starts_with("08") => {
+                Self::Away(format!("the connection broke ({said})"))
+            }
+            class if class.starts_with("53") => {
+                Self::NotKept(format!("the server lacks resources ({said})"))
+            }
+            _ => Self::Other(format!("the database says: {said} (SQLSTATE {})", code_text(code))),
+        }
+    }
+}
+
+fn code_text(code: &SqlState) -> &str {
+    code.code()
+}
+
+/// Returns what an error without an answer of the server means.
+fn of_connection(error: &tokio_postgres::Error) -> Failure {
+    use std::error::Error as _;
+    let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+    let text = format!("{error}{cause}");
+    let is_io =
+        error.is_closed() || error.source().is_some_and(|cause| cause.is::<std::io::Error>());
+    if is_io {
+        return Failure::Away(format!("the server cannot be reached ({text})"));
+    }
+    Failure::Other(text)
+}

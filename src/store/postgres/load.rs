@@ -1,0 +1,262 @@
+//! Locks and reads what the decision of commands looks at.
+
+use std::collections::BTreeSet;
+
+use futures::future::{BoxFuture, FutureExt, try_join_all};
+use tokio_postgres::types::Type;
+use tokio_postgres::{Client, Row};
+use uuid::Uuid;
+
+use super::connection::Param;
+use super::error::Failure;
+use super::needs::Needs;
+use super::rows::Rows;
+use super::sql::{self, Statements};
+use crate::domain::{IssueId, UnknownKeys};
+
+/// What was read for some commands. All of it is of the time after the locks were taken.
+#[derive(Default, Debug)]
+pub(super) struct Loaded {
+    /// The issues that claims may take. They are locked.
+    pub candidates: Rows,
+    /// The named issues and those around them.
+    pub named: Rows,
+    /// The ids of the issues that are locked.
+    pub locked: BTreeSet<IssueId>,
+    /// What the counted agents hold.
+    pub held: Rows,
+    /// The unknown top-level keys.
+    pub keys: UnknownKeys,
+    /// The sequence numbers for events.
+    pub reserved: Vec<i64>,
+}
+
+/// The rows of statements that are sent together, in their order.
+type Answers = Vec<Vec<Row>>;
+
+/// Begins a transaction and reads what commands need, with `events` sequence numbers for them.
+pub(super) async fn begin(
+    client: &Client,
+    sql: &Statements,
+    schema: &str,
+    needs: &Needs,
+    events: usize,
+) -> Result<Loaded, Failure> {
+    let keys = needs.advisory_keys(schema);
+    let begin = begin_alone(client, sql, &keys);
+    let (_, loaded) = tokio::try_join!(biased; begin, read(client, sql, needs, events))?;
+    Ok(loaded)
+}
+
+/// Begins a transaction and takes the locks with these keys.
+pub(super) async fn begin_alone(
+    client: &Client,
+    sql: &Statements,
+    keys: &[i64],
+) -> Result<(), Failure> {
+    let locks = async {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let keys: [Param<'_>; 1] = [(&keys, Type::INT8_ARRAY)];
+        client.query_typed(&sql.advisory, &keys).await.map(drop)
+    };
+    tokio::try_join!(biased; client.batch_execute(sql::BEGIN), locks)?;
+    Ok(())
+}
+
+/// Reads what commands need within a transaction.
+pub(super) async fn read(
+    client: &Client,
+    sql: &Statements,
+    needs: &Needs,
+    events: usize,
+) -> Result<Loaded, Failure> {
+    let mut loaded = Loaded::default();
+    // One after the other on the server, so each sees what was committed before the locks of those before it were free.
+    let named = read_named(client, sql, needs);
+    let claims = read_candidates(client, sql, needs);
+    let rest = read_rest(client, sql, needs);
+    let reserve = reserve(client, sql, events);
+    let (named, claims, (held, keys), reserved) =
+        tokio::try_join!(biased; named, claims, rest, reserve)?;
+    loaded.reserved = reserved;
+    if let [locked, around] = &named[..] {
+        loaded.named.add(locked)?;
+        loaded.locked.extend(loaded.named.0.keys());
+        loaded.named.add(around)?;
+    }
+    loaded.held.add(&held)?;
+    if let Some(row) = keys.first() {
+        let keys: &str = row.try_get(0)?;
+        loaded.keys = serde_json::from_str(keys)
+            .map_err(|error| Failure::Other(format!("the unknown keys cannot be read: {error}")))?;
+    }
+    let passed = take_candidates(&mut loaded, &claims)?;
+    if !passed.is_empty() {
+        wait_for_changes(client, sql, &passed, &mut loaded, events).await?;
+    }
+    Ok(loaded)
+}
+
+async fn read_named(client: &Client, sql: &Statements, needs: &Needs) -> Result<Answers, Failure> {
+    if !needs.names_issues() {
+        return Ok(Vec::new());
+    }
+    let ((low, high), exact) = (needs.ranges(), needs.exact());
+    let ranges: [Param<'_>; 2] = [(&low, Type::UUID_ARRAY), (&high, Type::UUID_ARRAY)];
+    let with_exact: [Param<'_>; 3] =
+        [(&low, Type::UUID_ARRAY), (&high, Type::UUID_ARRAY), (&exact, Type::UUID_ARRAY)];
+    let around = if needs.adds_links {
+        client.query_typed(&sql.closure, &with_exact).boxed()
+    } else {
+        client.query_typed(&sql.around, &ranges).boxed()
+    };
+    let locked = client.query_typed(&sql.lock_named, &ranges);
+    let (locked, around) = tokio::try_join!(biased; locked, around)?;
+    Ok(vec![locked, around])
+}
+
+async fn read_candidates(
+    client: &Client,
+    sql: &Statements,
+    needs: &Needs,
+) -> Result<Answers, Failure> {
+    let total: usize = needs.work.values().flat_map(|agents| agents.values()).sum();
+    let mut reads: Vec<BoxFuture<'_, Result<Vec<Row>, Failure>>> = Vec::new();
+    for (kind, agents) in &needs.work {
+        let names: Vec<String> = agents.keys().cloned().collect();
+        let claims: Vec<i64> = agents.values().map(|count| *count as i64).collect();
+        // Claims of any kind may take issues of this one.
+        let (count, is_alone) = (total as i64, needs.work.len() == 1);
+        let (kind, now) = (*kind, needs.now_ms);
+        reads.push(
+            async move {
+                let mut params: Vec<Param<'_>> = vec![
+                    (&names, Type::TEXT_ARRAY),
+                    (&claims, Type::INT8_ARRAY),
+                    (&count, Type::INT8),
+                    (&is_alone, Type::BOOL),
+                    (&now, Type::INT8),
+                ];
+                let statement = match &kind {
+                    Some(kind) => {
+                        params.push((kind, Type::INT2));
+                        &sql.claim_kind
+                    }
+                    None => &sql.claim_any,
+                };
+                Ok(client.query_typed(statement, &params).await?)
+            }
+            .boxed(),
+        );
+    }
+    if needs.reviews > 0 {
+        reads.push(read_reviews(client, sql, needs).boxed());
+    }
+    try_join_all(reads).await
+}
+
+async fn read_reviews(
+    client: &Client,
+    sql: &Statements,
+    needs: &Needs,
+) -> Result<Vec<Row>, Failure> {
+    let has_any = needs.reviewers.iter().any(|(_, is_strict)| !is_strict);
+    let strict = needs.reviewers.iter().filter(|(_, is_strict)| *is_strict);
+    let mut names: Vec<String> = strict.map(|(name, _)| name.clone()).collect();
+    let mut is_strict = vec![true; names.len()];
+    if has_any {
+        // Whoever may review everything is the same as any other.
+        names.push(String::new());
+        is_strict.push(false);
+    }
+    let (count, now) = (needs.reviews as i64, needs.now_ms);
+    let params: [Param<'_>; 4] = [
+        (&names, Type::TEXT_ARRAY),
+        (&is_strict, Type::BOOL_ARRAY),
+        (&count, Type::INT8),
+        (&now, Type::INT8),
+    ];
+    Ok(client.query_typed(&sql.claim_reviews, &params).await?)
+}
+
+async fn read_rest(
+    client: &Client,
+    sql: &Statements,
+    needs: &Needs,
+) -> Result<(Vec<Row>, Vec<Row>), Failure> {
+    let agents: Vec<&String> = needs.counted.iter().collect();
+    let held = async {
+        if agents.is_empty() {
+            return Ok(Vec::new());
+        }
+        client.query_typed(&sql.held, &[(&agents, Type::TEXT_ARRAY)]).await
+    };
+    let keys = async {
+        if !needs.sets_keys {
+            return Ok(Vec::new());
+        }
+        client.query_typed(&sql.lock_keys, &[]).await
+    };
+    Ok(tokio::try_join!(biased; held, keys)?)
+}
+
+async fn reserve(client: &Client, sql: &Statements, events: usize) -> Result<Vec<i64>, Failure> {
+    let count = events as i64;
+    let rows = client.query_typed(&sql.reserve, &[(&count, Type::INT8)]).await?;
+    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+}
+
+/// Adds the locked candidates, and returns the issues that were passed over.
+fn take_candidates(loaded: &mut Loaded, claims: &Answers) -> Result<Vec<Uuid>, Failure> {
+    let mut passed = BTreeSet::new();
+    for rows in claims {
+        for row in rows {
+            if row.try_get::<_, Option<i64>>(1)?.is_some() {
+                loaded.candidates.add(std::slice::from_ref(row))?;
+            } else {
+                passed.insert(row.try_get::<_, Uuid>(0)?);
+            }
+        }
+    }
+    loaded.locked.extend(loaded.candidates.0.keys());
+    passed.retain(|id| !loaded.locked.contains(&IssueId::from(*id)));
+    Ok(passed.into_iter().collect())
+}
+
+/// Waits for the issues that were passed over although no claim holds them: another change does, and they may be the next
+/// ones afterwards.
+async fn wait_for_changes(
+    client: &Client,
+    sql: &Statements,
+    passed: &[Uuid],
+    loaded: &mut Loaded,
+    events: usize,
+) -> Result<(), Failure> {
+    let passed: [Param<'_>; 1] = [(&passed, Type::UUID_ARRAY)];
+    let (_, unclaimed, _) = tokio::try_join!(biased;
+        client.batch_execute("SAVEPOINT passed"),
+        client.query_typed(&sql.unclaimed, &passed),
+        // Gives the locks back, so that two claims cannot wait for each other.
+        client.batch_execute("ROLLBACK TO passed"),
+    )?;
+    if unclaimed.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<Uuid> = unclaimed.iter().map(|row| row.get(0)).collect();
+    let ranges: [Param<'_>; 2] = [(&ids, Type::UUID_ARRAY), (&ids, Type::UUID_ARRAY)];
+    let locked =
+        client.query_typed(&sql.lock_named, &ranges).map(|rows| rows.map_err(Failure::from));
+    let (rows, reserved) = tokio::try_join!(biased; locked, reserve(client, sql, events))?;
+    let mut waited = Rows::default();
+    waited.add(&rows)?;
+    // Only those that may be claimed count here; what the others wait for was not read.
+    let ready = waited.0.into_iter().filter(|(_, row)| !row.waits);
+    for (id, row) in ready {
+        loaded.locked.insert(id);
+        loaded.candidates.0.entry(id).or_insert(row);
+    }
+    loaded.reserved = reserved;
+    Ok(())
+}

@@ -1,0 +1,190 @@
+//! A store in a PostgreSQL database, shared by processes on any number of machines.
+
+mod clients;
+mod connection;
+mod database;
+mod decide;
+mod error;
+mod follow;
+mod list;
+mod load;
+mod needs;
+mod numbering;
+mod options;
+mod password;
+mod read;
+mod rows;
+mod schema;
+mod sql;
+mod watch;
+mod write;
+mod writer;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures::future::{BoxFuture, FutureExt, ready};
+use tokio::runtime::Handle;
+use tokio::sync::watch::Receiver;
+
+use self::clients::PostgresClients;
+use self::database::Database;
+use self::error::Failure;
+use self::follow::Follower;
+pub use self::options::{NotAPostgresUrl, Password, PostgresOptions};
+use self::writer::Writer;
+use super::clients::Clients;
+use super::{
+    Events, Outcome, Part, Position, Probe, State, Store, StoreError, StoreFuture, StoreHealth,
+    StoreId,
+};
+use crate::domain::{Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
+
+/// How long the end of the store waits for changes that are being made.
+const CLOSE_WITHIN: Duration = Duration::from_secs(5);
+
+/// A store in a schema of a PostgreSQL database.
+pub struct PostgresStore {
+    database: Arc<Database>,
+    writer: Writer,
+    follower: Follower,
+    is_watching: AtomicBool,
+    clients: Arc<PostgresClients>,
+}
+
+impl PostgresStore {
+    /// Creates a store. Does no I/O. Problems with the database show in each operation while they last.
+    pub fn new(options: PostgresOptions) -> Self {
+        let database = Arc::new(Database::new(options));
+        Self {
+            writer: Writer::new(Arc::clone(&database)),
+            follower: Follower::default(),
+            is_watching: AtomicBool::new(false),
+            clients: Arc::new(PostgresClients::new(Arc::clone(&database))),
+            database,
+        }
+    }
+
+    /// Creates the schema or brings it up to date. Several processes may do that at the same time.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotSaved`] says what is missing, for example a right; [`StoreError::Newer`].
+    pub async fn migrate(&self) -> Result<(), StoreError> {
+        self.database.migrate().await.map_err(Failure::of_change)
+    }
+
+    /// Returns where the store is, without the password.
+    pub fn shown(&self) -> String {
+        self.database.options.shown()
+    }
+
+    async fn examine(&self) -> Result<Option<String>, Failure> {
+        let row = self.database.read(|| async {
+            let connection = self.database.connection().await?;
+            Ok(connection.query_typed_one(&self.database.sql.health, &[]).await?)
+        });
+        let row = row.await?;
+        if row.try_get::<_, bool>(0)? {
+            return Err(Failure::ReadOnly(
+                "the server is a standby that only allows reads; connect to the primary".into(),
+            ));
+        }
+        let settings = [("synchronous_commit", 1), ("fsync", 2)];
+        let off = settings.iter().find(|(_, at)| row.get::<_, &str>(*at) == "off");
+        Ok(off.map(|(name, _)| {
+            format!("{name} is off in the database: a power failure can lose changes; turn it on")
+        }))
+    }
+}
+
+impl Store for PostgresStore {
+    fn id(&self) -> BoxFuture<'_, StoreId> {
+        let options = &self.database.options;
+        let place = format!("{}/{}", options.place(), options.schema());
+        ready(StoreId::of("ait postgres", place.as_bytes())).boxed()
+    }
+
+    fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Vec<Outcome>> {
+        self.writer.commit(commands, now).boxed()
+    }
+
+    fn get(&self, reference: IssueRef) -> StoreFuture<'_, Arc<Issue>> {
+        async move {
+            let found = self.database.read(|| read::get(&self.database, &reference)).await;
+            found.map_err(Failure::of_read)
+        }
+        .boxed()
+    }
+
+    fn list(&self, query: Query) -> StoreFuture<'_, Page> {
+        async move {
+            let page = self.database.read(|| read::list(&self.database, &query)).await;
+            page.map_err(Failure::of_read)
+        }
+        .boxed()
+    }
+
+    fn counts(&self) -> StoreFuture<'_, Counts> {
+        async move {
+            let counts = self.database.read(|| read::counts(&self.database)).await;
+            counts.map_err(Failure::of_read)
+        }
+        .boxed()
+    }
+
+    fn state(&self) -> StoreFuture<'_, State> {
+        async move {
+            let state = self.database.read(|| self.follower.newest(&self.database)).await;
+            state.map_err(Failure::of_read)
+        }
+        .boxed()
+    }
+
+    fn part(&self, part: Part) -> StoreFuture<'_, State> {
+        async move {
+            let state = self.database.read(|| read::part(&self.database, &part)).await;
+            state.map_err(Failure::of_read)
+        }
+        .boxed()
+    }
+
+    fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {
+        async move {
+            let events = self.database.read(|| read::events(&self.database, after, limit)).await;
+            events.map_err(Failure::of_read)
+        }
+        .boxed()
+    }
+
+    fn watch(&self) -> Receiver<Position> {
+        // Without a runtime, the next call begins to watch.
+        if Handle::try_current().is_ok() && !self.is_watching.swap(true, Ordering::SeqCst) {
+            watch::spawn(&self.database);
+        }
+        self.database.newest.subscribe()
+    }
+
+    fn clients(&self) -> Arc<dyn Clients> {
+        Arc::<PostgresClients>::clone(&self.clients)
+    }
+
+    fn health(&self, _: Probe) -> BoxFuture<'_, StoreHealth> {
+        async move {
+            let mut health = StoreHealth { name: self.shown(), ..StoreHealth::default() };
+            match self.examine().await {
+                Ok(warning) => health.warning = warning,
+                Err(failure) => health.trouble = Some(failure.of_read()),
+            }
+            let written = self.database.read(|| read::last_write(&self.database)).await;
+            health.last_write = written.ok().flatten();
+            health
+        }
+        .boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'_, bool> {
+        self.writer.close(CLOSE_WITHIN).boxed()
+    }
+}

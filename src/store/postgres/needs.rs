@@ -1,0 +1,137 @@
+//! Which issues the decision of commands looks at.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+
+use uuid::Uuid;
+
+use super::schema::advisory_key;
+use crate::domain::{
+    Command, CommandTarget, IssueChange, IssueId, IssueRef, Link, ReviewPolicy, Timestamp,
+};
+
+/// What some commands look at.
+#[derive(Default, Debug)]
+pub(super) struct Needs {
+    /// The ranges of ids of the issues that the commands name, and of those to which they add links. They are locked.
+    named: BTreeSet<(Uuid, Uuid)>,
+    /// Whether links are added, so that everything counts that the issues wait for.
+    pub adds_links: bool,
+    /// Whether the unknown top-level keys are changed.
+    pub sets_keys: bool,
+    /// The claims for work, by kind: how many each agent makes.
+    pub work: BTreeMap<Option<i16>, BTreeMap<String, usize>>,
+    /// The claims for review, and who makes them under which policy.
+    pub reviews: usize,
+    pub reviewers: BTreeSet<(String, bool)>,
+    /// The agents whose claims are counted.
+    pub counted: BTreeSet<String>,
+    /// The latest time of the commands, for issues that are parked until then.
+    pub now_ms: i64,
+}
+
+impl Needs {
+    /// Adds what a command looks at.
+    pub fn add(&mut self, command: &Command, now: Timestamp) {
+        self.now_ms = self.now_ms.max(now.unix_millis());
+        match command.selection() {
+            CommandTarget::New(id) | CommandTarget::Existing(id) => self.name_id(id),
+            CommandTarget::Named(reference) => self.name(reference),
+            CommandTarget::Document => self.sets_keys = true,
+            CommandTarget::Next(agent, kind) => {
+                let agents = self.work.entry(kind.map(|kind| kind as i16)).or_default();
+                *agents.entry(agent.as_str().to_owned()).or_default() += 1;
+            }
+            CommandTarget::NextReview(agent, policy) => {
+                self.reviews += 1;
+                let is_strict = policy == ReviewPolicy::NotAuthor;
+                self.reviewers.insert((agent.as_str().to_owned(), is_strict));
+            }
+        }
+        match command {
+            Command::AddIssue { details: change, .. } | Command::ChangeIssue { change, .. } => {
+                self.add_change(change);
+            }
+            Command::ImportIssue { issue, .. } => {
+                self.add_links(&issue.issue().attributes.links);
+            }
+            Command::MergeEdit { theirs: issue, .. } | Command::ReplaceIssue { issue, .. } => {
+                self.add_links(&issue.attributes.links);
+            }
+            Command::PlaceIssue { issue, ahead_of, .. } => {
+                self.add_links(&issue.attributes.links);
+                ahead_of.iter().for_each(|id| self.name_id(*id));
+            }
+            Command::RemoveIssue { ahead_of, .. } => {
+                ahead_of.iter().for_each(|id| self.name_id(*id));
+            }
+            Command::GetNextIssue { agent, terms, .. }
+            | Command::GetNextReviewItem { agent, terms }
+                if terms.max_claims.is_some() =>
+            {
+                self.counted.insert(agent.as_str().to_owned());
+            }
+            _ => {}
+        }
+    }
+
+    fn add_change(&mut self, change: &IssueChange) {
+        let parent = change.parent.iter().flatten();
+        let blockers = change.blocked_by.iter().flatten();
+        let added = change.links_add.iter().map(|(_, reference)| reference);
+        let removed = change.links_remove.iter().map(|(_, reference)| reference);
+        for reference in parent.chain(blockers).chain(added) {
+            self.name(reference);
+            self.adds_links = true;
+        }
+        removed.for_each(|reference| self.name(reference));
+    }
+
+    fn add_links(&mut self, links: &[Link]) {
+        for link in links {
+            self.name_id(link.to);
+            self.adds_links = true;
+        }
+    }
+
+    fn name(&mut self, reference: &IssueRef) {
+        self.named.insert(bounds(&reference.range()));
+    }
+
+    fn name_id(&mut self, id: IssueId) {
+        self.named.insert((id.into(), id.into()));
+    }
+
+    /// Adds issues that turned out to be needed.
+    pub fn name_ids(&mut self, ids: impl IntoIterator<Item = IssueId>) {
+        ids.into_iter().for_each(|id| self.name_id(id));
+    }
+
+    /// Returns true if issues are named.
+    pub fn names_issues(&self) -> bool {
+        !self.named.is_empty()
+    }
+
+    /// Returns the lower and the upper ends of the ranges.
+    pub fn ranges(&self) -> (Vec<Uuid>, Vec<Uuid>) {
+        self.named.iter().copied().unzip()
+    }
+
+    /// Returns the ids that are named in full, whether or not there are such issues.
+    pub fn exact(&self) -> Vec<Uuid> {
+        self.named.iter().filter(|(low, high)| low == high).map(|(low, _)| *low).collect()
+    }
+
+    /// Returns the keys of the locks that serialise what no lock on a row does: adding links, so that two of them make no
+    /// cycle together, and counting the claims of one agent.
+    pub fn advisory_keys(&self, schema: &str) -> Vec<i64> {
+        let links = self.adds_links.then(|| advisory_key("links", schema));
+        let agent = |agent: &String| advisory_key(&format!("claims of {agent}"), schema);
+        links.into_iter().chain(self.counted.iter().map(agent)).collect()
+    }
+}
+
+/// Returns the ends of a range of ids.
+pub(super) fn bounds(range: &RangeInclusive<IssueId>) -> (Uuid, Uuid) {
+    ((*range.start()).into(), (*range.end()).into())
+}

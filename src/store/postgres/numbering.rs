@@ -1,0 +1,81 @@
+//! Gives events their numbers, after the commit.
+//!
+//! A number that is drawn within a transaction would become visible in another order than that of the numbers, and a
+//! reader that follows by number would miss events. So one transaction at a time numbers the events that it sees. A
+//! later one can only add higher numbers.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tokio_postgres::types::Type;
+
+use super::connection::Param;
+use super::database::Database;
+use super::error::Failure;
+use super::read::position;
+use super::schema::advisory_key;
+use super::sql::BEGIN;
+use crate::store::Position;
+
+/// How long commits are gathered before their events are numbered.
+const GATHER_FOR: Duration = Duration::from_millis(20);
+
+/// Numbers the events that are visible, and returns the position of the newest one.
+pub(super) async fn number(database: &Database) -> Result<Position, Failure> {
+    let (connection, sql) = (database.connection().await?, &database.sql);
+    let (unnumbered, newest) = tokio::try_join!(
+        biased;
+        connection.query_typed_one(&sql.has_unnumbered, &[]),
+        connection.query_typed_opt(&sql.newest, &[]),
+    )?;
+    if !unnumbered.try_get::<_, bool>(0)? {
+        return position(newest.as_ref());
+    }
+    drop(connection);
+    match number_all(database).await {
+        Err(Failure::ReadOnly(_)) => position(newest.as_ref()),
+        result => result,
+    }
+}
+
+async fn number_all(database: &Database) -> Result<Position, Failure> {
+    let (session, sql) = (database.session().await?, &database.sql);
+    let key = vec![advisory_key("number", database.schema())];
+    let key: [Param<'_>; 1] = [(&key, Type::INT8_ARRAY)];
+    let (_, _, _, newest, _) = tokio::try_join!(
+        biased;
+        session.batch_execute(BEGIN),
+        session.query_typed(&sql.advisory, &key),
+        session.execute_typed(&sql.number, &[]),
+        session.query_typed_opt(&sql.newest, &[]),
+        session.batch_execute("COMMIT"),
+    )?;
+    session.finish();
+    position(newest.as_ref())
+}
+
+/// Numbers the events of this process soon after each commit, and tells the other processes, as long as the store exists.
+pub(super) fn spawn(database: &Arc<Database>) {
+    let database: Weak<Database> = Arc::downgrade(database);
+    tokio::spawn(async move {
+        while let Some(database) = database.upgrade() {
+            // The store may end while nothing is committed.
+            let committed =
+                tokio::time::timeout(Duration::from_secs(1), database.committed.notified());
+            if committed.await.is_err() {
+                continue;
+            }
+            if let Err(failure) = announce(&database).await {
+                // Whoever reads events numbers them first, and looks once a second.
+                tracing::debug!("new events are not announced: {failure:?}");
+            }
+            drop(database);
+            tokio::time::sleep(GATHER_FOR).await;
+        }
+    });
+}
+
+async fn announce(database: &Database) -> Result<(), Failure> {
+    database.number().await?;
+    database.notify().await
+}

@@ -1,0 +1,167 @@
+//! Reads: issues, lists, counts, parts and events.
+
+use std::sync::Arc;
+
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+use uuid::Uuid;
+
+use super::connection::Param;
+use super::database::Database;
+use super::error::Failure;
+use super::list;
+use super::needs::bounds;
+use super::rows::{Rows, StoredRow};
+use crate::domain::{
+    AgentName, Counts, DomainError, Issue, IssueId, IssueRef, Page, Query, Status, Timestamp,
+};
+use crate::store::{Events, NumberedEvent, Part, Position, State, event_format};
+
+/// Returns the issue that a reference names.
+pub(super) async fn get(database: &Database, reference: &IssueRef) -> Result<Arc<Issue>, Failure> {
+    let (low, high) = bounds(&reference.range());
+    let (low, high) = (vec![low], vec![high]);
+    let params: [Param<'_>; 2] = [(&low, Type::UUID_ARRAY), (&high, Type::UUID_ARRAY)];
+    let rows = database.connection().await?.query_typed(&database.sql.get, &params).await?;
+    match &rows[..] {
+        [] => Err(DomainError::UnknownIssue { reference: reference.to_string() }.into()),
+        [row] => Ok(StoredRow::read(row)?.issue),
+        several => {
+            let ids = several.iter().map(|row| IssueId::from(row.get::<_, Uuid>(0)));
+            let candidates = ids.take(DomainError::MAX_CANDIDATES).collect();
+            let (reference, count) = (reference.to_string(), several.len());
+            Err(DomainError::AmbiguousReference { reference, candidates, count }.into())
+        }
+    }
+}
+
+/// Returns one page of the issues that match a query.
+pub(super) async fn list(database: &Database, query: &Query) -> Result<Page, Failure> {
+    let connection = database.connection().await?;
+    if query.changed.is_none() && query.content.is_empty() {
+        let (rows, counts) = tokio::try_join!(
+            biased;
+            list::page(&connection, database.schema(), query),
+            slots(&connection, database),
+        )?;
+        let is_counted = |slot: &usize| {
+            let (status, kind) = (slot / 3, slot % 3);
+            query.statuses.iter().any(|wanted| wanted as usize == status)
+                && query.classification.is_none_or(|wanted| wanted as usize == kind)
+        };
+        let total = (0..counts.len()).filter(is_counted).map(|slot| counts[slot]).sum();
+        return Ok(Page { total, issues: issues(&rows)? });
+    }
+    let rows = list::search(&connection, database.schema(), query).await?;
+    let total: i64 = rows.first().map_or(Ok(0), |row| row.try_get(6))?;
+    let has_page = |row: &&Row| row.try_get::<_, Option<Uuid>>(0).is_ok_and(|id| id.is_some());
+    let issues = rows.iter().filter(has_page).map(|row| Ok(StoredRow::read(row)?.issue));
+    let issues = issues.collect::<Result<_, Failure>>()?;
+    Ok(Page { total: usize::try_from(total).unwrap_or_default(), issues })
+}
+
+fn issues(rows: &[Row]) -> Result<Vec<Arc<Issue>>, Failure> {
+    rows.iter().map(|row| Ok(StoredRow::read(row)?.issue)).collect()
+}
+
+/// Counts the issues in each slot.
+async fn slots(
+    connection: &tokio_postgres::Client,
+    database: &Database,
+) -> Result<Vec<usize>, Failure> {
+    let rows = connection.query_typed(&database.sql.counts, &[]).await?;
+    let count = |row: &Row| Ok(usize::try_from(row.try_get::<_, i64>(0)?).unwrap_or_default());
+    rows.iter().map(count).collect()
+}
+
+/// Counts the issues in each status.
+pub(super) async fn counts(database: &Database) -> Result<Counts, Failure> {
+    let slots = slots(&*database.connection().await?, database).await?;
+    let of_status = |status: Status| slots.iter().skip(status as usize * 3).take(3).sum();
+    Ok(Counts::of(of_status))
+}
+
+/// Returns the issues in one part of the store.
+pub(super) async fn part(database: &Database, part: &Part) -> Result<State, Failure> {
+    let (connection, sql) = (database.connection().await?, &database.sql);
+    let found = match part {
+        Part::Around(ids) => {
+            // The ids that cannot be told apart by their first digits are asked for, too.
+            let range = |id: &IssueId| bounds(&begun(*id));
+            let (low, high): (Vec<_>, Vec<_>) = ids.iter().map(range).unzip();
+            let params: [Param<'_>; 2] = [(&low, Type::UUID_ARRAY), (&high, Type::UUID_ARRAY)];
+            connection.query_typed(&sql.around, &params).await
+        }
+        Part::Claimable(agents) => {
+            let names: Vec<&str> = agents.iter().map(AgentName::as_str).collect();
+            connection.query_typed(&sql.claimable, &[(&names, Type::TEXT_ARRAY)]).await
+        }
+        Part::HeldBy(agent) => {
+            let names = vec![agent.as_str()];
+            connection.query_typed(&sql.held, &[(&names, Type::TEXT_ARRAY)]).await
+        }
+        Part::Leased => connection.query_typed(&sql.leased, &[]).await,
+        Part::Questions => connection.query_typed(&sql.questions, &[]).await,
+    };
+    let mut rows = Rows::default();
+    rows.add(&found?)?;
+    let newest = connection.query_typed_opt(&sql.newest, &[]).await?;
+    Ok(State { position: position(newest.as_ref())?, ..rows.state() })
+}
+
+/// Returns the ids with the same first digits as an id.
+fn begun(id: IssueId) -> std::ops::RangeInclusive<IssueId> {
+    IssueRef::begun(&id.short()).unwrap_or(id..=id)
+}
+
+/// Reads a row with number and nonce.
+pub(super) fn position(row: Option<&Row>) -> Result<Position, Failure> {
+    let Some(row) = row else { return Ok(Position::default()) };
+    let (number, nonce): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
+    Ok(Position { number: number.cast_unsigned(), hash: nonce.cast_unsigned() })
+}
+
+/// Returns the events after an event number, after all visible ones have their numbers.
+pub(super) async fn events(
+    database: &Database,
+    after: u64,
+    limit: usize,
+) -> Result<Events, Failure> {
+    let newest = database.number().await?;
+    let connection = database.connection().await?;
+    let after = i64::try_from(after).unwrap_or(i64::MAX);
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let range: [Param<'_>; 2] = [(&after, Type::INT8), (&limit, Type::INT8)];
+    let (rows, oldest) = tokio::try_join!(
+        biased;
+        connection.query_typed(&database.sql.events, &range),
+        connection.query_typed_opt(&database.sql.oldest, &[]),
+    )?;
+    let events = rows.iter().map(numbered).collect::<Result<Vec<_>, _>>()?;
+    // Events can have got numbers meanwhile.
+    let newest = match events.last() {
+        Some(last) if last.position.number > newest.number => last.position,
+        _ => newest,
+    };
+    database.publish(newest);
+    let oldest: Option<i64> = oldest.map(|row| row.try_get(0)).transpose()?;
+    let oldest = oldest.map_or(newest.number + 1, i64::cast_unsigned);
+    Ok(Events { events, newest, oldest })
+}
+
+fn numbered(row: &Row) -> Result<NumberedEvent, Failure> {
+    let body: &str = row.try_get(2)?;
+    Ok(NumberedEvent { position: position(Some(row))?, event: Arc::new(read_event(body)?) })
+}
+
+/// Reads an event.
+pub(super) fn read_event(body: &str) -> Result<crate::domain::Event, Failure> {
+    event_format::read(body).ok_or_else(|| Failure::Newer("an event".to_owned()))
+}
+
+/// Returns the time of the newest event, if there is one.
+pub(super) async fn last_write(database: &Database) -> Result<Option<Timestamp>, Failure> {
+    let connection = database.connection().await?;
+    let newest = connection.query_typed_opt(&database.sql.newest_body, &[]).await?;
+    newest.map(|row| Ok(read_event(row.try_get(0)?)?.at)).transpose()
+}

@@ -1,0 +1,150 @@
+//! Issues as rows, and the part of a state that rows make.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::error::Failure;
+use crate::domain::query::ContentFilter;
+use crate::domain::{ActionKind, ClientId, Issue, IssueId, Lease};
+use crate::store::State;
+use crate::store::memory::IndexedIssuesBuilder;
+
+/// What separates several texts in one value. No name contains it.
+pub(super) const SEPARATOR: &str = "\u{1}";
+
+/// An issue with what the store knows of it beside its text.
+#[derive(Clone, Debug)]
+pub(super) struct StoredRow {
+    pub position: i64,
+    pub issue: Arc<Issue>,
+    pub lease: Option<Lease>,
+    /// Whether a blocker or a part of it is open.
+    pub waits: bool,
+}
+
+impl StoredRow {
+    /// Reads a row with the columns id, position, lease_claim, lease_client, body and waits.
+    pub fn read(row: &Row) -> Result<Self, Failure> {
+        let body: &str = row.try_get(4)?;
+        let issue = serde_json::from_str(body).map_err(|error| {
+            let id: Uuid = row.get(0);
+            Failure::Other(format!("the text of the issue {id} cannot be read: {error}"))
+        })?;
+        let client: Option<&str> = row.try_get(3)?;
+        let claim: Option<i64> = row.try_get(2)?;
+        let lease = client.zip(claim).map(|(client, claim)| Lease {
+            claim: usize::try_from(claim).unwrap_or_default(),
+            client: ClientId::new(client),
+        });
+        Ok(Self {
+            position: row.try_get(1)?,
+            issue: Arc::new(issue),
+            lease,
+            waits: row.try_get(5)?,
+        })
+    }
+}
+
+/// Issues by id. A row that was read under its lock must come first: later ones do not replace it.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Rows(pub BTreeMap<IssueId, StoredRow>);
+
+impl Rows {
+    /// Adds rows, except those that are there.
+    pub fn add(&mut self, rows: &[Row]) -> Result<(), Failure> {
+        for row in rows {
+            let id = IssueId::from(row.try_get::<_, Uuid>(0)?);
+            if !self.0.contains_key(&id) {
+                self.0.insert(id, StoredRow::read(row)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the state that has these issues alone, in the order of filing.
+    pub fn state(&self) -> State {
+        let mut rows: Vec<_> = self.0.values().collect();
+        rows.sort_by_key(|row| (row.position, row.issue.id));
+        let mut builder = IndexedIssuesBuilder::default();
+        for row in rows {
+            builder.push(Issue::clone(&row.issue));
+        }
+        let mut issues = builder.build().unwrap_or_default();
+        let leases = self.0.iter().filter_map(|(id, row)| Some((*id, row.lease.clone()?)));
+        issues.set_leases(leases);
+        State { issues, ..State::default() }
+    }
+}
+
+/// Returns the number of the slot of an issue: its status and its classification.
+pub(super) fn slot(issue: &Issue) -> i16 {
+    issue.status as i16 * 3 + issue.classification as i16
+}
+
+/// Returns a text that PostgreSQL can store: without the character NUL.
+pub(super) fn storable(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
+}
+
+/// Returns who filed or completed an issue.
+pub(super) fn authors(issue: &Issue) -> String {
+    let is_author =
+        |action: &str| matches!(ActionKind::of(action), ActionKind::Filed | ActionKind::Completed);
+    let history = issue.history.iter().filter(|entry| is_author(&entry.action));
+    names(history.map(|entry| entry.agent.as_str()))
+}
+
+fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut names: Vec<_> = names.map(storable).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.join(SEPARATOR)
+}
+
+/// What searches look at.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct SearchRow {
+    pub title: String,
+    pub texts: String,
+    pub external: String,
+    pub agents: String,
+    pub filer: Option<String>,
+}
+
+impl SearchRow {
+    /// Folds the texts of an issue.
+    pub fn of(issue: &Issue) -> Self {
+        let texts: Vec<_> = ContentFilter::searched(issue).collect();
+        let external: Vec<_> = ContentFilter::searched_ids(issue).collect();
+        Self {
+            title: storable(&issue.title.to_lowercase()),
+            texts: storable(&texts.join(SEPARATOR)),
+            external: storable(&external.join(SEPARATOR)),
+            agents: names(issue.history.iter().map(|entry| entry.agent.as_str())),
+            filer: issue.history.first().map(|entry| storable(&entry.agent)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::domain::{Classification, LinkKind, Status};
+
+    /// The numbers are in every database, so they must stay.
+    #[test]
+    fn words_have_their_numbers() {
+        let statuses = ["created", "in_progress", "completed", "in_review", "closed", "rejected"];
+        for (number, word) in (0..).zip(statuses) {
+            assert_eq!(Status::from_word(word).unwrap() as i16, number);
+        }
+        for (number, word) in (0..).zip(["bug", "improvement", "feature"]) {
+            assert_eq!(Classification::from_word(word).unwrap() as i16, number);
+        }
+        for (number, word) in (0..).zip(["parent", "blocked_by", "related", "duplicate_of"]) {
+            assert_eq!(LinkKind::from_word(word).unwrap() as i16, number);
+        }
+    }
+}

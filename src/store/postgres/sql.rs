@@ -1,0 +1,296 @@
+//! The statements. `{s}` stands for the name of the schema, the only thing that is ever put into their text.
+
+/// Defines the statements with the name of the schema filled in.
+macro_rules! statements {
+    ($($(#[$doc:meta])* $name:ident = $text:expr;)*) => {
+        /// The statements for one schema.
+        pub(super) struct Statements {
+            $($(#[$doc])* pub $name: String,)*
+        }
+
+        impl Statements {
+            /// Fills the name of a schema into the statements.
+            pub fn new(schema: &str) -> Self {
+                Self { $($name: $text.replace("{s}", schema),)* }
+            }
+        }
+    };
+}
+
+/// Begins a transaction that changes something. The limits end with it, so poolers may give its connection to others.
+pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; \
+    SET LOCAL lock_timeout = '8s'; SET LOCAL statement_timeout = '20s'; \
+    SET LOCAL idle_in_transaction_session_timeout = '30s'";
+
+/// Begins a transaction whose reads are of one moment.
+pub(super) const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
+    SET LOCAL idle_in_transaction_session_timeout = '60s'";
+
+/// The columns of an issue that is read whole.
+macro_rules! columns {
+    () => {
+        "i.id, i.position, i.lease_claim, i.lease_client, t.body, i.waits"
+    };
+}
+
+/// The issues, each with its text.
+macro_rules! from_issues {
+    () => {
+        "FROM {s}.issues i JOIN {s}.issue_texts t ON t.id = i.id"
+    };
+}
+
+/// The ids in the ranges `$1` to `$2`.
+macro_rules! named {
+    () => {
+        "(SELECT r.id FROM unnest($1::uuid[], $2::uuid[]) AS n(low, high) \
+         JOIN {s}.issues r ON r.id BETWEEN n.low AND n.high)"
+    };
+}
+
+/// A claim for work. `$1` and `$2` are the agents, and how many claims each makes; `$3` is how many they make together,
+/// `$4` whether every issue assigned to them is taken by one of these claims, `$5` the time. `$condition` narrows.
+///
+/// The claims of others hold their issues with the strongest lock and are passed over. The issues that were passed over
+/// come without a text: it may be another change that holds them.
+macro_rules! claim_work {
+    ($condition:literal) => {
+        concat!(
+            "WITH mine AS MATERIALIZED (SELECT c.* FROM unnest($1::text[], $2::bigint[]) AS a(agent, n) \
+             CROSS JOIN LATERAL (SELECT ", columns!(), ", i.priority ", from_issues!(), " \
+             WHERE i.status = 0 AND NOT i.waits AND NOT i.parked AND i.assignee IS NOT NULL \
+             AND i.assignee = a.agent", $condition, " ORDER BY i.priority, i.position LIMIT a.n \
+             FOR UPDATE OF i, t SKIP LOCKED) c), \
+             wanted AS MATERIALIZED (SELECT greatest(0, $3 - CASE WHEN $4 THEN (SELECT count(*) FROM mine) \
+             ELSE 0 END) AS n), \
+             shared AS MATERIALIZED (SELECT ", columns!(), ", i.priority ", from_issues!(), " \
+             WHERE i.status = 0 AND NOT i.waits AND NOT i.parked AND i.assignee IS NULL", $condition, " \
+             ORDER BY i.priority, i.position LIMIT (SELECT n FROM wanted) FOR UPDATE OF i, t SKIP LOCKED), \
+             due AS MATERIALIZED (SELECT ", columns!(), ", i.priority ", from_issues!(), " \
+             WHERE i.parked_until IS NOT NULL AND (i.status = 0 OR i.status = 2) AND i.status = 0 \
+             AND i.parked_until <= $5 AND NOT i.waits AND (i.assignee IS NULL OR i.assignee = ANY($1))", $condition, " \
+             ORDER BY i.assignee IS NULL, i.priority, i.position LIMIT $3 FOR UPDATE OF i, t SKIP LOCKED), \
+             last AS MATERIALIZED (SELECT * FROM (SELECT 32767::smallint AS priority, \
+             9223372036854775807 AS position WHERE (SELECT count(*) FROM shared) < (SELECT n FROM wanted) \
+             UNION ALL SELECT priority, position FROM shared) b ORDER BY 1 DESC, 2 DESC LIMIT 1), \
+             passed AS (SELECT i.id FROM {s}.issues i WHERE i.status = 0 AND NOT i.waits AND NOT i.parked \
+             AND i.assignee IS NULL", $condition, " AND (i.priority, i.position) < \
+             ((SELECT priority FROM last), (SELECT position FROM last)) \
+             AND i.id NOT IN (SELECT id FROM shared) ORDER BY i.priority, i.position LIMIT 1000) \
+             SELECT id, position, lease_claim, lease_client, body, waits FROM mine \
+             UNION ALL SELECT id, position, lease_claim, lease_client, body, waits FROM shared \
+             UNION ALL SELECT id, position, lease_claim, lease_client, body, waits FROM due \
+             UNION ALL SELECT id, NULL, NULL, NULL, NULL, NULL FROM passed"
+        )
+    };
+}
+
+statements! {
+    /// Locks the issues in the ranges `$1` to `$2` for a change and reads them.
+    lock_named = concat!(
+        "SELECT ", columns!(), " ", from_issues!(), " WHERE i.id IN ", named!(),
+        " ORDER BY i.id FOR NO KEY UPDATE OF i, t"
+    );
+    /// Reads the issues in ranges, and those that they are linked with.
+    around = concat!(
+        "WITH named AS MATERIALIZED ", named!(), " SELECT ", columns!(), " ", from_issues!(), " \
+         WHERE i.id IN (SELECT id FROM named UNION \
+         SELECT l.target FROM {s}.links l JOIN named ON l.source = named.id WHERE l.kind IN (0, 1) UNION \
+         SELECT l.source FROM {s}.links l JOIN named ON l.target = named.id WHERE l.kind IN (0, 1))"
+    );
+    /// Reads the issues in ranges and `$3`, and everything that they wait for or are parts of, directly or not.
+    closure = concat!(
+        "WITH RECURSIVE seeds AS MATERIALIZED (SELECT unnest($3::uuid[]) AS id UNION SELECT id FROM ", named!(), " s), \
+         walk(id) AS (SELECT id FROM seeds UNION SELECT n.id FROM walk w CROSS JOIN LATERAL ( \
+         SELECT l.target FROM {s}.links l WHERE l.source = w.id AND l.kind IN (0, 1) UNION ALL \
+         SELECT l.source FROM {s}.links l WHERE l.target = w.id AND l.kind = 0) AS n(id)) \
+         SELECT ", columns!(), " ", from_issues!(), " WHERE i.id IN (SELECT id FROM walk UNION \
+         SELECT l.source FROM {s}.links l JOIN seeds ON l.target = seeds.id WHERE l.kind = 1)"
+    );
+    /// Reads what the agents `$1` hold.
+    held = concat!("SELECT ", columns!(), " ", from_issues!(), " WHERE i.holder IS NOT NULL AND i.holder = ANY($1)");
+    /// Claims issues of any kind for work.
+    claim_any = claim_work!("");
+    /// Claims issues of the kind `$6` for work.
+    claim_kind = claim_work!(" AND i.kind = $6");
+    /// Claims issues for review. `$1` are the agents, `$2` whether each must be no author; `$3` is how many claims there
+    /// are, `$4` the time.
+    claim_reviews = concat!(
+        "WITH reviews AS MATERIALIZED (SELECT c.* FROM unnest($1::text[], $2::boolean[]) AS a(agent, strict) \
+         CROSS JOIN LATERAL (SELECT ", columns!(), ", i.priority ", from_issues!(), " \
+         WHERE i.status = 2 AND NOT i.parked AND NOT (a.strict AND a.agent = ANY(i.authors)) \
+         ORDER BY i.priority, i.position LIMIT $3 FOR UPDATE OF i, t SKIP LOCKED) c), \
+         due AS MATERIALIZED (SELECT c.* FROM unnest($1::text[], $2::boolean[]) AS a(agent, strict) \
+         CROSS JOIN LATERAL (SELECT ", columns!(), ", i.priority ", from_issues!(), " \
+         WHERE i.parked_until IS NOT NULL AND (i.status = 0 OR i.status = 2) AND i.status = 2 \
+         AND i.parked_until <= $4 AND NOT (a.strict AND a.agent = ANY(i.authors)) \
+         ORDER BY i.priority, i.position LIMIT $3 FOR UPDATE OF i, t SKIP LOCKED) c), \
+         last AS MATERIALIZED (SELECT * FROM (SELECT 32767::smallint AS priority, \
+         9223372036854775807 AS position WHERE (SELECT count(*) FROM reviews) < $3 \
+         UNION ALL SELECT priority, position FROM reviews) b ORDER BY 1 DESC, 2 DESC LIMIT 1), \
+         passed AS (SELECT i.id FROM {s}.issues i WHERE i.status = 2 AND NOT i.parked \
+         AND (i.priority, i.position) < ((SELECT priority FROM last), (SELECT position FROM last)) \
+         AND i.id NOT IN (SELECT id FROM reviews) AND EXISTS (SELECT FROM unnest($1::text[], $2::boolean[]) \
+         AS a(agent, strict) WHERE NOT (a.strict AND a.agent = ANY(i.authors))) \
+         ORDER BY i.priority, i.position LIMIT 1000) \
+         SELECT id, position, lease_claim, lease_client, body, waits FROM reviews \
+         UNION ALL SELECT id, position, lease_claim, lease_client, body, waits FROM due \
+         UNION ALL SELECT id, NULL, NULL, NULL, NULL, NULL FROM passed"
+    );
+    /// Returns which of the issues `$1` still wait and are held by no claim. A claim locks with `FOR UPDATE`, which alone
+    /// excludes this lock.
+    unclaimed = "SELECT id FROM {s}.issues WHERE id = ANY($1) AND status IN (0, 2) FOR KEY SHARE SKIP LOCKED";
+    /// Draws `$1` sequence numbers. Makes the commit wait for the disk, if the settings of the server do not.
+    reserve = "SELECT nextval('{s}.event_seq'), CASE WHEN current_setting('synchronous_commit') = 'off' \
+        THEN set_config('synchronous_commit', 'on', true) END FROM generate_series(1, $1::bigint)";
+    /// Takes the locks `$1` until the transaction ends, ascending.
+    advisory = "SELECT pg_advisory_xact_lock(k) FROM (SELECT unnest($1::bigint[]) AS k ORDER BY 1) keys";
+    /// Reads the unknown top-level keys.
+    keys = "SELECT keys FROM {s}.meta";
+    /// Reads the unknown top-level keys to change them.
+    lock_keys = "SELECT keys FROM {s}.meta FOR UPDATE";
+    /// Sets the unknown top-level keys.
+    set_keys = "UPDATE {s}.meta SET keys = $1";
+
+    /// Adds events.
+    add_events = "INSERT INTO {s}.events (seq, nonce, issue, slot_before, slot_after, filed, body) \
+        SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::uuid[], $4::smallint[], $5::smallint[], \
+        $6::boolean[], $7::text[])";
+    /// Adds issues.
+    add_issues = "INSERT INTO {s}.issues (id, position, status, kind, priority, modified, assignee, holder, \
+        lease_claim, lease_client, parked, parked_until, question, authors) \
+        SELECT id, position, status, kind, priority, modified, assignee, holder, lease_claim, lease_client, parked, \
+        parked_until, question, string_to_array(authors, E'\\x01') \
+        FROM unnest($1::uuid[], $2::bigint[], $3::smallint[], $4::smallint[], $5::smallint[], $6::bigint[], \
+        $7::text[], $8::text[], $9::bigint[], $10::text[], $11::boolean[], $12::bigint[], $13::boolean[], $14::text[]) \
+        AS n(id, position, status, kind, priority, modified, assignee, holder, lease_claim, lease_client, parked, \
+        parked_until, question, authors)";
+    /// Changes issues, except for their positions.
+    set_issues = "UPDATE {s}.issues i SET status = n.status, kind = n.kind, priority = n.priority, \
+        modified = n.modified, assignee = n.assignee, holder = n.holder, lease_claim = n.lease_claim, \
+        lease_client = n.lease_client, parked = n.parked, parked_until = n.parked_until, question = n.question, \
+        authors = string_to_array(n.authors, E'\\x01') \
+        FROM unnest($1::uuid[], $2::bigint[], $3::smallint[], $4::smallint[], $5::smallint[], $6::bigint[], \
+        $7::text[], $8::text[], $9::bigint[], $10::text[], $11::boolean[], $12::bigint[], $13::boolean[], $14::text[]) \
+        AS n(id, position, status, kind, priority, modified, assignee, holder, lease_claim, lease_client, parked, \
+        parked_until, question, authors) WHERE i.id = n.id";
+    /// Sets the texts of issues.
+    set_texts = "INSERT INTO {s}.issue_texts (id, body) SELECT * FROM unnest($1::uuid[], $2::text[]) \
+        ON CONFLICT (id) DO UPDATE SET body = excluded.body";
+    /// Sets what searches look at.
+    set_search = "INSERT INTO {s}.issue_search (id, title, texts, external, agents, filer) \
+        SELECT id, title, texts, string_to_array(external, E'\\x01'), string_to_array(agents, E'\\x01'), filer \
+        FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[]) \
+        AS n(id, title, texts, external, agents, filer) \
+        ON CONFLICT (id) DO UPDATE SET title = excluded.title, texts = excluded.texts, \
+        external = excluded.external, agents = excluded.agents, filer = excluded.filer";
+    /// Removes the links of the issues `$1`.
+    remove_links = "DELETE FROM {s}.links WHERE source = ANY($1)";
+    /// Adds links.
+    add_links = "INSERT INTO {s}.links (source, kind, target) \
+        SELECT * FROM unnest($1::uuid[], $2::smallint[], $3::uuid[]) ON CONFLICT DO NOTHING";
+    /// Removes issues.
+    remove_issues = "WITH texts AS (DELETE FROM {s}.issue_texts WHERE id = ANY($1)), \
+        search AS (DELETE FROM {s}.issue_search WHERE id = ANY($1)) DELETE FROM {s}.issues WHERE id = ANY($1)";
+    /// Locks the issues `$1`, and those that the issues `$2` block, before it is decided whether they wait.
+    lock_waiting = "SELECT 1 FROM {s}.issues WHERE id = ANY($1) \
+        OR id IN (SELECT source FROM {s}.links WHERE target = ANY($2) AND kind = 1) ORDER BY id FOR NO KEY UPDATE";
+    /// Decides again whether the same issues wait.
+    set_waiting = "UPDATE {s}.issues i SET waits = w.waits FROM (SELECT d.id, EXISTS (SELECT FROM {s}.links l \
+        JOIN {s}.issues o ON o.id = l.target WHERE l.source = d.id AND l.kind = 1 AND o.status < 4) OR EXISTS ( \
+        SELECT FROM {s}.links l JOIN {s}.issues o ON o.id = l.source WHERE l.target = d.id AND l.kind = 0 \
+        AND o.status < 4) AS waits FROM {s}.issues d WHERE d.id = ANY($1) \
+        OR d.id IN (SELECT source FROM {s}.links WHERE target = ANY($2) AND kind = 1)) w \
+        WHERE i.id = w.id AND i.waits <> w.waits";
+    /// Returns the last position before `$1`.
+    position_before = "SELECT max(position) FROM {s}.issues WHERE position < $1";
+    /// Spreads the positions of all issues evenly.
+    spread_positions = "UPDATE {s}.issues i SET position = n.rank << 20 FROM (SELECT id, \
+        row_number() OVER (ORDER BY position, id) AS rank FROM {s}.issues) n WHERE i.id = n.id AND i.position <> n.rank << 20";
+    /// Takes the sequence number of a transaction whose outcome is unknown, unless it has taken it itself. Waits for the
+    /// end of that transaction.
+    burn = "INSERT INTO {s}.events (seq, nonce) VALUES ($1, 0) ON CONFLICT (seq) DO NOTHING";
+    /// Returns the nonce of an event.
+    nonce = "SELECT nonce FROM {s}.events WHERE seq = $1";
+
+    /// Numbers all events that are visible and have no number.
+    number = "WITH newest AS MATERIALIZED (SELECT number, totals FROM {s}.events WHERE number IS NOT NULL \
+        ORDER BY number DESC LIMIT 1), \
+        next AS MATERIALIZED (SELECT seq, issue, slot_before, slot_after, filed, \
+        coalesce((SELECT number FROM newest), 0) + row_number() OVER (ORDER BY seq) AS number FROM ( \
+        SELECT * FROM {s}.events WHERE number IS NULL AND body IS NOT NULL ORDER BY seq LIMIT 20000) e), \
+        sums AS (SELECT array_agg((coalesce((SELECT totals[slot + 1] FROM newest), 0) \
+        + (SELECT count(*) FROM next WHERE slot_after = slot) \
+        - (SELECT count(*) FROM next WHERE slot_before = slot))::integer ORDER BY slot) AS totals \
+        FROM generate_series(0, 17) AS slot), \
+        late AS (SELECT n.issue, f.seq, n.number - f.number AS place FROM next n CROSS JOIN LATERAL (SELECT seq, number \
+        FROM {s}.events f WHERE f.seq > n.seq AND f.number IS NOT NULL AND f.filed ORDER BY f.number DESC LIMIT 1) f \
+        WHERE n.filed), \
+        moved AS (UPDATE {s}.issues i SET position = (late.seq << 20) + least(late.place, 1048575) FROM late \
+        WHERE i.id = late.issue) \
+        UPDATE {s}.events e SET number = n.number, totals = CASE WHEN n.number = (SELECT max(number) FROM next) \
+        THEN (SELECT totals FROM sums) END FROM next n WHERE e.seq = n.seq";
+    /// Returns true if there is an event without a number.
+    has_unnumbered = "SELECT EXISTS (SELECT FROM {s}.events WHERE number IS NULL AND body IS NOT NULL)";
+    /// Returns the newest numbered event.
+    newest = "SELECT number, nonce FROM {s}.events WHERE number IS NOT NULL ORDER BY number DESC LIMIT 1";
+    /// Returns the newest numbered event itself.
+    newest_body = "SELECT body FROM {s}.events WHERE number IS NOT NULL ORDER BY number DESC LIMIT 1";
+    /// Returns the events after `$1`, at most `$2`.
+    events = "SELECT number, nonce, body FROM {s}.events WHERE number > $1 ORDER BY number LIMIT $2";
+    /// Returns the number of the oldest event.
+    oldest = "SELECT number FROM {s}.events WHERE number IS NOT NULL ORDER BY number LIMIT 1";
+    /// Returns the events without a number, the latest first.
+    unnumbered = "SELECT body FROM {s}.events WHERE number IS NULL AND body IS NOT NULL ORDER BY seq DESC";
+    /// Counts the issues in each slot.
+    counts = "SELECT coalesce((SELECT totals[slot + 1] FROM (SELECT totals FROM {s}.events WHERE number IS NOT NULL \
+        ORDER BY number DESC LIMIT 1) newest), 0)::bigint \
+        + (SELECT count(*) FROM {s}.events WHERE number IS NULL AND body IS NOT NULL AND slot_after = slot) \
+        - (SELECT count(*) FROM {s}.events WHERE number IS NULL AND body IS NOT NULL AND slot_before = slot) \
+        FROM generate_series(0, 17) AS slot ORDER BY slot";
+
+    /// Reads the issues in ranges.
+    get = concat!("SELECT ", columns!(), " ", from_issues!(), " WHERE i.id IN ", named!(), " ORDER BY i.id");
+    /// Reads all issues.
+    all = concat!("SELECT ", columns!(), " ", from_issues!(), " ORDER BY i.position, i.id");
+    /// Reads what the agents `$1` could claim at the time `$2`.
+    claimable = concat!(
+        "WITH agents AS MATERIALIZED (SELECT unnest($1::text[]) AS agent), \
+         first AS (SELECT c.id FROM agents CROSS JOIN generate_series(0, 2) AS k CROSS JOIN LATERAL ( \
+         SELECT i.id FROM {s}.issues i WHERE i.status = 0 AND NOT i.waits AND NOT i.parked AND i.assignee IS NOT NULL \
+         AND i.assignee = agent AND i.kind = k ORDER BY i.priority, i.position LIMIT 1) c \
+         UNION SELECT c.id FROM generate_series(0, 2) AS k CROSS JOIN LATERAL ( \
+         SELECT i.id FROM {s}.issues i WHERE i.status = 0 AND NOT i.waits AND NOT i.parked AND i.assignee IS NULL \
+         AND i.kind = k ORDER BY i.priority, i.position LIMIT 1) c \
+         UNION (SELECT i.id FROM {s}.issues i WHERE i.status = 2 AND NOT i.parked ORDER BY i.priority, i.position LIMIT 1) \
+         UNION SELECT c.id FROM agents CROSS JOIN LATERAL (SELECT i.id FROM {s}.issues i \
+         WHERE i.status = 2 AND NOT i.parked AND NOT agent = ANY(i.authors) ORDER BY i.priority, i.position LIMIT 1) c \
+         UNION SELECT i.id FROM {s}.issues i WHERE i.parked_until IS NOT NULL AND (i.status = 0 OR i.status = 2) \
+         AND NOT i.waits) \
+         SELECT ", columns!(), " ", from_issues!(), " WHERE i.id IN (SELECT id FROM first)"
+    );
+    /// Reads the issues whose claims have leases.
+    leased = concat!("SELECT ", columns!(), " ", from_issues!(), " WHERE i.lease_client IS NOT NULL");
+    /// Reads the issues with an open question.
+    questions = concat!("SELECT ", columns!(), " ", from_issues!(), " WHERE i.question");
+
+    /// Registers the client `$1` for `$2` milliseconds, or renews it, unless it has ended. Its time is forever for null.
+    renew = "INSERT INTO {s}.clients (client, ttl_ms) VALUES ($1, $2) ON CONFLICT (client) DO UPDATE \
+        SET seen = clock_timestamp(), ttl_ms = excluded.ttl_ms, gone_since = NULL WHERE NOT clients.ended";
+    /// Records that the client `$1` has ended.
+    end = "INSERT INTO {s}.clients (client, ttl_ms, gone_since, ended) VALUES ($1, 0, clock_timestamp(), true) \
+        ON CONFLICT (client) DO UPDATE SET gone_since = clock_timestamp(), ended = true WHERE NOT clients.ended";
+    /// Notices that the client `$1` is gone, if it is and nobody did.
+    notice_gone = "INSERT INTO {s}.clients (client, ttl_ms, gone_since) VALUES ($1, 0, clock_timestamp()) \
+        ON CONFLICT (client) DO UPDATE SET gone_since = clock_timestamp() WHERE clients.gone_since IS NULL \
+        AND clients.seen + clients.ttl_ms * interval '1 millisecond' <= clock_timestamp()";
+    /// Returns for how many microseconds the client `$1` has been gone.
+    gone_for = "SELECT (extract(epoch FROM clock_timestamp() - gone_since) * 1000000)::bigint \
+        FROM {s}.clients WHERE client = $1";
+    /// Returns the clients that are known to be gone.
+    gone = "SELECT client FROM {s}.clients WHERE gone_since IS NOT NULL";
+    /// Forgets the clients `$1`, unless they came back.
+    forget = "DELETE FROM {s}.clients WHERE client = ANY($1) AND gone_since IS NOT NULL";
+    /// Looks whether the server can be changed, and at settings that matter.
+    health = "SELECT pg_is_in_recovery(), current_setting('synchronous_commit'), current_setting('fsync')";
+}

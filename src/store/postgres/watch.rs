@@ -1,0 +1,85 @@
+//! Learns of the changes of other processes: by `LISTEN`, and by looking once a second.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::{Arc, Weak};
+use std::task::Poll;
+use std::time::Duration;
+
+use futures::future::{FusedFuture, FutureExt};
+use tokio::sync::Notify;
+use tokio_postgres::AsyncMessage;
+
+use super::connection;
+use super::database::Database;
+use super::error::Failure;
+use super::options::{Listen, PostgresOptions};
+
+/// How often to look for new events without being told.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How long to wait before another connection for `LISTEN`.
+const CONNECT_AGAIN_AFTER: Duration = Duration::from_secs(2);
+
+/// Keeps the newest position of a store up to date, as long as the store exists.
+pub(super) fn spawn(database: &Arc<Database>) {
+    let told = Arc::new(Notify::new());
+    if !matches!(database.options.listen, Listen::Off) {
+        tokio::spawn(listen(Arc::downgrade(database), Arc::downgrade(&told)));
+    }
+    let database = Arc::downgrade(database);
+    tokio::spawn(async move {
+        while let Some(database) = database.upgrade() {
+            if let Err(failure) = database.number().await {
+                tracing::debug!("new events cannot be looked for: {failure:?}");
+            }
+            drop(database);
+            // Told or not, it looks again.
+            let _ = tokio::time::timeout(LOOK_EVERY, told.notified()).await;
+        }
+    });
+}
+
+/// Listens on a connection of its own, and on another one when that ends.
+async fn listen(database: Weak<Database>, told: Weak<Notify>) {
+    while let Some(found) = database.upgrade() {
+        let (options, channel) = (Arc::clone(&found.options), found.channel());
+        // The connection does not keep the store alive.
+        drop(found);
+        if let Err(failure) = listen_once(&options, &channel, &told).await {
+            tracing::debug!("the database tells of no changes for now: {failure:?}");
+        }
+        tokio::time::sleep(CONNECT_AGAIN_AFTER).await;
+    }
+}
+
+async fn listen_once(
+    options: &PostgresOptions,
+    channel: &str,
+    told: &Weak<Notify>,
+) -> Result<(), Failure> {
+    let other = match &options.listen {
+        Listen::At(config) => Some(&**config),
+        Listen::Here | Listen::Off => None,
+    };
+    let (client, mut connection) = connection::open(options, other).await?;
+    let statement = format!("LISTEN {channel}");
+    let mut begun = pin!(client.batch_execute(&statement).fuse());
+    loop {
+        let message = poll_fn(|cx| {
+            if !begun.is_terminated()
+                && let Poll::Ready(Err(error)) = begun.as_mut().poll(cx)
+            {
+                return Poll::Ready(Some(Err(error)));
+            }
+            connection.poll_message(cx)
+        });
+        let message = tokio::time::timeout(LOOK_EVERY, message).await;
+        let Some(told) = told.upgrade() else { return Ok(()) };
+        match message {
+            Ok(Some(Ok(AsyncMessage::Notification(_)))) => told.notify_one(),
+            Ok(Some(Ok(_))) | Err(_) => {}
+            Ok(Some(Err(error))) => return Err(error.into()),
+            Ok(None) => return Ok(()),
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! Writes what commands change.
+
+use std::collections::BTreeSet;
+
+use futures::future::{BoxFuture, FutureExt, try_join_all};
+use tokio_postgres::Client;
+use tokio_postgres::types::Type;
+use uuid::Uuid;
+
+use super::connection::Param;
+use super::decide::{Draft, IssueAfter};
+use super::error::Failure;
+use super::rows::{SearchRow, StoredRow, authors, storable};
+use super::sql::Statements;
+use crate::domain::{Issue, IssueId, LinkKind, Status};
+use crate::store::event_format;
+
+/// The distance between the positions of two issues that were filed one after the other, as a power of two.
+const POSITION_BITS: u32 = 20;
+
+/// What a transaction writes, as the columns of its statements.
+#[derive(Default)]
+pub(super) struct Changes {
+    events: Events,
+    added: Issues,
+    changed: Issues,
+    texts: (Vec<Uuid>, Vec<String>),
+    search: Search,
+    removed: Vec<Uuid>,
+    unlinked: Vec<Uuid>,
+    links: (Vec<Uuid>, Vec<i16>, Vec<Uuid>),
+    /// The issues of which it has to be decided again whether they wait, and those that others may wait for.
+    waiting: (BTreeSet<Uuid>, BTreeSet<Uuid>),
+    keys: Option<String>,
+    /// The first sequence number and its nonce, if a part of the changes is written already.
+    written: Option<(i64, i64)>,
+}
+
+#[derive(Default)]
+struct Events {
+    seq: Vec<i64>,
+    nonce: Vec<i64>,
+    issue: Vec<Option<Uuid>>,
+    slot_before: Vec<Option<i16>>,
+    slot_after: Vec<Option<i16>>,
+    filed: Vec<bool>,
+    body: Vec<String>,
+}
+
+#[derive(Default)]
+struct Issues {
+    id: Vec<Uuid>,
+    position: Vec<i64>,
+    status: Vec<i16>,
+    kind: Vec<i16>,
+    priority: Vec<i16>,
+    modified: Vec<i64>,
+    assignee: Vec<Option<String>>,
+    holder: Vec<Option<String>>,
+    lease_claim: Vec<Option<i64>>,
+    lease_client: Vec<Option<String>>,
+    parked: Vec<bool>,
+    parked_until: Vec<Option<i64>>,
+    question: Vec<bool>,
+    authors: Vec<String>,
+}
+
+#[derive(Default)]
+struct Search {
+    id: Vec<Uuid>,
+    title: Vec<String>,
+    texts: Vec<String>,
+    external: Vec<String>,
+    agents: Vec<String>,
+    filer: Vec<Option<String>>,
+}
+
+impl Issues {
+    fn push(&mut self, after: &IssueAfter, position: i64) {
+        let issue = &*after.issue;
+        let attributes = &issue.attributes;
+        let waits = matches!(issue.status, Status::Created | Status::Completed);
+        let parked = attributes.parked.as_ref();
+        self.id.push(issue.id.into());
+        self.position.push(position);
+        self.status.push(issue.status as i16);
+        self.kind.push(issue.classification as i16);
+        self.priority.push(attributes.effective_priority().get().into());
+        self.modified.push(issue.modified_at.unix_millis());
+        self.assignee.push(attributes.assignee.as_deref().map(storable));
+        self.holder.push(issue.holder().map(|holder| storable(holder.agent)));
+        self.lease_claim.push(after.lease.as_ref().map(|lease| lease.claim as i64));
+        self.lease_client.push(after.lease.as_ref().map(|lease| storable(lease.client.as_str())));
+        self.parked.push(parked.is_some());
+        let until = parked.and_then(|parked| parked.until);
+        self.parked_until.push(until.map(|until| until.unix_millis()));
+        self.question.push(waits && issue.open_question().is_some());
+        self.authors.push(authors(issue));
+    }
+
+    fn params(&self) -> [Param<'_>; 14] {
+        [
+            (&self.id, Type::UUID_ARRAY),
+            (&self.position, Type::INT8_ARRAY),
+            (&self.status, Type::INT2_ARRAY),
+            (&self.kind, Type::INT2_ARRAY),
+            (&self.priority, Type::INT2_ARRAY),
+            (&self.modified, Type::INT8_ARRAY),
+            (&self.assignee, Type::TEXT_ARRAY),
+            (&self.holder, Type::TEXT_ARRAY),
+            (&self.lease_claim, Type::INT8_ARRAY),
+            (&self.lease_client, Type::TEXT_ARRAY),
+            (&self.parked, Type::BOOL_ARRAY),
+            (&self.parked_until, Type::INT8_ARRAY),
+            (&self.question, Type::BOOL_ARRAY),
+            (&self.authors, Type::TEXT_ARRAY),
+        ]
+    }
+}
+
+impl Changes {
+    /// Collects what a draft changes. Finds the positions of new issues, which may need the database.
+    pub async fn of(draft: &Draft, client: &Client, sql: &Statements) -> Result<Self, Failure> {
+        let mut changes = Self::default();
+        let sequence = draft.sequence();
+        changes.add_events(draft, sequence);
+        let placed = place(draft, client, sql).await?;
+        for (id, after) in &draft.after {
+            let before = draft.before(*id);
+            let filed = draft.events.iter().zip(sequence).rev();
+            let filed = filed.filter(|(decided, _)| decided.event.issue == *id);
+            let mut filed = filed.filter(|(decided, _)| decided.event.filed().is_some());
+            let at_end = || filed.next().map(|(_, seq)| seq << POSITION_BITS);
+            let new = placed.iter().find(|(placed, _)| placed == id).map(|(_, at)| *at);
+            changes.add_issue(draft, *id, before, after.as_ref(), || new.or_else(at_end));
+        }
+        changes.keys = draft.changed_keys().map(|keys| {
+            serde_json::to_string(keys).expect("structures of strings and numbers are valid JSON")
+        });
+        Ok(changes)
+    }
+
+    fn add_events(&mut self, draft: &Draft, sequence: &[i64]) {
+        for (decided, seq) in draft.events.iter().zip(sequence) {
+            let event = &decided.event;
+            let id = Some(event.issue).filter(|id| *id != IssueId::NIL).map(Uuid::from);
+            let body = String::from_utf8_lossy(&event_format::write(event)).into_owned();
+            let is_placed = draft.placed.contains(&event.issue);
+            self.events.seq.push(*seq);
+            self.events.nonce.push(random());
+            self.events.issue.push(id);
+            self.events.slot_before.push(decided.slot_before);
+            self.events.slot_after.push(decided.slot_after);
+            self.events.filed.push(!is_placed && event.filed().is_some());
+            self.events.body.push(body);
+        }
+    }
+
+    fn add_issue(
+        &mut self,
+        draft: &Draft,
+        id: IssueId,
+        before: Option<&StoredRow>,
+        after: Option<&IssueAfter>,
+        position: impl FnOnce() -> Option<i64>,
+    ) {
+        let uuid = Uuid::from(id);
+        let was_removed = draft.removed.contains(&id);
+        if was_removed {
+            self.removed.push(uuid);
+        }
+        let former = before.map(|row| &*row.issue);
+        let latter = after.map(|after| &*after.issue);
+        self.note_links(uuid, former, latter);
+        let Some(after) = after else { return };
+        match before.filter(|_| !was_removed) {
+            Some(row) => self.changed.push(after, row.position),
+            None => self.added.push(after, position().unwrap_or_default()),
+        }
+        let body = serde_json::to_string(&*after.issue);
+        self.texts.0.push(uuid);
+        self.texts.1.push(body.expect("structures of strings and numbers are valid JSON"));
+        let search = SearchRow::of(&after.issue);
+        if was_removed || former.map(SearchRow::of).as_ref() != Some(&search) {
+            self.search.id.push(uuid);
+            self.search.title.push(search.title);
+            self.search.texts.push(search.texts);
+            self.search.external.push(search.external);
+            self.search.agents.push(search.agents);
+            self.search.filer.push(search.filer);
+        }
+    }
+
+    /// Notes new links, and which issues may begin or cease to wait.
+    fn note_links(&mut self, id: Uuid, before: Option<&Issue>, after: Option<&Issue>) {
+        let links = |issue: Option<&Issue>| {
+            issue.map(|issue| issue.attributes.links.clone()).unwrap_or_default()
+        };
+        let is_open =
+            |issue: Option<&Issue>| issue.is_some_and(|issue| !issue.status.is_terminal());
+        let are_changed = links(before) != links(after);
+        let opens_or_ends = is_open(before) != is_open(after);
+        if are_changed {
+            if before.is_some() {
+                self.unlinked.push(id);
+            }
+            for link in links(after) {
+                self.links.0.push(id);
+                self.links.1.push(link.kind as i16);
+                self.links.2.push(link.to.into());
+            }
+        }
+        if are_changed || before.is_none() {
+            self.waiting.0.insert(id);
+        }
+        if are_changed || opens_or_ends {
+            let all = links(before).into_iter().chain(links(after));
+            let parents = all.filter(|link| link.kind == LinkKind::Parent);
+            self.waiting.0.extend(parents.map(|link| Uuid::from(link.to)));
+        }
+        if opens_or_ends {
+            self.waiting.1.insert(id);
+        }
+    }
+
+    /// Returns the first sequence number and its nonce, by which the transaction can be found later.
+    pub fn mark(&self) -> Option<(i64, i64)> {
+        let first = || Some((*self.events.seq.first()?, *self.events.nonce.first()?));
+        self.written.or_else(first)
+    }
+
+    /// Returns changes that are written already, of which only the commit remains.
+    pub fn written(mark: Option<(i64, i64)>) -> Self {
+        Self { written: mark, ..Self::default() }
+    }
+
+    /// Writes the changes, and commits with them if the transaction `ends`.
+    pub async fn write(
+        &self,
+        client: &Client,
+        sql: &Statements,
+        ends: bool,
+    ) -> Result<(), Failure> {
+        let (direct, blockers): (Vec<Uuid>, Vec<Uuid>) =
+            (self.waiting.0.iter().copied().collect(), self.waiting.1.iter().copied().collect());
+        let waiting = [(&direct as _, Type::UUID_ARRAY), (&blockers as _, Type::UUID_ARRAY)];
+        let (events, added) = (self.events.params(), self.added.params());
+        let (changed, search) = (self.changed.params(), self.search.params());
+        let texts =
+            [(&self.texts.0 as _, Type::UUID_ARRAY), (&self.texts.1 as _, Type::TEXT_ARRAY)];
+        let removed = [(&self.removed as _, Type::UUID_ARRAY)];
+        let unlinked = [(&self.unlinked as _, Type::UUID_ARRAY)];
+        let links = [
+            (&self.links.0 as _, Type::UUID_ARRAY),
+            (&self.links.1 as _, Type::INT2_ARRAY),
+            (&self.links.2 as _, Type::UUID_ARRAY),
+        ];
+        let keys = [(&self.keys as _, Type::TEXT)];
+        let waits = !direct.is_empty() || !blockers.is_empty();
+        let statements: [(bool, &str, &[Param<'_>]); 11] = [
+            (!self.events.seq.is_empty(), &sql.add_events, &events),
+            (!self.unlinked.is_empty(), &sql.remove_links, &unlinked),
+            (!self.removed.is_empty(), &sql.remove_issues, &removed),
+            (!self.added.id.is_empty(), &sql.add_issues, &added),
+            (!self.changed.id.is_empty(), &sql.set_issues, &changed),
+            (!self.texts.0.is_empty(), &sql.set_texts, &texts),
+            (!self.search.id.is_empty(), &sql.set_search, &search),
+            (!self.links.0.is_empty(), &sql.add_links, &links),
+            (self.keys.is_some(), &sql.set_keys, &keys),
+            (waits, &sql.lock_waiting, &waiting),
+            (waits, &sql.set_waiting, &waiting),
+        ];
+        let mut sent: Vec<BoxFuture<'_, Result<(), tokio_postgres::Error>>> = Vec::new();
+        for (_, statement, params) in statements.into_iter().filter(|(is_needed, ..)| *is_needed) {
+            sent.push(client.execute_typed(statement, params).map(|done| done.map(drop)).boxed());
+        }
+        if ends {
+            sent.push(client.batch_execute("COMMIT").boxed());
+        }
+        try_join_all(sent).await?;
+        Ok(())
+    }
+}
+
+impl Events {
+    fn params(&self) -> [Param<'_>; 7] {
+        [
+            (&self.seq, Type::INT8_ARRAY),
+            (&self.nonce, Type::INT8_ARRAY),
+            (&self.issue, Type::UUID_ARRAY),
+            (&self.slot_before, Type::INT2_ARRAY),
+            (&self.slot_after, Type::INT2_ARRAY),
+            (&self.filed, Type::BOOL_ARRAY),
+            (&self.body, Type::TEXT_ARRAY),
+        ]
+    }
+}
+
+impl Search {
+    fn params(&self) -> [Param<'_>; 6] {
+        [
+            (&self.id, Type::UUID_ARRAY),
+            (&self.title, Type::TEXT_ARRAY),
+            (&self.texts, Type::TEXT_ARRAY),
+            (&self.external, Type::TEXT_ARRAY),
+            (&self.agents, Type::TEXT_ARRAY),
+            (&self.filer, Type::TEXT_ARRAY),
+        ]
+    }
+}
+
+/// Returns the positions of the issues that are inserted before others.
+async fn place(
+    draft: &Draft,
+    client: &Client,
+    sql: &Statements,
+) -> Result<Vec<(IssueId, i64)>, Failure> {
+    let mut found = Vec::new();
+    if draft.placed.is_empty() {
+        return Ok(found);
+    }
+    let filed = |id: IssueId| {
+        let events = draft.events.iter().zip(draft.sequence());
+        let mut events = events.filter(|(decided, _)| decided.event.issue == id);
+        events
+            .find(|(decided, _)| decided.event.filed().is_some())
+            .map(|(_, seq)| seq << POSITION_BITS)
+    };
+    let mut run = Vec::new();
+    for id in draft.order() {
+        if draft.placed.contains(&id) {
+            run.push(id);
+            continue;
+        }
+        if run.is_empty() {
+            continue;
+        }
+        let stored = draft.before(id).filter(|_| !draft.removed.contains(&id));
+        let next = stored.map(|row| row.position).or_else(|| filed(id)).unwrap_or(i64::MAX);
+        let previous = client.query_typed_one(&sql.position_before, &[(&next, Type::INT8)]).await?;
+        let previous = previous.try_get::<_, Option<i64>>(0)?.unwrap_or_default();
+        let step = (next - previous) / (run.len() as i64 + 1);
+        if step == 0 {
+            // The transaction begins again, with room between the issues.
+            client.execute_typed(&sql.spread_positions, &[]).await?;
+            client.batch_execute("COMMIT").await?;
+            return Err(Failure::Conflict("the positions of the issues were spread".into()));
+        }
+        for (id, nth) in run.drain(..).zip(1..) {
+            found.push((id, previous + step * nth));
+        }
+    }
+    Ok(found)
+}
+
+/// Returns a random number. It needs to be unlikely to come twice, not unpredictable.
+fn random() -> i64 {
+    let (high, low) = Uuid::new_v4().as_u64_pair();
+    (high ^ low.rotate_left(32)).cast_signed()
+}

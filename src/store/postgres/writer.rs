@@ -1,0 +1,391 @@
+//! The writer task, through which every change of this process goes to the database.
+//!
+//! Commands that arrive during a transaction form the next one.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_postgres::Client;
+use tokio_postgres::types::Type;
+
+use super::database::Database;
+use super::decide::{Draft, is_open_claim};
+use super::error::Failure;
+use super::load::{self, Loaded};
+use super::needs::Needs;
+use super::numbering;
+use super::write::Changes;
+use crate::domain::event::UNDELIVERED_REASON;
+use crate::domain::{Command, DomainError, Timestamp};
+use crate::store::{Outcome, StoreError};
+
+/// The most requests in one transaction.
+const MAX_BATCH: usize = 256;
+/// The most requests that wait.
+const MAX_WAITING: usize = 4096;
+/// How long a transaction may take.
+const TRANSACTION_WITHIN: Duration = Duration::from_secs(25);
+/// How long a change is tried again that failed for a passing reason.
+const TRY_AGAIN_WITHIN: Duration = Duration::from_secs(8);
+/// How long the outcome of a commit is looked for whose connection broke.
+const RESOLVE_WITHIN: Duration = Duration::from_secs(15);
+/// How long a request may wait before it is decided.
+const BUSY_AFTER: Duration = Duration::from_secs(30);
+
+type Reply = Result<Vec<Outcome>, StoreError>;
+type Outcomes = Vec<Result<Vec<Outcome>, DomainError>>;
+
+/// Commands that wait for the writer.
+struct Request {
+    commands: Vec<Command>,
+    now: Timestamp,
+    since: Instant,
+    reply: oneshot::Sender<Answer>,
+}
+
+impl Request {
+    /// Returns true if it claims any issue that is ready, and does nothing else.
+    fn is_claim(&self) -> bool {
+        self.commands.iter().all(is_open_claim)
+    }
+
+    /// Returns true if it has to be decided command by command, because a claim may take what another command changes.
+    fn is_mixed(&self) -> bool {
+        !self.is_claim() && self.commands.iter().any(is_open_claim)
+    }
+}
+
+/// The outcomes of commands, on their way to the caller. If the caller does not receive them, its claims lapse.
+struct Answer {
+    /// `None` after the caller received it.
+    reply: Option<Reply>,
+    commands: Vec<Command>,
+    writer: mpsc::WeakSender<Request>,
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        let outcomes = self.reply.take().and_then(Result::ok).unwrap_or_default();
+        let Some(writer) = self.writer.upgrade() else { return };
+        for command in lapses(&self.commands, &outcomes) {
+            let now = Timestamp::from(chrono::Utc::now());
+            let (reply, _) = oneshot::channel();
+            // If the issue has changed since, the claim stays as that change left it.
+            let request = Request { commands: vec![command], now, since: Instant::now(), reply };
+            if writer.try_send(request).is_err() {
+                tracing::warn!("failed to return a claim whose caller is gone");
+            }
+        }
+    }
+}
+
+/// Returns the commands that lapse the claims among these commands.
+fn lapses(commands: &[Command], outcomes: &[Outcome]) -> Vec<Command> {
+    let claims = commands.iter().zip(outcomes).filter_map(|(command, outcome)| {
+        let is_claim =
+            matches!(command, Command::GetNextIssue { .. } | Command::GetNextReviewItem { .. });
+        let issue = outcome.as_ref().filter(|_| is_claim)?;
+        let (entry, reason) = (issue.claim_entry()?, UNDELIVERED_REASON.to_owned());
+        Some(Command::LapseClaim { issue: issue.id, entry, client: None, reason })
+    });
+    claims.collect()
+}
+
+/// A handle to the writer task, which starts with the first change.
+pub(super) struct Writer {
+    database: Arc<Database>,
+    queue: Mutex<Queue>,
+    /// Whether the task has ended.
+    ended: watch::Sender<bool>,
+}
+
+enum Queue {
+    Idle,
+    Running(mpsc::Sender<Request>),
+    Closed,
+}
+
+impl Writer {
+    /// Creates a handle to a task that does not run yet.
+    pub fn new(database: Arc<Database>) -> Self {
+        Self { database, queue: Mutex::new(Queue::Idle), ended: watch::Sender::new(true) }
+    }
+
+    /// Sends commands to the task and returns their outcomes. If the future is dropped before they are decided, they are
+    /// withdrawn.
+    pub async fn commit(&self, commands: Vec<Command>, now: Timestamp) -> Reply {
+        if commands.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (reply, outcome) = oneshot::channel();
+        let request = Request { commands, now, since: Instant::now(), reply };
+        self.queue()?.try_send(request).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => {
+                StoreError::Busy(format!("{MAX_WAITING} changes are queued"))
+            }
+            mpsc::error::TrySendError::Closed(_) => StoreError::Closed,
+        })?;
+        let lost = |_| StoreError::Uncertain("the writer task failed".to_owned());
+        let mut answer = outcome.await.map_err(lost)?;
+        answer.reply.take().unwrap_or_else(|| Err(StoreError::Closed))
+    }
+
+    fn queue(&self) -> Result<mpsc::Sender<Request>, StoreError> {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*queue {
+            Queue::Running(sender) => Ok(sender.clone()),
+            Queue::Closed => Err(StoreError::Closed),
+            Queue::Idle => {
+                let (sender, requests) = mpsc::channel(MAX_WAITING);
+                let (database, ended) = (Arc::clone(&self.database), self.ended.clone());
+                ended.send_replace(false);
+                numbering::spawn(&database);
+                let answers = sender.downgrade();
+                tokio::spawn(async move {
+                    run(&database, requests, &answers).await;
+                    ended.send_replace(true);
+                });
+                *queue = Queue::Running(sender.clone());
+                Ok(sender)
+            }
+        }
+    }
+
+    /// Refuses new commands and waits for those that were accepted. Returns false if they take long.
+    pub async fn close(&self, limit: Duration) -> bool {
+        *self.queue.lock().unwrap_or_else(PoisonError::into_inner) = Queue::Closed;
+        let mut ended = self.ended.subscribe();
+        let done = ended.wait_for(|ended| *ended);
+        tokio::time::timeout(limit, done).await.is_ok()
+    }
+}
+
+/// Commits requests until all senders are gone.
+async fn run(
+    database: &Arc<Database>,
+    mut requests: mpsc::Receiver<Request>,
+    answers: &mpsc::WeakSender<Request>,
+) {
+    let mut held: Option<Request> = None;
+    loop {
+        let first = match held.take() {
+            Some(request) => request,
+            None => match requests.recv().await {
+                Some(request) => request,
+                None => return,
+            },
+        };
+        let mut batch = vec![first];
+        while batch.len() < MAX_BATCH
+            && !batch[0].is_mixed()
+            && let Ok(request) = requests.try_recv()
+        {
+            if request.is_mixed() {
+                held = Some(request);
+                break;
+            }
+            batch.push(request);
+        }
+        // Claims first: they must not see what the others leave without having read what is around it.
+        batch.sort_by_key(|request| !request.is_claim());
+        batch = refuse_late(batch, answers);
+        if !batch.is_empty() {
+            let replies = commit(database, &batch).await;
+            answer(batch, replies, answers);
+        }
+    }
+}
+
+/// Leaves out the requests whose callers are gone, and refuses those that have waited too long.
+fn refuse_late(batch: Vec<Request>, answers: &mpsc::WeakSender<Request>) -> Vec<Request> {
+    let is_lapse = |request: &Request| matches!(request.commands[..], [Command::LapseClaim { .. }]);
+    let (late, batch): (Vec<_>, Vec<_>) = batch
+        .into_iter()
+        .filter(|request| is_lapse(request) || !request.reply.is_closed())
+        .partition(|request| request.since.elapsed() > BUSY_AFTER);
+    let why = "other changes took too long";
+    let replies = late.iter().map(|_| Err(StoreError::Busy(why.to_owned()))).collect();
+    answer(late, replies, answers);
+    batch
+}
+
+fn answer(batch: Vec<Request>, replies: Vec<Reply>, writer: &mpsc::WeakSender<Request>) {
+    for (request, reply) in batch.into_iter().zip(replies) {
+        let answer =
+            Answer { reply: Some(reply), commands: request.commands, writer: writer.clone() };
+        // An answer that nobody receives lapses its claims when it is dropped.
+        drop(request.reply.send(answer));
+    }
+}
+
+/// Commits a batch. Tries again if it failed for a passing reason.
+async fn commit(database: &Database, batch: &[Request]) -> Vec<Reply> {
+    let begun = Instant::now();
+    let mut pause = Duration::from_millis(10);
+    loop {
+        let failure = match transact(database, batch).await {
+            Ok(outcomes) => {
+                let replies = outcomes.into_iter();
+                return replies.map(|outcome| outcome.map_err(StoreError::Refused)).collect();
+            }
+            Err(failure) => failure,
+        };
+        if !failure.is_passing() || begun.elapsed() > TRY_AGAIN_WITHIN {
+            let error = failure.of_change();
+            tracing::error!("{error}");
+            return vec![Err(error); batch.len()];
+        }
+        tracing::debug!("a change is tried again: {failure:?}");
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(Duration::from_millis(500));
+    }
+}
+
+/// Decides a batch and commits it.
+async fn transact(database: &Database, batch: &[Request]) -> Result<Outcomes, Failure> {
+    let too_slow = |_| Failure::Busy("the database did not answer in time".into());
+    let session = database.session().await?;
+    let deciding = async {
+        match batch {
+            [request] if request.is_mixed() => decide_in_steps(database, &session, request).await,
+            _ => decide(database, &session, batch).await,
+        }
+    };
+    let (outcomes, changes) =
+        tokio::time::timeout(TRANSACTION_WITHIN, deciding).await.map_err(too_slow)??;
+    let Some((changes, (seq, nonce))) = changes.and_then(|all| all.mark().map(|mark| (all, mark)))
+    else {
+        session.batch_execute("ROLLBACK").await?;
+        session.finish();
+        return Ok(outcomes);
+    };
+    let committing = changes.write(&session, &database.sql, true);
+    let committed = match tokio::time::timeout(TRANSACTION_WITHIN, committing).await {
+        Ok(committed) => committed,
+        Err(_) => Err(Failure::Away("the database did not answer in time".into())),
+    };
+    match committed {
+        Ok(()) => session.finish(),
+        Err(Failure::Away(why)) => {
+            drop(session);
+            if !resolve(database, seq, nonce, &why).await? {
+                return Err(Failure::Away(why));
+            }
+        }
+        Err(failure) => return Err(failure),
+    }
+    database.committed.notify_one();
+    Ok(outcomes)
+}
+
+type Decided = (Outcomes, Option<Changes>);
+
+/// Decides a batch in a transaction, and returns what remains to be written and committed.
+async fn decide(
+    database: &Database,
+    client: &Client,
+    batch: &[Request],
+) -> Result<Decided, Failure> {
+    let mut needs = Needs::default();
+    let mut events = 0;
+    for request in batch {
+        request.commands.iter().for_each(|command| needs.add(command, request.now));
+        events += request.commands.len();
+    }
+    let loaded = load::begin(client, &database.sql, database.schema(), &needs, events).await?;
+    let run = |draft: &mut Draft| {
+        batch.iter().map(|request| draft.run_all(&request.commands, request.now)).collect()
+    };
+    decide_loaded(database, client, needs, events, loaded, run).await
+}
+
+/// Decides the commands of one request one after the other in a transaction, so that a claim finds what the commands
+/// before it made ready. The events of the last command remain to be written, or nothing if one is refused.
+async fn decide_in_steps(
+    database: &Database,
+    client: &Client,
+    request: &Request,
+) -> Result<Decided, Failure> {
+    let (sql, schema) = (&database.sql, database.schema());
+    let mut all = Needs::default();
+    request.commands.iter().for_each(|command| all.add(command, request.now));
+    load::begin_alone(client, sql, &all.advisory_keys(schema)).await?;
+    let (mut outcomes, mut unwritten): (Vec<Outcome>, Option<Changes>) = (Vec::new(), None);
+    let mut written = Changes::default();
+    for command in &request.commands {
+        if let Some(changes) = unwritten.take() {
+            changes.write(client, sql, false).await?;
+            written = Changes::written(changes.mark());
+        }
+        let mut needs = Needs::default();
+        needs.add(command, request.now);
+        let loaded = load::read(client, sql, &needs, 1).await?;
+        let run =
+            |draft: &mut Draft| vec![draft.run_all(std::slice::from_ref(command), request.now)];
+        let (outcome, changes) = decide_loaded(database, client, needs, 1, loaded, run).await?;
+        for outcome in outcome {
+            match outcome {
+                Ok(outcome) => outcomes.extend(outcome),
+                Err(refusal) => return Ok((vec![Err(refusal)], None)),
+            }
+        }
+        unwritten = changes;
+    }
+    Ok((vec![Ok(outcomes)], Some(unwritten.unwrap_or(written))))
+}
+
+/// Decides on what was loaded. Reads more if an issue changes that is not locked.
+async fn decide_loaded(
+    database: &Database,
+    client: &Client,
+    mut needs: Needs,
+    events: usize,
+    mut loaded: Loaded,
+    run: impl Fn(&mut Draft) -> Outcomes,
+) -> Result<Decided, Failure> {
+    loop {
+        let mut draft = Draft::new(loaded);
+        let outcomes = run(&mut draft);
+        let unlocked = draft.unlocked();
+        if unlocked.is_empty() {
+            let has_events = !draft.events.is_empty();
+            let changes = if has_events {
+                Some(Changes::of(&draft, client, &database.sql).await?)
+            } else {
+                None
+            };
+            return Ok((outcomes, changes));
+        }
+        needs.name_ids(unlocked);
+        loaded = load::read(client, &database.sql, &needs, events).await?;
+    }
+}
+
+/// Finds out whether a transaction was committed whose connection broke meanwhile. If it was not, it never will be: its
+/// first sequence number is taken, so that it cannot write its events any more.
+async fn resolve(database: &Database, seq: i64, nonce: i64, why: &str) -> Result<bool, Failure> {
+    let begun = Instant::now();
+    loop {
+        let failure = match try_resolve(database, seq, nonce).await {
+            Ok(is_committed) => return Ok(is_committed),
+            Err(failure) => failure,
+        };
+        if begun.elapsed() > RESOLVE_WITHIN {
+            return Err(Failure::Lost(format!(
+                "{why}, while the change was committed ({failure:?})"
+            )));
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+async fn try_resolve(database: &Database, seq: i64, nonce: i64) -> Result<bool, Failure> {
+    let connection = database.connection().await?;
+    let is_burnt = connection.execute_typed(&database.sql.burn, &[(&seq, Type::INT8)]).await? == 1;
+    if is_burnt {
+        return Ok(false);
+    }
+    let found = connection.query_typed_one(&database.sql.nonce, &[(&seq, Type::INT8)]).await?;
+    Ok(found.try_get::<_, i64>(0)? == nonce)
+}
