@@ -38,8 +38,10 @@ pub use crate::store::{
     DURATION_BUCKETS_S, Events, HeldBack, IndexedIssues, NumberedEvent, Part, Position, Probe,
     State, StoreError, StoreHealth, StoreId, Version,
 };
-use crate::store::{Document, Outcome, Store, review_obstacle};
+use crate::store::{Document, Outcome, Store};
 
+/// How many issues that cannot be claimed are named.
+const SHOWN: usize = 3;
 /// How long [`Tracker::close`] waits for claims that are being released.
 const LAST_LAPSES: Duration = Duration::from_millis(200);
 
@@ -330,7 +332,7 @@ impl Tracker {
         classification: Option<Classification>,
     ) -> Result<HeldBack, StoreError> {
         let statuses = Some(Status::Created).into();
-        let query = Query { statuses, classification, take: HeldBack::SHOWN, ..Query::default() };
+        let query = Query { statuses, classification, take: SHOWN, ..Query::default() };
         let created = self.store.list(query).await?;
         let around = self.issues_around(&created.issues).await?;
         let now = self.now();
@@ -349,11 +351,12 @@ impl Tracker {
             return Ok(HeldBack::default());
         }
         let statuses = Some(Status::Completed).into();
-        let query = Query { statuses, take: HeldBack::SHOWN, ..Query::default() };
-        let completed = self.store.list(query).await?;
-        let (review, now) = (self.claims.review, self.now());
-        let reason =
-            |issue: &Arc<Issue>| Some((issue.id, review_obstacle(issue, agent, review, now)?));
+        let completed =
+            self.store.list(Query { statuses, take: SHOWN, ..Query::default() }).await?;
+        let (policy, now) = (self.claims.review, self.now());
+        let reason = |issue: &Arc<Issue>| {
+            Some((issue.id, IndexedIssues::review_obstacle(issue, agent, policy, now)?))
+        };
         let first = completed.issues.iter().filter_map(reason).collect();
         Ok(HeldBack { count: completed.total, first })
     }

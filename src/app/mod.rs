@@ -233,9 +233,11 @@ pub async fn run_command(command: &QueueCommand, config: &Config) -> Result<cli:
         _ => JsonStoreOptions::for_command(),
     };
     let OpenStore { tracker, maintenance, .. } = OpenStore::new(config, options);
-    let files = maintenance.as_ref();
     let _process = match command.lasting_kind() {
-        Some(kind) => Some(ProcessContext::of(&tracker, files, config, kind, false).await),
+        Some(kind) => {
+            let files = maintenance.as_ref();
+            Some(ProcessContext::of(&tracker, files, config, kind, false).await)
+        }
         None => None,
     };
     let default_agent = config.agent.as_ref().map(|agent| &agent.value);

@@ -59,8 +59,8 @@ pub(super) async fn run(
         Some(_) => String::new(),
         None => {
             let nothing = why_nothing(tracker, kind, &agent).await?;
-            let held: Vec<_> =
-                tracker.held_by(&agent).await?.iter().map(|issue| issue.id.short()).collect();
+            let held = tracker.held_by(&agent).await?;
+            let held: Vec<_> = held.iter().map(|issue| issue.id.short()).collect();
             match held.is_empty() {
                 true => nothing,
                 false => format!("{nothing}\n{agent} holds {}: `ait show ID`", held.join(", ")),

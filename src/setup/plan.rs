@@ -293,14 +293,14 @@ fn settings(request: &SetupRequest<'_>, files: &mut StagedFiles<'_>) -> Result<(
     } else {
         file.remove_from(|text| toml::unset_setting(text, "review", &NOT_AUTHOR.into()))?;
     }
-    if let Some(database) = &project.database {
-        file.edit(|text| toml::set_setting(text, "store", &database.as_str().into()))?;
-    }
     let planning = serde_json::json!([PLANNING]);
     if request.preset.prompts.iter().any(|prompt| prompt == LEAD) {
         file.edit(|text| toml::set_missing_setting(text, "toolsets", &planning))?;
     } else {
         file.remove_from(|text| toml::unset_setting(text, "toolsets", &planning))?;
+    }
+    if let Some(database) = &project.database {
+        file.edit(|text| toml::set_setting(text, "store", &database.as_str().into()))?;
     }
     if let Some(port) = project.port {
         file.edit(|text| toml::set_setting(text, "port", &port.into()))?;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use imbl::{OrdMap, OrdSet, Vector};
 
 pub(super) use self::builder::IndexedIssuesBuilder;
-pub use self::readiness::{HeldBack, review_obstacle};
+pub use self::readiness::HeldBack;
 use super::claim_order::ClaimOrder;
 use super::holders::Holders;
 use super::stored_issue::StoredIssue;

@@ -37,7 +37,7 @@ pub use events::{Events, NumberedEvent, Position};
 pub use health::{DURATION_BUCKETS_S, Probe, StoreHealth};
 pub use identity::{NotAStoreId, StoreId};
 pub use json::JsonStore;
-pub use memory::{HeldBack, IndexedIssues, Version, review_obstacle};
+pub use memory::{HeldBack, IndexedIssues, Version};
 pub use memory_store::MemoryStore;
 #[cfg(feature = "postgres")]
 pub use postgres::{Password, PostgresOptions, PostgresStore};

@@ -10,6 +10,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use futures::stream::{self, StreamExt, TryStreamExt};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -26,6 +27,8 @@ const CHECK_EVERY: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_secs(10);
 /// How often a connected client is renewed, and forgotten clients are removed.
 const RENEW_EVERY: Duration = Duration::from_secs(15);
+/// How many claims are released at a time.
+const LAPSES_AT_ONCE: usize = 64;
 /// How many claims a command releases at most.
 pub const LAPSES_OF_A_COMMAND: usize = 16;
 
@@ -357,32 +360,34 @@ impl Tracker {
         self.lapse_all(due.take(limit)).await
     }
 
+    /// Releases claims, several at a time, so that they share syncs. Returns how many.
     async fn lapse_all(&self, due: impl Iterator<Item = LeaseState>) -> Result<usize, StoreError> {
-        let mut lapsed = 0;
-        for LeaseState { issue, lease, gone_for, .. } in due {
-            let claimed = match self.store.get(issue.into()).await {
-                Ok(claimed) if claimed.claim_number() == lease.claim => claimed,
-                // Its client came back and claimed the issue again.
-                Ok(_) | Err(StoreError::Refused(_)) => continue,
-                Err(error) => return Err(error),
-            };
-            let reason = self.reason(&lease, gone_for.unwrap_or_default());
-            match self.lapse(&claimed, Some(lease.client), &reason).await {
-                Ok(()) => {
-                    let (id, agent) =
-                        (issue.short(), claimed.holder().map(|one| one.agent.to_owned()));
-                    tracing::info!(
-                        "the claim of {id} by {} lapsed: {reason}",
-                        agent.unwrap_or_default()
-                    );
-                    lapsed += 1;
-                }
-                // The claim ended, or its agent took it up.
-                Err(StoreError::Refused(_)) => {}
-                Err(error) => return Err(error),
+        let lapses = stream::iter(due).map(|state| self.lapse_due(state));
+        let lapses = lapses.buffer_unordered(LAPSES_AT_ONCE);
+        lapses.try_fold(0, |count, is_done| async move { Ok(count + usize::from(is_done)) }).await
+    }
+
+    /// Releases a claim. Returns false if it has ended, or its agent took it up.
+    async fn lapse_due(&self, due: LeaseState) -> Result<bool, StoreError> {
+        let LeaseState { issue, lease, gone_for, .. } = due;
+        let claimed = match self.store.get(issue.into()).await {
+            Ok(claimed) if claimed.claim_number() == lease.claim => claimed,
+            // Its client came back and claimed the issue again.
+            Ok(_) | Err(StoreError::Refused(_)) => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        let reason = self.reason(&lease, gone_for.unwrap_or_default());
+        match self.lapse(&claimed, Some(lease.client), &reason).await {
+            Ok(()) => {
+                let (id, holder) = (issue.short(), claimed.holder());
+                let agent = holder.map(|holder| holder.agent).unwrap_or_default();
+                tracing::info!("the claim of {id} by {agent} lapsed: {reason}");
+                Ok(true)
             }
+            // The claim ended, or its agent took it up.
+            Err(StoreError::Refused(_)) => Ok(false),
+            Err(error) => Err(error),
         }
-        Ok(lapsed)
     }
 
     fn reason(&self, lease: &Lease, gone: Duration) -> String {

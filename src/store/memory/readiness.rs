@@ -91,6 +91,22 @@ impl IndexedIssues {
         self.claims.questions().map(|position| self.at(position))
     }
 
+    /// Says why an agent cannot claim a completed issue for review; `None` if it can.
+    pub fn review_obstacle(
+        issue: &Issue,
+        agent: &AgentName,
+        policy: ReviewPolicy,
+        now: Timestamp,
+    ) -> Option<String> {
+        let made = || {
+            policy.author_action(agent, issue).map(|done| {
+                let agent = shortened(agent.as_str(), MAX_REASON_CHARS);
+                format!("{agent} {done} it, so another agent has to review it")
+            })
+        };
+        parked(issue, now).or_else(made)
+    }
+
     /// Says why an agent cannot claim an issue for work that has the status for it; `None` if it can.
     pub fn obstacle(&self, issue: &Issue, agent: &AgentName, now: Timestamp) -> Option<String> {
         let short = |ids: &mut dyn Iterator<Item = IssueId>| {
@@ -110,22 +126,6 @@ impl IndexedIssues {
         let assignee = issue.attributes.assignee.as_deref().filter(|name| *name != agent.as_str());
         assignee.map(|name| format!("it is assigned to {}", shortened(name, MAX_REASON_CHARS)))
     }
-}
-
-/// Says why an agent cannot review a completed issue; `None` if it can.
-pub fn review_obstacle(
-    issue: &Issue,
-    agent: &AgentName,
-    policy: ReviewPolicy,
-    now: Timestamp,
-) -> Option<String> {
-    let made = || {
-        policy.author_action(agent, issue).map(|done| {
-            let agent = shortened(agent.as_str(), MAX_REASON_CHARS);
-            format!("{agent} {done} it, so another agent has to review it")
-        })
-    };
-    parked(issue, now).or_else(made)
 }
 
 /// Says why an issue is parked; `None` if it is not.
@@ -154,11 +154,6 @@ impl fmt::Display for HeldBack {
         let more = if self.count > self.first.len() { ", …" } else { "" };
         write!(f, "{}{more}", reasons.collect::<Vec<_>>().join(", "))
     }
-}
-
-impl HeldBack {
-    /// How many issues are named.
-    pub const SHOWN: usize = 3;
 }
 
 /// How much of a reason an obstacle quotes, in characters.
