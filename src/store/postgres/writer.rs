@@ -233,7 +233,7 @@ async fn commit(database: &Database, batch: &[Request]) -> Vec<Reply> {
         };
         if !failure.is_passing() || begun.elapsed() > TRY_AGAIN_WITHIN {
             let error = failure.of_change();
-            tracing::error!("{error}");
+            tracing::debug!("{error}");
             return vec![Err(error); batch.len()];
         }
         tracing::debug!("a change is tried again: {failure:?}");
