@@ -63,6 +63,8 @@ mod postgres;
 mod postgres_kills;
 #[cfg(feature = "postgres")]
 mod postgres_races;
+#[cfg(feature = "postgres")]
+mod postgres_speed;
 mod power_cuts;
 mod processes;
 mod prompts;

@@ -5,25 +5,31 @@ use std::future::Future;
 use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use deadpool_postgres::{
-    Connect, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime,
+    ClientWrapper, Connect, Manager, ManagerConfig, Object, Pool, PoolError, QueueMode,
+    RecyclingMethod, Runtime,
 };
+use futures::future::try_join_all;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio::task::JoinHandle;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Config, Socket};
+use tokio_postgres::{Config, Row, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
+use uuid::Uuid;
 
 use super::error::Failure;
 use super::options::{PostgresOptions, Tls};
 use super::password::with_password;
+use super::sql::Statements;
 
 /// The most connections of a process, besides the one for `LISTEN`. They are opened when they are needed.
 const MAX_CONNECTIONS: usize = 6;
@@ -35,10 +41,36 @@ const WAIT_WITHIN: Duration = Duration::from_secs(10);
 /// A parameter of a statement, with its type, so that no statement has to be prepared first.
 pub(super) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 
+/// Runs a statement, prepared if it is one of the [statements that changes use most](Statements::hot).
+pub(super) async fn run(
+    client: &ClientWrapper,
+    sql: &Statements,
+    statement: &str,
+    params: &[Param<'_>],
+) -> Result<Vec<Row>, tokio_postgres::Error> {
+    if client.statement_cache.size() == 0 || !sql.is_hot(statement) {
+        return client.query_typed(statement, params).await;
+    }
+    let prepared = client.prepare_cached(statement).await?;
+    client.query(&prepared, &values(params)).await
+}
+
+fn values<'a>(params: &[Param<'a>]) -> Vec<&'a (dyn ToSql + Sync)> {
+    params.iter().map(|(value, _)| *value).collect()
+}
+
 /// The connections of a process.
 pub(super) struct Connections {
     pool: Pool,
+    /// The value of [`MARK`] by which a session of the server is recognised as that of its connection alone.
+    mark: String,
+    /// Whether a pooler is known to be between this process and the server.
+    is_pooled: AtomicBool,
 }
+
+/// A setting that is made with the connection. A pooler in transaction mode loses it, and with it prepared statements
+/// would be those of another process.
+const MARK: &str = "ait.connection";
 
 impl Connections {
     /// Returns a pool without any connection.
@@ -46,16 +78,20 @@ impl Connections {
         let connect = Connector { options: Arc::clone(options), tls: tls(options)? };
         let mut config = options.config.clone();
         config.connect_timeout(CONNECT_WITHIN);
+        let mark = Uuid::new_v4().simple().to_string();
+        let given = config.get_options().unwrap_or_default();
+        config.options(format!("{given} -c {MARK}={mark}"));
         let recycling_method = RecyclingMethod::Fast;
         let manager = Manager::from_connect(config, connect, ManagerConfig { recycling_method });
         let pool = Pool::builder(manager)
             .max_size(MAX_CONNECTIONS)
+            .queue_mode(QueueMode::Lifo)
             .runtime(Runtime::Tokio1)
             .create_timeout(Some(CONNECT_WITHIN))
             .wait_timeout(Some(WAIT_WITHIN))
             .build()
             .map_err(|error| Failure::Other(error.to_string()))?;
-        Ok(Self { pool })
+        Ok(Self { pool, mark, is_pooled: AtomicBool::new(false) })
     }
 
     /// Returns a connection for statements that are transactions of their own.
@@ -69,9 +105,21 @@ impl Connections {
         })
     }
 
-    /// Returns a connection for a transaction.
-    pub async fn session(&self) -> Result<Session, Failure> {
-        Ok(Session(Some(self.get().await?)))
+    /// Returns a connection for a transaction, with the statements prepared that it will use. Behind a pooler nothing is
+    /// prepared.
+    pub async fn session(&self, hot: &[&str]) -> Result<Session, Failure> {
+        let session = Session(Some(self.get().await?));
+        if session.statement_cache.size() == 0 && !self.is_pooled.load(Ordering::Relaxed) {
+            let found =
+                session.query_typed_one("SELECT current_setting($1, true)", &[(&MARK, Type::TEXT)]);
+            let found: Option<String> = found.await?.try_get(0)?;
+            if found.as_ref() == Some(&self.mark) {
+                try_join_all(hot.iter().map(|statement| session.prepare_cached(statement))).await?;
+            } else {
+                self.is_pooled.store(true, Ordering::Relaxed);
+            }
+        }
+        Ok(session)
     }
 }
 
@@ -106,7 +154,7 @@ impl Session {
 }
 
 impl Deref for Session {
-    type Target = tokio_postgres::Client;
+    type Target = ClientWrapper;
 
     fn deref(&self) -> &Self::Target {
         self.0.as_ref().expect("only finish and drop take the connection")
@@ -140,7 +188,16 @@ impl Connect for Connector {
         let config = with_password(&self.options, config.clone());
         let tls = self.tls.clone();
         Box::pin(async move {
-            let (client, connection) = config.connect(tls).await?;
+            let connected = match config.connect(tls.clone()).await {
+                // A pooler that knows no such setting.
+                Err(error) if error.code() == Some(&SqlState::PROTOCOL_VIOLATION) => {
+                    let given = self.options.config.get_options().unwrap_or_default();
+                    let mut config = config.clone();
+                    config.options(given).connect(tls).await
+                }
+                connected => connected,
+            };
+            let (client, connection) = connected?;
             let task = tokio::spawn(async move {
                 if let Err(error) = connection.await {
                     tracing::debug!("a connection to the database ended: {error}");

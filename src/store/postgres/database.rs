@@ -70,7 +70,7 @@ impl Database {
 
     /// Returns a connection for a transaction.
     pub async fn session(&self) -> Result<Session, Failure> {
-        self.ready().await?.session().await
+        self.ready().await?.session(&self.sql.hot()).await
     }
 
     /// Runs a read within its time limit. Tries again if the connection broke, because a read can be repeated.

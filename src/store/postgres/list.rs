@@ -20,10 +20,10 @@ const PAGE: &str = "SELECT i.id, i.position, i.lease_claim, i.lease_client, t.bo
 
 /// One page of the issues that match, each with the number of all that match. Without a page, one row has the number.
 const SEARCH: &str = "WITH matching AS MATERIALIZED (SELECT i.id, i.position, i.priority, i.modified, f.title \
-    FROM {s}.issues i JOIN {s}.issue_search f ON f.id = i.id \
+    FROM {s}.issues i JOIN {s}.issue_search f ON f.id = i.id JOIN {s}.issue_texts h ON h.id = i.id \
     WHERE i.status = ANY($1) AND i.kind = ANY($2) \
-    AND ($5::text IS NULL OR i.holder = $5) AND ($6::text IS NULL OR $6 = ANY(f.agents)) \
-    AND ($7::text IS NULL OR i.holder = $7 OR f.filer = $7) \
+    AND ($5::text IS NULL OR i.holder = $5) AND ($6::text IS NULL OR $6 = ANY(h.agents)) \
+    AND ($7::text IS NULL OR i.holder = $7 OR h.filer = $7) \
     AND ($8::bigint IS NULL OR i.modified > $8) AND ($9::uuid[] IS NULL OR i.id = ANY($9)) \
     AND NOT EXISTS (SELECT FROM unnest($10::text[]) AS w(word) WHERE NOT (starts_with(i.id::text, w.word) \
     OR strpos(f.texts, w.word COLLATE \"C\") > 0 OR w.word = ANY(f.external) OR '#' || w.word = ANY(f.external)))) \

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use deadpool_postgres::ClientWrapper;
 use futures::future::{BoxFuture, FutureExt, try_join_all};
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
-use tokio_postgres::{Client, Row};
 use uuid::Uuid;
 
-use super::connection::Param;
+use super::connection::{Param, run};
 use super::error::Failure;
 use super::needs::Needs;
 use super::rows::Rows;
@@ -36,7 +37,7 @@ type Answers = Vec<Vec<Row>>;
 
 /// Begins a transaction and reads what commands need, with `events` sequence numbers for them.
 pub(super) async fn begin(
-    client: &Client,
+    client: &ClientWrapper,
     sql: &Statements,
     schema: &str,
     needs: &Needs,
@@ -50,7 +51,7 @@ pub(super) async fn begin(
 
 /// Begins a transaction and takes the locks with these keys.
 pub(super) async fn begin_alone(
-    client: &Client,
+    client: &ClientWrapper,
     sql: &Statements,
     keys: &[i64],
 ) -> Result<(), Failure> {
@@ -59,7 +60,7 @@ pub(super) async fn begin_alone(
             return Ok(());
         }
         let keys: [Param<'_>; 1] = [(&keys, Type::INT8_ARRAY)];
-        client.query_typed(&sql.advisory, &keys).await.map(drop)
+        run(client, sql, &sql.advisory, &keys).await.map(drop)
     };
     tokio::try_join!(biased; client.batch_execute(sql::BEGIN), locks)?;
     Ok(())
@@ -67,7 +68,7 @@ pub(super) async fn begin_alone(
 
 /// Reads what commands need within a transaction.
 pub(super) async fn read(
-    client: &Client,
+    client: &ClientWrapper,
     sql: &Statements,
     needs: &Needs,
     events: usize,
@@ -99,7 +100,11 @@ pub(super) async fn read(
     Ok(loaded)
 }
 
-async fn read_named(client: &Client, sql: &Statements, needs: &Needs) -> Result<Answers, Failure> {
+async fn read_named(
+    client: &ClientWrapper,
+    sql: &Statements,
+    needs: &Needs,
+) -> Result<Answers, Failure> {
     if !needs.names_issues() {
         return Ok(Vec::new());
     }
@@ -108,17 +113,18 @@ async fn read_named(client: &Client, sql: &Statements, needs: &Needs) -> Result<
     let with_exact: [Param<'_>; 3] =
         [(&low, Type::UUID_ARRAY), (&high, Type::UUID_ARRAY), (&exact, Type::UUID_ARRAY)];
     let around = if needs.adds_links {
-        client.query_typed(&sql.closure, &with_exact).boxed()
+        run(client, sql, &sql.closure, &with_exact).boxed()
     } else {
-        client.query_typed(&sql.around, &ranges).boxed()
+        run(client, sql, &sql.around, &ranges).boxed()
     };
-    let locked = client.query_typed(&sql.lock_named, &ranges);
-    let (locked, around) = tokio::try_join!(biased; locked, around)?;
+    let announced = run(client, sql, &sql.announce, &ranges);
+    let locked = run(client, sql, &sql.lock_named, &ranges);
+    let (_, locked, around) = tokio::try_join!(biased; announced, locked, around)?;
     Ok(vec![locked, around])
 }
 
 async fn read_candidates(
-    client: &Client,
+    client: &ClientWrapper,
     sql: &Statements,
     needs: &Needs,
 ) -> Result<Answers, Failure> {
@@ -146,7 +152,7 @@ async fn read_candidates(
                     }
                     None => &sql.claim_any,
                 };
-                Ok(client.query_typed(statement, &params).await?)
+                Ok(run(client, sql, statement, &params).await?)
             }
             .boxed(),
         );
@@ -158,7 +164,7 @@ async fn read_candidates(
 }
 
 async fn read_reviews(
-    client: &Client,
+    client: &ClientWrapper,
     sql: &Statements,
     needs: &Needs,
 ) -> Result<Vec<Row>, Failure> {
@@ -178,11 +184,11 @@ async fn read_reviews(
         (&count, Type::INT8),
         (&now, Type::INT8),
     ];
-    Ok(client.query_typed(&sql.claim_reviews, &params).await?)
+    Ok(run(client, sql, &sql.claim_reviews, &params).await?)
 }
 
 async fn read_rest(
-    client: &Client,
+    client: &ClientWrapper,
     sql: &Statements,
     needs: &Needs,
 ) -> Result<(Vec<Row>, Vec<Row>), Failure> {
@@ -191,20 +197,24 @@ async fn read_rest(
         if agents.is_empty() {
             return Ok(Vec::new());
         }
-        client.query_typed(&sql.held, &[(&agents, Type::TEXT_ARRAY)]).await
+        run(client, sql, &sql.held, &[(&agents, Type::TEXT_ARRAY)]).await
     };
     let keys = async {
         if !needs.sets_keys {
             return Ok(Vec::new());
         }
-        client.query_typed(&sql.lock_keys, &[]).await
+        run(client, sql, &sql.lock_keys, &[]).await
     };
     Ok(tokio::try_join!(biased; held, keys)?)
 }
 
-async fn reserve(client: &Client, sql: &Statements, events: usize) -> Result<Vec<i64>, Failure> {
+async fn reserve(
+    client: &ClientWrapper,
+    sql: &Statements,
+    events: usize,
+) -> Result<Vec<i64>, Failure> {
     let count = events as i64;
-    let rows = client.query_typed(&sql.reserve, &[(&count, Type::INT8)]).await?;
+    let rows = run(client, sql, &sql.reserve, &[(&count, Type::INT8)]).await?;
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 
@@ -228,26 +238,26 @@ fn take_candidates(loaded: &mut Loaded, claims: &Answers) -> Result<Vec<Uuid>, F
 /// Waits for the issues that were passed over although no claim holds them: another change does, and they may be the next
 /// ones afterwards.
 async fn wait_for_changes(
-    client: &Client,
+    client: &ClientWrapper,
     sql: &Statements,
     passed: &[Uuid],
     loaded: &mut Loaded,
     events: usize,
 ) -> Result<(), Failure> {
     let passed: [Param<'_>; 1] = [(&passed, Type::UUID_ARRAY)];
-    let (_, unclaimed, _) = tokio::try_join!(biased;
+    let (_, changed, _) = tokio::try_join!(
+        biased;
         client.batch_execute("SAVEPOINT passed"),
-        client.query_typed(&sql.unclaimed, &passed),
-        // Gives the locks back, so that two claims cannot wait for each other.
+        run(client, sql, &sql.being_changed, &passed),
+        // Gives the locks back that this takes.
         client.batch_execute("ROLLBACK TO passed"),
     )?;
-    if unclaimed.is_empty() {
+    if changed.is_empty() {
         return Ok(());
     }
-    let ids: Vec<Uuid> = unclaimed.iter().map(|row| row.get(0)).collect();
-    let ranges: [Param<'_>; 2] = [(&ids, Type::UUID_ARRAY), (&ids, Type::UUID_ARRAY)];
-    let locked =
-        client.query_typed(&sql.lock_named, &ranges).map(|rows| rows.map_err(Failure::from));
+    let ids: Vec<Uuid> = changed.iter().map(|row| row.get(0)).collect();
+    let ids: [Param<'_>; 1] = [(&ids, Type::UUID_ARRAY)];
+    let locked = run(client, sql, &sql.lock_changed, &ids).map(|rows| rows.map_err(Failure::from));
     let (rows, reserved) = tokio::try_join!(biased; locked, reserve(client, sql, events))?;
     let mut waited = Rows::default();
     waited.add(&rows)?;

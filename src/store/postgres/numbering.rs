@@ -72,19 +72,62 @@ pub(super) fn spawn(database: &Arc<Database>) {
             if committed.await.is_err() {
                 continue;
             }
+            tokio::time::sleep(GATHER_FOR).await;
             if let Err(failure) = announce(&database).await {
                 // Whoever reads events numbers them first, and looks once a second.
                 tracing::debug!("new events are not announced: {failure:?}");
             }
-            drop(database);
-            tokio::time::sleep(GATHER_FOR).await;
         }
     });
 }
 
+/// Numbers the events and tells of them, unless another process does that for all.
 async fn announce(database: &Database) -> Result<(), Failure> {
-    number(database).await?;
-    database.notify().await
+    let sql = &database.sql;
+    loop {
+        let connection = database.connection().await?;
+        let (unnumbered, newest) = tokio::try_join!(
+            biased;
+            connection.query_typed_one(&sql.has_unnumbered, &[]),
+            connection.query_typed_opt(&sql.newest, &[]),
+        )?;
+        drop(connection);
+        if !unnumbered.try_get::<_, bool>(0)? {
+            database.publish(position(newest.as_ref())?);
+            return Ok(());
+        }
+        if let Some(position) = try_number(database).await? {
+            database.publish(position);
+            return database.notify().await;
+        }
+        // Perhaps it does not see the newest events.
+        tokio::time::sleep(GATHER_FOR).await;
+    }
+}
+
+/// Numbers the events, unless another process is doing that.
+async fn try_number(database: &Database) -> Result<Option<Position>, Failure> {
+    let (session, sql) = (database.session().await?, &database.sql);
+    let key = advisory_key("number", database.schema());
+    let key: [Param<'_>; 1] = [(&key, Type::INT8)];
+    let (_, is_ours) = tokio::try_join!(
+        biased;
+        session.batch_execute(BEGIN),
+        session.query_typed_one(&sql.try_advisory, &key),
+    )?;
+    if !is_ours.try_get::<_, bool>(0)? {
+        session.batch_execute("ROLLBACK").await?;
+        session.finish();
+        return Ok(None);
+    }
+    let (_, newest, _) = tokio::try_join!(
+        biased;
+        session.execute_typed(&sql.number, &[]),
+        session.query_typed_opt(&sql.newest, &[]),
+        session.batch_execute("COMMIT"),
+    )?;
+    session.finish();
+    Ok(Some(position(newest.as_ref())?))
 }
 
 /// Reads a row with number and nonce.

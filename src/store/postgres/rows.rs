@@ -97,6 +97,16 @@ pub(super) fn authors(issue: &Issue) -> String {
     names(history.map(|entry| entry.agent.as_str()))
 }
 
+/// Returns who occurs in the history of an issue.
+pub(super) fn agents(issue: &Issue) -> String {
+    names(issue.history.iter().map(|entry| entry.agent.as_str()))
+}
+
+/// Returns who filed an issue.
+pub(super) fn filer(issue: &Issue) -> Option<String> {
+    issue.history.first().map(|entry| storable(&entry.agent))
+}
+
 fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let mut names: Vec<_> = names.map(storable).collect();
     names.sort_unstable();
@@ -110,8 +120,6 @@ pub(super) struct SearchRow {
     pub title: String,
     pub texts: String,
     pub external: String,
-    pub agents: String,
-    pub filer: Option<String>,
 }
 
 impl SearchRow {
@@ -123,8 +131,6 @@ impl SearchRow {
             title: storable(&issue.title.to_lowercase()),
             texts: storable(&texts.join(SEPARATOR)),
             external: storable(&external.join(SEPARATOR)),
-            agents: names(issue.history.iter().map(|entry| entry.agent.as_str())),
-            filer: issue.history.first().map(|entry| storable(&entry.agent)),
         }
     }
 }

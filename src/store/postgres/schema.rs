@@ -16,7 +16,7 @@ pub(super) async fn migrate(connections: &Connections, schema: &str) -> Result<(
     if found == known {
         return Ok(());
     }
-    let session = connections.session().await?;
+    let session = connections.session(&[]).await?;
     let lock = format!(
         "BEGIN; SET LOCAL lock_timeout = '60s'; \
          SELECT pg_advisory_xact_lock({})",

@@ -1,5 +1,7 @@
 //! The statements. `{s}` stands for the name of the schema, the only thing that is ever put into their text.
 
+use super::schema::advisory_key;
+
 /// Defines the statements with the name of the schema filled in.
 macro_rules! statements {
     ($($(#[$doc:meta])* $name:ident = $text:expr;)*) => {
@@ -11,7 +13,8 @@ macro_rules! statements {
         impl Statements {
             /// Fills the name of a schema into the statements.
             pub fn new(schema: &str) -> Self {
-                Self { $($name: $text.replace("{s}", schema),)* }
+                let seed = advisory_key("issue", schema).to_string();
+                Self { $($name: $text.replace("{s}", schema).replace("{seed}", &seed),)* }
             }
         }
     };
@@ -137,12 +140,23 @@ statements! {
          UNION ALL SELECT id, position, lease_claim, lease_client, body, waits FROM due \
          UNION ALL SELECT id, NULL, NULL, NULL, NULL, NULL FROM passed"
     );
-    /// Returns which of the issues `$1` still wait and are held by no claim. A claim locks with `FOR UPDATE`, which alone
-    /// excludes this lock.
-    unclaimed = "SELECT id FROM {s}.issues WHERE id = ANY($1) AND status IN (0, 2) FOR KEY SHARE SKIP LOCKED";
+    /// Says that the issues in ranges are being changed by something else than a claim.
+    announce = concat!(
+        "SELECT pg_advisory_xact_lock(k) FROM (SELECT uuid_hash_extended(id, {seed}) AS k FROM ", named!(),
+        " s ORDER BY 1) keys"
+    );
+    /// Returns which of the issues `$1` may be claimed soon, and are being changed by something else than a claim.
+    being_changed = "SELECT id FROM {s}.issues WHERE id = ANY($1) AND status IN (0, 2) \
+        AND NOT pg_try_advisory_xact_lock_shared(uuid_hash_extended(id, {seed}))";
+    /// Waits until no change holds the issues `$1`, and takes them for a claim.
+    lock_changed = concat!(
+        "SELECT ", columns!(), " ", from_issues!(), " WHERE i.id = ANY($1) ORDER BY i.id FOR UPDATE OF i, t"
+    );
     /// Draws `$1` sequence numbers. Makes the commit wait for the disk, if the settings of the server do not.
     reserve = "SELECT nextval('{s}.event_seq'), CASE WHEN current_setting('synchronous_commit') = 'off' \
         THEN set_config('synchronous_commit', 'on', true) END FROM generate_series(1, $1::bigint)";
+    /// Takes the lock `$1` until the transaction ends, if nobody has it.
+    try_advisory = "SELECT pg_try_advisory_xact_lock($1::bigint)";
     /// Takes the locks `$1` until the transaction ends, ascending.
     advisory = "SELECT pg_advisory_xact_lock(k) FROM (SELECT unnest($1::bigint[]) AS k ORDER BY 1) keys";
     /// Reads the unknown top-level keys.
@@ -175,15 +189,15 @@ statements! {
         AS n(id, position, status, kind, priority, modified, assignee, holder, lease_claim, lease_client, parked, \
         parked_until, question, authors) WHERE i.id = n.id";
     /// Sets the texts of issues.
-    set_texts = "INSERT INTO {s}.issue_texts (id, body) SELECT * FROM unnest($1::uuid[], $2::text[]) \
-        ON CONFLICT (id) DO UPDATE SET body = excluded.body";
+    set_texts = "INSERT INTO {s}.issue_texts (id, body, agents, filer) \
+        SELECT id, body, string_to_array(agents, E'\\x01'), filer \
+        FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) AS n(id, body, agents, filer) \
+        ON CONFLICT (id) DO UPDATE SET body = excluded.body, agents = excluded.agents, filer = excluded.filer";
     /// Sets what searches look at.
-    set_search = "INSERT INTO {s}.issue_search (id, title, texts, external, agents, filer) \
-        SELECT id, title, texts, string_to_array(external, E'\\x01'), string_to_array(agents, E'\\x01'), filer \
-        FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[]) \
-        AS n(id, title, texts, external, agents, filer) \
-        ON CONFLICT (id) DO UPDATE SET title = excluded.title, texts = excluded.texts, \
-        external = excluded.external, agents = excluded.agents, filer = excluded.filer";
+    set_search = "INSERT INTO {s}.issue_search (id, title, texts, external) \
+        SELECT id, title, texts, string_to_array(external, E'\\x01') \
+        FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) AS n(id, title, texts, external) \
+        ON CONFLICT (id) DO UPDATE SET title = excluded.title, texts = excluded.texts, external = excluded.external";
     /// Removes the links of the issues `$1`.
     remove_links = "DELETE FROM {s}.links WHERE source = ANY($1)";
     /// Adds links.
@@ -293,4 +307,37 @@ statements! {
     forget = "DELETE FROM {s}.clients WHERE client = ANY($1) AND gone_since IS NOT NULL";
     /// Looks whether the server can be changed, and at settings that matter.
     health = "SELECT pg_is_in_recovery(), current_setting('synchronous_commit'), current_setting('fsync')";
+}
+
+impl Statements {
+    /// Returns the statements that changes use most. A connection to the server itself prepares them.
+    pub fn hot(&self) -> [&str; 19] {
+        [
+            &self.advisory,
+            &self.announce,
+            &self.reserve,
+            &self.lock_named,
+            &self.around,
+            &self.closure,
+            &self.held,
+            &self.claim_any,
+            &self.claim_kind,
+            &self.claim_reviews,
+            &self.being_changed,
+            &self.lock_changed,
+            &self.add_events,
+            &self.add_issues,
+            &self.set_issues,
+            &self.set_texts,
+            &self.set_search,
+            &self.lock_waiting,
+            &self.set_waiting,
+        ]
+    }
+
+    /// Returns true if a statement of these is prepared. Others are not prepared while a transaction runs, because the
+    /// statements after it would overtake it.
+    pub fn is_hot(&self, statement: &str) -> bool {
+        self.hot().iter().any(|hot| std::ptr::eq(*hot, statement))
+    }
 }

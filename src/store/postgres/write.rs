@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use deadpool_postgres::ClientWrapper;
 use futures::future::{BoxFuture, FutureExt, try_join_all};
-use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
-use super::connection::Param;
+use super::connection::{Param, run};
 use super::decide::{Draft, IssueAfter};
 use super::error::Failure;
-use super::rows::{SearchRow, StoredRow, authors, storable};
+use super::rows::{SearchRow, StoredRow, agents, authors, filer, storable};
 use super::sql::Statements;
 use crate::domain::{Issue, IssueId, LinkKind, Status};
 use crate::store::event_format;
@@ -24,7 +24,7 @@ pub(super) struct Changes {
     events: Events,
     added: Issues,
     changed: Issues,
-    texts: (Vec<Uuid>, Vec<String>),
+    texts: Texts,
     search: Search,
     removed: Vec<Uuid>,
     unlinked: Vec<Uuid>,
@@ -71,6 +71,12 @@ struct Search {
     title: Vec<String>,
     texts: Vec<String>,
     external: Vec<String>,
+}
+
+#[derive(Default)]
+struct Texts {
+    id: Vec<Uuid>,
+    body: Vec<String>,
     agents: Vec<String>,
     filer: Vec<Option<String>>,
 }
@@ -120,7 +126,11 @@ impl Issues {
 
 impl Changes {
     /// Collects what a draft changes. Finds the positions of new issues, which may need the database.
-    pub async fn of(draft: &Draft, client: &Client, sql: &Statements) -> Result<Self, Failure> {
+    pub async fn of(
+        draft: &Draft,
+        client: &ClientWrapper,
+        sql: &Statements,
+    ) -> Result<Self, Failure> {
         let mut changes = Self::default();
         let sequence = draft.sequence();
         changes.add_events(draft, sequence);
@@ -178,16 +188,16 @@ impl Changes {
             None => self.added.push(after, position().unwrap_or_default()),
         }
         let body = serde_json::to_string(&*after.issue);
-        self.texts.0.push(uuid);
-        self.texts.1.push(body.expect("structures of strings and numbers are valid JSON"));
+        self.texts.id.push(uuid);
+        self.texts.agents.push(agents(&after.issue));
+        self.texts.filer.push(filer(&after.issue));
+        self.texts.body.push(body.expect("structures of strings and numbers are valid JSON"));
         let search = SearchRow::of(&after.issue);
         if was_removed || former.map(SearchRow::of).as_ref() != Some(&search) {
             self.search.id.push(uuid);
             self.search.title.push(search.title);
             self.search.texts.push(search.texts);
             self.search.external.push(search.external);
-            self.search.agents.push(search.agents);
-            self.search.filer.push(search.filer);
         }
     }
 
@@ -237,7 +247,7 @@ impl Changes {
     /// Writes the changes, and commits with them if the transaction `ends`.
     pub async fn write(
         &self,
-        client: &Client,
+        client: &ClientWrapper,
         sql: &Statements,
         ends: bool,
     ) -> Result<(), Failure> {
@@ -246,8 +256,7 @@ impl Changes {
         let waiting = [(&direct as _, Type::UUID_ARRAY), (&blockers as _, Type::UUID_ARRAY)];
         let (events, added) = (self.events.params(), self.added.params());
         let (changed, search) = (self.changed.params(), self.search.params());
-        let texts =
-            [(&self.texts.0 as _, Type::UUID_ARRAY), (&self.texts.1 as _, Type::TEXT_ARRAY)];
+        let texts = self.texts.params();
         let removed = [(&self.removed as _, Type::UUID_ARRAY)];
         let unlinked = [(&self.unlinked as _, Type::UUID_ARRAY)];
         let links = [
@@ -257,13 +266,13 @@ impl Changes {
         ];
         let keys = [(&self.keys as _, Type::TEXT)];
         let waits = !direct.is_empty() || !blockers.is_empty();
-        let statements: [(bool, &str, &[Param<'_>]); 11] = [
+        let statements: [(bool, &String, &[Param<'_>]); 11] = [
             (!self.events.seq.is_empty(), &sql.add_events, &events),
             (!self.unlinked.is_empty(), &sql.remove_links, &unlinked),
             (!self.removed.is_empty(), &sql.remove_issues, &removed),
             (!self.added.id.is_empty(), &sql.add_issues, &added),
             (!self.changed.id.is_empty(), &sql.set_issues, &changed),
-            (!self.texts.0.is_empty(), &sql.set_texts, &texts),
+            (!self.texts.id.is_empty(), &sql.set_texts, &texts),
             (!self.search.id.is_empty(), &sql.set_search, &search),
             (!self.links.0.is_empty(), &sql.add_links, &links),
             (self.keys.is_some(), &sql.set_keys, &keys),
@@ -272,7 +281,8 @@ impl Changes {
         ];
         let mut sent: Vec<BoxFuture<'_, Result<(), tokio_postgres::Error>>> = Vec::new();
         for (_, statement, params) in statements.into_iter().filter(|(is_needed, ..)| *is_needed) {
-            sent.push(client.execute_typed(statement, params).map(|done| done.map(drop)).boxed());
+            let written = run(client, sql, statement, params);
+            sent.push(written.map(|rows| rows.map(drop)).boxed());
         }
         if ends {
             sent.push(client.batch_execute("COMMIT").boxed());
@@ -296,15 +306,24 @@ impl Events {
     }
 }
 
+impl Texts {
+    fn params(&self) -> [Param<'_>; 4] {
+        [
+            (&self.id, Type::UUID_ARRAY),
+            (&self.body, Type::TEXT_ARRAY),
+            (&self.agents, Type::TEXT_ARRAY),
+            (&self.filer, Type::TEXT_ARRAY),
+        ]
+    }
+}
+
 impl Search {
-    fn params(&self) -> [Param<'_>; 6] {
+    fn params(&self) -> [Param<'_>; 4] {
         [
             (&self.id, Type::UUID_ARRAY),
             (&self.title, Type::TEXT_ARRAY),
             (&self.texts, Type::TEXT_ARRAY),
             (&self.external, Type::TEXT_ARRAY),
-            (&self.agents, Type::TEXT_ARRAY),
-            (&self.filer, Type::TEXT_ARRAY),
         ]
     }
 }
@@ -312,7 +331,7 @@ impl Search {
 /// Returns the positions of the issues that are inserted before others.
 async fn place(
     draft: &Draft,
-    client: &Client,
+    client: &ClientWrapper,
     sql: &Statements,
 ) -> Result<Vec<(IssueId, i64)>, Failure> {
     let mut found = Vec::new();

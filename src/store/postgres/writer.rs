@@ -5,8 +5,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use deadpool_postgres::ClientWrapper;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
 use super::database::Database;
@@ -32,6 +32,9 @@ const TRY_AGAIN_WITHIN: Duration = Duration::from_secs(8);
 const RESOLVE_WITHIN: Duration = Duration::from_secs(15);
 /// How long a request may wait before it is decided.
 const BUSY_AFTER: Duration = Duration::from_secs(30);
+
+/// How often other tasks have a turn before a transaction begins.
+const YIELDS: usize = 4;
 
 type Reply = Result<Vec<Outcome>, StoreError>;
 type Outcomes = Vec<Result<Vec<Outcome>, DomainError>>;
@@ -176,6 +179,10 @@ async fn run(
                 None => return,
             },
         };
+        // Callers that were just answered may ask again at once, and then share this transaction.
+        for _ in 0..YIELDS {
+            tokio::task::yield_now().await;
+        }
         let mut batch = vec![first];
         while batch.len() < MAX_BATCH
             && !batch[0].is_mixed()
@@ -284,7 +291,7 @@ type Decided = (Outcomes, Option<Changes>);
 /// Decides a batch in a transaction, and returns what remains to be written and committed.
 async fn decide(
     database: &Database,
-    client: &Client,
+    client: &ClientWrapper,
     batch: &[Request],
 ) -> Result<Decided, Failure> {
     let mut needs = Needs::default();
@@ -304,7 +311,7 @@ async fn decide(
 /// before it made ready. The events of the last command remain to be written, or nothing if one is refused.
 async fn decide_in_steps(
     database: &Database,
-    client: &Client,
+    client: &ClientWrapper,
     request: &Request,
 ) -> Result<Decided, Failure> {
     let (sql, schema) = (&database.sql, database.schema());
@@ -338,7 +345,7 @@ async fn decide_in_steps(
 /// Decides on what was loaded. Reads more if an issue changes that is not locked.
 async fn decide_loaded(
     database: &Database,
-    client: &Client,
+    client: &ClientWrapper,
     mut needs: Needs,
     events: usize,
     mut loaded: Loaded,

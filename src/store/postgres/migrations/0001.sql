@@ -76,7 +76,10 @@ CREATE INDEX issues_questions ON {s}.issues (position) WHERE question;
 -- Each issue whole, as JSON.
 CREATE TABLE {s}.issue_texts (
     id uuid PRIMARY KEY,
-    body text NOT NULL
+    body text NOT NULL,
+    -- Who occurs in the history, and who filed it.
+    agents text[] NOT NULL,
+    filer text
 ) WITH (
     fillfactor = 75,
     autovacuum_vacuum_scale_factor = 0.01,
@@ -90,10 +93,7 @@ CREATE TABLE {s}.issue_search (
     title text COLLATE "C" NOT NULL,
     -- Title, description and comments, separated by U+0001.
     texts text COLLATE "C" NOT NULL,
-    external text[] NOT NULL,
-    -- Who occurs in the history.
-    agents text[] NOT NULL,
-    filer text
+    external text[] NOT NULL
 );
 
 CREATE TABLE {s}.links (
