@@ -11,7 +11,7 @@ use super::connection::{Connections, Session};
 use super::error::Failure;
 use super::options::PostgresOptions;
 use super::schema;
-use super::sql::{BEGIN_READ, Statements};
+use super::sql::{BEGIN_READ, Statements, advisory_key};
 use crate::store::Position;
 
 /// How long a read may take.
@@ -115,7 +115,7 @@ impl Database {
 
     /// Returns the channel of `NOTIFY` for this schema.
     pub fn channel(&self) -> String {
-        format!("ait_{:016x}", schema::advisory_key("changes", self.schema()))
+        format!("ait_{:016x}", advisory_key("changes", self.schema()))
     }
 
     /// Tells other processes that there are new events.

@@ -13,8 +13,7 @@ use tokio_postgres::types::Type;
 use super::connection::Param;
 use super::database::Database;
 use super::error::Failure;
-use super::schema::advisory_key;
-use super::sql::BEGIN;
+use super::sql::{BEGIN, advisory_key};
 use crate::store::Position;
 
 /// How long commits are gathered before their events are numbered.

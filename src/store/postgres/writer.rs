@@ -64,6 +64,8 @@ struct Answer {
     /// `None` after the caller received it.
     reply: Option<Reply>,
     commands: Vec<Command>,
+    /// The time of the request, and so of the claims that lapse.
+    now: Timestamp,
     writer: mpsc::WeakSender<Request>,
 }
 
@@ -72,10 +74,10 @@ impl Drop for Answer {
         let outcomes = self.reply.take().and_then(Result::ok).unwrap_or_default();
         let Some(writer) = self.writer.upgrade() else { return };
         for command in lapses(&self.commands, &outcomes) {
-            let now = Timestamp::from(chrono::Utc::now());
             let (reply, _) = oneshot::channel();
             // If the issue has changed since, the claim stays as that change left it.
-            let request = Request { commands: vec![command], now, since: Instant::now(), reply };
+            let (commands, now) = (vec![command], self.now);
+            let request = Request { commands, now, since: Instant::now(), reply };
             if writer.try_send(request).is_err() {
                 tracing::warn!("failed to return a claim whose caller is gone");
             }
@@ -219,8 +221,8 @@ fn refuse_late(batch: Vec<Request>, answers: &mpsc::WeakSender<Request>) -> Vec<
 
 fn answer(batch: Vec<Request>, replies: Vec<Reply>, writer: &mpsc::WeakSender<Request>) {
     for (request, reply) in batch.into_iter().zip(replies) {
-        let answer =
-            Answer { reply: Some(reply), commands: request.commands, writer: writer.clone() };
+        let Request { commands, now, .. } = request;
+        let answer = Answer { reply: Some(reply), commands, now, writer: writer.clone() };
         // An answer that nobody receives lapses its claims when it is dropped.
         drop(request.reply.send(answer));
     }
