@@ -61,6 +61,7 @@ mod ports;
 mod postgres;
 #[cfg(feature = "postgres")]
 mod postgres_kills;
+mod postgres_machines;
 #[cfg(feature = "postgres")]
 mod postgres_races;
 #[cfg(feature = "postgres")]
