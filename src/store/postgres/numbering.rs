@@ -19,6 +19,8 @@ use crate::store::Position;
 
 /// How long commits are gathered before their events are numbered.
 const GATHER_FOR: Duration = Duration::from_millis(20);
+/// How long to wait for the process that is just numbering events.
+const OTHERS_WITHIN: Duration = Duration::from_millis(60);
 
 /// Numbers the events that are visible, and returns the position of the newest one.
 pub(super) async fn number(database: &Database) -> Result<Position, Failure> {
@@ -94,7 +96,7 @@ async fn announce(database: &Database) -> Result<(), Failure> {
             return database.notify().await;
         }
         // Perhaps it does not see the newest events.
-        tokio::time::sleep(GATHER_FOR).await;
+        tokio::time::sleep(OTHERS_WITHIN).await;
     }
 }
 
