@@ -60,6 +60,8 @@ mod ports;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "postgres")]
+mod postgres_errors;
+#[cfg(feature = "postgres")]
 mod postgres_kills;
 mod postgres_machines;
 #[cfg(feature = "postgres")]

@@ -73,15 +73,28 @@ impl Database {
         self.ready().await?.session(&self.sql.hot()).await
     }
 
-    /// Runs a read within its time limit. Tries again if the connection broke, because a read can be repeated.
+    /// Runs a read within the time limit of small ones. Tries again if the connection broke, because a read can be
+    /// repeated.
     pub async fn read<T, F>(&self, read: impl Fn() -> F) -> Result<T, Failure>
+    where
+        F: Future<Output = Result<T, Failure>>,
+    {
+        self.read_within(READ_WITHIN, read).await
+    }
+
+    /// Runs a read within a time limit, like [`read`](Self::read).
+    pub async fn read_within<T, F>(
+        &self,
+        limit: Duration,
+        read: impl Fn() -> F,
+    ) -> Result<T, Failure>
     where
         F: Future<Output = Result<T, Failure>>,
     {
         let begun = std::time::Instant::now();
         let mut pause = Duration::from_millis(20);
         loop {
-            let limited = tokio::time::timeout(READ_WITHIN, read()).await;
+            let limited = tokio::time::timeout(limit, read()).await;
             let result = limited.unwrap_or_else(|_| {
                 Err(Failure::Busy("the database did not answer in time".into()))
             });

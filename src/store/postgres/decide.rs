@@ -79,8 +79,9 @@ impl Draft {
         let (claims, named) = (self.claims.clone(), self.named.clone());
         let (count, after) = (self.events.len(), self.after.clone());
         let (removed, placed) = (self.removed.clone(), self.placed.clone());
-        let outcomes = commands.iter().map(|command| self.run(command, now)).collect();
-        if matches!(outcomes, Err(_)) {
+        let outcomes: Result<Vec<_>, _> =
+            commands.iter().map(|command| self.run(command, now)).collect();
+        if outcomes.is_err() {
             (self.claims, self.named, self.after) = (claims, named, after);
             (self.removed, self.placed) = (removed, placed);
             self.events.truncate(count);

@@ -43,6 +43,11 @@ impl Failure {
         }
     }
 
+    /// Returns the error that the next read would return, or the next change if reads work.
+    pub fn of_health(self) -> StoreError {
+        if matches!(self, Self::ReadOnly(_)) { self.of_change() } else { self.of_read() }
+    }
+
     /// Returns the error for a failed change.
     pub fn of_change(self) -> StoreError {
         match self {

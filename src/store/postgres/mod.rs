@@ -44,6 +44,11 @@ use crate::domain::{Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
 /// How long the end of the store waits for changes that are being made.
 const CLOSE_WITHIN: Duration = Duration::from_secs(5);
 
+/// How long reading all issues may take.
+const READ_ALL_WITHIN: Duration = Duration::from_secs(300);
+/// For how long a transaction may be open without a warning, in seconds.
+const OLD_TRANSACTION_S: i64 = 600;
+
 /// A store in a schema of a PostgreSQL database.
 pub struct PostgresStore {
     database: Arc<Database>,
@@ -93,9 +98,29 @@ impl PostgresStore {
         }
         let settings = [("synchronous_commit", 1), ("fsync", 2)];
         let off = settings.iter().find(|(_, at)| row.get::<_, &str>(*at) == "off");
-        Ok(off.map(|(name, _)| {
-            format!("{name} is off in the database: a power failure can lose changes; turn it on")
+        if let Some((name, _)) = off {
+            return Ok(Some(format!(
+                "{name} is off in the database: a power failure can lose changes; turn it on"
+            )));
+        }
+        let oldest_s = row.try_get::<_, Option<i64>>(3)?.unwrap_or_default();
+        Ok((oldest_s > OLD_TRANSACTION_S).then(|| {
+            let minutes = oldest_s / 60;
+            format!(
+                "a transaction has been open for {minutes} min in the database and keeps it from cleaning up, \
+                 which slows claims down; see pg_stat_activity"
+            )
         }))
+    }
+
+    /// Makes a change and takes it back.
+    async fn try_change(&self) -> Result<(), Failure> {
+        let session = self.database.session().await?;
+        session.batch_execute(sql::BEGIN).await?;
+        session.execute_typed(&self.database.sql.trial, &[]).await?;
+        session.batch_execute("ROLLBACK").await?;
+        session.finish();
+        Ok(())
     }
 }
 
@@ -136,7 +161,8 @@ impl Store for PostgresStore {
 
     fn state(&self) -> StoreFuture<'_, State> {
         async move {
-            let state = self.database.read(|| self.follower.newest(&self.database)).await;
+            let newest = || self.follower.newest(&self.database);
+            let state = self.database.read_within(READ_ALL_WITHIN, newest).await;
             state.map_err(Failure::of_read)
         }
         .boxed()
@@ -170,12 +196,18 @@ impl Store for PostgresStore {
         Arc::<PostgresClients>::clone(&self.clients)
     }
 
-    fn health(&self, _: Probe) -> BoxFuture<'_, StoreHealth> {
+    fn health(&self, probe: Probe) -> BoxFuture<'_, StoreHealth> {
         async move {
             let mut health = StoreHealth { name: self.shown(), ..StoreHealth::default() };
             match self.examine().await {
                 Ok(warning) => health.warning = warning,
-                Err(failure) => health.trouble = Some(failure.of_read()),
+                Err(failure) => health.trouble = Some(failure.of_health()),
+            }
+            if probe == Probe::Trial
+                && health.trouble.is_none()
+                && let Err(failure) = self.database.read(|| self.try_change()).await
+            {
+                health.trouble = Some(failure.of_change());
             }
             let written = self.database.read(|| read::last_write(&self.database)).await;
             health.last_write = written.ok().flatten();

@@ -18,6 +18,8 @@ use crate::store::Position;
 
 /// How long commits are gathered before their events are numbered.
 const GATHER_FOR: Duration = Duration::from_millis(20);
+/// How long to wait for the process that is just numbering events.
+const OTHERS_WITHIN: Duration = Duration::from_millis(60);
 
 /// Numbers the events that are visible, and tells the watchers of this process. Returns the position of the newest one;
 /// on a standby that only allows reads, that of the newest event with a number.
@@ -100,7 +102,7 @@ async fn announce(database: &Database) -> Result<(), Failure> {
             return database.notify().await;
         }
         // Perhaps it does not see the newest events.
-        tokio::time::sleep(GATHER_FOR).await;
+        tokio::time::sleep(OTHERS_WITHIN).await;
     }
 }
 

@@ -102,7 +102,8 @@ impl PostgresOptions {
                 theirs.append_pair(&name, &value);
             }
         }
-        let config = configuration(address, &theirs.finish())?;
+        // The client library decodes percents alone.
+        let config = configuration(address, &theirs.finish().replace('+', "%20"))?;
         let schema = ours.schema.unwrap_or_else(|| DEFAULT_SCHEMA.to_owned());
         refuse_schema(&schema)?;
         let listen = match ours.listen.as_deref() {

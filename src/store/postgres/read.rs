@@ -85,6 +85,8 @@ pub(super) async fn counts(database: &Database) -> Result<Counts, Failure> {
 /// Returns the issues in one part of the store.
 pub(super) async fn part(database: &Database, part: &Part) -> Result<State, Failure> {
     let (connection, sql) = (database.connection().await?, &database.sql);
+    // Before the issues, so that a watcher of this position is told of everything that they lack.
+    let newest = connection.query_typed_opt(&sql.newest, &[]).await?;
     let found = match part {
         Part::Around(ids) => {
             // The ids that cannot be told apart by their first digits are asked for, too.
@@ -106,7 +108,6 @@ pub(super) async fn part(database: &Database, part: &Part) -> Result<State, Fail
     };
     let mut rows = Rows::default();
     rows.add(&found?)?;
-    let newest = connection.query_typed_opt(&sql.newest, &[]).await?;
     Ok(State { position: position(newest.as_ref())?, ..rows.state() })
 }
 

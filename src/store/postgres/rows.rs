@@ -1,6 +1,7 @@
 //! Issues as rows, and the part of a state that rows make.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use tokio_postgres::Row;
@@ -57,8 +58,8 @@ impl Rows {
     pub fn add(&mut self, rows: &[Row]) -> Result<(), Failure> {
         for row in rows {
             let id = IssueId::from(row.try_get::<_, Uuid>(0)?);
-            if !self.0.contains_key(&id) {
-                self.0.insert(id, StoredRow::read(row)?);
+            if let Entry::Vacant(free) = self.0.entry(id) {
+                free.insert(StoredRow::read(row)?);
             }
         }
         Ok(())

@@ -29,7 +29,10 @@ pub(super) async fn migrate(connections: &Connections, schema: &str) -> Result<(
     refuse_newer(found, known, schema)?;
     if found == 0 {
         let exists: bool = session
-            .query_typed_one("SELECT to_regnamespace($1) IS NOT NULL", &[(&schema, Type::TEXT)])
+            .query_typed_one(
+                "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)",
+                &[(&schema, Type::TEXT)],
+            )
             .await?
             .get(0);
         if !exists {
@@ -50,13 +53,11 @@ pub(super) async fn migrate(connections: &Connections, schema: &str) -> Result<(
 
 /// Returns the version of a schema; 0 if there is none.
 async fn version(client: &tokio_postgres::Client, schema: &str) -> Result<i32, Failure> {
-    let exists: bool = client
-        .query_typed_one(
-            "SELECT to_regclass($1) IS NOT NULL",
-            &[(&format!("{schema}.meta"), Type::TEXT)],
-        )
-        .await?
-        .get(0);
+    // Unlike to_regclass, this sees what was committed while the transaction waited for its lock.
+    const EXISTS: &str = "SELECT EXISTS (SELECT FROM pg_class c \
+        JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = 'meta')";
+    let exists = client.query_typed_one(EXISTS, &[(&schema, Type::TEXT)]).await?;
+    let exists: bool = exists.try_get(0)?;
     if !exists {
         return Ok(0);
     }

@@ -41,11 +41,11 @@ macro_rules! from_issues {
     };
 }
 
-/// The ids in the ranges `$1` to `$2`.
+/// The ids in the ranges `$1` to `$2`, at most 100 in each. The limit makes every range a look-up in the index.
 macro_rules! named {
     () => {
-        "(SELECT r.id FROM unnest($1::uuid[], $2::uuid[]) AS n(low, high) \
-         JOIN {s}.issues r ON r.id BETWEEN n.low AND n.high)"
+        "(SELECT r.id FROM unnest($1::uuid[], $2::uuid[]) AS n(low, high) CROSS JOIN LATERAL ( \
+         SELECT x.id FROM {s}.issues x WHERE x.id BETWEEN n.low AND n.high ORDER BY x.id LIMIT 100) r)"
     };
 }
 
@@ -277,8 +277,8 @@ statements! {
          UNION (SELECT i.id FROM {s}.issues i WHERE i.status = 2 AND NOT i.parked ORDER BY i.priority, i.position LIMIT 1) \
          UNION SELECT c.id FROM agents CROSS JOIN LATERAL (SELECT i.id FROM {s}.issues i \
          WHERE i.status = 2 AND NOT i.parked AND NOT agent = ANY(i.authors) ORDER BY i.priority, i.position LIMIT 1) c \
-         UNION SELECT i.id FROM {s}.issues i WHERE i.parked_until IS NOT NULL AND (i.status = 0 OR i.status = 2) \
-         AND NOT i.waits) \
+         UNION (SELECT i.id FROM {s}.issues i WHERE i.parked_until IS NOT NULL AND (i.status = 0 OR i.status = 2) \
+         AND NOT i.waits ORDER BY i.parked_until LIMIT 1000)) \
          SELECT ", columns!(), " ", from_issues!(), " WHERE i.id IN (SELECT id FROM first)"
     );
     /// Reads the issues whose claims have leases.
@@ -304,7 +304,11 @@ statements! {
     /// Forgets the clients `$1`, unless they came back.
     forget = "DELETE FROM {s}.clients WHERE client = ANY($1) AND gone_since IS NOT NULL";
     /// Looks whether the server can be changed, and at settings that matter.
-    health = "SELECT pg_is_in_recovery(), current_setting('synchronous_commit'), current_setting('fsync')";
+    health = "SELECT pg_is_in_recovery(), current_setting('synchronous_commit'), current_setting('fsync'), \
+        (SELECT max(extract(epoch FROM clock_timestamp() - xact_start))::bigint FROM pg_stat_activity \
+        WHERE datname = current_database() AND backend_xmin IS NOT NULL)";
+    /// Writes something, to be taken back.
+    trial = "INSERT INTO {s}.clients (client, ttl_ms) VALUES ('trial', 0) ON CONFLICT DO NOTHING";
 }
 
 impl Statements {

@@ -143,6 +143,14 @@ impl Server {
         format!("{}?schema=t_{}", self.url("ait"), uuid::Uuid::new_v4().simple())
     }
 
+    /// Lets a role in with its password only. Counts when the server reads its rules again.
+    pub fn require_password(&self, role: &str) {
+        let rules = self.directory.join("data/pg_hba.conf");
+        let before = fs::read_to_string(&rules).unwrap();
+        let rule = format!("host all {role} 127.0.0.1/32 scram-sha-256\n");
+        fs::write(&rules, rule + &before).unwrap();
+    }
+
     /// Connects as the superuser.
     pub async fn connect(&self) -> tokio_postgres::Client {
         let url = self.url("ait");

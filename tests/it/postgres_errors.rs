@@ -1,0 +1,126 @@
+//! What the store in PostgreSQL says when the database cannot do what it should, and that it recovers.
+
+use agent_issue_tracker::domain::Classification;
+use agent_issue_tracker::store::postgres::Password;
+use agent_issue_tracker::store::{PostgresOptions, PostgresStore, Probe, Store, StoreError};
+
+use crate::support::commands::{add, at, claim};
+use crate::support::postgres::{Server, open, shared};
+use crate::support::stores::apply;
+
+fn is_about(error: &StoreError, words: &[&str]) -> bool {
+    let text = error.to_string();
+    words.iter().all(|word| text.contains(word))
+}
+
+#[tokio::test]
+async fn a_server_that_is_away_is_an_error_that_passes() {
+    let Some(server) = Server::start(&[]) else { return };
+    let store = open(&server.project());
+    apply(&store, add(1, Classification::Bug), at(0)).await.unwrap();
+    server.stop("INT");
+    let error = apply(&store, claim(None), at(1)).await.unwrap_err();
+    assert!(matches!(error, StoreError::NotSaved(_)), "{error}");
+    let error = store.counts().await.unwrap_err();
+    assert!(matches!(error, StoreError::Unreadable(_)), "{error}");
+    assert!(store.health(Probe::Known).await.trouble.is_some());
+    server.run();
+    assert!(apply(&store, claim(None), at(2)).await.unwrap().is_some());
+    assert!(store.health(Probe::Known).await.trouble.is_none());
+}
+
+#[tokio::test]
+async fn a_newer_schema_is_left_alone() {
+    let Some(server) = shared() else { return };
+    let url = server.project();
+    open(&url).migrate().await.unwrap();
+    let schema = url.split_once("schema=").unwrap().1;
+    let client = server.connect().await;
+    client.batch_execute(&format!("UPDATE {schema}.meta SET version = 999")).await.unwrap();
+    let store = open(&url);
+    let error = apply(&store, add(1, Classification::Bug), at(0)).await.unwrap_err();
+    assert!(matches!(error, StoreError::Newer(_)), "{error}");
+    assert!(matches!(store.counts().await.unwrap_err(), StoreError::Newer(_)));
+}
+
+#[tokio::test]
+async fn processes_that_migrate_at_once_agree() {
+    let Some(server) = shared() else { return };
+    let url = server.project();
+    let stores: Vec<_> = (0..6).map(|_| open(&url)).collect();
+    let migrated = futures::future::join_all(stores.iter().map(PostgresStore::migrate)).await;
+    assert!(migrated.iter().all(Result::is_ok), "{migrated:?}");
+    apply(&stores[0], add(1, Classification::Bug), at(0)).await.unwrap();
+    assert_eq!(stores[5].counts().await.unwrap().total(), 1);
+}
+
+#[tokio::test]
+async fn missing_rights_are_named() {
+    let Some(server) = shared() else { return };
+    let url = server.project();
+    let schema = url.split_once("schema=").unwrap().1.to_owned();
+    open(&url).migrate().await.unwrap();
+    let client = server.connect().await;
+    let role = format!("r_{schema}");
+    let grants = format!(
+        "CREATE ROLE {role} LOGIN; GRANT USAGE ON SCHEMA {schema} TO {role}; \
+         GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {role}"
+    );
+    client.batch_execute(&grants).await.unwrap();
+    let store = open(&format!("{}?schema={schema}", server.url(&role)));
+    assert_eq!(store.counts().await.unwrap().total(), 0);
+    let error = apply(&store, add(1, Classification::Bug), at(0)).await.unwrap_err();
+    assert!(is_about(&error, &["permission denied", "rights"]), "{error}");
+    // These are enough.
+    let grants = format!(
+        "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}; \
+         GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {role}"
+    );
+    client.batch_execute(&grants).await.unwrap();
+    apply(&store, add(1, Classification::Bug), at(0)).await.unwrap();
+    assert_eq!(store.events(0, 10).await.unwrap().events.len(), 1);
+    // Another project stays out of reach.
+    let other = server.project();
+    open(&other).migrate().await.unwrap();
+    let other = other.split_once("schema=").unwrap().1;
+    let error = open(&format!("{}?schema={other}", server.url(&role))).counts().await.unwrap_err();
+    assert!(is_about(&error, &["permission denied"]), "{error}");
+}
+
+#[tokio::test]
+async fn a_database_that_only_allows_reads_says_so() {
+    let Some(server) = shared() else { return };
+    let url = server.project();
+    let store = open(&url);
+    apply(&store, add(1, Classification::Bug), at(0)).await.unwrap();
+    assert_eq!(store.events(0, 10).await.unwrap().newest.number, 1);
+    let read_only = open(&format!("{url}&options=-c%20default_transaction_read_only%3Don"));
+    let error = apply(&read_only, claim(None), at(1)).await.unwrap_err();
+    assert!(matches!(error, StoreError::ReadOnly(_)), "{error}");
+    assert_eq!(read_only.counts().await.unwrap().total(), 1);
+    assert_eq!(read_only.snapshot().await.unwrap().issues.len(), 1);
+    assert_eq!(read_only.events(0, 10).await.unwrap().events.len(), 1);
+}
+
+#[tokio::test]
+async fn a_wrong_password_says_where_to_put_it_and_shows_none() {
+    let Some(server) = Server::start(&[]) else { return };
+    let client = server.connect().await;
+    client.batch_execute("CREATE ROLE guarded LOGIN SUPERUSER PASSWORD 'right'").await.unwrap();
+    server.require_password("guarded");
+    client.batch_execute("SELECT pg_reload_conf()").await.unwrap();
+    let url = server.url("guarded");
+    let options = |password: &str| {
+        PostgresOptions::parse(&url).unwrap().with_password(Some(Password::new(password)))
+    };
+    let error = loop {
+        // The server may not have read its rules again yet.
+        match PostgresStore::new(options("wr0ng")).migrate().await {
+            Ok(()) => tokio::task::yield_now().await,
+            Err(error) => break error,
+        }
+    };
+    assert!(is_about(&error, &["password", "AIT_STORE_PASSWORD"]), "{error}");
+    assert!(!error.to_string().contains("wr0ng") && !format!("{error:?}").contains("wr0ng"));
+    PostgresStore::new(options("right")).migrate().await.unwrap();
+}
