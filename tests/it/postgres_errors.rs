@@ -98,7 +98,7 @@ async fn a_database_that_only_allows_reads_says_so() {
     let error = apply(&read_only, claim(None), at(1)).await.unwrap_err();
     assert!(matches!(error, StoreError::ReadOnly(_)), "{error}");
     assert_eq!(read_only.counts().await.unwrap().total(), 1);
-    assert_eq!(read_only.snapshot().await.unwrap().issues.len(), 1);
+    assert_eq!(read_only.state().await.unwrap().issues.len(), 1);
     assert_eq!(read_only.events(0, 10).await.unwrap().events.len(), 1);
 }
 
@@ -120,7 +120,7 @@ async fn a_wrong_password_says_where_to_put_it_and_shows_none() {
             Err(error) => break error,
         }
     };
-    assert!(is_about(&error, &["password", "AIT_STORE_PASSWORD"]), "{error}");
+    assert!(is_about(&error, &["password", "~/.pgpass"]), "{error}");
     assert!(!error.to_string().contains("wr0ng") && !format!("{error:?}").contains("wr0ng"));
     PostgresStore::new(options("right")).migrate().await.unwrap();
 }
