@@ -120,7 +120,7 @@ async fn a_wrong_password_says_where_to_put_it_and_shows_none() {
             Err(error) => break error,
         }
     };
-    assert!(is_about(&error, &["password", "AIT_STORE_PASSWORD"]), "{error}");
+    assert!(is_about(&error, &["password", "PGPASSWORD"]), "{error}");
     assert!(!error.to_string().contains("wr0ng") && !format!("{error:?}").contains("wr0ng"));
     PostgresStore::new(options("right")).migrate().await.unwrap();
 }

@@ -9,8 +9,8 @@ use tokio_postgres::config::Host;
 
 use super::options::{Password, PostgresOptions};
 
-/// The environment variables that can contain the password, in the order in which they count.
-const VARIABLES: [&str; 2] = ["AIT_STORE_PASSWORD", "PGPASSWORD"];
+/// The environment variable that can contain the password, as for every client of PostgreSQL.
+const VARIABLE: &str = "PGPASSWORD";
 
 /// Adds the password to the configuration of a connection. Reads the password file each time, so that a change of it
 /// counts for the next connection.
@@ -18,8 +18,7 @@ pub(super) fn with_password(options: &PostgresOptions, mut config: Config) -> Co
     if config.get_password().is_some() {
         return config;
     }
-    let of_environment =
-        || VARIABLES.iter().find_map(|name| env::var(name).ok()).map(Password::new);
+    let of_environment = || env::var(VARIABLE).ok().map(Password::new);
     let found = options.given_password().cloned().or_else(of_environment);
     if let Some(password) = found.or_else(|| in_file(options, &config)) {
         config.password(password.reveal());

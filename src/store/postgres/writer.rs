@@ -64,6 +64,8 @@ struct Answer {
     /// `None` after the caller received it.
     reply: Option<Reply>,
     commands: Vec<Command>,
+    /// The time of the commands, which is that of a lapse, too.
+    now: Timestamp,
     writer: mpsc::WeakSender<Request>,
 }
 
@@ -72,8 +74,7 @@ impl Drop for Answer {
         let outcomes = self.reply.take().and_then(Result::ok).unwrap_or_default();
         let Some(writer) = self.writer.upgrade() else { return };
         for command in lapses(&self.commands, &outcomes) {
-            let now = Timestamp::from(chrono::Utc::now());
-            let (reply, _) = oneshot::channel();
+            let (now, (reply, _)) = (self.now, oneshot::channel());
             // If the issue has changed since, the claim stays as that change left it.
             let request = Request { commands: vec![command], now, since: Instant::now(), reply };
             if writer.try_send(request).is_err() {
@@ -219,10 +220,10 @@ fn refuse_late(batch: Vec<Request>, answers: &mpsc::WeakSender<Request>) -> Vec<
 
 fn answer(batch: Vec<Request>, replies: Vec<Reply>, writer: &mpsc::WeakSender<Request>) {
     for (request, reply) in batch.into_iter().zip(replies) {
-        let answer =
-            Answer { reply: Some(reply), commands: request.commands, writer: writer.clone() };
+        let Request { commands, now, reply: caller, .. } = request;
+        let answer = Answer { reply: Some(reply), commands, now, writer: writer.clone() };
         // An answer that nobody receives lapses its claims when it is dropped.
-        drop(request.reply.send(answer));
+        drop(caller.send(answer));
     }
 }
 
