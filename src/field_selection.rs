@@ -64,7 +64,7 @@ impl FieldSelection {
     }
 }
 
-/// Returns a field of an issue. Unknown fields are not among them.
+/// Returns a field of an issue. Unknown keys are not among them.
 fn value(issue: &Issue, name: &str) -> Value {
     match name {
         "id" => json!(issue.id),

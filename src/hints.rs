@@ -110,7 +110,7 @@ mod tests {
         assert!(for_refusal(&ended, &TOOLS).ends_with("with add_issue"));
         assert!(for_refusal(&ended, &COMMANDS).ends_with("with ait add"));
         let (status, required) = (Status::Created, Status::Completed);
-        let not_completed = DomainError::NotClaimable { id, status, required };
+        let not_completed = DomainError::NotClaimable { id, status, required, holder: None };
         let refused = StoreError::Refused(not_completed);
         assert!(for_store(&refused, &TOOLS).ends_with("with get_next_review_item"));
     }
@@ -124,11 +124,12 @@ mod tests {
             StoreError::Refused(DomainError::UnknownIssue { reference: "3f2a9c1e".to_owned() }),
             StoreError::Refused(DomainError::IdTaken { id }),
             StoreError::Refused(DomainError::Terminal { id, status: Status::Closed }),
-            StoreError::Refused(DomainError::NotClaimable { id, status, required }),
+            StoreError::Refused(DomainError::NotClaimable { id, status, required, holder: None }),
             StoreError::Refused(DomainError::NotClaimable {
                 id,
                 status,
                 required: Status::Completed,
+                holder: None,
             }),
             StoreError::Refused(DomainError::NotReady { id, reason: "x".to_owned() }),
             StoreError::Uncertain("x".to_owned()),

@@ -196,8 +196,8 @@ fn of_store(counts: Option<&Counts>, health: &StoreHealth) -> Registry {
         registry.register("issues", "Issues in each status", issues);
     }
     let sizes = [
-        ("store", "Size of the file with the issues", health.snapshot_bytes),
-        ("journal", "Size of the event log", health.journal_bytes),
+        ("store", "Size of the file with the issues", health.published_bytes),
+        ("journal", "Size of the event log", health.log_bytes),
     ];
     for (name, help, bytes) in sizes {
         if let Some(bytes) = bytes {

@@ -39,15 +39,23 @@ pub enum Kind {
     Serve,
     /// It is a command that follows new events.
     Watch,
+    /// It is a command that waits for an issue.
+    Wait,
 }
 
 impl Kind {
+    /// Returns true if the process serves agents or people, until it is stopped.
+    pub fn is_server(self) -> bool {
+        matches!(self, Self::Stdio | Self::Serve)
+    }
+
     /// Returns its name in the entry.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Stdio => "stdio",
             Self::Serve => "serve",
             Self::Watch => "watch",
+            Self::Wait => "wait",
         }
     }
 }
@@ -72,6 +80,9 @@ pub struct Entry {
     pub port: Option<u16>,
     /// The URL of its web pages.
     pub url: Option<String>,
+    /// After how long it lets claims lapse whose clients are gone, in milliseconds; 0 if it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim_grace_ms: Option<u64>,
 }
 
 impl Entry {
@@ -86,6 +97,7 @@ impl Entry {
             is_guarded: false,
             port: None,
             url: None,
+            claim_grace_ms: None,
         }
     }
 }

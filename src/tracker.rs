@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 pub use self::leases::{Claimant, Connection, LAPSES_OF_A_COMMAND, LeaseState, ProcessClient};
-use self::leases::{Connected, Lookout};
+use self::leases::{Connected, LeaseCheck};
 pub use self::questions::{OpenQuestion, QuestionCommand};
 use self::waiting::Line;
 pub use self::waiting::{MAX_WAITING, Wanted};
@@ -28,6 +28,7 @@ use crate::domain::{
     Command, CommentText, Counts, Description, ImportedIssue, Issue, IssueChange, IssueId,
     IssueRef, Page, Query, Resolution, Status, Timestamp, Title,
 };
+use crate::store::backup::Difference;
 pub use crate::store::backup::{
     self, Backup, BackupContent, BackupError, BackupMetadata, IssueSample, OverwritePolicy,
     RestoreOutcome, SaveOptions, Saved, Verdict,
@@ -37,8 +38,10 @@ pub use crate::store::{
     DURATION_BUCKETS_S, Events, HeldBack, IndexedIssues, NumberedEvent, Part, Position, Probe,
     State, StoreError, StoreHealth, StoreId, Version,
 };
-use crate::store::{Outcome, Store};
+use crate::store::{Document, Outcome, Store};
 
+/// How many issues that cannot be claimed are named.
+const SHOWN: usize = 3;
 /// How long [`Tracker::close`] waits for claims that are being released.
 const LAST_LAPSES: Duration = Duration::from_millis(200);
 
@@ -74,7 +77,7 @@ pub struct Tracker {
     claimant: Claimant,
     on_question: Option<QuestionCommand>,
     connected: Connected,
-    lookout: Lookout,
+    lease_check: LeaseCheck,
     /// The callers that wait for something to claim.
     line: Line,
 }
@@ -89,7 +92,7 @@ impl Tracker {
             claimant: Claimant::default(),
             on_question: None,
             connected: Connected::default(),
-            lookout: Lookout::default(),
+            lease_check: LeaseCheck::default(),
             line: Line::default(),
         }
     }
@@ -328,7 +331,6 @@ impl Tracker {
         agent: &AgentName,
         classification: Option<Classification>,
     ) -> Result<HeldBack, StoreError> {
-        const SHOWN: usize = 3;
         let statuses = Some(Status::Created).into();
         let query = Query { statuses, classification, take: SHOWN, ..Query::default() };
         let created = self.store.list(query).await?;
@@ -339,18 +341,24 @@ impl Tracker {
         Ok(HeldBack { count: created.total, first })
     }
 
-    /// Returns how many completed issues an agent cannot review: it filed or completed them, or they are parked.
+    /// Returns why an agent cannot claim the first of the completed issues for review; none if it can claim one.
     ///
     /// # Errors
     ///
-    /// Those of [`Store::part`] and [`Store::counts`].
-    pub async fn held_back_reviews(&self, agent: &AgentName) -> Result<usize, StoreError> {
-        let issues = self.store.part(Part::Claimable(vec![agent.clone()])).await?.issues;
-        let ready = issues.next_review(agent, self.claims.review, self.now());
-        Ok(match ready {
-            Some(_) => 0,
-            None => self.store.counts().await?.in_status(Status::Completed),
-        })
+    /// Those of [`Store::part`] and [`Store::list`].
+    pub async fn held_back_reviews(&self, agent: &AgentName) -> Result<HeldBack, StoreError> {
+        if self.next_claimable(Wanted::Review, agent).await?.is_some() {
+            return Ok(HeldBack::default());
+        }
+        let statuses = Some(Status::Completed).into();
+        let completed =
+            self.store.list(Query { statuses, take: SHOWN, ..Query::default() }).await?;
+        let (policy, now) = (self.claims.review, self.now());
+        let reason = |issue: &Arc<Issue>| {
+            Some((issue.id, IndexedIssues::review_obstacle(issue, agent, policy, now)?))
+        };
+        let first = completed.issues.iter().filter_map(reason).collect();
+        Ok(HeldBack { count: completed.total, first })
     }
 
     /// Returns issues with those around them; see [`Part::Around`].
@@ -386,9 +394,9 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::snapshot`].
-    pub async fn snapshot(&self) -> Result<State, StoreError> {
-        self.store.snapshot().await
+    /// Those of [`Store::state`].
+    pub async fn state(&self) -> Result<State, StoreError> {
+        self.store.state().await
     }
 
     /// Returns at most `limit` durable events after an event number.
@@ -457,6 +465,27 @@ impl Tracker {
             tracing::warn!("undelivered claims may still be held");
         }
         self.store.close().await
+    }
+
+    /// Restores a document in one step, for a store without files. The replaced issues stay in the log.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::state`] and [`Store::commit`]. A restore that would lose something is no error; the result
+    /// says so.
+    pub async fn restore(
+        &self,
+        document: Document,
+        consent: OverwritePolicy,
+    ) -> Result<RestoreOutcome, StoreError> {
+        let state = self.store.state().await?;
+        let difference = Difference::between(&state.document(), &document);
+        if let Some(found) = RestoreOutcome::found(consent, difference.clone()) {
+            return Ok(found);
+        }
+        self.store.commit(backup::restoring(&state.issues, &document), self.now()).await?;
+        let (verdict, difference) = (Verdict::Done, Some(difference));
+        Ok(RestoreOutcome { verdict, difference, damage: None, kept: Vec::new() })
     }
 
     /// Releases a claim that was never delivered. Does nothing if the issue has moved on since.

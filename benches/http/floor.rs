@@ -15,9 +15,10 @@ use axum::routing::any;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::server::READY;
 use benches::fixture;
 
+/// What a server writes to stderr when it has a port, which follows.
+pub const READY: &str = "pages: http://localhost:";
 /// The environment variable that makes this server of this program.
 pub const VARIABLE: &str = "AIT_BENCH_FLOOR";
 

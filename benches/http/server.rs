@@ -14,10 +14,8 @@ use tempfile::TempDir;
 use benches::figures::memory_bytes;
 use benches::fixture;
 
-use crate::floor;
+use crate::floor::{self, READY};
 
-/// What a server writes to stderr when it has a port, which follows.
-pub const READY: &str = "pages: http://localhost:";
 /// How many lines may come before that.
 const MAX_LINES: usize = 100;
 

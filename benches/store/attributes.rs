@@ -17,8 +17,8 @@ const LARGE: usize = 100_000;
 pub fn report(out: &mut dyn Write) -> io::Result<()> {
     let fixtures = [Fixture::new(LARGE), Fixture::with_blocked(LARGE)];
     let issues = fixtures.each_ref().map(|fixture| {
-        let snapshot = fixture.runtime.block_on(fixture.tracker.snapshot());
-        snapshot.expect("an open store").issues
+        let state = fixture.runtime.block_on(fixture.tracker.state());
+        state.expect("an open store").issues
     });
     let blocked = |issues: &IndexedIssues| {
         issues.issues().filter(|issue| issues.open_blockers(issue).next().is_some()).count()

@@ -25,7 +25,7 @@ pub fn report(out: &mut dyn Write) -> io::Result<()> {
                 thread::sleep(PAUSE);
                 fixture.add(fixture.filing());
                 let answered = Instant::now();
-                let state = fixture.runtime.block_on(fixture.tracker.snapshot());
+                let state = fixture.runtime.block_on(fixture.tracker.state());
                 let number = state.expect("a valid store").position.number;
                 while watcher.line().trim_end().parse::<u64>().expect("a number") < number {}
                 ns(answered.elapsed())

@@ -110,7 +110,7 @@ async fn events_up_to(tracker: &Tracker, position: Position) -> Result<Events, H
 
 /// Returns a state whose last event is durable, so that the log contains it.
 pub(super) async fn durable_state(tracker: &Tracker) -> Result<State, HistoryError> {
-    let mut state = tracker.snapshot().await?;
+    let mut state = tracker.state().await?;
     let mut newest = None;
     for _ in 0..TRIALS {
         let Some(before) = state.position.number.checked_sub(1) else { return Ok(state) };
@@ -123,7 +123,7 @@ pub(super) async fn durable_state(tracker: &Tracker) -> Result<State, HistoryErr
                 let _changed = timeout(TRIAL, newest.changed()).await;
             }
             None if read.newest == state.position => return Ok(state),
-            _ => state = tracker.snapshot().await?,
+            _ => state = tracker.state().await?,
         }
     }
     Err(HistoryError::NotDurable)

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::{
     Attributes, Change, Classification, Comment, Event, EventKind, HistoryEntry, Issue, IssueId,
-    Patch, Splice, Status, TimelineEntry, Timestamp, UnknownFields,
+    Patch, Splice, Status, TimelineEntry, Timestamp, UnknownKeys,
 };
 use crate::tracker::NumberedEvent;
 
@@ -72,7 +72,7 @@ struct Fields<'a> {
     attributes: Map<String, Value>,
     /// All unknown keys.
     #[serde(skip_serializing_if = "Option::is_none")]
-    other_keys: Option<&'a UnknownFields>,
+    other_keys: Option<&'a UnknownKeys>,
 }
 
 impl<'a> EventRecord<'a> {
@@ -180,7 +180,7 @@ impl Side {
             history: self.items(&patch.history),
             comments: self.items(&patch.comments),
             attributes: self.attributes(&patch.attributes),
-            other_keys: self.value(&patch.unknown),
+            other_keys: self.value(&patch.unknown_keys),
         }
     }
 

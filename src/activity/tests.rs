@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::domain::{
-    Classification, Command, Counts, Issue, IssueRef, Page, Query, Resolution, UnknownFields,
+    Classification, Command, Counts, Issue, IssueRef, Page, Query, Resolution, UnknownKeys,
 };
 use crate::store::clients::Clients;
 use crate::store::{
@@ -101,8 +101,8 @@ impl Store for Window {
         self.store.clients()
     }
 
-    fn snapshot(&self) -> StoreFuture<'_, State> {
-        self.store.snapshot()
+    fn state(&self) -> StoreFuture<'_, State> {
+        self.store.state()
     }
 
     fn part(&self, part: Part) -> StoreFuture<'_, State> {
@@ -189,7 +189,7 @@ fn command(state: &State, number: usize, kind: u8, pick: usize) -> Command {
             Command::PlaceIssue { issue: placed, ahead_of: Some(issue.id), agent: agent.to_owned() }
         }
         9 => {
-            let mut keys = UnknownFields::default();
+            let mut keys = UnknownKeys::default();
             let value = serde_json::value::to_raw_value(&number).unwrap();
             keys.insert("version".to_owned(), value);
             Command::SetUnknownKeys { keys, agent: agent.to_owned() }
@@ -212,10 +212,10 @@ async fn history(window: &Window, draws: &[(u8, usize)]) -> Vec<(u64, State)> {
     let mut states = Vec::new();
     for (number, &(kind, pick)) in draws.iter().enumerate() {
         let second = number as u64 / 2;
-        let before = window.store.snapshot().await.unwrap();
+        let before = window.store.state().await.unwrap();
         let command = command(&before, number, kind, pick);
         let _refused = window.commit_at(second, vec![command]).await;
-        states.push((second, window.store.snapshot().await.unwrap()));
+        states.push((second, window.store.state().await.unwrap()));
     }
     states
 }
@@ -224,8 +224,8 @@ fn draws() -> impl Strategy<Value = Vec<(u8, usize)>> {
     prop::collection::vec((0..16_u8, 0..100_usize), 0..60)
 }
 
-fn content(state: &State) -> (Vec<Arc<Issue>>, UnknownFields, Position) {
-    (state.issues.issues().collect(), state.unknown.clone(), state.position)
+fn content(state: &State) -> (Vec<Arc<Issue>>, UnknownKeys, Position) {
+    (state.issues.issues().collect(), state.unknown_keys.clone(), state.position)
 }
 
 fn filters() -> impl Strategy<Value = ActivityFilter> {
@@ -311,7 +311,7 @@ proptest! {
             history(&window, &draws).await;
             let all = all_events(&window.tracker()).await;
             window.oldest.store(oldest.min(all.len() as u64 + 1), Ordering::SeqCst);
-            let state = window.store.snapshot().await.unwrap();
+            let state = window.store.state().await.unwrap();
             for issue in state.issues.issues() {
                 let found = of_issue(&window.tracker(), issue.id).await.unwrap();
                 prop_assert_eq!(&found.issue, &issue);

@@ -30,24 +30,35 @@ pub async fn doctor(
     working_directory: &Path,
     config: impl FnOnce() -> Result<Config, String> + Send + 'static,
 ) -> Result<cli::ExitStatus> {
-    let around = around(&location, working_directory);
+    let project = project_context(&location, working_directory);
     let StoreLocation { path, reason, .. } = location;
-    let settings = spawn_blocking(move || config().map(|config| settings(&config)));
-    let settings = match tokio::time::timeout(SETTINGS_WITHIN, settings).await {
-        Ok(settings) => settings?,
+    let config = match tokio::time::timeout(SETTINGS_WITHIN, spawn_blocking(config)).await {
+        Ok(config) => config?,
         Err(_) => Err(
             "the settings cannot be read: the disk, or a pipe in place of a file, does not respond"
                 .to_owned(),
         ),
     };
+    if let Ok(config) = &config
+        && config.database.is_some()
+    {
+        let opened = OpenStore::new(config, JsonStoreOptions::default());
+        return run(command, context(config, opened, working_directory)).await;
+    }
+    let settings = config.map(|config| settings(&config));
     let allows_network = settings.as_ref().is_ok_and(|settings| settings.allows_network);
     // These options never read on the calling thread, so a hanging disk blocks only a background thread.
     let options = JsonStoreOptions { allows_network, ..JsonStoreOptions::default() };
     let OpenStore { store, tracker, maintenance } = OpenStore::at(&path, options);
     let now = tracker.now();
+    let database = None;
+    let context =
+        CheckContext { path, reason, database, store, maintenance, settings, project, now };
+    run(command, context).await
+}
+
+async fn run(command: &DoctorArguments, context: CheckContext) -> Result<cli::ExitStatus> {
     let mut output = Output::stdout();
-    let maintenance = Some(maintenance);
-    let context = CheckContext { path, reason, store, maintenance, settings, around, now };
     let ended = cli::run_doctor(command, context, &mut output).await;
     output.flush()?;
     ended
@@ -59,14 +70,16 @@ pub(super) fn context(
     opened: OpenStore,
     working_directory: &Path,
 ) -> CheckContext {
-    let around = around(&config.location, working_directory);
-    let StoreLocation { path, reason, .. } = config.location.clone();
+    let project = project_context(&config.location, working_directory);
+    let (path, reason) = (config.location.path.clone(), config.store_reason());
     let OpenStore { store, tracker, maintenance } = opened;
-    let (maintenance, now) = (Some(maintenance), tracker.now());
-    CheckContext { path, reason, store, maintenance, settings: Ok(settings(config)), around, now }
+    let now = tracker.now();
+    let (database, settings) =
+        (config.database.as_ref().map(|url| url.value.to_string()), Ok(settings(config)));
+    CheckContext { path, reason, database, store, maintenance, settings, project, now }
 }
 
-fn around(location: &StoreLocation, working_directory: &Path) -> ProjectContext {
+fn project_context(location: &StoreLocation, working_directory: &Path) -> ProjectContext {
     let root = location.project(working_directory);
     // Clients started from this shell have the same environment; others may not.
     let is_by_environment = env::var_os(FILE.variable).is_some_and(|file| !file.is_empty());

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use super::{OpenStore, save_behind};
+use super::{OpenStore, publish_in_background};
 use crate::cli::{self, ClientHookArguments, HookAction, HookCallArguments, Output};
 use crate::config::settings::AGENT;
 use crate::config::{Config, Source, StoreLocation};
@@ -18,7 +18,7 @@ use crate::hooks::{
     self, ASK_LIMIT, CALL_LIMIT, Git, HookContext, HooksDir, SESSION_END_LIMIT, SESSION_LIMIT,
     SessionInput,
 };
-use crate::setup::{self, ClientHookState, HostEnv, SessionEvent};
+use crate::setup::{self, HookClient, HostEnv, SessionEvent};
 use crate::store::json::JsonStoreOptions;
 use crate::store::json::fs::{FileSystem, RealFileSystem};
 use crate::store::json::paths::StorePaths;
@@ -45,12 +45,12 @@ pub async fn hooks(
     let command = host.command(&program);
     let root = StoreLocation::found_from(working_directory).project(working_directory);
     let output = &mut Output::stdout();
-    if action.is_for_client() {
-        return cli::change_client_hooks(action, &root, &host, &command, is_store_named, output);
+    if let Some(client) = action.client() {
+        let named = is_store_named;
+        return cli::change_client_hooks(action, client, &root, &host, &command, named, output);
     }
     let directory = HooksDir::find(&Git::new(working_directory, ASK_LIMIT)).await?;
-    let clients = setup::client_hooks(&root, &host, &command).into_iter();
-    let clients = clients.filter(|hooks| !hooks.are_all(ClientHookState::Missing)).collect();
+    let clients = setup::clients_with_hooks(&root, &host, &command).flatten().collect();
     cli::change_hooks(action, &directory, clients, &command, is_store_named, output)
 }
 
@@ -87,8 +87,7 @@ async fn called(
     // Another version may call hooks that this one does not know.
     let Some(hook) = arguments.known() else { return Ok(()) };
     // A file system that hangs must not block the timeout.
-    let config =
-        spawn_blocking(move || config().map(|config| (is_store(&config.location.path), config)));
+    let config = spawn_blocking(move || config().map(|config| (is_there(&config), config)));
     let (is_there, config) = config.await??;
     if !is_there {
         return Ok(());
@@ -106,7 +105,7 @@ async fn called(
         author: agent.map(|agent| agent.value.clone()).or_else(user),
     };
     if hooks::call(hook, &context).await? && !tracker.close().await {
-        save_behind(&config.location.path);
+        publish_in_background(&config.location.path);
     }
     Ok(())
 }
@@ -127,7 +126,7 @@ pub async fn call_client_hook(
         SessionEvent::SessionEnd => SESSION_END_LIMIT,
         SessionEvent::SessionStart | SessionEvent::Stop => SESSION_LIMIT,
     };
-    let problem = match timeout(limit, session(event, config)).await {
+    let problem = match timeout(limit, session(event, arguments.client(), config)).await {
         Ok(Ok(())) => return Ok(cli::ExitStatus::Done),
         Ok(Err(error)) => cli::render_error(&error),
         Err(_) => "it took too long".to_owned(),
@@ -138,6 +137,7 @@ pub async fn call_client_hook(
 
 async fn session(
     event: SessionEvent,
+    client: HookClient,
     config: impl FnOnce(Option<PathBuf>) -> Result<Config> + Send + 'static,
 ) -> Result<()> {
     // A client that keeps stdin open, or a file system that hangs, must not block the timeout.
@@ -146,8 +146,8 @@ async fn session(
         stdin().lock().take(MAX_INPUT_BYTES).read_to_end(&mut text)?;
         let input: SessionInput =
             serde_json::from_slice(&text).context("the input is not valid")?;
-        let config = config(input.cwd.clone())?;
-        Ok::<_, anyhow::Error>((is_store(&config.location.path), config, input))
+        let config = config(input.directory())?;
+        Ok::<_, anyhow::Error>((is_there(&config), config, input))
     });
     let (is_there, config, input) = prepared.await??;
     if !is_there {
@@ -156,18 +156,22 @@ async fn session(
     let options = JsonStoreOptions::for_hook(SESSION_BUSY_AFTER);
     let OpenStore { tracker, .. } = OpenStore::new(&config, options);
     let agent = config.agent.as_ref().map(|agent| &agent.value);
-    if let Some(told) = hooks::session(event, &tracker, agent, &input).await? {
+    if let Some(told) = hooks::session(event, client, &tracker, agent, &input).await? {
         let mut output = Output::stdout();
         output.json_line(&told)?;
         output.flush()?;
     }
     if event == SessionEvent::SessionEnd && !tracker.close().await {
-        save_behind(&config.location.path);
+        publish_in_background(&config.location.path);
     }
     Ok(())
 }
 
 /// Returns true if there is a store. A hook creates none.
+fn is_there(config: &Config) -> bool {
+    config.database.is_some() || is_store(&config.location.path)
+}
+
 fn is_store(path: &Path) -> bool {
     let has_log = |issues| StorePaths::of(issues).log.is_dir();
     path.exists() || RealFileSystem.resolve(path).is_ok_and(has_log)

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::port::{BindOutcome, Ports, STANDBY, USUAL};
 use super::port_reservations::Pins;
-use super::{App, greets, last_work};
+use super::{App, drain, greets};
 use crate::config::settings::TOKEN_FILE;
 use crate::config::{Config, FILE_NAME, Source};
 use crate::http::{self, AccessPolicy, Limits, with_security_layers};
@@ -37,11 +37,13 @@ fn page(address: IpAddr, port: u16) -> String {
     }
 }
 
-/// Returns the path of the store's file, with symbolic links resolved.
-pub(super) async fn file_of(maintenance: &Maintenance, config: &Config) -> PathBuf {
-    let maintenance = maintenance.clone();
+/// Returns the path of the store's file, with symbolic links resolved. The processes of this machine on a store without
+/// files find each other where its file would be.
+pub(super) async fn file_of(maintenance: Option<&Maintenance>, config: &Config) -> PathBuf {
+    let maintenance = maintenance.cloned();
     // A hanging disk blocks only a background thread.
-    let files = spawn_blocking(move || maintenance.files()).await.unwrap_or_default();
+    let files = move || maintenance.map(|maintenance| maintenance.files());
+    let files = spawn_blocking(files).await.ok().flatten().unwrap_or_default();
     files.into_iter().next().unwrap_or_else(|| config.location.path.clone())
 }
 
@@ -57,7 +59,7 @@ impl ProcessContext {
     /// Registers this process, if it can write beside the store.
     pub async fn of(
         tracker: &Tracker,
-        maintenance: &Maintenance,
+        maintenance: Option<&Maintenance>,
         config: &Config,
         kind: Kind,
         is_guarded: bool,
@@ -83,7 +85,13 @@ impl ProcessContext {
             pins: pins.clone(),
             project: project.clone(),
         };
-        let entry = Entry { address: Some(address), is_guarded, ..Entry::new(kind, tracker.now()) };
+        let grace = config.claims.settings().grace.as_millis();
+        let entry = Entry {
+            address: Some(address),
+            is_guarded,
+            claim_grace_ms: kind.is_server().then(|| grace.try_into().unwrap_or(u64::MAX)),
+            ..Entry::new(kind, tracker.now())
+        };
         let registered = spawn_blocking(move || {
             if let Some(port) = pinned
                 && let Err(error) = pins.note(port, &project)
@@ -115,13 +123,13 @@ impl ProcessContext {
         app: &App,
         access: AccessPolicy,
         ending: &CancellationToken,
-    ) -> Result<Option<HttpSide>> {
+    ) -> Result<Option<HttpServer>> {
         let listener = tokio::select! {
             listener = self.listener(greets(&app.config)) => listener?,
             () = ending.cancelled() => return Ok(None),
         };
         // Not cancelled from here on, so that the registry entry and the server stay consistent.
-        HttpSide::start(app, access, listener, self).await.map(Some)
+        HttpServer::start(app, access, listener, self).await.map(Some)
     }
 
     /// Waits for the port. `greets` says that a person waits before a terminal.
@@ -237,25 +245,25 @@ impl Line {
 }
 
 /// The running HTTP server.
-pub(super) struct HttpSide {
+pub(super) struct HttpServer {
     page: String,
     shutdown: Shutdown,
     connections: JoinHandle<()>,
-    presence: ProcessContext,
+    process: ProcessContext,
 }
 
-impl HttpSide {
+impl HttpServer {
     /// Starts to serve the web UI, health probes and agents on a port.
     async fn start(
         app: &App,
         access: AccessPolicy,
         listener: TcpListener,
-        presence: ProcessContext,
+        process: ProcessContext,
     ) -> Result<Self> {
         let port = listener.local_addr()?.port();
-        let page = page(presence.ports.address, port);
+        let page = page(process.ports.address, port);
         // Register first: other processes on this store find the port taken, and look for its owner.
-        let presence = presence.serves(port, page.clone()).await;
+        let process = process.serves(port, page.clone()).await;
         let shutdown = Shutdown::default();
         let options = HttpOptions { origins: access.origins().to_vec(), ..Default::default() };
         let agents = mcp::http::routes(app.server.clone(), options, shutdown.clone()).await;
@@ -268,7 +276,7 @@ impl HttpSide {
         if !greets(&app.config) {
             tracing::info!("pages: {page}");
         }
-        Ok(Self { page, shutdown, connections, presence })
+        Ok(Self { page, shutdown, connections, process })
     }
 
     /// Returns the URL of the web UI.
@@ -286,9 +294,9 @@ impl HttpSide {
     pub async fn end(mut self, tracker: &Tracker) {
         self.shutdown.streams.cancel();
         // Unregister now, so that others no longer find this process. A hanging disk must not block the shutdown.
-        let left = spawn_blocking(move || drop(self.presence));
+        let left = spawn_blocking(move || drop(self.process));
         let by_themselves = tokio::time::timeout(GRACE, &mut self.connections).await.is_ok();
-        last_work(async {
+        drain(async {
             let _gone = left.await;
             tracker.close().await;
             if !by_themselves {

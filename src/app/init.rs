@@ -10,7 +10,7 @@ use super::http_server::file_of;
 use super::port::{BindOutcome, Ports, USUAL};
 use super::port_reservations::Pins;
 use crate::cli::{self, InitArguments, Output};
-use crate::config::{self, Config, FILE_NAME, Source};
+use crate::config::{self, Config, FILE_NAME, Source, Sourced, StoreUrl};
 use crate::hooks::{self, ASK_LIMIT, Git, HooksDir, Operation};
 use crate::processes::Registry;
 use crate::setup::{HostEnv, Project};
@@ -43,7 +43,13 @@ pub async fn init(
 /// Returns the project around a directory, whose clients start `program`.
 pub(super) fn project(config: &Config, working_directory: &Path, program: &Path) -> Project {
     let env = HostEnv::new(|name| env::var_os(name), env::home_dir());
+    let is_new = |database: &&Sourced<StoreUrl>| !matches!(database.source, Source::File(_));
     Project {
+        database: config
+            .database
+            .as_ref()
+            .filter(is_new)
+            .map(|database| database.value.without_password()),
         root: config.location.project(working_directory),
         command: env.command(program),
         env,
@@ -83,7 +89,7 @@ async fn port(config: &Config, pins: &Pins) -> Result<u16> {
         address: config.bind.value.0,
         project: config.project(),
         store_id: Some(tracker.store_id().await),
-        registry: Registry::for_store(&file_of(&maintenance, config).await),
+        registry: Registry::for_store(&file_of(maintenance.as_ref(), config).await),
         pins: pins.clone(),
     };
     let attempt = ports.bind_port().await;

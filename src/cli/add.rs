@@ -75,13 +75,31 @@ pub(super) async fn run(
     let change = arguments.attributes.change();
     if !arguments.edit {
         let filed = file(draft, arguments.classification, change, agent, tracker).await?;
-        return print_changed(&filed, arguments.format.json, output);
+        let ended = print_changed(&filed, arguments.format.json, output);
+        advise_on_labels(&filed);
+        return ended;
     }
     let edited = editor::edited(&draft, NOTHING)?;
     let draft = edited.draft.clone();
     match file(draft, arguments.classification, change, agent, tracker).await {
         Ok(filed) => print_changed(&filed, arguments.format.json, output),
         Err(error) => Err(edited.keep_after(error, NOTHING)),
+    }
+}
+
+/// Tells a user who names the kind of work in a label, as in other trackers, how to name it.
+fn advise_on_labels(filed: &Issue) {
+    let kind = filed.classification;
+    let mut labels = filed
+        .attributes
+        .labels
+        .iter()
+        .filter_map(|label| Classification::from_word(label.as_str()));
+    if let Some(label) = labels.find(|label| *label != kind) {
+        tracing::info!(
+            "the label {label} is not the kind of work, which is {kind}: `ait edit {} -c {label}` changes that",
+            filed.id.short()
+        );
     }
 }
 

@@ -7,7 +7,9 @@ use clap::Args;
 
 use super::attribute_args::{OrNone, label, or_none, priority};
 use super::options::{agent_name, issue_ref};
-use crate::domain::{AgentName, DomainError, Issue, IssueRef, Label, Priority, Status, Timestamp};
+use crate::domain::{
+    AgentName, Classification, DomainError, Issue, IssueRef, Label, Priority, Status, Timestamp,
+};
 use crate::tracker::IndexedIssues;
 
 /// The attributes that issues must have.
@@ -62,6 +64,11 @@ impl AttributeFilter {
     /// Returns true if every issue matches.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Returns true if a label is the name of a kind of work.
+    pub fn names_kind(&self) -> bool {
+        self.labels.iter().any(|label| Classification::from_word(label.as_str()).is_some())
     }
 
     /// Returns those of some issues that match.

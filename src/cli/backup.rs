@@ -75,12 +75,15 @@ pub(super) async fn run(
     }
     let content = match with_spinner("reading the store", content(tracker)).await {
         Ok(content) => content,
-        Err(why) if arguments.partial => {
-            with_spinner("reading what can be read", salvaged(maintenance, &why)).await?
-        }
-        Err(why) => {
-            bail!("nothing was saved: {why}. `ait backup --partial` saves what can be read")
-        }
+        Err(why) => match maintenance {
+            Some(files) if arguments.partial => {
+                with_spinner("reading what can be read", salvaged(files, &why)).await?
+            }
+            Some(_) => {
+                bail!("nothing was saved: {why}. `ait backup --partial` saves what can be read")
+            }
+            None => bail!("nothing was saved: {why}"),
+        },
     };
     if to_stdout {
         let about = file::write(&content, tracker.now(), output)?;
@@ -88,7 +91,8 @@ pub(super) async fn run(
         tracing::info!("saved {}", issues(about.issues));
         return Ok(ExitStatus::Done);
     }
-    let (now, store) = (tracker.now(), maintenance.files());
+    let store = maintenance.map(Maintenance::files).unwrap_or_default();
+    let now = tracker.now();
     let path = target(arguments.target.as_deref(), store.first().map(PathBuf::as_path), now);
     let saving = SaveOptions { path, replaces: arguments.force, store, now };
     let saved = tokio::task::spawn_blocking(move || saving.save(&content));
@@ -99,7 +103,7 @@ pub(super) async fn run(
 
 /// Reads everything in the store.
 async fn content(tracker: &Tracker) -> Result<BackupContent, StoreError> {
-    let document = tracker.snapshot().await?.document();
+    let document = tracker.state().await?.document();
     match tracker.check().await {
         // A read can succeed up to the damage, so check for it.
         Err(error) if error.is_damage() => Err(error),

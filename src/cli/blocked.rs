@@ -42,7 +42,7 @@ pub(super) async fn run(
     tracker: &Tracker,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let issues = tracker.snapshot().await?.issues;
+    let issues = tracker.state().await?.issues;
     let blocked = blocked(&issues);
     if arguments.format.json {
         output.json(&Listing { total: blocked.len(), issues: blocked })?;

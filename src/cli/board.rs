@@ -1,6 +1,6 @@
 //! `ait board`: shows who works on what.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -9,15 +9,13 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use super::alt_screen::Screen;
-use super::attribute_filter::is_ready;
-use super::board_view;
+use super::board_view::{self, Board, Card, Column, since};
 use super::options::Format;
-use super::short_ids::ShortIds;
 use super::signals::{Live, Wake};
 use super::{ExitStatus, Output};
-use crate::domain::{Classification, Issue, IssueId, Order, Query, Status, StatusSet, Timestamp};
+use crate::domain::{Classification, IssueId, Priority, Status, Timestamp};
 use crate::hints::{self, COMMANDS};
-use crate::tracker::{IndexedIssues, Position, StoreError, Tracker, Version};
+use crate::tracker::{Position, StoreError, Tracker, Version};
 
 /// How long the board waits for more changes before it reads the store again.
 const GATHER: Duration = Duration::from_millis(100);
@@ -58,7 +56,8 @@ pub(super) async fn run(
         watch(arguments, tracker, output).await?;
         return Ok(ExitStatus::Done);
     }
-    let board = Board::of(&tracker.snapshot().await?.issues, tracker.now());
+    let issues = tracker.state().await?.issues;
+    let board = Board::of(&issues, &gone_clients(tracker).await, tracker.now());
     if arguments.format.json {
         output.json(&JsonBoard::of(&board, arguments.most()))?;
     } else {
@@ -161,8 +160,9 @@ fn write_one(
 struct Changes<'a> {
     tracker: &'a Tracker,
     newest: watch::Receiver<Position>,
-    /// The version of the last board, or the error of the last read; `None` before the first read.
-    known: Option<Result<Version, String>>,
+    /// The version of the last board and its claims whose clients are gone, or the error of the last read; `None`
+    /// before the first read.
+    known: Option<Result<(Version, BTreeSet<IssueId>), String>>,
 }
 
 impl<'a> Changes<'a> {
@@ -183,75 +183,23 @@ impl<'a> Changes<'a> {
     /// once; if the first read fails, the outer error is returned.
     async fn next_board(&mut self) -> Result<Option<Result<Board, StoreError>>> {
         self.newest.mark_unchanged();
-        let (known, board) = match self.tracker.snapshot().await {
-            Ok(state) => (Ok(state.issues.revision()), Ok(state.issues)),
+        let gone = gone_clients(self.tracker).await;
+        let (known, board) = match self.tracker.state().await {
+            Ok(state) => (Ok((state.issues.revision(), gone.clone())), Ok(state.issues)),
             Err(error) if self.known.is_none() => return Err(error.into()),
             Err(error) => (Err(error.to_string()), Err(error)),
         };
         let is_known = self.known.as_ref() == Some(&known);
         self.known = Some(known);
         let now = self.tracker.now();
-        Ok((!is_known).then(|| board.map(|issues| Board::of(&issues, now))))
+        Ok((!is_known).then(|| board.map(|issues| Board::of(&issues, &gone, now))))
     }
 }
 
-/// The contents of the board.
-#[derive(PartialEq)]
-pub(super) struct Board {
-    pub columns: Vec<Column>,
-    pub closed: usize,
-    pub rejected: usize,
-}
-
-/// The issues of one status. Waiting issues are in the order in which they will be claimed, and those that cannot be
-/// claimed now come last; claimed issues are in the order of their claims, oldest first.
-#[derive(PartialEq)]
-pub(super) struct Column {
-    pub status: Status,
-    pub issues: Vec<Arc<Issue>>,
-}
-
-impl Board {
-    fn of(issues: &IndexedIssues, now: Timestamp) -> Self {
-        let (statuses, order) = (StatusSet::open(), Order::Priority);
-        let open = Query { statuses, order, take: issues.len(), ..Query::default() };
-        let (open, counts) = (issues.list(&open).issues, issues.counts());
-        let column = |status: Status| {
-            let of_status = open.iter().filter(|issue| issue.status == status);
-            let mut found: Vec<_> = of_status.cloned().collect();
-            match status {
-                Status::Created => found.sort_by_cached_key(|issue| !is_ready(issue, issues, now)),
-                Status::Completed => found.sort_by_key(|issue| issue.attributes.is_parked_at(now)),
-                _ => found.sort_by_key(|issue| since(issue)),
-            }
-            Column { status, issues: found }
-        };
-        Self {
-            columns: StatusSet::open().iter().map(column).collect(),
-            closed: counts.in_status(Status::Closed),
-            rejected: counts.in_status(Status::Rejected),
-        }
-    }
-}
-
-impl Board {
-    /// Returns true if the store has no issues at all.
-    pub fn is_empty(&self) -> bool {
-        self.closed == 0
-            && self.rejected == 0
-            && self.columns.iter().all(|column| column.issues.is_empty())
-    }
-
-    /// Returns the short ids of all cards.
-    pub fn short_ids(&self) -> ShortIds {
-        let issues = self.columns.iter().flat_map(|column| &column.issues);
-        ShortIds::of(issues.map(|issue| issue.id))
-    }
-}
-
-/// Returns since when an issue is in its current state.
-pub(super) fn since(issue: &Issue) -> Timestamp {
-    issue.holder().map_or(issue.modified_at, |holder| holder.since)
+/// Returns the issues whose claims are of clients that are gone. If that cannot be found out, the board shows no marks.
+async fn gone_clients(tracker: &Tracker) -> BTreeSet<IssueId> {
+    let leases = tracker.leases().await.unwrap_or_default().into_iter();
+    leases.filter(|state| state.gone_for.is_some()).map(|state| state.issue).collect()
 }
 
 #[derive(Serialize)]
@@ -269,27 +217,44 @@ struct JsonColumn<'a> {
 }
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct JsonCard<'a> {
     id: IssueId,
     title: &'a str,
     classification: Classification,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    priority: Option<Priority>,
+    /// Why it cannot be claimed now.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    waits: &'a str,
     holder: Option<&'a str>,
+    /// Whether the client of its claim is gone.
+    #[serde(skip_serializing_if = "is_false")]
+    client_gone: bool,
     since: Timestamp,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 impl<'a> JsonBoard<'a> {
     fn of(board: &'a Board, most: usize) -> Self {
-        let card = |issue: &'a Arc<Issue>| JsonCard {
+        let card = |Card { issue, waits, is_gone }: &'a Card| JsonCard {
             id: issue.id,
             title: &issue.title,
             classification: issue.classification,
+            priority: issue.attributes.priority,
+            waits,
             holder: issue.holder().map(|holder| holder.agent),
+            client_gone: *is_gone,
             since: since(issue),
         };
         let column = |column: &'a Column| JsonColumn {
             status: column.status,
-            total: column.issues.len(),
-            cards: column.issues.iter().take(most).map(card).collect(),
+            total: column.cards.len(),
+            cards: column.cards.iter().take(most).map(card).collect(),
         };
         let Board { closed, rejected, .. } = *board;
         Self { columns: board.columns.iter().map(column).collect(), closed, rejected }

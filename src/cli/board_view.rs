@@ -1,18 +1,21 @@
 //! Renders the board: columns side by side, or below one another in a narrow terminal.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use clap::builder::styling::Style;
 
 use super::NO_ISSUES;
-use super::board::{Board, Column, since};
+use super::attribute_filter::is_ready;
 use super::issue_view::words;
+use super::list::waits;
 use super::output::{FAINT, Output, STRONG, of_classification, of_status};
 use super::sanitize::{self, columns, cut};
 use super::short_ids::ShortIds;
 use super::styled_line::Line;
-use crate::domain::{Issue, Timestamp};
+use crate::domain::{Issue, IssueId, Order, Query, Status, StatusSet, Timestamp};
 use crate::span;
+use crate::tracker::IndexedIssues;
 
 /// The minimum terminal width for columns side by side.
 const WIDE: usize = 76;
@@ -23,6 +26,83 @@ const INDENT: &str = "          ";
 const PROMPT_ROWS: usize = 1;
 /// The empty line and the line with counts below the columns.
 const FOOTER_ROWS: usize = 2;
+
+/// The contents of the board.
+#[derive(PartialEq)]
+pub(super) struct Board {
+    pub columns: Vec<Column>,
+    pub closed: usize,
+    pub rejected: usize,
+}
+
+/// An issue on the board.
+#[derive(PartialEq)]
+pub(super) struct Card {
+    pub issue: Arc<Issue>,
+    /// Why it cannot be claimed now, in words; empty if it can, or is claimed.
+    pub waits: String,
+    /// Whether the client of its claim is gone.
+    pub is_gone: bool,
+}
+
+/// The issues of one status. Waiting issues are in the order in which they will be claimed, and those that cannot be
+/// claimed now come last; claimed issues are in the order of their claims, oldest first.
+#[derive(PartialEq)]
+pub(super) struct Column {
+    pub status: Status,
+    pub cards: Vec<Card>,
+}
+
+impl Board {
+    pub fn of(issues: &IndexedIssues, gone: &BTreeSet<IssueId>, now: Timestamp) -> Self {
+        let (statuses, order) = (StatusSet::open(), Order::Priority);
+        let open = Query { statuses, order, take: issues.len(), ..Query::default() };
+        let (open, counts) = (issues.list(&open).issues, issues.counts());
+        let column = |status: Status| {
+            let of_status = open.iter().filter(|issue| issue.status == status);
+            let mut found: Vec<_> = of_status.cloned().collect();
+            match status {
+                Status::Created => found.sort_by_cached_key(|issue| !is_ready(issue, issues, now)),
+                Status::Completed => found.sort_by_key(|issue| issue.attributes.is_parked_at(now)),
+                _ => found.sort_by_key(|issue| since(issue)),
+            }
+            let card = |issue: Arc<Issue>| Card {
+                waits: match status.is_claimed() {
+                    true => String::new(),
+                    false => waits(&issue, issues, now),
+                },
+                is_gone: gone.contains(&issue.id),
+                issue,
+            };
+            Column { status, cards: found.into_iter().map(card).collect() }
+        };
+        Self {
+            columns: StatusSet::open().iter().map(column).collect(),
+            closed: counts.in_status(Status::Closed),
+            rejected: counts.in_status(Status::Rejected),
+        }
+    }
+}
+
+impl Board {
+    /// Returns true if the store has no issues at all.
+    pub fn is_empty(&self) -> bool {
+        self.closed == 0
+            && self.rejected == 0
+            && self.columns.iter().all(|column| column.cards.is_empty())
+    }
+
+    /// Returns the short ids of all cards.
+    pub fn short_ids(&self) -> ShortIds {
+        let cards = self.columns.iter().flat_map(|column| &column.cards);
+        ShortIds::of(cards.map(|card| card.issue.id))
+    }
+}
+
+/// Returns since when an issue is in its current state.
+pub(super) fn since(issue: &Issue) -> Timestamp {
+    issue.holder().map_or(issue.modified_at, |holder| holder.since)
+}
 
 /// Returns the maximum number of cards in one column, if only the user limits it.
 pub(super) fn most(limit: Option<usize>) -> usize {
@@ -101,13 +181,15 @@ fn side_by_side(
 /// Renders a column with its cards.
 fn stack(column: &Column, ids: &ShortIds, now: Timestamp, most: usize, width: usize) -> Vec<Line> {
     let mut lines = vec![head(column)];
-    for issue in column.issues.iter().take(most) {
+    for card in column.cards.iter().take(most) {
+        let issue = &card.issue;
         let kind = format!(" {}", issue.classification);
         let style = of_classification(issue.classification);
+        let id = Line::default().part(STRONG, ids.short(issue.id));
         lines.push(Line::default());
-        lines.push(Line::default().part(STRONG, ids.short(issue.id)).part(style, kind));
+        lines.push(id.part(STRONG, priority(issue)).part(style, kind));
         lines.push(Line::default().text(sanitize::line(&issue.title)));
-        lines.push(standing(issue, now, Some(width)));
+        lines.push(standing(card, now, Some(width)));
     }
     lines.extend(rest(column, most).map(|rest| [Line::default(), rest]).into_iter().flatten());
     lines
@@ -126,12 +208,18 @@ fn below_one_another(
             lines.push(Line::default());
         }
         lines.push(head(column));
-        for issue in column.issues.iter().take(most) {
-            let id = Line::default().part(STRONG, ids.short(issue.id)).text("  ");
-            lines.push(id.text(sanitize::line(&issue.title)));
-            if rows_of(issue) > 1 {
+        for card in column.cards.iter().take(most) {
+            let issue = &card.issue;
+            let id =
+                Line::default().part(STRONG, ids.short(issue.id)).part(STRONG, priority(issue));
+            let id = match &*card.waits {
+                "" => id,
+                waits => id.part(FAINT, format!(" {waits}")),
+            };
+            lines.push(id.text("  ").text(sanitize::line(&issue.title)));
+            if rows_of(card) > 1 {
                 let left = width.map(|width| width.saturating_sub(INDENT.len()));
-                lines.push(standing(issue, now, left).after(INDENT));
+                lines.push(standing(card, now, left).after(INDENT));
             }
         }
         lines.extend(rest(column, most));
@@ -140,8 +228,13 @@ fn below_one_another(
 }
 
 /// Returns how many rows a card takes in the layout with columns below one another.
-fn rows_of(issue: &Issue) -> usize {
-    if issue.holder().is_some() { 2 } else { 1 }
+fn rows_of(card: &Card) -> usize {
+    if card.issue.holder().is_some() { 2 } else { 1 }
+}
+
+/// Returns the priority of an issue behind a space, if it has one.
+fn priority(issue: &Issue) -> String {
+    issue.attributes.priority.map(|priority| format!(" p{priority}")).unwrap_or_default()
 }
 
 /// Distributes the rows of a screen: the columns get one more card each in turn, while there is room.
@@ -154,7 +247,7 @@ fn shared_out(board: &Board, rows: usize) -> Vec<usize> {
     while is_growing {
         is_growing = false;
         for (column, shown) in board.columns.iter().zip(&mut shown) {
-            let cost = column.issues.get(*shown).map(|issue| rows_of(issue));
+            let cost = column.cards.get(*shown).map(rows_of);
             if let Some(cost) = cost.filter(|cost| *cost <= left) {
                 left -= cost;
                 *shown += 1;
@@ -167,25 +260,28 @@ fn shared_out(board: &Board, rows: usize) -> Vec<usize> {
 
 fn head(column: &Column) -> Line {
     let name = words(column.status).to_uppercase();
-    let count = format!(" {}", column.issues.len());
+    let count = format!(" {}", column.cards.len());
     Line::default().part(of_status(column.status).bold(), name).part(FAINT, count)
 }
 
 /// Renders the number of hidden cards.
 fn rest(column: &Column, shown: usize) -> Option<Line> {
-    let rest = column.issues.len().saturating_sub(shown);
+    let rest = column.cards.len().saturating_sub(shown);
     (rest > 0).then(|| Line::default().part(FAINT, format!("+{rest} more")))
 }
 
-/// Renders who holds an issue and for how long, or how long it has been waiting.
-fn standing(issue: &Arc<Issue>, now: Timestamp, width: Option<usize>) -> Line {
-    let span = span::humanize_duration(now.millis_since(since(issue)));
-    let Some(holder) = issue.holder() else {
-        return Line::default().part(FAINT, format!("waits {span}"));
+/// Renders who holds an issue and for how long, or how long it has been waiting, and why.
+fn standing(card: &Card, now: Timestamp, width: Option<usize>) -> Line {
+    let span = span::humanize_duration(now.millis_since(since(&card.issue)));
+    let Some(holder) = card.issue.holder() else {
+        let waits = if card.waits.is_empty() { "waits" } else { &card.waits };
+        return Line::default().part(FAINT, format!("{waits} {span}"));
     };
+    let gone = if card.is_gone { "gone: " } else { "" };
     // Cut a long name, so that the time stays visible.
     let time = format!(" for {span}");
-    let left = width.map_or(usize::MAX, |width| width.saturating_sub(columns(&time)));
+    let left = width.map_or(usize::MAX, |width| width.saturating_sub(columns(&time) + gone.len()));
     let agent = cut(&sanitize::line(holder.agent), left);
-    Line::default().part(Style::new(), agent).part(FAINT, time)
+    let line = Line::default().part(of_status(Status::Rejected), gone);
+    line.part(Style::new(), agent).part(FAINT, time)
 }

@@ -10,8 +10,7 @@ use serde_json::json;
 use super::options::WrongUsage;
 use super::{ExitStatus, Output, sanitize};
 use crate::setup::{
-    self, Change, ClientHookState, ClientHooks, HOOKS_CLIENT, HostEnv, Plan, SessionEvent,
-    SetupError,
+    self, Change, ClientHookState, ClientHooks, HookClient, HostEnv, Plan, SessionEvent, SetupError,
 };
 
 /// The arguments of `ait hook`, which clients call.
@@ -19,6 +18,9 @@ use crate::setup::{
 pub struct Arguments {
     /// The event.
     event: String,
+    /// The client, if it understands other answers than Claude Code.
+    #[arg(long)]
+    client: Option<String>,
 }
 
 impl Arguments {
@@ -33,10 +35,16 @@ impl Arguments {
         }
         Ok(SessionEvent::named(&self.event))
     }
+
+    /// Returns the client that calls.
+    pub fn client(&self) -> HookClient {
+        self.client.as_deref().and_then(HookClient::named).unwrap_or(HookClient::ClaudeCode)
+    }
 }
 
 /// A project whose client gets hooks.
 pub(super) struct Target<'a> {
+    pub client: HookClient,
     pub root: &'a Path,
     pub env: &'a HostEnv,
     pub command: &'a str,
@@ -44,15 +52,16 @@ pub(super) struct Target<'a> {
 
 impl Target<'_> {
     pub fn status(&self) -> Result<ClientHooks> {
-        setup::client_hooks(self.root, self.env, self.command).map_err(explained)
+        setup::client_hooks(self.client, self.root, self.env, self.command).map_err(explained)
     }
 
     pub fn install(&self) -> Result<Plan> {
-        setup::install_client_hooks(self.root, self.env, self.command).map_err(explained)
+        setup::install_client_hooks(self.client, self.root, self.env, self.command)
+            .map_err(explained)
     }
 
     pub fn remove(&self) -> Result<Plan> {
-        setup::remove_client_hooks(self.root, self.env).map_err(explained)
+        setup::remove_client_hooks(self.client, self.root, self.env).map_err(explained)
     }
 
     /// Writes a plan unless `is_dry_run` is set, and prints it.
@@ -71,7 +80,7 @@ impl Target<'_> {
             let change = |change: &Change| json!({ "path": change.shown, "what": change.kind() });
             let changes: Vec<_> = plan.changes.iter().map(change).collect();
             output.json(&json!({
-                "client": HOOKS_CLIENT, "changes": changes, "written": is_written,
+                "client": self.client, "changes": changes, "written": is_written,
             }))?;
             return Ok(ExitStatus::Done);
         }
@@ -87,22 +96,21 @@ impl Target<'_> {
     }
 }
 
-/// Prints the state of the hooks of the client.
+/// Prints the state of the hooks of a client.
 pub(super) fn write(status: &ClientHooks, output: &mut Output) -> Result<()> {
-    output.line(format_args!("{} ({})", sanitize::line(&status.file), status.client))?;
-    for hook in &status.hooks {
-        let state = match hook.state {
+    let client = status.client.name();
+    output.line(format_args!("{} ({client})", sanitize::line(&status.file)))?;
+    for (name, state) in status.names() {
+        let state = match state {
             ClientHookState::Installed => "installed".to_owned(),
             ClientHookState::Outdated => {
-                format!(
-                    "for another program: `ait hooks install --client {HOOKS_CLIENT}` corrects that"
-                )
+                format!("for another program: `ait hooks install --client {client}` corrects that")
             }
             ClientHookState::Missing => {
-                format!("not installed: `ait hooks install --client {HOOKS_CLIENT}`")
+                format!("not installed: `ait hooks install --client {client}`")
             }
         };
-        output.line(format_args!("{:<18}  {state}", hook.hook.client_name()))?;
+        output.line(format_args!("{name:<18}  {state}"))?;
     }
     Ok(())
 }

@@ -134,7 +134,7 @@ fn name(check: Check) -> String {
 
 /// Prints the report. Problems come last, next to the prompt, where people look.
 fn write(report: &Report, repaired: &[Repaired], fixes: bool, output: &mut Output) -> Result<()> {
-    let file = sanitize::line(&report.file.display().to_string());
+    let file = sanitize::line(&report.store);
     let head = Line::default().part(STRONG, file).text(" ");
     head.part(FAINT, format!("({})", report.reason)).write_wrapped(HEAD_INDENT, output)?;
     let mut findings: Vec<&Finding> = report.findings.iter().collect();

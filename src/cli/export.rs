@@ -17,6 +17,7 @@ use super::progress::Progress;
 use super::{CommandContext, ExitStatus, Output};
 use crate::domain::{Classification, Issue, Query};
 use crate::interchange::{self, FileFormat};
+use crate::tracker::Maintenance;
 
 /// The arguments of `ait export`.
 #[derive(Clone, Debug, Args)]
@@ -88,7 +89,7 @@ pub(super) async fn run(
     output: &mut Output,
 ) -> Result<ExitStatus> {
     let file = arguments.target.as_deref().filter(|file| *file != Path::new("-"));
-    let store = context.maintenance.files();
+    let store = context.maintenance.map(Maintenance::files).unwrap_or_default();
     let target = file.map(|file| Target::of(file, arguments.force, &store)).transpose()?;
     let form = match (arguments.form, file) {
         (Some(form), _) => form,
@@ -102,7 +103,7 @@ pub(super) async fn run(
         )
         .into());
     }
-    let kept = context.tracker.snapshot().await?.issues;
+    let kept = context.tracker.state().await?.issues;
     let query = Query {
         statuses: statuses_of(&arguments.status),
         classification: arguments.classification,

@@ -15,7 +15,7 @@ use super::{ExitStatus, Output, sanitize};
 use crate::hooks::{
     self, Change, ChangeReport, Hook, HookState, HookStatus, HooksDir, Operation, StatusReport,
 };
-use crate::setup::{ClientHookState, ClientHooks, HOOKS_CLIENT, HostEnv};
+use crate::setup::{ClientHookState, ClientHooks, HookClient, HostEnv};
 
 /// The arguments of `ait hooks`.
 #[derive(Clone, Debug, Args)]
@@ -62,7 +62,7 @@ pub struct ChangeArguments {
     dry_run: bool,
 
     /// The hooks of this client, instead of those of git
-    #[arg(long, value_name = "NAME", value_parser = [HOOKS_CLIENT])]
+    #[arg(long, value_name = "NAME", value_parser = HookClient::NAMES)]
     client: Option<String>,
 
     /// Also replace or remove a hook of ours that was edited
@@ -77,7 +77,7 @@ pub struct ChangeArguments {
 #[derive(Clone, Debug, Args)]
 pub struct StatusArguments {
     /// Only the hooks of this client
-    #[arg(long, value_name = "NAME", value_parser = [HOOKS_CLIENT])]
+    #[arg(long, value_name = "NAME", value_parser = HookClient::NAMES)]
     client: Option<String>,
 
     #[command(flatten)]
@@ -95,13 +95,14 @@ pub struct CallArguments {
 }
 
 impl Action {
-    /// Returns true if the action concerns the hooks of a client alone.
-    pub fn is_for_client(&self) -> bool {
-        match self {
-            Self::Install(arguments) | Self::Remove(arguments) => arguments.client.is_some(),
-            Self::Status(arguments) => arguments.client.is_some(),
-            Self::Run(_) => false,
-        }
+    /// Returns the client whose hooks alone the action concerns.
+    pub fn client(&self) -> Option<HookClient> {
+        let name = match self {
+            Self::Install(arguments) | Self::Remove(arguments) => arguments.client.as_deref(),
+            Self::Status(arguments) => arguments.client.as_deref(),
+            Self::Run(_) => None,
+        };
+        HookClient::named(name?)
     }
 }
 
@@ -112,13 +113,14 @@ impl Action {
 /// A file cannot be read, edited or written; the text says what to do.
 pub fn run_for_client(
     action: &Action,
+    client: HookClient,
     root: &Path,
     env: &HostEnv,
     command: &str,
     is_store_named: bool,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let target = Target { root, env, command };
+    let target = Target { client, root, env, command };
     let ending = match action {
         Action::Install(_) if is_store_named => bail!(NAMED_STORE),
         Action::Install(ChangeArguments { dry_run, format, .. }) => {

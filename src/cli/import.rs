@@ -109,7 +109,7 @@ pub(super) async fn run(
         .map_err(with_map_hint)
         .with_context(|| format!("{name} was not imported, read as {}", form.as_str()))?;
     drop(bytes);
-    let kept = told_when_busy(tracker.snapshot(), &mut false).await?.issues;
+    let kept = told_when_busy(tracker.state(), &mut false).await?.issues;
     let mut import = Import::of(entries, &kept);
     let note = import.id_note();
     if !arguments.dry_run {

@@ -18,8 +18,9 @@ use crate::setup::{
 #[command(
     after_help = "Finds the clients in use, shows what it will write, and asks. For each client: the entry of the MCP\n\
         server, and the prompts where it looks for agents. For the project: a section in CLAUDE.md,\n\
-        AGENTS.md or GEMINI.md, and lines in .gitignore. Comments, order and everything else in these files\n\
-        stay. No copies are kept: git is the undo. Running it twice changes nothing.\n\n\
+        AGENTS.md or GEMINI.md, lines in .gitignore, and in ait.toml settings for a team: claims, review,\n\
+        max-attempts, replies, toolsets. Comments, order and everything else in these files stay. No copies\n\
+        are kept: git is the undo. Running it twice changes nothing.\n\n\
         Presets:\n  \
         team           a team-lead starts developers, bug-fixers and one code-reviewer\n  \
         solo           one developer works; a person reviews with `ait review` and `ait close`\n  \

@@ -25,7 +25,7 @@ pub(super) async fn run(
     tracker: &Tracker,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let issues = tracker.snapshot().await?.issues;
+    let issues = tracker.state().await?.issues;
     let Some(range) = IssueRef::begun(&arguments.begun) else { return Ok(ExitStatus::Done) };
     let statuses = if arguments.begun.is_empty() { StatusSet::open() } else { StatusSet::ALL };
     let order = Order::LatestActivity;

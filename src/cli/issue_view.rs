@@ -182,11 +182,11 @@ pub(super) fn write_whole(
         output.line("")?;
         write_indented(&issue.description, output)?;
     }
-    let unknown: Vec<_> = issue.extra.iter().collect();
-    if !unknown.is_empty() {
+    let unknown_keys: Vec<_> = issue.unknown_keys.iter().collect();
+    if !unknown_keys.is_empty() {
         output.line("")?;
     }
-    for (key, value) in unknown {
+    for (key, value) in unknown_keys {
         match serde_json::from_str(value.get()) {
             // Values that an import kept together, such as the other columns of a CSV file.
             Ok(Json::Object(values)) if name_of(&Json::from(values.clone())).is_none() => {

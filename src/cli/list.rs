@@ -10,12 +10,11 @@ use serde::Serialize;
 
 use super::attribute_filter::AttributeFilter;
 use super::issue_view::words;
-use super::options::{Format, agent_name, classification, time_arg};
+use super::options::{Format, agent_name, classification, issues_at, time_arg};
 use super::output::{FAINT, STRONG, of_classification, of_status};
 use super::short_ids::ShortIds;
 use super::table::{self, Cell, Column};
 use super::{ExitStatus, NO_ISSUES, Output, sanitize};
-use crate::activity::state_at;
 use crate::domain::{
     AgentName, Classification, ContentFilter, Issue, Label, Order, Page, Query, Status, StatusSet,
     Timestamp,
@@ -211,14 +210,7 @@ pub(super) async fn run(
     tracker: &Tracker,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let mut now = tracker.now();
-    let issues = match arguments.at {
-        None => tracker.snapshot().await?.issues,
-        Some(at) => {
-            now = at.time(now);
-            state_at(tracker, now).await?.issues
-        }
-    };
+    let (issues, now) = issues_at(tracker, arguments.at).await?;
     let query = arguments.query();
     let page = if arguments.attributes.is_empty() {
         let (skip, take) = arguments.paging.range(output);
@@ -234,6 +226,9 @@ pub(super) async fn run(
         return Ok(ExitStatus::Done);
     }
     let nothing = match arguments.at {
+        None if arguments.attributes.names_kind() => {
+            "no issue has that label; the kind of work is -c: ait list -c bug"
+        }
         None if issues.is_empty() => NO_ISSUES,
         _ if statuses_of(&arguments.status) == StatusSet::ALL => "no issue matches",
         _ => "no issue matches; `ait list --status all` searches all statuses",
@@ -329,7 +324,7 @@ fn write_table(
 }
 
 /// Says why an issue waits, in words; empty if it does not.
-fn waits(issue: &Issue, issues: &IndexedIssues, now: Timestamp) -> String {
+pub(super) fn waits(issue: &Issue, issues: &IndexedIssues, now: Timestamp) -> String {
     let is_parked = !issue.status.is_terminal() && issue.attributes.is_parked_at(now);
     let words = [(issues.is_blocked(issue), "blocked"), (is_parked, "parked")];
     words.iter().filter(|(is_so, _)| *is_so).map(|(_, word)| *word).collect::<Vec<_>>().join(",")

@@ -27,7 +27,7 @@ use crate::domain::{
 };
 use crate::hints::{self, COMMANDS};
 use crate::time_arg::TimeArg;
-use crate::tracker::{IndexedIssues, NumberedEvent, Position, StoreError, Tracker};
+use crate::tracker::{NumberedEvent, Position, StoreError, Tracker};
 
 /// How many events are shown at once on a terminal.
 const SCREENFUL: usize = 50;
@@ -159,11 +159,11 @@ async fn follow(
     let mut live = Live::begin()?;
     let mut known_problem = None;
     loop {
-        match log.write_news(&mut last, output).await? {
+        match log.write_news(&mut last, output).await {
             Ok(()) => known_problem = None,
             // The store may be repaired while this command waits, and later events are still wanted.
             Err(error) => {
-                let problem = hints::for_store(&error, &COMMANDS);
+                let problem = hints::for_store(&error.downcast::<StoreError>()?, &COMMANDS);
                 if known_problem.as_ref() != Some(&problem) {
                     tracing::warn!("{problem}; waiting until the problem is fixed");
                     known_problem = Some(problem);
@@ -210,7 +210,7 @@ impl Log<'_> {
         while after < newest.number && left > 0 {
             let page = oldest_first(self.tracker, &self.filter, after, left.min(PAGE)).await?;
             let events = page.events.iter().take_while(|event| is_up_to(event, newest)).collect();
-            self.write_events(events, output).await??;
+            self.write_events(events, output).await?;
             left -= page.events.len();
             if page.is_last {
                 break;
@@ -234,7 +234,7 @@ impl Log<'_> {
             }
             before = page.reached;
         }
-        self.write_events(events.iter().collect(), output).await??;
+        self.write_events(events.iter().collect(), output).await?;
         Ok(newest)
     }
 
@@ -252,7 +252,7 @@ impl Log<'_> {
         let events = found.events.iter().filter(|event| self.filter.accepts(&event.event));
         let events: Vec<_> = events.collect();
         let skipped = (older.len() + events.len()).saturating_sub(most.unwrap_or(usize::MAX));
-        let short = unique_in(&self.tracker.snapshot().await?.issues, id);
+        let short = unique_in(&self.tracker.state().await?.issues, id);
         for moment in older.iter().skip(skipped) {
             self.written += 1;
             if self.json {
@@ -263,23 +263,15 @@ impl Log<'_> {
             }
         }
         let skipped = skipped.saturating_sub(older.len());
-        self.write_events(events[skipped..].to_vec(), output).await??;
+        self.write_events(events[skipped..].to_vec(), output).await?;
         Ok(found.newest)
     }
 
-    /// Writes the events after a position, and advances it. The inner error is that of the store.
-    async fn write_news(
-        &mut self,
-        last: &mut Position,
-        output: &mut Output,
-    ) -> Result<Result<(), StoreError>> {
+    /// Writes the events after a position, and advances it.
+    async fn write_news(&mut self, last: &mut Position, output: &mut Output) -> Result<()> {
         loop {
             let looked = mem::replace(&mut self.looked, self.tracker.now());
-            let first = match self.tracker.events(last.number.saturating_sub(1), MAX_SCANNED).await
-            {
-                Ok(read) => read,
-                Err(error) => return Ok(Err(error)),
-            };
+            let first = self.tracker.events(last.number.saturating_sub(1), MAX_SCANNED).await?;
             let mut events = first.events;
             if last.number > 0 {
                 let is_same = match events.first() {
@@ -292,11 +284,9 @@ impl Log<'_> {
                 }
                 events.retain(|event| event.position.number > last.number);
             }
-            let Some(newest) = events.last().map(|event| event.position) else { return Ok(Ok(())) };
+            let Some(newest) = events.last().map(|event| event.position) else { return Ok(()) };
             let wanted = events.iter().filter(|event| self.filter.accepts(&event.event)).collect();
-            if let Err(error) = self.write_events(wanted, output).await? {
-                return Ok(Err(error));
-            }
+            self.write_events(wanted, output).await?;
             *last = newest;
             output.flush()?;
         }
@@ -308,41 +298,27 @@ impl Log<'_> {
         last: &mut Position,
         since: Timestamp,
         output: &mut Output,
-    ) -> Result<Result<(), StoreError>> {
+    ) -> Result<()> {
         tracing::warn!("the event log was replaced: following the new one");
         let filter =
             ActivityFilter { since: self.filter.since.max(Some(since)), ..self.filter.clone() };
-        let mut page = match newest_first(self.tracker, &filter, None, PAGE).await {
-            Ok(page) => page,
-            Err(error) => return Ok(Err(error)),
-        };
+        let mut page = newest_first(self.tracker, &filter, None, PAGE).await?;
         page.events.reverse();
-        let written = self.write_events(page.events.iter().collect(), output).await?;
+        self.write_events(page.events.iter().collect(), output).await?;
         *last = page.newest;
-        Ok(written)
+        Ok(())
     }
 
-    /// Writes events. The inner error is that of the store; then nothing is written.
+    /// Writes events. If the store cannot be read, writes nothing.
     async fn write_events(
         &mut self,
         events: Vec<&NumberedEvent>,
         output: &mut Output,
-    ) -> Result<Result<(), StoreError>> {
-        if events.is_empty() {
-            return Ok(Ok(()));
-        }
-        match self.tracker.snapshot().await {
-            Ok(state) => self.write_all(events, &state.issues, output).map(Ok),
-            Err(error) => Ok(Err(error)),
-        }
-    }
-
-    fn write_all(
-        &mut self,
-        events: Vec<&NumberedEvent>,
-        issues: &IndexedIssues,
-        output: &mut Output,
     ) -> Result<()> {
+        if events.is_empty() {
+            return Ok(());
+        }
+        let issues = self.tracker.state().await?.issues;
         let mut known: HashMap<IssueId, Option<Arc<Issue>>> = HashMap::new();
         let now = self.tracker.now();
         for event in events {
@@ -355,7 +331,7 @@ impl Log<'_> {
             } else {
                 let short = match id {
                     IssueId::NIL => "-".repeat(8),
-                    id => unique_in(issues, id),
+                    id => unique_in(&issues, id),
                 };
                 Entry::of_event(event, title).write(&short, now, output)?;
             }

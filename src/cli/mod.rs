@@ -10,6 +10,7 @@ mod backup;
 mod blocked;
 mod board;
 mod board_view;
+mod browser;
 mod candidates;
 mod claim;
 mod client_hooks;
@@ -72,6 +73,7 @@ use clap::Subcommand;
 use crate::activity::HistoryError;
 use crate::domain::{AgentName, DomainError};
 use crate::hints::{self, COMMANDS};
+use crate::processes::Kind;
 use crate::tracker::{BackupError, Maintenance, StoreError, Tracker};
 
 pub use client_hooks::Arguments as ClientHookArguments;
@@ -87,7 +89,7 @@ pub use init::{Arguments as InitArguments, run as set_up};
 pub use open::{Arguments as OpenArguments, run as open_page};
 pub use output::{Output, is_closed_pipe};
 pub use save::WHEN_QUIET as SAVE_WHEN_QUIET;
-pub use status::{Arguments as StatusArguments, run as show_status};
+pub use status::{Arguments as StatusArguments, ShownStore, run as show_status};
 pub use usage_error::explain as explain_usage;
 pub use welcome::{Welcome, greet};
 
@@ -166,12 +168,15 @@ pub enum QueueCommand {
 }
 
 impl QueueCommand {
-    /// Returns true if the command runs until the user ends it.
-    pub fn watches(&self) -> bool {
+    /// Returns as what `ait status` lists the command; `None` if it ends by itself at once.
+    pub fn lasting_kind(&self) -> Option<Kind> {
         match self {
-            Self::Log(arguments) => arguments.follows(),
-            Self::Board(arguments) => arguments.watches(),
-            _ => false,
+            Self::Log(arguments) => arguments.follows().then_some(Kind::Watch),
+            Self::Board(arguments) => arguments.watches().then_some(Kind::Watch),
+            Self::Next(arguments) => arguments.waits().then_some(Kind::Wait),
+            Self::Review(arguments) => arguments.waits().then_some(Kind::Wait),
+            Self::Wait(_) => Some(Kind::Wait),
+            _ => None,
         }
     }
 }
@@ -199,8 +204,8 @@ pub enum ExitStatus {
 pub struct CommandContext<'a> {
     /// The use cases.
     pub tracker: &'a Tracker,
-    /// The files of the store.
-    pub maintenance: &'a Maintenance,
+    /// The files of the store, if it has any.
+    pub maintenance: Option<&'a Maintenance>,
     /// The agent to act as if the command line names none.
     pub default_agent: Option<&'a AgentName>,
 }

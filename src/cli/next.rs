@@ -3,10 +3,9 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::options::{AgentArgs, Format, TtlArgs, classification};
+use super::options::{AgentArgs, Format, TtlArgs, WaitArgs, classification};
 use super::print_issue::print_claimed;
 use super::ready::why_nothing;
-use super::wait::WaitArgs;
 use super::{ExitStatus, Output};
 use crate::domain::{AgentName, Classification};
 use crate::tracker::{Tracker, Wanted};
@@ -39,6 +38,13 @@ pub struct Arguments {
     format: Format,
 }
 
+impl Arguments {
+    /// Returns true if the command may wait (`--wait`).
+    pub(super) fn waits(&self) -> bool {
+        self.waiting.is_given()
+    }
+}
+
 pub(super) async fn run(
     arguments: &Arguments,
     tracker: &Tracker,
@@ -51,7 +57,15 @@ pub(super) async fn run(
     let claimed = arguments.waiting.claim(Wanted::Work(kind), &agent, tracker).await?;
     let nothing = match claimed {
         Some(_) => String::new(),
-        None => why_nothing(tracker, kind, &agent).await?,
+        None => {
+            let nothing = why_nothing(tracker, kind, &agent).await?;
+            let held = tracker.held_by(&agent).await?;
+            let held: Vec<_> = held.iter().map(|issue| issue.id.short()).collect();
+            match held.is_empty() {
+                true => nothing,
+                false => format!("{nothing}\n{agent} holds {}: `ait show ID`", held.join(", ")),
+            }
+        }
     };
     print_claimed(claimed, arguments.format.json, tracker, &nothing, output).await
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::options::Format;
-use super::{ExitStatus, Output};
+use super::{ExitStatus, Output, browser};
 use crate::port_probe;
 
 /// How long the server may take to respond; it has to check its disk.
@@ -63,7 +63,7 @@ pub async fn run(
         output.flush()?;
     }
     let opened = !arguments.print && {
-        let opened = webbrowser::open(&url);
+        let opened = browser::open(&url);
         if let Err(error) = &opened {
             tracing::warn!("cannot start a browser ({error}); open {url} yourself");
         }

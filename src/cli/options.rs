@@ -1,5 +1,6 @@
 //! Options that several commands share, and parsers of their values.
 
+use std::future::pending;
 use std::io::{self, IsTerminal, Read};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,13 +11,16 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::print_issue::print_changed;
+use super::signals::until_end;
+use super::spinner::with_spinner;
 use super::{ExitStatus, Output};
+use crate::activity::state_at;
 use crate::domain::{
-    AgentName, ClaimProof, Classification, CommentText, DomainError, Issue, IssueRef,
+    AgentName, ClaimProof, Classification, CommentText, DomainError, Issue, IssueRef, Timestamp,
 };
 use crate::hints::{self, COMMANDS};
 use crate::time_arg::TimeArg;
-use crate::tracker::{Claimant, StoreError, Tracker};
+use crate::tracker::{Claimant, IndexedIssues, StoreError, Tracker, Wanted};
 
 /// An error for arguments that conflict. Says what to do.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
@@ -158,7 +162,44 @@ pub(super) fn classification() -> impl TypedValueParser<Value = Classification> 
         .map(|word| Classification::from_word(&word).expect("only these words are possible"))
 }
 
+/// How long a command waits for something to claim.
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct WaitArgs {
+    /// Wait until there is one, for at most this time [default: for any time]
+    #[arg(long, value_name = "TIME", value_parser = time_span)]
+    #[expect(clippy::option_option, reason = "clap knows an optional value by this type")]
+    wait: Option<Option<Duration>>,
+}
+
+impl WaitArgs {
+    /// Returns true if the command may wait.
+    pub fn is_given(self) -> bool {
+        self.wait.is_some()
+    }
+
+    /// Claims the next issue; `None` if there is none, or if the user ends the wait.
+    pub async fn claim(
+        self,
+        wanted: Wanted,
+        agent: &AgentName,
+        tracker: &Tracker,
+    ) -> Result<Option<Arc<Issue>>> {
+        let Some(limit) = self.wait else {
+            return Ok(tracker.claim_next(wanted, agent.clone()).await?);
+        };
+        // At the end, this drops the claim. If it has just been made, it lapses.
+        let claim = tracker.wait_for_next(wanted, agent.clone(), pending());
+        let claimed = with_spinner("waiting for an issue", until_end(limit, claim)).await?;
+        Ok(claimed.transpose()?.flatten())
+    }
+}
+
 pub(super) fn agent_name(text: &str) -> Result<AgentName, String> {
+    if text.eq_ignore_ascii_case("@me") {
+        return Err(
+            "@me is nobody's name here: `ait config` shows as which agent you act".to_owned()
+        );
+    }
     with_command_hints(AgentName::try_from(text))
 }
 
@@ -186,6 +227,17 @@ pub(super) fn is_issue_ref(text: &str) -> bool {
 /// Parses a time; dates are in the local time zone.
 pub(super) fn time_arg(text: &str) -> Result<TimeArg, String> {
     TimeArg::parse(text, &Local)
+}
+
+/// Returns the issues at a time, and that time; by default now.
+pub(super) async fn issues_at(
+    tracker: &Tracker,
+    at: Option<TimeArg>,
+) -> Result<(IndexedIssues, Timestamp)> {
+    let now = tracker.now();
+    let Some(at) = at else { return Ok((tracker.state().await?.issues, now)) };
+    let at = at.time(now);
+    Ok((state_at(tracker, at).await?.issues, at))
 }
 
 /// Parses a span of time.

@@ -75,7 +75,7 @@ pub(super) async fn print_claimed(
         output.json(&claimed.as_deref().map(WithClaim::from))?;
     } else if let Some(issue) = &claimed {
         // The issue is claimed, so it is printed even if the issues to which it is linked cannot be read.
-        let issues = tracker.snapshot().await.map(|state| state.issues).unwrap_or_default();
+        let issues = tracker.state().await.map(|state| state.issues).unwrap_or_default();
         write_whole(issue, &issues, tracker.now(), output)?;
     } else {
         tracing::info!("{nothing}");

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::options::{AgentArgs, ClaimArgs, Format, issue_ref, text_or_stdin};
 use super::output::{FAINT, STRONG};
-use super::print_issue::print_changed;
+use super::print_issue::{print_changed, print_line};
 use super::styled_line::Line;
 use super::{ExitStatus, Output, sanitize};
 use crate::domain::{AgentName, CommentText, IssueRef, Question, QuestionAnswer, Timestamp};
@@ -92,7 +92,12 @@ pub(super) async fn ask(
     let question = Question::new(&text, &arguments.options)?;
     let proof = arguments.claim.proof();
     let issue = tracker.ask_human(arguments.id.clone(), question, agent, proof).await?;
-    print_changed(&issue, arguments.format.json, output)
+    if arguments.format.json {
+        return print_changed(&issue, true, output);
+    }
+    let remark = "asked; nobody holds it now, and it is parked until `ait answer`";
+    print_line(&issue, Some(remark.to_owned()), output)?;
+    Ok(ExitStatus::Done)
 }
 
 pub(super) async fn answer(

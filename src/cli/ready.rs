@@ -39,7 +39,7 @@ pub(super) async fn run(
     output: &mut Output,
 ) -> Result<ExitStatus> {
     let agent = arguments.acting.agent(default_agent)?;
-    let (issues, now) = (tracker.snapshot().await?.issues, tracker.now());
+    let (issues, now) = (tracker.state().await?.issues, tracker.now());
     let waiting = Query {
         statuses: Some(Status::Created).into(),
         classification: arguments.classification,
@@ -73,17 +73,23 @@ pub(super) async fn why_nothing(
     if count == 0 {
         return Ok(format!("nothing to claim: no {what} is waiting for work"));
     }
-    let obstacle = |(id, obstacle): &(IssueId, String)| {
-        format!("\n  {}: {}", id.short(), sanitize::line(obstacle))
-    };
-    let obstacles: String = first.iter().map(obstacle).collect();
-    let more = match count.saturating_sub(first.len()) {
-        0 => String::new(),
-        more => format!("\n  and {more} more: `ait list --status created` shows all"),
-    };
+    let obstacles = obstacles(&HeldBack { count, first }, Status::Created);
     let waits = match count {
         1 => format!("1 {what} waits, but is not"),
         count => format!("{count} {what}s wait, none is"),
     };
-    Ok(format!("nothing to claim: {waits} ready for {agent}:{obstacles}{more}"))
+    Ok(format!("nothing to claim: {waits} ready for {agent}:{obstacles}"))
+}
+
+/// Lists the issues that an agent cannot claim, each on a line of its own with the reason.
+pub(super) fn obstacles(held_back: &HeldBack, status: Status) -> String {
+    let obstacle = |(id, obstacle): &(IssueId, String)| {
+        format!("\n  {}: {}", id.short(), sanitize::line(obstacle))
+    };
+    let obstacles: String = held_back.first.iter().map(obstacle).collect();
+    let more = match held_back.count.saturating_sub(held_back.first.len()) {
+        0 => String::new(),
+        more => format!("\n  and {more} more: `ait list --status {status}` shows all"),
+    };
+    obstacles + &more
 }

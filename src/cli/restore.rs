@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
+use futures::future::FutureExt;
 use serde::Serialize;
 
 use super::backup::{STREAM, issues};
@@ -88,7 +89,7 @@ pub(super) async fn run(
     let backup =
         with_spinner("reading the backup", read).await.context("reading was interrupted")??;
     let consent = match arguments {
-        Arguments { dry_run: true, .. } => OverwritePolicy::Look,
+        Arguments { dry_run: true, .. } => OverwritePolicy::DryRun,
         Arguments { force: true, .. } => OverwritePolicy::Everything,
         _ => OverwritePolicy::Nothing,
     };
@@ -101,7 +102,11 @@ pub(super) async fn run(
     }
     let replacement = {
         let document = backup.document.clone();
-        with_spinner("restoring", context.maintenance.restore(document, consent)).await?
+        let restored = match context.maintenance {
+            Some(maintenance) => maintenance.restore(document, consent),
+            None => context.tracker.restore(document, consent).boxed(),
+        };
+        with_spinner("restoring", restored).await?
     };
     let would_refuse = replacement.needs_consent() && !arguments.force;
     if arguments.format.json {
@@ -111,11 +116,11 @@ pub(super) async fn run(
     }
     match replacement.verdict {
         Verdict::Done | Verdict::Unneeded => Ok(ExitStatus::Done),
-        Verdict::Looked if !would_refuse => Ok(ExitStatus::Done),
-        Verdict::Looked | Verdict::Refused => {
+        Verdict::DryRun if !would_refuse => Ok(ExitStatus::Done),
+        Verdict::DryRun | Verdict::Refused => {
             // Print the refusal after the output, even if the output cannot be written.
             let flushed = output.flush();
-            let is_readable = context.tracker.snapshot().await.is_ok();
+            let is_readable = context.tracker.state().await.is_ok();
             let refusal = refusal(&arguments.backup, &replacement, is_readable);
             if let Err(unheard) = flushed {
                 tracing::debug!("cannot write the output: {unheard}");

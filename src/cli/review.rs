@@ -3,11 +3,11 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::options::{AgentArgs, Format, TtlArgs};
+use super::options::{AgentArgs, Format, TtlArgs, WaitArgs};
 use super::print_issue::print_claimed;
-use super::wait::WaitArgs;
+use super::ready::obstacles;
 use super::{ExitStatus, NO_ISSUES, Output, is_empty};
-use crate::domain::AgentName;
+use crate::domain::{AgentName, Status};
 use crate::tracker::{Tracker, Wanted};
 
 /// The arguments of `ait review`.
@@ -33,6 +33,13 @@ pub struct Arguments {
     format: Format,
 }
 
+impl Arguments {
+    /// Returns true if the command may wait (`--wait`).
+    pub(super) fn waits(&self) -> bool {
+        self.waiting.is_given()
+    }
+}
+
 pub(super) async fn run(
     arguments: &Arguments,
     tracker: &Tracker,
@@ -51,11 +58,14 @@ pub(super) async fn run(
 
 /// Says why an agent can claim nothing for review.
 pub(super) async fn why_no_review(tracker: &Tracker, agent: &AgentName) -> Result<String> {
-    Ok(match tracker.held_back_reviews(agent).await? {
+    let held_back = tracker.held_back_reviews(agent).await?;
+    Ok(match held_back.count {
         0 if is_empty(tracker).await? => NO_ISSUES.to_owned(),
         0 => "nothing to review: no issue is completed".to_owned(),
         count => format!(
-            "nothing to review for {agent}: {count} completed, but parked, or filed or completed by {agent}"
+            "nothing to review for {agent}: {count} completed, but none is for {agent}:{}\nname another reviewer, as in \
+             `ait review --agent NAME`, or unpark one with `ait unpark ID`",
+            obstacles(&held_back, Status::Completed)
         ),
     })
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
 
@@ -46,13 +46,18 @@ pub(super) async fn run(
 ) -> Result<ExitStatus> {
     let health = || context.tracker.health(Probe::Known);
     if arguments.when_quiet {
-        let before = health().await.journal_bytes;
+        let before = health().await.log_bytes;
         tokio::time::sleep(QUIET).await;
-        if health().await.journal_bytes != before {
+        if health().await.log_bytes != before {
             return Ok(ExitStatus::Nothing);
         }
     }
-    context.maintenance.publish().await?;
+    let Some(maintenance) = context.maintenance else {
+        bail!(
+            "the store is a database, so there is no issues.json to write: `ait export FILE` writes all issues"
+        );
+    };
+    maintenance.publish().await?;
     let store = health().await.name;
     if arguments.format.json {
         output.json(&Saved { store })?;

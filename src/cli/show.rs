@@ -5,9 +5,8 @@ use clap::Args;
 use serde::Serialize;
 
 use super::issue_view::{Dependents, write_whole};
-use super::options::{Format, issue_ref, time_arg};
+use super::options::{Format, issue_ref, issues_at, time_arg};
 use super::{ExitStatus, Output};
-use crate::activity::state_at;
 use crate::domain::{IssueRef, WithClaim};
 use crate::time_arg::TimeArg;
 use crate::tracker::{StoreError, Tracker};
@@ -45,14 +44,7 @@ pub(super) async fn run(
     tracker: &Tracker,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let mut now = tracker.now();
-    let issues = match arguments.at {
-        None => tracker.snapshot().await?.issues,
-        Some(at) => {
-            now = at.time(now);
-            state_at(tracker, now).await?.issues
-        }
-    };
+    let (issues, now) = issues_at(tracker, arguments.at).await?;
     let found = issues.find(&arguments.id).map_err(StoreError::from);
     let issue = match arguments.at {
         None => found?,

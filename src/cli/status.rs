@@ -1,6 +1,5 @@
 //! `ait status`: shows the state of the store and the processes that use it.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,7 +47,9 @@ pub struct Arguments {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report<'a> {
-    file: &'a Path,
+    /// The path of the file, or the URL of the database.
+    #[serde(rename = "file")]
+    store: &'a str,
     reason: &'a str,
     /// Why the store cannot be read; then the counts are zero.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,16 +84,27 @@ struct LeasedClaim {
 }
 
 impl LeasedClaim {
-    fn of(state: LeaseState, claimed: &[Arc<Issue>]) -> Option<Self> {
+    /// Describes a lease. Its claim lapses after the shortest grace period of the servers that run, or else after that
+    /// of this command.
+    fn of(state: LeaseState, claimed: &[Arc<Issue>], processes: &[Entry]) -> Option<Self> {
         let issue = claimed.iter().find(|issue| issue.id == state.issue)?;
         let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let gone_for_ms = state.gone_for.map(ms);
+        let graces: Vec<u64> = processes.iter().filter_map(|entry| entry.claim_grace_ms).collect();
+        let lapses_in_ms = match graces.is_empty() {
+            true => state.lapses_in.map(ms),
+            false => {
+                let shortest = graces.into_iter().filter(|grace| *grace > 0).min();
+                gone_for_ms.zip(shortest).map(|(gone, grace)| grace.saturating_sub(gone))
+            }
+        };
         Some(Self {
             id: issue.id,
             agent: issue.holder()?.agent.to_owned(),
             number: state.lease.claim,
             client: state.lease.client,
-            gone_for_ms: state.gone_for.map(ms),
-            lapses_in_ms: state.lapses_in.map(ms),
+            gone_for_ms,
+            lapses_in_ms,
         })
     }
 }
@@ -113,8 +125,18 @@ struct Claim {
     since: Timestamp,
 }
 
-/// Prints the status. `file` is the file of the store with symbolic links resolved; `reason` says why this store is
-/// used.
+/// A store, as `ait status` shows it.
+#[derive(Clone, Copy, Debug)]
+pub struct ShownStore<'a> {
+    /// The path of its file, with symbolic links resolved, or the URL of its database.
+    pub store: &'a str,
+    /// Why this store is used.
+    pub reason: &'a str,
+    /// The processes that use it.
+    pub registry: &'a Registry,
+}
+
+/// Prints the status.
 ///
 /// If the store cannot be read, prints the error and the processes.
 ///
@@ -124,8 +146,7 @@ struct Claim {
 pub async fn run(
     arguments: &Arguments,
     tracker: &Tracker,
-    file: &Path,
-    reason: &str,
+    shown: ShownStore<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
     let now = tracker.now();
@@ -139,9 +160,14 @@ pub async fn run(
     let mut old_claims: Vec<_> = claimed.iter().filter_map(claim).filter(is_old).collect();
     old_claims.sort_by_key(|claim| claim.since);
     let count = |&status| Count { status, count: counts.in_status(status) };
+    let processes = shown.registry.list_live().unwrap_or_else(|error| {
+        tracing::warn!("cannot list the processes on the store: {error}");
+        Vec::new()
+    });
+    let lease = |state| LeasedClaim::of(state, &claimed, &processes);
     let report = Report {
-        file,
-        reason,
+        store: shown.store,
+        reason: shown.reason,
         read_only: match problem {
             None => {
                 let refusal = tracker.check().await.err();
@@ -154,16 +180,8 @@ pub async fn run(
         counts: Status::ALL.iter().map(count).collect(),
         old_claims,
         questions: tracker.questions().await.unwrap_or_default(),
-        leases: match tracker.leases().await {
-            Ok(leases) => {
-                leases.into_iter().filter_map(|lease| LeasedClaim::of(lease, &claimed)).collect()
-            }
-            Err(_) => Vec::new(),
-        },
-        processes: Registry::for_store(file).list_live().unwrap_or_else(|error| {
-            tracing::warn!("cannot list the processes on the store: {error}");
-            Vec::new()
-        }),
+        leases: tracker.leases().await.unwrap_or_default().into_iter().filter_map(lease).collect(),
+        processes,
     };
     if arguments.format.json {
         output.json(&report)?;
@@ -175,10 +193,9 @@ pub async fn run(
 
 /// Returns the counts and the claimed issues.
 async fn look(tracker: &Tracker) -> Result<(Counts, Vec<Arc<Issue>>), StoreError> {
-    let issues = tracker.snapshot().await?.issues;
     let statuses = [Status::InProgress, Status::InReview].into_iter().collect();
-    let claimed = Query { statuses, take: issues.len(), ..Query::default() };
-    Ok((issues.counts(), issues.list(&claimed).issues))
+    let claimed = Query { statuses, take: usize::MAX, ..Query::default() };
+    Ok((tracker.counts().await?, tracker.list_issues(claimed).await?.issues))
 }
 
 fn claim(issue: &Arc<Issue>) -> Option<Claim> {
@@ -193,7 +210,7 @@ fn claim(issue: &Arc<Issue>) -> Option<Claim> {
 }
 
 fn write(report: &Report<'_>, now: Timestamp, output: &mut Output) -> Result<()> {
-    let file = sanitize::line(&report.file.display().to_string());
+    let file = sanitize::line(report.store);
     let head = Line::default().part(STRONG, file).text(" ");
     head.part(FAINT, format!("({})", report.reason)).write_wrapped(INDENT, output)?;
     let mut counts = Line::default();

@@ -14,9 +14,12 @@ use super::sanitize::{columns, cut};
 pub(super) struct Line(Vec<(String, Style)>);
 
 impl Line {
-    /// Appends a part.
+    /// Appends a part, unless it is empty.
     pub fn part(mut self, style: Style, text: impl Into<String>) -> Self {
-        self.0.push((text.into(), style));
+        let text = text.into();
+        if !text.is_empty() {
+            self.0.push((text, style));
+        }
         self
     }
 

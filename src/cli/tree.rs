@@ -82,7 +82,7 @@ pub(super) async fn run(
     tracker: &Tracker,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let issues = tracker.snapshot().await?.issues;
+    let issues = tracker.state().await?.issues;
     let limit = if arguments.limit == 0 { usize::MAX } else { arguments.limit };
     let mut builder =
         Builder { issues: &issues, seen: HashSet::new(), left: limit, truncated: false };

@@ -4,10 +4,9 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 
 use super::options::is_issue_ref;
-use super::usage_error::line_error;
 
 /// Words for which there is no command, and what `ait` has instead.
-const ELSEWHERE: [(&[&str], &str); 30] = [
+const ELSEWHERE: [(&[&str], &str); 34] = [
     (
         &["delete", "rm", "remove", "purge"],
         "issues are never deleted; `ait close ID --reject -m REASON` rejects one",
@@ -33,8 +32,24 @@ const ELSEWHERE: [(&[&str], &str); 30] = [
     (&["unclaim"], "`ait release ID` gives back an issue that you hold"),
     (&["note"], "`ait comment ID -m TEXT` comments on an issue"),
     (
-        &["update", "change", "modify", "set", "move"],
-        "`ait edit ID` changes an issue; `ait return`, `ait complete` and `ait close` change its status",
+        &["comments"],
+        "`ait show ID` shows an issue with its comments, and `ait comment ID -m TEXT` adds one",
+    ),
+    (
+        &["stale"],
+        "`ait status` shows old claims, and those of agents that are gone; `ait list` shows what changed last first",
+    ),
+    (
+        &["epic", "epics", "subtask"],
+        "`ait add TITLE --parent ID` files a part of an issue, and `ait tree ID` draws an issue with its parts",
+    ),
+    (
+        &["login", "logout", "auth"],
+        "nobody logs in to a local store; --agent NAME says who acts, and `ait serve --token-file FILE` demands tokens",
+    ),
+    (
+        &["update", "change", "modify", "set", "move", "transition"],
+        "`ait edit ID` changes an issue; `ait claim`, `ait return`, `ait complete` and `ait close` change its status",
     ),
     (
         &["undo", "revert"],
@@ -70,7 +85,7 @@ const ELSEWHERE: [(&[&str], &str); 30] = [
         "`ait` without a command is the MCP server when a client starts it; `ait init` sets clients up",
     ),
     (
-        &["web", "ui", "gui", "page", "dashboard"],
+        &["web", "ui", "gui", "page", "dashboard", "browse"],
         "`ait` in a terminal serves the web page, and `ait open` opens it in the browser",
     ),
     (
@@ -78,7 +93,7 @@ const ELSEWHERE: [(&[&str], &str); 30] = [
         "Ctrl-C stops an `ait` that runs in a terminal; `ait status` lists the processes that use the store",
     ),
     (
-        &["prime", "onboard", "setup", "install"],
+        &["prime", "onboard", "setup", "install", "quickstart"],
         "`ait init` sets up the clients of your agents, with the prompts that tell agents how to work",
     ),
     (
@@ -131,6 +146,10 @@ pub(super) fn explain(mut error: Error, line: &mut Command) -> Error {
         let elsewhere = ELSEWHERE.iter().find(|(words, _)| words.contains(&lower.as_str()));
         let hint = match elsewhere {
             Some((_, hint)) => Some((*hint).to_owned()),
+            None if word.parse::<u16>().is_ok() && word.len() > 3 => Some(format!(
+                "the port is --port, as in `ait --port {word}`; if it is the id of an issue, `ait show {word}` shows that \
+                 issue"
+            )),
             None if is_issue_ref(word) => {
                 let id = word.trim_start_matches('#');
                 Some(format!("if it is the id of an issue, `ait show {id}` shows that issue"))
@@ -156,4 +175,9 @@ pub(super) fn explain(mut error: Error, line: &mut Command) -> Error {
     // There are no values that such a word could be.
     error.remove(ContextKind::Suggested);
     error
+}
+
+/// Creates an error that prints the text, without clap's usage.
+pub(super) fn line_error(text: String, kind: ErrorKind) -> Error {
+    Error::raw(kind, text + "\n")
 }

@@ -4,12 +4,12 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 
 use super::options::is_issue_ref;
-use super::unknown_command;
+use super::unknown_command::{self, line_error};
 use crate::setup::PROGRAM;
 
 /// Options that people know from other programs, each with the commands where they may try it and what to type instead.
 /// No command means any, and "" is `ait` without a command.
-const OPTIONS: [(&[&str], &[&str], &str); 25] = [
+const OPTIONS: [(&[&str], &[&str], &str); 30] = [
     (&["", "serve"], &["-p"], "the port is --port: ait --port 3001"),
     (
         &[],
@@ -74,6 +74,31 @@ const OPTIONS: [(&[&str], &[&str], &str); 25] = [
         &["add", "edit", "list"],
         &["--labels", "--tag", "--tags"],
         "labels are -l: ait add 'TITLE' -l ui,login, or ait list -l ui",
+    ),
+    (
+        &["add", "edit"],
+        &["--add-label", "--add-labels", "--remove-label", "--remove-labels"],
+        "labels are -l: -l ui adds one, and ait edit ID -l -ui removes it",
+    ),
+    (
+        &["edit"],
+        &["-b", "--body", "--desc"],
+        "the description is -d TEXT, and the title -t TEXT: ait edit ID -d 'TEXT'",
+    ),
+    (
+        &["show"],
+        &["--comments", "--history", "--full"],
+        "it shows the comments and the history already: ait show ID",
+    ),
+    (
+        &["list", "search", "log"],
+        &["--author", "--creator", "--user", "--by"],
+        "--agent NAME finds what an agent filed, claimed or changed: ait list --agent NAME",
+    ),
+    (
+        &["edit", "complete", "return"],
+        &["--claim", "--take", "--start"],
+        "`ait claim ID` claims an issue",
     ),
     (
         &["add", "edit"],
@@ -184,11 +209,6 @@ pub fn explain(mut error: Error, line: &mut Command) -> Error {
     error
 }
 
-/// Creates an error that prints the text, without clap's usage.
-pub(super) fn line_error(text: String, kind: ErrorKind) -> Error {
-    Error::raw(kind, text + "\n")
-}
-
 /// Returns the command that the usage of an error names; empty if it is that of `ait` without a command.
 fn command(error: &Error) -> Option<String> {
     let usage = error.get(ContextKind::Usage)?.to_string();
@@ -283,6 +303,15 @@ fn missing_argument(error: &Error) -> Option<String> {
         "link" | "unlink" => format!(
             "say which issues and how they are linked: ait {command} ID blocked-by ID, or parent, related, duplicate-of"
         ),
+        "ask" if lacks("<ID>") => format!("the issue is missing: ait ask ID 'QUESTION'; {ids}"),
+        "ask" => "the question is missing, as in ait ask ID 'Which database?' --option SQLite --option Postgres"
+            .to_owned(),
+        "answer" if lacks("<ID>") => {
+            "the issue is missing: ait answer ID 'TEXT'; `ait questions` lists those that wait for an answer"
+                .to_owned()
+        }
+        "answer" => "the answer is missing: ait answer ID 'TEXT', or --option NUMBER for one of the answers to choose from"
+            .to_owned(),
         "comment" | "complete" | "return" | "close" | "park" if lacks("<ID>") => {
             format!("the issue is missing: ait {command} ID -m 'TEXT'; {ids}")
         }

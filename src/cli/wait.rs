@@ -1,6 +1,5 @@
-//! `ait wait`, and the option with which commands wait for something to claim.
+//! `ait wait`: waits for an issue, and claims nothing.
 
-use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,33 +16,6 @@ use super::spinner::with_spinner;
 use super::{ExitStatus, Output};
 use crate::domain::{AgentName, Classification, Issue, IssueRef};
 use crate::tracker::{IndexedIssues, Part, Tracker, Wanted};
-
-/// How long a command waits for something to claim.
-#[derive(Clone, Copy, Debug, Args)]
-pub(super) struct WaitArgs {
-    /// Wait until there is one, for at most this time [default: for any time]
-    #[arg(long, value_name = "TIME", value_parser = time_span)]
-    #[expect(clippy::option_option, reason = "clap knows an optional value by this type")]
-    wait: Option<Option<Duration>>,
-}
-
-impl WaitArgs {
-    /// Claims the next issue; `None` if there is none, or if the user ends the wait.
-    pub async fn claim(
-        self,
-        wanted: Wanted,
-        agent: &AgentName,
-        tracker: &Tracker,
-    ) -> Result<Option<Arc<Issue>>> {
-        let Some(limit) = self.wait else {
-            return Ok(tracker.claim_next(wanted, agent.clone()).await?);
-        };
-        // At the end, this drops the claim. If it has just been made, it lapses.
-        let claim = tracker.wait_for_next(wanted, agent.clone(), pending());
-        let claimed = with_spinner("waiting for an issue", until_end(limit, claim)).await?;
-        Ok(claimed.transpose()?.flatten())
-    }
-}
 
 /// The arguments of `ait wait`.
 #[derive(Clone, Debug, Args)]

@@ -1,7 +1,5 @@
 //! What `ait` says when a person starts it in a terminal.
 
-use std::path::Path;
-
 use super::issue_view::words;
 use super::{NO_ISSUES, sanitize};
 use crate::domain::{Counts, Status};
@@ -11,8 +9,8 @@ use crate::domain::{Counts, Status};
 pub struct Welcome<'a> {
     /// The URL of the web UI.
     pub page: &'a str,
-    /// The store's file.
-    pub store: &'a Path,
+    /// The store's file, or the URL of its database.
+    pub store: &'a str,
     /// How many issues are in each status.
     pub counts: Counts,
     /// Whether an MCP client of the project knows the tracker.
@@ -22,7 +20,7 @@ pub struct Welcome<'a> {
 /// Greets the user.
 pub fn greet(welcome: &Welcome<'_>) {
     let Welcome { page, store, counts, has_client } = *welcome;
-    let store = sanitize::line(&store.display().to_string());
+    let store = sanitize::line(store);
     let counted = Status::ALL.iter().filter(|status| counts.in_status(**status) > 0);
     let counted = counted.map(|status| format!("{} {}", counts.in_status(*status), words(*status)));
     let counted: Vec<_> = counted.collect();

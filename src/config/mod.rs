@@ -27,7 +27,8 @@ use crate::setting::EffectiveSetting;
 use settings::{
     AGENT, ALLOW_HOST, ALLOW_ORIGIN, BIND, CLAIM_GRACE, CLAIM_TTL, CLAIMS, FILE, KEEP_EVENTS, LOG,
     LOG_FILE, LOG_FORMAT, MAX_ATTEMPTS, MAX_CLAIMS, MAX_REPLY_TOKENS, NETWORK_FILE_SYSTEM,
-    ON_QUESTION, PORT, REPLIES, REVIEW, TOKEN, TOKEN_FILE, TOOL_PREFIX, TOOLSETS,
+    ON_QUESTION, PORT, REPLIES, REVIEW, STORE, STORE_PASSWORD, TOKEN, TOKEN_FILE, TOOL_PREFIX,
+    TOOLSETS,
 };
 
 pub use claims::{ClaimConfig, ClaimFlags};
@@ -40,6 +41,7 @@ pub const LAST_PORT: u16 = 3019;
 pub use sources::{ConfigError, FILE_NAME, Source, Sourced};
 pub use values::{
     Address, BadAddress, BadPort, FilePath, KeptEvents, LogFilter, NetworkFileSystem, Port, Secret,
+    StoreUrl,
 };
 
 /// The help heading of the options that every command has.
@@ -81,6 +83,10 @@ pub struct Arguments {
     #[arg(long = FILE.name, value_name = "PATH", global = true, help = FILE.line(), help_heading = EVERYWHERE)]
     pub file: Option<PathBuf>,
 
+    /// The database that is the store.
+    #[arg(long = STORE.name, value_name = "URL", global = true, help = STORE.line(), help_heading = EVERYWHERE, conflicts_with = FILE.name)]
+    pub store: Option<StoreUrl>,
+
     /// When to use colours
     #[arg(long, value_name = "WHEN", global = true, help_heading = EVERYWHERE, value_enum, default_value_t)]
     pub color: ColorChoice,
@@ -92,6 +98,30 @@ pub struct Arguments {
     /// What to do instead of serving MCP on stdin and stdout
     #[command(subcommand)]
     pub command: Option<Subcommands>,
+}
+
+impl Arguments {
+    /// Returns the options for serving, and whether only HTTP is to be served.
+    fn serving(&self) -> (ServeArguments, bool) {
+        match &self.command {
+            Some(Subcommands::Serve(serve)) => (serve.or(&self.serve), true),
+            _ => (self.serve.clone(), false),
+        }
+    }
+
+    /// Returns a named database if it is the store. Who names a file on the command line means it, and so does who names
+    /// one in the environment.
+    fn database(
+        &self,
+        named: Option<Sourced<StoreUrl>>,
+        location: &StoreLocation,
+    ) -> Option<Sourced<StoreUrl>> {
+        named.filter(|database| match database.source {
+            Source::Flag(_) => true,
+            Source::Variable(_) => self.file.is_none(),
+            Source::File(_) | Source::Default => !location.is_named,
+        })
+    }
 }
 
 /// The options of a server.
@@ -187,6 +217,12 @@ pub enum Subcommands {
 pub struct Config {
     /// The store's file and the reason for choosing it.
     pub location: StoreLocation,
+    /// The database that is the store instead of the file, if set.
+    pub database: Option<Sourced<StoreUrl>>,
+    /// The password for the database, if it is set.
+    pub store_password: Option<Sourced<Secret>>,
+    /// Why it is unknown whether a database is the store, if it is.
+    pub store_problem: Option<String>,
     /// Whether to allow changes on a network file system.
     pub network_file_system: Sourced<NetworkFileSystem>,
     /// The retention limit of the event log, if set.
@@ -293,6 +329,15 @@ impl Config {
             let value = KeptEvents::Bytes(u64::MAX);
             config.keep_events = Some(Sourced { value, source: Source::Default });
         }
+        let may_name_store =
+            |problem: &&Problem| problem.setting.is_empty() || problem.setting == STORE.name;
+        if !config.location.is_named && config.database.is_none() {
+            config.store_problem = problems
+                .iter()
+                .find(may_name_store)
+                .filter(|_| sources::mentions(&config.project(), STORE.name))
+                .map(|problem| problem.reason.clone());
+        }
         let is_harmful = |problem: &&Problem| !HARMLESS.contains(&&*problem.setting);
         config.http_is_unsafe = problems.iter().any(|problem| is_harmful(&problem));
         config
@@ -315,10 +360,7 @@ impl Config {
                 sources::Sources::without_file(&environment)
             }
         };
-        let (serve, serve_only) = match &arguments.command {
-            Some(Subcommands::Serve(serve)) => (serve.or(&arguments.serve), true),
-            _ => (arguments.serve.clone(), false),
-        };
+        let (serve, serve_only) = arguments.serving();
         // Relative paths in a project's file are relative to that file.
         let file = |setting, flag| -> Result<Option<Sourced<FilePath>>, ConfigError> {
             let chosen = sources.choose(setting, flag)?;
@@ -342,7 +384,11 @@ impl Config {
                 valid!($setting, sources.choose(&$setting, $flag))
             };
         }
+        let database = valid!(STORE, flag arguments.store.clone());
         Ok(Self {
+            database: arguments.database(database, &location),
+            store_password: valid!(STORE_PASSWORD, flag None),
+            store_problem: None,
             network_file_system: valid!(NETWORK_FILE_SYSTEM, flag None).unwrap_or_default(),
             keep_events: valid!(KEEP_EVENTS, flag serve.keep_events),
             agent: valid!(AGENT, flag None),
@@ -372,6 +418,22 @@ impl Config {
     pub fn project(&self) -> PathBuf {
         let directory = self.location.path.parent().unwrap_or(Path::new(""));
         std::fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned())
+    }
+
+    /// Returns the store for people: the URL of the database without its password, or the path of the file.
+    pub fn store(&self) -> String {
+        match &self.database {
+            Some(database) => database.value.to_string(),
+            None => self.location.path.display().to_string(),
+        }
+    }
+
+    /// Returns why this is the store, as a phrase to follow it.
+    pub fn store_reason(&self) -> String {
+        match &self.database {
+            Some(database) => format!("named by {}", database.source),
+            None => self.location.reason.clone(),
+        }
     }
 
     /// Returns true if the store may be changed on a network file system.
@@ -421,6 +483,8 @@ impl Config {
         let port = DEFAULT_PORT.to_string();
         let keep_events = KEEP_EVENTS.default.to_owned();
         let rows = [
+            (STORE, values::chosen(self.database.as_ref())),
+            (STORE_PASSWORD, values::chosen(self.store_password.as_ref())),
             (NETWORK_FILE_SYSTEM, values::chosen(Some(&self.network_file_system))),
             (
                 KEEP_EVENTS,
@@ -463,7 +527,10 @@ impl Config {
         let file = EffectiveSetting {
             name: FILE.name,
             value: Some(self.location.path.display().to_string()),
-            source: self.location.reason.clone(),
+            source: match &self.database {
+                Some(_) => "not used: the store is a database".to_owned(),
+                None => self.location.reason.clone(),
+            },
         };
         std::iter::once(file).chain(rows.map(row)).collect()
     }

@@ -52,6 +52,24 @@ pub const FILE: Setting = Setting {
     help: "The file of the store",
 };
 
+/// The database that is the store.
+pub const STORE: Setting = Setting {
+    name: "store",
+    variable: "AIT_STORE",
+    places: SettingScope::All,
+    default: "none: the store is a file",
+    help: "The PostgreSQL database that is the store, such as postgres://ait@db.example.com/issues",
+};
+
+/// The password for the database.
+pub const STORE_PASSWORD: Setting = Setting {
+    name: "store-password",
+    variable: "AIT_STORE_PASSWORD",
+    places: SettingScope::Nowhere,
+    default: "that of ~/.pgpass",
+    help: "The password for the database, if its URL has none",
+};
+
 /// The default agent of commands.
 pub const AGENT: Setting = Setting {
     name: "agent",
@@ -260,8 +278,10 @@ pub const ON_QUESTION: Setting = Setting {
 };
 
 /// All settings, in display order.
-pub const SETTINGS: [Setting; 24] = [
+pub const SETTINGS: [Setting; 26] = [
     FILE,
+    STORE,
+    STORE_PASSWORD,
     NETWORK_FILE_SYSTEM,
     KEEP_EVENTS,
     AGENT,

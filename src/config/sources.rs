@@ -78,6 +78,13 @@ pub enum ConfigError {
     },
 }
 
+/// Returns true if a line of a directory's `ait.toml` begins with a word, however wrong the rest of the file is.
+pub(super) fn mentions(directory: &Path, word: &str) -> bool {
+    let bytes = small_file::read_bytes(&directory.join(FILE_NAME), small_file::MAX_BYTES);
+    let begins = |line: &[u8]| line.trim_ascii_start().starts_with(word.as_bytes());
+    bytes.is_ok_and(|bytes| bytes.split(|byte| *byte == b'\n').any(begins))
+}
+
 /// The environment and the settings in `ait.toml`.
 pub(super) struct Sources<'a> {
     environment: &'a dyn Fn(&str) -> Option<OsString>,

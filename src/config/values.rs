@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
 
 use super::sources::{Source, Sourced};
 
@@ -85,7 +85,7 @@ impl fmt::Display for FilePath {
     }
 }
 
-/// A log filter in the syntax of [`EnvFilter`].
+/// A log filter in the syntax of [`Targets`]: a level, or targets with their levels.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogFilter(pub String);
 
@@ -93,7 +93,7 @@ impl FromStr for LogFilter {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match EnvFilter::try_new(text) {
+        match text.parse::<Targets>() {
             Ok(_) => Ok(Self(text.to_owned())),
             Err(error) => Err(format!(
                 "{text:?} is not a log filter ({error}): give error, warn, info or debug"
@@ -259,6 +259,50 @@ impl fmt::Display for Limit {
     }
 }
 
+/// The URL of a database that is the store. Whether it is valid is found out when the store is opened, so that a wrong
+/// one never leads to another store. It is shown without its password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct StoreUrl(pub String);
+
+impl StoreUrl {
+    /// Returns the URL without its password.
+    pub fn without_password(&self) -> String {
+        let Some((scheme, rest)) = self.0.split_once("://") else { return self.0.clone() };
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(end);
+        let authority = match authority.rsplit_once('@') {
+            Some((user, host)) => format!("{}@{host}", user.split(':').next().unwrap_or_default()),
+            None => authority.to_owned(),
+        };
+        let (path, parameters) = path.split_once('?').unwrap_or((path, ""));
+        let is_shown = |parameter: &&str| !parameter.starts_with("password=");
+        let parameters: Vec<_> =
+            parameters.split('&').filter(|one| !one.is_empty()).filter(is_shown).collect();
+        let mark = if parameters.is_empty() { "" } else { "?" };
+        format!("{scheme}://{authority}{path}{mark}{}", parameters.join("&"))
+    }
+}
+
+impl FromStr for StoreUrl {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl fmt::Debug for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.without_password())
+    }
+}
+
 /// A text that is never displayed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(pub String);
@@ -302,6 +346,23 @@ pub(super) fn chosen<T: fmt::Display>(chosen: Option<&Sourced<T>>) -> Option<(St
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn store_urls_are_shown_without_passwords() {
+        for (given, shown) in [
+            ("postgres://ann:secret@db/issues?schema=a", "postgres://ann@db/issues?schema=a"),
+            ("postgres://ann:se%40cret@[::1]:5432/i", "postgres://ann@[::1]:5432/i"),
+            ("postgres://ann:p@ss@db/i", "postgres://ann@db/i"),
+            ("postgres://db/i?password=secret&schema=a", "postgres://db/i?schema=a"),
+            ("postgresql:///i?user=ann&password=secret", "postgresql:///i?user=ann"),
+            ("postgres://:secret@db", "postgres://@db"),
+            ("issues.json", "issues.json"),
+        ] {
+            let url: StoreUrl = given.parse().unwrap();
+            assert_eq!(url.to_string(), shown);
+            assert_eq!(format!("{url:?}"), shown);
+        }
+    }
 
     #[test]
     fn kept_events_parses_a_size_or_a_duration() {

@@ -3,39 +3,46 @@
 use std::env;
 
 use super::{Check, CheckContext, Finding};
-use crate::setup::{self, ClientHookState, HOOKS_CLIENT};
+use crate::setup::{self, ClientHookState, ClientHooks, HookClient, SetupError};
 
 pub(super) fn examine(context: &CheckContext) -> Vec<Finding> {
-    vec![finding(context)]
-}
-
-fn finding(context: &CheckContext) -> Finding {
     let check = Check::ClientHooks;
     let Ok(program) = env::current_exe() else {
-        return Finding::skipped(check, "the path of this program is not known");
+        return vec![Finding::skipped(check, "the path of this program is not known")];
     };
-    let around = &context.around;
-    let command = around.machine.command(&program);
-    let install = format!("`ait hooks install --client {HOOKS_CLIENT}`");
-    let hooks = match setup::client_hooks(&around.root, &around.machine, &command) {
+    let project = &context.project;
+    let command = project.machine.command(&program);
+    let clients = setup::clients_with_hooks(&project.root, &project.machine, &command);
+    let findings: Vec<_> = clients.map(finding).collect();
+    if findings.is_empty() {
+        let install = install(HookClient::ClaudeCode);
+        let reason = format!("no client has hooks here ({install} does that)");
+        return vec![Finding::skipped(check, reason)];
+    }
+    findings
+}
+
+fn install(client: HookClient) -> String {
+    format!("`ait hooks install --client {}`", client.name())
+}
+
+fn finding(hooks: Result<ClientHooks, (HookClient, SetupError)>) -> Finding {
+    let check = Check::ClientHooks;
+    let hooks = match hooks {
         Ok(hooks) => hooks,
-        Err(error) => {
-            let reason = format!("the hooks of {HOOKS_CLIENT} cannot be read: {error}");
+        Err((client, error)) => {
+            let reason = format!("the hooks of {} cannot be read: {error}", client.name());
             return Finding::warning(check, reason).fix("correct the file");
         }
     };
-    if hooks.are_all(ClientHookState::Missing) {
-        return Finding::skipped(check, format!("no client has hooks here ({install} does that)"));
-    }
     if hooks.are_all(ClientHookState::Installed) {
-        return Finding::ok(check, format!("{HOOKS_CLIENT} has them ({})", hooks.file));
+        return Finding::ok(check, format!("{} has them ({})", hooks.client.name(), hooks.file));
     }
-    let wrong = hooks.hooks.iter().filter(|hook| hook.state != ClientHookState::Installed);
-    let what = wrong.map(|hook| match hook.state {
-        ClientHookState::Missing => format!("{} is missing", hook.hook.client_name()),
-        _ => format!("{} starts another program", hook.hook.client_name()),
+    let what = hooks.names_not(ClientHookState::Installed).map(|(name, state)| match state {
+        ClientHookState::Missing => format!("{name} is missing"),
+        _ => format!("{name} starts another program"),
     });
     Finding::warning(check, format!("hooks in {} are not those of this program", hooks.file))
         .about(what)
-        .fix(install)
+        .fix(install(hooks.client))
 }

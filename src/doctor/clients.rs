@@ -51,7 +51,7 @@ impl Told {
 
 pub(super) async fn examine(context: &CheckContext) -> Vec<Finding> {
     let check = Check::Clients;
-    let ProjectContext { root, machine, .. } = context.around.clone();
+    let ProjectContext { root, machine, .. } = context.project.clone();
     let found = spawn_blocking(move || entries(&root, &machine)).await.unwrap_or_default();
     if found.is_empty() {
         return vec![Finding::skipped(
@@ -114,7 +114,7 @@ async fn look(context: &CheckContext, entry: &Result<Entry, Damaged>) -> Vec<Tol
         }
         Ok(Transport::Http(url)) => asked(context, entry, url).await.into_iter().collect(),
         Ok(Transport::Stdio { program, arguments, directory, store, store_by }) => {
-            let root = &context.around.root;
+            let root = &context.project.root;
             let directory = root.join(directory.as_deref().unwrap_or_default());
             let is_known = |text: &str| !text.contains(VARIABLE);
             if !is_known(program) || !is_known(&directory.to_string_lossy()) {
@@ -166,14 +166,14 @@ async fn program_of(
     program: &str,
     directory: &Path,
 ) -> Vec<Told> {
-    let path = context.around.machine.path.as_ref();
+    let path = context.project.machine.path.as_ref();
     let Ok(found) = which::which_in(program, path, directory) else {
         return vec![missing(entry, program, directory)];
     };
     // Anyone who can commit may have put a program into the repository, so the doctor does not run it.
     let real = |path: &Path| path.canonicalize().ok();
     if real(&found)
-        .is_none_or(|path| real(&context.around.root).is_some_and(|root| path.starts_with(root)))
+        .is_none_or(|path| real(&context.project.root).is_some_and(|root| path.starts_with(root)))
     {
         return Vec::new();
     }
@@ -235,9 +235,9 @@ async fn version(program: &Path, directory: &Path) -> Result<Version, String> {
 
 /// Checks that the store of an entry is this one.
 fn store_of(context: &CheckContext, entry: &Entry, named: Option<(&Path, &str)>) -> Option<Told> {
-    let CheckContext { path, around, .. } = context;
+    let CheckContext { path, project, .. } = context;
     let real = |path: &Path| paths_of(path).map_or_else(|_| path.to_owned(), |paths| paths.issues);
-    let (leads, found): (_, PathBuf) = match (named, &around.found) {
+    let (leads, found): (_, PathBuf) = match (named, &project.found) {
         (Some((named, by)), _) => (format!("sets, by {by}, the store"), named.to_owned()),
         (None, _) if !entry.is_in_project => {
             let what = format!(
@@ -260,7 +260,7 @@ fn store_of(context: &CheckContext, entry: &Entry, named: Option<(&Path, &str)>)
             entry.name, entry.file
         )
     } else if entry.is_written {
-        let is_found = around.found.as_ref().is_some_and(|found| real(found) == real(path));
+        let is_found = project.found.as_ref().is_some_and(|found| real(found) == real(path));
         let named = if is_found { String::new() } else { format!(" --file {}", quoted(path)) };
         // If all projects share one configuration, an entry for another project needs `--force`.
         let force = if entry.is_in_project { "" } else { " --force" };

@@ -10,6 +10,7 @@
 mod access;
 mod client_hooks;
 mod clients;
+mod database;
 mod disk;
 mod files;
 mod git;
@@ -50,6 +51,8 @@ pub struct CheckContext {
     pub path: PathBuf,
     /// Why this file is the store.
     pub reason: String,
+    /// The URL of the database that is the store instead of the file.
+    pub database: Option<String>,
     /// The open store.
     pub store: Arc<dyn Store>,
     /// Access to the files of the store. Without it, the write check goes through the store, which also adopts
@@ -58,7 +61,7 @@ pub struct CheckContext {
     /// The settings, or why they are invalid.
     pub settings: Result<Settings, String>,
     /// The environment of the store.
-    pub around: ProjectContext,
+    pub project: ProjectContext,
     /// The current time.
     pub now: Timestamp,
 }
@@ -80,7 +83,7 @@ impl CheckContext {
     /// Returns the store that a process started in the project finds, if that is another one.
     pub fn other_store(&self) -> Option<&Path> {
         let real = |path: &Path| paths_of(path).map(|paths| paths.issues).ok();
-        let found = self.around.found.as_deref();
+        let found = self.project.found.as_deref();
         found.filter(|found| *found != self.path && real(found) != real(&self.path))
     }
 }
@@ -110,22 +113,12 @@ pub async fn examine_and_fix(context: &CheckContext, fix: bool) -> Examination {
 pub async fn examine(context: &CheckContext) -> Report {
     let begun = Instant::now();
     let deadline = begun + LIMIT;
-    let groups: [(&[Check], BoxFuture<'_, Vec<Finding>>); 13] = [
-        (&store::CHECKS, blocking(context, store::examine)),
-        (&[Check::Writable], disk::writable(context).boxed()),
-        (&[Check::FileSystem], blocking(context, disk::file_system)),
-        (&[Check::Lock], blocking(context, disk::lock)),
-        (&[Check::Space], blocking(context, disk::space)),
-        (&[Check::Ports, Check::Processes], process_checks::examine(context).boxed()),
-        (&[Check::OtherStores], blocking(context, files::other_stores)),
-        (&[Check::Git], blocking(context, git::examine)),
-        (&[Check::Clients], clients::examine(context).boxed()),
-        (&[Check::ClientHooks], blocking(context, client_hooks::examine)),
-        (&[Check::Prompts], blocking(context, prompts::examine)),
-        (&[Check::Settings, Check::Access], blocking(context, access::examine)),
-        (&[Check::Leftovers], blocking(context, files::leftovers)),
-    ];
-    let groups = groups.into_iter().map(|(checks, work)| async move {
+    let groups = match &context.database {
+        Some(url) => vec![(&[Check::Database][..], database::examine(context, url).boxed())],
+        None => checks_of_files(context),
+    };
+    let groups = groups.into_iter().chain(checks_of_project(context));
+    let groups = groups.map(|(checks, work)| async move {
         timeout_at(deadline, work).await.map_err(|_| hanging(checks))
     });
     let groups = join_all(groups).await;
@@ -140,12 +133,43 @@ pub async fn examine(context: &CheckContext) -> Report {
         version: env!("CARGO_PKG_VERSION"),
         examined_at: context.now,
         took_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
-        file: context.path.clone(),
+        store: match &context.database {
+            Some(url) => url.clone(),
+            None => context.path.display().to_string(),
+        },
         reason: context.reason.clone(),
         verdict: verdict.unwrap_or(Verdict::Skipped),
         findings,
         is_cut_off,
     }
+}
+
+/// Some checks, and the work that makes their findings.
+type Group<'a> = (&'a [Check], BoxFuture<'a, Vec<Finding>>);
+
+/// Returns the checks of a store in files.
+fn checks_of_files(context: &CheckContext) -> Vec<Group<'_>> {
+    vec![
+        (&store::CHECKS, blocking(context, store::examine)),
+        (&[Check::Writable], disk::writable(context).boxed()),
+        (&[Check::FileSystem], blocking(context, disk::file_system)),
+        (&[Check::Lock], blocking(context, disk::lock)),
+        (&[Check::Space], blocking(context, disk::space)),
+        (&[Check::OtherStores], blocking(context, files::other_stores)),
+        (&[Check::Leftovers], blocking(context, files::leftovers)),
+    ]
+}
+
+/// Returns the checks of what is around a store: processes, repository, clients and settings.
+fn checks_of_project(context: &CheckContext) -> [Group<'_>; 6] {
+    [
+        (&[Check::Ports, Check::Processes], process_checks::examine(context).boxed()),
+        (&[Check::Git], blocking(context, git::examine)),
+        (&[Check::Clients], clients::examine(context).boxed()),
+        (&[Check::ClientHooks], blocking(context, client_hooks::examine)),
+        (&[Check::Prompts], blocking(context, prompts::examine)),
+        (&[Check::Settings, Check::Access], blocking(context, access::examine)),
+    ]
 }
 
 /// Runs checks on a thread that may block on a disk. Past the deadline, the thread is abandoned.

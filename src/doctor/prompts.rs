@@ -17,8 +17,8 @@ pub(super) fn examine(context: &CheckContext) -> Vec<Finding> {
 }
 
 fn upkeep(context: &CheckContext) -> InstalledSetup<'_> {
-    let around = &context.around;
-    let (root, machine, is_store_named) = (&around.root, &around.machine, around.is_named);
+    let project = &context.project;
+    let (root, machine, is_store_named) = (&project.root, &project.machine, project.is_named);
     InstalledSetup { root, env: machine, store: &context.path, is_store_named }
 }
 
@@ -80,7 +80,7 @@ pub(super) fn ignore(context: &CheckContext) -> Result<Option<String>, String> {
 }
 
 fn write(changes: &[Change], context: &CheckContext) -> Result<Vec<String>, String> {
-    let applied = setup::apply(changes, &context.around.root);
+    let applied = setup::apply(changes, &context.project.root);
     match applied.failure {
         Some((file, error)) => Err(format!("{file}: {error}")),
         None => Ok(applied.written),

@@ -1,7 +1,7 @@
 //! The report of an examination, with the findings of each check.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +48,8 @@ string_enum! {
         Queue = "queue",
         /// No time is in the future.
         Clock = "clock",
+        /// The database can be read and changed.
+        Database = "database",
         /// The store is writable.
         Writable = "writable",
         /// The file system is suitable for the store.
@@ -177,9 +179,10 @@ pub struct Report {
     pub examined_at: Timestamp,
     /// How long it took, in milliseconds.
     pub took_ms: u64,
-    /// The file of the store.
-    pub file: PathBuf,
-    /// Why this file is the store.
+    /// The path of the file that is the store, or the URL of the database.
+    #[serde(rename = "file")]
+    pub store: String,
+    /// Why it is the store.
     pub reason: String,
     /// The worst result.
     pub verdict: Verdict,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 
 use super::issue::string_enum;
 use super::text::shortened;
-use super::{AgentName, DomainError, IssueId, Question, Timestamp, UnknownFields};
+use super::{AgentName, DomainError, IssueId, Question, Timestamp, UnknownKeys};
 
 /// How urgent an issue is: 0 is first, 4 is last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
@@ -251,9 +251,9 @@ impl Attributes {
         Self::from(AttributeValues { links: links.to_vec(), ..AttributeValues::clone(self) })
     }
 
-    /// Takes the attributes out of the unknown fields of an issue. A field whose value has another form than ours stays
-    /// an unknown field, because another program may have written it.
-    pub fn take_from(fields: &mut UnknownFields) -> Self {
+    /// Takes the attributes out of the unknown keys of an issue. A key whose value has another form than ours stays
+    /// an unknown key, because another program may have written it.
+    pub fn take_from(fields: &mut UnknownKeys) -> Self {
         if fields.is_empty() {
             return Self::default();
         }
@@ -274,7 +274,7 @@ impl Attributes {
 
 /// Takes a field with a valid value.
 fn take<T: for<'de> Deserialize<'de>>(
-    fields: &mut UnknownFields,
+    fields: &mut UnknownKeys,
     key: &str,
     is_valid: impl FnOnce(&T) -> bool,
 ) -> Option<T> {
@@ -368,7 +368,9 @@ mod tests {
         assert_eq!(issue.attributes.effective_priority().get(), 0);
         assert_eq!(issue.attributes.labels.len(), 2);
         assert!(issue.attributes.parent().is_some());
-        assert!(issue.extra.get("mine").is_some() && issue.extra.get("links").is_none());
+        assert!(
+            issue.unknown_keys.get("mine").is_some() && issue.unknown_keys.get("links").is_none()
+        );
         let asked = r#","parked":{"reason":"r","since":"2026-01-31T09:30:00.000Z","by":"dev","question":{"text":"Why?","options":["a"]}}"#;
         let issue = self::issue(asked);
         assert_eq!(issue.open_question().unwrap().options, ["a"]);
@@ -381,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_another_form_stay_unknown_fields() {
+    fn values_of_another_form_stay_unknown_keys() {
         for fields in [
             r#","priority":"high""#,
             r#","priority":5"#,

@@ -79,11 +79,20 @@ impl FromStr for ReviewPolicy {
 impl ReviewPolicy {
     /// Returns true if an agent may review an issue.
     pub fn allows(self, agent: &AgentName, issue: &Issue) -> bool {
-        let is_author = |kind| matches!(kind, ActionKind::Filed | ActionKind::Completed);
-        self == Self::Anyone
-            || !issue.history.iter().any(|entry| {
-                entry.agent == agent.as_str() && is_author(ActionKind::of(&entry.action))
-            })
+        self.author_action(agent, issue).is_none()
+    }
+
+    /// Returns what keeps an agent from reviewing an issue: it `filed` or `completed` it.
+    pub fn author_action(self, agent: &AgentName, issue: &Issue) -> Option<&'static str> {
+        let mut own = issue.history.iter().filter(|entry| entry.agent == agent.as_str());
+        match self {
+            Self::Anyone => None,
+            Self::NotAuthor => own.find_map(|entry| match ActionKind::of(&entry.action) {
+                ActionKind::Filed => Some("filed"),
+                ActionKind::Completed => Some("completed"),
+                _ => None,
+            }),
+        }
     }
 }
 
@@ -236,8 +245,8 @@ pub struct WithClaim<'a> {
 
 impl<'a> From<&'a Issue> for WithClaim<'a> {
     fn from(issue: &'a Issue) -> Self {
-        // An unknown field of another program keeps its name.
-        let claim = issue.claim().filter(|_| issue.extra.get("claim").is_none());
+        // An unknown key of another program keeps its name.
+        let claim = issue.claim().filter(|_| issue.unknown_keys.get("claim").is_none());
         Self { issue, claim }
     }
 }

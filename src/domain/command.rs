@@ -10,7 +10,7 @@ use super::issue::string_enum;
 use super::{
     AgentName, ClaimGuard, ClaimTerms, Classification, ClientId, CommentText, Description,
     ImportedIssue, Issue, IssueChange, IssueId, IssueRef, Question, QuestionAnswer, ReviewPolicy,
-    Title, UnknownFields,
+    Title, UnknownKeys,
 };
 
 /// A request to change the store.
@@ -196,7 +196,7 @@ pub enum Command {
     /// Replace the unknown top-level keys of `issues.json`.
     SetUnknownKeys {
         /// All unknown keys after the change.
-        keys: UnknownFields,
+        keys: UnknownKeys,
         /// The actor recorded for the event.
         agent: String,
     },

@@ -204,7 +204,7 @@ pub enum DomainError {
         status: Status,
     },
     /// The issue is not in the status that a claim requires.
-    #[error("issue {id} is {status}, not {required}")]
+    #[error("issue {id} is {status}, not {required}{}", held_by(holder.as_deref()))]
     NotClaimable {
         /// The issue.
         id: IssueId,
@@ -212,6 +212,8 @@ pub enum DomainError {
         status: Status,
         /// The status that the claim requires.
         required: Status,
+        /// The agent that holds it.
+        holder: Option<String>,
     },
     /// An event of the log cannot follow the current version of its issue.
     #[error("an event does not follow from the current state of issue {id}")]
@@ -324,6 +326,12 @@ fn no_option_text(id: IssueId, given: usize, count: usize) -> String {
     }
 }
 
+/// Names the holder of an issue at the end of a text.
+fn held_by(holder: Option<&str>) -> String {
+    const SHOWN_CHARS: usize = 60;
+    holder.map(|agent| format!("; {} holds it", shortened(agent, SHOWN_CHARS))).unwrap_or_default()
+}
+
 /// Says who holds an issue, for a caller that does not.
 fn not_owned_text(
     id: IssueId,
@@ -391,7 +399,7 @@ mod tests {
             ),
             (DomainError::IdTaken { id }, "CONFLICT"),
             (DomainError::Terminal { id, status: Status::Closed }, "FINAL"),
-            (DomainError::NotClaimable { id, status, required }, "CONFLICT"),
+            (DomainError::NotClaimable { id, status, required, holder: None }, "CONFLICT"),
             (DomainError::DoesNotFollow { id }, "INTERNAL"),
             (DomainError::ClaimEnded { id }, "NOT_OWNED"),
             (

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Attributes, Change, Classification, ClientId, Comment, HistoryEntry, Issue, IssueId, Lease,
-    Patch, Status, Timestamp, UnknownFields,
+    Patch, Status, Timestamp, UnknownKeys,
 };
 
 /// One change of one issue, decided by [`rules`](super::rules).
@@ -83,7 +83,7 @@ pub enum EventKind {
     /// The unknown top-level keys of `issues.json` were edited. The event concerns no issue.
     UnknownKeysEdited {
         /// All unknown keys, before and after.
-        keys: Box<Change<UnknownFields>>,
+        keys: Box<Change<UnknownKeys>>,
     },
     /// An agent claimed the issue for work.
     Claimed,
@@ -296,7 +296,7 @@ impl Event {
             history: Vec::new(),
             comments: Vec::new(),
             attributes: attributes.clone(),
-            extra: UnknownFields::default(),
+            unknown_keys: UnknownKeys::default(),
         };
         self.apply(&mut issue);
         Some(issue)
@@ -354,7 +354,7 @@ impl Event {
                 timestamp: self.at,
                 agent: self.agent.clone(),
                 action: action.to_owned(),
-                extra: UnknownFields::default(),
+                unknown_keys: UnknownKeys::default(),
             });
         }
         if let Some(text) = self.kind.comment() {
@@ -362,7 +362,7 @@ impl Event {
                 timestamp: self.at,
                 agent: self.agent.clone(),
                 text: text.to_owned(),
-                extra: UnknownFields::default(),
+                unknown_keys: UnknownKeys::default(),
             });
         }
     }

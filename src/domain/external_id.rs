@@ -2,25 +2,30 @@
 
 use serde_json::Value as Json;
 
-use super::{Issue, UnknownFields};
+use super::{Issue, UnknownKeys};
 
 /// The names of ids in other programs, in lower case and without separators: ids, then numbers within a project.
 pub const ID_NAMES: [&str; 3] = ["id", "issuekey", "key"];
 /// The names of numbers in other programs, in lower case and without separators.
 pub const NUMBER_NAMES: [&str; 3] = ["number", "iid", "issueid"];
-/// The unknown keys under which imports keep the values of other programs.
-const CONTAINERS: [&str; 3] = ["csv", "json", "beads"];
+/// The unknown key under which imports keep the columns of a CSV file that ait has no field for.
+pub const CSV_KEY: &str = "csv";
+/// The unknown key under which imports keep JSON values whose own keys are those of an issue.
+pub const JSON_KEY: &str = "json";
+/// The unknown key under which imports keep the values of an issue of beads.
+pub const BEADS_KEY: &str = "beads";
+const CONTAINERS: [&str; 3] = [CSV_KEY, JSON_KEY, BEADS_KEY];
 
 impl Issue {
     /// Returns the ids that the issue has elsewhere, such as `ABC-12` or the number `12`, as imports keep them.
     pub fn external_ids(&self) -> Vec<String> {
-        self.extra.iter().flat_map(|(key, value)| ids_in(key, value.get())).collect()
+        self.unknown_keys.iter().flat_map(|(key, value)| ids_in(key, value.get())).collect()
     }
 }
 
 fn ids_in(key: &str, text: &str) -> Vec<String> {
     if CONTAINERS.contains(&key) {
-        let inner: UnknownFields = serde_json::from_str(text).unwrap_or_default();
+        let inner: UnknownKeys = serde_json::from_str(text).unwrap_or_default();
         return inner.iter().filter_map(|(key, value)| id_of(key, value.get())).collect();
     }
     id_of(key, text).into_iter().collect()

@@ -9,7 +9,7 @@ use serde::de::{self, MapAccess};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use super::{ActionKind, Attributes, IssueId, Timestamp, UnknownFields};
+use super::{ActionKind, Attributes, IssueId, Timestamp, UnknownKeys};
 
 /// Declares an enum whose values are lower-case words in JSON.
 macro_rules! string_enum {
@@ -127,7 +127,7 @@ pub struct Issue {
     pub attributes: Attributes,
     /// The unknown keys.
     #[serde(flatten)]
-    pub extra: UnknownFields,
+    pub unknown_keys: UnknownKeys,
 }
 
 // No field can differ from itself.
@@ -177,19 +177,19 @@ impl Issue {
     /// Renames unknown keys that have the name of an attribute that is set now. Another program wrote them, with values
     /// of another form.
     pub fn set_unknown_namesakes_aside(&mut self) {
-        if self.attributes.is_empty() || self.extra.is_empty() {
+        if self.attributes.is_empty() || self.unknown_keys.is_empty() {
             return;
         }
         for field in self.attributes.set_fields() {
-            self.extra.set_aside(field);
+            self.unknown_keys.set_aside(field);
         }
     }
 
     /// Returns true if the issue, its history or its comments contain unknown keys.
     pub fn has_unknown_keys(&self) -> bool {
-        let of_history = self.history.iter().map(|entry| &entry.extra);
-        let of_comments = self.comments.iter().map(|comment| &comment.extra);
-        of_history.chain(of_comments).chain([&self.extra]).any(|extra| !extra.is_empty())
+        let of_history = self.history.iter().map(|entry| &entry.unknown_keys);
+        let of_comments = self.comments.iter().map(|comment| &comment.unknown_keys);
+        of_history.chain(of_comments).chain([&self.unknown_keys]).any(|keys| !keys.is_empty())
     }
 }
 
@@ -204,7 +204,7 @@ pub struct HistoryEntry {
     pub action: String,
     /// The unknown keys.
     #[serde(flatten)]
-    pub extra: UnknownFields,
+    pub unknown_keys: UnknownKeys,
 }
 
 /// A comment on an issue.
@@ -218,7 +218,7 @@ pub struct Comment {
     pub text: String,
     /// The unknown keys.
     #[serde(flatten)]
-    pub extra: UnknownFields,
+    pub unknown_keys: UnknownKeys,
 }
 
 /// Implements `Deserialize` for an object: each named key must occur exactly once, and every other key is kept. A
@@ -277,7 +277,7 @@ macro_rules! read_keeping_unknown_keys {
                             Err(de::Error::custom(format!("duplicate field `{key}`")))
                         };
                         $(let mut $field = None;)+
-                        let mut extra = UnknownFields::default();
+                        let mut unknown_keys = UnknownKeys::default();
                         while let Some(key) = map.next_key()? {
                             match key {
                                 $(Key::$field => {
@@ -287,7 +287,7 @@ macro_rules! read_keeping_unknown_keys {
                                 })+
                                 Key::Unknown(key) => {
                                     let value: Box<RawValue> = map.next_value()?;
-                                    if !extra.insert(key.clone(), value) {
+                                    if !unknown_keys.insert(key.clone(), value) {
                                         return twice(&key);
                                     }
                                 }
@@ -295,8 +295,8 @@ macro_rules! read_keeping_unknown_keys {
                         }
                         Ok($name {
                             $($field: $field.ok_or_else(|| de::Error::missing_field($key))?,)+
-                            $($rest: $take(&mut extra),)?
-                            extra,
+                            $($rest: $take(&mut unknown_keys),)?
+                            unknown_keys,
                         })
                     }
                 }

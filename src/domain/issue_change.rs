@@ -10,7 +10,7 @@ use super::text::shortened;
 use super::{
     AgentName, Attributes, Classification, Comment, CommentText, Description, DomainError, Event,
     EventKind, HistoryEntry, Issue, IssueId, IssueRef, Label, Link, LinkKind, Parked, Patch,
-    Priority, Timestamp, Title, UnknownFields,
+    Priority, Timestamp, Title, UnknownKeys,
 };
 
 /// What to change in an issue. A field that is `None` or empty stays.
@@ -100,13 +100,13 @@ impl IssueChange {
             timestamp: at,
             agent: agent.to_owned(),
             action: format!("{CHANGE_ACTION}{}", fields.join(", ")),
-            extra: UnknownFields::default(),
+            unknown_keys: UnknownKeys::default(),
         });
         after.comments.extend(self.comment.as_ref().map(|comment| Comment {
             timestamp: at,
             agent: agent.to_owned(),
             text: comment.as_str().to_owned(),
-            extra: UnknownFields::default(),
+            unknown_keys: UnknownKeys::default(),
         }));
         let patch = Box::new(Patch::between(issue, &after));
         Ok(event(EventKind::Changed { patch }, None))

@@ -76,7 +76,7 @@ pub fn merge(base: Option<&Issue>, ours: &Issue, theirs: &Issue) -> Merged {
     merge_field!(description, "description");
     merge_field!(classification, "classification");
     merge_field!(created_at, "createdAt");
-    merge_field!(extra, "other keys");
+    merge_field!(unknown_keys, "other keys");
     issue.attributes = merged_attributes(base, ours, theirs, &mut field);
     issue.set_unknown_namesakes_aside();
     issue.comments = united(base, &ours.comments, &theirs.comments);

@@ -25,7 +25,7 @@ pub mod rules;
 pub mod text;
 pub mod time;
 pub mod timeline;
-pub mod unknown_fields;
+pub mod unknown_keys;
 
 pub use action::ActionKind;
 pub use attributes::{AttributeValues, Attributes, Label, Link, LinkKind, Parked, Priority};
@@ -51,4 +51,4 @@ pub use question::{Question, QuestionAnswer};
 pub use text::{AgentName, CommentText, Description, Title};
 pub use time::Timestamp;
 pub use timeline::{Attempts, TimelineEntry};
-pub use unknown_fields::UnknownFields;
+pub use unknown_keys::UnknownKeys;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Attributes, Classification, Comment, HistoryEntry, Issue, Status, Timestamp, UnknownFields,
+    Attributes, Classification, Comment, HistoryEntry, Issue, Status, Timestamp, UnknownKeys,
 };
 
 /// A value that changed.
@@ -60,8 +60,8 @@ pub struct Patch {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attributes: Option<Change<Attributes>>,
     /// All unknown keys, before and after.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub unknown: Option<Change<UnknownFields>>,
+    #[serde(rename = "unknown", skip_serializing_if = "Option::is_none")]
+    pub unknown_keys: Option<Change<UnknownKeys>>,
 }
 
 // No field can differ from itself.
@@ -80,7 +80,7 @@ impl Patch {
             history: splice(&before.history, &after.history),
             comments: splice(&before.comments, &after.comments),
             attributes: change(&before.attributes, &after.attributes),
-            unknown: change(&before.extra, &after.extra),
+            unknown_keys: change(&before.unknown_keys, &after.unknown_keys),
         }
     }
 
@@ -99,7 +99,7 @@ impl Patch {
             ("createdAt", self.created_at.is_some()),
             ("status", self.status.is_some()),
             ("comments", self.comments.is_some()),
-            ("other keys", self.unknown.is_some()),
+            ("other keys", self.unknown_keys.is_some()),
         ];
         let attributes = self.attributes.iter();
         let attributes = attributes.flat_map(|change| change.before.changed_fields(&change.after));
@@ -117,7 +117,7 @@ impl Patch {
         set(&mut issue.modified_at, &self.modified_at, |change| &change.after);
         set(&mut issue.status, &self.status, |change| &change.after);
         set(&mut issue.attributes, &self.attributes, |change| &change.after);
-        set(&mut issue.extra, &self.unknown, |change| &change.after);
+        set(&mut issue.unknown_keys, &self.unknown_keys, |change| &change.after);
         if let Some(Splice { at, removed, added }) = &self.history {
             replace(&mut issue.history, *at, removed.len(), added);
         }
@@ -135,7 +135,7 @@ impl Patch {
         set(&mut issue.modified_at, &self.modified_at, |change| &change.before);
         set(&mut issue.status, &self.status, |change| &change.before);
         set(&mut issue.attributes, &self.attributes, |change| &change.before);
-        set(&mut issue.extra, &self.unknown, |change| &change.before);
+        set(&mut issue.unknown_keys, &self.unknown_keys, |change| &change.before);
         if let Some(Splice { at, removed, added }) = &self.history {
             replace(&mut issue.history, *at, added.len(), removed);
         }
@@ -218,6 +218,18 @@ mod tests {
                 assert_eq!(&found, before);
             }
         }
+    }
+
+    /// Logs contain patches.
+    #[test]
+    fn a_patch_keeps_the_key_of_unknown_keys() {
+        let patch =
+            Patch::between(&issue("a", "created", &[], &[]), &issue("b", "created", &[], &[]));
+        let json = serde_json::to_value(&patch).unwrap();
+        assert_eq!(
+            json["unknown"],
+            serde_json::json!({ "before": { "a": [1] }, "after": { "b": [1] } })
+        );
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::event::{ANSWER_ACTION, ASK_ACTION};
 use super::text::{shortened, trimmed};
 use super::{
     ActionKind, AgentName, Attributes, ClaimGuard, Comment, CommentText, DomainError, Event,
-    EventKind, HistoryEntry, Issue, Parked, Patch, Timestamp, UnknownFields,
+    EventKind, HistoryEntry, Issue, Parked, Patch, Timestamp, UnknownKeys,
 };
 
 /// A question to people about an issue.
@@ -158,13 +158,13 @@ fn changed(
         timestamp: at,
         agent: agent.clone(),
         action: action.to_owned(),
-        extra: UnknownFields::default(),
+        unknown_keys: UnknownKeys::default(),
     });
     after.comments.push(Comment {
         timestamp: at,
         agent: agent.clone(),
         text: comment,
-        extra: UnknownFields::default(),
+        unknown_keys: UnknownKeys::default(),
     });
     let kind = EventKind::Changed { patch: Box::new(Patch::between(before, &after)) };
     Event { issue: before.id, at, agent, kind, before: None, lease: None }

@@ -20,7 +20,7 @@ use super::event::EDIT_ACTION;
 use super::links;
 use super::{
     ActionKind, AgentName, Before, Command, CommentText, DomainError, Event, EventKind, HAND_EDIT,
-    HistoryEntry, Issue, IssueGraph, Lease, Patch, Resolution, Status, Timestamp, UnknownFields,
+    HistoryEntry, Issue, IssueGraph, Lease, Patch, Resolution, Status, Timestamp, UnknownKeys,
     merge, question,
 };
 
@@ -162,7 +162,7 @@ fn edited(ours: &Issue, theirs: &Issue, base: Option<&Issue>, at: Timestamp) -> 
             timestamp: at,
             agent: HAND_EDIT.to_owned(),
             action: EDIT_ACTION.to_owned(),
-            extra: UnknownFields::default(),
+            unknown_keys: UnknownKeys::default(),
         });
     }
     patched(ours, &wanted, HAND_EDIT, at)
@@ -248,7 +248,9 @@ fn open(issue: &Issue) -> Result<(), DomainError> {
 fn claimable(issue: &Issue, required: Status) -> Result<(), DomainError> {
     open(issue)?;
     if issue.status != required {
-        return Err(DomainError::NotClaimable { id: issue.id, status: issue.status, required });
+        let holder = issue.holder().map(|holder| holder.agent.to_owned());
+        let Issue { id, status, .. } = *issue;
+        return Err(DomainError::NotClaimable { id, status, required, holder });
     }
     Ok(())
 }
@@ -455,7 +457,7 @@ mod tests {
                 timestamp: at(1),
                 agent: "holder".to_owned(),
                 action: "Issue claimed for work".to_owned(),
-                extra: UnknownFields::default(),
+                unknown_keys: UnknownKeys::default(),
             });
             let event = decide(&command, &before, at(5)).unwrap().unwrap();
             let mut after = before.clone();

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::domain::text::shortened;
 use crate::domain::{AgentName, Issue, Status};
-use crate::setup::SessionEvent;
+use crate::setup::{HookClient, SessionEvent};
 use crate::tracker::Tracker;
 
 /// How many claims a text names.
@@ -24,10 +24,29 @@ const MAX_CHARS: usize = 40;
 pub struct SessionInput {
     /// The working directory of the session.
     pub cwd: Option<PathBuf>,
+    /// The directories of the session, which Cursor sends instead.
+    pub workspace_roots: Vec<PathBuf>,
     /// Whether the agent goes on only because a hook kept it from stopping.
     pub stop_hook_active: bool,
+    /// How often a hook kept the agent from stopping, which Cursor sends instead.
+    pub loop_count: u64,
+    /// How the turn ended, which Cursor sends: `completed` if not by the user or an error.
+    pub status: Option<String>,
     /// Why the session ends.
     pub reason: Option<String>,
+}
+
+impl SessionInput {
+    /// Returns the directory of the session.
+    pub fn directory(&self) -> Option<PathBuf> {
+        self.cwd.clone().or_else(|| self.workspace_roots.first().cloned())
+    }
+
+    /// Returns true if the agent may be kept from stopping.
+    fn is_first_stop(&self) -> bool {
+        let is_completed = self.status.as_ref().is_none_or(|status| status == "completed");
+        !self.stop_hook_active && self.loop_count == 0 && is_completed
+    }
 }
 
 /// Does the work of a client's hook, and returns what the client is told. `agent` is the agent of the session; without
@@ -38,6 +57,7 @@ pub struct SessionInput {
 /// The store fails.
 pub async fn session(
     event: SessionEvent,
+    client: HookClient,
     tracker: &Tracker,
     agent: Option<&AgentName>,
     input: &SessionInput,
@@ -48,13 +68,21 @@ pub async fn session(
     };
     held.sort_by_key(|issue| issue.holder().map(|holder| holder.since));
     match event {
-        SessionEvent::SessionStart => Ok(Some(json!({ "hookSpecificOutput": {
-            "hookEventName": event.client_name(),
-            "additionalContext": greeting(agent, &held, tracker).await?,
-        } }))),
+        SessionEvent::SessionStart => {
+            let greeting = greeting(agent, &held, tracker).await?;
+            Ok(Some(match client {
+                HookClient::Cursor => json!({ "additional_context": greeting }),
+                _ => json!({ "hookSpecificOutput": {
+                    "hookEventName": client.event(event), "additionalContext": greeting,
+                } }),
+            }))
+        }
         SessionEvent::Stop => {
-            let agent = agent.filter(|_| !held.is_empty() && !input.stop_hook_active);
-            Ok(agent.map(|agent| json!({ "decision": "block", "reason": reminder(agent, &held) })))
+            let agent = agent.filter(|_| !held.is_empty() && input.is_first_stop());
+            Ok(agent.map(|agent| match client {
+                HookClient::Cursor => json!({ "followup_message": reminder(agent, &held) }),
+                _ => json!({ "decision": "block", "reason": reminder(agent, &held) }),
+            }))
         }
         SessionEvent::SessionEnd => {
             let why =

@@ -5,6 +5,7 @@
 
 pub mod access;
 pub mod connections;
+mod token_auth;
 pub mod tokens;
 
 use axum::Router;
@@ -21,7 +22,7 @@ pub use access::{AccessPolicy, AllowedHost, AllowedOrigin, BadHost, BadOrigin};
 pub use connections::{Limits, serve};
 pub use tokens::{BadToken, Principal, Scope, ThrottleLimits, Tokens};
 
-use self::tokens::auth::{self, TokenAuth};
+use self::token_auth::TokenAuth;
 
 /// The maximum size of a request body, in bytes.
 pub const MAX_BODY_BYTES: usize = 1 << 20;
@@ -56,7 +57,7 @@ pub fn with_security_layers(routes: Router, policy: AccessPolicy) -> Router {
     let auth = Arc::new(TokenAuth::new(Arc::clone(&policy)));
     routes
         .layer(from_fn(refuse_large_bodies))
-        .layer(from_fn_with_state(auth, auth::check))
+        .layer(from_fn_with_state(auth, token_auth::check))
         .layer(from_fn_with_state(policy, access::check))
         .layer(CatchPanicLayer::custom(panic_response))
         .layer(from_fn(add_headers))

@@ -23,16 +23,15 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::attributes::{labels_of, priority_of};
 use super::value::name_of;
-use super::{Content, Draft, NamedLink, defaults, json_object};
+use super::{Content, Draft, NamedLink, defaults};
 use crate::domain::event::{CLAIM_ACTION, CLOSE_ACTION, FILE_ACTION};
+use crate::domain::external_id::BEADS_KEY;
 use crate::domain::{
     AttributeValues, Attributes, Classification, Comment, EventKind, Issue, LinkKind, Parked,
-    Status, Timestamp, UnknownFields,
+    Status, Timestamp, UnknownKeys,
 };
 use crate::json_compat;
 
-/// The unknown key that keeps the other values.
-const KEY: &str = "beads";
 /// The agent where beads names none.
 const NOBODY: &str = "beads";
 /// The keys that are imported unchanged and need not be kept twice.
@@ -96,25 +95,15 @@ struct BeadComment {
     created_at: Timestamp,
 }
 
-/// Reads a beads object.
-pub(super) fn read(text: &str, now: Timestamp) -> Content {
-    let bead = match serde_json::from_str::<Bead>(text) {
-        Ok(bead) => bead,
-        Err(error) => {
-            return json_object::refused(
-                text,
-                &format!("not a beads issue: {}", json_compat::problem(&error)),
-            );
-        }
-    };
+/// Reads a beads object. The error says why it is refused.
+pub(super) fn read(text: &str, now: Timestamp) -> Result<Content, String> {
+    let bead: Bead = serde_json::from_str(text)
+        .map_err(|error| format!("not a beads issue: {}", json_compat::problem(&error)))?;
     if bead.status.as_deref() == Some("tombstone") {
         let (id, title) = (Some(bead.id), Some(bead.title));
-        return Content::Skipped { id, title, reason: "it was deleted in beads".to_owned() };
+        return Ok(Content::Skipped { id, title, reason: "it was deleted in beads".to_owned() });
     }
-    match draft(bead, text, now) {
-        Ok(draft) => Content::Issue(draft),
-        Err(reason) => json_object::refused(text, &reason),
-    }
+    draft(bead, text, now).map(Content::Issue)
 }
 
 fn draft(bead: Bead, text: &str, now: Timestamp) -> Result<Draft, String> {
@@ -136,7 +125,7 @@ fn draft(bead: Bead, text: &str, now: Timestamp) -> Result<Draft, String> {
         history: vec![defaults::entry(created_at, named(bead.created_by.as_deref()), FILE_ACTION)],
         comments: comments_of(&bead),
         attributes: attributes_of(&bead, status),
-        extra: rest_of(text),
+        unknown_keys: rest_of(text),
     };
     let assignee = named(bead.assignee.as_deref());
     match status {
@@ -270,8 +259,8 @@ fn comments_of(bead: &Bead) -> Vec<Comment> {
 }
 
 /// Returns the object without the keys that are imported unchanged.
-fn rest_of(text: &str) -> UnknownFields {
-    let mut extra = UnknownFields::default();
+fn rest_of(text: &str) -> UnknownKeys {
+    let mut keys = UnknownKeys::default();
     // Values are kept verbatim except for white space, so the object fits on one line.
     let text = json_compat::without_white_space(text);
     let mut object: IndexMap<String, Box<RawValue>> =
@@ -279,9 +268,9 @@ fn rest_of(text: &str) -> UnknownFields {
     object.retain(|key, _| !CARRIED.contains(&key.as_str()));
     if let Ok(rest) = to_raw_value(&object) {
         let rest: Box<RawValue> = rest;
-        extra.insert(KEY.to_owned(), rest);
+        keys.insert(BEADS_KEY.to_owned(), rest);
     }
-    extra
+    keys
 }
 
 fn named(name: Option<&str>) -> &str {

@@ -3,8 +3,7 @@
 use indexmap::IndexMap;
 use serde_json::value::RawValue;
 
-use super::defaults;
-use super::partial_issue::{AGENT, agent};
+use super::defaults::{self, AGENT, agent};
 use super::times::{self, DateOrder};
 use super::value::Value;
 use crate::domain::{Comment, Timestamp};
@@ -78,7 +77,7 @@ fn of_json(
         defaults::comment(time.transpose()?.unwrap_or(otherwise), &agent(author.as_deref()), &text);
     for (key, value) in keys {
         if !matches!(key.as_str(), "timestamp" | "agent" | "text") {
-            comment.extra.insert(key, value);
+            comment.unknown_keys.insert(key, value);
         }
     }
     Ok(comment)

@@ -25,14 +25,14 @@ use std::sync::Arc;
 use ::csv::{Reader, ReaderBuilder, StringRecord, WriterBuilder};
 use serde::Serialize;
 
-use super::difference::EXTRA;
-use super::fields::{Field, Meaning};
+use super::fields::{EXTRA, Field, Meaning};
 use super::partial_issue::{Fault, Given, PartialIssue};
 use super::times::{self, DateOrder};
 use super::value::Value;
 use super::{Content, Entry, ReadOptions, Unreadable, count_of_lines};
+use crate::domain::external_id::CSV_KEY;
 use crate::domain::text::shortened;
-use crate::domain::{AttributeValues, Issue, LinkKind, UnknownFields};
+use crate::domain::{AttributeValues, Issue, LinkKind, UnknownKeys};
 
 /// The columns of an export, in order.
 const COLUMNS: [&str; 10] = [
@@ -50,8 +50,6 @@ const COLUMNS: [&str; 10] = [
 /// The columns of attributes, and before which column they stand.
 const ATTRIBUTE_COLUMNS: [&str; 5] = ["priority", "labels", "assignee", "parent", "blocked_by"];
 const BEFORE: usize = 5;
-/// The unknown key that keeps other columns.
-pub(super) const KEY: &str = "csv";
 /// The fields whose values are texts of agents.
 const TEXTS: [Field; 3] = [Field::Title, Field::Description, Field::Assignee];
 const SEPARATORS: [u8; 3] = [b',', b';', b'\t'];
@@ -63,7 +61,7 @@ struct Extra<'a> {
     #[serde(flatten)]
     attributes: AttributeValues,
     #[serde(flatten)]
-    unknown: &'a UnknownFields,
+    unknown_keys: &'a UnknownKeys,
 }
 
 /// Writes issues.
@@ -85,8 +83,8 @@ pub fn write(
     rows.write_record(names).map_err(of_out)?;
     for issue in issues {
         let attributes = without_columns(&issue.attributes);
-        let is_empty = attributes.set_fields().is_empty() && issue.extra.is_empty();
-        let extra = Extra { attributes, unknown: &issue.extra };
+        let is_empty = attributes.set_fields().is_empty() && issue.unknown_keys.is_empty();
+        let extra = Extra { attributes, unknown_keys: &issue.unknown_keys };
         let mut row = vec![
             issue.id.to_string(),
             guarded(&issue.title),
@@ -296,7 +294,8 @@ impl Header {
             Given::new(name, *meaning, Value::Cell(cell))
         });
         let values = given.collect();
-        let issue = PartialIssue { values, is_ours: self.is_ours, key: KEY, keeps_names: false };
+        let issue =
+            PartialIssue { values, is_ours: self.is_ours, key: CSV_KEY, keeps_names: false };
         let (cells, columns) = (row.len(), self.names.len());
         let draft = if cells > columns {
             let reason = format!(
@@ -326,7 +325,7 @@ mod tests {
         issue.attributes = Attributes::from(attributes);
         if !key.is_empty() {
             let value = serde_json::value::to_raw_value("x, y").unwrap();
-            issue.extra.insert(key.to_owned(), value);
+            issue.unknown_keys.insert(key.to_owned(), value);
         }
         issue
     }

@@ -3,7 +3,10 @@
 use uuid::Builder;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::domain::{Comment, HistoryEntry, IssueId, Status, Timestamp, UnknownFields};
+use crate::domain::{AgentName, Comment, HistoryEntry, IssueId, Status, Timestamp, UnknownKeys};
+
+/// The agent where a file names none.
+pub(super) const AGENT: &str = "import";
 
 /// Derives an id from texts that identify an issue elsewhere. The same texts always give the same id.
 ///
@@ -28,16 +31,22 @@ pub(super) fn status(status: Status, history: &[HistoryEntry]) -> Status {
     }
 }
 
+/// Returns the name of an agent, or that for unknown ones.
+pub(super) fn agent(name: Option<&str>) -> String {
+    let name = name.map(str::trim).filter(|name| !name.is_empty()).unwrap_or(AGENT);
+    name.chars().take(AgentName::MAX_CHARS).collect()
+}
+
 /// Creates an entry of the history.
 pub(super) fn entry(timestamp: Timestamp, agent: &str, action: &str) -> HistoryEntry {
     let (agent, action) = (agent.to_owned(), action.to_owned());
-    HistoryEntry { timestamp, agent, action, extra: UnknownFields::default() }
+    HistoryEntry { timestamp, agent, action, unknown_keys: UnknownKeys::default() }
 }
 
 /// Creates a comment.
 pub(super) fn comment(timestamp: Timestamp, agent: &str, text: &str) -> Comment {
     let (agent, text) = (agent.to_owned(), text.to_owned());
-    Comment { timestamp, agent, text, extra: UnknownFields::default() }
+    Comment { timestamp, agent, text, unknown_keys: UnknownKeys::default() }
 }
 
 #[cfg(test)]

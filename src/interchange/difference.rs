@@ -6,14 +6,12 @@ use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::fields::common_name;
+use super::Draft;
+use super::fields::{EXTRA, common_name};
 use super::value::Value;
-use super::{Draft, csv, json_object};
-use crate::domain::{Issue, UnknownFields};
+use crate::domain::external_id::{CSV_KEY, JSON_KEY};
+use crate::domain::{Issue, UnknownKeys};
 use crate::json_compat::without_white_space;
-
-/// The name that stands for all unknown keys in `unstated`.
-pub(super) const EXTRA: &str = "extra";
 
 /// Returns the names of the attributes that differ, in the order of the file format; empty if there are none.
 ///
@@ -37,7 +35,7 @@ pub fn differences(kept: &Issue, draft: &Draft) -> Vec<String> {
     let attributes = kept.attributes.changed_fields(&given.attributes).into_iter();
     let is_given = |name: &&str| is_stated(EXTRA) || given.attributes.set_fields().contains(name);
     names.extend(attributes.filter(is_given).map(str::to_owned));
-    let (kept, given) = (&kept.extra, &given.extra);
+    let (kept, given) = (&kept.unknown_keys, &given.unknown_keys);
     names.extend(if is_stated(EXTRA) {
         different_keys(kept, given)
     } else {
@@ -51,12 +49,12 @@ fn is_same<T: PartialEq + Serialize>(kept: &[T], given: &[T]) -> bool {
     kept == given || kept.len() == given.len() && text(kept) == text(given)
 }
 
-fn different_keys(kept: &UnknownFields, given: &UnknownFields) -> Vec<String> {
+fn different_keys(kept: &UnknownKeys, given: &UnknownKeys) -> Vec<String> {
     if kept == given {
         return Vec::new();
     }
-    let value = |extra: &UnknownFields, wanted: &str| {
-        let found = extra.iter().find(|(key, _)| *key == wanted);
+    let value = |keys: &UnknownKeys, wanted: &str| {
+        let found = keys.iter().find(|(key, _)| *key == wanted);
         found.map(|(_, value): (&str, &RawValue)| without_white_space(value.get()))
     };
     let keys: BTreeSet<&str> = given.iter().chain(kept.iter()).map(|(key, _)| key).collect();
@@ -65,7 +63,7 @@ fn different_keys(kept: &UnknownFields, given: &UnknownFields) -> Vec<String> {
 }
 
 /// Compares the given values only, and only their content: a value of a CSV file equals that of a JSON object.
-fn different_values(kept: &UnknownFields, given: &UnknownFields) -> Vec<String> {
+fn different_values(kept: &UnknownKeys, given: &UnknownKeys) -> Vec<String> {
     let (kept, given) = (common_values(kept), common_values(given));
     let differs = |(name, (_, value)): &(&String, &(String, String))| {
         kept.get(*name).is_none_or(|(_, kept)| kept != value)
@@ -74,11 +72,11 @@ fn different_values(kept: &UnknownFields, given: &UnknownFields) -> Vec<String> 
 }
 
 /// Returns the name and the content of each value, by the name that all formats share.
-fn common_values(extra: &UnknownFields) -> BTreeMap<String, (String, String)> {
+fn common_values(keys: &UnknownKeys) -> BTreeMap<String, (String, String)> {
     let mut values = BTreeMap::new();
-    for (key, value) in extra.iter() {
+    for (key, value) in keys.iter() {
         let inner: IndexMap<String, Box<RawValue>> = match key {
-            csv::KEY | json_object::KEY => serde_json::from_str(value.get()).unwrap_or_default(),
+            CSV_KEY | JSON_KEY => serde_json::from_str(value.get()).unwrap_or_default(),
             _ => IndexMap::new(),
         };
         let outer = inner.is_empty().then(|| (key.to_owned(), value.to_owned()));

@@ -12,6 +12,9 @@ use crate::domain::text::shortened;
 const LISTED: usize = 50;
 const SHOWN_CHARS: usize = 60;
 
+/// The column for all unknown keys, and what stands for them in [`Draft::unstated`](super::Draft::unstated).
+pub(super) const EXTRA: &str = "extra";
+
 /// A field of an issue in a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Field {
@@ -80,7 +83,7 @@ const NAMES: [(Field, &[&str]); 20] = [
     (Field::Comments, &["comments", "comment"]),
     (Field::Number, &NUMBER_NAMES),
     (Field::Url, &["htmlurl", "weburl", "url"]),
-    (Field::Extra, &["extra"]),
+    (Field::Extra, &[EXTRA]),
 ];
 
 /// The field of each name, and the rank of the name.

@@ -11,12 +11,11 @@ use super::partial_issue::{Given, PartialIssue};
 use super::value::Value;
 use super::{Content, Draft, ReadOptions, Unreadable, beads, jira};
 use crate::domain::Issue;
+use crate::domain::external_id::JSON_KEY;
 use crate::json_compat;
 
 type Values = IndexMap<String, Box<RawValue>>;
 
-/// The unknown key that keeps values whose own keys are those of an issue.
-pub(super) const KEY: &str = "json";
 /// How many different keys are looked at to explain a mapping of a key that no object has.
 const MAX_KEYS: usize = 1000;
 
@@ -49,9 +48,9 @@ fn read_unmapped(text: &str, options: &ReadOptions) -> Content {
         Ok(issue) => return ours(issue, text),
         Err(error) => error,
     };
-    let look = serde_json::from_str::<Look>(text).unwrap_or_default();
-    if look.is_of_beads() {
-        return beads::read(text, options.now);
+    let keys = serde_json::from_str::<ObjectKeys>(text).unwrap_or_default();
+    if keys.is_of_beads() {
+        return beads::read(text, options.now).unwrap_or_else(|reason| refused(text, &reason));
     }
     read_partial(text, options).unwrap_or_else(|_| refused(text, &json_compat::problem(&error)))
 }
@@ -69,7 +68,7 @@ fn read_partial(text: &str, options: &ReadOptions) -> Result<Content, String> {
         Given::new(name, if is_extra { Meaning::Other } else { meaning }, Value::Json(value))
     });
     let issue =
-        PartialIssue { values: given.collect(), is_ours: false, key: KEY, keeps_names: true };
+        PartialIssue { values: given.collect(), is_ours: false, key: JSON_KEY, keeps_names: true };
     let draft = issue.draft(options);
     Ok(draft.map_or_else(|fault| issue.refused(fault), Content::Issue))
 }
@@ -96,14 +95,14 @@ pub(super) fn check_keys<'a>(
 }
 
 /// Returns a refused entry with the reason and with the id and title of the object.
-pub(super) fn refused(text: &str, reason: &str) -> Content {
-    let look = serde_json::from_str::<Look>(text).unwrap_or_default();
+fn refused(text: &str, reason: &str) -> Content {
+    let keys = serde_json::from_str::<ObjectKeys>(text).unwrap_or_default();
     let words = |value: Option<Json>| match value {
         Some(Json::String(text)) => Some(text),
         Some(value @ Json::Number(_)) => Some(value.to_string()),
         _ => None,
     };
-    let (id, title) = (words(look.id), words(look.title));
+    let (id, title) = (words(keys.id), words(keys.title));
     Content::Refused { id, title, reason: reason.to_owned(), blamed: None }
 }
 
@@ -123,7 +122,7 @@ fn ours(mut issue: Issue, text: &str) -> Content {
 
 /// The keys that identify an object and its format.
 #[derive(Default, Deserialize)]
-struct Look {
+struct ObjectKeys {
     id: Option<Json>,
     title: Option<Json>,
     #[serde(rename = "_type")]
@@ -135,7 +134,7 @@ struct Look {
     state: Option<Json>,
 }
 
-impl Look {
+impl ObjectKeys {
     fn is_of_beads(&self) -> bool {
         let theirs = [&self.record_type, &self.issue_type, &self.created_at];
         let others = [&self.classification, &self.state];

@@ -7,21 +7,19 @@ use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::attributes::{self, NamedLink};
-use super::difference::EXTRA;
-use super::fields::{Field, Meaning};
+use super::defaults::{AGENT, agent};
+use super::fields::{EXTRA, Field, Meaning};
 use super::times::{self, TimeError};
 use super::value::{self, Value};
 use super::{Blamed, Content, Draft, ReadOptions, comments, defaults};
 use crate::domain::event::{CLOSE_ACTION, FILE_ACTION, REJECT_ACTION};
 use crate::domain::text::shortened;
 use crate::domain::{
-    AgentName, AttributeValues, Attributes, Classification, Comment, DomainError, HistoryEntry,
-    Issue, IssueId, Link, LinkKind, Priority, Status, Timestamp, UnknownFields,
+    AttributeValues, Attributes, Classification, Comment, DomainError, HistoryEntry, Issue,
+    IssueId, Link, LinkKind, Priority, Status, Timestamp, UnknownKeys,
 };
 
 const SHOWN_CHARS: usize = 60;
-/// The agent where a file names none.
-pub(super) const AGENT: &str = "import";
 /// The keys of an issue, which cannot keep other values.
 const OUR_KEYS: [&str; 9] = [
     "id",
@@ -105,6 +103,23 @@ struct Times {
     closed: Option<Timestamp>,
 }
 
+/// The comments of a partial issue.
+struct ReadComments {
+    /// `None` if the file gives none.
+    comments: Option<Vec<Comment>>,
+    /// The indexes of the values of the field that are something else, such as the number of comments.
+    not_comments: Vec<usize>,
+}
+
+/// Which values the fields of the issue keep.
+struct KeptValues<'a> {
+    /// The status, if the history is derived from the values.
+    derived_for: Option<Status>,
+    /// The attributes that the values give.
+    attributes: &'a AttributeValues,
+    not_comments: Vec<usize>,
+}
+
 impl<'a> PartialIssue<'a> {
     /// Converts the values. Missing times default to `now`.
     pub fn draft(&self, options: &ReadOptions) -> Result<Draft, Fault> {
@@ -123,7 +138,7 @@ impl<'a> PartialIssue<'a> {
         let created_at = times.created.or(times.modified).or(times.closed).unwrap_or(options.now);
         let closed_at = times.closed.unwrap_or(created_at);
         let modified_at = times.modified.unwrap_or(closed_at.max(created_at));
-        let comments = self.comments(options, modified_at)?;
+        let ReadComments { comments, not_comments } = self.comments(options, modified_at)?;
         let unstated = [
             ("description", description.is_none()),
             ("classification", classification.is_none()),
@@ -139,9 +154,12 @@ impl<'a> PartialIssue<'a> {
         let kept_history = history.as_deref().unwrap_or_default();
         let status = defaults::status(status.unwrap_or(Status::Created), kept_history);
         let derived = history.is_none().then(|| self.history(status, created_at, times.closed));
-        let given = self.attributes(options)?;
-        let mut extra = self.extra(derived.is_some().then_some(status), &given)?;
-        let attributes = self.all_attributes(given, Attributes::take_from(&mut extra))?;
+        let attributes = self.attributes(options)?;
+        let derived_for = derived.is_some().then_some(status);
+        let kept = KeptValues { derived_for, attributes: &attributes, not_comments };
+        let mut unknown_keys = self.unknown_keys(&kept)?;
+        let others = Attributes::take_from(&mut unknown_keys);
+        let attributes = self.all_attributes(attributes, others)?;
         let mut issue = Issue {
             id: our_id.unwrap_or_else(|| self.derived_id(&title, &description)),
             title,
@@ -150,7 +168,7 @@ impl<'a> PartialIssue<'a> {
             created_at,
             modified_at,
             status,
-            extra,
+            unknown_keys,
             history: derived.or(history).unwrap_or_default(),
             comments: comments.unwrap_or_default(),
             attributes,
@@ -262,24 +280,23 @@ impl<'a> PartialIssue<'a> {
         }))
     }
 
-    fn comments(
-        &self,
-        options: &ReadOptions,
-        otherwise: Timestamp,
-    ) -> Result<Option<Vec<Comment>>, Fault> {
+    fn comments(&self, options: &ReadOptions, otherwise: Timestamp) -> Result<ReadComments, Fault> {
         if self.is_ours {
-            return self.json(Field::Comments);
+            let comments = self.json(Field::Comments)?;
+            return Ok(ReadComments { comments, not_comments: Vec::new() });
         }
-        let mut all: Option<Vec<Comment>> = None;
-        for given in self.of(Field::Comments).filter(|given| !given.value.is_blank()) {
-            let read = comments::read(given.value, options.date_order, otherwise);
-            if let Some(more) =
-                read.map_err(|problem| given.fault(format_args!("cannot be read: {problem}")))?
-            {
-                all.get_or_insert_default().extend(more);
+        let mut read = ReadComments { comments: None, not_comments: Vec::new() };
+        for (index, given) in self.values.iter().enumerate() {
+            if given.field != Some(Field::Comments) || given.value.is_blank() {
+                continue;
+            }
+            let more = comments::read(given.value, options.date_order, otherwise);
+            match more.map_err(|problem| given.fault(format_args!("cannot be read: {problem}")))? {
+                Some(more) => read.comments.get_or_insert_default().extend(more),
+                None => read.not_comments.push(index),
             }
         }
-        Ok(all)
+        Ok(read)
     }
 
     /// Returns the attributes in columns and keys of their own, without links.
@@ -431,25 +448,19 @@ impl<'a> PartialIssue<'a> {
     }
 
     /// Returns the unknown keys: the exported ones, and the values that no field of an issue keeps.
-    ///
-    /// `derived_for` is the status if the history is derived from the values. `attributes` are those of the values.
-    fn extra(
-        &self,
-        derived_for: Option<Status>,
-        attributes: &AttributeValues,
-    ) -> Result<UnknownFields, Fault> {
-        let mut extra = UnknownFields::default();
+    fn unknown_keys(&self, kept: &KeptValues<'_>) -> Result<UnknownKeys, Fault> {
+        let mut unknown_keys = UnknownKeys::default();
         let known: Option<IndexMap<String, Box<RawValue>>> = self.json(Field::Extra)?;
         for (key, value) in known.unwrap_or_default() {
-            extra.insert(key, value);
+            unknown_keys.insert(key, value);
         }
         let mut others: IndexMap<&str, Vec<Box<RawValue>>> = IndexMap::new();
-        let keys_of_attributes = attributes.set_fields();
+        let keys_of_attributes = kept.attributes.set_fields();
         let is_ours = |name: &str| OUR_KEYS.contains(&name) || keys_of_attributes.contains(&name);
-        for given in &self.values {
-            let Some(rest) = self.rest_of(*given, derived_for, attributes) else { continue };
+        for (index, given) in self.values.iter().enumerate() {
+            let Some(rest) = self.rest_of(index, kept) else { continue };
             if self.keeps_names && !is_ours(given.name) {
-                extra.insert(given.name.to_owned(), rest);
+                unknown_keys.insert(given.name.to_owned(), rest);
             } else {
                 others.entry(given.name).or_default().push(rest);
             }
@@ -463,19 +474,15 @@ impl<'a> PartialIssue<'a> {
         if !others.is_empty()
             && let Ok(others) = to_raw_value(&others)
         {
-            extra.insert(self.key.to_owned(), others);
+            unknown_keys.insert(self.key.to_owned(), others);
         }
-        Ok(extra)
+        Ok(unknown_keys)
     }
 
-    /// Returns what no field of the issue keeps of a value.
-    fn rest_of(
-        &self,
-        given: Given<'_>,
-        derived_for: Option<Status>,
-        attributes: &AttributeValues,
-    ) -> Option<Box<RawValue>> {
-        let value = given.value;
+    /// Returns what no field of the issue keeps of the value at an index.
+    fn rest_of(&self, index: usize, kept: &KeptValues<'_>) -> Option<Box<RawValue>> {
+        let given = self.values[index];
+        let (value, attributes) = (given.value, kept.attributes);
         let is_other = match given.field {
             Some(_) if value.is_blank() => false,
             Some(Field::Labels) => return attributes::without_labels(value, &attributes.labels),
@@ -485,7 +492,8 @@ impl<'a> PartialIssue<'a> {
             }
             // The names that other issues have elsewhere.
             Some(Field::Parent | Field::BlockedBy) => !self.is_ours,
-            _ => is_other(given, derived_for),
+            Some(Field::Comments) => kept.not_comments.contains(&index),
+            _ => is_other(given, kept.derived_for),
         };
         is_other.then(|| value.raw())
     }
@@ -495,7 +503,7 @@ fn priority_of(given: Given<'_>) -> Option<Priority> {
     given.value.name().and_then(|name| attributes::priority_of(&name))
 }
 
-/// Returns true if no field of the issue keeps the value. Attributes are not considered.
+/// Returns true if no field of the issue keeps the value. Attributes and comments are not considered.
 fn is_other(given: Given<'_>, derived_for: Option<Status>) -> bool {
     let name = || given.value.name();
     match given.field {
@@ -506,16 +514,6 @@ fn is_other(given: Given<'_>, derived_for: Option<Status>) -> bool {
         Some(Field::Id) => name().is_none_or(|id| value::our_id(&id).is_none()),
         Some(Field::Author) => derived_for.is_none() || name().is_none(),
         Some(Field::ClosedAt) => !derived_for.is_some_and(Status::is_terminal),
-        Some(Field::Comments) => {
-            let comments = comments::read(given.value, None, Timestamp::from_unix_millis(0));
-            comments.is_ok_and(|comments| comments.is_none())
-        }
         Some(_) => false,
     }
-}
-
-/// Returns the name of an agent, or that for unknown ones.
-pub(super) fn agent(name: Option<&str>) -> String {
-    let name = name.map(str::trim).filter(|name| !name.is_empty()).unwrap_or(AGENT);
-    name.chars().take(AgentName::MAX_CHARS).collect()
 }

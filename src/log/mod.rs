@@ -17,10 +17,12 @@ use std::{fmt, panic};
 
 use clap::builder::styling::AnsiColor;
 use tracing::{Event, Level, Subscriber};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use file::LogFile;
 use writer::{Lines, Message};
@@ -156,24 +158,29 @@ impl Log {
     fn listen(&self, options: &LogOptions) {
         let wanted = options.filter.as_deref().unwrap_or_default();
         let usual = if options.voice == LogProfile::Server { DEFAULT } else { DEFAULT_OF_COMMANDS };
-        let with_quiet = |filter: &str| format!("{QUIET},{filter}");
+        let with_quiet = |filter: &str| {
+            let parts = QUIET.split(',').chain(filter.split(',').map(str::trim));
+            parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join(",")
+        };
         let filter = if wanted.is_empty() { usual } else { wanted };
-        let filter = EnvFilter::try_new(with_quiet(filter));
+        let filter = with_quiet(filter).parse::<Targets>();
         let unusable = filter.as_ref().err().map(ToString::to_string);
+        let filter = filter
+            .unwrap_or_else(|_| with_quiet(usual).parse().expect("the default filters are valid"));
         let lines = self.messages.clone();
         let log = tracing_subscriber::fmt()
-            .with_env_filter(filter.unwrap_or_else(|_| EnvFilter::new(with_quiet(usual))))
+            .with_max_level(LevelFilter::TRACE)
             .with_target(false)
             .with_ansi(!self.is_file && is_coloured())
             .with_writer(move || Lines(lines.clone()))
             .log_internal_errors(false);
         match (options.voice, options.format) {
-            (LogProfile::Server, LogFormat::Text) => log.init(),
+            (LogProfile::Server, LogFormat::Text) => log.finish().with(filter).init(),
             (LogProfile::Server, LogFormat::Json) => {
                 let log = log.json().flatten_event(true).with_ansi(false);
-                log.with_current_span(false).with_span_list(false).init();
+                log.with_current_span(false).with_span_list(false).finish().with(filter).init();
             }
-            (LogProfile::Command, _) => log.event_format(AsCommand).init(),
+            (LogProfile::Command, _) => log.event_format(AsCommand).finish().with(filter).init(),
         }
         if let Some(error) = unusable {
             tracing::warn!("RUST_LOG is {wanted:?}, which is invalid ({error}): using {usual}");

@@ -69,7 +69,7 @@ pub(super) async fn complete(
 /// issues that changed last.
 async fn ids(server: &McpServer, typed: &str) -> Result<(usize, Vec<String>), ErrorData> {
     const MOST: usize = CompletionInfo::MAX_VALUES;
-    let state = server.tracker().snapshot().await;
+    let state = server.tracker().state().await;
     let state = state.map_err(|error| {
         ErrorData::internal_error(hints::for_store(&error, &hints::TOOLS), None)
     })?;

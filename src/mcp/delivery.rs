@@ -1,7 +1,7 @@
 //! Releases a claim if the response about it does not reach its caller.
 //!
 //! A transport keeps the [`Delivery`] of each request until it has sent the response; the request carries the
-//! [`Caller`] to the tool. A [`Claim`] takes the way of its response: from the tool to the caller, then to the
+//! [`Caller`] to the tool. A [`UndeliveredClaim`] takes the way of its response: from the tool to the caller, then to the
 //! delivery. If either is dropped early, so is the claim, and the issue returns to the queue. Only a client that
 //! disconnects while the response is in the network keeps a claim that it does not know of.
 
@@ -13,50 +13,21 @@ use futures::future::FutureExt;
 use rmcp::service::{RequestContext, RoleServer};
 use tokio_util::sync::CancellationToken;
 
-use super::http::extension;
+use super::request_context::extension;
 use super::result::{Answer, Failure};
 use super::tools::Call;
-use crate::domain::Issue;
-use crate::domain::event::UNDELIVERED_REASON;
-use crate::tracker::Tracker;
-
-/// A claim that its caller does not know of. Releases the issue when dropped.
-pub(super) struct Claim {
-    tracker: Tracker,
-    /// `None` once the caller knows of the claim.
-    issue: Option<Arc<Issue>>,
-}
-
-impl Claim {
-    /// Wraps a claim that was just made.
-    pub fn new(tracker: Tracker, issue: Arc<Issue>) -> Self {
-        Self { tracker, issue: Some(issue) }
-    }
-
-    /// Keeps the claim, because the caller knows of it.
-    fn keep(mut self) {
-        self.issue = None;
-    }
-}
-
-impl Drop for Claim {
-    fn drop(&mut self) {
-        if let Some(issue) = self.issue.take() {
-            self.tracker.begin_lapse(issue, UNDELIVERED_REASON);
-        }
-    }
-}
+use super::undelivered_claim::UndeliveredClaim;
 
 /// Hands the claim of a response from the tool to the transport.
 #[derive(Clone, Default)]
-struct Slot(Arc<Mutex<Option<Claim>>>);
+struct Slot(Arc<Mutex<Option<UndeliveredClaim>>>);
 
 impl Slot {
-    fn put(&self, claim: Claim) {
+    fn put(&self, claim: UndeliveredClaim) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(claim);
     }
 
-    fn take(&self) -> Option<Claim> {
+    fn take(&self) -> Option<UndeliveredClaim> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
@@ -90,7 +61,7 @@ impl Caller {
     }
 
     /// Passes a claim to the delivery. Returns false if the caller has disconnected.
-    fn pass_on(&self, claim: Claim) -> bool {
+    fn pass_on(&self, claim: UndeliveredClaim) -> bool {
         self.claim.put(claim);
         // A delivery that was dropped before the claim was put did not see it.
         if self.disconnected.is_cancelled() {
@@ -159,7 +130,11 @@ async fn catch_panic(call: Call) -> Result<Answer, Failure> {
 
 /// Passes a claim to the delivery of its response. Returns false if the caller no longer waits for it. Without a
 /// delivery the claim is kept.
-fn pass_on(claim: Claim, cancelled: &CancellationToken, caller: Option<&Caller>) -> bool {
+fn pass_on(
+    claim: UndeliveredClaim,
+    cancelled: &CancellationToken,
+    caller: Option<&Caller>,
+) -> bool {
     if cancelled.is_cancelled() {
         return false;
     }
@@ -179,16 +154,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::domain::Status;
-    use crate::domain::event::LAPSE_ACTION;
+    use crate::domain::event::{LAPSE_ACTION, UNDELIVERED_REASON};
+    use crate::domain::{Issue, Status};
     use crate::mcp::context::LazyContext;
     use crate::mcp::options::Toolsets;
     use crate::mcp::reply::ReplyOptions;
     use crate::mcp::testing::{file_issue, only_issue, tracker};
     use crate::mcp::tool_names::ToolNames;
-    use crate::mcp::tools::{CallContext, ToolRegistry};
+    use crate::mcp::tools::CallContext;
+    use crate::mcp::tools::registry::ToolRegistry;
     use crate::mcp::waiting::WaitingClient;
     use crate::metrics::Outcome;
+    use crate::tracker::Tracker;
 
     fn call(tracker: &Tracker, tool: &str, arguments: serde_json::Value) -> Call {
         let arguments: JsonObject = serde_json::from_value(arguments).unwrap();

@@ -10,9 +10,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::call_log::CallLog;
+use super::request_context::is_modern;
 use super::result::Failure;
-use super::server::is_modern;
-use super::{McpServer, shown};
+use super::shown;
+use super::tools::registry::ToolSelection;
 
 /// An example of the parameters of each method except `tools/call`.
 const EXAMPLES: [(&str, &str); 5] = [
@@ -51,14 +52,22 @@ pub(super) fn of_initialize(params: Option<&Value>) -> ErrorData {
     ErrorData::invalid_params(message, None)
 }
 
+/// Returns the tool that such a request calls; an empty name if it names none. `None` if it is no call.
+pub(super) fn called_tool(request: &CustomRequest) -> Option<&str> {
+    let is_call = request.method == CallToolRequestMethod::VALUE;
+    let name = || request.params.as_ref()?.get("name")?.as_str();
+    is_call.then(|| name().unwrap_or_default())
+}
+
 /// Answers such a request with an error. A tool call gets it as the result of the tool, which agents see.
 pub(super) fn respond(
-    server: &McpServer,
+    tools: &ToolSelection,
     request: &CustomRequest,
     context: &RequestContext<RoleServer>,
 ) -> Result<CustomResult, ErrorData> {
-    if request.method == CallToolRequestMethod::VALUE {
-        return respond_to_call(server, request.params.as_ref().unwrap_or(&Value::Null), context);
+    if let Some(tool) = called_tool(request) {
+        let params = request.params.as_ref().unwrap_or(&Value::Null);
+        return respond_to_call(tools, tool, &params["arguments"], context);
     }
     let is_removed = is_modern(context) && LEGACY_METHODS.contains(&&*request.method);
     let example = EXAMPLES.iter().find(|(method, _)| *method == request.method && !is_removed);
@@ -70,20 +79,19 @@ pub(super) fn respond(
 }
 
 fn respond_to_call(
-    server: &McpServer,
-    params: &Value,
+    tools: &ToolSelection,
+    name: &str,
+    arguments: &Value,
     context: &RequestContext<RoleServer>,
 ) -> Result<CustomResult, ErrorData> {
-    let name = params["name"].as_str().unwrap_or_default();
-    server.count_refused(name);
-    let log = CallLog::begin(server.tools().label(name), &JsonObject::new());
-    if server.tools().definition(name).is_none() {
+    let log = CallLog::begin(tools.label(name), &JsonObject::new());
+    if tools.definition(name).is_none() {
         log.unknown_tool(context);
-        let names = server.tools().names();
+        let names = tools.names();
         let message = format!("params must be an object whose `name` is one of {names}");
         return Err(ErrorData::invalid_params(message, None));
     }
-    let reason = match &params["arguments"] {
+    let reason = match arguments {
         Value::Object(_) | Value::Null => {
             "a member of params does not have the form that the protocol defines".to_owned()
         }

@@ -14,16 +14,19 @@ mod message;
 pub mod options;
 mod prompts;
 pub mod reply;
+mod request_context;
 mod resources;
 mod result;
 mod schema;
 pub mod server;
+mod sessions;
 pub mod stdio;
 mod subscriptions;
 #[cfg(test)]
 mod testing;
 mod tool_names;
 mod tools;
+mod undelivered_claim;
 mod waiting;
 
 pub use context::ServerContext;

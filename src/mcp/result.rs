@@ -5,9 +5,9 @@ use std::sync::Arc;
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 use serde::Serialize;
 
-use super::delivery::Claim;
 use super::reply::{Reply, ReplyOptions};
 use super::tool_names::ToolNames;
+use super::undelivered_claim::UndeliveredClaim;
 use crate::domain::{ErrorCode, ErrorDetails, Issue, IssueId};
 use crate::hints;
 use crate::metrics::Outcome;
@@ -91,7 +91,7 @@ pub(super) struct Success {
     pub reply: Reply,
     pub outcome: Outcome,
     /// The claim that the call made, until its caller knows of it.
-    pub claim: Option<Claim>,
+    pub claim: Option<UndeliveredClaim>,
 }
 
 impl Success {
@@ -138,7 +138,7 @@ pub(super) struct Answer {
     /// The issue that it filed, changed, claimed or shows.
     pub issue: Option<IssueId>,
     /// The claim that the call made, until its caller knows of it.
-    pub claim: Option<Claim>,
+    pub claim: Option<UndeliveredClaim>,
 }
 
 /// Returns how a call ended, for the metrics.

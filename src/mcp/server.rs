@@ -12,9 +12,9 @@ use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
     CustomRequest, CustomResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse,
     Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
-    ReadResourceResponse, ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig,
-    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, SubscribeRequestParams,
+    SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{Peer, RequestContext, RoleServer, SubscriptionContext};
 use tokio::sync::OnceCell;
@@ -23,15 +23,16 @@ use tokio_util::sync::CancellationToken;
 use super::call_log::CallLog;
 use super::context::LazyContext;
 use super::delivery::{self, Caller, disconnected};
-use super::http::{self, read_only_token};
 use super::instructions::INSTRUCTIONS;
 use super::options::{Toolset, Toolsets};
 use super::reply::ReplyOptions;
+use super::request_context::{self, is_modern, read_only_token};
 use super::resources::{self, Diagnostics, Resource};
 use super::result::{Failure, outcome_of};
 use super::subscriptions::{ChangeFeed, MAX_SUBSCRIPTIONS, Subscriptions};
 use super::tool_names::ToolNames;
-use super::tools::{CallContext, ToolRegistry, ToolSelection};
+use super::tools::CallContext;
+use super::tools::registry::{ToolRegistry, ToolSelection};
 use super::waiting::WaitingClient;
 use super::{FIXED_TTL_MS, McpOptions, ServerContext, completion, invalid_params, prompts, shown};
 use crate::metrics::{Metrics, Outcome};
@@ -91,18 +92,18 @@ impl McpServer {
     }
 
     /// Counts a call that reached no tool.
-    pub(super) fn count_refused(&self, tool: &str) {
+    fn count_refused(&self, tool: &str) {
         self.metrics.refused(self.tools.with(Toolsets::ALL).label(tool));
     }
 
     /// Returns the tools of the client that sent a request.
     fn tools_of(&self, context: &RequestContext<RoleServer>) -> &ToolSelection {
-        self.tools.with(http::toolsets(context, self.options.toolsets))
+        self.tools.with(request_context::toolsets(context, self.options.toolsets))
     }
 
     /// Returns who sent a request, as the client of its claims.
     fn claimant(&self, context: &RequestContext<RoleServer>) -> Claimant {
-        match (http::session(context), http::is_http(context)) {
+        match (request_context::session(context), request_context::is_http(context)) {
             (Some(session), _) => Claimant::Session(session.client()),
             (None, true) => Claimant::Name,
             (None, false) => Claimant::Process(self.process.clone()),
@@ -118,9 +119,9 @@ impl McpServer {
     /// Returns how to write replies to a request.
     pub(super) fn replies(&self, context: &RequestContext<RoleServer>) -> ReplyOptions {
         let mut replies = ReplyOptions::from(&*self.options);
-        let toolsets = http::toolsets(context, self.options.toolsets);
+        let toolsets = request_context::toolsets(context, self.options.toolsets);
         replies.is_planning = toolsets.contains(Toolset::Planning);
-        if let Some(asked) = http::reply_budget(context) {
+        if let Some(asked) = request_context::reply_budget(context) {
             replies.max_tokens = replies.max_tokens.min(asked);
         }
         replies
@@ -252,7 +253,7 @@ impl ServerHandler for McpServer {
             return Ok(tools);
         }
         // The tools depend on the token.
-        let scope = match http::has_token(&context) {
+        let scope = match request_context::has_token(&context) {
             true => CacheScope::Private,
             false => CacheScope::Public,
         };
@@ -283,7 +284,7 @@ impl ServerHandler for McpServer {
             tracker: self.tracker.for_claimant(self.claimant(&context)),
             server: self.context.clone(),
             replies: self.replies(&context),
-            is_lead: http::is_lead(&context),
+            is_lead: request_context::is_lead(&context),
             waiting: WaitingClient::of(&context, self.shutdown.clone()),
         };
         let Some(call) = tools.call(&request.name, call_context, arguments) else {
@@ -303,7 +304,10 @@ impl ServerHandler for McpServer {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        invalid_params::respond(self, &request, &context)
+        if let Some(tool) = invalid_params::called_tool(&request) {
+            self.count_refused(tool);
+        }
+        invalid_params::respond(self.tools(), &request, &context)
     }
 
     async fn list_prompts(
@@ -390,7 +394,7 @@ impl ServerHandler for McpServer {
                 let read = resources::read(self, &resource, &replies).await;
                 read.map_err(|reason| reason.response(&uri))?;
             }
-            let added = if let Some(session) = http::session(&context) {
+            let added = if let Some(session) = request_context::session(&context) {
                 session.subscriptions().add(uri, resource)
             } else {
                 // Before the response, so that no change after it is missed.
@@ -408,7 +412,7 @@ impl ServerHandler for McpServer {
         request: UnsubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        match http::session(&context) {
+        match request_context::session(&context) {
             Some(session) => session.subscriptions().remove(&request.uri),
             None => self.subscriptions.remove(&request.uri),
         }
@@ -453,11 +457,6 @@ impl ServerHandler for McpServer {
         }
         Ok(())
     }
-}
-
-/// Returns true if a request is of revision 2026-07-28 or later.
-pub(super) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
-    context.protocol_version() >= Some(ProtocolVersion::V_2026_07_28)
 }
 
 /// Waits until a request is cancelled or its caller disconnects.

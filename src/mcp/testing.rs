@@ -26,7 +26,7 @@ pub async fn file_issue(tracker: &Tracker) -> Arc<Issue> {
 
 /// Returns the issue that was filed first.
 pub async fn only_issue(tracker: &Tracker) -> Arc<Issue> {
-    tracker.snapshot().await.unwrap().issues.at(0)
+    tracker.state().await.unwrap().issues.at(0)
 }
 
 struct Racing {
@@ -70,8 +70,8 @@ impl Store for Racing {
         self.store.clients()
     }
 
-    fn snapshot(&self) -> StoreFuture<'_, State> {
-        self.store.snapshot()
+    fn state(&self) -> StoreFuture<'_, State> {
+        self.store.state()
     }
 
     fn part(&self, part: Part) -> StoreFuture<'_, State> {

@@ -67,7 +67,7 @@ impl ReadModel {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Tracker::snapshot`].
+    /// Returns the errors of [`Tracker::state`].
     ///
     /// # Panics
     ///
@@ -84,7 +84,7 @@ impl ReadModel {
             if sender.is_closed() {
                 return;
             }
-            let issues = match tracker.snapshot().await {
+            let issues = match tracker.state().await {
                 Ok(state) => state.issues,
                 Err(error) => return drop(sender.send(Ok(Err(error)))),
             };
@@ -92,7 +92,7 @@ impl ReadModel {
                 let begun = Instant::now();
                 // A panic may leave the index half updated, so it is dropped then.
                 let mut index = mem::take(&mut *turn);
-                let seen = look(&mut index.follow(issues));
+                let seen = look(&mut ReadView::of(&mut index, issues));
                 *turn = index;
                 (seen, begun.elapsed(), turn)
             });

@@ -2,7 +2,6 @@
 
 use super::agent_interner::Names;
 use super::attribute_counts::AttributeCounts;
-use super::read_view::ReadView;
 use super::signatures::Signatures;
 use super::sort_index::SortIndex;
 use super::status_timeline::{StatusChange, steps_of};
@@ -23,15 +22,14 @@ pub struct Projection {
 }
 
 impl Projection {
-    /// Updates the read model to a state of the store, and returns a view of it.
+    /// Updates the read model to a state of the store.
     ///
     /// Reads only the issues that are new or changed since the last state, and takes some nanoseconds for each of
     /// the others. An unchanged state costs nothing. Nothing but the summaries is kept.
-    pub fn follow(&mut self, issues: IndexedIssues) -> ReadView<'_> {
+    pub(super) fn follow(&mut self, issues: &IndexedIssues) {
         if issues.revision() != self.revision {
-            self.read(&issues);
+            self.read(issues);
         }
-        ReadView::new(self, issues)
     }
 
     fn read(&mut self, issues: &IndexedIssues) {

@@ -17,7 +17,9 @@ pub struct ReadView<'a> {
 }
 
 impl<'a> ReadView<'a> {
-    pub(super) fn new(index: &'a mut Projection, issues: IndexedIssues) -> Self {
+    /// Updates the read model to a state of the store, and returns a view of it.
+    pub fn of(index: &'a mut Projection, issues: IndexedIssues) -> Self {
+        index.follow(&issues);
         Self { index, issues }
     }
 

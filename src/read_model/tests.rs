@@ -131,7 +131,7 @@ fn happen(state: &mut State, happening: Happening, number: usize) {
             let Some(issue) = named(index) else { return };
             let mut issue = Issue { id, ..Issue::clone(issue) };
             let key = serde_json::value::to_raw_value(&format!("AB-{}", other % 3)).unwrap();
-            issue.extra.insert("key".to_owned(), key);
+            issue.unknown_keys.insert("key".to_owned(), key);
             let issue = issue.into();
             let ahead_of = named(other).map(|issue| issue.id);
             Command::PlaceIssue { issue, ahead_of, agent: HAND_EDIT.to_owned() }
@@ -235,7 +235,7 @@ proptest! {
             let store = &state.issues;
             let direction = if is_descending { Direction::Descending } else { Direction::Ascending };
             let order = Sorting { key: SortKey::ALL[key], direction };
-            let mut view = index.follow(store.clone());
+            let mut view = ReadView::of(&mut index, store.clone());
             let listing = view.find(&filter, order, page, 3);
             let (counts, found) = read(store, &filter, order);
             prop_assert_eq!(listing.counts, counts);
@@ -258,7 +258,7 @@ proptest! {
         }
         let store = state.issues;
         let mut index = Projection::default();
-        let view = index.follow(store.clone());
+        let view = ReadView::of(&mut index, store.clone());
         for column in view.board(Timestamp::parse("2026-01-01T00:00:00.000Z").unwrap(), |_| most) {
             let mut expected: Vec<_> =
                 store.issues().enumerate().filter(|(_, issue)| issue.status == column.status).collect();
@@ -313,7 +313,7 @@ fn large_results_are_paged_up_to_the_limit() {
         store.push(issue(number, "the same")).unwrap();
     }
     let mut index = Projection::default();
-    let mut view = index.follow(store);
+    let mut view = ReadView::of(&mut index, store);
     let mut filter = Filter { texts: vec!["same".to_owned()], ..Filter::default() };
     let order = Sorting::default();
     let listing = view.find(&filter, order, usize::MAX, 50);

@@ -1,26 +1,126 @@
 //! The hooks of clients: commands that a client runs when a session of an agent starts, wants to stop and ends.
 //!
-//! Claude Code reads them in `.claude/settings.json` (<https://code.claude.com/docs/en/hooks>): `hooks` has a list of
-//! groups for each event, and each group a list of commands. A group is ours by its command.
+//! Each client reads them in a file of JSON: `hooks` has a list for each event. An item of ours is known by its command.
 
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
+use super::edit::json::Dialect;
 use super::edit::{EditError, json};
-use super::existing::is_program;
+use super::server_file::is_program;
 use super::staged_file::StagedFiles;
 use super::{HostEnv, Plan, SetupError};
 
-/// The name of the client on the command line. No other client is known to have such hooks in a documented form.
-pub const CLIENT: &str = "claude-code";
-/// The file with the hooks, in the project.
-const FILE: &str = ".claude/settings.json";
 /// The word before the event in a command of ours.
 const COMMAND: &str = "hook";
 /// What follows the command, so that a machine without `ait` does not disturb the client.
 const ALWAYS: &str = "|| true";
+
+/// A client with hooks.
+///
+/// Claude Code (<https://code.claude.com/docs/en/hooks>), Gemini CLI
+/// (<https://github.com/google-gemini/gemini-cli/blob/main/docs/hooks/reference.md>) and Codex
+/// (<https://developers.openai.com/codex/hooks>) have a list of groups for each event, and each group has a list of
+/// commands; they understand the same answers. Cursor (<https://cursor.com/docs/agent/hooks>) has a list of commands for
+/// each event, and answers of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HookClient {
+    /// Claude Code.
+    ClaudeCode,
+    /// Codex, which has no hook for the end of a session.
+    Codex,
+    /// Cursor.
+    Cursor,
+    /// Gemini CLI.
+    Gemini,
+}
+
+impl HookClient {
+    /// Every client with hooks.
+    pub const ALL: [Self; 4] = [Self::ClaudeCode, Self::Codex, Self::Cursor, Self::Gemini];
+    /// Their names on the command line.
+    pub const NAMES: [&str; 4] = ["claude-code", "codex", "cursor", "gemini"];
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+
+    /// Finds a client by its name on the command line.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|client| client.name() == name)
+    }
+
+    /// The file with the hooks, in the project.
+    fn file(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => ".claude/settings.json",
+            Self::Codex => ".codex/hooks.json",
+            Self::Cursor => ".cursor/hooks.json",
+            Self::Gemini => ".gemini/settings.json",
+        }
+    }
+
+    fn dialect(self) -> Dialect {
+        match self {
+            Self::Gemini => Dialect::Comments,
+            _ => Dialect::Strict,
+        }
+    }
+
+    /// The name of an event in this client; `None` if it has none.
+    pub fn event(self, event: SessionEvent) -> Option<&'static str> {
+        match (self, event) {
+            (Self::Cursor, SessionEvent::SessionStart) => Some("sessionStart"),
+            (Self::Cursor, SessionEvent::Stop) => Some("stop"),
+            (Self::Cursor, SessionEvent::SessionEnd) => Some("sessionEnd"),
+            (Self::Gemini, SessionEvent::Stop) => Some("AfterAgent"),
+            (Self::Codex, SessionEvent::SessionEnd) => None,
+            (_, SessionEvent::SessionStart) => Some("SessionStart"),
+            (_, SessionEvent::Stop) => Some("Stop"),
+            (_, SessionEvent::SessionEnd) => Some("SessionEnd"),
+        }
+    }
+
+    /// The events that it has, each with the path of its list in the file.
+    fn events(self) -> impl Iterator<Item = (SessionEvent, [&'static str; 2])> {
+        SessionEvent::ALL
+            .into_iter()
+            .filter_map(move |event| Some((event, ["hooks", self.event(event)?])))
+    }
+
+    /// The command of a hook.
+    fn command(self, program: &str, event: SessionEvent) -> String {
+        let (program, event) = (shell_words::quote(program), event.name());
+        match self {
+            Self::Cursor => {
+                format!("{program} {COMMAND} {event} --client {} {ALWAYS}", self.name())
+            }
+            _ => format!("{program} {COMMAND} {event} {ALWAYS}"),
+        }
+    }
+
+    /// The item for a command in the list of an event.
+    fn item(self, command: &str) -> Value {
+        match self {
+            Self::Cursor => json!({ "command": command }),
+            _ => json!({ "hooks": [{ "type": "command", "command": command }] }),
+        }
+    }
+
+    /// A member of the file that the client demands.
+    fn version(self) -> Option<(&'static str, Value)> {
+        (self == Self::Cursor).then(|| ("version", json!(1)))
+    }
+}
+
+impl Serialize for HookClient {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
 
 /// What happens to the session of an agent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -47,23 +147,9 @@ impl SessionEvent {
         }
     }
 
-    /// The name in Claude Code.
-    pub fn client_name(self) -> &'static str {
-        match self {
-            Self::SessionStart => "SessionStart",
-            Self::Stop => "Stop",
-            Self::SessionEnd => "SessionEnd",
-        }
-    }
-
     /// Finds an event by its name on the command line.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|event| event.name() == name)
-    }
-
-    /// The path of the groups in the file.
-    fn path(self) -> [&'static str; 2] {
-        ["hooks", self.client_name()]
     }
 }
 
@@ -91,8 +177,8 @@ pub struct ClientHook {
 /// The hooks of a client.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct ClientHooks {
-    /// The name of the client on the command line.
-    pub client: &'static str,
+    /// The client.
+    pub client: HookClient,
     /// The file with the hooks.
     pub file: String,
     /// The hooks.
@@ -104,85 +190,135 @@ impl ClientHooks {
     pub fn are_all(&self, state: ClientHookState) -> bool {
         self.hooks.iter().all(|hook| hook.state == state)
     }
+
+    /// The names of the hooks that have not this state, each with its state.
+    pub fn names_not(
+        &self,
+        state: ClientHookState,
+    ) -> impl Iterator<Item = (&'static str, ClientHookState)> {
+        self.names().filter(move |(_, other)| *other != state)
+    }
+
+    /// The names of the hooks in the client, each with its state.
+    pub fn names(&self) -> impl Iterator<Item = (&'static str, ClientHookState)> {
+        self.hooks.iter().filter_map(|hook| Some((self.client.event(hook.hook)?, hook.state)))
+    }
 }
 
-/// Examines the hooks of the client in a project. `program` starts the tracker.
+/// Examines the hooks of a client in a project. `program` starts the tracker.
 ///
 /// # Errors
 ///
 /// The file cannot be read, or has another form.
-pub fn client_hooks(root: &Path, env: &HostEnv, program: &str) -> Result<ClientHooks, SetupError> {
+pub fn client_hooks(
+    client: HookClient,
+    root: &Path,
+    env: &HostEnv,
+    program: &str,
+) -> Result<ClientHooks, SetupError> {
     let mut files = StagedFiles::new(root, env, false);
-    let file = files.file(&root.join(FILE), Some(root))?;
-    let state = |event| file.inspect(|text| state(text, event, program));
-    let hook = |hook| Ok(ClientHook { hook, state: state(hook)? });
-    let hooks = SessionEvent::ALL.into_iter().map(hook).collect::<Result<_, SetupError>>()?;
-    Ok(ClientHooks { client: CLIENT, file: file.shown.clone(), hooks })
+    let file = files.file(&root.join(client.file()), Some(root))?;
+    let state = |event| file.inspect(|text| state(text, client, event, program));
+    let hook = |(hook, _)| Ok(ClientHook { hook, state: state(hook)? });
+    let hooks = client.events().map(hook).collect::<Result<_, SetupError>>()?;
+    Ok(ClientHooks { client, file: file.shown.clone(), hooks })
 }
 
-/// Plans to install the hooks of the client. What else is in the file stays.
+/// Examines the hooks of the clients that have any in a project. `program` starts the tracker.
+pub fn clients_with_hooks(
+    root: &Path,
+    env: &HostEnv,
+    program: &str,
+) -> impl Iterator<Item = Result<ClientHooks, (HookClient, SetupError)>> {
+    let hooks = HookClient::ALL
+        .map(|client| client_hooks(client, root, env, program).map_err(|error| (client, error)));
+    let are_none = |hooks: &ClientHooks| hooks.are_all(ClientHookState::Missing);
+    hooks.into_iter().filter(move |hooks| !hooks.as_ref().is_ok_and(are_none))
+}
+
+/// Plans to install the hooks of a client. What else is in the file stays.
 ///
 /// # Errors
 ///
 /// The file cannot be read or edited.
-pub fn install_client_hooks(root: &Path, env: &HostEnv, program: &str) -> Result<Plan, SetupError> {
+pub fn install_client_hooks(
+    client: HookClient,
+    root: &Path,
+    env: &HostEnv,
+    program: &str,
+) -> Result<Plan, SetupError> {
     let mut files = StagedFiles::new(root, env, false);
-    let file = files.file(&root.join(FILE), Some(root))?;
-    file.inspect(|text| json::check(text, json::Dialect::Strict))?;
-    for event in SessionEvent::ALL {
-        let group = json!({ "hooks": [{ "type": "command", "command": command(program, event) }] });
-        if file.inspect(|text| state(text, event, program))? != ClientHookState::Installed {
-            file.edit(|text| json::remove_items(text, &event.path(), &|one| is_ours(one, event)))?;
-            file.edit(|text| json::append(text, &event.path(), &group))?;
+    let file = files.file(&root.join(client.file()), Some(root))?;
+    file.inspect(|text| json::check(text, client.dialect()))?;
+    if let Some((name, version)) = client.version() {
+        file.edit(|text| json::set_missing(text, name, &version))?;
+    }
+    for (event, path) in client.events() {
+        let item = client.item(&client.command(program, event));
+        if file.inspect(|text| state(text, client, event, program))? != ClientHookState::Installed {
+            file.edit(|text| json::remove_items(text, &path, &|one| is_ours(one, event)))?;
+            file.edit(|text| json::append(text, &path, &item))?;
         }
     }
     Ok(Plan { changes: files.changes(), notes: Vec::new() })
 }
 
-/// Plans to remove the hooks of the client. A file that holds nothing else is deleted.
+/// Plans to remove the hooks of a client. A file that holds nothing else is deleted.
 ///
 /// # Errors
 ///
 /// The file cannot be read or edited.
-pub fn remove_client_hooks(root: &Path, env: &HostEnv) -> Result<Plan, SetupError> {
+pub fn remove_client_hooks(
+    client: HookClient,
+    root: &Path,
+    env: &HostEnv,
+) -> Result<Plan, SetupError> {
     let mut files = StagedFiles::new(root, env, false);
-    let file = files.file(&root.join(FILE), Some(root))?;
-    for event in SessionEvent::ALL {
-        let is_ours = |group: &Value| is_ours(group, event);
-        file.remove_from(|text| json::remove_items(text, &event.path(), &is_ours))?;
-    }
+    let file = files.file(&root.join(client.file()), Some(root))?;
+    file.remove_from(|text| {
+        let mut rest = text.to_owned();
+        for (event, path) in client.events() {
+            rest = json::remove_items(&rest, &path, &|item| is_ours(item, event))?;
+        }
+        match client.version() {
+            Some((name, version)) if rest != text => json::unset_last(&rest, name, &version),
+            _ => Ok(rest),
+        }
+    })?;
     Ok(Plan { changes: files.changes(), notes: Vec::new() })
 }
 
-/// The command of a hook.
-fn command(program: &str, event: SessionEvent) -> String {
-    format!("{} {COMMAND} {} {ALWAYS}", shell_words::quote(program), event.name())
-}
-
-fn state(text: &str, event: SessionEvent, program: &str) -> Result<ClientHookState, EditError> {
-    let groups = json::get(text, &event.path())?;
-    let groups = groups.iter().filter_map(Value::as_array).flatten();
-    let ours: Vec<_> = groups.filter(|group| is_ours(group, event)).collect();
-    let wanted = command(program, event);
+fn state(
+    text: &str,
+    client: HookClient,
+    event: SessionEvent,
+    program: &str,
+) -> Result<ClientHookState, EditError> {
+    let Some(name) = client.event(event) else { return Ok(ClientHookState::Missing) };
+    let items = json::get(text, &["hooks", name])?;
+    let items = items.iter().filter_map(Value::as_array).flatten();
+    let ours: Vec<_> = items.filter(|item| is_ours(item, event)).collect();
+    let wanted = client.command(program, event);
     Ok(match ours[..] {
         [] => ClientHookState::Missing,
-        [group] if commands(group).eq([wanted.as_str()]) => ClientHookState::Installed,
+        [item] if commands(item).eq([wanted.as_str()]) => ClientHookState::Installed,
         _ => ClientHookState::Outdated,
     })
 }
 
-/// Returns true if every command of a group is ours.
-fn is_ours(group: &Value, event: SessionEvent) -> bool {
+/// Returns true if every command of an item is ours.
+fn is_ours(item: &Value, event: SessionEvent) -> bool {
     let is_ours = |command: &str| {
         let words = shell_words::split(command).unwrap_or_default();
         let words: Vec<_> = words.iter().map(String::as_str).collect();
         matches!(words[..], [program, COMMAND, name, ..] if is_program(program) && name == event.name())
     };
-    commands(group).next().is_some() && commands(group).all(is_ours)
+    commands(item).next().is_some() && commands(item).all(is_ours)
 }
 
-/// The commands of a group; an empty text for each hook that is none.
-fn commands(group: &Value) -> impl Iterator<Item = &str> {
-    let hooks = group["hooks"].as_array().into_iter().flatten();
-    hooks.map(|hook| hook["command"].as_str().unwrap_or_default())
+/// The commands of an item; an empty text for each hook of a group that is none.
+fn commands(item: &Value) -> impl Iterator<Item = &str> {
+    let hooks = item["hooks"].as_array().into_iter().flatten();
+    let hooks = hooks.map(|hook| hook["command"].as_str().unwrap_or_default());
+    item["command"].as_str().into_iter().chain(hooks)
 }

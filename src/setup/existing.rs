@@ -7,13 +7,9 @@ use serde_json::Value;
 use super::clients::{CLAUDE_CODE, CLIENTS, Client, ConfigLocation, Connection};
 use super::error::SetupError;
 use super::host_env::HostEnv;
-use super::server_file::{check, get_at};
+use super::server_file::{check, command_line, get_at, is_program, store};
 use super::staged_file::read;
 use super::{PROGRAM, SERVER};
-
-/// The argument that names the store, and the variable that does so without it.
-const STORE_ARGUMENT: &str = "--file";
-const STORE_VARIABLE: &str = "ISSUES_FILE";
 
 /// The entry of the tracker in the file of a client.
 #[derive(Clone, Debug)]
@@ -166,22 +162,6 @@ fn is_ours(name: &str, value: &Value) -> bool {
     name == SERVER || command_line(value).first().is_some_and(|program| is_program(program))
 }
 
-/// Returns true if a path has the name of the program.
-pub fn is_program(path: &str) -> bool {
-    // An entry may have been written on Windows.
-    let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
-    name == PROGRAM || name.eq_ignore_ascii_case(concat!("ait", ".exe"))
-}
-
-/// The program of an entry, and its arguments.
-pub(super) fn command_line(value: &Value) -> Vec<String> {
-    let command = &value["command"];
-    let program = command.as_str().or_else(|| command["path"].as_str());
-    let arguments = [command, &value["args"], &command["args"]];
-    let arguments = arguments.iter().filter_map(|value| value.as_array()).flatten();
-    program.into_iter().chain(arguments.filter_map(Value::as_str)).map(str::to_owned).collect()
-}
-
 /// How a client reaches what an entry names.
 fn transport(client: &'static Client, value: &Value) -> Result<Transport, InvalidEntry> {
     if !value.is_object() {
@@ -213,22 +193,6 @@ fn transport(client: &'static Client, value: &Value) -> Result<Transport, Invali
         }
     };
     invalid(client, value, &connection).map_or(Ok(way), Err)
-}
-
-/// The store that an entry names, and what names it.
-pub(super) fn store(arguments: &[String], value: &Value) -> (Option<String>, &'static str) {
-    let mut rest = arguments.iter();
-    while let Some(argument) = rest.next() {
-        if argument == STORE_ARGUMENT {
-            return (rest.next().cloned(), STORE_ARGUMENT);
-        }
-        if let Some((STORE_ARGUMENT, store)) = argument.split_once('=') {
-            return (Some(store.to_owned()), STORE_ARGUMENT);
-        }
-    }
-    let variables = ["env", "environment"].into_iter();
-    let mut named = variables.filter_map(|name| value[name][STORE_VARIABLE].as_str());
-    (named.find(|store| !store.is_empty()).map(str::to_owned), STORE_VARIABLE)
 }
 
 /// Compares an entry with the one that `ait init` would write for the same connection.

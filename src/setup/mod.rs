@@ -29,12 +29,12 @@ use std::process::{Command, Stdio};
 
 pub use apply::{Applied, ApplyError, apply};
 pub use client_hooks::{
-    CLIENT as HOOKS_CLIENT, ClientHook, ClientHookState, ClientHooks, SessionEvent, client_hooks,
-    install_client_hooks, remove_client_hooks,
+    ClientHook, ClientHookState, ClientHooks, HookClient, SessionEvent, client_hooks,
+    clients_with_hooks, install_client_hooks, remove_client_hooks,
 };
 pub use clients::{CLIENTS, Client, Connection, guides};
 pub use error::SetupError;
-pub use existing::{Damaged, Entry, InvalidEntry, Transport, entries, is_program};
+pub use existing::{Damaged, Entry, InvalidEntry, Transport, entries};
 pub use found_client::FoundClient;
 pub use host_env::HostEnv;
 pub use installed::{InstalledSetup, ManagedSection, SectionState, SetupStatus};
@@ -43,6 +43,7 @@ pub use presets::Preset;
 pub use recommendation::{Recommendation, recommend};
 pub use removal::removal;
 pub use report::{ChangeReport, SetupReport, next_steps, steps_after_removal};
+pub use server_file::is_program;
 pub use staged_file::Change;
 
 use staged_file::StagedFiles;
@@ -65,6 +66,8 @@ pub struct Project {
     pub command: String,
     /// The store.
     pub store: PathBuf,
+    /// The URL of the database that is to be the store of the project, without its password.
+    pub database: Option<String>,
     /// Whether the user named the store, so that clients have to name it, too.
     pub is_store_named: bool,
     /// The file with the settings of the project.

@@ -50,6 +50,13 @@ pub fn plan(request: &SetupRequest<'_>) -> Result<Plan, SetupError> {
         file.edit(|text| gitignore::set(text, &patterns))?;
     }
     settings(request, &mut files)?;
+    if project.database.is_some() {
+        notes.push(
+            "the store is a database, without its password in ait.toml: each user needs it in ~/.pgpass or \
+             in AIT_STORE_PASSWORD (docs/postgres.md)"
+                .to_owned(),
+        );
+    }
     if project.port.is_some() && project.needs_token {
         notes.push(
             "callers need a token: give each client the header Authorization: Bearer TOKEN, in a file that is \
@@ -204,8 +211,8 @@ pub(super) fn section(store: &Path, preset: &Preset) -> String {
     format!(
         "## Issues\n\n\
          The issues of this project are in one queue that all agents share: the tools of the MCP server \
-         `{SERVER}`, or\n`{PROGRAM} help` in a shell. `{store}` and `.ait/` beside it are never edited \
-         directly.\n\n\
+         `{SERVER}`, or\n`{PROGRAM} help` in a shell. Agents never edit `{store}`, or `.ait/` beside \
+         it.\n\n\
          - What is to be done and is not done now becomes an issue (`add_issue`), never a note in a file.\n\
          {}",
         preset.workflow.trim_end()
@@ -263,6 +270,9 @@ pub(super) fn patterns(root: &Path, store: &Path, is_named: bool, track: bool) -
 const OF_NEW_PROJECTS: [(&str, &str); 2] = [("replies", "compact"), ("claims", "owned")];
 /// The prompt of the agent that reviews. Without it people review, also what they filed themselves.
 const REVIEWER: &str = "code-reviewer";
+/// The prompt of the agent that plans the work of others, and the toolset that it needs.
+const LEAD: &str = "team-lead";
+const PLANNING: &str = "planning";
 /// Who reviews where an agent does.
 const NOT_AUTHOR: &str = "not-author";
 /// After how many failed attempts an issue of a new project is parked.
@@ -282,6 +292,15 @@ fn settings(request: &SetupRequest<'_>, files: &mut StagedFiles<'_>) -> Result<(
         file.edit(|text| toml::set_missing_setting(text, "review", &NOT_AUTHOR.into()))?;
     } else {
         file.remove_from(|text| toml::unset_setting(text, "review", &NOT_AUTHOR.into()))?;
+    }
+    let planning = serde_json::json!([PLANNING]);
+    if request.preset.prompts.iter().any(|prompt| prompt == LEAD) {
+        file.edit(|text| toml::set_missing_setting(text, "toolsets", &planning))?;
+    } else {
+        file.remove_from(|text| toml::unset_setting(text, "toolsets", &planning))?;
+    }
+    if let Some(database) = &project.database {
+        file.edit(|text| toml::set_setting(text, "store", &database.as_str().into()))?;
     }
     if let Some(port) = project.port {
         file.edit(|text| toml::set_setting(text, "port", &port.into()))?;

@@ -2,9 +2,7 @@
 
 use serde::Serialize;
 
-use super::{
-    Change, Client, ClientHookState, FoundClient, HOOKS_CLIENT, Plan, Preset, Project, client_hooks,
-};
+use super::{Change, Client, FoundClient, Plan, Preset, Project, clients_with_hooks};
 
 /// A plan, or what was written.
 #[derive(Debug, Serialize)]
@@ -73,10 +71,10 @@ pub fn steps_after_removal(project: &Project, has_hooks: bool, is_written: bool)
     if has_hooks {
         steps.push("The git hooks stay; to remove them, too: ait hooks remove".to_owned());
     }
-    let hooks = client_hooks(&project.root, &project.env, &project.command);
-    if hooks.is_ok_and(|hooks| !hooks.are_all(ClientHookState::Missing)) {
+    for hooks in clients_with_hooks(&project.root, &project.env, &project.command).flatten() {
         steps.push(format!(
-            "The client's hooks stay; to remove them, too: ait hooks remove --client {HOOKS_CLIENT}"
+            "The client's hooks stay; to remove them, too: ait hooks remove --client {}",
+            hooks.client.name()
         ));
     }
     steps
@@ -93,7 +91,8 @@ pub fn next_steps(
     let is_in_git = super::is_in_git(&project.root);
     if !is_in_git {
         steps.push(
-            "Run `git init`, and commit your project: agents work in git worktrees, which need a commit"
+            "Run `git init`, then ait init again, which writes .gitignore, and commit your project: agents work in git \
+             worktrees, which need a commit"
                 .to_owned(),
         );
     }

@@ -2,10 +2,13 @@
 
 use serde_json::Value;
 
-use super::SERVER;
 use super::clients::{Client, Format};
 use super::edit::{EditError, ServerEntry, json, toml};
-use super::existing::{command_line, is_program, store};
+use super::{PROGRAM, SERVER};
+
+/// The argument that names the store, and the variable that does so without it.
+const STORE_ARGUMENT: &str = "--file";
+const STORE_VARIABLE: &str = "ISSUES_FILE";
 
 /// Checks that the client accepts the text.
 pub(super) fn check(client: &Client, text: &str) -> Result<(), EditError> {
@@ -91,4 +94,36 @@ pub(super) fn is_tracker(entry: &Value, command: &str) -> bool {
 /// The store that an entry names.
 pub(super) fn named_store(entry: &Value) -> Option<String> {
     store(&command_line(entry), entry).0
+}
+
+/// Returns true if a path has the name of the program.
+pub fn is_program(path: &str) -> bool {
+    // An entry may have been written on Windows.
+    let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
+    name == PROGRAM || name.eq_ignore_ascii_case(concat!("ait", ".exe"))
+}
+
+/// The program of an entry, and its arguments.
+pub(super) fn command_line(value: &Value) -> Vec<String> {
+    let command = &value["command"];
+    let program = command.as_str().or_else(|| command["path"].as_str());
+    let arguments = [command, &value["args"], &command["args"]];
+    let arguments = arguments.iter().filter_map(|value| value.as_array()).flatten();
+    program.into_iter().chain(arguments.filter_map(Value::as_str)).map(str::to_owned).collect()
+}
+
+/// The store that an entry names, and what names it.
+pub(super) fn store(arguments: &[String], value: &Value) -> (Option<String>, &'static str) {
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        if argument == STORE_ARGUMENT {
+            return (rest.next().cloned(), STORE_ARGUMENT);
+        }
+        if let Some((STORE_ARGUMENT, store)) = argument.split_once('=') {
+            return (Some(store.to_owned()), STORE_ARGUMENT);
+        }
+    }
+    let variables = ["env", "environment"].into_iter();
+    let mut named = variables.filter_map(|name| value[name][STORE_VARIABLE].as_str());
+    (named.find(|store| !store.is_empty()).map(str::to_owned), STORE_VARIABLE)
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::{
     Attributes, Before, Change, Classification, ClientId, Event, EventKind, Issue, IssueId, Lease,
-    Patch, Status, Timestamp, UnknownFields,
+    Patch, Status, Timestamp, UnknownKeys,
 };
 
 /// Returns the JSON of an event.
@@ -47,7 +47,7 @@ struct Fields<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     patch: Option<Box<Patch>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    keys: Option<Box<Change<UnknownFields>>>,
+    keys: Option<Box<Change<UnknownKeys>>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lease: Option<Lease>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -31,13 +31,13 @@ pub struct StoreHealth {
     /// The name of the store for people: its file name, without the directory.
     pub name: String,
     /// The size of `issues.json`, in bytes.
-    pub snapshot_bytes: Option<u64>,
+    pub published_bytes: Option<u64>,
     /// The size of the log of events, in bytes.
-    pub journal_bytes: Option<u64>,
+    pub log_bytes: Option<u64>,
     /// When any process last wrote a change.
     pub last_write: Option<Timestamp>,
     /// When `issues.json` was last written.
-    pub snapshot_written: Option<Timestamp>,
+    pub published_at: Option<Timestamp>,
     /// The time that each fsync of this process took, in seconds.
     pub syncs: Option<Histogram>,
 }

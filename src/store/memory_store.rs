@@ -101,12 +101,12 @@ impl Store for MemoryStore {
         ready(Ok(self.held().state.issues.counts())).boxed()
     }
 
-    fn snapshot(&self) -> StoreFuture<'_, State> {
+    fn state(&self) -> StoreFuture<'_, State> {
         ready(Ok(self.held().state.clone())).boxed()
     }
 
     fn part(&self, _: Part) -> StoreFuture<'_, State> {
-        self.snapshot()
+        self.state()
     }
 
     fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {

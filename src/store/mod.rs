@@ -20,6 +20,7 @@ mod memory_store;
 pub mod postgres;
 mod state;
 mod stored_issue;
+mod unusable;
 
 use std::sync::Arc;
 
@@ -39,8 +40,9 @@ pub use json::JsonStore;
 pub use memory::{HeldBack, IndexedIssues, Version};
 pub use memory_store::MemoryStore;
 #[cfg(feature = "postgres")]
-pub use postgres::{PostgresOptions, PostgresStore};
+pub use postgres::{Password, PostgresOptions, PostgresStore};
 pub use state::{Document, State};
+pub use unusable::UnusableStore;
 
 /// The future that a store operation returns.
 pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
@@ -114,10 +116,10 @@ pub trait Store: Send + Sync {
     /// # Errors
     ///
     /// [`StoreError::Unreadable`].
-    fn snapshot(&self) -> StoreFuture<'_, State>;
+    fn state(&self) -> StoreFuture<'_, State>;
 
     /// Returns the issues in one part of the store as of one moment. Includes every change that was answered before
-    /// the call. What the part is about is answered as by the [`snapshot`](Self::snapshot); other issues, their counts
+    /// the call. What the part is about is answered as by the [`snapshot`](Self::state); other issues, their counts
     /// and positions may be missing.
     ///
     /// # Errors

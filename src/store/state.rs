@@ -8,7 +8,7 @@ use crate::domain::text::shortened;
 use crate::domain::{
     AgentName, Change, ClaimTerms, ClientId, Command, CommandTarget, CommentText, DomainError,
     Event, EventKind, Issue, IssueChange, IssueId, Lease, Link, Resolution, Status, Timestamp,
-    UnknownFields, links, rules,
+    UnknownKeys, links, rules,
 };
 
 /// The content of `issues.json`.
@@ -17,7 +17,7 @@ pub struct Document {
     /// The issues.
     pub issues: IndexedIssues,
     /// The top-level keys that this version does not know.
-    pub extra: UnknownFields,
+    pub unknown_keys: UnknownKeys,
 }
 
 /// The state of a store after an event. The cost of a clone does not depend on its size.
@@ -26,7 +26,7 @@ pub struct State {
     /// The issues.
     pub issues: IndexedIssues,
     /// The top-level keys that this version does not know.
-    pub unknown: UnknownFields,
+    pub unknown_keys: UnknownKeys,
     /// The position of the event.
     pub position: Position,
 }
@@ -34,12 +34,16 @@ pub struct State {
 impl State {
     /// Returns the state before the first event, with the content of a document.
     pub fn of(document: Document) -> Self {
-        Self { issues: document.issues, unknown: document.extra, position: Position::default() }
+        Self {
+            issues: document.issues,
+            unknown_keys: document.unknown_keys,
+            position: Position::default(),
+        }
     }
 
     /// Returns the content of `issues.json` for this state.
     pub fn document(&self) -> Document {
-        Document { issues: self.issues.clone(), extra: self.unknown.clone() }
+        Document { issues: self.issues.clone(), unknown_keys: self.unknown_keys.clone() }
     }
 
     /// Decides a command on this state. Returns `None` if nothing has to change: a claim finds no issue, or the
@@ -217,7 +221,7 @@ impl State {
 
     fn decide_on_document(&self, command: &Command, now: Timestamp) -> Option<Event> {
         let Command::SetUnknownKeys { keys, agent } = command else { return None };
-        let keys = Box::new(Change { before: self.unknown.clone(), after: keys.clone() });
+        let keys = Box::new(Change { before: self.unknown_keys.clone(), after: keys.clone() });
         (keys.before != keys.after).then(|| Event {
             issue: IssueId::NIL,
             at: now,
@@ -245,7 +249,7 @@ impl State {
         }
         let issue = match &event.kind {
             EventKind::UnknownKeysEdited { keys } => {
-                self.unknown = keys.after.clone();
+                self.unknown_keys = keys.after.clone();
                 None
             }
             EventKind::Removed { .. } => {
@@ -269,7 +273,7 @@ impl State {
     /// [`DomainError::UnknownIssue`] and [`DomainError::IdTaken`] for an event that did not lead to this state.
     pub fn revert(&mut self, event: &Event, position: Position) -> Result<(), DomainError> {
         match &event.kind {
-            EventKind::UnknownKeysEdited { keys } => self.unknown = keys.before.clone(),
+            EventKind::UnknownKeysEdited { keys } => self.unknown_keys = keys.before.clone(),
             EventKind::Removed { issue, ahead_of } => {
                 self.issues.insert(Issue::clone(issue), *ahead_of)?;
                 self.issues.set_leases(event.lease.clone().map(|lease| (issue.id, lease)));

@@ -2,13 +2,15 @@
 //!
 //! A claim of a client has a lease. While the client lives, nothing happens. When it is gone, the agent of the claim
 //! may take it up with another client, by any call; after the grace period the claim lapses and the issue is back in
-//! its old place. Every live server looks once a second; commands look before they claim.
+//! its old place. Every live server checks once a second; commands check before they claim.
 
 use std::collections::{HashMap, HashSet};
+use std::future::pending;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use futures::stream::{self, StreamExt, TryStreamExt};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -19,12 +21,14 @@ use crate::span::humanize_duration;
 use crate::store::clients::{Clients, client_of_name};
 use crate::store::{Part, StoreError};
 
-/// How often a server looks for claims of clients that are gone.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How often a server checks for claims of clients that are gone.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 /// After a pause of this length the process was stopped, or the machine suspended.
 const PAUSE: Duration = Duration::from_secs(10);
 /// How often a connected client is renewed, and forgotten clients are removed.
 const RENEW_EVERY: Duration = Duration::from_secs(15);
+/// How many claims are released at a time.
+const LAPSES_AT_ONCE: usize = 64;
 /// How many claims a command releases at most.
 pub const LAPSES_OF_A_COMMAND: usize = 16;
 
@@ -48,22 +52,22 @@ pub enum Claimant {
 #[derive(Clone, Default)]
 pub struct ProcessClient(Arc<OnceLock<ClientId>>);
 
-/// What the last look for clients that are gone has found, and who called since.
+/// The result of the last check for clients that are gone, and the calls since.
 #[derive(Clone, Default)]
-pub(super) struct Lookout(Arc<Mutex<LookoutState>>);
+pub(super) struct LeaseCheck(Arc<Mutex<LeaseCheckState>>);
 
 #[derive(Default)]
-struct LookoutState {
-    /// The agents whose claims are of clients that are gone; `None` while nobody looks.
+struct LeaseCheckState {
+    /// The agents whose claims are of clients that are gone; `None` while no check runs regularly.
     gone: Option<HashSet<String>>,
-    /// When somebody looked last.
-    looked: Option<Instant>,
-    /// The agents that called since shortly before the last look, each with its newest client.
+    /// The time of the last check.
+    checked_at: Option<Instant>,
+    /// The agents that called since shortly before the last check, each with its newest client.
     called: HashMap<AgentName, (Claimant, Instant)>,
 }
 
-impl Lookout {
-    fn state(&self) -> MutexGuard<'_, LookoutState> {
+impl LeaseCheck {
+    fn state(&self) -> MutexGuard<'_, LeaseCheckState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -238,16 +242,48 @@ impl Tracker {
             return Ok(());
         }
         {
-            let mut lookout = self.lookout.state();
-            lookout.called.insert(agent.clone(), (self.claimant.clone(), Instant::now()));
+            let mut check = self.lease_check.state();
+            check.called.insert(agent.clone(), (self.claimant.clone(), Instant::now()));
             // A call is all that a client without a connection gives to live on.
             let is_connected = matches!(self.claimant, Claimant::Process(_) | Claimant::Session(_));
-            let is_gone = lookout.gone.as_ref().is_none_or(|gone| gone.contains(agent.as_str()));
+            let is_gone = check.gone.as_ref().is_none_or(|gone| gone.contains(agent.as_str()));
             if is_connected && !is_gone {
                 return Ok(());
             }
         }
         self.take_up(agent).await
+    }
+
+    /// Notes a call of an agent that asks what it holds, and takes up its claims whose clients are gone.
+    ///
+    /// Unlike [`note_call`](Self::note_call), it leaves nothing to do later: the server may be killed after the answer.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`note_call`](Self::note_call).
+    pub async fn resume(&self, agent: &AgentName) -> Result<(), StoreError> {
+        self.note_call(agent).await?;
+        self.take_up(agent).await
+    }
+
+    /// Renews the client of an agent that waits in a call or a command, as long as the agent holds a claim. Does not end.
+    ///
+    /// Only a client that is known by a name needs it: a process lives by itself, a session while its call lasts.
+    pub(super) async fn renew_waiting(&self, agent: &AgentName) {
+        let ttl = match self.claimant {
+            Claimant::CommandWithTtl(ttl) => ttl,
+            Claimant::Name => self.claims.ttl,
+            Claimant::Command | Claimant::Process(_) | Claimant::Session(_) => Duration::ZERO,
+        };
+        if ttl.is_zero() {
+            return pending().await;
+        }
+        loop {
+            sleep(RENEW_EVERY.min(ttl / 4)).await;
+            if self.leases_of(agent).await.is_ok_and(|leases| !leases.is_empty()) {
+                self.client_for(agent).await;
+            }
+        }
     }
 
     /// Takes up the claims of an agent whose clients are gone, for the client that uses this tracker.
@@ -324,32 +360,34 @@ impl Tracker {
         self.lapse_all(due.take(limit)).await
     }
 
+    /// Releases claims, several at a time, so that they share syncs. Returns how many.
     async fn lapse_all(&self, due: impl Iterator<Item = LeaseState>) -> Result<usize, StoreError> {
-        let mut lapsed = 0;
-        for LeaseState { issue, lease, gone_for, .. } in due {
-            let claimed = match self.store.get(issue.into()).await {
-                Ok(claimed) if claimed.claim_number() == lease.claim => claimed,
-                // Its client came back and claimed the issue again.
-                Ok(_) | Err(StoreError::Refused(_)) => continue,
-                Err(error) => return Err(error),
-            };
-            let reason = self.reason(&lease, gone_for.unwrap_or_default());
-            match self.lapse(&claimed, Some(lease.client), &reason).await {
-                Ok(()) => {
-                    let (id, agent) =
-                        (issue.short(), claimed.holder().map(|one| one.agent.to_owned()));
-                    tracing::info!(
-                        "the claim of {id} by {} lapsed: {reason}",
-                        agent.unwrap_or_default()
-                    );
-                    lapsed += 1;
-                }
-                // The claim ended, or its agent took it up.
-                Err(StoreError::Refused(_)) => {}
-                Err(error) => return Err(error),
+        let lapses = stream::iter(due).map(|state| self.lapse_due(state));
+        let lapses = lapses.buffer_unordered(LAPSES_AT_ONCE);
+        lapses.try_fold(0, |count, is_done| async move { Ok(count + usize::from(is_done)) }).await
+    }
+
+    /// Releases a claim. Returns false if it has ended, or its agent took it up.
+    async fn lapse_due(&self, due: LeaseState) -> Result<bool, StoreError> {
+        let LeaseState { issue, lease, gone_for, .. } = due;
+        let claimed = match self.store.get(issue.into()).await {
+            Ok(claimed) if claimed.claim_number() == lease.claim => claimed,
+            // Its client came back and claimed the issue again.
+            Ok(_) | Err(StoreError::Refused(_)) => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        let reason = self.reason(&lease, gone_for.unwrap_or_default());
+        match self.lapse(&claimed, Some(lease.client), &reason).await {
+            Ok(()) => {
+                let (id, holder) = (issue.short(), claimed.holder());
+                let agent = holder.map(|holder| holder.agent).unwrap_or_default();
+                tracing::info!("the claim of {id} by {agent} lapsed: {reason}");
+                Ok(true)
             }
+            // The claim ended, or its agent took it up.
+            Err(StoreError::Refused(_)) => Ok(false),
+            Err(error) => Err(error),
         }
-        Ok(lapsed)
     }
 
     fn reason(&self, lease: &Lease, gone: Duration) -> String {
@@ -388,7 +426,7 @@ impl Tracker {
             return;
         }
         let (mut pauses, mut renewed) = (Pauses::begin(Instant::now()), None::<Instant>);
-        while end.run_until_cancelled(sleep(LOOK_EVERY)).await.is_some() {
+        while end.run_until_cancelled(sleep(CHECK_EVERY)).await.is_some() {
             let now = Instant::now();
             pauses.note(now, self.claims.grace);
             let rest = RENEW_EVERY.min(self.claims.ttl / 4);
@@ -396,8 +434,8 @@ impl Tracker {
                 renewed = Some(now);
                 self.renew_connected().await;
             }
-            let states = self.look().await;
-            // The process may have been stopped while it looked.
+            let states = self.check_leases().await;
+            // The process may have been stopped during the check.
             let may_lapse = pauses.note(Instant::now(), self.claims.grace);
             let lapsed = match states {
                 Ok(states) if may_lapse => {
@@ -409,12 +447,12 @@ impl Tracker {
                 tracing::debug!("cannot look for claims of agents that are gone: {error}");
             }
         }
-        // Nobody looks any more.
-        *self.lookout.state() = LookoutState::default();
+        // No check runs any more.
+        *self.lease_check.state() = LeaseCheckState::default();
     }
 
     /// Looks once: takes up claims of agents that have just called. Returns the state of all leases after that.
-    async fn look(&self) -> Result<Vec<LeaseState>, StoreError> {
+    async fn check_leases(&self) -> Result<Vec<LeaseState>, StoreError> {
         let states = self.leases().await?;
         let mut gone = HashSet::new();
         for state in states.iter().filter(|state| state.gone_for.is_some()) {
@@ -422,14 +460,14 @@ impl Tracker {
             gone.extend(issue.ok().and_then(|issue| Some(issue.holder()?.agent.to_owned())));
         }
         let back: Vec<_> = {
-            let mut lookout = self.lookout.state();
-            let horizon = lookout.looked.and_then(|looked| looked.checked_sub(3 * LOOK_EVERY));
-            lookout.called.retain(|_, (_, at)| horizon.is_none_or(|horizon| *at >= horizon));
-            lookout.looked = Some(Instant::now());
-            let called = lookout.called.iter().filter(|(agent, _)| gone.contains(agent.as_str()));
+            let mut check = self.lease_check.state();
+            let horizon = check.checked_at.and_then(|at| at.checked_sub(3 * CHECK_EVERY));
+            check.called.retain(|_, (_, at)| horizon.is_none_or(|horizon| *at >= horizon));
+            check.checked_at = Some(Instant::now());
+            let called = check.called.iter().filter(|(agent, _)| gone.contains(agent.as_str()));
             let back = called.map(|(agent, (claimant, _))| (agent.clone(), claimant.clone()));
             let back = back.collect();
-            lookout.gone = Some(gone);
+            check.gone = Some(gone);
             back
         };
         for (agent, claimant) in &back {

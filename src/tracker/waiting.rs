@@ -139,12 +139,13 @@ impl Tracker {
             return Ok(Some(issue));
         }
         let Some(mut place) = self.join(wanted, agent.clone(), false) else { return Ok(None) };
-        let mut end = pin!(end);
+        let (mut end, mut renewing) = (pin!(end), pin!(self.renew_waiting(&agent)));
         loop {
             let turn = tokio::select! {
                 biased;
                 turn = place.turn() => turn,
                 () = &mut end => return Ok(None),
+                () = &mut renewing => continue,
             };
             if let Some(issue) = self.claim_now(wanted, agent.clone()).await? {
                 return Ok(Some(issue));
@@ -208,6 +209,20 @@ impl Tracker {
     }
 
     /// Returns the issue that an agent would claim next.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::part`](crate::store::Store::part).
+    pub async fn next_claimable(
+        &self,
+        wanted: Wanted,
+        agent: &AgentName,
+    ) -> Result<Option<Arc<Issue>>, StoreError> {
+        let issues = self.store.part(Part::Claimable(vec![agent.clone()])).await?.issues;
+        Ok(self.next_in(&issues, wanted, agent))
+    }
+
+    /// Returns the issue among these that an agent would claim next.
     pub fn next_in(
         &self,
         issues: &IndexedIssues,

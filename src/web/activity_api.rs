@@ -109,7 +109,7 @@ pub(super) async fn activity(
     let (query, after, limit) = ActivityQuery::parse_request(query.as_deref())?;
     let filter = filter(&query, &state).await?;
     let page = oldest_first(&state.tracker, &filter, after, limit).await?;
-    let issues = state.tracker.snapshot().await?.issues;
+    let issues = state.tracker.state().await?.issues;
     let (events, next) = records(&page, &issues);
     let newest = page.newest.number;
     let reply = Reply {

@@ -32,7 +32,7 @@ pub(super) async fn feed(
 ) -> Result<Response, ErrorPage> {
     let query = ActivityQuery::parse_feed(query.as_deref())?;
     let events = read(&query, ENTRIES, &state).await?.events;
-    let issues = state.tracker.snapshot().await?.issues;
+    let issues = state.tracker.state().await?.issues;
     let feed = Feed { store: state.tracker.store_id().await, issues: &issues };
     Ok(etag::respond(&request, ATOM, feed.render(&query, &events).into_bytes()))
 }

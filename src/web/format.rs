@@ -2,7 +2,6 @@
 
 use chrono::{DateTime, Utc};
 
-use super::chart::Unit;
 use crate::domain::Timestamp;
 
 const MINUTE_MS: u64 = 60_000;
@@ -42,6 +41,15 @@ pub fn time(time: Timestamp) -> String {
 /// Returns a point in time, to the minute and with its time zone.
 pub fn exact_time(time: Timestamp) -> String {
     format_time(time, "%Y-%m-%d %H:%M UTC")
+}
+
+/// What the label of a time shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    Minute,
+    Day,
+    Month,
+    Year,
 }
 
 /// Returns the label of a tick on a time axis.

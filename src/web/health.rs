@@ -68,7 +68,7 @@ impl Health {
             let task = async move { examine(&examined, &mut last_trial, trial_every).await };
             tokio::spawn(task).await.map_err(|panic| format!("the health check panicked: {panic}"))
         });
-        let hangs = |_| Err(format!("the disk did not answer within {probe_within:?}"));
+        let hangs = |_| Err(format!("the store did not answer within {probe_within:?}"));
         let found = found.await.unwrap_or_else(hangs);
         let found = found.unwrap_or_else(|reason| Findings {
             issue_count: None,
@@ -85,7 +85,7 @@ impl Health {
             version: env!("CARGO_PKG_VERSION"),
             uptime_seconds: self.started.elapsed().as_secs(),
             last_durable_write: health.last_write,
-            snapshot_age_seconds: health.snapshot_written.map(age),
+            snapshot_age_seconds: health.published_at.map(age),
             store: Some(health.name).filter(|name| !name.is_empty()),
             store_id: store_id.map(|id| id.to_string()),
         }

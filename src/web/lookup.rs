@@ -5,26 +5,13 @@ use std::sync::Arc;
 use strsim::levenshtein;
 
 use super::pages::error::WebError;
+use super::pages::parts::IssueLink;
 use super::query::ListQuery;
-use crate::domain::{DomainError, Issue, IssueId, IssueRef, Status, Timestamp};
+use crate::domain::{DomainError, Issue, IssueRef, Timestamp};
 use crate::read_model::{Filter, IssueSummary, ReadView};
 
 /// The most suggestions.
 const MAX_SUGGESTIONS: usize = 5;
-
-/// What a link to an issue shows.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct IssueLink {
-    pub id: IssueId,
-    pub title: Box<str>,
-    pub status: Status,
-}
-
-impl From<&IssueSummary> for IssueLink {
-    fn from(summary: &IssueSummary) -> Self {
-        Self { id: summary.id, title: summary.title.clone(), status: summary.status }
-    }
-}
 
 /// An issue with its neighbours in the order of filing.
 pub(super) struct Found {
@@ -106,7 +93,7 @@ fn suggestions<'a>(asked: &str, summaries: &'a [IssueSummary]) -> Vec<&'a IssueS
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Attributes, Classification};
+    use crate::domain::{Attributes, Classification, IssueId, Status};
 
     fn summary(short: &str) -> IssueSummary {
         let time = Timestamp::parse("2026-01-31T09:30:00.000Z").unwrap();

@@ -44,7 +44,7 @@ use crate::tracker::Tracker;
 pub struct WebOptions {
     /// How long the health probe reuses the outcome of a test write to the store.
     pub trial_every: Duration,
-    /// How long the health probe waits for the disk before it reports that the disk does not answer.
+    /// How long the health probe waits for the store before it reports that the store does not answer.
     pub probe_within: Duration,
     /// Ends all event streams, which otherwise never end.
     pub streams: CancellationToken,

@@ -189,7 +189,7 @@ fn no_claim_is_of_an_issue_that_waits_or_is_for_somebody_else() {
         apply(&store, add(100, Classification::Bug), at(0)).await.unwrap();
         apply(&store, add(101, Classification::Bug), at(0)).await.unwrap();
         let blocked = apply(&store, blocked_by(100, 101, &agent(0)), at(0)).await.unwrap().unwrap();
-        let issues = store.snapshot().await.unwrap().issues;
+        let issues = store.state().await.unwrap().issues;
         assert!(issues.obstacle(&blocked, &agent(0), at(0)).is_some());
     });
 }

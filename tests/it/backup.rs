@@ -133,7 +133,7 @@ async fn failed_file_system_call_leaves_no_partial_backup() {
     let directory = directory();
     let store = open(directory.path(), &Disk::new(directory.path(), FaultyDuty::Nothing));
     apply(&store, add(), now()).await.unwrap();
-    let document = store.snapshot().await.unwrap().document();
+    let document = store.state().await.unwrap().document();
     let holdings = BackupContent { document, damage: None };
     let target = directory.path().join("b.json");
     let mut failed = Vec::new();

@@ -163,6 +163,7 @@ fn authors_do_not_review_their_own_work() {
     assert_eq!(review["id"], json!(other));
     let nothing = client.call("get_next_review_item", json!({ "agent": "dev" })).ok();
     assert!(nothing.contains("another agent has to review"), "{nothing}");
+    assert!(nothing.contains(&format!("{}: dev completed it", &own[..8])), "{nothing}");
     // The one who filed them all.
     let nothing = client.call("get_next_review_item", json!({ "agent": "test" })).ok();
     assert!(nothing.contains("another agent has to review"), "{nothing}");

@@ -80,7 +80,7 @@ pub async fn exercise(store: &dyn Store) {
 
 /// What comes from elsewhere is filed as it came, behind all others, and then lives like the others.
 async fn import_issues(store: &dyn Store) {
-    let begin = store.snapshot().await.unwrap().position.number;
+    let begin = store.state().await.unwrap().position.number;
     let command = import(40, Classification::Improvement, Status::Created);
     let Command::ImportIssue { issue, .. } = &command else { panic!("{command:?}") };
     let imported = apply(store, command.clone(), at(30)).await.unwrap().unwrap();
@@ -101,7 +101,7 @@ async fn import_issues(store: &dyn Store) {
     let claimed = apply(store, claim(Some(Classification::Improvement)), at(33)).await.unwrap();
     let claimed = claimed.unwrap();
     assert_eq!((claimed.id, claimed.history.len()), (number(40), 2));
-    assert_eq!(claimed.extra, issue.issue().extra);
+    assert_eq!(claimed.unknown_keys, issue.issue().unknown_keys);
     let told = store.events(begin, 10).await.unwrap();
     assert_eq!(
         told.events.iter().map(|it| it.event.at).collect::<Vec<_>>(),
@@ -113,7 +113,7 @@ async fn import_issues(store: &dyn Store) {
 async fn follow_events(store: &dyn Store) {
     let begin = store.events(u64::MAX - 1, 10).await.unwrap();
     assert_eq!(begin.events, []);
-    assert_eq!(begin.newest, store.snapshot().await.unwrap().position);
+    assert_eq!(begin.newest, store.state().await.unwrap().position);
     let (before, mut watch) = (begin.newest.number, store.watch());
     assert_eq!(*watch.borrow_and_update(), begin.newest);
     apply(store, add(50, Classification::Bug), at(50)).await.unwrap();
@@ -149,17 +149,17 @@ async fn follow_events(store: &dyn Store) {
 
 /// All events, applied in order, lead to the state; undone, they lead back to nothing.
 async fn replay(store: &dyn Store, events: &[NumberedEvent]) {
-    let (mut state, snapshot) = (State::default(), store.snapshot().await.unwrap());
+    let (mut replayed, state) = (State::default(), store.state().await.unwrap());
     for NumberedEvent { event, position } in events {
-        state.apply(event, *position).unwrap();
+        replayed.apply(event, *position).unwrap();
     }
     let issues = |state: &State| state.issues.issues().collect::<Vec<_>>();
-    assert_eq!(issues(&state), issues(&snapshot));
-    assert_eq!(state.position, snapshot.position);
+    assert_eq!(issues(&replayed), issues(&state));
+    assert_eq!(replayed.position, state.position);
     for NumberedEvent { event, position } in events.iter().rev() {
-        state.revert(event, *position).unwrap();
+        replayed.revert(event, *position).unwrap();
     }
-    assert!(state.issues.is_empty());
+    assert!(replayed.issues.is_empty());
 }
 
 /// A completion or a return that is the last change of its issue is confirmed again, and nothing changes.
@@ -167,9 +167,9 @@ async fn repeat_changes(store: &dyn Store) {
     apply(store, add(70, Classification::Bug), at(3000)).await.unwrap();
     for (other, command) in [(71, complete as fn(_) -> _), (72, return_issue)] {
         let done = apply(store, command(number(70).into()), at(3001)).await.unwrap().unwrap();
-        let position = store.snapshot().await.unwrap().position;
+        let position = store.state().await.unwrap().position;
         let again = apply(store, command(number(70).into()), at(3002)).await.unwrap().unwrap();
-        assert_eq!((&again, store.snapshot().await.unwrap().position), (&done, position));
+        assert_eq!((&again, store.state().await.unwrap().position), (&done, position));
         // Also in a batch with a change.
         let both = vec![add(other, Classification::Bug), command(number(70).into())];
         let outcomes = store.commit(both, at(3003)).await.unwrap();
@@ -180,7 +180,7 @@ async fn repeat_changes(store: &dyn Store) {
 /// Several commands in one step: each is decided on what the one before has left, all share one batch, and one that is
 /// refused takes all others back.
 async fn commit_batches(store: &dyn Store) {
-    let state = store.snapshot().await.unwrap();
+    let state = store.state().await.unwrap();
     let before = state.position.number;
     let refused = vec![
         add(60, Classification::Bug),
@@ -193,7 +193,7 @@ async fn commit_batches(store: &dyn Store) {
         matches!(refusal, Err(StoreError::Refused(DomainError::IdTaken { .. }))),
         "{refusal:?}"
     );
-    let after = store.snapshot().await.unwrap();
+    let after = store.state().await.unwrap();
     assert_eq!(after.position, state.position);
     assert!(after.issues.issues().eq(state.issues.issues()));
     let commands = vec![
@@ -290,7 +290,7 @@ pub async fn push_changes(one: &dyn Store, other: &dyn Store) {
     let mut watch = other.watch();
     for n in 1..20 {
         apply(one, add(n, Classification::Bug), at(0)).await.unwrap();
-        let newest = one.snapshot().await.unwrap().position;
+        let newest = one.state().await.unwrap().position;
         let begun = Instant::now();
         let seen = watch.wait_for(|position| *position == newest);
         tokio::time::timeout(PATIENCE, seen).await.unwrap().unwrap();

@@ -11,8 +11,13 @@ use std::process::{Child, Command};
 
 use crate::support::{BINARY, Log, ait, ait_through, directory, health_issue_count, signal, wait};
 
-const FILES: [&str; 4] =
-    ["README.md", "systemd/ait.service", "container/Containerfile", "logrotate/ait"];
+const FILES: [&str; 5] = [
+    "README.md",
+    "systemd/ait.service",
+    "container/Containerfile",
+    "container/compose.yaml",
+    "logrotate/ait",
+];
 
 fn path_of(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib").join(file)

@@ -237,7 +237,7 @@ fn documented_commands_and_flags_exist() {
                     let given = block.lines.iter().filter_map(|line| line.strip_prefix("$ "));
                     given.for_each(|line| check(&block.place, line));
                 }
-                "" | "json" | "toml" | "nginx" => {}
+                "" | "json" | "toml" | "nginx" | "sql" => {}
                 other => panic!("{}: what is a block of {other:?}?", block.place),
             }
         }

@@ -219,7 +219,7 @@ fn hanging_disk_is_reported_to_all_probes_and_blocks_one_thread() {
     for response in probes.into_iter().map(|probe| probe.join().unwrap()) {
         let report = response.json();
         assert_eq!((response.status, &report["status"]), (503, &"degraded".into()));
-        assert_eq!(report["reason"], "the disk did not answer within 200ms");
+        assert_eq!(report["reason"], "the store did not answer within 200ms");
     }
     assert_eq!(disk.count_of("create", ".tmp"), 0);
     runtime.block_on(pause.end());

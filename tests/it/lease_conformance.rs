@@ -54,7 +54,7 @@ pub async fn exercise(store: &dyn Store) {
         matches!(outcome, Err(StoreError::Refused(DomainError::ClaimEnded { .. })))
     };
     let first = held(store, 1, "one").await;
-    let lease = store.snapshot().await.unwrap().issues.lease(first).cloned();
+    let lease = store.state().await.unwrap().issues.lease(first).cloned();
     assert_eq!(lease, Some(Lease { claim: 1, client: client("one") }));
     // Only the agent that holds it may take it up.
     let (from, to) = (client("one"), client("two"));
@@ -74,7 +74,7 @@ pub async fn exercise(store: &dyn Store) {
     apply(store, complete(fourth.into()), at(5)).await.unwrap();
     let fifth = held(store, 5, "five").await;
     apply(store, remove(fifth), at(6)).await.unwrap();
-    let held = leases(&store.snapshot().await.unwrap());
+    let held = leases(&store.state().await.unwrap());
     let lease = |name| Lease { claim: 1, client: client(name) };
     assert_eq!(held, [(first, lease("two")), (third, lease("three"))]);
     undo(store).await;
@@ -147,11 +147,11 @@ async fn leases_survive_reopening_with_and_without_a_snapshot() {
     let open = || JsonStore::new(directory.path().join("issues.json"));
     let store = open();
     exercise(&store).await;
-    let expected = leases(&store.snapshot().await.unwrap());
+    let expected = leases(&store.state().await.unwrap());
     store.close().await;
     assert_eq!(snapshots(directory.path()), 1, "the one with which the log begins");
     let store = open();
-    assert_eq!(leases(&store.snapshot().await.unwrap()), expected);
+    assert_eq!(leases(&store.state().await.unwrap()), expected);
     // A snapshot is due after 4 MiB.
     let long = CommentText::try_from("x".repeat(100_000)).unwrap();
     let (issue, agent) = (number(1).into(), agent());
@@ -160,13 +160,13 @@ async fn leases_survive_reopening_with_and_without_a_snapshot() {
     until("the snapshot is written", || snapshots(directory.path()) == 2);
     store.close().await;
     let store = open();
-    assert_eq!(leases(&store.snapshot().await.unwrap()), expected);
+    assert_eq!(leases(&store.state().await.unwrap()), expected);
     // They end as before, and another process sees that.
     let other = open();
     apply(&store, lapse(number(1), "two"), at(20)).await.unwrap();
     apply(&store, take_up(number(3), "three", "six"), at(20)).await.unwrap();
     let lease = Lease { claim: 1, client: client("six") };
-    assert_eq!(leases(&other.snapshot().await.unwrap()), [(number(3), lease)]);
+    assert_eq!(leases(&other.state().await.unwrap()), [(number(3), lease)]);
 }
 
 /// Two processes at the same time: one lapses a claim, the other takes it up.
@@ -191,7 +191,7 @@ pub async fn race_lapses_with_take_ups(stores: [Arc<dyn Store>; 2]) {
         }
         assert_ne!(outcomes[0], outcomes[1], "{n}");
         won[usize::from(outcomes[1])] += 1;
-        let state = stores[1].snapshot().await.unwrap();
+        let state = stores[1].state().await.unwrap();
         let is_taken_up = outcomes[0] == (n % 2 == 0);
         let expected = is_taken_up.then(|| Lease { claim: 1, client: client("two") });
         assert_eq!(state.issues.lease(issue), expected.as_ref());

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::support::files::{names, only_issue, store_directory};
-use crate::support::http::{Agent, Server};
+use crate::support::http::{Agent, IN_PROGRESS, Server, meta, wait_for_metric};
 use crate::support::{Client, ait, directory, until};
 
 /// The reason in the history of a claim that lapsed.
@@ -259,4 +259,100 @@ fn a_session_that_only_looks_is_not_silent() {
         |id: &str| looking.call("list_issues", json!({ "issue_id": id })).issue()["status"].clone();
     until("the claim of the silent session has lapsed", || status(&ids[1]) == "created");
     assert_eq!(status(&ids[0]), "in_progress");
+}
+
+#[test]
+fn a_client_without_a_session_keeps_its_claim_while_it_waits_for_another_issue() {
+    let directory = directory();
+    let mut command = ait(directory.path());
+    command.args(["serve"]).env("AIT_CLAIM_GRACE", "1s").env("AIT_CLAIM_TTL", "1s");
+    let serve = Server::spawn(command, directory.path());
+    let call = |tool: &str, arguments: Value| {
+        let params = json!({ "name": tool, "arguments": arguments, "_meta": meta() });
+        Agent::new(serve.port).request("tools/call", params)
+    };
+    let mut observer = Agent::connect(serve.port);
+    let ids = ["1", "2"].map(|title| observer.add(title));
+    assert_eq!(
+        call("get_next_issue", json!({ "agent": "waiting" })).answer().issue()["id"],
+        ids[0]
+    );
+    std::thread::scope(|scope| {
+        // There is nothing to review.
+        let waits = json!({ "agent": "waiting", "wait_seconds": 600 });
+        let waiting = scope.spawn(|| call("get_next_review_item", waits));
+        wait_for_metric(serve.port, IN_PROGRESS, 1);
+        assert_eq!(
+            call("get_next_issue", json!({ "agent": "silent" })).answer().issue()["id"],
+            ids[1]
+        );
+        let mut issue = |id: &str| observer.call("list_issues", json!({ "issue_id": id })).issue();
+        // The claim of one that does not wait lapses, although it was made later.
+        until("the claim of the silent client has lapsed", || {
+            issue(&ids[1])["status"] == "created"
+        });
+        assert_eq!(issue(&ids[0])["claim"]["agent"], "waiting");
+        let done = json!({ "issue_id": ids[1], "comment": "done", "agent": "other" });
+        observer.call("complete_issue", done).ok();
+        assert_eq!(waiting.join().unwrap().answer().issue()["id"], ids[1]);
+    });
+}
+
+#[test]
+fn status_counts_with_the_grace_period_of_the_servers_that_run() {
+    let directory = directory();
+    let mut client = start(directory.path(), "3h");
+    client.add("t", "bug");
+    claim(&mut client, "dev");
+    let lapses_in = || {
+        // Its own grace period is a minute.
+        let status = ait(directory.path()).args(["status", "--json"]).output().unwrap();
+        let status: Value = serde_json::from_slice(&status.stdout).unwrap();
+        status["leases"][0]["lapsesInMs"].clone()
+    };
+    assert_eq!(lapses_in(), Value::Null);
+    let server = |grace: &str| {
+        let mut command = ait(directory.path());
+        command.arg("serve").env("AIT_CLAIM_GRACE", grace);
+        Server::spawn(command, directory.path())
+    };
+    let longer = server("3h");
+    client.signal("KILL");
+    client.wait();
+    assert!(lapses_in().as_u64().unwrap() > 2 * 60 * 60 * 1_000);
+    // The first one that may lets the claim lapse.
+    let shorter = server("2h");
+    assert!(lapses_in().as_u64().unwrap() <= 2 * 60 * 60 * 1_000);
+    drop((longer, shorter));
+    assert!(lapses_in().as_u64().unwrap() <= 60 * 1_000);
+    let _never = server("0");
+    assert_eq!(lapses_in(), Value::Null);
+}
+
+#[test]
+fn an_agent_that_was_told_what_it_holds_keeps_it_when_the_server_dies_then() {
+    let directory = directory();
+    let mut command = ait(directory.path());
+    command.arg("serve").env("AIT_CLAIM_GRACE", "1s");
+    let mut serve = Server::spawn(command, directory.path());
+    let mut agent = Agent::connect(serve.port);
+    agent.add("t");
+    let claims_and_dies = || {
+        let mut client = start(directory.path(), "1h");
+        claim(&mut client, "dev");
+        client.signal("KILL");
+        client.wait();
+    };
+    // Then the server has looked for clients that are gone.
+    claims_and_dies();
+    until("the claim has lapsed", || stored(directory.path())["status"] == "created");
+    claims_and_dies();
+    agent.call("get_next_issue", json!({ "agent": "dev", "mine": true })).issue();
+    serve.signal("KILL");
+    serve.wait();
+    let status = ait(directory.path()).args(["status", "--json"]).output().unwrap();
+    let status: Value = serde_json::from_slice(&status.stdout).unwrap();
+    let client = status["leases"][0]["client"].as_str().unwrap();
+    assert!(client.starts_with("session-"), "{status}");
+    assert_eq!(status["leases"][0].get("goneForMs"), None, "{status}");
 }

@@ -63,6 +63,7 @@ mod postgres;
 mod postgres_errors;
 #[cfg(feature = "postgres")]
 mod postgres_kills;
+mod postgres_machines;
 #[cfg(feature = "postgres")]
 mod postgres_races;
 #[cfg(feature = "postgres")]
@@ -86,6 +87,7 @@ mod simulation;
 mod snapshots;
 mod soak;
 mod store_ids;
+mod store_url;
 mod structure;
 mod subscriptions;
 mod support;

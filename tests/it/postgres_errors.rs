@@ -120,7 +120,7 @@ async fn a_wrong_password_says_where_to_put_it_and_shows_none() {
             Err(error) => break error,
         }
     };
-    assert!(is_about(&error, &["password", "PGPASSWORD"]), "{error}");
+    assert!(is_about(&error, &["password", "environment"]), "{error}");
     assert!(!error.to_string().contains("wr0ng") && !format!("{error:?}").contains("wr0ng"));
     PostgresStore::new(options("right")).migrate().await.unwrap();
 }

@@ -109,13 +109,13 @@ async fn readers_by_number_skip_no_event_that_commits_later() {
     let Some(scene) = Scene::new().await else { return };
     let [first, second] = &scene.stores;
     let follower = open(&scene.url);
-    assert_eq!(follower.snapshot().await.unwrap().issues.len(), 0);
+    assert_eq!(follower.state().await.unwrap().issues.len(), 0);
     let held = scene.hold(add_as(1, slow())).await;
     apply(&**second, add(2, Classification::Bug), at(2)).await.unwrap();
     let read = second.events(0, 10).await.unwrap();
     assert_eq!(read.events.len(), 1, "the other one is not committed yet");
     assert_eq!((read.events[0].event.issue, read.newest.number), (number(2), 1));
-    assert_eq!(follower.snapshot().await.unwrap().issues.len(), 1);
+    assert_eq!(follower.state().await.unwrap().issues.len(), 1);
     scene.release(held).await;
     let rest = second.events(1, 10).await.unwrap();
     assert_eq!(rest.events.len(), 1);
@@ -136,7 +136,7 @@ async fn readers_by_number_skip_no_event_that_commits_later() {
     for store in [&**first, &**second, &follower, &open(&scene.url)] {
         let filed = [number(2), number(1)];
         assert_eq!(ids(&store.list(all()).await.unwrap().issues), filed);
-        let state = store.snapshot().await.unwrap();
+        let state = store.state().await.unwrap();
         assert_eq!(state.issues.issues().map(|issue| issue.id).collect::<Vec<_>>(), filed);
     }
     let claimed = apply(&**first, claim(None), at(3)).await.unwrap().unwrap();
@@ -260,7 +260,7 @@ async fn parts_have_what_they_are_about() {
     }
     apply(&**store, block(1, 2, agent()), at(1)).await.unwrap();
     apply(&**store, claim(None), at(2)).await.unwrap();
-    let whole = store.snapshot().await.unwrap().issues;
+    let whole = store.state().await.unwrap().issues;
     let around = store.part(Part::Around(vec![number(1)])).await.unwrap().issues;
     assert!(around.is_blocked(&whole.get(number(1)).unwrap()) && around.get(number(3)).is_none());
     let claimable = store.part(Part::Claimable(vec![agent(), other()])).await.unwrap().issues;

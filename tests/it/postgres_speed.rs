@@ -199,7 +199,7 @@ async fn operations_take_the_same_time_in_large_projects() {
             median(|_| async { drop(store.events(1, 10).await.unwrap()) }).await
         );
         let begun = Instant::now();
-        let whole = open(&url).snapshot().await.unwrap().issues.len();
+        let whole = open(&url).state().await.unwrap().issues.len();
         eprintln!("  snapshot of {whole} {:?}", begun.elapsed());
     }
 }

@@ -102,7 +102,7 @@ fn a_review_with_a_question_is_back_in_review_after_the_answer() {
     let issue = only_issue(directory.path());
     assert_eq!((&issue["status"], &issue["parked"]["by"]), (&json!("completed"), &json!("rev")));
     let nothing = client.call("get_next_review_item", json!({ "agent": "rev" })).ok();
-    assert!(nothing.contains("they are parked"), "{nothing}");
+    assert!(nothing.contains("it waits for an answer: "), "{nothing}");
     run(directory.path(), &["answer", &id, "Postgres", "--agent", "ann"]).ok();
     let review = client.call("get_next_review_item", json!({ "agent": "rev" })).issue();
     assert!(review["claim"]["earlier"].as_str().unwrap().ends_with("answered by ann: Postgres"));
@@ -138,7 +138,7 @@ fn invalid_questions_are_refused() {
     for (arguments, expected) in [
         (vec!["ask", &id, " "], "question is blank"),
         (vec!["ask", &id, "x", "--option", ""], "option is blank"),
-        (vec!["answer", &id], "required arguments were not provided"),
+        (vec!["answer", &id], "ait answer ID 'TEXT', or --option NUMBER"),
     ] {
         let run = run(path, &arguments);
         assert_eq!(run.code, 2, "{run:?}");

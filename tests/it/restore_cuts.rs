@@ -51,7 +51,7 @@ async fn backup() -> Document {
     let store = MemoryStore::default();
     apply(&store, add(9, Classification::Feature), at(9)).await.unwrap();
     apply(&store, add(1, Classification::Bug), at(1)).await.unwrap();
-    store.snapshot().await.unwrap().document()
+    store.state().await.unwrap().document()
 }
 
 impl Scene {

@@ -28,64 +28,106 @@ fn code(path: &Path) -> String {
     code.lines().filter(is_code).map(|line| format!("{line}\n")).collect()
 }
 
-/// The names behind `super::`, which is given as often as a path has it.
-fn supers(code: &str) -> impl Iterator<Item = (usize, String)> + '_ {
-    code.match_indices("super::").filter_map(|(place, _)| {
-        // The beginning of a path only.
-        if code[..place].ends_with("super::") {
-            return None;
-        }
-        let mut rest = &code[place..];
-        let mut levels = 0;
-        while let Some(behind) = rest.strip_prefix("super::") {
-            (levels, rest) = (levels + 1, behind);
-        }
-        let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-        let end = rest.find(|letter| !is_part(letter)).unwrap_or(rest.len());
-        Some((levels, rest[..end].to_owned()))
-    })
+/// The path of a module, such as `store::json::view`.
+type Module = Vec<String>;
+
+/// The module of each source file except `lib.rs` and `main.rs`.
+fn modules() -> BTreeMap<Module, PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let module = |path: PathBuf| {
+        let within = path.strip_prefix(&root).unwrap().with_extension("");
+        let mut parts: Module =
+            within.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+        parts.pop_if(|last| last == "mod");
+        (parts, path)
+    };
+    let is_root = |module: &Module| ["lib", "main"].contains(&&*module.join("::"));
+    sources(&root).into_iter().map(module).filter(|(module, _)| !is_root(module)).collect()
 }
 
-/// Which module of the JSON store uses which, by their imports.
-fn uses() -> BTreeMap<String, BTreeSet<String>> {
-    let root = Path::new(JSON_STORE);
-    let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for path in sources(root) {
-        let within = path.strip_prefix(root).unwrap().with_extension("");
-        let mut parts: Vec<_> =
-            within.iter().map(|part| part.to_string_lossy().into_owned()).collect();
-        if parts.last().is_some_and(|last| last == "mod") {
-            parts.pop();
+/// Adds the paths with which `code` begins, such as `super::{a, b::c}`, and returns the code after them.
+fn read_paths<'a>(code: &'a str, before: &[String], paths: &mut Vec<Module>) -> &'a str {
+    let code = code.trim_start();
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let (part, rest) = code.split_at(code.find(|letter| !is_part(letter)).unwrap_or(code.len()));
+    let path = [before, &[part.to_owned()]].concat();
+    match rest.strip_prefix("::") {
+        Some(group) if group.starts_with('{') => {
+            let mut rest = &group[1..];
+            while !rest.trim_start().starts_with('}') && !rest.is_empty() {
+                rest = read_paths(rest, &path, paths);
+                // Only the end of the name or of the group is left: `as other`, a comma.
+                rest = rest[rest.find([',', '}']).unwrap_or(rest.len())..].trim_start_matches(',');
+            }
+            rest.trim_start().strip_prefix('}').unwrap_or_default()
         }
-        // The module itself knows all of its parts.
-        let Some(module) = parts.first().cloned() else { continue };
-        let up = parts.len();
-        let known = uses.entry(module.clone()).or_default();
+        Some(rest) if rest.starts_with(is_part) => read_paths(rest, &path, paths),
+        _ => {
+            paths.push(path);
+            rest
+        }
+    }
+}
+
+/// The paths in code that begin with `crate`, `super` or `self`.
+fn paths(code: &str) -> Vec<Module> {
+    let mut paths = Vec::new();
+    for begin in ["crate::", "super::", "self::"] {
+        for (place, _) in code.match_indices(begin) {
+            if !code[..place].ends_with(|letter: char| letter.is_alphanumeric() || letter == ':') {
+                read_paths(&code[place..], &[], &mut paths);
+            }
+        }
+    }
+    paths
+}
+
+/// Which module uses which. A module that has parts knows them; what parts take from it counts as their own.
+fn uses() -> BTreeMap<Module, BTreeSet<Module>> {
+    let modules = modules();
+    let known_by = |module: &Module, path: &Path| {
+        let code = code(path);
+        let mut known = BTreeSet::new();
+        for used in paths(&code) {
+            let supers = used.iter().take_while(|part| *part == "super").count();
+            let base = match &*used[0] {
+                "crate" => &[],
+                _ => &module[..module.len() - supers],
+            };
+            let mut used = [base, &used[supers.max(1)..]].concat();
+            while !used.is_empty() && !modules.contains_key(&used) {
+                used.pop();
+            }
+            if !module.starts_with(&used) {
+                known.insert(used);
+            }
+        }
+        let part = |name: &str| [module, &[name.to_owned()][..]].concat();
+        let declared = code.lines().filter_map(|line| {
+            let line = line.strip_suffix(';')?;
+            Some(part(line.rsplit_once("mod ").filter(|(before, _)| !before.contains('"'))?.1))
+        });
+        known.extend(declared.filter(|part| modules.contains_key(part)));
         known
-            .extend(supers(&code(&path)).filter(|(levels, _)| *levels == up).map(|(_, name)| name));
-    }
-    let modules: BTreeSet<_> = uses.keys().cloned().collect();
-    for (module, known) in &mut uses {
-        known.retain(|name| name != module && modules.contains(name));
-    }
-    uses
+    };
+    modules.iter().map(|(module, path)| (module.clone(), known_by(module, path))).collect()
 }
 
 /// The modules on a way that ends where it began.
-fn circle(uses: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
-    fn walk(
-        module: &str,
-        way: &mut Vec<String>,
-        done: &mut BTreeSet<String>,
-        uses: &BTreeMap<String, BTreeSet<String>>,
-    ) -> Option<Vec<String>> {
-        if let Some(begin) = way.iter().position(|seen| seen == module) {
-            return Some(way[begin..].to_vec());
+fn circle(uses: &BTreeMap<Module, BTreeSet<Module>>) -> Option<Vec<Module>> {
+    fn walk<'a>(
+        module: &'a Module,
+        way: &mut Vec<&'a Module>,
+        done: &mut BTreeSet<&'a Module>,
+        uses: &'a BTreeMap<Module, BTreeSet<Module>>,
+    ) -> Option<Vec<Module>> {
+        if let Some(begin) = way.iter().position(|seen| *seen == module) {
+            return Some(way[begin..].iter().map(|module| (*module).clone()).collect());
         }
-        if !done.insert(module.to_owned()) {
+        if !done.insert(module) {
             return None;
         }
-        way.push(module.to_owned());
+        way.push(module);
         let known = uses.get(module).into_iter().flatten();
         let found = known.into_iter().find_map(|next| walk(next, way, done, uses));
         way.pop();
@@ -96,14 +138,30 @@ fn circle(uses: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
 }
 
 #[test]
-fn json_store_has_no_import_cycle() {
+fn modules_form_no_import_cycle() {
+    let module = |path: &str| path.split("::").map(str::to_owned).collect::<Module>();
     let uses = uses();
-    assert!(uses["commit"].contains("view"), "the imports are not found any more");
+    // Imports of each form are found.
+    for (user, used) in [
+        ("store::json::commit", "store::json::view"),
+        ("mcp::http::endpoint", "mcp::delivery"),
+        ("interchange::csv", "interchange::fields"),
+        ("mcp::server", "mcp::tools::registry"),
+        ("mcp::tools", "mcp::tools::add_issue"),
+    ] {
+        assert!(uses[&module(user)].contains(&module(used)), "{user} uses {used}");
+    }
     assert_eq!(circle(&uses), None);
     // The control: one import against the direction.
-    let mut wrong = uses;
-    wrong.get_mut("view").unwrap().insert("commit".to_owned());
-    assert!(circle(&wrong).is_some());
+    for (user, used) in [
+        ("store::json::view", "store::json::commit"),
+        ("mcp::result", "mcp::delivery"),
+        ("interchange::fields", "interchange::csv"),
+    ] {
+        let mut wrong = uses.clone();
+        wrong.get_mut(&module(user)).unwrap().insert(module(used));
+        assert!(circle(&wrong).is_some(), "{user} uses {used}");
+    }
 }
 
 #[test]

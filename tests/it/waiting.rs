@@ -320,6 +320,27 @@ fn commands_wait_until_there_is_something() {
 }
 
 #[test]
+fn status_lists_commands_that_wait() {
+    let directory = directory();
+    run(directory.path(), &["add", "t", "-c", "bug"]).ok();
+    let kinds = || {
+        let status = run(directory.path(), &["status", "--json"]).ok();
+        let status: Value = serde_json::from_str(&status).unwrap();
+        let processes = status["processes"].as_array().unwrap().iter();
+        processes.map(|process| process["kind"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let commands =
+        [&["next", "--wait", "-c", "feature"][..], &["review", "--wait"], &["wait", "--review"]];
+    let waiting = commands.map(|arguments| Waiting::begin(directory.path(), arguments));
+    assert_eq!(kinds(), ["wait"; 3]);
+    for command in waiting {
+        signal(&command.child, "INT");
+        command.end();
+    }
+    assert_eq!(kinds(), [""; 0]);
+}
+
+#[test]
 fn commands_wait_no_longer_than_they_may() {
     let directory = directory();
     let filed = run(directory.path(), &["add", "t", "-c", "bug"]).ok();

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 
 /// The credentials of a request.
 #[derive(PartialEq, Eq)]
-pub(super) enum Credentials {
+pub(in crate::http) enum Credentials {
     Nothing,
     /// A header without a secret, or more than one header.
     Malformed,
@@ -15,7 +15,7 @@ pub(super) enum Credentials {
 }
 
 /// Returns the credentials in the headers of a request.
-pub(super) fn credentials_in(headers: &HeaderMap) -> Credentials {
+pub(in crate::http) fn credentials_in(headers: &HeaderMap) -> Credentials {
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     match (given.next(), given.next()) {
         (None, _) => Credentials::Nothing,

@@ -1,12 +1,11 @@
 //! Access tokens for HTTP.
 //!
 //! A token has a name, a scope and a secret. `format` parses tokens, `credentials` finds the secret
-//! in a request, `auth` checks it, and `throttle` slows down guessing.
+//! in a request, and `throttle` slows down guessing.
 
-pub(super) mod auth;
-mod credentials;
+pub(super) mod credentials;
 mod format;
-mod throttle;
+pub(super) mod throttle;
 
 use std::fmt;
 use std::sync::Arc;
@@ -89,7 +88,7 @@ impl Tokens {
     /// Returns the principal with this secret.
     ///
     /// Takes the same time for all secrets of the same length: compares all tokens, and each to its end.
-    fn principal_with(&self, secret: &[u8]) -> Option<&Principal> {
+    pub(super) fn principal_with(&self, secret: &[u8]) -> Option<&Principal> {
         self.0.iter().fold(None, |found, token| {
             let is_equal = bool::from(token.secret.ct_eq(secret));
             if is_equal { Some(&token.principal) } else { found }

@@ -24,7 +24,7 @@ impl Default for ThrottleLimits {
     }
 }
 
-pub(super) struct AuthThrottle {
+pub(in crate::http) struct AuthThrottle {
     limits: ThrottleLimits,
     semaphore: Arc<Semaphore>,
     /// How many attempts were rejected since the last permit.
@@ -32,7 +32,7 @@ pub(super) struct AuthThrottle {
 }
 
 /// The right of one failed attempt to wait for its response.
-pub(super) struct Permit {
+pub(in crate::http) struct Permit {
     permit: OwnedSemaphorePermit,
     delay: Duration,
     /// How many attempts were rejected since the permit before this one.

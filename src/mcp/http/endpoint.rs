@@ -18,9 +18,10 @@ use rmcp::model::{
 use tokio_util::sync::CancellationToken;
 
 use super::messages::{self, Message};
-use super::sessions::{InFlight, Session, Sessions};
-use super::{EVENT_STREAM, HttpOptions, PROTOCOL_VERSION, RequestOptions, SESSION_ID, Service};
+use super::{EVENT_STREAM, HttpOptions, PROTOCOL_VERSION, SESSION_ID, Service};
 use crate::mcp::delivery::delivery;
+use crate::mcp::request_context::RequestOptions;
+use crate::mcp::sessions::{InFlight, Session, Sessions};
 use crate::mcp::subscriptions::ChangeFeed;
 
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");

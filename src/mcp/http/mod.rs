@@ -9,35 +9,29 @@
 
 mod endpoint;
 mod messages;
-mod sessions;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::http::request::Parts;
 use axum::http::{HeaderName, Method, header};
 use axum::routing::any;
-use rmcp::service::{RequestContext, RoleServer};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use self::endpoint::Endpoint;
-use self::sessions::Sessions;
 use super::McpServer;
-use super::options::{ReplyBudget, Toolset, Toolsets};
-use crate::http::{AllowedOrigin, MAX_BODY_BYTES, Principal, Scope};
-
-pub(in crate::mcp) use sessions::Session;
+use super::request_context::MAX_REPLY_TOKENS;
+use super::sessions::Sessions;
+use crate::http::{AllowedOrigin, MAX_BODY_BYTES};
 
 /// The path of the endpoint.
 pub const PATH: &str = "/mcp";
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const MAX_REPLY_TOKENS: HeaderName = HeaderName::from_static("x-ait-max-reply-tokens");
 const EVENT_STREAM: &str = "text/event-stream";
 /// The headers that pages of other origins may send.
 const REQUEST_HEADERS: [HeaderName; 9] = [
@@ -109,80 +103,6 @@ pub async fn routes(server: McpServer, options: HttpOptions, shutdown: Shutdown)
     let shutdown = shutdown.streams;
     let endpoint = Endpoint { service, sessions, feed, options: Arc::new(options), shutdown };
     Router::new().route(PATH, any(endpoint::serve)).with_state(endpoint).layer(cors)
-}
-
-/// Returns an extension of the HTTP request that carried a message; `None` over stdio.
-pub(in crate::mcp) fn extension<T: Send + Sync + 'static>(
-    context: &RequestContext<RoleServer>,
-) -> Option<&T> {
-    context.extensions.get::<Parts>()?.extensions.get()
-}
-
-/// What an HTTP request asks for besides its message.
-#[derive(Clone, Copy, Debug, Default)]
-struct RequestOptions {
-    /// The toolsets in its URL.
-    toolsets: Toolsets,
-    /// The budget in its header.
-    reply_budget: Option<ReplyBudget>,
-}
-
-impl RequestOptions {
-    /// Reads the options of a request.
-    ///
-    /// # Errors
-    ///
-    /// A toolset does not exist, or the budget is out of range. The error lists what is valid.
-    fn of(parts: &Parts) -> Result<Self, String> {
-        let query = form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
-        let named = query.filter(|(name, _)| name == "toolsets");
-        let toolsets =
-            named.map(|(_, names)| names.parse::<Toolsets>()).collect::<Result<_, _>>()?;
-        let header = parts.headers.get(MAX_REPLY_TOKENS);
-        let budget = header.map(|value| String::from_utf8_lossy(value.as_bytes()).parse());
-        let reply_budget =
-            budget.transpose().map_err(|error: String| format!("{MAX_REPLY_TOKENS}: {error}"))?;
-        Ok(Self { toolsets, reply_budget })
-    }
-}
-
-/// Returns the toolsets of the client that sent a request: those of the server, and those in the URL. Over HTTP, the
-/// toolset `admin`, which writes files of the project, needs a token of scope `lead`.
-pub(in crate::mcp) fn toolsets(context: &RequestContext<RoleServer>, server: Toolsets) -> Toolsets {
-    let Some(asked) = extension::<RequestOptions>(context) else { return server };
-    let toolsets = server.union(asked.toolsets);
-    if is_lead(context) { toolsets } else { toolsets.without(Toolset::Admin) }
-}
-
-/// Returns true if a request came with a token of scope `lead`.
-pub(in crate::mcp) fn is_lead(context: &RequestContext<RoleServer>) -> bool {
-    extension::<Principal>(context).is_some_and(|principal| principal.scope() == Scope::Lead)
-}
-
-/// Returns the session of a request; `None` over stdio and for clients without sessions.
-pub(in crate::mcp) fn session(context: &RequestContext<RoleServer>) -> Option<&Session> {
-    extension(context)
-}
-
-/// Returns true if a request came over HTTP.
-pub(in crate::mcp) fn is_http(context: &RequestContext<RoleServer>) -> bool {
-    context.extensions.get::<Parts>().is_some()
-}
-
-/// Returns the reply budget in the header of a request.
-pub(in crate::mcp) fn reply_budget(context: &RequestContext<RoleServer>) -> Option<ReplyBudget> {
-    extension::<RequestOptions>(context)?.reply_budget
-}
-
-/// Returns true if a request came with a token.
-pub(in crate::mcp) fn has_token(context: &RequestContext<RoleServer>) -> bool {
-    extension::<Principal>(context).is_some()
-}
-
-/// Returns the name of the token that a request came with, if that token is read-only.
-pub(in crate::mcp) fn read_only_token(context: &RequestContext<RoleServer>) -> Option<&str> {
-    let principal = extension::<Principal>(context)?;
-    (principal.scope() == Scope::ReadOnly).then(|| principal.name())
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ pub(super) fn text(report: &Report) -> String {
         report.version,
         report.examined_at,
         report.took_ms,
-        report.file.display(),
+        report.store,
         report.reason,
         report.verdict,
     );

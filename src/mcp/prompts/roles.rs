@@ -4,14 +4,14 @@ use rmcp::model::{ContentBlock, ErrorData, PromptMessage, Role as Speaker};
 
 use super::{AGENT, Argument, CLASSIFICATION, Given, ISSUE_ID, MODE, Mode, refused, user_message};
 use crate::domain::{
-    AgentName, Classification, DomainError, Issue, IssueRef, ReviewPolicy, Status, Timestamp,
+    AgentName, Classification, DomainError, Issue, IssueId, IssueRef, Status, Timestamp,
 };
 use crate::hints;
 use crate::mcp::McpServer;
 use crate::mcp::reply::ReplyOptions;
 use crate::mcp::resources::{self, Resource};
 use crate::setup::prompts;
-use crate::tracker::IndexedIssues;
+use crate::tracker::{StoreError, Wanted};
 
 /// A role of an agent.
 #[derive(Clone, Copy, Debug)]
@@ -113,21 +113,24 @@ pub(super) async fn messages(
         let reference: IssueRef = reference
             .parse()
             .map_err(|bad: DomainError| refused(hints::for_refusal(&bad, &hints::TOOLS)))?;
-        let state = server.tracker().snapshot().await;
-        let state = state.map_err(|error| {
-            ErrorData::internal_error(hints::for_store(&error, &hints::TOOLS), None)
-        })?;
-        let issues = state.issues;
-        let issue = issues
-            .find(&reference)
-            .map_err(|bad| refused(hints::for_refusal(&bad, &hints::TOOLS)))?;
+        let tracker = server.tracker();
+        let failed = |error: StoreError| match error {
+            StoreError::Refused(bad) => refused(hints::for_refusal(&bad, &hints::TOOLS)),
+            error => ErrorData::internal_error(hints::for_store(&error, &hints::TOOLS), None),
+        };
+        let issue = tracker.get_issue(reference).await.map_err(failed)?;
         if classification.is_some_and(|wanted| wanted != issue.classification) {
             let (id, kind) = (issue.id.short(), issue.classification);
             let reason =
                 format!("issue {id} has the classification {kind}: leave the classification out");
             return Err(refused(reason));
         }
-        tasks.push(one_issue(&role, &issue, &issues, server.tracker().now(), agent.as_ref()));
+        let next_review = match AgentName::try_from(role.agent_name(agent.as_ref())) {
+            Ok(agent) => tracker.next_claimable(Wanted::Review, &agent).await.map_err(failed)?,
+            Err(_) => None,
+        };
+        let next_review = next_review.map(|issue| issue.id);
+        tasks.push(one_issue(&role, &issue, next_review, tracker.now(), agent.as_ref()));
         let resource = Resource::Issue(issue.id.into());
         let uri = resource.to_string();
         let read = resources::read(server, &resource, replies).await;
@@ -174,7 +177,7 @@ fn only_classification(
 fn one_issue(
     role: &Role,
     issue: &Issue,
-    issues: &IndexedIssues,
+    next_review: Option<IssueId>,
     now: Timestamp,
     agent: Option<&AgentName>,
 ) -> String {
@@ -210,7 +213,9 @@ fn one_issue(
                  report the reason and end."
             )
         }
-        (Status::Completed, _) => waiting_for_review(issue, issues, now, role.agent_name(agent)),
+        (Status::Completed, _) => {
+            waiting_for_review(issue, next_review, now, role.agent_name(agent))
+        }
     };
     format!("{about} {rest}")
 }
@@ -251,15 +256,11 @@ fn held(issue: &Issue, agent: Option<&AgentName>, role: &Role) -> String {
 /// Returns the task for an issue that waits for review. Reviews cannot be chosen.
 fn waiting_for_review(
     issue: &Issue,
-    issues: &IndexedIssues,
+    next_review: Option<IssueId>,
     now: Timestamp,
     agent: &str,
 ) -> String {
-    let next = AgentName::try_from(agent).ok().and_then(|agent| {
-        let position = issues.next_review(&agent, ReviewPolicy::Anyone, now)?;
-        issues.id_at(position)
-    });
-    if next == Some(issue.id) {
+    if next_review == Some(issue.id) {
         let arguments = serde_json::json!({ "agent": agent });
         return format!(
             "It is the next to be reviewed: claim it with `get_next_review_item {arguments}`. If another agent is \

@@ -10,7 +10,7 @@ use crate::setup::{FoundClient, Preset, Recommendation, recommend};
 /// Returns the text of the prompt.
 pub(super) async fn text(server: &McpServer, preset: Option<Preset>) -> Result<String, ErrorData> {
     let ServerContext { context, command, .. } = server.context().await;
-    let ProjectContext { root: project, machine, .. } = context.around;
+    let ProjectContext { root: project, machine, .. } = context.project;
     let proposal = spawn_blocking(move || recommend(&project, &machine, preset, &command)).await;
     let proposal = proposal.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
     Ok(render(&proposal))

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{List, ListedIssue, budget, json};
 use crate::domain::text::shortened;
 use crate::domain::{
-    Attributes, Classification, Comment, Issue, IssueId, Status, Timestamp, UnknownFields,
+    Attributes, Classification, Comment, Issue, IssueId, Status, Timestamp, UnknownKeys,
 };
 use crate::span::humanize_duration;
 
@@ -87,12 +87,12 @@ pub(super) fn claim(issue: &Issue, list_tool: &str) -> serde_json::Result<String
         #[serde(flatten)]
         attributes: &'a Attributes,
         #[serde(flatten)]
-        unknown: &'a UnknownFields,
+        unknown_keys: &'a UnknownKeys,
         #[serde(skip_serializing_if = "Option::is_none")]
         more: Option<String>,
     }
-    if OWN_KEYS.iter().any(|key| issue.extra.get(key).is_some()) {
-        // An unknown field would have the same key.
+    if OWN_KEYS.iter().any(|key| issue.unknown_keys.get(key).is_some()) {
+        // An unknown key would have the same key.
         return json(issue);
     }
     let older = issue.comments.len().saturating_sub(COMMENTS);
@@ -105,7 +105,7 @@ pub(super) fn claim(issue: &Issue, list_tool: &str) -> serde_json::Result<String
         status: issue.status,
         comments: &issue.comments[older..],
         attributes: &issue.attributes,
-        unknown: &issue.extra,
+        unknown_keys: &issue.unknown_keys,
         more: (older > 0)
             .then(|| format!("{older} older comments: call {list_tool} with this issue_id")),
     })

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::budget;
 use crate::domain::text::shortened;
 use crate::domain::{
-    AgentName, Attributes, Comment, HistoryEntry, Issue, Timestamp, Title, UnknownFields,
+    AgentName, Attributes, Comment, HistoryEntry, Issue, Timestamp, Title, UnknownKeys,
 };
 
 /// How much of the description comes before the newest comments, in characters.
@@ -25,7 +25,7 @@ const TEXT_HEAD: usize = 500;
 /// The pages of an issue.
 pub(super) struct IssuePages<'a> {
     issue: &'a Issue,
-    /// The attributes and the unknown fields as JSON.
+    /// The attributes and the unknown keys as JSON.
     other: String,
     /// The texts in reading order.
     chunks: Vec<Chunk>,
@@ -296,30 +296,30 @@ fn cut(name: &str, max_chars: usize, max_tokens: usize) -> String {
     }
 }
 
-/// Returns the attributes and all unknown fields of an issue as one JSON text; empty if there are none.
+/// Returns the attributes and all unknown keys of an issue as one JSON text; empty if there are none.
 fn other_fields(issue: &Issue) -> String {
     #[derive(Serialize)]
     struct Other<'a> {
         #[serde(flatten)]
         attributes: &'a Attributes,
         #[serde(flatten)]
-        issue: &'a UnknownFields,
-        /// The unknown fields of comments and history entries, with their positions.
+        issue: &'a UnknownKeys,
+        /// The unknown keys of comments and history entries, with their positions.
         #[serde(rename = "ofComments", skip_serializing_if = "Vec::is_empty")]
-        comments: Vec<(usize, &'a UnknownFields)>,
+        comments: Vec<(usize, &'a UnknownKeys)>,
         #[serde(rename = "ofHistory", skip_serializing_if = "Vec::is_empty")]
-        history: Vec<(usize, &'a UnknownFields)>,
+        history: Vec<(usize, &'a UnknownKeys)>,
     }
     if issue.attributes.is_empty() && !issue.has_unknown_keys() {
         return String::new();
     }
-    let comments = issue.comments.iter().map(|comment| &comment.extra).enumerate();
-    let history = issue.history.iter().map(|entry| &entry.extra).enumerate();
+    let comments = issue.comments.iter().map(|comment| &comment.unknown_keys).enumerate();
+    let history = issue.history.iter().map(|entry| &entry.unknown_keys).enumerate();
     let other = Other {
         attributes: &issue.attributes,
-        issue: &issue.extra,
-        comments: comments.filter(|(_, extra)| !extra.is_empty()).collect(),
-        history: history.filter(|(_, extra)| !extra.is_empty()).collect(),
+        issue: &issue.unknown_keys,
+        comments: comments.filter(|(_, keys)| !keys.is_empty()).collect(),
+        history: history.filter(|(_, keys)| !keys.is_empty()).collect(),
     };
     // Keys are strings, and values are JSON already.
     serde_json::to_string(&other).unwrap_or_default()

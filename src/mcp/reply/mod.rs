@@ -240,9 +240,9 @@ impl ReplyOptions {
 }
 
 /// Returns the member `claim` of a claimed issue, with a comma; for the agent that has just claimed it also what earlier
-/// attempts left. Empty if an unknown field has its name.
+/// attempts left. Empty if an unknown key has its name.
 fn claim_member(issue: &Issue, is_new: bool) -> String {
-    let Some(claim) = issue.claim().filter(|_| issue.extra.get("claim").is_none()) else {
+    let Some(claim) = issue.claim().filter(|_| issue.unknown_keys.get("claim").is_none()) else {
         return String::new();
     };
     let mut claim = serde_json::json!(claim);

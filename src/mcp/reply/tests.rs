@@ -349,7 +349,7 @@ fn names_of_control_characters_leave_room_for_the_issue() {
 }
 
 #[test]
-fn unknown_fields_named_as_ours_keep_the_whole_issue() {
+fn unknown_keys_named_as_ours_keep_the_whole_issue() {
     let issue = issue("d", &[], &["Issue filed".to_owned()], json!({"claim": 7}));
     let text = options(ReplyFormat::Compact, 10_000).write(&whole(&issue, true)).unwrap();
     assert_eq!(text, serde_json::to_string(&issue).unwrap());

@@ -224,8 +224,8 @@ pub(super) async fn read(
         }
         Resource::Presets => presets(&replies),
         Resource::Queue => {
-            let state = server.tracker().snapshot().await?;
-            Ok(Read::now(text(&replies, Reply::Report(queue::overview(&state.issues)))?))
+            let queues = queue::overview(server.tracker()).await?;
+            Ok(Read::now(text(&replies, Reply::Report(queues))?))
         }
         Resource::Issue(reference) => {
             let issue = server.tracker().get_issue(reference.clone()).await?;

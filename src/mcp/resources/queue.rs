@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::{Classification, Issue, Page, Query, Status, StatusSet, Timestamp};
 use crate::mcp::reply::IssueRow;
-use crate::tracker::IndexedIssues;
+use crate::tracker::{StoreError, Tracker};
 
 /// How many issues each queue shows.
 const HEAD: usize = 5;
@@ -19,21 +19,21 @@ struct Claim<'a> {
     since: Option<Timestamp>,
 }
 
-/// Returns all queues in one state, in the order in which a lead needs them.
-pub(super) fn overview(issues: &IndexedIssues) -> Value {
+/// Returns all queues, in the order in which a lead needs them.
+pub(super) async fn overview(tracker: &Tracker) -> Result<Value, StoreError> {
     let head = |statuses: StatusSet, classification| {
-        issues.list(&Query { statuses, classification, take: HEAD, ..Query::default() })
+        tracker.list_issues(Query { statuses, classification, take: HEAD, ..Query::default() })
     };
-    let counts = issues.counts();
+    let counts = tracker.counts().await?;
     let counts: Map<String, Value> = Status::ALL
         .iter()
         .map(|status| (status.to_string(), counts.in_status(*status).into()))
         .collect();
-    let waiting = Classification::ALL.iter().map(|&classification| {
-        let page = head(Some(Status::Created).into(), Some(classification));
-        (classification.to_string(), queue(&page, IssueRow::from))
-    });
-    let waiting: Map<String, Value> = waiting.collect();
+    let mut waiting = Map::new();
+    for &classification in Classification::ALL {
+        let page = head(Some(Status::Created).into(), Some(classification)).await?;
+        waiting.insert(classification.to_string(), queue(&page, IssueRow::from));
+    }
     let claimed = Status::ALL.iter().copied().filter(|status| status.is_claimed());
     let claim = |issue| {
         let holder = Issue::holder(issue);
@@ -43,12 +43,12 @@ pub(super) fn overview(issues: &IndexedIssues) -> Value {
             since: holder.map(|claim| claim.since),
         }
     };
-    json!({
+    Ok(json!({
         "counts": counts,
-        "review": queue(&head(Some(Status::Completed).into(), None), IssueRow::from),
+        "review": queue(&head(Some(Status::Completed).into(), None).await?, IssueRow::from),
         "waiting": waiting,
-        "claimed": queue(&head(claimed.collect(), None), claim),
-    })
+        "claimed": queue(&head(claimed.collect(), None).await?, claim),
+    }))
 }
 
 /// Returns the length of a queue, and its oldest issues.

@@ -34,7 +34,7 @@ pub(super) struct Args {
 
 impl Tool for GetNextIssue {
     const NAME: &'static str = "get_next_issue";
-    const DESCRIPTION: &'static str = "Claim the oldest `created` issue: nobody else gets it. Answers with all of \
+    const DESCRIPTION: &'static str = "Claim the next `created` issue: nobody else gets it. Answers with all of \
         it. You owe it complete_issue or return_issue.";
     type Args = Args;
 
@@ -55,7 +55,7 @@ impl Tool for GetNextIssue {
             ));
         }
         if is_only_look {
-            context.tracker.note_call(&agent).await?;
+            context.tracker.resume(&agent).await?;
             return held(&context, agent, classification, fields).await;
         }
         let tracker = &context.tracker;
@@ -97,13 +97,10 @@ async fn held(
 }
 
 fn nothing(classification: Option<Classification>, held_back: &HeldBack) -> String {
-    let HeldBack { count, first } = held_back;
-    if *count > 0 {
-        let reasons: Vec<_> =
-            first.iter().map(|(id, reason)| format!("{}: {reason}", id.short())).collect();
-        let more = if *count > first.len() { ", …" } else { "" };
-        let verb = if *count == 1 { "issue waits" } else { "issues wait" };
-        return format!("{count} {verb}, none is ready: {}{more}", reasons.join(", "));
+    let count = held_back.count;
+    if count > 0 {
+        let verb = if count == 1 { "issue waits" } else { "issues wait" };
+        return format!("{count} {verb}, none is ready: {held_back}");
     }
     match classification {
         Some(kind) => format!("No issue of classification {kind} is waiting to be claimed."),

@@ -1,4 +1,4 @@
-//! `get_next_review_item`: claim the oldest `completed` issue for review.
+//! `get_next_review_item`: claim the next `completed` issue for review.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -7,7 +7,7 @@ use super::filters::Fields;
 use super::{CallContext, MAX_WAIT_SECONDS, Tool};
 use crate::domain::AgentName;
 use crate::mcp::result::{Failure, Success};
-use crate::tracker::Wanted;
+use crate::tracker::{HeldBack, Wanted};
 
 pub(super) struct GetNextReviewItem;
 
@@ -26,7 +26,7 @@ pub(super) struct Args {
 
 impl Tool for GetNextReviewItem {
     const NAME: &'static str = "get_next_review_item";
-    const DESCRIPTION: &'static str = "Claim the oldest `completed` issue for review. Answers with \
+    const DESCRIPTION: &'static str = "Claim the next `completed` issue for review. Answers with \
         all of it. You owe it close_issue or return_issue.";
     type Args = Args;
 
@@ -35,17 +35,15 @@ impl Tool for GetNextReviewItem {
         let wait_seconds = args.wait_seconds.unwrap_or(0);
         match context.next(Wanted::Review, args.agent.clone(), wait_seconds).await? {
             Some(issue) => context.claimed(issue, args.fields.map(|fields| fields.0)).await,
-            None => Ok(Success::nothing(nothing(tracker.held_back_reviews(&args.agent).await?))),
+            None => Ok(Success::nothing(nothing(&tracker.held_back_reviews(&args.agent).await?))),
         }
     }
 }
 
-fn nothing(held_back: usize) -> String {
-    match held_back {
-        0 => "No issue is waiting for review.".to_owned(),
-        count => format!(
-            "{count} completed, none is for you: they are parked, or you filed or completed them, and another agent \
-             has to review them."
-        ),
+fn nothing(held_back: &HeldBack) -> String {
+    if held_back.count == 0 {
+        return "No issue is waiting for review.".to_owned();
     }
+    let count = held_back.count;
+    format!("{count} completed, none is for you: {held_back}")
 }

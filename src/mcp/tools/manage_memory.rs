@@ -66,26 +66,27 @@ impl Tool for ManageMemory {
             return Err(Failure::invalid("`apply` belongs to the action update: leave it out"));
         }
         let project = context.server.get().await.project;
-        let look = Look { file: args.file, writer: context.replies.names.full(InitProject::NAME) };
+        let query =
+            SectionQuery { file: args.file, writer: context.replies.names.full(InitProject::NAME) };
         match args.action {
-            Action::Read => Success::report(blocking(move || look.read(&project)).await?),
+            Action::Read => Success::report(blocking(move || query.read(&project)).await?),
             Action::Update => {
-                let report = blocking(move || look.update(&project, apply)).await?;
+                let report = blocking(move || query.update(&project, apply)).await?;
                 planned::report(report, Self::NAME, &context)
             }
         }
     }
 }
 
-/// Which sections to look at.
-struct Look {
+/// Which sections to read or update.
+struct SectionQuery {
     /// The file; `None` for all.
     file: Option<String>,
     /// The tool that writes the first section of a file.
     writer: String,
 }
 
-impl Look {
+impl SectionQuery {
     fn read(&self, project: &Project) -> Result<SectionsReport, Failure> {
         let (sections, _) = self.sections(project)?;
         Ok(SectionsReport { notes: self.notes(&sections), sections })

@@ -97,6 +97,35 @@ pub fn append(text: &str, path: &[&str], item: &Value) -> Result<String, EditErr
     Ok(format!("{mark}{root}"))
 }
 
+/// The text with a member of the outermost object, unless there is one of that name.
+///
+/// # Errors
+///
+/// Those of [`get`].
+pub fn set_missing(text: &str, name: &str, value: &Value) -> Result<String, EditError> {
+    let (mark, text) = split_mark(text);
+    let root = parse(text)?;
+    let object = object_at(&root, &[])?;
+    if last(&object, name).is_none() {
+        object.append(name, input(value));
+    }
+    Ok(format!("{mark}{root}"))
+}
+
+/// The text without a member of the outermost object, if the object has nothing else.
+///
+/// # Errors
+///
+/// Those of [`get`].
+pub fn unset_last(text: &str, name: &str, value: &Value) -> Result<String, EditError> {
+    let root = parse(split_mark(text).1)?;
+    let members = root.object_value().map(|object| object.properties().len());
+    if members == Some(1) && get(text, &[name])?.as_ref() == Some(value) {
+        return unset(text, &[name]);
+    }
+    Ok(text.to_owned())
+}
+
 /// The text without some items of the list at a path, without the list if it is empty then, and without the objects
 /// around it that are empty then.
 ///

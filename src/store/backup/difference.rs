@@ -59,7 +59,8 @@ impl Difference {
         let ids = |document: &Document| -> Vec<IssueId> {
             document.issues.issues().map(|issue| issue.id).collect()
         };
-        difference.otherwise = ids(store) != ids(backup) || store.extra != backup.extra;
+        difference.otherwise =
+            ids(store) != ids(backup) || store.unknown_keys != backup.unknown_keys;
         difference
     }
 
@@ -80,7 +81,7 @@ fn is_earlier(one: &Issue, other: &Issue) -> bool {
         && one.description == other.description
         && one.classification == other.classification
         && one.created_at == other.created_at
-        && one.extra == other.extra;
+        && one.unknown_keys == other.unknown_keys;
     is_same
         && one.history.len() < other.history.len()
         && other.history.starts_with(&one.history)

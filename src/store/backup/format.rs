@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
-use crate::domain::{Timestamp, UnknownFields};
+use crate::domain::{Timestamp, UnknownKeys};
 use crate::store::json::format::{self, Document, FormatError};
 
 /// The key of the metadata.
@@ -77,10 +77,10 @@ pub enum InvalidBackup {
 }
 
 /// Removes the metadata from a document that was copied from a backup.
-pub fn forget(extra: &mut UnknownFields) {
+pub fn forget(keys: &mut UnknownKeys) {
     // A key of that name with another structure belongs to the user.
-    if extra.get(KEY).is_some_and(|text| serde_json::from_str::<BackupMetadata>(text).is_ok()) {
-        extra.remove(KEY);
+    if keys.get(KEY).is_some_and(|text| serde_json::from_str::<BackupMetadata>(text).is_ok()) {
+        keys.remove(KEY);
     }
 }
 
@@ -96,7 +96,7 @@ pub fn write(
 ) -> io::Result<BackupMetadata> {
     let mut document = document.clone();
     // A document may have one key of this name only.
-    document.extra.remove(KEY);
+    document.unknown_keys.remove(KEY);
     let mut sink = Sink { out, hasher: Xxh3::new(), held: Vec::with_capacity(CHUNK_BYTES) };
     format::write(&document, &mut sink)?;
     sink.open()?;
@@ -127,7 +127,7 @@ pub fn read(mut bytes: Vec<u8>) -> Result<Backup, InvalidBackup> {
         // The metadata is there but was changed, so other bytes may have changed, too.
         let is_about = |text: &str| serde_json::from_str::<BackupMetadata>(text).is_ok();
         let is_seal = |(key, value): (&str, &RawValue)| key == KEY || is_about(value.get());
-        return if document.extra.iter().any(is_seal) {
+        return if document.unknown_keys.iter().any(is_seal) {
             Err(InvalidBackup::Changed)
         } else {
             Ok(Backup { document, about: None })

@@ -7,6 +7,7 @@ pub mod difference;
 pub mod file;
 pub mod format;
 
+use std::collections::HashSet;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,7 +16,9 @@ pub use difference::{Difference, IssueSample};
 pub use file::{SaveOptions, Saved};
 pub use format::{Backup, BackupMetadata};
 
+use super::IndexedIssues;
 use super::json::format::{Document, FormatError};
+use crate::domain::Command;
 
 /// The whole content of a store at one moment.
 #[derive(Clone, Debug)]
@@ -30,7 +33,7 @@ pub struct BackupContent {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OverwritePolicy {
     /// Change nothing; only report the difference.
-    Look,
+    DryRun,
     /// Lose nothing that the backup lacks.
     Nothing,
     /// Lose anything, but keep what is replaced.
@@ -60,15 +63,58 @@ pub enum Verdict {
     /// Something would be lost without consent. Nothing was changed.
     Refused,
     /// Only the difference was requested.
-    Looked,
+    DryRun,
+}
+
+/// The agent name for the changes of a restore.
+const RESTORE_AGENT: &str = "restore";
+
+/// Returns the commands that change issues into those of a document. They must be run in this order.
+pub fn restoring(issues: &IndexedIssues, document: &Document) -> Vec<Command> {
+    let (agent, mut commands) = (RESTORE_AGENT.to_owned(), Vec::new());
+    let wanted: Vec<_> = document.issues.issues().collect();
+    let mut ours: Vec<_> = issues.issues().map(|issue| issue.id).collect();
+    let is_wanted = |id| document.issues.get(id).is_some();
+    let mut next = None;
+    for id in ours.clone().into_iter().rev() {
+        if !is_wanted(id) {
+            let (issue, agent) = (id, agent.clone());
+            commands.push(Command::RemoveIssue { issue, ahead_of: next, agent });
+        } else {
+            next = Some(id);
+        }
+    }
+    ours.retain(|id| is_wanted(*id));
+    let mut stays: HashSet<_> = ours.iter().copied().collect();
+    let order = wanted.iter().map(|issue| issue.id).filter(|id| stays.contains(id));
+    if !order.eq(ours.iter().copied()) {
+        // The order differs, so all issues are removed and added again in the new order. They are removed from the
+        // end, so each is the last one.
+        for issue in ours.into_iter().rev() {
+            let agent = agent.clone();
+            commands.push(Command::RemoveIssue { issue, ahead_of: None, agent });
+        }
+        stays.clear();
+    }
+    let mut ahead_of = None;
+    for issue in wanted.into_iter().rev() {
+        let (id, agent) = (issue.id, agent.clone());
+        commands.push(match stays.contains(&id) {
+            true => Command::ReplaceIssue { issue, agent },
+            false => Command::PlaceIssue { issue, ahead_of, agent },
+        });
+        ahead_of = Some(id);
+    }
+    commands.push(Command::SetUnknownKeys { keys: document.unknown_keys.clone(), agent });
+    commands
 }
 
 impl RestoreOutcome {
     /// Returns the result if nothing is to be changed, or `None` to go on with the restore.
-    pub(super) fn found(consent: OverwritePolicy, difference: Difference) -> Option<Self> {
+    pub fn found(consent: OverwritePolicy, difference: Difference) -> Option<Self> {
         let verdict = match consent {
             _ if difference.is_none() => Verdict::Unneeded,
-            OverwritePolicy::Look => Verdict::Looked,
+            OverwritePolicy::DryRun => Verdict::DryRun,
             OverwritePolicy::Nothing if difference.loses() => Verdict::Refused,
             OverwritePolicy::Nothing | OverwritePolicy::Everything => return None,
         };
@@ -79,7 +125,7 @@ impl RestoreOutcome {
     /// Returns the result for a store that cannot be read completely, or `None` to go on with the restore.
     pub(super) fn found_damaged(consent: OverwritePolicy, damage: String) -> Option<Self> {
         let verdict = match consent {
-            OverwritePolicy::Look => Verdict::Looked,
+            OverwritePolicy::DryRun => Verdict::DryRun,
             OverwritePolicy::Nothing => Verdict::Refused,
             OverwritePolicy::Everything => return None,
         };

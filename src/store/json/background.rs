@@ -97,7 +97,7 @@ pub(super) fn start_publishing(publisher: Publisher, schedule: Arc<Schedule>) {
                 continue;
             }
             let published = publisher.publish(SkipPublish::Unchanged);
-            if let Err(error) = publisher.snapshot() {
+            if let Err(error) = publisher.write_snapshot() {
                 tracing::warn!("failed to write a snapshot: {}", error.reason());
             }
             match published {

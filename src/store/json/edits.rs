@@ -462,13 +462,13 @@ fn plan_merge(
     for (issue, ahead_of) in added {
         plan.commands.push(Command::PlaceIssue { issue, ahead_of, agent: agent.clone() });
     }
-    let mut keys = view.state.unknown.clone();
-    for (key, value) in theirs.unknown.iter() {
+    let mut keys = view.state.unknown_keys.clone();
+    for (key, value) in theirs.unknown_keys.iter() {
         if !is_outdated || keys.get(key).is_none() {
             keys.insert(key.to_owned(), value.to_owned());
         }
     }
-    if keys != view.state.unknown {
+    if keys != view.state.unknown_keys {
         plan.commands.push(Command::SetUnknownKeys { keys, agent });
     }
     Ok(plan)

@@ -23,7 +23,7 @@ use serde_json::value::RawValue;
 
 use super::canonical;
 use crate::domain::issue::read_keeping_unknown_keys;
-use crate::domain::{Issue, UnknownFields};
+use crate::domain::{Issue, UnknownKeys};
 use crate::json_compat;
 pub use crate::json_compat::FormatError;
 use crate::store::memory::IndexedIssues;
@@ -92,7 +92,7 @@ pub fn write_open(document: &Document, out: &mut impl io::Write) -> io::Result<(
         separator = b",\n    ";
     }
     out.write_all(if document.issues.is_empty() { b"]" } else { b"\n  ]" })?;
-    for (key, value) in document.extra.iter() {
+    for (key, value) in document.unknown_keys.iter() {
         out.write_all(b",\n  ")?;
         serde_json::to_writer(&mut *out, key)?;
         out.write_all(b": ")?;

@@ -241,7 +241,7 @@ fn read_file(fs: &dyn FileSystem, paths: &StorePaths) -> FileRead {
     let hash = xxhash_rust::xxh3::xxh3_128(&bytes);
     match format::parse(bytes) {
         Ok(mut document) => {
-            backup::forget(&mut document.extra);
+            backup::forget(&mut document.unknown_keys);
             FileRead::Valid(Box::new(State::of(document)), hash)
         }
         Err(error) => FileRead::Invalid(error),
@@ -709,7 +709,7 @@ mod tests {
         let early = state(&sample).document();
         let text = || "said".try_into().unwrap();
         sample.change(async |tracker| {
-            let id = tracker.snapshot().await.unwrap().issues.at(0).id;
+            let id = tracker.state().await.unwrap().issues.at(0).id;
             tracker.comment_issue(id.into(), text(), agent()).await.unwrap();
             tracker
                 .complete_issue(id.into(), text(), agent(), ClaimProof::default())

@@ -168,7 +168,7 @@ pub(super) fn contradiction(state: &State, event: &Event) -> Option<Contradictio
     let known = state.issues.get(id);
     match &event.kind {
         EventKind::UnknownKeysEdited { keys } => {
-            return (keys.before != state.unknown).then_some(Contradiction::Keys);
+            return (keys.before != state.unknown_keys).then_some(Contradiction::Keys);
         }
         EventKind::Filed { .. } => return known.map(|_| Contradiction::Exists(id)),
         EventKind::Imported { issue, ahead_of } => {
@@ -224,7 +224,7 @@ pub(super) fn difference(one: &State, other: &State) -> Option<(Vec<IssueId>, us
     let only_theirs = theirs.iter().filter(|id| one.issues.get(**id).is_none());
     let differing: Vec<_> = ours.iter().filter(differs).chain(only_theirs).copied().collect();
     let count = differing.len();
-    let is_same = count == 0 && ours == theirs && one.unknown == other.unknown;
+    let is_same = count == 0 && ours == theirs && one.unknown_keys == other.unknown_keys;
     (!is_same).then(|| (differing.into_iter().take(MAX_ISSUES).collect(), count))
 }
 

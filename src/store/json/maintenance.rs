@@ -1,6 +1,5 @@
 //! Maintenance of a store in files: publishing on demand, restore, salvage and health.
 
-use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,9 +26,9 @@ use super::shared::Shared;
 use super::snapshot::{self, SnapshotError};
 use super::support::{lock, now, on_thread};
 use super::writer::WriterHandle;
-use crate::domain::{Command, Timestamp};
+use crate::domain::Timestamp;
 use crate::store::backup::{
-    BackupContent, Difference, OverwritePolicy, RestoreOutcome, Verdict, file,
+    BackupContent, Difference, OverwritePolicy, RestoreOutcome, Verdict, file, restoring,
 };
 use crate::store::{Document, Position, Probe, State, StoreError, StoreFuture, StoreHealth};
 
@@ -40,8 +39,6 @@ const LOCK_WITHIN: Duration = Duration::from_secs(2);
 const ASK_EVERY: Duration = Duration::from_millis(10);
 /// How long shutdown waits for another process that writes `issues.json`.
 const LAST_PUBLISHER: Duration = Duration::from_millis(300);
-/// The agent name for the changes of a restore.
-const RESTORE_AGENT: &str = "restore";
 
 /// Maintenance operations of a store in files. Clones share the store.
 #[derive(Clone)]
@@ -85,7 +82,7 @@ impl Maintenance {
             match self.publisher().publish(SkipPublish::Rendered)? {
                 Publication::UpToDate | Publication::Written => {
                     // If only commands use the store, no other process has time to write snapshots.
-                    if let Err(error) = self.publisher().snapshot() {
+                    if let Err(error) = self.publisher().write_snapshot() {
                         tracing::warn!("failed to write a snapshot: {}", error.reason());
                     }
                     return Ok(());
@@ -205,8 +202,8 @@ impl Maintenance {
         };
         let fs = &*shared.fs;
         if let Ok(Some(found)) = fs.fingerprint(&paths.issues) {
-            health.snapshot_bytes = Some(found.length_bytes());
-            health.snapshot_written = Some(timestamp(found.modified()).min(now()));
+            health.published_bytes = Some(found.length_bytes());
+            health.published_at = Some(timestamp(found.modified()).min(now()));
         }
         let segments: Vec<_> = ordinals(fs, &paths.log)
             .unwrap_or_default()
@@ -214,11 +211,11 @@ impl Maintenance {
             .filter_map(|ordinal| fs.fingerprint(&path_of(&paths.log, *ordinal)).ok().flatten())
             .collect();
         if !segments.is_empty() {
-            health.journal_bytes = Some(segments.iter().map(|found| found.length_bytes()).sum());
+            health.log_bytes = Some(segments.iter().map(|found| found.length_bytes()).sum());
         }
         if shared.failure().is_none() {
             let written = segments.last().map(|found| timestamp(found.modified()).min(now()));
-            health.last_write = health.last_write.max(written).or(health.snapshot_written);
+            health.last_write = health.last_write.max(written).or(health.published_at);
         }
         health.trouble = self.trouble(&paths, probe).err();
         let problem = lock(&shared.known).problem.clone();
@@ -346,7 +343,7 @@ fn restore(
         });
     }
     let adopted = edits::adopt_external_edit(committer);
-    if consent != OverwritePolicy::Look {
+    if consent != OverwritePolicy::DryRun {
         // Merged later, leftovers would bring back what the restore removes.
         let (fs, paths) = (&*shared.fs, shared.paths()?);
         if edits::has_leftovers(fs, &paths) {
@@ -406,41 +403,10 @@ fn keep_replaced(shared: &Shared, document: Document) -> Result<PathBuf, StoreEr
 
 /// Changes the state of a draft into that of a document.
 fn go_back(draft: &mut Draft, document: &Document) -> Result<(), crate::domain::DomainError> {
-    let (now, agent) = (now(), RESTORE_AGENT.to_owned());
-    let wanted: Vec<_> = document.issues.issues().collect();
-    let mut ours: Vec<_> = draft.state.issues.issues().map(|issue| issue.id).collect();
-    let is_wanted = |id| document.issues.get(id).is_some();
-    let mut next = None;
-    for id in ours.clone().into_iter().rev() {
-        if !is_wanted(id) {
-            let (issue, agent) = (id, agent.clone());
-            draft.run(&Command::RemoveIssue { issue, ahead_of: next, agent }, now)?;
-        } else {
-            next = Some(id);
-        }
-    }
-    ours.retain(|id| is_wanted(*id));
-    let stays: HashSet<_> = ours.iter().copied().collect();
-    let order = wanted.iter().map(|issue| issue.id).filter(|id| stays.contains(id));
-    if !order.eq(ours.iter().copied()) {
-        // The order differs, so all issues are removed and added again in the new order. They are removed from the
-        // end, so each is the last one.
-        for issue in ours.into_iter().rev() {
-            let agent = agent.clone();
-            draft.run(&Command::RemoveIssue { issue, ahead_of: None, agent }, now)?;
-        }
-    }
-    let mut ahead_of = None;
-    for issue in wanted.into_iter().rev() {
-        let (id, agent) = (issue.id, agent.clone());
-        let command = match draft.state.issues.get(id) {
-            Some(_) => Command::ReplaceIssue { issue, agent },
-            None => Command::PlaceIssue { issue, ahead_of, agent },
-        };
+    let now = now();
+    for command in restoring(&draft.state.issues.clone(), document) {
         draft.run(&command, now)?;
-        ahead_of = Some(id);
     }
-    draft.run(&Command::SetUnknownKeys { keys: document.extra.clone(), agent }, now)?;
     Ok(())
 }
 

@@ -236,12 +236,12 @@ impl Store for JsonStore {
         self.read(|_, view| Ok(view.state.issues.counts()))
     }
 
-    fn snapshot(&self) -> StoreFuture<'_, State> {
+    fn state(&self) -> StoreFuture<'_, State> {
         self.read(|_, view| Ok(State::clone(&view.state)))
     }
 
     fn part(&self, _: Part) -> StoreFuture<'_, State> {
-        self.snapshot()
+        self.state()
     }
 
     fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {

@@ -186,7 +186,7 @@ pub(super) fn read_issues(
     let mut document = format::parse(bytes)
         .map_err(|source| OpenError::Format { path: path.to_owned(), source })?;
     // A copied backup may serve as `issues.json`.
-    backup::forget(&mut document.extra);
+    backup::forget(&mut document.unknown_keys);
     Ok(Some(IssuesFile { state: State::of(document), fingerprint, hash }))
 }
 

@@ -275,7 +275,7 @@ impl Publisher {
     /// # Errors
     ///
     /// The reason why it cannot be written. Nothing is lost then.
-    pub fn snapshot(&self) -> Result<bool, StoreError> {
+    pub fn write_snapshot(&self) -> Result<bool, StoreError> {
         let known = self.shared.fresh_durable()?;
         if !self.is_snapshot_due(&known) {
             return Ok(false);

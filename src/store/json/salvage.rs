@@ -421,7 +421,7 @@ impl Work {
             out.issues_read = self.take_pieces(bytes);
             return;
         };
-        backup::forget(&mut document.extra);
+        backup::forget(&mut document.unknown_keys);
         let issues: Vec<_> = document.issues.issues().collect();
         out.issues_read = issues.len();
         let (ours, is_known) = (&self.state.issues, |id| self.state.issues.get(id).is_some());
@@ -433,9 +433,9 @@ impl Work {
             ));
         }
         self.take_issues(issues);
-        for (key, value) in document.extra.iter() {
-            if self.state.unknown.get(key).is_none() {
-                self.state.unknown.insert(key.to_owned(), value.to_owned());
+        for (key, value) in document.unknown_keys.iter() {
+            if self.state.unknown_keys.get(key).is_none() {
+                self.state.unknown_keys.insert(key.to_owned(), value.to_owned());
             }
         }
     }
@@ -716,7 +716,7 @@ mod tests {
         let stale = fs::read(&sample.path).unwrap();
         sample.change(async |tracker| {
             add(tracker, "four").await;
-            let id = tracker.snapshot().await.unwrap().issues.at(0).id;
+            let id = tracker.state().await.unwrap().issues.at(0).id;
             tracker
                 .complete_issue(
                     id.into(),

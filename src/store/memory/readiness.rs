@@ -1,5 +1,6 @@
 //! Which issues can be claimed, and why the others cannot.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::IndexedIssues;
@@ -90,19 +91,29 @@ impl IndexedIssues {
         self.claims.questions().map(|position| self.at(position))
     }
 
+    /// Says why an agent cannot claim a completed issue for review; `None` if it can.
+    pub fn review_obstacle(
+        issue: &Issue,
+        agent: &AgentName,
+        policy: ReviewPolicy,
+        now: Timestamp,
+    ) -> Option<String> {
+        let made = || {
+            policy.author_action(agent, issue).map(|done| {
+                let agent = shortened(agent.as_str(), MAX_REASON_CHARS);
+                format!("{agent} {done} it, so another agent has to review it")
+            })
+        };
+        parked(issue, now).or_else(made)
+    }
+
     /// Says why an agent cannot claim an issue for work that has the status for it; `None` if it can.
     pub fn obstacle(&self, issue: &Issue, agent: &AgentName, now: Timestamp) -> Option<String> {
         let short = |ids: &mut dyn Iterator<Item = IssueId>| {
             ids.map(|id| id.short()).collect::<Vec<_>>().join(", ")
         };
-        if let Some(parked) =
-            issue.attributes.parked.as_ref().filter(|_| issue.attributes.is_parked_at(now))
-        {
-            let reason = shortened(&parked.reason, MAX_REASON_CHARS);
-            return Some(match parked.question {
-                Some(_) => format!("it {reason}"),
-                None => format!("it is parked: {reason}"),
-            });
+        if let Some(parked) = parked(issue, now) {
+            return Some(parked);
         }
         let blockers = short(&mut self.open_blockers(issue).take(DomainError::MAX_CANDIDATES));
         if !blockers.is_empty() {
@@ -117,13 +128,32 @@ impl IndexedIssues {
     }
 }
 
-/// The created issues that an agent cannot claim.
+/// Says why an issue is parked; `None` if it is not.
+fn parked(issue: &Issue, now: Timestamp) -> Option<String> {
+    let parked = issue.attributes.parked.as_ref().filter(|_| issue.attributes.is_parked_at(now))?;
+    let reason = shortened(&parked.reason, MAX_REASON_CHARS);
+    Some(match parked.question {
+        Some(_) => format!("it {reason}"),
+        None => format!("it is parked: {reason}"),
+    })
+}
+
+/// The waiting issues that an agent cannot claim.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct HeldBack {
     /// How many there are.
     pub count: usize,
     /// The first of them, each with the reason.
     pub first: Vec<(IssueId, String)>,
+}
+
+impl fmt::Display for HeldBack {
+    /// Names the first with their reasons, on one line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reasons = self.first.iter().map(|(id, reason)| format!("{}: {reason}", id.short()));
+        let more = if self.count > self.first.len() { ", …" } else { "" };
+        write!(f, "{}{more}", reasons.collect::<Vec<_>>().join(", "))
+    }
 }
 
 /// How much of a reason an obstacle quotes, in characters.

@@ -9,10 +9,9 @@ use tokio_postgres::types::Type;
 
 use super::connection::{Connections, Session};
 use super::error::Failure;
-use super::numbering;
 use super::options::PostgresOptions;
 use super::schema;
-use super::sql::{BEGIN_READ, Statements};
+use super::sql::{BEGIN_READ, Statements, advisory_key};
 use crate::store::Position;
 
 /// How long a read may take.
@@ -116,14 +115,6 @@ impl Database {
         Ok(session)
     }
 
-    /// Numbers the events that are visible, and returns the position of the newest one. A standby that only allows reads
-    /// returns that of the newest event with a number.
-    pub async fn number(&self) -> Result<Position, Failure> {
-        let position = numbering::number(self).await?;
-        self.publish(position);
-        Ok(position)
-    }
-
     /// Tells the watchers of this process of a position.
     pub fn publish(&self, position: Position) {
         self.newest.send_if_modified(|newest| {
@@ -137,7 +128,7 @@ impl Database {
 
     /// Returns the channel of `NOTIFY` for this schema.
     pub fn channel(&self) -> String {
-        format!("ait_{:016x}", schema::advisory_key("changes", self.schema()))
+        format!("ait_{:016x}", advisory_key("changes", self.schema()))
     }
 
     /// Tells other processes that there are new events.

@@ -7,7 +7,7 @@ use super::load::Loaded;
 use super::rows::{Rows, StoredRow, slot};
 use crate::domain::{
     Command, CommandTarget, DomainError, Event, EventKind, Issue, IssueId, Lease, Timestamp,
-    UnknownFields,
+    UnknownKeys,
 };
 use crate::store::{Outcome, State};
 
@@ -56,7 +56,7 @@ impl Draft {
         let unknown = loaded.keys.clone();
         Self {
             claims: claims.state(),
-            named: State { unknown, ..loaded.named.state() },
+            named: State { unknown_keys: unknown, ..loaded.named.state() },
             loaded,
             events: Vec::new(),
             after: BTreeMap::new(),
@@ -149,8 +149,8 @@ impl Draft {
     }
 
     /// Returns the unknown top-level keys after the events, if these change them.
-    pub fn changed_keys(&self) -> Option<&UnknownFields> {
-        (self.named.unknown != self.loaded.keys).then_some(&self.named.unknown)
+    pub fn changed_keys(&self) -> Option<&UnknownKeys> {
+        (self.named.unknown_keys != self.loaded.keys).then_some(&self.named.unknown_keys)
     }
 
     /// Returns the named issues in the order of filing, with the new ones.

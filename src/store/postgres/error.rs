@@ -95,7 +95,7 @@ impl From<tokio_postgres::Error> for Failure {
                 Self::Away(format!("the server ended the connection ({said})"))
             }
             "28P01" | "28000" => Self::Other(format!(
-                "{said}; check the role, and the password in PGPASSWORD, ~/.pgpass or the settings"
+                "{said}; give the password in the environment, in a file or in ~/.pgpass"
             )),
             "3D000" => Self::Other(format!("{said}; create it with createdb")),
             "42501" => Self::Other(format!(

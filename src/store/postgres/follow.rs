@@ -9,7 +9,8 @@ use tokio_postgres::types::{ToSql, Type};
 
 use super::database::Database;
 use super::error::Failure;
-use super::read::{self, position, read_event};
+use super::numbering::{self, position};
+use super::read::{self, read_event};
 use super::rows::StoredRow;
 use super::sql::Statements;
 use crate::domain::Issue;
@@ -35,7 +36,7 @@ impl Follower {
             *held = None;
         }
         // All events get their numbers first, so that few have to be undone.
-        database.number().await?;
+        numbering::number(database).await?;
         let state = load(database).await?;
         database.publish(state.position);
         Ok(held.insert(state).clone())
@@ -81,7 +82,7 @@ async fn load(database: &Database) -> Result<State, Failure> {
     let mut state = State { position, ..read_all(&session, sql).await? };
     if let Some(row) = keys {
         let keys = serde_json::from_str(row.try_get(0)?);
-        state.unknown = keys
+        state.unknown_keys = keys
             .map_err(|error| Failure::Other(format!("the unknown keys cannot be read: {error}")))?;
     }
     session.batch_execute("COMMIT").await?;

@@ -13,7 +13,7 @@ use super::error::Failure;
 use super::needs::Needs;
 use super::rows::Rows;
 use super::sql::{self, Statements};
-use crate::domain::{IssueId, UnknownFields};
+use crate::domain::{IssueId, UnknownKeys};
 
 /// What was read for some commands. All of it is of the time after the locks were taken.
 #[derive(Default, Debug)]
@@ -27,7 +27,7 @@ pub(super) struct Loaded {
     /// What the counted agents hold.
     pub held: Rows,
     /// The unknown top-level keys.
-    pub keys: UnknownFields,
+    pub keys: UnknownKeys,
     /// The sequence numbers for events.
     pub reserved: Vec<i64>,
 }

@@ -159,7 +159,7 @@ impl Store for PostgresStore {
         .boxed()
     }
 
-    fn snapshot(&self) -> StoreFuture<'_, State> {
+    fn state(&self) -> StoreFuture<'_, State> {
         async move {
             let newest = || self.follower.newest(&self.database);
             let state = self.database.read_within(READ_ALL_WITHIN, newest).await;

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use uuid::Uuid;
 
-use super::schema::advisory_key;
+use super::sql::advisory_key;
 use crate::domain::{
     Command, CommandTarget, IssueChange, IssueId, IssueRef, Link, ReviewPolicy, Timestamp,
 };

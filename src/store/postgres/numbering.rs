@@ -7,14 +7,13 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::connection::Param;
 use super::database::Database;
 use super::error::Failure;
-use super::read::position;
-use super::schema::advisory_key;
-use super::sql::BEGIN;
+use super::sql::{BEGIN, advisory_key};
 use crate::store::Position;
 
 /// How long commits are gathered before their events are numbered.
@@ -22,8 +21,15 @@ const GATHER_FOR: Duration = Duration::from_millis(20);
 /// How long to wait for the process that is just numbering events.
 const OTHERS_WITHIN: Duration = Duration::from_millis(60);
 
-/// Numbers the events that are visible, and returns the position of the newest one.
+/// Numbers the events that are visible, and tells the watchers of this process. Returns the position of the newest one;
+/// on a standby that only allows reads, that of the newest event with a number.
 pub(super) async fn number(database: &Database) -> Result<Position, Failure> {
+    let position = number_visible(database).await?;
+    database.publish(position);
+    Ok(position)
+}
+
+async fn number_visible(database: &Database) -> Result<Position, Failure> {
     let (connection, sql) = (database.connection().await?, &database.sql);
     let (unnumbered, newest) = tokio::try_join!(
         biased;
@@ -123,4 +129,11 @@ async fn try_number(database: &Database) -> Result<Option<Position>, Failure> {
     )?;
     session.finish();
     Ok(Some(position(newest.as_ref())?))
+}
+
+/// Reads a row with number and nonce.
+pub(super) fn position(row: Option<&Row>) -> Result<Position, Failure> {
+    let Some(row) = row else { return Ok(Position::default()) };
+    let (number, nonce): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
+    Ok(Position { number: number.cast_unsigned(), hash: nonce.cast_unsigned() })
 }

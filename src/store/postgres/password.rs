@@ -9,7 +9,7 @@ use tokio_postgres::config::Host;
 
 use super::options::{Password, PostgresOptions};
 
-/// The environment variable that can contain the password, as for every client of PostgreSQL.
+/// The environment variable of libpq that can contain the password.
 const VARIABLE: &str = "PGPASSWORD";
 
 /// Adds the password to the configuration of a connection. Reads the password file each time, so that a change of it

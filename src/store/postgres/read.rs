@@ -11,11 +11,12 @@ use super::database::Database;
 use super::error::Failure;
 use super::list;
 use super::needs::bounds;
+use super::numbering::{self, position};
 use super::rows::{Rows, StoredRow};
 use crate::domain::{
     AgentName, Counts, DomainError, Issue, IssueId, IssueRef, Page, Query, Status, Timestamp,
 };
-use crate::store::{Events, NumberedEvent, Part, Position, State, event_format};
+use crate::store::{Events, NumberedEvent, Part, State, event_format};
 
 /// Returns the issue that a reference names.
 pub(super) async fn get(database: &Database, reference: &IssueRef) -> Result<Arc<Issue>, Failure> {
@@ -115,20 +116,13 @@ fn begun(id: IssueId) -> std::ops::RangeInclusive<IssueId> {
     IssueRef::begun(&id.short()).unwrap_or(id..=id)
 }
 
-/// Reads a row with number and nonce.
-pub(super) fn position(row: Option<&Row>) -> Result<Position, Failure> {
-    let Some(row) = row else { return Ok(Position::default()) };
-    let (number, nonce): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
-    Ok(Position { number: number.cast_unsigned(), hash: nonce.cast_unsigned() })
-}
-
 /// Returns the events after an event number, after all visible ones have their numbers.
 pub(super) async fn events(
     database: &Database,
     after: u64,
     limit: usize,
 ) -> Result<Events, Failure> {
-    let newest = database.number().await?;
+    let newest = numbering::number(database).await?;
     let connection = database.connection().await?;
     let after = i64::try_from(after).unwrap_or(i64::MAX);
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);

@@ -4,6 +4,7 @@ use tokio_postgres::types::Type;
 
 use super::connection::Connections;
 use super::error::Failure;
+use super::sql::advisory_key;
 
 /// The migrations, oldest first. The version of a schema is how many of them it has had.
 const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001.sql")];
@@ -70,10 +71,4 @@ fn refuse_newer(found: i32, known: i32, schema: &str) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Newer(format!("the schema {schema} (version {found}, this ait knows {known})")))
-}
-
-/// Returns the key of an advisory lock for a purpose in a schema.
-pub(super) fn advisory_key(purpose: &str, schema: &str) -> i64 {
-    let text = format!("ait {purpose} {schema}");
-    xxhash_rust::xxh3::xxh3_64(text.as_bytes()).cast_signed()
 }

@@ -1,7 +1,5 @@
 //! The statements. `{s}` stands for the name of the schema, the only thing that is ever put into their text.
 
-use super::schema::advisory_key;
-
 /// Defines the statements with the name of the schema filled in.
 macro_rules! statements {
     ($($(#[$doc:meta])* $name:ident = $text:expr;)*) => {
@@ -344,4 +342,10 @@ impl Statements {
     pub fn is_hot(&self, statement: &str) -> bool {
         self.hot().iter().any(|hot| std::ptr::eq(*hot, statement))
     }
+}
+
+/// Returns the key of an advisory lock for a purpose in a schema.
+pub(super) fn advisory_key(purpose: &str, schema: &str) -> i64 {
+    let text = format!("ait {purpose} {schema}");
+    xxhash_rust::xxh3::xxh3_64(text.as_bytes()).cast_signed()
 }

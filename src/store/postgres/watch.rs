@@ -13,6 +13,7 @@ use tokio_postgres::AsyncMessage;
 use super::connection;
 use super::database::Database;
 use super::error::Failure;
+use super::numbering;
 use super::options::{Listen, PostgresOptions};
 
 /// How often to look for new events without being told.
@@ -29,7 +30,7 @@ pub(super) fn spawn(database: &Arc<Database>) {
     let database = Arc::downgrade(database);
     tokio::spawn(async move {
         while let Some(database) = database.upgrade() {
-            if let Err(failure) = database.number().await {
+            if let Err(failure) = numbering::number(&database).await {
                 tracing::debug!("new events cannot be looked for: {failure:?}");
             }
             drop(database);

@@ -64,7 +64,7 @@ struct Answer {
     /// `None` after the caller received it.
     reply: Option<Reply>,
     commands: Vec<Command>,
-    /// The time of the commands, which is that of a lapse, too.
+    /// The time of the request, and so of the claims that lapse.
     now: Timestamp,
     writer: mpsc::WeakSender<Request>,
 }
@@ -74,9 +74,10 @@ impl Drop for Answer {
         let outcomes = self.reply.take().and_then(Result::ok).unwrap_or_default();
         let Some(writer) = self.writer.upgrade() else { return };
         for command in lapses(&self.commands, &outcomes) {
-            let (now, (reply, _)) = (self.now, oneshot::channel());
+            let (reply, _) = oneshot::channel();
             // If the issue has changed since, the claim stays as that change left it.
-            let request = Request { commands: vec![command], now, since: Instant::now(), reply };
+            let (commands, now) = (vec![command], self.now);
+            let request = Request { commands, now, since: Instant::now(), reply };
             if writer.try_send(request).is_err() {
                 tracing::warn!("failed to return a claim whose caller is gone");
             }
@@ -220,10 +221,10 @@ fn refuse_late(batch: Vec<Request>, answers: &mpsc::WeakSender<Request>) -> Vec<
 
 fn answer(batch: Vec<Request>, replies: Vec<Reply>, writer: &mpsc::WeakSender<Request>) {
     for (request, reply) in batch.into_iter().zip(replies) {
-        let Request { commands, now, reply: caller, .. } = request;
+        let Request { commands, now, .. } = request;
         let answer = Answer { reply: Some(reply), commands, now, writer: writer.clone() };
         // An answer that nobody receives lapses its claims when it is dropped.
-        drop(caller.send(answer));
+        drop(request.reply.send(answer));
     }
 }
 
@@ -241,7 +242,7 @@ async fn commit(database: &Database, batch: &[Request]) -> Vec<Reply> {
         };
         if !failure.is_passing() || begun.elapsed() > TRY_AGAIN_WITHIN {
             let error = failure.of_change();
-            tracing::error!("{error}");
+            tracing::debug!("{error}");
             return vec![Err(error); batch.len()];
         }
         tracing::debug!("a change is tried again: {failure:?}");

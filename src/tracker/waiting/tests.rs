@@ -54,14 +54,19 @@ impl Callers {
         Self { tracker: tracker.clone(), got: unbounded_channel() }
     }
 
+    /// Starts a caller.
+    fn start(&self, agent: &str, wanted: Wanted) -> JoinHandle<()> {
+        let (tracker, got, agent) = (self.tracker.clone(), self.got.0.clone(), agent.to_owned());
+        tokio::spawn(async move {
+            let claimed = tracker.wait_for_next(wanted, name(&agent), pending()).await;
+            got.send((agent, claimed.unwrap().unwrap().id)).unwrap();
+        })
+    }
+
     /// Starts a caller, and returns when it is in the line.
     async fn begin(&self, agent: &str, wanted: Wanted) -> JoinHandle<()> {
         let before = self.waiting();
-        let (tracker, got, agent) = (self.tracker.clone(), self.got.0.clone(), agent.to_owned());
-        let caller = tokio::spawn(async move {
-            let claimed = tracker.wait_for_next(wanted, name(&agent), pending()).await;
-            got.send((agent, claimed.unwrap().unwrap().id)).unwrap();
-        });
+        let caller = self.start(agent, wanted);
         self.until_waiting(before + 1).await;
         caller
     }
@@ -213,8 +218,9 @@ async fn no_more_callers_wait_than_may() {
     let tracker = tracker();
     let mut callers = Callers::of(&tracker);
     for _ in 0..MAX_WAITING {
-        callers.begin("a", FEATURE).await;
+        callers.start("a", FEATURE);
     }
+    callers.until_waiting(MAX_WAITING).await;
     let one_more = tracker.wait_for_next(ANY, name("b"), pending());
     assert_eq!(timeout(PATIENCE, one_more).await.unwrap().unwrap(), None);
     let filed = file_bug(&tracker).await;

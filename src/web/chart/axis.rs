@@ -6,16 +6,7 @@ use maud::{Markup, html};
 use super::scale::{Scale, percent};
 use crate::domain::Timestamp;
 use crate::read_model::stats::PARTS_OF_DAY_MS;
-use crate::web::format;
-
-/// What the label of a time shows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::web) enum Unit {
-    Minute,
-    Day,
-    Month,
-    Year,
-}
+use crate::web::format::{self, Unit};
 
 /// A tick of a time axis.
 #[derive(Clone, PartialEq, Debug)]

@@ -14,7 +14,7 @@ mod scale;
 use maud::{Markup, html};
 
 pub(super) use self::area::{Area, Band};
-pub(super) use self::axis::{Unit, time_ticks};
+pub(super) use self::axis::time_ticks;
 pub(super) use self::bar_rows::{BarRow, BarRows};
 pub(super) use self::bars::{Bar, bars};
 pub(super) use self::dots::{Dot, dots};

@@ -4,10 +4,10 @@ use std::fmt::{self, Write};
 
 use comrak::Options;
 use comrak::html::{ChildRendering, Context, format_document_with_formatter, format_node_default};
-use comrak::nodes::{Node, NodeLink, NodeValue};
+use comrak::nodes::{Node, NodeLink, NodeValue, TableAlignment};
 use comrak::options::Plugins;
 
-use super::clean::SCHEMES;
+use super::allow_list::{REL, has_allowed_scheme};
 use super::mentions::{FindIssue, Mention, mentions};
 use crate::web::strings::markdown as strings;
 
@@ -20,6 +20,10 @@ struct State<'f> {
     outline: Vec<u8>,
     /// Whether the current heading has a text.
     has_text: bool,
+    /// The alignments of the columns of the current table.
+    alignments: Vec<TableAlignment>,
+    /// Whether the current row of a table is its header, and the current column.
+    row: (bool, usize),
 }
 
 type Writer<'o, 'c, 'f> = Context<'o, 'c, State<'f>>;
@@ -36,7 +40,14 @@ pub(super) fn write(
 ) -> Option<(String, usize)> {
     let mut html = String::new();
     let plugins = Plugins::default();
-    let state = State { find, mentions: 0, outline: Vec::new(), has_text: false };
+    let state = State {
+        find,
+        mentions: 0,
+        outline: Vec::new(),
+        has_text: false,
+        alignments: Vec::new(),
+        row: (false, 0),
+    };
     let written =
         format_document_with_formatter(document, options, &mut html, &plugins, write_node, state);
     Some((html, written.ok()?.mentions))
@@ -48,9 +59,22 @@ fn write_node<'a>(
     entering: bool,
 ) -> Result<ChildRendering, fmt::Error> {
     match &node.data().value {
-        NodeValue::HtmlBlock(block) if entering => write_html_block(context, &block.literal)?,
-        NodeValue::HtmlInline(text) if entering => context.escape(text)?,
+        NodeValue::HtmlBlock(block) if entering => write_code_block(context, &block.literal)?,
+        NodeValue::CodeBlock(block) if entering => write_code_block(context, &block.literal)?,
+        NodeValue::HtmlInline(text) if entering => write_escaped(context, text)?,
+        NodeValue::Code(code) if entering => {
+            context.write_str("<code>")?;
+            write_escaped(context, &code.literal)?;
+            context.write_str("</code>")?;
+        }
+        NodeValue::LineBreak | NodeValue::SoftBreak if entering => context.write_str("<br>\n")?,
+        NodeValue::ThematicBreak if entering => {
+            context.cr()?;
+            context.write_str("<hr>\n")?;
+        }
         NodeValue::HtmlBlock(_) | NodeValue::HtmlInline(_) => {}
+        NodeValue::Code(_) | NodeValue::CodeBlock(_) => {}
+        NodeValue::LineBreak | NodeValue::SoftBreak | NodeValue::ThematicBreak => {}
         NodeValue::Text(text) if entering => write_text(context, node, text)?,
         NodeValue::Heading(heading) => {
             return write_heading(context, node, heading.level, entering);
@@ -58,7 +82,15 @@ fn write_node<'a>(
         NodeValue::Link(link) => return write_link(context, node, link, entering),
         NodeValue::Image(image) => return write_image(context, node, image, entering),
         NodeValue::TaskItem(task) => write_task(context, task.symbol.is_some(), entering)?,
-        NodeValue::Table(_) => return write_table(context, node, entering),
+        NodeValue::Table(table) => {
+            context.user.alignments.clone_from(&table.alignments);
+            return write_table(context, node, entering);
+        }
+        NodeValue::TableRow(is_header) => {
+            context.user.row = (*is_header, 0);
+            return format_node_default(context, node, entering);
+        }
+        NodeValue::TableCell => write_cell(context, entering)?,
         _ => return format_node_default(context, node, entering),
     }
     Ok(ChildRendering::HTML)
@@ -72,25 +104,40 @@ fn write_text(context: &mut Writer<'_, '_, '_>, node: Node<'_>, text: &str) -> f
             break;
         }
         let Some(Mention { path, title }) = (context.user.find)(&reference) else { continue };
-        context.escape(&text[written..place.start])?;
+        write_escaped(context, &text[written..place.start])?;
         context.write_str("<a href=\"")?;
         context.escape_href(&path)?;
         context.write_str("\" title=\"")?;
         context.escape(&title)?;
-        context.write_str("\">")?;
-        context.escape(&text[place.clone()])?;
+        write!(context, "\" rel=\"{REL}\">")?;
+        write_escaped(context, &text[place.clone()])?;
         context.write_str("</a>")?;
         context.user.mentions += 1;
         written = place.end;
     }
-    context.escape(&text[written..])
+    write_escaped(context, &text[written..])
 }
 
-/// Writes a block of HTML as code.
-fn write_html_block(context: &mut Writer<'_, '_, '_>, text: &str) -> fmt::Result {
+/// Writes a text between tags, where quotation marks may stand for themselves.
+fn write_escaped(context: &mut Writer<'_, '_, '_>, text: &str) -> fmt::Result {
+    let mut rest = text;
+    while let Some(place) = rest.find(['&', '<', '>']) {
+        context.write_str(&rest[..place])?;
+        context.write_str(match rest.as_bytes()[place] {
+            b'&' => "&amp;",
+            b'<' => "&lt;",
+            _ => "&gt;",
+        })?;
+        rest = &rest[place + 1..];
+    }
+    context.write_str(rest)
+}
+
+/// Writes a block of code, or of HTML as code.
+fn write_code_block(context: &mut Writer<'_, '_, '_>, text: &str) -> fmt::Result {
     context.cr()?;
     context.write_str("<pre><code>")?;
-    context.escape(text)?;
+    write_escaped(context, text)?;
     context.write_str("</code></pre>\n")
 }
 
@@ -131,7 +178,7 @@ fn write_link(
     link: &NodeLink,
     entering: bool,
 ) -> Result<ChildRendering, fmt::Error> {
-    let (is_allowed, is_blank) = (is_allowed(&link.url), is_blank(node));
+    let (is_allowed, is_blank) = (has_allowed_scheme(&link.url), is_blank(node));
     match (is_allowed, entering) {
         (true, true) => {
             open_link(context, link)?;
@@ -155,7 +202,7 @@ fn write_image(
     image: &NodeLink,
     entering: bool,
 ) -> Result<ChildRendering, fmt::Error> {
-    let is_link = is_allowed(&image.url) && !is_in_link(node);
+    let is_link = has_allowed_scheme(&image.url) && !is_in_link(node);
     if entering {
         if is_link {
             open_link(context, image)?;
@@ -181,7 +228,7 @@ fn open_link(context: &mut Writer<'_, '_, '_>, link: &NodeLink) -> fmt::Result {
         context.write_str("\" title=\"")?;
         context.escape(&link.title)?;
     }
-    context.write_str("\">")
+    write!(context, "\" rel=\"{REL}\">")
 }
 
 fn write_address(context: &mut Writer<'_, '_, '_>, address: &str) -> fmt::Result {
@@ -191,11 +238,6 @@ fn write_address(context: &mut Writer<'_, '_, '_>, address: &str) -> fmt::Result
     context.write_str(" (<code>")?;
     context.escape(address)?;
     context.write_str("</code>)")
-}
-
-fn is_allowed(address: &str) -> bool {
-    let scheme = address.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
-    scheme.is_some_and(|scheme| SCHEMES.contains(&scheme.as_str()))
 }
 
 fn is_blank(node: Node<'_>) -> bool {
@@ -240,4 +282,23 @@ fn write_table(
     let outcome = format_node_default(context, node, entering);
     context.write_str("</div>\n")?;
     outcome
+}
+
+/// Writes a cell of a table. Those of the header say that they are above a column.
+fn write_cell(context: &mut Writer<'_, '_, '_>, entering: bool) -> fmt::Result {
+    let (is_header, column) = context.user.row;
+    let name = if is_header { "th" } else { "td" };
+    if !entering {
+        context.user.row.1 += 1;
+        return write!(context, "</{name}>");
+    }
+    context.cr()?;
+    write!(context, "<{name}")?;
+    match context.user.alignments.get(column) {
+        Some(TableAlignment::Left) => context.write_str(" align=\"left\"")?,
+        Some(TableAlignment::Center) => context.write_str(" align=\"center\"")?,
+        Some(TableAlignment::Right) => context.write_str(" align=\"right\"")?,
+        Some(TableAlignment::None) | None => {}
+    }
+    context.write_str(if is_header { " scope=\"col\">" } else { ">" })
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::adversarial_inputs::adversarial_inputs;
-use super::clean::{ATTRIBUTES, ELEMENTS};
+use super::allow_list::{ATTRIBUTES, ELEMENTS};
 use super::{MAX_CHARS, MAX_GROWTH, MIN_LIMIT_BYTES};
 
 fn render(text: &str) -> String {

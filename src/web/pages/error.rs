@@ -9,13 +9,12 @@ use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::layout::Layout;
-use super::parts::{self, undirected};
+use super::parts::{self, IssueLink, undirected};
 use super::respond;
 use crate::domain::text::shortened;
 use crate::domain::{ErrorCode, ErrorDetails};
 use crate::hints;
 use crate::tracker::StoreError;
-use crate::web::lookup::IssueLink;
 use crate::web::query::InvalidParameter;
 use crate::web::strings::errors as strings;
 

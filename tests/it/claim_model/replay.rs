@@ -120,7 +120,7 @@ impl Replay {
     }
 
     async fn state(&self) -> StoreState {
-        self.store.snapshot().await.unwrap()
+        self.store.state().await.unwrap()
     }
 
     async fn act(&mut self, action: &Action, model: &State) -> Outcome {

@@ -2,11 +2,11 @@
 
 use std::process::Stdio;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Desk, Running, assert_written};
 use crate::support::files::{id, issue_json};
-use crate::support::{Log, signal, wait};
+use crate::support::{Client, Log, signal, wait};
 
 #[test]
 fn board_shows_holders_and_waiting_issues() {
@@ -58,6 +58,37 @@ fn board_orders_waiting_by_priority_and_what_must_wait_last() {
     let cards = desk.run(&["board", "--json"]).done().json()["columns"][0]["cards"].clone();
     let titles: Vec<_> = cards.as_array().unwrap().iter().map(|card| &card["title"]).collect();
     assert_eq!(titles, ["urgent", "plain", "blocked", "parked"]);
+}
+
+#[test]
+fn board_marks_priorities_what_must_wait_and_clients_that_are_gone() {
+    let desk = Desk::new();
+    let (held, blocked, parked) =
+        (desk.add("held"), desk.add("blocked one"), desk.add("parked one"));
+    desk.run(&["edit", &blocked, "-p", "0", "--blocked-by", &held]).done();
+    desk.run(&["park", &parked, "-m", "m"]).done();
+    // Over stdio, so that the claim has a client that can go.
+    let mut client = Client::begin(desk.command(&[]).env("AIT_CLAIM_GRACE", "10m"));
+    client.call("get_next_issue", json!({ "agent": "an agent with a long name" })).ok();
+    let board = desk.run(&["board"]).done().stdout();
+    assert!(!board.contains("gone"), "{board}");
+    client.signal("KILL");
+    client.wait();
+    let board = desk.run(&["board", "--json"]).done().json();
+    let cards = |column: usize| board["columns"][column]["cards"].as_array().unwrap().clone();
+    let marks = |card: &Value| {
+        (card["priority"].clone(), card["waits"].clone(), card["clientGone"].clone())
+    };
+    let of = |title: &str| cards(0).iter().find(|card| card["title"] == title).map(marks).unwrap();
+    assert_eq!(of("blocked one"), (json!(0), json!("blocked"), Value::Null));
+    assert_eq!(of("parked one"), (Value::Null, json!("parked"), Value::Null));
+    assert_eq!(marks(&cards(1)[0]), (Value::Null, Value::Null, json!(true)));
+    let board = desk.run(&["board"]).done().stdout();
+    let blocked = format!("{} p0 blocked  blocked one", &blocked[..8]);
+    let parked = format!("{} parked  parked one", &parked[..8]);
+    for expected in [&*blocked, &*parked, "gone: an agent with a long name for"] {
+        assert!(board.contains(expected), "{expected:?} is missing:\n{board}");
+    }
 }
 
 #[test]

@@ -124,13 +124,41 @@ fn comment_is_added_in_any_status_and_changes_nothing_else() {
 }
 
 #[test]
+fn a_question_says_that_the_claim_has_ended() {
+    let desk = Desk::new();
+    let issue = desk.add("t");
+    desk.run(&["claim", &issue]).done();
+    let told = desk.run(&["ask", &issue, "Which database?"]).done().stdout();
+    let what = "asked; nobody holds it now, and it is parked until `ait answer`";
+    assert_eq!(told, format!("{} created: t ({what})\n", &issue[..8]));
+    let shown = desk.run(&["show", &issue, "--json"]).done().json();
+    assert_eq!((&shown["status"], &shown["claim"]), (&json!("created"), &json!(null)));
+}
+
+#[test]
+fn labels_that_name_a_kind_of_work_are_explained() {
+    let desk = Desk::new();
+    let filed = desk.run(&["add", "t", "-l", "ui,bug", "--json"]).ends_with(0);
+    let id = filed.json()["id"].as_str().unwrap()[..8].to_owned();
+    let advice = "the label bug is not the kind of work, which is improvement:";
+    assert_eq!(filed.stderr(), format!("{advice} `ait edit {id} -c bug` changes that\n"));
+    desk.run(&["add", "t", "-c", "bug", "-l", "bug"]).done();
+    desk.run(&["add", "t", "-l", "ui"]).done();
+    assert_eq!(desk.run(&["list", "-l", "bug"]).done().stdout().lines().count(), 3);
+    let none = desk.run(&["list", "-l", "feature"]).ends_with(0).stderr();
+    assert!(none.contains("the kind of work is -c: ait list -c bug"), "{none}");
+}
+
+#[test]
 fn one_issue_is_claimed_and_released_by_its_holder() {
     let desk = Desk::new();
     let (_, issue) = (desk.add("oldest"), desk.add("chosen"));
     let short = &issue[..8];
     assert!(desk.run(&["claim", short]).done().stdout().contains("held by tester"));
     let again = desk.run(&["claim", short, "--agent", "dev-1"]).failed(1);
-    assert!(again.contains(&format!("issue {short} is in_progress, not created")), "{again}");
+    let expected =
+        format!("issue {short} is in_progress, not created; tester holds it: claim another");
+    assert!(again.contains(&expected), "{again}");
     let other = desk.run(&["release", short, "--agent", "dev-1"]).failed(1);
     let expected = format!(
         "{short} is held by tester, not by you (dev-1): `ait return {short} --force -m WHY`"

@@ -58,7 +58,40 @@ fn claim_without_a_waiting_issue_exits_with_1() {
     assert_eq!(next, "nothing to claim: no feature is waiting for work\n");
     assert_eq!(desk.run(&["review"]).failed(1), "nothing to review: no issue is completed\n");
     desk.run(&["next", "-c", "bug"]).done();
-    assert_eq!(desk.run(&["next"]).failed(1), "nothing to claim: no issue is waiting for work\n");
+    // What the agent holds already may be what it looks for.
+    let held = &id(1)[..8];
+    assert_eq!(
+        desk.run(&["next"]).failed(1),
+        format!(
+            "nothing to claim: no issue is waiting for work\ntester holds {held}: `ait show ID`\n"
+        )
+    );
+    let other = desk.run(&["next", "-a", "other"]).failed(1);
+    assert_eq!(other, "nothing to claim: no issue is waiting for work\n");
+}
+
+#[test]
+fn review_says_why_nothing_is_for_the_reviewer() {
+    let desk = Desk::new();
+    let (filed, made, parked) = (desk.add("filed"), desk.add("made"), desk.add("parked"));
+    for (issue, agent) in [(&filed, "dev"), (&made, "tester"), (&parked, "dev")] {
+        desk.run(&["complete", issue, "-m", "m", "-a", agent]).done();
+    }
+    desk.run(&["park", &parked, "-m", "later"]).done();
+    std::fs::write(desk.path().join("ait.toml"), "review = \"not-author\"\n").unwrap();
+    let told = desk.run(&["review", "-a", "tester"]).failed(1);
+    let expected = [
+        "nothing to review for tester: 3 completed, but none is for tester:".to_owned(),
+        format!("  {}: tester filed it, so another agent has to review it", &filed[..8]),
+        format!("  {}: tester filed it, so another agent has to review it", &made[..8]),
+        format!("  {}: it is parked: later", &parked[..8]),
+        "name another reviewer, as in `ait review --agent NAME`, or unpark one with `ait unpark ID`\n"
+            .to_owned(),
+    ];
+    assert_eq!(told, expected.join("\n"));
+    desk.run(&["review", "-a", "rev"]).done();
+    desk.run(&["review", "-a", "rev"]).done();
+    assert!(desk.run(&["review", "-a", "rev"]).failed(1).contains(": it is parked: later\n"));
 }
 
 #[test]

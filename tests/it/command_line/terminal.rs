@@ -3,9 +3,11 @@
 use std::io::Write;
 use std::process::{ChildStdin, Command, Stdio};
 
+use serde_json::json;
+
 use super::{Desk, Running, assert_written};
 use crate::support::files::{id, issue_json};
-use crate::support::{BINARY, Log, until, wait};
+use crate::support::{BINARY, Client, Log, until, wait};
 
 /// A terminal, and the keyboard before it.
 struct Terminal {
@@ -92,6 +94,49 @@ fn columns(line: &str) -> usize {
             },
         )
         .sum()
+}
+
+#[test]
+fn the_board_marks_what_cannot_be_claimed_at_any_width() {
+    let desk = Desk::new();
+    let (first, blocked, parked) = (desk.add("first"), desk.add("second"), desk.add("third"));
+    desk.run(&["edit", &blocked, "-p", "0", "--blocked-by", &first]).done();
+    desk.run(&["park", &parked, "-m", "m"]).done();
+    let mut client = Client::begin(desk.command(&[]).env("AIT_CLAIM_GRACE", "10m"));
+    client.call("get_next_issue", json!({ "agent": "an agent with a long name" })).ok();
+    client.signal("KILL");
+    client.wait();
+    let (blocked, parked) = (&blocked[..8], &parked[..8]);
+    for (width, expected) in [
+        (100, [&*format!("{blocked} p0 bug"), "blocked 0 s", "parked 0 s", "gone: an agent"]),
+        (76, [&*format!("{blocked} p0 bug"), "blocked ", "parked ", "gone: an"]),
+        (
+            40,
+            [
+                &*format!("{blocked} p0 blocked  second"),
+                &format!("{parked} parked  third"),
+                "",
+                "gone: an agent",
+            ],
+        ),
+        (
+            30,
+            [
+                &*format!("{blocked} p0 blocked  second"),
+                &format!("{parked} parked  third"),
+                "",
+                "gone: an",
+            ],
+        ),
+    ] {
+        let Some(terminal) = Terminal::run(&desk, (width, 40), "board --color never") else {
+            return;
+        };
+        let board = terminal.whole();
+        for expected in expected {
+            assert!(board.contains(expected), "{expected:?} is missing at {width}:\n{board}");
+        }
+    }
 }
 
 #[test]

@@ -3,55 +3,68 @@
 use super::Desk;
 use crate::support::files::names;
 
+/// Words of other programs, and what the hint for each contains.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("delete", "`ait close ID --reject -m REASON`"),
+    ("rm", "`ait close ID --reject -m REASON`"),
+    ("reopen", "`ait add TITLE`"),
+    ("start", "`ait next`"),
+    ("take", "`ait claim ID`"),
+    ("assign", "`ait edit ID --assign NAME`"),
+    ("done", "`ait complete ID -m TEXT`"),
+    ("finish", "`ait close ID -m TEXT`"),
+    ("unclaim", "`ait release ID`"),
+    ("update", "`ait edit ID`"),
+    ("create", "`ait add TITLE`"),
+    ("find", "`ait search WORDS`"),
+    ("view", "`ait show ID`"),
+    ("get", "`ait show ID`"),
+    ("reject", "`ait close ID --reject -m REASON`"),
+    ("mcp", "`ait init` sets clients up"),
+    ("web", "`ait open`"),
+    ("ui", "`ait open`"),
+    ("UI", "`ait open`"),
+    ("stop", "Ctrl-C"),
+    ("kill", "`ait status`"),
+    ("tui", "`ait board --watch`"),
+    ("report", "`ait stats`"),
+    ("label", "`ait edit ID -l LABEL`"),
+    ("priority", "`ait edit ID -p NUMBER`"),
+    ("block", "`ait link ID blocked-by ID`"),
+    ("snooze", "`ait park ID -m WHY --until TIME`"),
+    ("List", "`ait list`"),
+    ("todo", "`ait ready`"),
+    ("pick", "`ait next`"),
+    ("approve", "`ait close ID -m TEXT`"),
+    ("version", "`ait --version`"),
+    ("sync", "`ait save`"),
+    ("query", "`ait search WORDS`"),
+    ("kanban", "`ait board`"),
+    ("move", "`ait edit ID`"),
+    ("undo", "`ait log --issue ID`"),
+    ("whoami", "`ait config`"),
+    ("prime", "`ait init`"),
+    ("purge", "issues are never deleted"),
+    ("issue", "leave that word out: `ait list`"),
+    ("transition", "`ait claim`, `ait return`, `ait complete` and `ait close` change its status"),
+    ("comments", "`ait show ID` shows an issue with its comments"),
+    ("stale", "`ait status` shows old claims"),
+    ("quickstart", "`ait init`"),
+    ("epic", "`ait add TITLE --parent ID`"),
+    ("browse", "`ait open`"),
+    ("login", "--agent NAME says who acts"),
+    (
+        "3000",
+        "the port is --port, as in `ait --port 3000`; if it is the id of an issue, `ait show 3000`",
+    ),
+    ("3f2a9c1e", "`ait show 3f2a9c1e`"),
+    ("#3f2a", "`ait show 3f2a`"),
+];
+
 #[test]
 fn words_of_other_programs_get_a_hint() {
     let desk = Desk::new();
-    let cases = [
-        ("delete", "`ait close ID --reject -m REASON`"),
-        ("rm", "`ait close ID --reject -m REASON`"),
-        ("reopen", "`ait add TITLE`"),
-        ("start", "`ait next`"),
-        ("take", "`ait claim ID`"),
-        ("assign", "`ait edit ID --assign NAME`"),
-        ("done", "`ait complete ID -m TEXT`"),
-        ("finish", "`ait close ID -m TEXT`"),
-        ("unclaim", "`ait release ID`"),
-        ("update", "`ait edit ID`"),
-        ("create", "`ait add TITLE`"),
-        ("find", "`ait search WORDS`"),
-        ("view", "`ait show ID`"),
-        ("get", "`ait show ID`"),
-        ("reject", "`ait close ID --reject -m REASON`"),
-        ("mcp", "`ait init` sets clients up"),
-        ("web", "`ait open`"),
-        ("ui", "`ait open`"),
-        ("UI", "`ait open`"),
-        ("stop", "Ctrl-C"),
-        ("kill", "`ait status`"),
-        ("tui", "`ait board --watch`"),
-        ("report", "`ait stats`"),
-        ("label", "`ait edit ID -l LABEL`"),
-        ("priority", "`ait edit ID -p NUMBER`"),
-        ("block", "`ait link ID blocked-by ID`"),
-        ("snooze", "`ait park ID -m WHY --until TIME`"),
-        ("List", "`ait list`"),
-        ("todo", "`ait ready`"),
-        ("pick", "`ait next`"),
-        ("approve", "`ait close ID -m TEXT`"),
-        ("version", "`ait --version`"),
-        ("sync", "`ait save`"),
-        ("query", "`ait search WORDS`"),
-        ("kanban", "`ait board`"),
-        ("move", "`ait edit ID`"),
-        ("undo", "`ait log --issue ID`"),
-        ("whoami", "`ait config`"),
-        ("prime", "`ait init`"),
-        ("purge", "issues are never deleted"),
-        ("issue", "leave that word out: `ait list`"),
-        ("3f2a9c1e", "`ait show 3f2a9c1e`"),
-        ("#3f2a", "`ait show 3f2a`"),
-    ];
-    for (word, hint) in cases {
+    for (word, hint) in ELSEWHERE {
         let text = desk.run(&[word, "3f2a9c1e", "--force"]).failed(2);
         let expected = format!("error: there is no command `{word}`: ");
         assert!(text.starts_with(&expected) && text.contains(hint), "{text}");
@@ -84,6 +97,7 @@ fn hints_name_commands_that_exist() {
     desk.run(&["config"]).done();
     desk.run(&["--version"]).done();
     desk.run(&["stats"]).done();
+    desk.run(&["add", "part", "--parent", &blocker]).done();
     desk.run(&["close", &issue, "--reject", "-m", "m"]).done();
 }
 

@@ -189,10 +189,10 @@ async fn one_edit(status: Status, change: Edit, meanwhile: u8, way: u8) {
         }
     }
     // It is taken over once.
-    let position = reader.store.snapshot().await.unwrap().position;
+    let position = reader.store.state().await.unwrap().position;
     for again in [&process, &process.beside(path)] {
         assert_eq!(stored(again).await, after, "{context}");
-        assert_eq!(again.store.snapshot().await.unwrap().position, position, "{context}");
+        assert_eq!(again.store.state().await.unwrap().position, position, "{context}");
     }
     // The file follows with the next change.
     apply(&*reader.store, add(4, Classification::Bug), at(30)).await.unwrap();

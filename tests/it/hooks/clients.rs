@@ -20,8 +20,10 @@ impl Desk {
         self.hook_with(event, agent, &input.to_string())
     }
 
+    /// Calls a hook with these words after `ait hook`.
     fn hook_with(&self, event: &str, agent: &str, input: &str) -> Run {
-        let mut command = self.command("ait", &self.root, &["hook", event]);
+        let words: Vec<_> = ["hook"].into_iter().chain(event.split(' ')).collect();
+        let mut command = self.command("ait", &self.root, &words);
         let mut child = command.env("AIT_AGENT", agent).stdin(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
         let output = child.wait_with_output().unwrap();
@@ -121,6 +123,106 @@ fn client_hooks_of_another_program_are_replaced_and_a_file_of_ours_is_deleted() 
         let refused = installed(&desk).refusal();
         assert!(refused.contains(expected) && refused.contains("nothing was written"), "{refused}");
     }
+}
+
+#[test]
+fn hooks_of_other_clients_are_merged_into_their_files_and_removed_again() {
+    let group = |command: &str| json!({ "hooks": [{ "type": "command", "command": command }] });
+    let files = [
+        (
+            "gemini",
+            ".gemini/settings.json",
+            "// mine\n{\n  \"hooks\": {\n    \"AfterAgent\": [\n      { \"hooks\": [ { \"type\": \"command\", \"command\": \"x\" } ] }\n    ]\n  }\n}\n",
+            json!({
+                "SessionStart": [group("ait hook session-start || true")],
+                "AfterAgent": [group("x"), group("ait hook stop || true")],
+                "SessionEnd": [group("ait hook session-end || true")],
+            }),
+        ),
+        (
+            "codex",
+            ".codex/hooks.json",
+            "",
+            json!({
+                "SessionStart": [group("ait hook session-start || true")],
+                "Stop": [group("ait hook stop || true")],
+            }),
+        ),
+        (
+            "cursor",
+            ".cursor/hooks.json",
+            "",
+            json!({
+                "sessionStart": [{ "command": "ait hook session-start --client cursor || true" }],
+                "stop": [{ "command": "ait hook stop --client cursor || true" }],
+                "sessionEnd": [{ "command": "ait hook session-end --client cursor || true" }],
+            }),
+        ),
+    ];
+    let desk = Desk::new();
+    for (client, file, own, expected) in files {
+        if !own.is_empty() {
+            desk.write(file, own);
+        }
+        let hooks = |action: &str| desk.ait(&["hooks", action, "--client", client]);
+        assert_eq!(hooks("status").code, 1);
+        hooks("install").ok();
+        let text = fs::read_to_string(desk.project().join(file)).unwrap();
+        let written: Value = serde_json::from_str(text.trim_start_matches("// mine\n")).unwrap();
+        assert_eq!(written["hooks"], expected);
+        assert_eq!(written.get("version"), (client == "cursor").then_some(&json!(1)));
+        assert!(hooks("install").ok().contains("nothing to do"));
+        assert_eq!(hooks("status").code, 0);
+        let (doctor, all) = (desk.doctor(), desk.ait(&["hooks", "status"]).out);
+        assert_eq!(
+            (&doctor["verdict"], all.contains(file)),
+            (&json!("ok"), true),
+            "{doctor} {all}"
+        );
+        // What is outdated is replaced.
+        desk.write(file, &text.replace("ait hook stop", "/old/ait hook stop"));
+        assert_eq!(desk.doctor()["fix"], format!("`ait hooks install --client {client}`"));
+        hooks("install").ok();
+        assert_eq!(hooks("status").code, 0);
+        desk.write(file, &text);
+        hooks("remove").ok();
+        let left = fs::read_to_string(desk.project().join(file)).unwrap_or_default();
+        assert_eq!(left, own);
+    }
+}
+
+#[test]
+fn cursor_gets_answers_in_its_own_form() {
+    let desk = Desk::new();
+    let id = desk.add("Login fails");
+    desk.ait(&["next", "-a", "dev"]).ok();
+    let said = |event: &str, more: Value| {
+        let mut input = json!({ "conversation_id": "c", "workspace_roots": [desk.project()] });
+        input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let mut said = Value::Null;
+        until("the hook answers in time", || {
+            let run =
+                desk.hook_with(&format!("{event} --client cursor"), "dev", &input.to_string());
+            assert_eq!(run.code, 0, "{run:?}");
+            said = serde_json::from_str(&run.out).unwrap_or_default();
+            !run.log.contains("too long")
+        });
+        said
+    };
+    let start = said("session-start", json!({}));
+    assert!(start["additional_context"].as_str().unwrap().contains(&id), "{start}");
+    let stop = said("stop", json!({ "status": "completed", "loop_count": 0 }));
+    assert!(stop["followup_message"].as_str().unwrap().contains("still hold"), "{stop}");
+    for more in [
+        json!({ "status": "completed", "loop_count": 1 }),
+        json!({ "status": "aborted", "loop_count": 0 }),
+    ] {
+        assert_eq!(said("stop", more), Value::Null);
+    }
+    until("the claim lapses", || {
+        said("session-end", json!({ "reason": "user_close" }));
+        desk.comments(&id) == ["the session of the agent ended (user_close)"]
+    });
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{Desk, OF_NEW_PROJECTS, REVIEW, read_json, read_toml};
+use super::{Desk, OF_NEW_PROJECTS, OF_TEAMS, read_json, read_toml};
 
 const ALL: [&str; 12] = [
     "--client",
@@ -254,7 +254,7 @@ fn a_person_keeps_their_own_name_under_every_preset() {
         // People review under the preset solo, also what they filed.
         let is_solo = preset == "solo";
         let settings = format!("port = 3011\n{OF_NEW_PROJECTS}");
-        let settings = if is_solo { settings.replace(REVIEW, "") } else { settings };
+        let settings = if is_solo { settings.replace(OF_TEAMS, "") } else { settings };
         assert_eq!(desk.read("ait.toml"), settings, "{preset}");
         let shown = run(&["add", "one", "-c", "bug"]);
         let id = shown.split_whitespace().next().unwrap();
@@ -316,8 +316,12 @@ fn track_option_leaves_the_store_out_of_gitignore() {
     assert!(!ignored.contains("/issues.json\n") && ignored.contains("\n/.ait/\n"), "{ignored}");
     fs::remove_dir_all(desk.project().join(".git")).unwrap();
     desk.init_now(&["--remove"]);
-    desk.init_now(&["--client", "codex"]);
+    let told = desk.init_now(&["--client", "codex"]);
     assert!(!desk.has(".gitignore"), "without git there is nothing to ignore");
+    assert!(told.contains("`git init`, then ait init again, which writes .gitignore"), "{told}");
+    fs::create_dir(desk.project().join(".git")).unwrap();
+    desk.init_now(&["--client", "codex"]);
+    assert!(desk.read(".gitignore").contains("/issues.json\n"));
 }
 
 #[test]

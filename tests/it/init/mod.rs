@@ -17,11 +17,13 @@ use serde_json::Value;
 use crate::support::runs::Run;
 use crate::support::{BINARY, ait, directory};
 
-/// Who may review in a new project whose reviewer is an agent.
-const REVIEW: &str = "review = \"not-author\"  # by ait init\n";
+/// The settings of a new project with a reviewer and a lead.
+const OF_TEAMS: &str =
+    "review = \"not-author\"  # by ait init\ntoolsets = [\"planning\"]  # by ait init\n";
 /// The settings that the command writes for a new project, besides the port.
 const OF_NEW_PROJECTS: &str = "replies = \"compact\"  # by ait init\nclaims = \"owned\"  # by ait init\n\
-     max-attempts = 3  # by ait init\nreview = \"not-author\"  # by ait init\n";
+     max-attempts = 3  # by ait init\nreview = \"not-author\"  # by ait init\n\
+     toolsets = [\"planning\"]  # by ait init\n";
 
 /// A project, a home and a `PATH` of their own.
 pub struct Desk {

@@ -64,7 +64,8 @@ pub fn ait_through(program: &str, directory: &Path) -> Command {
     let others =
         ["AIT_AGENT", "COLUMNS", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "VISUAL", "EDITOR"];
     let of_servers = ["AIT_LOG_FILE", "AIT_LOG_FORMAT", "AIT_BIND", "AIT_TOKEN", "AIT_TOKEN_FILE"];
-    for variable in ["ISSUES_FILE", "RUST_LOG"].into_iter().chain(of_servers).chain(others) {
+    let of_stores = ["ISSUES_FILE", "AIT_STORE", "AIT_STORE_PASSWORD"];
+    for variable in of_stores.into_iter().chain(["RUST_LOG"]).chain(of_servers).chain(others) {
         command.env_remove(variable);
     }
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

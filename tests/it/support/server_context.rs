@@ -14,17 +14,20 @@ pub fn server_context(store: &Arc<dyn Store>) -> ServerContext {
     let (path, project) = (PathBuf::from("/nowhere/issues.json"), PathBuf::from("/nowhere"));
     let (reason, settings) = ("named".to_owned(), Err("there are none".to_owned()));
     let machine = HostEnv::default();
-    let around = ProjectContext { root: project, machine, is_named: false, found: None };
+    let project = ProjectContext { root: project, machine, is_named: false, found: None };
     let store = Arc::clone(store);
     let maintenance = None;
-    let context = CheckContext { path, reason, store, maintenance, settings, around, now: now() };
+    let database = None;
+    let context =
+        CheckContext { path, reason, database, store, maintenance, settings, project, now: now() };
     let project = Project {
-        root: context.around.root.clone(),
-        env: context.around.machine.clone(),
+        root: context.project.root.clone(),
+        env: context.project.machine.clone(),
         command: "ait".to_owned(),
         store: context.path.clone(),
         is_store_named: false,
-        settings: context.around.root.join("ait.toml"),
+        database: None,
+        settings: context.project.root.join("ait.toml"),
         port: None,
         needs_token: false,
     };

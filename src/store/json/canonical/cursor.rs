@@ -4,7 +4,7 @@ use memchr::memchr2;
 
 use crate::domain::{
     AttributeValues, Attributes, Classification, Comment, HistoryEntry, Issue, IssueId, Label,
-    Link, LinkKind, Parked, Priority, Status, Timestamp, UnknownFields,
+    Link, LinkKind, Parked, Priority, Status, Timestamp, UnknownKeys,
 };
 
 /// `2026-01-31T09:30:00.000Z`.
@@ -65,7 +65,7 @@ impl<'a> Cursor<'a> {
             history: self.array_after(",\n      \"history\": ", Self::history_entry)?,
             comments: self.array_after(",\n      \"comments\": ", Self::comment)?,
             attributes: self.attributes()?,
-            extra: UnknownFields::default(),
+            unknown_keys: UnknownKeys::default(),
         };
         self.skip("\n    }")?;
         Some(issue)
@@ -135,7 +135,7 @@ impl<'a> Cursor<'a> {
             timestamp: self.timestamp()?,
             agent: self.text_after(",\n          \"agent\": \"")?,
             action: self.text_after(",\n          \"action\": \"")?,
-            extra: UnknownFields::default(),
+            unknown_keys: UnknownKeys::default(),
         };
         self.skip("\n        }")?;
         Some(entry)
@@ -146,7 +146,7 @@ impl<'a> Cursor<'a> {
             timestamp: self.timestamp()?,
             agent: self.text_after(",\n          \"agent\": \"")?,
             text: self.text_after(",\n          \"text\": \"")?,
-            extra: UnknownFields::default(),
+            unknown_keys: UnknownKeys::default(),
         };
         self.skip("\n        }")?;
         Some(comment)

@@ -15,7 +15,7 @@ use memchr::memmem;
 use serde_json::Deserializer;
 
 use self::cursor::{Cursor, Mode, whole};
-use crate::domain::UnknownFields;
+use crate::domain::UnknownKeys;
 use crate::store::Document;
 use crate::store::memory::IndexedIssuesBuilder;
 use crate::store::stored_issue::RawIssue;
@@ -47,7 +47,7 @@ fn read_as(text: &Arc<String>, is_large: bool) -> Option<Document> {
     let is_end = rest.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
     is_end
         .then(|| issues.build())?
-        .map(|issues| Document { issues, extra: UnknownFields::default() })
+        .map(|issues| Document { issues, unknown_keys: UnknownKeys::default() })
 }
 
 /// Reads issues like [`issues`], with one thread for each half. Returns `None` if the text cannot be split.
@@ -184,7 +184,10 @@ mod tests {
     fn rewritten(document: &Document) -> String {
         let mut issues = IndexedIssuesBuilder::default();
         document.issues.issues().for_each(|issue| issues.push(Arc::unwrap_or_clone(issue)));
-        written(&Document { issues: issues.build().unwrap(), extra: document.extra.clone() })
+        written(&Document {
+            issues: issues.build().unwrap(),
+            unknown_keys: document.unknown_keys.clone(),
+        })
     }
 
     fn read(text: &str) -> Option<Document> {
@@ -263,7 +266,8 @@ mod tests {
             let id = IssueId::parse(&id).unwrap();
             issues.push(Issue { id, status, description, ..template.clone() });
         }
-        let whole = Document { issues: issues.build().unwrap(), extra: UnknownFields::default() };
+        let whole =
+            Document { issues: issues.build().unwrap(), unknown_keys: UnknownKeys::default() };
         let text = written(&whole);
         let halved = Arc::new(text.clone());
         assert!(issues_of_halves(halved.strip_prefix(BEGIN).unwrap(), &halved).is_some());
@@ -318,7 +322,7 @@ mod tests {
             let mut issues = IndexedIssuesBuilder::default();
             issues.push(Issue { attributes: values.clone().into(), ..template.clone() });
             let issues = issues.build().unwrap();
-            let text = written(&Document { issues, extra: UnknownFields::default() });
+            let text = written(&Document { issues, unknown_keys: UnknownKeys::default() });
             let document = read(&text).unwrap();
             assert!(document.issues.kept().all(|issue| matches!(issue, StoredIssue::Raw(_))));
             assert_eq!(*document.issues.at(0).attributes, values, "seed {seed}");

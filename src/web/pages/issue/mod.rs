@@ -168,7 +168,7 @@ mod tests {
         let mut issues = IndexedIssues::default();
         issues.push(issue.clone()).unwrap();
         let mut projection = Projection::default();
-        let view = &projection.follow(issues);
+        let view = &ReadView::of(&mut projection, issues);
         let changes = Changes::default();
         content(&IssueView { found, changes, gone: GoneClients::default(), view, now, is_full })
             .into_string()

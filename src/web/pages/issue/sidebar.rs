@@ -4,9 +4,10 @@ use maud::{Markup, html};
 
 use super::{IssueView, parts};
 use crate::domain::text::shortened;
-use crate::domain::{Timestamp, UnknownFields};
-use crate::web::lookup::{Found, IssueLink};
+use crate::domain::{Timestamp, UnknownKeys};
+use crate::web::lookup::Found;
 use crate::web::markdown::{self, MAX_CHARS};
+use crate::web::pages::parts::IssueLink;
 use crate::web::strings::{self, issue as text};
 
 /// How many characters of the reason for parking the default page shows.
@@ -37,7 +38,7 @@ pub(super) fn sidebar(view: &IssueView) -> Markup {
                 (detail(text::RETURNS, &html! { (text::times(issue.returns())) }))
                 (detail(text::COMMENTS, &html! { (issue.comments.len()) }))
             }
-            (unknown_keys(&issue.extra, view.is_full))
+            (unknown_keys(&issue.unknown_keys, view.is_full))
         }
     }
 }
@@ -75,9 +76,9 @@ fn when(time: Timestamp, agent: Option<&str>, now: Timestamp) -> Markup {
     }
 }
 
-fn unknown_keys(extra: &UnknownFields, is_full: bool) -> Markup {
-    let count = extra.iter().count();
-    let json = serde_json::to_string_pretty(extra).unwrap_or_default();
+fn unknown_keys(keys: &UnknownKeys, is_full: bool) -> Markup {
+    let count = keys.iter().count();
+    let json = serde_json::to_string_pretty(keys).unwrap_or_default();
     let json = if is_full { json } else { shortened(&json, MAX_CHARS) };
     html! {
         @if count > 0 {

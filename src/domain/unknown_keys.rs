@@ -12,11 +12,11 @@ use serde_json::value::RawValue;
 /// Values are kept as text, because parsing a number and writing it again can change it. The map is boxed, because
 /// nearly every object has none.
 #[derive(Clone, Debug, Default)]
-pub struct UnknownFields(Option<Box<Entries>>);
+pub struct UnknownKeys(Option<Box<Entries>>);
 
 type Entries = IndexMap<String, Box<RawValue>>;
 
-impl UnknownFields {
+impl UnknownKeys {
     /// Inserts a key. Returns false if the key was present; its value is replaced then.
     pub fn insert(&mut self, key: String, value: Box<RawValue>) -> bool {
         self.0.get_or_insert_default().insert(key, value).is_none()
@@ -59,9 +59,9 @@ impl UnknownFields {
 }
 
 // Equality compares texts, so it is reflexive.
-impl Eq for UnknownFields {}
+impl Eq for UnknownKeys {}
 
-impl PartialEq for UnknownFields {
+impl PartialEq for UnknownKeys {
     fn eq(&self, other: &Self) -> bool {
         self.iter().map(text).eq(other.iter().map(text))
     }
@@ -71,7 +71,7 @@ fn text<'a>((key, value): (&'a str, &'a RawValue)) -> (&'a str, &'a str) {
     (key, value.get())
 }
 
-impl Serialize for UnknownFields {
+impl Serialize for UnknownKeys {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for (key, value) in self.iter() {
@@ -81,22 +81,22 @@ impl Serialize for UnknownFields {
     }
 }
 
-impl<'de> Deserialize<'de> for UnknownFields {
+impl<'de> Deserialize<'de> for UnknownKeys {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor;
         impl<'de> de::Visitor<'de> for Visitor {
-            type Value = UnknownFields;
+            type Value = UnknownKeys;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<UnknownFields, A::Error> {
-                let mut extra = UnknownFields::default();
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<UnknownKeys, A::Error> {
+                let mut keys = UnknownKeys::default();
                 while let Some((key, value)) = map.next_entry()? {
-                    extra.insert(key, value);
+                    keys.insert(key, value);
                 }
-                Ok(extra)
+                Ok(keys)
             }
         }
         deserializer.deserialize_map(Visitor)

@@ -9,9 +9,9 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{AppendHeaders, IntoResponse, Response};
 
-use super::credentials::{Credentials, credentials_in};
-use super::throttle::AuthThrottle;
-use crate::http::access::{AccessPolicy, shown};
+use super::access::{AccessPolicy, shown};
+use super::tokens::credentials::{Credentials, credentials_in};
+use super::tokens::throttle::AuthThrottle;
 
 /// The paths of the one route that needs no token: service managers and load balancers probe it without one.
 const OPEN_PATHS: [&str; 2] = ["/health", "/health/"];
@@ -26,7 +26,7 @@ const HOW: &str = "send `Authorization: Bearer TOKEN`, or give the token as the 
                    name) where a browser asks for it; the operator of this server has it\n";
 
 /// What all requests share.
-pub(in crate::http) struct TokenAuth {
+pub(super) struct TokenAuth {
     policy: Arc<AccessPolicy>,
     throttle: AuthThrottle,
 }
@@ -39,7 +39,7 @@ impl TokenAuth {
 }
 
 /// Passes on a request with a valid token, with the token's [`Principal`](super::Principal) as an extension.
-pub(in crate::http) async fn check(
+pub(super) async fn check(
     State(auth): State<Arc<TokenAuth>>,
     mut request: Request,
     next: Next,

@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::subscriptions::Subscriptions;
 use crate::domain::ClientId;
-use crate::mcp::subscriptions::Subscriptions;
 use crate::metrics::Metrics;
 use crate::tracker::{Connection, StoreId, Tracker};
 

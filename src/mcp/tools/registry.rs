@@ -1,0 +1,181 @@
+//! The registered tools: their definitions for clients, and how a call reaches its tool.
+
+use std::sync::{Arc, OnceLock};
+
+use futures::future::FutureExt;
+use rmcp::model::{JsonObject, Tool as Definition, ToolAnnotations};
+use serde_json::Value;
+
+use super::{
+    Call, CallContext, Tool, add_issue, add_issues, ask_human, close_issue, complete_issue,
+    configure_hooks, get_config, get_next_issue, get_next_review_item, init_project, link_issues,
+    list_issues, manage_memory, return_issue, run_doctor, update_issue,
+};
+use crate::domain::IssueRef;
+use crate::mcp::options::{Toolset, Toolsets};
+use crate::mcp::result::Failure;
+use crate::mcp::tool_names::ToolNames;
+use crate::mcp::{arguments, schema};
+use crate::tracker::StoreError;
+
+/// A registered tool.
+struct ToolEntry {
+    name: &'static str,
+    toolset: Toolset,
+    is_read_only: bool,
+    definition: Definition,
+    call: Box<dyn Fn(CallContext, JsonObject) -> Call + Send + Sync>,
+}
+
+/// The tools of a server for each set of toolsets. Clones share them.
+#[derive(Clone)]
+pub(in crate::mcp) struct ToolRegistry {
+    names: ToolNames,
+    /// The tools of each set, made when a client first has it.
+    sets: Arc<[OnceLock<ToolSelection>; Toolsets::COUNT]>,
+}
+
+impl ToolRegistry {
+    pub fn new(names: ToolNames) -> Self {
+        Self { names, sets: Arc::new([const { OnceLock::new() }; Toolsets::COUNT]) }
+    }
+
+    /// Returns the names of the tools.
+    pub fn names(&self) -> &ToolNames {
+        &self.names
+    }
+
+    /// Returns the tools of some toolsets.
+    pub fn with(&self, toolsets: Toolsets) -> &ToolSelection {
+        self.sets[toolsets.index()].get_or_init(|| ToolSelection::new(&self.names, toolsets))
+    }
+}
+
+/// The tools that a client can call, in the order of `tools/list`.
+pub(in crate::mcp) struct ToolSelection(Vec<ToolEntry>);
+
+impl ToolSelection {
+    fn new(names: &ToolNames, toolsets: Toolsets) -> Self {
+        let all = vec![
+            entry::<add_issue::AddIssue>(names, toolsets),
+            entry::<list_issues::ListIssues>(names, toolsets),
+            entry::<get_next_issue::GetNextIssue>(names, toolsets),
+            entry::<return_issue::ReturnIssue>(names, toolsets),
+            entry::<complete_issue::CompleteIssue>(names, toolsets),
+            entry::<get_next_review_item::GetNextReviewItem>(names, toolsets),
+            entry::<close_issue::CloseIssue>(names, toolsets),
+            entry::<update_issue::UpdateIssue>(names, toolsets),
+            entry::<ask_human::AskHuman>(names, toolsets),
+            entry::<add_issues::AddIssues>(names, toolsets),
+            entry::<link_issues::LinkIssues>(names, toolsets),
+            entry::<init_project::InitProject>(names, toolsets),
+            entry::<run_doctor::RunDoctor>(names, toolsets),
+            entry::<configure_hooks::ConfigureHooks>(names, toolsets),
+            entry::<manage_memory::ManageMemory>(names, toolsets),
+            entry::<get_config::GetConfig>(names, toolsets),
+        ];
+        Self(all.into_iter().filter(|entry| toolsets.contains(entry.toolset)).collect())
+    }
+
+    /// Returns the definitions that clients get; those of read-only tools alone for a client that may only read.
+    pub fn definitions(&self, is_read_only: bool) -> Vec<Definition> {
+        let entries = self.0.iter().filter(|entry| entry.is_read_only || !is_read_only);
+        entries.map(|entry| entry.definition.clone()).collect()
+    }
+
+    /// Returns the definition of one tool.
+    pub fn definition(&self, name: &str) -> Option<&Definition> {
+        self.find(name).map(|entry| &entry.definition)
+    }
+
+    /// Returns the names of all tools, separated by commas.
+    pub fn names(&self) -> String {
+        let names: Vec<&str> = self.0.iter().map(|entry| &*entry.definition.name).collect();
+        names.join(", ")
+    }
+
+    /// Returns the names of the read-only tools, separated by commas.
+    pub fn read_only_names(&self) -> String {
+        let entries = self.0.iter().filter(|entry| entry.is_read_only);
+        let names: Vec<&str> = entries.map(|entry| &*entry.definition.name).collect();
+        names.join(", ")
+    }
+
+    /// Returns the name of a tool as a label for metrics, without the prefix; the same one for all unknown names.
+    pub fn label(&self, name: &str) -> &'static str {
+        self.find(name).map_or("unknown", |entry| entry.name)
+    }
+
+    /// Returns the toolset of a tool.
+    pub fn toolset(&self, name: &str) -> Option<Toolset> {
+        self.find(name).map(|entry| entry.toolset)
+    }
+
+    /// Returns true if there is a tool with this name that may change the store.
+    pub fn changes_store(&self, name: &str) -> bool {
+        self.find(name).is_some_and(|entry| !entry.is_read_only)
+    }
+
+    /// Calls a tool; `None` if there is no tool with this name.
+    pub fn call(&self, name: &str, context: CallContext, arguments: JsonObject) -> Option<Call> {
+        self.find(name).map(|entry| (entry.call)(context, arguments))
+    }
+
+    fn find(&self, name: &str) -> Option<&ToolEntry> {
+        self.0.iter().find(|entry| entry.definition.name == name)
+    }
+}
+
+fn entry<T: Tool>(names: &ToolNames, toolsets: Toolsets) -> ToolEntry {
+    let schema = Arc::new(schema::of::<T::Args>(toolsets));
+    // Only what differs from the defaults of the protocol.
+    let annotations = match (T::READ_ONLY, T::DESTRUCTIVE) {
+        (true, _) => ToolAnnotations::new().read_only(true),
+        (false, true) => ToolAnnotations::new(),
+        (false, false) => ToolAnnotations::new().destructive(false),
+    };
+    let full_name = names.full(T::NAME);
+    let definition =
+        Definition::new(full_name.clone(), names.in_text(T::DESCRIPTION), Arc::clone(&schema))
+            .with_annotations(annotations.open_world(false));
+    let call = move |context: CallContext, mut arguments: JsonObject| {
+        let (schema, name) = (Arc::clone(&schema), full_name.clone());
+        async move {
+            let invalid = |reason| Failure::invalid(reason).with_next(T::NAME);
+            arguments::check(&name, &schema, &mut arguments).map_err(invalid)?;
+            // Parsing into `Args` would lose the kind of the error, and with it the hint.
+            let reference = arguments.get("issue_id").and_then(Value::as_str);
+            if let Some(Err(invalid)) = reference.map(str::parse::<IssueRef>) {
+                return Err(StoreError::Refused(invalid).into());
+            }
+            let args = serde_json::from_value(Value::Object(arguments))
+                .map_err(|error| invalid(format!("{error}; correct it and call {name} again")))?;
+            let replies = context.replies.clone();
+            T::call(context, args).await?.answer(&replies)
+        }
+        .boxed()
+    };
+    ToolEntry {
+        name: T::NAME,
+        toolset: T::TOOLSET,
+        is_read_only: T::READ_ONLY,
+        definition,
+        call: Box::new(call),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::mcp::tool_names;
+
+    #[test]
+    fn every_tool_has_a_name_of_its_own_that_texts_can_mention() {
+        let registry = ToolRegistry::new(ToolNames::default());
+        let names: Vec<_> = registry.with(Toolsets::ALL).0.iter().map(|entry| entry.name).collect();
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+        assert_eq!(names, tool_names::ALL);
+    }
+}
