@@ -191,9 +191,10 @@ impl Connect for Connector {
             let connected = match config.connect(tls.clone()).await {
                 // A pooler that knows no such setting.
                 Err(error) if error.code() == Some(&SqlState::PROTOCOL_VIOLATION) => {
-                    let given = self.options.config.get_options().unwrap_or_default();
-                    let mut config = config.clone();
-                    config.options(given).connect(tls).await
+                    // An empty one is unknown to it, too.
+                    let mut config = self.options.config.clone();
+                    config.connect_timeout(CONNECT_WITHIN);
+                    with_password(&self.options, config).connect(tls).await
                 }
                 connected => connected,
             };
