@@ -6,7 +6,8 @@ use agent_issue_tracker::store::Store;
 use proptest::prelude::*;
 
 use crate::support::commands::any_command;
-use crate::support::postgres::{open, project};
+use crate::support::pgbouncer::Pooler;
+use crate::support::postgres::{open, project, shared};
 use crate::{conformance, lease_conformance};
 
 #[tokio::test]
@@ -17,6 +18,23 @@ async fn postgres_store_passes_the_suite() {
     conformance::claim_from_many_tasks(Arc::new(open(&many))).await;
     assert_eq!(open(&many).id().await, open(&many).id().await);
     assert_ne!(open(&many).id().await, open(&url).id().await);
+}
+
+/// Clients of a pooler share connections, also those of other processes.
+#[tokio::test]
+async fn postgres_store_behind_a_pooler_passes_the_suite() {
+    let Some(server) = shared() else { return };
+    let Some(pooler) = Pooler::start(&server) else { return };
+    conformance::exercise(&open(&pooler.project())).await;
+    conformance::claim_from_many_tasks(Arc::new(open(&pooler.project()))).await;
+    let url = pooler.project();
+    conformance::keep_events(|| open(&url)).await;
+    let url = pooler.project();
+    conformance::push_changes(&open(&url), &open(&url)).await;
+    lease_conformance::exercise(&open(&pooler.project())).await;
+    let url = pooler.project();
+    lease_conformance::race_lapses_with_take_ups([Arc::new(open(&url)), Arc::new(open(&url))])
+        .await;
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ pub mod disk;
 pub mod files;
 pub mod http;
 pub mod pause;
+pub mod pgbouncer;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 pub mod power;

@@ -18,7 +18,7 @@ use agent_issue_tracker::store::{PostgresOptions, PostgresStore};
 use super::PATIENCE;
 
 /// The user that runs the server if the tests run as root, which PostgreSQL refuses.
-const NOBODY: u32 = 65534;
+pub const NOBODY: u32 = 65534;
 
 /// A server that ends with this value, or with this process.
 pub struct Server {
@@ -56,7 +56,7 @@ fn programs() -> Option<PathBuf> {
 }
 
 /// Lets the user of the server run a command, if this one is root.
-fn as_ordinary_user(command: &mut Command) -> &mut Command {
+pub fn as_ordinary_user(command: &mut Command) -> &mut Command {
     if rustix::process::geteuid().is_root() {
         command.uid(NOBODY).gid(NOBODY);
     }
@@ -136,6 +136,11 @@ impl Server {
     /// Returns the URL of the database as a role.
     pub fn url(&self, role: &str) -> String {
         format!("postgres://{role}@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// Returns the port.
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     /// Returns the URL of a new project.
