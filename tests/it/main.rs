@@ -63,6 +63,7 @@ mod postgres;
 mod postgres_errors;
 #[cfg(feature = "postgres")]
 mod postgres_kills;
+#[cfg(feature = "postgres")]
 mod postgres_machines;
 #[cfg(feature = "postgres")]
 mod postgres_races;

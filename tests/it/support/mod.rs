@@ -5,6 +5,7 @@ pub mod disk;
 pub mod files;
 pub mod http;
 pub mod pause;
+#[cfg(feature = "postgres")]
 pub mod pgbouncer;
 #[cfg(feature = "postgres")]
 pub mod postgres;
