@@ -22,7 +22,6 @@ use self::leases::{Connected, LeaseCheck};
 pub use self::questions::{OpenQuestion, QuestionCommand};
 use self::waiting::Line;
 pub use self::waiting::{MAX_WAITING, Wanted};
-use crate::domain::event::UNDELIVERED_REASON;
 use crate::domain::{
     AgentName, ClaimGuard, ClaimProof, ClaimSettings, ClaimTerms, Classification, ClientId,
     Command, CommentText, Counts, Description, ImportedIssue, Issue, IssueChange, IssueId,
@@ -42,8 +41,6 @@ use crate::store::{Document, Outcome, Store};
 
 /// How many issues that cannot be claimed are named.
 const SHOWN: usize = 3;
-/// The client of a claim that is made before its own client is known. Nobody has this id, so it counts as gone.
-const NOBODY: &str = "nobody";
 /// How long [`Tracker::close`] waits for claims that are being released.
 const LAST_LAPSES: Duration = Duration::from_millis(200);
 
@@ -530,13 +527,10 @@ impl Tracker {
             // No server may be running that looks for them.
             self.lapse_orphans(LAPSES_OF_A_COMMAND).await?;
         } else if !self.is_begun() && !self.is_ready(agent, is_ready).await? {
-            // If this process ends before the claim has its own client, the claim lapses.
-            let nobody = ClientId::new(NOBODY);
-            match self.commit(command(self.terms(Some(nobody)))).await? {
-                // It became ready in between. The claim needs a client.
-                Some(claimed) => self.lapse_claim(&claimed, UNDELIVERED_REASON).await?,
-                None => return Ok(None),
-            }
+            self.note_call(agent).await?;
+            // Without commands, it only tells of damage, which may hide what is ready.
+            self.store.commit(Vec::new(), self.now()).await?;
+            return Ok(None);
         }
         let client = self.client_for(agent).await;
         self.commit(command(self.terms(client))).await

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::domain::Event;
 
-/// A position in the log of a store: the number of an event, and a hash of all events up to it.
+/// A position in the log of a store: the number of an event, and what tells it from another one with that number.
 ///
 /// Two positions with the same number differ if the events before them differ. This happens when a power failure
 /// loses events that were not durable, or when a user puts an old log in place.
@@ -13,7 +13,7 @@ use crate::domain::Event;
 pub struct Position {
     /// The number of the event. The first event has number 1; zero means no event.
     pub number: u64,
-    /// The hash, chained over all events up to this one.
+    /// In a log, a hash that is chained over all events up to this one; in PostgreSQL, a random number.
     pub hash: u64,
 }
 

@@ -110,8 +110,8 @@ pub trait Store: Send + Sync {
     /// [`StoreError::Unreadable`].
     fn counts(&self) -> StoreFuture<'_, Counts>;
 
-    /// Returns all issues as of one event number. Includes every change that was answered before the call. The cost
-    /// does not depend on the number of issues.
+    /// Returns all issues as of one event number. Includes every change that was answered before the call. A store in
+    /// a database reads all of them the first time; use [`part`](Self::part) where that suffices.
     ///
     /// # Errors
     ///
@@ -119,7 +119,7 @@ pub trait Store: Send + Sync {
     fn state(&self) -> StoreFuture<'_, State>;
 
     /// Returns the issues in one part of the store as of one moment. Includes every change that was answered before
-    /// the call. What the part is about is answered as by the [`snapshot`](Self::state); other issues, their counts
+    /// the call. What the part is about is answered as by [`state`](Self::state); other issues, their counts
     /// and positions may be missing.
     ///
     /// # Errors

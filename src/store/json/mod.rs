@@ -11,7 +11,7 @@
 //!
 //! Any number of processes share the files as equals. Read the modules in this order: `log`, `view` and `shared` (what a
 //! process knows, and how it follows others), `commit` with `writer` (how it makes changes), `publish` with `background`,
-//! `edits`, `recovery` (opening), `maintenance`.
+//! `edits`, `open`, `maintenance`.
 //!
 //! | file | contents |
 //! |---|---|

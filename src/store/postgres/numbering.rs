@@ -16,6 +16,8 @@ use super::error::Failure;
 use super::sql::{BEGIN, advisory_key};
 use crate::store::Position;
 
+/// How many events the statement numbers at once.
+const NUMBERED_AT_ONCE: u64 = 20_000;
 /// How long commits are gathered before their events are numbered.
 const GATHER_FOR: Duration = Duration::from_millis(20);
 /// How long to wait for the process that is just numbering events.
@@ -47,10 +49,20 @@ async fn number_visible(database: &Database) -> Result<Position, Failure> {
 }
 
 async fn number_all(database: &Database) -> Result<Position, Failure> {
+    loop {
+        let (position, numbered) = number_some(database).await?;
+        if numbered < NUMBERED_AT_ONCE {
+            return Ok(position);
+        }
+    }
+}
+
+/// Numbers events once. Returns the position of the newest one, and how many it has numbered.
+async fn number_some(database: &Database) -> Result<(Position, u64), Failure> {
     let (session, sql) = (database.session().await?, &database.sql);
     let key = vec![advisory_key("number", database.schema())];
     let key: [Param<'_>; 1] = [(&key, Type::INT8_ARRAY)];
-    let (_, _, _, newest, _) = tokio::try_join!(
+    let (_, _, numbered, newest, _) = tokio::try_join!(
         biased;
         session.batch_execute(BEGIN),
         session.query_typed(&sql.advisory, &key),
@@ -59,7 +71,7 @@ async fn number_all(database: &Database) -> Result<Position, Failure> {
         session.batch_execute("COMMIT"),
     )?;
     session.finish();
-    position(newest.as_ref())
+    Ok((position(newest.as_ref())?, numbered))
 }
 
 /// Numbers the events of this process soon after each commit, and tells the other processes, as long as the store exists.
@@ -97,9 +109,13 @@ async fn announce(database: &Database) -> Result<(), Failure> {
             database.publish(position(newest.as_ref())?);
             return Ok(());
         }
-        if let Some(position) = try_number(database).await? {
+        if let Some((position, numbered)) = try_number(database).await? {
             database.publish(position);
-            return database.notify().await;
+            database.notify().await?;
+            if numbered < NUMBERED_AT_ONCE {
+                return Ok(());
+            }
+            continue;
         }
         // Perhaps it does not see the newest events.
         tokio::time::sleep(OTHERS_WITHIN).await;
@@ -107,7 +123,7 @@ async fn announce(database: &Database) -> Result<(), Failure> {
 }
 
 /// Numbers the events, unless another process is doing that.
-async fn try_number(database: &Database) -> Result<Option<Position>, Failure> {
+async fn try_number(database: &Database) -> Result<Option<(Position, u64)>, Failure> {
     let (session, sql) = (database.session().await?, &database.sql);
     let key = advisory_key("number", database.schema());
     let key: [Param<'_>; 1] = [(&key, Type::INT8)];
@@ -121,14 +137,14 @@ async fn try_number(database: &Database) -> Result<Option<Position>, Failure> {
         session.finish();
         return Ok(None);
     }
-    let (_, newest, _) = tokio::try_join!(
+    let (numbered, newest, _) = tokio::try_join!(
         biased;
         session.execute_typed(&sql.number, &[]),
         session.query_typed_opt(&sql.newest, &[]),
         session.batch_execute("COMMIT"),
     )?;
     session.finish();
-    Ok(Some(position(newest.as_ref())?))
+    Ok(Some((position(newest.as_ref())?, numbered)))
 }
 
 /// Reads a row with number and nonce.

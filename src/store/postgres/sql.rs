@@ -225,7 +225,8 @@ statements! {
     /// Returns the nonce of an event.
     nonce = "SELECT nonce FROM {s}.events WHERE seq = $1";
 
-    /// Numbers all events that are visible and have no number.
+    /// Numbers the first 20,000 events that are visible and have no number. The caller repeats it until there are fewer.
+    /// An issue that was filed late is moved behind those with higher numbers. `slot` and `totals` are those of the tables.
     number = "WITH newest AS MATERIALIZED (SELECT number, totals FROM {s}.events WHERE number IS NOT NULL \
         ORDER BY number DESC LIMIT 1), \
         next AS MATERIALIZED (SELECT seq, issue, slot_before, slot_after, filed, \

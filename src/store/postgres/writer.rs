@@ -196,7 +196,7 @@ async fn run(
             }
             batch.push(request);
         }
-        // Claims first: they must not see what the others leave without having read what is around it.
+        // Claims first: a claim loads candidates only, so it cannot be decided on issues that other commands free.
         batch.sort_by_key(|request| !request.is_claim());
         batch = refuse_late(batch, answers);
         if !batch.is_empty() {
