@@ -1,12 +1,12 @@
 //! A store in a PostgreSQL database, shared by processes on any number of machines.
 //!
-//! A claim: [`writer`] gathers requests into one transaction; [`needs`] says what they look at; [`load`] locks and reads
-//! that with the statements in [`sql`] and draws a `seq` for each event; [`decide`] runs the rules on that part of the
-//! state; [`write`] turns the result into rows and commits. If the connection breaks meanwhile, the writer finds out by
-//! `seq` and nonce what happened. After the commit [`numbering`] gives events their numbers; readers never see `seq`.
+//! A claim: `writer` gathers requests into one transaction; `needs` says what they look at; `load` locks and reads
+//! that with the statements in `sql` and draws a `seq` for each event; `decide` runs the rules on that part of the
+//! state; `write` turns the result into rows and commits. If the connection breaks meanwhile, the writer finds out by
+//! `seq` and nonce what happened. After the commit `numbering` gives events their numbers; readers never see `seq`.
 //!
-//! Reads: [`read`] and [`list`]; the whole state: [`follow`]; changes by others: [`watch`]. Below all of them are
-//! [`database`], [`connection`], [`schema`], [`rows`] and [`error`]. `migrations/0001.sql` describes the tables.
+//! Reads: `read` and `list`; the whole state: `follow`; changes by others: `watch`. Below all of them are
+//! `database`, `connection`, `schema`, `rows` and `error`. `migrations/0001.sql` describes the tables.
 
 mod clients;
 mod connection;
