@@ -152,7 +152,7 @@ impl Fixture {
     pub fn frame_bytes(&self) -> usize {
         let log_bytes = || {
             let health = self.runtime.block_on(self.tracker.health(Probe::Known));
-            health.journal_bytes.expect("a log")
+            health.log_bytes.expect("a log")
         };
         let before = log_bytes();
         self.add(self.filing());

@@ -265,7 +265,7 @@ fn come_back(worker: &mut dyn Worker, claim: &Claim, play: &Play) {
                 answer.map(Answer::ok);
             }
             false => {
-                assert!(!is_in_time, "{} lost its claim in time: {}", claim.agent, answer.text)
+                assert!(!is_in_time, "{} lost its claim in time: {}", claim.agent, answer.text);
             }
         }
     }

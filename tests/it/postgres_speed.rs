@@ -189,7 +189,7 @@ async fn operations_take_the_same_time_in_large_projects() {
         eprintln!(
             "  claim {:?}",
             median(|_| async {
-                assert!(apply(store, claim_as(&agent()), at(1)).await.unwrap().is_some())
+                assert!(apply(store, claim_as(&agent()), at(1)).await.unwrap().is_some());
             })
             .await
         );
