@@ -27,6 +27,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use tokio::sync::watch;
 
+use crate::domain::event::UNDELIVERED_REASON;
 use crate::domain::{
     AgentName, Command, Counts, DomainError, ErrorCode, Issue, IssueId, IssueRef, Page, Query,
     Timestamp,
@@ -66,6 +67,18 @@ pub enum Part {
 /// The outcome of a command: the issue after it. A command that names an issue which already is as wanted gets that
 /// issue. Otherwise `None` means that nothing had to change, for example because a claim found no issue.
 pub type Outcome = Option<Arc<Issue>>;
+
+/// Returns the commands that lapse the claims among these commands.
+fn lapses(commands: &[Command], outcomes: &[Outcome]) -> Vec<Command> {
+    let claims = commands.iter().zip(outcomes).filter_map(|(command, outcome)| {
+        let is_claim =
+            matches!(command, Command::GetNextIssue { .. } | Command::GetNextReviewItem { .. });
+        let issue = outcome.as_ref().filter(|_| is_claim)?;
+        let (entry, reason) = (issue.claim_entry()?, UNDELIVERED_REASON.to_owned());
+        Some(Command::LapseClaim { issue: issue.id, entry, client: None, reason })
+    });
+    claims.collect()
+}
 
 /// A place that stores issues, shared by any number of callers.
 ///

@@ -18,9 +18,8 @@ use super::commit::Committer;
 use super::edits;
 use super::shared::Shared;
 use super::support::{lock, now};
-use crate::domain::event::UNDELIVERED_REASON;
 use crate::domain::{Command, Timestamp};
-use crate::store::{Outcome, StoreError};
+use crate::store::{Outcome, StoreError, lapses};
 
 /// The most requests in one commit.
 const MAX_BATCH: usize = 256;
@@ -393,16 +392,4 @@ fn lapse(committer: &mut Committer, commands: &[Command]) {
     if let Err(error) = lapsed {
         tracing::warn!("failed to return a claim whose caller is gone: {error}");
     }
-}
-
-/// Returns the commands that lapse the claims among these commands.
-fn lapses(commands: &[Command], outcomes: &[Outcome]) -> Vec<Command> {
-    let claims = commands.iter().zip(outcomes).filter_map(|(command, outcome)| {
-        let is_claim =
-            matches!(command, Command::GetNextIssue { .. } | Command::GetNextReviewItem { .. });
-        let issue = outcome.as_ref().filter(|_| is_claim)?;
-        let (entry, reason) = (issue.claim_entry()?, UNDELIVERED_REASON.to_owned());
-        Some(Command::LapseClaim { issue: issue.id, entry, client: None, reason })
-    });
-    claims.collect()
 }

@@ -138,7 +138,7 @@ pub(super) async fn open(
         .map_err(Failure::from)
 }
 
-/// A connection that is driven by whoever listens on it.
+/// A connection that its listener polls.
 pub(super) type ListenConnection =
     tokio_postgres::Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
 

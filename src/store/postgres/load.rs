@@ -173,7 +173,7 @@ async fn read_reviews(
     let mut names: Vec<String> = strict.map(|(name, _)| name.clone()).collect();
     let mut is_strict = vec![true; names.len()];
     if has_any {
-        // Whoever may review everything is the same as any other.
+        // All agents that may review everything get the same issue.
         names.push(String::new());
         is_strict.push(false);
     }

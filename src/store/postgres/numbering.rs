@@ -87,7 +87,7 @@ pub(super) fn spawn(database: &Arc<Database>) {
             }
             tokio::time::sleep(GATHER_FOR).await;
             if let Err(failure) = announce(&database).await {
-                // Whoever reads events numbers them first, and looks once a second.
+                // Every read of events numbers them first, and each process looks once a second.
                 tracing::debug!("new events are not announced: {failure:?}");
             }
         }

@@ -153,7 +153,7 @@ statements! {
     /// Draws `$1` sequence numbers. Makes the commit wait for the disk, if the settings of the server do not.
     reserve = "SELECT nextval('{s}.event_seq'), CASE WHEN current_setting('synchronous_commit') = 'off' \
         THEN set_config('synchronous_commit', 'on', true) END FROM generate_series(1, $1::bigint)";
-    /// Takes the lock `$1` until the transaction ends, if nobody has it.
+    /// Takes the lock `$1` until the transaction ends, unless another transaction has it.
     try_advisory = "SELECT pg_try_advisory_xact_lock($1::bigint)";
     /// Takes the locks `$1` until the transaction ends, ascending.
     advisory = "SELECT pg_advisory_xact_lock(k) FROM (SELECT unnest($1::bigint[]) AS k ORDER BY 1) keys";

@@ -16,9 +16,8 @@ use super::load::{self, Loaded};
 use super::needs::Needs;
 use super::numbering;
 use super::write::Changes;
-use crate::domain::event::UNDELIVERED_REASON;
 use crate::domain::{Command, DomainError, Timestamp};
-use crate::store::{Outcome, StoreError};
+use crate::store::{Outcome, StoreError, lapses};
 
 /// The most requests in one transaction.
 const MAX_BATCH: usize = 256;
@@ -83,18 +82,6 @@ impl Drop for Answer {
             }
         }
     }
-}
-
-/// Returns the commands that lapse the claims among these commands.
-fn lapses(commands: &[Command], outcomes: &[Outcome]) -> Vec<Command> {
-    let claims = commands.iter().zip(outcomes).filter_map(|(command, outcome)| {
-        let is_claim =
-            matches!(command, Command::GetNextIssue { .. } | Command::GetNextReviewItem { .. });
-        let issue = outcome.as_ref().filter(|_| is_claim)?;
-        let (entry, reason) = (issue.claim_entry()?, UNDELIVERED_REASON.to_owned());
-        Some(Command::LapseClaim { issue: issue.id, entry, client: None, reason })
-    });
-    claims.collect()
 }
 
 /// A handle to the writer task, which starts with the first change.
