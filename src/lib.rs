@@ -18,6 +18,7 @@
 //! | [`tracker`] | the use cases, one method for each operation; the clock and the ids |
 //! | [`activity`] | events, filtered and paged, and the issues at an earlier time |
 //! | [`read_model`] | the read model: search, sort order, counts, boards, statistics |
+//! | `triage` | the report on what is wrong in the queue, with the next steps |
 //! | [`metrics`] | counters and histograms of this process, for Prometheus |
 //! | [`http`] | the HTTP server: connections, limits, access control, tokens |
 //! | [`token_file`] | the file with the tokens |
@@ -64,6 +65,8 @@ pub mod mcp;
 pub mod metrics;
 mod port_probe;
 pub mod processes;
+pub mod query_handles;
+pub mod query_language;
 pub mod read_model;
 pub mod setting;
 pub mod setup;
@@ -73,4 +76,6 @@ pub mod store;
 mod time_arg;
 pub mod token_file;
 pub mod tracker;
+mod triage;
+mod user_state;
 pub mod web;

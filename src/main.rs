@@ -41,6 +41,9 @@ fn main() -> ExitCode {
         }
         Some(Subcommands::Queue(command)) => answered(|| run_command(&arguments, command)),
         Some(Subcommands::Open(command)) => answered(|| open_page(&arguments, command)),
+        Some(Subcommands::Migrate(command)) => answered(|| {
+            wait_for(app::migrate(command, &config(&arguments)?, &working_directory()?))
+        }),
         Some(Subcommands::Status(command)) => {
             answered(|| wait_for(app::status(command, &config(&arguments)?)))
         }

@@ -1,5 +1,7 @@
-//! The port probe: finds out whether another process of the tracker or another program listens on a local port.
+//! The port probe: finds out whether another process of the tracker or another program listens on a local port, and asks
+//! other servers of the user for their numbers.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use listeners::Protocol;
@@ -54,6 +56,20 @@ pub(crate) async fn answer(port: u16, within: Duration) -> Option<ProbeResponse>
     Some(read(&text))
 }
 
+/// Asks a server at an address for JSON of at most `max_bytes`; `None` if there is no such answer in time.
+pub(crate) async fn json(
+    address: SocketAddr,
+    path: &str,
+    max_bytes: u64,
+    within: Duration,
+) -> Option<Value> {
+    let asked = tokio::time::timeout(within, request(address, path, max_bytes));
+    let answer = asked.await.ok().flatten()?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    let is_ok = head.split(' ').nth(1) == Some("200");
+    serde_json::from_str(body).ok().filter(|_| is_ok)
+}
+
 async fn process(port: u16) -> Option<listeners::Process> {
     let process = tokio::task::spawn_blocking(move || {
         listeners::get_process_by_port(port, Protocol::TCP).ok()
@@ -73,11 +89,15 @@ fn named(process: Option<listeners::Process>, server: Option<String>) -> Option<
 }
 
 async fn ask(port: u16) -> Option<String> {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).await.ok()?;
-    let request = "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    request(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port), "/health", MAX_ANSWER_BYTES).await
+}
+
+async fn request(address: SocketAddr, path: &str, max_bytes: u64) -> Option<String> {
+    let mut stream = TcpStream::connect(address).await.ok()?;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.ok()?;
     let mut answer = Vec::new();
-    stream.take(MAX_ANSWER_BYTES).read_to_end(&mut answer).await.ok()?;
+    stream.take(max_bytes).read_to_end(&mut answer).await.ok()?;
     Some(String::from_utf8_lossy(&answer).into_owned())
 }
 

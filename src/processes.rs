@@ -5,6 +5,8 @@
 //! happens, so readers know which processes live and remove the files of dead ones. A process id alone never counts
 //! as a sign of life.
 //!
+//! Servers with web pages register in a directory of the user, too, so that one of them can list all of them.
+//!
 //! The last process to leave removes the directory, and its parents if they are otherwise empty. A process that only
 //! reads leaves no files behind.
 
@@ -19,6 +21,7 @@ use uuid::Uuid;
 
 use crate::domain::Timestamp;
 use crate::store::json::paths;
+use crate::user_state;
 
 /// Keeps git from tracking the directory; the store writes the same file.
 const GITIGNORE: &str = ".gitignore";
@@ -80,6 +83,12 @@ pub struct Entry {
     pub port: Option<u16>,
     /// The URL of its web pages.
     pub url: Option<String>,
+    /// The name of its project, among all servers of a user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Its store, among all servers of a user: a path, or a URL without its password.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
     /// After how long it lets claims lapse whose clients are gone, in milliseconds; 0 if it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim_grace_ms: Option<u64>,
@@ -97,6 +106,8 @@ impl Entry {
             is_guarded: false,
             port: None,
             url: None,
+            project: None,
+            store: None,
             claim_grace_ms: None,
         }
     }
@@ -112,6 +123,11 @@ impl Registry {
     /// Returns the registry for the store in `store`, which must not be a symbolic link.
     pub fn for_store(store: &Path) -> Self {
         Self { directory: paths::processes_of(store) }
+    }
+
+    /// Returns the registry of all servers of the user that have web pages; `None` if the user has no home directory.
+    pub fn of_user() -> Option<Self> {
+        Some(Self { directory: user_state::directory("servers")?.join("processes") })
     }
 
     /// Registers a process until the registration is dropped or the process ends.
@@ -234,6 +250,22 @@ impl Registry {
         left.sort();
         left
     }
+}
+
+/// Registers a server with web pages among those of the user; `None` if the user has no home directory.
+///
+/// # Errors
+///
+/// The files cannot be written.
+pub fn register_for_user(entry: Entry) -> io::Result<Option<Registration>> {
+    let (Some(own), Some(registry)) = (user_state::directory("servers"), Registry::of_user())
+    else {
+        return Ok(None);
+    };
+    fs::create_dir_all(own)?;
+    // This removes the files of dead servers. No other command looks for them.
+    let _ = registry.list_live();
+    registry.register(entry).map(Some)
 }
 
 /// Reads the entry of the process behind a lock file, if it lives. `removes` deletes the files of a dead one.

@@ -2,8 +2,11 @@
 //!
 //! The tracker owns the clock and generates ids. It knows nothing of MCP, HTTP or terminals, and prints nothing.
 
+mod bulk;
 mod leases;
 mod questions;
+mod returns;
+mod undo;
 mod waiting;
 
 use std::collections::BTreeSet;
@@ -17,9 +20,11 @@ use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
+pub use self::bulk::{BulkChange, BulkEnd, BulkOutcome, MAX_BULK};
 pub use self::leases::{Claimant, Connection, LAPSES_OF_A_COMMAND, LeaseState, ProcessClient};
 use self::leases::{Connected, LeaseCheck};
 pub use self::questions::{OpenQuestion, QuestionCommand};
+pub use self::undo::{UndoError, UndoOutcome, UndoSelection, UndoneIssue};
 use self::waiting::Line;
 pub use self::waiting::{MAX_WAITING, Wanted};
 use crate::domain::{
@@ -33,6 +38,7 @@ pub use crate::store::backup::{
     RestoreOutcome, SaveOptions, Saved, Verdict,
 };
 pub use crate::store::json::Maintenance;
+pub use crate::store::transfer::Compared;
 pub use crate::store::{
     DURATION_BUCKETS_S, Events, HeldBack, IndexedIssues, NumberedEvent, Part, Position, Probe,
     State, StoreError, StoreHealth, StoreId, Version,
@@ -235,30 +241,6 @@ impl Tracker {
         agent: AgentName,
     ) -> Result<Option<Arc<Issue>>, StoreError> {
         self.claim_next(Wanted::Work(classification), agent).await
-    }
-
-    /// Returns an open issue to its old place in the queue.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::commit`].
-    pub async fn return_issue(
-        &self,
-        issue: IssueRef,
-        comment: CommentText,
-        agent: AgentName,
-        proof: ClaimProof,
-    ) -> Result<Arc<Issue>, StoreError> {
-        let guard = self.guard(proof);
-        let park = self.claims.max_attempts.map(|limit| Command::ParkAfterAttempts {
-            issue: issue.clone(),
-            limit,
-            agent: agent.clone(),
-        });
-        let commands = [Command::ReturnIssue { issue, comment, agent, guard }];
-        let outcomes = self.commit_all(commands.into_iter().chain(park).collect()).await?;
-        let lost = || StoreError::Uncertain("return_issue returned no issue".to_owned());
-        outcomes.into_iter().flatten().next_back().ok_or_else(lost)
     }
 
     /// Completes an open issue, which then waits for review.
@@ -568,6 +550,14 @@ impl Tracker {
         let outcome = self.commit_all(vec![command]).await?.pop();
         let lost = || StoreError::Uncertain(format!("{operation} returned no outcome"));
         outcome.ok_or_else(lost)
+    }
+
+    /// Commits commands on one issue, all or none, and returns the issue after them.
+    async fn change_with(&self, commands: Vec<Command>) -> Result<Arc<Issue>, StoreError> {
+        let operation = commands.first().map_or("change", Command::operation);
+        let outcomes = self.commit_all(commands).await?;
+        let lost = || StoreError::Uncertain(format!("{operation} returned no issue"));
+        outcomes.into_iter().flatten().next_back().ok_or_else(lost)
     }
 
     /// Commits a command that names its issue, and so must return one.

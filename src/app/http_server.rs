@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -17,7 +18,7 @@ use crate::config::{Config, FILE_NAME, Source};
 use crate::http::{self, AccessPolicy, Limits, with_security_layers};
 use crate::mcp;
 use crate::mcp::http::{HttpOptions, Shutdown};
-use crate::processes::{Entry, Kind, Registration, Registry};
+use crate::processes::{Entry, Kind, Registration, Registry, register_for_user};
 use crate::tracker::{Maintenance, Tracker};
 use crate::web::{self, WebOptions};
 
@@ -52,6 +53,10 @@ pub(super) async fn file_of(maintenance: Option<&Maintenance>, config: &Config) 
 pub(super) struct ProcessContext {
     ports: Ports,
     registration: Option<Registration>,
+    /// Among all servers of the user, while it serves pages.
+    of_user: Option<Registration>,
+    /// How it is described there.
+    described: Entry,
     kind: Kind,
 }
 
@@ -92,6 +97,14 @@ impl ProcessContext {
             claim_grace_ms: kind.is_server().then(|| grace.try_into().unwrap_or(u64::MAX)),
             ..Entry::new(kind, tracker.now())
         };
+        let described = Entry {
+            project: Some(config.project_name()),
+            store: Some(match &config.database {
+                Some(_) => config.store(),
+                None => store.display().to_string(),
+            }),
+            ..entry.clone()
+        };
         let registered = spawn_blocking(move || {
             if let Some(port) = pinned
                 && let Err(error) = pins.note(port, &project)
@@ -110,7 +123,7 @@ impl ProcessContext {
             }
             Err(_) => None,
         };
-        Self { ports, registration, kind }
+        Self { ports, registration, of_user: None, described, kind }
     }
 
     /// Serves HTTP as soon as a port is available; `None` if the process ends before that.
@@ -207,16 +220,24 @@ impl ProcessContext {
         }))
     }
 
-    /// Records this process's port and URL in the registry.
+    /// Records this process's port and URL in the registry, and this server among those of the user.
     async fn serves(mut self, port: u16, page: String) -> Self {
-        let Some(mut registration) = self.registration.take() else { return self };
+        let registration = self.registration.take();
+        let entry = Entry { port: Some(port), url: Some(page.clone()), ..self.described.clone() };
         let noted = spawn_blocking(move || {
-            if let Err(error) = registration.serves(port, page) {
-                tracing::debug!("cannot register the port of this process: {error}");
-            }
-            registration
+            let note = |mut registration: Registration| {
+                if let Err(error) = registration.serves(port, page) {
+                    tracing::debug!("cannot register the port of this process: {error}");
+                }
+                registration
+            };
+            let of_user = register_for_user(entry).unwrap_or_else(|error| {
+                tracing::debug!("cannot register this server for its user: {error}");
+                None
+            });
+            (registration.map(note), of_user)
         });
-        self.registration = noted.await.ok();
+        (self.registration, self.of_user) = noted.await.unwrap_or_default();
         self
     }
 }
@@ -267,8 +288,16 @@ impl HttpServer {
         let shutdown = Shutdown::default();
         let options = HttpOptions { origins: access.origins().to_vec(), ..Default::default() };
         let agents = mcp::http::routes(app.server.clone(), options, shutdown.clone()).await;
-        let options = WebOptions { streams: shutdown.streams.clone(), ..WebOptions::default() };
-        let pages = web::router_with(app.tracker.clone(), app.metrics.clone(), options);
+        let options = WebOptions {
+            project_name: app.config.project_name(),
+            repository_url: app.config.repository_url.as_ref().map(|url| url.value.0.clone()),
+            streams: shutdown.streams.clone(),
+            queries: Arc::new(app.config.queries.clone()),
+            has_actions: app.config.web_actions.value.0,
+            projects: Registry::of_user().filter(|_| app.config.projects.value.0),
+            ..WebOptions::default()
+        };
+        let pages = web::router_with(app.read_model.clone(), app.metrics.clone(), options);
         let routes = with_security_layers(pages.merge(agents), access);
         let connections = http::serve(listener, routes, limits(), shutdown.streams.clone());
         let connections = tokio::spawn(connections);

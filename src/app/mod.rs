@@ -4,6 +4,7 @@ mod doctor;
 mod hooks;
 mod http_server;
 mod init;
+mod migrate;
 mod port;
 mod port_reservations;
 
@@ -24,6 +25,7 @@ pub use self::doctor::doctor;
 pub use self::hooks::{call_client_hook, call_hook, hooks};
 use self::http_server::ProcessContext;
 pub use self::init::init;
+pub use self::migrate::migrate;
 use crate::cli::{self, OpenArguments, Output, QueueCommand, ShownStore, StatusArguments, Welcome};
 use crate::config::settings::LOG;
 use crate::config::{Address, Config, FilePath, KeptEvents, Secret, Source, Sourced, StoreUrl};
@@ -34,9 +36,11 @@ use crate::log::{LogOptions, LogProfile};
 use crate::mcp::{self, McpServer, ServerContext};
 use crate::metrics::Metrics;
 use crate::processes::{Kind, Registry};
+use crate::read_model::ReadModel;
 use crate::setup::{self, HostEnv, PROGRAM};
 use crate::store::json::fs::RealFileSystem;
 use crate::store::json::{JsonStoreOptions, KeepEvents};
+use crate::store::transfer::Target;
 use crate::store::{JsonStore, Store, UnusableStore};
 #[cfg(feature = "postgres")]
 use crate::store::{Password, PostgresOptions, PostgresStore};
@@ -99,8 +103,9 @@ pub async fn run(config: Config) -> Result<()> {
         move || server_context(&config, opened, &program)
     };
     let options = config.mcp_options();
-    let server = McpServer::new(tracker.clone(), metrics.clone(), options, context);
-    let app = App { config, tracker, maintenance, metrics, server };
+    let read_model = ReadModel::new(tracker.clone()).searching_in_store(config.database.is_some());
+    let server = McpServer::new(read_model.clone(), metrics.clone(), options, context);
+    let app = App { config, tracker, read_model, maintenance, metrics, server };
     // The subscription makes this process adopt external edits and publish what dead processes left unpublished.
     drop(app.tracker.watch());
     let keeper = CancellationToken::new();
@@ -126,20 +131,13 @@ struct OpenStore {
 impl OpenStore {
     /// Opens the store of the settings. Reads nothing yet.
     fn new(config: &Config, options: JsonStoreOptions) -> Self {
-        let keep_events = config.keep_events.as_ref().map(|chosen| match chosen.value {
-            KeptEvents::Bytes(bytes) => KeepEvents::Bytes(bytes),
-            KeptEvents::Age(age) => KeepEvents::Age(age),
-        });
-        let options = JsonStoreOptions {
-            allows_network: config.allows_network(),
-            keep_events: keep_events.unwrap_or_default(),
-            ..options
-        };
+        let options = configured(config, options);
         let opened = match (&config.store_problem, &config.database) {
             (Some(problem), _) => Self::of(Arc::new(UnusableStore::new(problem))),
-            (None, Some(database)) => {
-                Self::of(open_database(&database.value, config.store_password.as_ref()))
-            }
+            (None, Some(database)) => match open_database(&database.value, config) {
+                Ok(store) => Self::of(store),
+                Err(why) => Self::of(Arc::new(UnusableStore::new(why))),
+            },
             (None, None) => Self::at(&config.location.path, options),
         };
         let on_question = config.on_question.as_ref().map(|chosen| QuestionCommand {
@@ -166,25 +164,36 @@ impl OpenStore {
     }
 }
 
-/// Opens the store in a database. Connects to nothing yet.
-#[cfg(feature = "postgres")]
-fn open_database(url: &StoreUrl, password: Option<&Sourced<Secret>>) -> Arc<dyn Store> {
-    match PostgresOptions::parse(&url.0) {
-        Ok(options) => {
-            let password = password.map(|password| Password::new(password.value.0.as_str()));
-            Arc::new(PostgresStore::new(options.with_password(password)))
-        }
-        Err(invalid) => Arc::new(UnusableStore::new(format!("{url} names no database: {invalid}"))),
+/// Returns options for a store in files with the settings that concern it.
+fn configured(config: &Config, options: JsonStoreOptions) -> JsonStoreOptions {
+    let keep_events = config.keep_events.as_ref().map(|chosen| match chosen.value {
+        KeptEvents::Bytes(bytes) => KeepEvents::Bytes(bytes),
+        KeptEvents::Age(age) => KeepEvents::Age(age),
+    });
+    JsonStoreOptions {
+        allows_network: config.allows_network(),
+        keep_events: keep_events.unwrap_or_default(),
+        ..options
     }
+}
+
+/// Opens the store in a database, or returns why it cannot be opened. Connects to nothing yet.
+#[cfg(feature = "postgres")]
+fn open_database(url: &StoreUrl, config: &Config) -> Result<Arc<dyn Target>, String> {
+    let options =
+        PostgresOptions::parse(&url.0).map_err(|why| format!("{url} names no database: {why}"))?;
+    let password = config.store_password.as_ref();
+    let password = password.map(|password| Password::new(password.value.0.as_str()));
+    Ok(Arc::new(PostgresStore::new(options.with_password(password))))
 }
 
 /// Refuses the store in a database.
 #[cfg(not(feature = "postgres"))]
-fn open_database(url: &StoreUrl, _: Option<&Sourced<Secret>>) -> Arc<dyn Store> {
-    Arc::new(UnusableStore::new(format!(
+fn open_database(url: &StoreUrl, _: &Config) -> Result<Arc<dyn Target>, String> {
+    Err(format!(
         "the store is {url}, and this ait was built without PostgreSQL: build it with `cargo build --release --features \
          postgres`"
-    )))
+    ))
 }
 
 /// Returns who may use HTTP. On a loopback address, tokens are optional; on other addresses, they are required. After an
@@ -241,8 +250,12 @@ pub async fn run_command(command: &QueueCommand, config: &Config) -> Result<cli:
         None => None,
     };
     let default_agent = config.agent.as_ref().map(|agent| &agent.value);
-    let context =
-        cli::CommandContext { tracker: &tracker, maintenance: maintenance.as_ref(), default_agent };
+    let context = cli::CommandContext {
+        tracker: &tracker,
+        maintenance: maintenance.as_ref(),
+        saved_queries: &config.queries,
+        default_agent,
+    };
     let mut output = Output::stdout();
     let ended = cli::run(command, &context, &mut output).await;
     finish(tracker, config, ended, &mut output).await
@@ -325,6 +338,8 @@ fn publish_in_background(store: &Path) {
 struct App {
     config: Config,
     tracker: Tracker,
+    /// Built by the first page or search.
+    read_model: ReadModel,
     maintenance: Option<Maintenance>,
     metrics: Metrics,
     server: McpServer,

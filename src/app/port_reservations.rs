@@ -4,13 +4,13 @@
 //! A directory of the user has one note per port, which names the `ait.toml` that pins it. A note is only a hint: the
 //! reservation holds while that file still pins the port.
 
-use std::env;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::config::{self, FILE_NAME};
 use crate::small_file::{self, MAX_BYTES};
+use crate::user_state;
 
 /// The directory of the notes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,13 +20,9 @@ pub(super) struct Pins {
 }
 
 impl Pins {
-    /// Returns the user's notes: `ait/ports` in `$XDG_STATE_HOME`, or else in `~/.local/state` (XDG Base Directory
-    /// Specification).
+    /// Returns the user's notes.
     pub fn of_user() -> Self {
-        let state =
-            env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-        let state = state.or_else(|| Some(env::home_dir()?.join(".local/state")));
-        Self { directory: state.map(|state| state.join("ait/ports")) }
+        Self { directory: user_state::directory("ports") }
     }
 
     /// Returns the notes in a directory.

@@ -1,12 +1,75 @@
 //! Parsers of the attributes that users type, and the options for those of a new issue.
 
+use anyhow::Result;
 use clap::Args;
 
-use super::options::{agent_name, issue_ref, with_command_hints};
-use crate::domain::{AgentName, IssueChange, IssueRef, Label, LinkKind, Priority};
+use super::options::{WrongUsage, agent_name, classification, issue_ref, with_command_hints};
+use crate::domain::{AgentName, Classification, IssueChange, IssueRef, Label, LinkKind, Priority};
 
 /// The word that removes a value.
 const NONE: &str = "none";
+
+/// The kind of work and the attributes that an issue is to get.
+#[derive(Clone, Debug, Args)]
+pub(super) struct ChangedAttributes {
+    /// The new kind of work
+    #[arg(short, long, value_name = "KIND", value_parser = classification(), ignore_case = true)]
+    classification: Option<Classification>,
+
+    /// The new priority: 0 is first, 4 is last; `none` removes it
+    #[arg(short, long, value_name = "NUMBER", value_parser = or_none(priority))]
+    priority: Option<OrNone<Priority>>,
+
+    /// A label to add (+ui) or to remove (-ui), or several separated by commas
+    #[arg(
+        short,
+        long = "label",
+        value_name = "LABEL",
+        value_delimiter = ',',
+        allow_hyphen_values = true,
+        value_parser = label_change
+    )]
+    labels: Vec<LabelChange>,
+
+    /// The agent that the issue is for; `none` lets any agent claim it
+    #[arg(long, alias = "assignee", value_name = "NAME", value_parser = or_none(agent_name))]
+    assign: Option<OrNone<AgentName>>,
+
+    /// The issue of which this one is a part; `none` removes it
+    #[arg(long, value_name = "ID", value_parser = or_none(issue_ref))]
+    parent: Option<OrNone<IssueRef>>,
+
+    /// All issues that must end first, separated by commas; `none` removes them
+    #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = or_none(issue_ref))]
+    blocked_by: Option<Vec<OrNone<IssueRef>>>,
+}
+
+impl ChangedAttributes {
+    /// Returns the change that the options describe.
+    pub fn change(&self) -> Result<IssueChange> {
+        let mut change = IssueChange {
+            classification: self.classification,
+            priority: self.priority.clone().map(|OrNone(priority)| priority),
+            assignee: self.assign.clone().map(|OrNone(assignee)| assignee),
+            parent: self.parent.clone().map(|OrNone(parent)| parent),
+            ..IssueChange::default()
+        };
+        for label in &self.labels {
+            match label.clone() {
+                LabelChange::Add(label) => change.labels_add.push(label),
+                LabelChange::Remove(label) => change.labels_remove.push(label),
+            }
+        }
+        if let Some(blockers) = &self.blocked_by {
+            let ids: Vec<_> = blockers.iter().filter_map(|OrNone(id)| id.clone()).collect();
+            if !ids.is_empty() && ids.len() < blockers.len() {
+                return Err(WrongUsage("--blocked-by takes ids or none, not both").into());
+            }
+            change.blocked_by = Some(ids);
+        }
+        Ok(change)
+    }
+}
 
 /// The attributes of a new issue.
 #[derive(Clone, Debug, Args)]

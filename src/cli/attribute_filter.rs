@@ -1,14 +1,14 @@
 //! The options that narrow a list by attributes and links.
 
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 
 use clap::Args;
 
 use super::attribute_args::{OrNone, label, or_none, priority};
 use super::options::{agent_name, issue_ref};
 use crate::domain::{
-    AgentName, Classification, DomainError, Issue, IssueRef, Label, Priority, Status, Timestamp,
+    AgentName, Classification, Condition, Issue, IssueId, IssueRef, Label, Priority, Status,
+    Timestamp,
 };
 use crate::tracker::IndexedIssues;
 
@@ -61,44 +61,33 @@ fn priorities(text: &str) -> Result<RangeInclusive<Priority>, String> {
 }
 
 impl AttributeFilter {
-    /// Returns true if every issue matches.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// Returns true if a label is the name of a kind of work.
     pub fn names_kind(&self) -> bool {
         self.labels.iter().any(|label| Classification::from_word(label.as_str()).is_some())
     }
 
-    /// Returns those of some issues that match.
-    ///
-    /// # Errors
-    ///
-    /// There is no such parent.
-    pub fn matching(
-        &self,
-        mut found: Vec<Arc<Issue>>,
-        issues: &IndexedIssues,
-        now: Timestamp,
-    ) -> Result<Vec<Arc<Issue>>, DomainError> {
-        let parent = self.parent.as_ref().map(|parent| issues.find(parent)).transpose()?;
-        found.retain(|issue| {
-            let attributes = &issue.attributes;
-            let is_assigned = |OrNone(name): &OrNone<AgentName>| {
-                attributes.assignee.as_deref() == name.as_ref().map(AgentName::as_str)
-            };
-            let is_in =
-                |range: &RangeInclusive<Priority>| range.contains(&attributes.effective_priority());
-            self.priority.as_ref().is_none_or(is_in)
-                && self.labels.iter().all(|label| attributes.labels.contains(label))
-                && self.assignee.as_ref().is_none_or(is_assigned)
-                && parent.as_ref().is_none_or(|parent| attributes.parent() == Some(parent.id))
-                && (!self.ready || is_ready(issue, issues, now))
-                && (!self.blocked || issues.is_blocked(issue))
-                && (!self.parked || attributes.is_parked_at(now))
+    /// Returns the condition on an issue. `parent` is the issue that the filter names.
+    pub fn condition(&self, parent: Option<IssueId>, now: Timestamp) -> Condition {
+        let labels = self.labels.iter().map(|label| Condition::Label(Some(label.clone())));
+        let assignee = self.assignee.as_ref().map(|OrNone(name)| {
+            Condition::Assignee(name.as_ref().map(|name| name.as_str().to_owned()))
         });
-        Ok(found)
+        let flags = [
+            (self.ready, Condition::Ready(now)),
+            (self.blocked, Condition::Blocked),
+            (self.parked, Condition::Parked(now)),
+        ];
+        let flags = flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, condition)| condition);
+        let priority = self.priority.clone().map(Condition::Priority);
+        let parent = parent.map(|id| Condition::Parent(Some(id..=id)));
+        Condition::all(
+            priority.into_iter().chain(labels).chain(assignee).chain(parent).chain(flags),
+        )
+    }
+
+    /// Returns the reference to the parent.
+    pub fn parent(&self) -> Option<&IssueRef> {
+        self.parent.as_ref()
     }
 }
 

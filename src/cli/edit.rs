@@ -5,16 +5,12 @@ use std::sync::Arc;
 use anyhow::Result;
 use clap::Args;
 
-use super::attribute_args::{LabelChange, OrNone, label_change, or_none, priority};
+use super::attribute_args::ChangedAttributes;
 use super::editor::{self, Draft};
-use super::options::{
-    AgentArgs, Format, WrongUsage, agent_name, classification, issue_ref, text_or_stdin,
-};
+use super::options::{AgentArgs, Format, WrongUsage, issue_ref, text_or_stdin};
 use super::print_issue::print_changed;
 use super::{ExitStatus, Output};
-use crate::domain::{
-    AgentName, Classification, Description, Issue, IssueChange, IssueRef, Priority, Title,
-};
+use crate::domain::{AgentName, Description, Issue, IssueChange, IssueRef, Title};
 use crate::tracker::Tracker;
 
 /// What an error says of the store.
@@ -44,36 +40,8 @@ pub struct Arguments {
     #[arg(short, long)]
     edit: bool,
 
-    /// The new kind of work
-    #[arg(short, long, value_name = "KIND", value_parser = classification(), ignore_case = true)]
-    classification: Option<Classification>,
-
-    /// The new priority: 0 is first, 4 is last; `none` removes it
-    #[arg(short, long, value_name = "NUMBER", value_parser = or_none(priority))]
-    priority: Option<OrNone<Priority>>,
-
-    /// A label to add (+ui) or to remove (-ui), or several separated by commas
-    #[arg(
-        short,
-        long = "label",
-        value_name = "LABEL",
-        value_delimiter = ',',
-        allow_hyphen_values = true,
-        value_parser = label_change
-    )]
-    labels: Vec<LabelChange>,
-
-    /// The agent that the issue is for; `none` lets any agent claim it
-    #[arg(long, alias = "assignee", value_name = "NAME", value_parser = or_none(agent_name))]
-    assign: Option<OrNone<AgentName>>,
-
-    /// The issue of which this one is a part; `none` removes it
-    #[arg(long, value_name = "ID", value_parser = or_none(issue_ref))]
-    parent: Option<OrNone<IssueRef>>,
-
-    /// All issues that must end first, separated by commas; `none` removes them
-    #[arg(long, value_name = "ID", value_delimiter = ',', value_parser = or_none(issue_ref))]
-    blocked_by: Option<Vec<OrNone<IssueRef>>>,
+    #[command(flatten)]
+    attributes: ChangedAttributes,
 
     #[command(flatten)]
     acting: AgentArgs,
@@ -85,30 +53,11 @@ pub struct Arguments {
 impl Arguments {
     /// Returns the change that the options other than `--edit` describe.
     fn change(&self) -> Result<IssueChange> {
-        let mut change = IssueChange {
-            title: self.title.clone().map(Title::try_from).transpose()?,
-            classification: self.classification,
-            priority: self.priority.clone().map(|OrNone(priority)| priority),
-            assignee: self.assign.clone().map(|OrNone(assignee)| assignee),
-            parent: self.parent.clone().map(|OrNone(parent)| parent),
-            ..IssueChange::default()
-        };
+        let mut change = self.attributes.change()?;
+        change.title = self.title.clone().map(Title::try_from).transpose()?;
         if let Some(text) = &self.description {
             let text = text_or_stdin(text, "the description")?;
             change.description = Some(Description::try_from(text)?);
-        }
-        for label in &self.labels {
-            match label.clone() {
-                LabelChange::Add(label) => change.labels_add.push(label),
-                LabelChange::Remove(label) => change.labels_remove.push(label),
-            }
-        }
-        if let Some(blockers) = &self.blocked_by {
-            let ids: Vec<_> = blockers.iter().filter_map(|OrNone(id)| id.clone()).collect();
-            if !ids.is_empty() && ids.len() < blockers.len() {
-                return Err(WrongUsage("--blocked-by takes ids or none, not both").into());
-            }
-            change.blocked_by = Some(ids);
         }
         Ok(change)
     }

@@ -1,11 +1,10 @@
 //! `ait init`: sets a project up for the clients of its agents.
 
-use std::io::{self, IsTerminal, Write};
-
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use super::confirmation::{ask, can_ask, is_confirmed};
 use super::init_view;
 use super::options::Format;
 use super::{ExitStatus, Output};
@@ -153,7 +152,7 @@ fn clients(arguments: &Arguments, project: &Project) -> Result<Vec<FoundClient>>
 /// Asks the user for the clients, where that is possible.
 fn chosen(arguments: &Arguments) -> Result<Vec<&'static Client>> {
     let none = || SetupError::NoClient { known: Client::names() };
-    if arguments.yes || !can_ask(arguments) {
+    if arguments.yes || !can_ask(arguments.format.json) {
         bail!(none());
     }
     let row = |(index, client): (usize, &Client)| {
@@ -200,29 +199,12 @@ fn is_agreed(arguments: &Arguments) -> Result<bool> {
     if arguments.yes {
         return Ok(true);
     }
-    if !can_ask(arguments) {
+    if !can_ask(arguments.format.json) {
         bail!(
             "stdin is not a terminal: pass --yes to write, or --dry-run to see the plan; nothing was written"
         );
     }
-    let answer = ask("Write this? [y/N] ")?;
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
-}
-
-fn can_ask(arguments: &Arguments) -> bool {
-    io::stdin().is_terminal() && !arguments.format.json
-}
-
-/// Asks a question and returns the line of the answer; empty at the end of the input.
-fn ask(question: &str) -> Result<String> {
-    // stdout may be a file.
-    let mut terminal = io::stderr();
-    write!(terminal, "{question}")
-        .and_then(|()| terminal.flush())
-        .context("cannot ask on stderr")?;
-    let mut answer = String::new();
-    io::stdin().read_line(&mut answer).context("cannot read the answer")?;
-    Ok(answer)
+    is_confirmed("Write this?")
 }
 
 /// Parses the name of a client; completions know the names, too.

@@ -1,5 +1,6 @@
 //! `ait list`: lists the issues that match.
 
+use std::future::ready;
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -14,12 +15,13 @@ use super::options::{Format, agent_name, classification, issues_at, time_arg};
 use super::output::{FAINT, STRONG, of_classification, of_status};
 use super::short_ids::ShortIds;
 use super::table::{self, Cell, Column};
-use super::{ExitStatus, NO_ISSUES, Output, sanitize};
+use super::{CommandContext, ExitStatus, NO_ISSUES, Output, sanitize};
 use crate::domain::{
-    AgentName, Classification, ContentFilter, Issue, Label, Order, Page, Query, Status, StatusSet,
-    Timestamp,
+    AgentName, Classification, Condition, Issue, IssueId, Label, Order, Page, Query, Status,
+    StatusSet, Timestamp,
 };
 use crate::field_selection::FieldSelection;
+use crate::query_language::{NothingFits, ParsedQuery};
 use crate::span;
 use crate::time_arg::TimeArg;
 use crate::tracker::{IndexedIssues, StoreError, Tracker};
@@ -33,22 +35,22 @@ const SCREENFUL: usize = 50;
     ait list                          open issues, last changed first\n  \
     ait list --status created,in_progress -c bug\n  \
     ait list safari login --status all\n  \
+    ait list 'kind:bug returns:>=2 holder:none \"session expired\"'\n  \
     ait list -p 0-1 -l ui --ready\n  \
     ait list --at '2026-11-21 13:00'  as of that time\n  \
     ait list --holder dev-1 --json | jq -r '.issues[].id'")]
 pub struct Arguments {
-    /// Only issues that contain all of these texts in the title, description or comments, or have them as their id in
-    /// another tracker
-    #[arg(value_name = "TEXT")]
-    texts: Vec<String>,
+    /// What to look for: words, "several words" in quotes, and terms such as label:ui or returns:>=2; docs/queries.md
+    /// has all of them
+    #[arg(value_name = "QUERY")]
+    query: Vec<String>,
 
-    /// Only these statuses
+    /// Only these statuses [default: open, unless the query names others]
     #[arg(
         short,
         long,
         value_name = "STATUS",
         value_delimiter = ',',
-        default_value = OPEN,
         value_parser = statuses(),
         ignore_case = true
     )]
@@ -66,9 +68,9 @@ pub struct Arguments {
     #[arg(short, long, value_name = "NAME", value_parser = agent_name)]
     agent: Option<AgentName>,
 
-    /// The sort order
-    #[arg(long, value_enum, default_value_t)]
-    sort: Sort,
+    /// The sort order [default: changed, unless the query names another]
+    #[arg(long, value_enum)]
+    sort: Option<Sort>,
 
     /// Reverse the order
     #[arg(short, long)]
@@ -115,15 +117,18 @@ impl Paging {
     /// Cuts the page out of a list.
     pub fn page_of(&self, all: Vec<Arc<Issue>>, output: &Output) -> Page {
         let (skip, take) = self.range(output);
-        Page { total: all.len(), issues: all.into_iter().skip(skip).take(take).collect() }
+        Page {
+            total: all.len(),
+            is_exact: true,
+            issues: all.into_iter().skip(skip).take(take).collect(),
+        }
     }
 }
 
 /// A sort order.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum Sort {
     /// Last changed first
-    #[default]
     Changed,
     /// First filed first
     Filed,
@@ -158,20 +163,20 @@ struct Listing<T> {
 }
 
 impl Arguments {
-    /// Returns the arguments that find issues of any status by their texts.
+    /// Returns the arguments that find issues of any status.
     pub(super) fn search(
-        texts: Vec<String>,
+        query: Vec<String>,
         classification: Option<Classification>,
         paging: Paging,
         format: Format,
     ) -> Self {
         Self {
-            texts,
+            query,
             status: vec![ALL.to_owned()],
             classification,
             holder: None,
             agent: None,
-            sort: Sort::default(),
+            sort: None,
             reverse: false,
             attributes: AttributeFilter::default(),
             paging,
@@ -181,59 +186,119 @@ impl Arguments {
         }
     }
 
-    /// Returns the query, for all of its pages.
-    fn query(&self) -> Query {
+    /// Returns the statuses to include. The open ones are meant, unless the query says otherwise.
+    fn statuses(&self, parsed: &ParsedQuery) -> StatusSet {
+        match &self.status[..] {
+            [] if parsed.names_status() => StatusSet::ALL,
+            [] => StatusSet::open(),
+            words => statuses_of(words),
+        }
+    }
+
+    /// Returns the query of the options alone.
+    fn options_query(
+        &self,
+        parsed: &ParsedQuery,
+        parent: Option<IssueId>,
+        now: Timestamp,
+    ) -> Query {
+        let name = |agent: &AgentName| agent.as_str().to_owned();
+        let holder = self.holder.as_ref().map(|holder| Condition::Holder(Some(name(holder))));
+        let agent = self.agent.as_ref().map(|agent| Condition::Agent(name(agent)));
+        let attributes = self.attributes.condition(parent, now);
         Query {
-            statuses: statuses_of(&self.status),
+            statuses: self.statuses(parsed),
             classification: self.classification,
-            content: ContentFilter {
-                holder: self.holder.clone(),
-                agent: self.agent.clone(),
-                texts: self.texts.iter().map(|text| text.to_lowercase()).collect(),
-                ..ContentFilter::default()
-            },
-            order: match self.sort {
-                Sort::Changed => Order::LatestActivity,
-                Sort::Filed => Order::Filed,
-                Sort::Priority => Order::Priority,
-                Sort::Title => Order::Title,
-            },
-            reversed: self.reverse,
-            take: usize::MAX,
+            condition: Condition::all([holder, agent, Some(attributes)].into_iter().flatten()),
+            order: Order::LatestActivity,
             ..Query::default()
         }
+    }
+
+    /// Narrows a query by a parsed one. An order among the options wins.
+    fn narrow(&self, query: Query, parsed: &ParsedQuery) -> Query {
+        let query = parsed.narrow(query);
+        let (order, reversed) = match self.sort {
+            None => (query.order, query.reversed),
+            Some(Sort::Changed) => (Order::LatestActivity, false),
+            Some(Sort::Filed) => (Order::Filed, false),
+            Some(Sort::Priority) => (Order::Priority, false),
+            Some(Sort::Title) => (Order::Title, false),
+        };
+        Query { order, reversed: reversed != self.reverse, ..query }
     }
 }
 
 pub(super) async fn run(
     arguments: &Arguments,
-    tracker: &Tracker,
+    context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let (issues, now) = issues_at(tracker, arguments.at).await?;
-    let query = arguments.query();
-    let page = if arguments.attributes.is_empty() {
-        let (skip, take) = arguments.paging.range(output);
-        issues.list(&Query { skip, take, ..query })
-    } else {
-        let all = issues.list(&query).issues;
-        let all = arguments.attributes.matching(all, &issues, now).map_err(StoreError::from)?;
-        arguments.paging.page_of(all, output)
+    let tracker = context.tracker;
+    // Only an earlier time needs all issues of that time.
+    let (past, now) = match arguments.at {
+        Some(at) => {
+            let (issues, at) = issues_at(tracker, Some(at)).await?;
+            (Some(issues), at)
+        }
+        None => (None, tracker.now()),
+    };
+    let parsed = ParsedQuery::parse(&arguments.query.join(" "), context.saved_queries, now)?;
+    let parent = match (arguments.attributes.parent(), &past) {
+        (Some(parent), Some(issues)) => Some(issues.find(parent).map_err(StoreError::from)?.id),
+        (Some(parent), None) => Some(tracker.get_issue(parent.clone()).await?.id),
+        (None, _) => None,
+    };
+    let (skip, take) = arguments.paging.range(output);
+    let base = Query { skip, take, ..arguments.options_query(&parsed, parent, now) };
+    let query = arguments.narrow(base.clone(), &parsed);
+    let page = match &past {
+        Some(issues) => issues.list(&query),
+        None => tracker.list_issues(query).await?,
     };
     if let Some(fields) = &arguments.fields {
         let issues = page.issues.iter().map(|issue| fields.select(issue)).collect();
         output.json(&Listing { total: page.total, issues })?;
         return Ok(ExitStatus::Done);
     }
-    let nothing = match arguments.at {
-        None if arguments.attributes.names_kind() => {
-            "no issue has that label; the kind of work is -c: ait list -c bug"
-        }
-        None if issues.is_empty() => NO_ISSUES,
-        _ if statuses_of(&arguments.status) == StatusSet::ALL => "no issue matches",
-        _ => "no issue matches; `ait list --status all` searches all statuses",
+    let nothing = match page.total {
+        0 => nothing(arguments, &parsed, &base, past.as_ref(), tracker).await?,
+        _ => String::new(),
     };
-    print(&page, &arguments.paging, nothing, &issues, now, arguments.format, output)
+    let around = match past {
+        Some(issues) => issues,
+        None => tracker.issues_around(&page.issues).await?,
+    };
+    print(&page, &arguments.paging, &nothing, &around, now, arguments.format, output)
+}
+
+/// Says why nothing matches.
+async fn nothing(
+    arguments: &Arguments,
+    parsed: &ParsedQuery,
+    base: &Query,
+    past: Option<&IndexedIssues>,
+    tracker: &Tracker,
+) -> Result<String> {
+    if arguments.at.is_none() && arguments.attributes.names_kind() {
+        let hint = "no issue has that label; the kind of work is -c: ait list -c bug";
+        return Ok(hint.to_owned());
+    }
+    if past.is_none() && tracker.counts().await?.total() == 0 {
+        return Ok(NO_ISSUES.to_owned());
+    }
+    let why = match past {
+        Some(issues) => {
+            let list = |query| ready(Ok::<_, StoreError>(issues.list(&query)));
+            NothingFits::explain(parsed, base, list).await?
+        }
+        None => NothingFits::explain(parsed, base, |query| tracker.list_issues(query)).await?,
+    };
+    let all = match arguments.statuses(parsed) {
+        StatusSet::ALL => "",
+        _ => "; `ait list --status all` searches all statuses",
+    };
+    Ok(sanitize::line(&format!("{why}{all}")))
 }
 
 /// Prints a page of a list. If the whole list is empty, logs `nothing` to stderr.

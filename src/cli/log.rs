@@ -347,7 +347,7 @@ fn is_up_to(event: &NumberedEvent, newest: Position) -> bool {
 const DATE: &str = "%Y-%m-%d";
 
 /// How much space a line has.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum Room {
     Narrow,
     Usual,
@@ -366,10 +366,12 @@ impl Room {
 
 /// One line of output for people.
 struct Entry<'a> {
+    /// The number of the event; `None` for an entry from before the log.
+    number: Option<u64>,
     title: &'a str,
     status: Option<Status>,
     moment: TimelineEntry<'a>,
-    /// The edited fields.
+    /// What an edit changed; other changes name their fields.
     patch: Option<&'a Patch>,
 }
 
@@ -377,10 +379,11 @@ impl<'a> Entry<'a> {
     fn of_event(numbered: &'a NumberedEvent, title: Option<&'a str>) -> Self {
         let event = &numbered.event;
         let patch = match &event.kind {
-            EventKind::Edited { patch } | EventKind::Changed { patch } => Some(&**patch),
+            EventKind::Edited { patch } => Some(&**patch),
             _ => None,
         };
         Self {
+            number: Some(numbered.position.number),
             title: title.or_else(|| title_in(event)).unwrap_or_default(),
             status: event.status_after(),
             moment: event.timeline_entry(),
@@ -389,7 +392,7 @@ impl<'a> Entry<'a> {
     }
 
     fn of_moment(issue: &'a Issue, moment: TimelineEntry<'a>) -> Self {
-        Self { title: &issue.title, status: moment.status(), moment, patch: None }
+        Self { number: None, title: &issue.title, status: moment.status(), moment, patch: None }
     }
 
     fn write(&self, issue: &str, now: Timestamp, output: &mut Output) -> Result<()> {
@@ -413,8 +416,10 @@ impl<'a> Entry<'a> {
             Room::Narrow => (" ", action.split(' ').next().unwrap_or(action), ""),
             _ => ("  ", action, "by "),
         };
+        let number = self.number.filter(|_| room != Room::Narrow);
+        let number = number.map(|number| format!("{gap}#{number}")).unwrap_or_default();
         let mut line = Line::default()
-            .part(FAINT, time)
+            .part(FAINT, format!("{time}{number}"))
             .text(gap)
             .part(STRONG, issue)
             .text(gap)

@@ -11,6 +11,7 @@ mod blocked;
 mod board;
 mod board_view;
 mod browser;
+mod bulk;
 mod candidates;
 mod claim;
 mod client_hooks;
@@ -19,6 +20,8 @@ mod comment;
 mod complete;
 mod completions;
 mod config;
+mod confirmation;
+mod digest;
 mod doctor;
 mod edit;
 mod editor;
@@ -37,6 +40,7 @@ mod keyboard;
 mod link;
 mod list;
 mod log;
+mod migrate;
 mod next;
 mod open;
 mod options;
@@ -62,6 +66,8 @@ mod status;
 mod styled_line;
 mod table;
 mod tree;
+mod triage;
+mod undo;
 mod unknown_command;
 mod usage_error;
 mod wait;
@@ -74,6 +80,7 @@ use crate::activity::HistoryError;
 use crate::domain::{AgentName, DomainError};
 use crate::hints::{self, COMMANDS};
 use crate::processes::Kind;
+use crate::query_language::SavedQueries;
 use crate::tracker::{BackupError, Maintenance, StoreError, Tracker};
 
 pub use client_hooks::Arguments as ClientHookArguments;
@@ -86,9 +93,11 @@ pub use hooks::{
     run as change_hooks, run_for_client as change_client_hooks,
 };
 pub use init::{Arguments as InitArguments, run as set_up};
+pub use migrate::{Arguments as MigrateArguments, report as report_migration};
 pub use open::{Arguments as OpenArguments, run as open_page};
 pub use output::{Output, is_closed_pipe};
 pub use save::WHEN_QUIET as SAVE_WHEN_QUIET;
+pub use spinner::with_spinner;
 pub use status::{Arguments as StatusArguments, ShownStore, run as show_status};
 pub use usage_error::explain as explain_usage;
 pub use welcome::{Welcome, greet};
@@ -130,6 +139,10 @@ pub enum QueueCommand {
     Close(close::Arguments),
     /// Change the texts, attributes or links of an issue
     Edit(edit::Arguments),
+    /// Change all issues that a query finds
+    Bulk(bulk::Arguments),
+    /// Take changes back with new ones
+    Undo(undo::Arguments),
     /// Comment on an issue
     Comment(comment::Arguments),
     /// Link an issue to others: blocked-by, parent, related, duplicate-of
@@ -150,6 +163,10 @@ pub enum QueueCommand {
     Board(board::Arguments),
     /// Show how many issues move, and how fast
     Stats(stats::Arguments),
+    /// Show what is wrong in the queue, and what to do about it
+    Triage(triage::Arguments),
+    /// Show what matters now: what waits longest, who holds what, what ended
+    Digest(digest::Arguments),
     /// Show the event log, or follow it with --follow
     Log(log::Arguments),
     /// Export issues as JSON, JSON Lines or CSV
@@ -206,6 +223,8 @@ pub struct CommandContext<'a> {
     pub tracker: &'a Tracker,
     /// The files of the store, if it has any.
     pub maintenance: Option<&'a Maintenance>,
+    /// The queries that have names.
+    pub saved_queries: &'a SavedQueries,
     /// The agent to act as if the command line names none.
     pub default_agent: Option<&'a AgentName>,
 }
@@ -245,12 +264,14 @@ async fn run_on_queue(
     let CommandContext { tracker, default_agent: agent, .. } = *context;
     match command {
         QueueCommand::Add(arguments) => add::run(arguments, tracker, agent, output).await,
-        QueueCommand::List(arguments) => list::run(arguments, tracker, output).await,
-        QueueCommand::Search(arguments) => search::run(arguments, tracker, output).await,
+        QueueCommand::List(arguments) => list::run(arguments, context, output).await,
+        QueueCommand::Search(arguments) => search::run(arguments, context, output).await,
         QueueCommand::Ready(arguments) => ready::run(arguments, tracker, agent, output).await,
         QueueCommand::Blocked(arguments) => blocked::run(arguments, tracker, output).await,
         QueueCommand::Tree(arguments) => tree::run(arguments, tracker, output).await,
         QueueCommand::Stats(arguments) => stats::run(arguments, tracker, output).await,
+        QueueCommand::Triage(arguments) => triage::run(arguments, tracker, output).await,
+        QueueCommand::Digest(arguments) => digest::run(arguments, tracker, agent, output).await,
         QueueCommand::Show(arguments) => show::run(arguments, tracker, output).await,
         QueueCommand::Next(arguments) => next::run(arguments, tracker, agent, output).await,
         QueueCommand::Wait(arguments) => wait::run(arguments, tracker, agent, output).await,
@@ -263,6 +284,8 @@ async fn run_on_queue(
         QueueCommand::Review(arguments) => review::run(arguments, tracker, agent, output).await,
         QueueCommand::Close(arguments) => close::run(arguments, tracker, agent, output).await,
         QueueCommand::Edit(arguments) => edit::run(arguments, tracker, agent, output).await,
+        QueueCommand::Bulk(arguments) => bulk::run(arguments, context, output).await,
+        QueueCommand::Undo(arguments) => undo::run(arguments, tracker, agent, output).await,
         QueueCommand::Comment(arguments) => comment::run(arguments, tracker, agent, output).await,
         QueueCommand::Link(arguments) => link::link(arguments, tracker, agent, output).await,
         QueueCommand::Unlink(arguments) => link::unlink(arguments, tracker, agent, output).await,

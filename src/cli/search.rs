@@ -5,9 +5,8 @@ use clap::Args;
 
 use super::list::{self, Paging};
 use super::options::{Format, classification};
-use super::{ExitStatus, Output};
+use super::{CommandContext, ExitStatus, Output};
 use crate::domain::Classification;
-use crate::tracker::Tracker;
 
 /// The arguments of `ait search`.
 #[derive(Clone, Debug, Args)]
@@ -16,12 +15,12 @@ use crate::tracker::Tracker;
     ait search safari login\n  \
     ait search '#12'                  also the issue with this number on GitHub\n  \
     ait search ABC-12\n  \
-    ait search 'session expired' -c bug --json")]
+    ait search '\"session expired\"' -c bug --json")]
 pub struct Arguments {
-    /// The texts; an issue must contain all of them in the title, description or comments. The id or number that an
-    /// imported issue has in another tracker counts, too
-    #[arg(value_name = "WORDS", required = true)]
-    texts: Vec<String>,
+    /// What to look for: words, which must all occur in the title, description or comments, "several words" in quotes,
+    /// and terms such as label:ui. The id or number that an imported issue has in another tracker counts, too
+    #[arg(value_name = "QUERY", required = true)]
+    query: Vec<String>,
 
     /// Only this kind of work
     #[arg(short, long, value_name = "KIND", value_parser = classification(), ignore_case = true)]
@@ -36,10 +35,10 @@ pub struct Arguments {
 
 pub(super) async fn run(
     arguments: &Arguments,
-    tracker: &Tracker,
+    context: &CommandContext<'_>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let Arguments { texts, classification, paging, format } = arguments.clone();
-    list::run(&list::Arguments::search(texts, classification, paging, format), tracker, output)
+    let Arguments { query, classification, paging, format } = arguments.clone();
+    list::run(&list::Arguments::search(query, classification, paging, format), context, output)
         .await
 }

@@ -9,7 +9,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(100);
 
 /// Waits for an operation; if it takes long and stderr is a terminal, shows `what` with a spinner.
-pub(super) async fn with_spinner<T>(what: &str, work: impl Future<Output = T>) -> T {
+pub async fn with_spinner<T>(what: &str, work: impl Future<Output = T>) -> T {
     tokio::pin!(work);
     if let Ok(done) = tokio::time::timeout(PATIENCE, &mut work).await {
         return done;

@@ -51,11 +51,7 @@ const ELSEWHERE: [(&[&str], &str); 34] = [
         &["update", "change", "modify", "set", "move", "transition"],
         "`ait edit ID` changes an issue; `ait claim`, `ait return`, `ait complete` and `ait close` change its status",
     ),
-    (
-        &["undo", "revert"],
-        "no command undoes a change; `ait log --issue ID` shows what changed, and `ait edit ID` or `ait return ID -m WHY` \
-         changes it again",
-    ),
+    (&["revert", "rollback"], "`ait undo` takes changes back; `ait log` shows their numbers"),
     (&["create"], "`ait add TITLE` files an issue"),
     (
         &["issue", "issues", "task", "tasks", "ticket", "tickets"],
@@ -65,7 +61,7 @@ const ELSEWHERE: [(&[&str], &str); 34] = [
         &["todo", "todos", "backlog", "queue"],
         "`ait ready` lists what you can claim now, and `ait add TITLE` files an issue",
     ),
-    (&["find", "grep", "query"], "`ait search WORDS` searches all issues"),
+    (&["find", "grep", "query"], "`ait search QUERY` searches all issues"),
     (&["view", "get"], "`ait show ID` shows one issue"),
     (&["label", "labels", "tag"], "`ait edit ID -l LABEL` adds a label, and -l -LABEL removes it"),
     (

@@ -5,6 +5,8 @@
 
 mod claims;
 pub mod location;
+mod mcp;
+mod serve_arguments;
 pub mod settings;
 pub mod sources;
 pub mod tolerant;
@@ -13,26 +15,28 @@ mod values;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ColorChoice, Parser, Subcommand};
+use clap::{ColorChoice, Parser, Subcommand};
 
 use crate::cli::{
     ClientHookArguments, ConfigArguments, DoctorArguments, GenerateCommand, HooksArguments,
-    InitArguments, OpenArguments, QueueCommand, StatusArguments,
+    InitArguments, MigrateArguments, OpenArguments, QueueCommand, StatusArguments,
 };
 use crate::domain::AgentName;
 use crate::http::{AccessPolicy, AllowedHost, AllowedOrigin};
 use crate::log::{LogFormat, LogOptions, LogProfile};
-use crate::mcp::options::{McpOptions, ReplyBudget, ReplyFormat, ToolPrefix, Toolsets};
+use crate::mcp::options::McpOptions;
+use crate::query_language::SavedQueries;
 use crate::setting::EffectiveSetting;
 use settings::{
-    AGENT, ALLOW_HOST, ALLOW_ORIGIN, BIND, CLAIM_GRACE, CLAIM_TTL, CLAIMS, FILE, KEEP_EVENTS, LOG,
-    LOG_FILE, LOG_FORMAT, MAX_ATTEMPTS, MAX_CLAIMS, MAX_REPLY_TOKENS, NETWORK_FILE_SYSTEM,
-    ON_QUESTION, PORT, REPLIES, REVIEW, STORE, STORE_PASSWORD, TOKEN, TOKEN_FILE, TOOL_PREFIX,
-    TOOLSETS,
+    AGENT, ALLOW_HOST, ALLOW_ORIGIN, BIND, FILE, KEEP_EVENTS, LOG, LOG_FILE, LOG_FORMAT, NAME,
+    NETWORK_FILE_SYSTEM, ON_QUESTION, PORT, PROJECTS, REPOSITORY_URL, STORE, STORE_PASSWORD, TOKEN,
+    TOKEN_FILE, WEB_ACTIONS,
 };
 
 pub use claims::{ClaimConfig, ClaimFlags};
 pub use location::StoreLocation;
+pub use mcp::McpConfig;
+pub use serve_arguments::ServeArguments;
 
 /// The preferred port of the web UI if none is configured.
 pub const DEFAULT_PORT: u16 = 3000;
@@ -40,8 +44,8 @@ pub const DEFAULT_PORT: u16 = 3000;
 pub const LAST_PORT: u16 = 3019;
 pub use sources::{ConfigError, FILE_NAME, Source, Sourced};
 pub use values::{
-    Address, BadAddress, BadPort, FilePath, KeptEvents, LogFilter, NetworkFileSystem, Port, Secret,
-    StoreUrl,
+    Address, BadAddress, BadPort, FilePath, KeptEvents, LogFilter, NetworkFileSystem, Port,
+    ProjectName, RepositoryUrl, Secret, StoreUrl, Switch,
 };
 
 /// The help heading of the options that every command has.
@@ -124,66 +128,6 @@ impl Arguments {
     }
 }
 
-/// The options of a server.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Args)]
-pub struct ServeArguments {
-    /// The port.
-    #[arg(long = PORT.name, value_name = "PORT", help = PORT.line())]
-    pub port: Option<Port>,
-
-    /// The address.
-    #[arg(long = BIND.name, value_name = "ADDRESS", help = BIND.line())]
-    pub bind: Option<Address>,
-
-    /// Additional host names of the server.
-    #[arg(long = ALLOW_HOST.name, value_name = "HOST[:PORT]", value_delimiter = ',', help = ALLOW_HOST.line())]
-    pub allow_host: Vec<AllowedHost>,
-
-    /// Additional origins of web pages.
-    #[arg(long = ALLOW_ORIGIN.name, value_name = "ORIGIN", value_delimiter = ',', help = ALLOW_ORIGIN.line())]
-    pub allow_origin: Vec<AllowedOrigin>,
-
-    /// The file with the tokens.
-    #[arg(long = TOKEN_FILE.name, value_name = "FILE", help = TOKEN_FILE.line())]
-    pub token_file: Option<FilePath>,
-
-    /// The retention limit of the event log.
-    #[arg(long = KEEP_EVENTS.name, value_name = "SIZE|TIME", help = KEEP_EVENTS.line())]
-    pub keep_events: Option<KeptEvents>,
-
-    /// The toolsets.
-    #[arg(long = TOOLSETS.name, value_name = "NAME", value_delimiter = ',', help = TOOLSETS.line())]
-    pub toolsets: Vec<Toolsets>,
-
-    /// The prefix of tool names.
-    #[arg(long = TOOL_PREFIX.name, value_name = "PREFIX", help = TOOL_PREFIX.line())]
-    pub tool_prefix: Option<ToolPrefix>,
-
-    /// The form of replies.
-    #[arg(long = REPLIES.name, value_name = "FORM", help = REPLIES.line())]
-    pub replies: Option<ReplyFormat>,
-
-    /// The budget of replies.
-    #[arg(long = MAX_REPLY_TOKENS.name, value_name = "TOKENS", help = MAX_REPLY_TOKENS.line())]
-    pub max_reply_tokens: Option<ReplyBudget>,
-
-    /// The settings of claims.
-    #[command(flatten)]
-    pub claims: ClaimFlags,
-
-    /// The log filter.
-    #[arg(long = LOG.name, value_name = "FILTER", help = LOG.line())]
-    pub log: Option<LogFilter>,
-
-    /// The log file.
-    #[arg(long = LOG_FILE.name, value_name = "FILE", help = LOG_FILE.line())]
-    pub log_file: Option<FilePath>,
-
-    /// The log format.
-    #[arg(long = LOG_FORMAT.name, value_name = "FORMAT", help = LOG_FORMAT.line())]
-    pub log_format: Option<LogFormat>,
-}
-
 /// The commands.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Subcommands {
@@ -194,6 +138,8 @@ pub enum Subcommands {
     /// A command on the queue.
     #[command(flatten)]
     Queue(QueueCommand),
+    /// Move everything to another store: from issues.json to PostgreSQL, or back
+    Migrate(MigrateArguments),
     /// Open the web page in the browser
     Open(OpenArguments),
     /// Show the store, stale claims, and the processes that use the store
@@ -229,6 +175,10 @@ pub struct Config {
     pub keep_events: Option<Sourced<KeptEvents>>,
     /// The default agent of commands, if set.
     pub agent: Option<Sourced<AgentName>>,
+    /// The name of the project, if set.
+    pub name: Option<Sourced<ProjectName>>,
+    /// The address of the project's repository, if set.
+    pub repository_url: Option<Sourced<RepositoryUrl>>,
     /// The port of the web UI, if set.
     pub port: Option<Sourced<Port>>,
     /// The address to listen on.
@@ -241,18 +191,18 @@ pub struct Config {
     pub token_file: Option<Sourced<FilePath>>,
     /// The access token if there is no token file.
     pub token: Option<Sourced<Secret>>,
-    /// The toolsets of agents.
-    pub toolsets: Sourced<Vec<Toolsets>>,
-    /// The prefix of tool names, if set.
-    pub tool_prefix: Option<Sourced<ToolPrefix>>,
-    /// The form of replies to agents.
-    pub replies: Sourced<ReplyFormat>,
-    /// The budget of replies to agents.
-    pub max_reply_tokens: Sourced<ReplyBudget>,
+    /// Whether people may change issues on the pages.
+    pub web_actions: Sourced<Switch>,
+    /// Whether a page lists the other projects of the user.
+    pub projects: Sourced<Switch>,
+    /// The settings of the MCP server.
+    pub mcp: McpConfig,
     /// The settings of claims.
     pub claims: ClaimConfig,
     /// The shell command for new questions to people, if set.
     pub on_question: Option<Sourced<String>>,
+    /// The queries that have names.
+    pub queries: SavedQueries,
     /// The log filter.
     pub log: Option<Sourced<LogFilter>>,
     /// The log file.
@@ -274,24 +224,6 @@ pub struct Problem {
     pub reason: String,
 }
 
-/// The settings that do not affect who may use HTTP.
-const HARMLESS: [&str; 14] = [
-    PORT.name,
-    LOG.name,
-    LOG_FILE.name,
-    LOG_FORMAT.name,
-    KEEP_EVENTS.name,
-    AGENT.name,
-    NETWORK_FILE_SYSTEM.name,
-    CLAIMS.name,
-    CLAIM_GRACE.name,
-    CLAIM_TTL.name,
-    MAX_ATTEMPTS.name,
-    MAX_CLAIMS.name,
-    REVIEW.name,
-    ON_QUESTION.name,
-];
-
 impl Config {
     /// Collects the settings, including those of the `ait.toml` beside the store.
     ///
@@ -312,8 +244,9 @@ impl Config {
     /// flags; others are added.
     ///
     /// Invalid settings have their defaults. While there are any, events of the log are kept whatever their age and
-    /// size. HTTP is served only if all invalid settings are harmless: the port, log settings,
-    /// `keep-events`, `agent`, `network-file-system`, `on-question`, and the settings of claims.
+    /// size. HTTP is served only if all invalid settings are harmless: the name, the port, log settings,
+    /// `keep-events`, `agent`, `network-file-system`, `on-question`, `web-actions`, `projects`, and the settings of
+    /// claims.
     pub fn tolerant(
         arguments: &Arguments,
         environment: impl Fn(&str) -> Option<OsString>,
@@ -338,7 +271,7 @@ impl Config {
                 .filter(|_| sources::mentions(&config.project(), STORE.name))
                 .map(|problem| problem.reason.clone());
         }
-        let is_harmful = |problem: &&Problem| !HARMLESS.contains(&&*problem.setting);
+        let is_harmful = |problem: &&Problem| !settings::HARMLESS.contains(&&*problem.setting);
         config.http_is_unsafe = problems.iter().any(|problem| is_harmful(&problem));
         config
     }
@@ -361,14 +294,9 @@ impl Config {
             }
         };
         let (serve, serve_only) = arguments.serving();
-        // Relative paths in a project's file are relative to that file.
-        let file = |setting, flag| -> Result<Option<Sourced<FilePath>>, ConfigError> {
+        let file = |setting, flag| {
             let chosen = sources.choose(setting, flag)?;
-            Ok(chosen.map(|Sourced { value: FilePath(path), source }| {
-                let is_of_project = matches!(source, Source::File(_));
-                let beside = if is_of_project { directory } else { working_directory };
-                Sourced { value: FilePath(beside.join(path)), source }
-            }))
+            Ok(chosen.map(|file| absolute(file, directory, working_directory)))
         };
         macro_rules! valid {
             ($setting:expr, $chosen:expr) => {
@@ -385,26 +313,28 @@ impl Config {
             };
         }
         let database = valid!(STORE, flag arguments.store.clone());
+        let mcp = McpConfig::collect(&sources, &serve, &mut invalid)?;
         Ok(Self {
+            mcp,
             database: arguments.database(database, &location),
             store_password: valid!(STORE_PASSWORD, flag None),
             store_problem: None,
             network_file_system: valid!(NETWORK_FILE_SYSTEM, flag None).unwrap_or_default(),
             keep_events: valid!(KEEP_EVENTS, flag serve.keep_events),
             agent: valid!(AGENT, flag None),
+            name: valid!(NAME, flag serve.name),
+            repository_url: valid!(REPOSITORY_URL, flag None),
             port: valid!(PORT, flag serve.port),
             bind: valid!(BIND, flag serve.bind).unwrap_or_default(),
             hosts: valid!(ALLOW_HOST, sources.list(&ALLOW_HOST, serve.allow_host)),
             origins: valid!(ALLOW_ORIGIN, sources.list(&ALLOW_ORIGIN, serve.allow_origin)),
             token_file: valid!(TOKEN_FILE, file(&TOKEN_FILE, serve.token_file)),
             token: valid!(TOKEN, flag None),
-            toolsets: valid!(TOOLSETS, sources.list(&TOOLSETS, serve.toolsets)),
-            tool_prefix: valid!(TOOL_PREFIX, flag serve.tool_prefix),
-            replies: valid!(REPLIES, flag serve.replies).unwrap_or_default(),
-            max_reply_tokens: valid!(MAX_REPLY_TOKENS, flag serve.max_reply_tokens)
-                .unwrap_or_default(),
+            web_actions: valid!(WEB_ACTIONS, flag serve.web_actions).unwrap_or_default(),
+            projects: valid!(PROJECTS, flag serve.projects).unwrap_or_default(),
             claims: ClaimConfig::collect(&sources, serve.claims, &mut invalid)?,
             on_question: valid!(ON_QUESTION, flag None),
+            queries: sources.queries(),
             log: valid!(LOG, sources.choose(&LOG, serve.log).or_else(left_to_the_log)),
             log_file: valid!(LOG_FILE, file(&LOG_FILE, serve.log_file)),
             log_format: valid!(LOG_FORMAT, flag serve.log_format).unwrap_or_default(),
@@ -418,6 +348,16 @@ impl Config {
     pub fn project(&self) -> PathBuf {
         let directory = self.location.path.parent().unwrap_or(Path::new(""));
         std::fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned())
+    }
+
+    /// Returns the name of the project: that of its directory if none is set.
+    pub fn project_name(&self) -> String {
+        if let Some(name) = &self.name {
+            return name.value.to_string();
+        }
+        let project = self.project();
+        let name = project.file_name().map(|name| name.to_string_lossy().into_owned());
+        name.unwrap_or_else(|| project.display().to_string())
     }
 
     /// Returns the store for people: the URL of the database without its password, or the path of the file.
@@ -448,16 +388,7 @@ impl Config {
 
     /// Returns the options of the MCP server.
     pub fn mcp_options(&self) -> McpOptions {
-        McpOptions {
-            toolsets: self.toolsets.value.iter().copied().collect(),
-            tool_prefix: self
-                .tool_prefix
-                .as_ref()
-                .map(|prefix| prefix.value.clone())
-                .unwrap_or_default(),
-            format: self.replies.value,
-            max_reply_tokens: self.max_reply_tokens.value,
-        }
+        self.mcp.options(self.queries.clone())
     }
 
     /// Returns the logging options of a server.
@@ -480,7 +411,7 @@ impl Config {
         let hosts = self.hosts.value.iter().map(ToString::to_string).collect();
         let origins = self.origins.value.iter().map(ToString::to_string).collect();
         let user = whoami::username().ok();
-        let port = DEFAULT_PORT.to_string();
+        let (name, port) = (self.project_name(), DEFAULT_PORT.to_string());
         let keep_events = KEEP_EVENTS.default.to_owned();
         let rows = [
             (STORE, values::chosen(self.database.as_ref())),
@@ -496,6 +427,11 @@ impl Config {
                 values::chosen(self.agent.as_ref()).or_else(|| of(user.as_ref(), &Source::Default)),
             ),
             (
+                NAME,
+                values::chosen(self.name.as_ref()).or_else(|| of(Some(&name), &Source::Default)),
+            ),
+            (REPOSITORY_URL, values::chosen(self.repository_url.as_ref())),
+            (
                 PORT,
                 values::chosen(self.port.as_ref()).or_else(|| of(Some(&port), &Source::Default)),
             ),
@@ -504,10 +440,8 @@ impl Config {
             (ALLOW_ORIGIN, listed(origins, &self.origins.source)),
             (TOKEN_FILE, values::chosen(self.token_file.as_ref())),
             (TOKEN, values::chosen(self.token.as_ref())),
-            (TOOLSETS, values::row(Some(&self.mcp_options().toolsets), &self.toolsets.source)),
-            (TOOL_PREFIX, values::chosen(self.tool_prefix.as_ref())),
-            (REPLIES, values::chosen(Some(&self.replies))),
-            (MAX_REPLY_TOKENS, values::chosen(Some(&self.max_reply_tokens))),
+            (WEB_ACTIONS, values::chosen(Some(&self.web_actions))),
+            (PROJECTS, values::chosen(Some(&self.projects))),
         ];
         let rest = [
             (ON_QUESTION, values::chosen(self.on_question.as_ref())),
@@ -515,7 +449,7 @@ impl Config {
             (LOG_FILE, values::chosen(self.log_file.as_ref())),
             (LOG_FORMAT, values::chosen(Some(&self.log_format))),
         ];
-        let rows = rows.into_iter().chain(self.claims.rows()).chain(rest);
+        let rows = rows.into_iter().chain(self.mcp.rows()).chain(self.claims.rows()).chain(rest);
         let row = |(setting, chosen): (settings::Setting, Option<(String, Source)>)| {
             let (value, source) = chosen.unzip();
             let source = match source.unwrap_or(Source::Default) {
@@ -536,6 +470,18 @@ impl Config {
     }
 }
 
+/// Returns a path as it is meant: in a project's file relative to that file.
+fn absolute(
+    file: Sourced<FilePath>,
+    directory: &Path,
+    working_directory: &Path,
+) -> Sourced<FilePath> {
+    let Sourced { value: FilePath(path), source } = file;
+    let is_of_project = matches!(source, Source::File(_));
+    let beside = if is_of_project { directory } else { working_directory };
+    Sourced { value: FilePath(beside.join(path)), source }
+}
+
 /// `RUST_LOG` applies to every program started with it, so an invalid value is not an error here. The log reports it
 /// and uses its default filter.
 fn left_to_the_log(error: ConfigError) -> Result<Option<Sourced<LogFilter>>, ConfigError> {
@@ -550,33 +496,6 @@ pub fn pinned_port(directory: &Path) -> Option<u16> {
     let sources = sources::Sources::new(&|_| None, directory).ok()?;
     let Port(port) = sources.choose(&PORT, None).ok()??.value;
     (port != 0).then_some(port)
-}
-
-impl ServeArguments {
-    /// Returns these options, with unset ones taken from `others`.
-    fn or(&self, others: &Self) -> Self {
-        let hosts = if self.allow_host.is_empty() { others } else { self };
-        let origins = if self.allow_origin.is_empty() { others } else { self };
-        let toolsets = if self.toolsets.is_empty() { others } else { self };
-        let file =
-            |of: fn(&Self) -> &Option<FilePath>| of(self).clone().or_else(|| of(others).clone());
-        Self {
-            port: self.port.or(others.port),
-            bind: self.bind.or(others.bind),
-            allow_host: hosts.allow_host.clone(),
-            allow_origin: origins.allow_origin.clone(),
-            token_file: file(|settings| &settings.token_file),
-            keep_events: self.keep_events.or(others.keep_events),
-            toolsets: toolsets.toolsets.clone(),
-            tool_prefix: self.tool_prefix.clone().or_else(|| others.tool_prefix.clone()),
-            replies: self.replies.or(others.replies),
-            max_reply_tokens: self.max_reply_tokens.or(others.max_reply_tokens),
-            claims: self.claims.or(others.claims),
-            log: self.log.clone().or_else(|| others.log.clone()),
-            log_file: file(|settings| &settings.log_file),
-            log_format: self.log_format.or(others.log_format),
-        }
-    }
 }
 
 #[cfg(test)]

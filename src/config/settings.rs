@@ -79,6 +79,24 @@ pub const AGENT: Setting = Setting {
     help: "The agent name for commands that change an issue",
 };
 
+/// The name of the project.
+pub const NAME: Setting = Setting {
+    name: "name",
+    variable: "AIT_NAME",
+    places: SettingScope::All,
+    default: "that of the store's directory",
+    help: "The name of the project on its web pages",
+};
+
+/// The address of the project's repository.
+pub const REPOSITORY_URL: Setting = Setting {
+    name: "repository-url",
+    variable: "AIT_REPOSITORY_URL",
+    places: SettingScope::FileOnly,
+    default: "none: commits and branches are no links",
+    help: "The web page of the repository, such as https://github.com/acme/shop, to which commits and branches lead",
+};
+
 /// The port of the web UI and of MCP over HTTP.
 pub const PORT: Setting = Setting {
     name: "port",
@@ -133,6 +151,24 @@ pub const TOKEN: Setting = Setting {
     help: "The access token that HTTP clients must send if there is no token file",
 };
 
+/// Whether people may change issues on the pages.
+pub const WEB_ACTIONS: Setting = Setting {
+    name: "web-actions",
+    variable: "AIT_WEB_ACTIONS",
+    places: SettingScope::All,
+    default: "false",
+    help: "Whether people may answer, comment on and change issues on the web pages: true or false",
+};
+
+/// Whether a page lists the other projects of the user.
+pub const PROJECTS: Setting = Setting {
+    name: "projects",
+    variable: "AIT_PROJECTS",
+    places: SettingScope::All,
+    default: "false",
+    help: "Whether the page /projects lists your projects that are served on this machine: true or false",
+};
+
 /// The log filter of a server.
 pub const LOG: Setting = Setting {
     name: "log",
@@ -184,7 +220,7 @@ pub const TOOLSETS: Setting = Setting {
     variable: "AIT_TOOLSETS",
     places: SettingScope::All,
     default: "lifecycle",
-    help: "More tools for agents: planning, bulk, memory, admin, or all; may be repeated",
+    help: "More tools for agents: planning, bulk, analysis, memory, admin, or all; may be repeated",
 };
 
 /// The prefix of tool names.
@@ -212,6 +248,15 @@ pub const MAX_REPLY_TOKENS: Setting = Setting {
     places: SettingScope::All,
     default: "10000",
     help: "The longest reply to an agent, in tokens as estimated, from 1000 to 1000000",
+};
+
+/// How long the issues that a query found can be changed together.
+pub const HANDLE_LIFETIME: Setting = Setting {
+    name: "handle-lifetime",
+    variable: "AIT_HANDLE_LIFETIME",
+    places: SettingScope::FileOnly,
+    default: "5m",
+    help: "How long an agent may take from query_issues to change_issues; up to 48h",
 };
 
 /// Whose claims a change may end.
@@ -278,23 +323,28 @@ pub const ON_QUESTION: Setting = Setting {
 };
 
 /// All settings, in display order.
-pub const SETTINGS: [Setting; 26] = [
+pub const SETTINGS: [Setting; 31] = [
     FILE,
     STORE,
     STORE_PASSWORD,
     NETWORK_FILE_SYSTEM,
     KEEP_EVENTS,
     AGENT,
+    NAME,
+    REPOSITORY_URL,
     PORT,
     BIND,
     ALLOW_HOST,
     ALLOW_ORIGIN,
     TOKEN_FILE,
     TOKEN,
+    WEB_ACTIONS,
+    PROJECTS,
     TOOLSETS,
     TOOL_PREFIX,
     REPLIES,
     MAX_REPLY_TOKENS,
+    HANDLE_LIFETIME,
     CLAIMS,
     CLAIM_GRACE,
     CLAIM_TTL,
@@ -305,6 +355,28 @@ pub const SETTINGS: [Setting; 26] = [
     LOG,
     LOG_FILE,
     LOG_FORMAT,
+];
+
+/// The settings that do not affect who may use HTTP, and those whose defaults allow the least.
+pub(super) const HARMLESS: [&str; 18] = [
+    WEB_ACTIONS.name,
+    PROJECTS.name,
+    NAME.name,
+    REPOSITORY_URL.name,
+    PORT.name,
+    LOG.name,
+    LOG_FILE.name,
+    LOG_FORMAT.name,
+    KEEP_EVENTS.name,
+    AGENT.name,
+    NETWORK_FILE_SYSTEM.name,
+    CLAIMS.name,
+    CLAIM_GRACE.name,
+    CLAIM_TTL.name,
+    MAX_ATTEMPTS.name,
+    MAX_CLAIMS.name,
+    REVIEW.name,
+    ON_QUESTION.name,
 ];
 
 /// Returns the environment variables for the help text, one per line.

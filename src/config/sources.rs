@@ -6,13 +6,17 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::{fmt, io};
 
-use toml_edit::{Document, Value};
+use toml_edit::{Document, Item, Value};
 
 use super::settings::{SETTINGS, Setting};
+use crate::domain::Timestamp;
+use crate::query_language::{ParsedQuery, SavedQueries, is_saved_name};
 use crate::small_file;
 
 /// The name of a project's settings file, which lies beside the store.
 pub const FILE_NAME: &str = "ait.toml";
+/// The name of the table with the saved queries.
+pub const QUERIES: &str = "queries";
 
 /// The source of a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -96,6 +100,8 @@ pub(super) struct Sources<'a> {
 struct Settings {
     path: PathBuf,
     given: BTreeMap<&'static str, Given>,
+    /// The queries in the table `[queries]`.
+    queries: SavedQueries,
 }
 
 /// The value of a key: one text or a list.
@@ -117,6 +123,11 @@ impl<'a> Sources<'a> {
     /// Returns the environment alone.
     pub fn without_file(environment: &'a dyn Fn(&str) -> Option<OsString>) -> Self {
         Self { environment, file: Settings::default() }
+    }
+
+    /// Returns the saved queries, by name.
+    pub fn queries(&self) -> SavedQueries {
+        self.file.queries.clone()
     }
 
     /// Returns the value of a setting, if it is set.
@@ -202,7 +213,7 @@ impl Settings {
     }
 
     fn parse(path: PathBuf, text: &str) -> Result<Self, ConfigError> {
-        let mut settings = Self { path, given: BTreeMap::new() };
+        let mut settings = Self { path, ..Self::default() };
         let line_of = |at: usize| 1 + text[..at.min(text.len())].matches('\n').count();
         let table = Document::parse(text).map_err(|error| ConfigError::BadValue {
             place: settings.place(line_of(error.span().map_or(0, |span| span.start))),
@@ -210,20 +221,63 @@ impl Settings {
         })?;
         for (key, value) in table.iter().filter_map(|(name, _)| table.get_key_value(name)) {
             let line = line_of(key.span().map_or(0, |span| span.start));
+            if key.get() == QUERIES {
+                settings.read_queries(value, line, &line_of)?;
+                continue;
+            }
             let known = SETTINGS.iter().filter(|setting| setting.is_in_file());
             let Some(setting) = known.clone().find(|setting| setting.name == key.get()) else {
-                let known: Vec<_> = known.map(|setting| setting.name).collect();
+                let known: Vec<_> = known.map(|setting| setting.name).chain([QUERIES]).collect();
                 let (key, known) = (key.get().to_owned(), known.join(", "));
                 return Err(ConfigError::UnknownKey { place: settings.place(line), key, known });
             };
             let texts = value.as_value().and_then(texts).ok_or_else(|| ConfigError::BadValue {
                 place: settings.place(line),
-                problem: format!("{} must be a text, a number or a list of texts", setting.name),
+                problem: format!(
+                    "{} must be a text, a number, true, false or a list of texts",
+                    setting.name
+                ),
             })?;
             let is_list = value.is_array();
             settings.given.insert(setting.name, Given { texts, is_list, line });
         }
         Ok(settings)
+    }
+
+    /// Reads the table of saved queries, and checks each.
+    fn read_queries(
+        &mut self,
+        table: &Item,
+        line: usize,
+        line_of: &impl Fn(usize) -> usize,
+    ) -> Result<(), ConfigError> {
+        let invalid = |line, problem| ConfigError::BadValue { place: self.place(line), problem };
+        let Some(table) = table.as_table_like() else {
+            let problem = format!("{QUERIES} must be a table of queries: [{QUERIES}]");
+            return Err(invalid(line, problem));
+        };
+        let mut lines = Vec::new();
+        let mut queries = SavedQueries::new();
+        for (name, value) in table.iter() {
+            let line = line_of(value.span().map_or(0, |span| span.start));
+            if !is_saved_name(name) {
+                let problem = format!(
+                    "{name:?} is no name for a query: use a letter and then at most 39 of a-z, 0-9, - and _"
+                );
+                return Err(invalid(line, problem));
+            }
+            let Some(text) = value.as_str() else {
+                return Err(invalid(line, format!("the query {name} must be a text")));
+            };
+            queries.insert(name.to_owned(), text.to_owned());
+            lines.push((name.to_owned(), line));
+        }
+        for (name, line) in lines {
+            ParsedQuery::parse(&queries[&name], &queries, Timestamp::MAX)
+                .map_err(|error| invalid(line, format!("the query {name}: {error}")))?;
+        }
+        self.queries = queries;
+        Ok(())
     }
 
     fn place(&self, line: usize) -> String {
@@ -236,6 +290,7 @@ fn texts(value: &Value) -> Option<Vec<String>> {
     let text = |value: &Value| match value {
         Value::String(text) => Some(text.value().clone()),
         Value::Integer(number) => Some(number.value().to_string()),
+        Value::Boolean(switch) => Some(switch.value().to_string()),
         _ => None,
     };
     match value {
@@ -308,7 +363,8 @@ mod tests {
             ("# x\nport = 65536", "line 2: \"65536\" is not a port"),
             ("port = [1, 2]", "line 1: port takes one value, not a list"),
             ("port = []", "line 1: port takes one value"),
-            ("port = true", "line 1: port must be a text, a number or a list of texts"),
+            ("port = true", "line 1: \"true\" is not a port"),
+            ("port = 1.5", "line 1: port must be a text, a number, true, false or a list of texts"),
             ("[port]\nx = 1", "line 1: port must be"),
         ] {
             let error = error(text);

@@ -35,6 +35,71 @@ impl fmt::Display for Port {
     }
 }
 
+/// The name of a project.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProjectName(pub String);
+
+impl ProjectName {
+    /// The most characters of a name.
+    const MAX_CHARS: usize = 100;
+}
+
+impl FromStr for ProjectName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let (max, length) = (Self::MAX_CHARS, text.chars().count());
+        match (1..=max).contains(&length) && !text.contains(char::is_control) {
+            true => Ok(Self(text.to_owned())),
+            false => Err(format!("{text:?} is not a name: give one line of 1 to {max} characters")),
+        }
+    }
+}
+
+impl fmt::Display for ProjectName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The address of the web page of a repository.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RepositoryUrl(pub String);
+
+impl RepositoryUrl {
+    /// The most characters of an address.
+    const MAX_CHARS: usize = 300;
+}
+
+impl FromStr for RepositoryUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+        let is_plain =
+            |character: char| character.is_ascii_alphanumeric() || "-._~/:%+".contains(character);
+        let is_host =
+            rest.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_alphanumeric()));
+        // Without a name, a password, a query or a fragment, which do not belong into links.
+        match is_host && text.chars().all(is_plain) && text.len() <= Self::MAX_CHARS {
+            true => Ok(Self(text.to_owned())),
+            false => Err(format!(
+                "{text:?} is not the address of a repository: give one such as https://github.com/acme/shop, of at \
+                 most {} characters and without ?, # and @",
+                Self::MAX_CHARS
+            )),
+        }
+    }
+}
+
+impl fmt::Display for RepositoryUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 /// An address to listen on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Address(pub IpAddr);
@@ -103,6 +168,28 @@ impl FromStr for LogFilter {
 }
 
 impl fmt::Display for LogFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A setting that is on or off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Switch(pub bool);
+
+impl FromStr for Switch {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        match word {
+            "true" => Ok(Self(true)),
+            "false" => Ok(Self(false)),
+            _ => Err(format!("{word:?} is neither true nor false")),
+        }
+    }
+}
+
+impl fmt::Display for Switch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }

@@ -100,6 +100,17 @@ pub enum Command {
         /// The agent that changes it.
         agent: AgentName,
     },
+    /// Undo changes of an issue.
+    UndoChanges {
+        /// The issue [without](super::undo::undo) the changes.
+        wanted: Arc<Issue>,
+        /// The undone changes, such as `change 12`, for the history.
+        undone: String,
+        /// The agent that undoes them.
+        agent: AgentName,
+        /// Which claim the agent needs if a claim ends.
+        guard: ClaimGuard,
+    },
     /// Add a comment to an issue without changing its status.
     CommentIssue {
         /// The issue.
@@ -128,6 +139,13 @@ pub enum Command {
         answer: QuestionAnswer,
         /// Who answers.
         agent: AgentName,
+    },
+    /// Refuse this commit if an issue has another version. Changes nothing itself.
+    RequireVersion {
+        /// The issue.
+        issue: IssueRef,
+        /// The version that the caller knows.
+        version: String,
     },
     /// Release a claim whose agent is gone.
     LapseClaim {
@@ -239,9 +257,9 @@ impl Command {
             Self::LapseClaim { issue, .. }
             | Self::TakeUpClaim { issue, .. }
             | Self::RemoveIssue { issue, .. } => CommandTarget::Existing(*issue),
-            Self::MergeEdit { theirs: issue, .. } | Self::ReplaceIssue { issue, .. } => {
-                CommandTarget::Existing(issue.id)
-            }
+            Self::MergeEdit { theirs: issue, .. }
+            | Self::ReplaceIssue { issue, .. }
+            | Self::UndoChanges { wanted: issue, .. } => CommandTarget::Existing(issue.id),
             Self::SetUnknownKeys { .. } => CommandTarget::Document,
             Self::GetNextIssue { issue: Some(issue), .. } => CommandTarget::Named(issue),
             Self::GetNextIssue { agent, classification, .. } => {
@@ -257,6 +275,7 @@ impl Command {
             | Self::ParkAfterAttempts { issue, .. }
             | Self::AskHuman { issue, .. }
             | Self::AnswerQuestion { issue, .. }
+            | Self::RequireVersion { issue, .. }
             | Self::CommentIssue { issue, .. } => CommandTarget::Named(issue),
         }
     }
@@ -272,12 +291,14 @@ impl Command {
             | Self::CompleteIssue { agent, .. }
             | Self::CloseIssue { agent, .. }
             | Self::ChangeIssue { agent, .. }
+            | Self::UndoChanges { agent, .. }
             | Self::CommentIssue { agent, .. }
             | Self::AskHuman { agent, .. }
             | Self::AnswerQuestion { agent, .. }
             | Self::TakeUpClaim { agent, .. }
             | Self::ParkAfterAttempts { agent, .. } => Some(agent),
-            Self::LapseClaim { .. }
+            Self::RequireVersion { .. }
+            | Self::LapseClaim { .. }
             | Self::MergeEdit { .. }
             | Self::PlaceIssue { .. }
             | Self::ReplaceIssue { .. }
@@ -297,9 +318,11 @@ impl Command {
             Self::CompleteIssue { .. } => "complete_issue",
             Self::CloseIssue { .. } => "close_issue",
             Self::ChangeIssue { .. } => "update_issue",
+            Self::UndoChanges { .. } => "undo_change",
             Self::CommentIssue { .. } => "comment_issue",
             Self::AskHuman { .. } => "ask_human",
             Self::AnswerQuestion { .. } => "answer_question",
+            Self::RequireVersion { .. } => "require_version",
             Self::LapseClaim { .. } => "lapse_claim",
             Self::TakeUpClaim { .. } => "take_up_claim",
             Self::ParkAfterAttempts { .. } => "park_after_attempts",

@@ -61,7 +61,7 @@ impl IssueChange {
         graph: &dyn IssueGraph,
     ) -> Result<Event, DomainError> {
         if let Some(given) = &self.if_version {
-            refuse_other_version(issue, given)?;
+            issue.require_version(given)?;
         }
         if let (Some(Some(_)), Some(question)) = (&self.parked, issue.open_question()) {
             // The question would be lost.
@@ -238,37 +238,42 @@ impl Issue {
         let hash = xxh3_64(&json) & 0xffff_ffff;
         format!("{}.{}.{hash:08x}", self.history.len(), self.comments.len())
     }
-}
 
-fn refuse_other_version(issue: &Issue, given: &str) -> Result<(), DomainError> {
-    const SHOWN_CHARS: usize = 40;
-    const MAX_ENTRIES: usize = 5;
-    let version = issue.version();
-    if version == given {
-        return Ok(());
-    }
-    let mut numbers = given.split('.').map(str::parse::<usize>);
-    let known = numbers.next().and_then(Result::ok).unwrap_or(0).min(issue.history.len());
-    let newer = &issue.history[known..];
-    let shown: Vec<String> = newer
-        .iter()
-        .rev()
-        .take(MAX_ENTRIES)
-        .map(|entry| {
-            format!(
-                "{} by {}",
-                shortened(&entry.action, SHOWN_CHARS),
-                shortened(&entry.agent, SHOWN_CHARS)
-            )
-        })
-        .collect();
-    let changes = match shown.len() {
-        0 => "an edit of the file".to_owned(),
-        count if count < newer.len() => {
-            format!("{} and {} more", shown.join(", "), newer.len() - count)
+    /// Checks that the issue still has a version.
+    ///
+    /// # Errors
+    ///
+    /// [`DomainError::VersionChanged`], with what changed since.
+    pub fn require_version(&self, given: &str) -> Result<(), DomainError> {
+        const SHOWN_CHARS: usize = 40;
+        const MAX_ENTRIES: usize = 5;
+        let version = self.version();
+        if version == given {
+            return Ok(());
         }
-        _ => shown.join(", "),
-    };
-    let given = shortened(given, SHOWN_CHARS);
-    Err(DomainError::VersionChanged { id: issue.id, given, changes, version })
+        let mut numbers = given.split('.').map(str::parse::<usize>);
+        let known = numbers.next().and_then(Result::ok).unwrap_or(0).min(self.history.len());
+        let newer = &self.history[known..];
+        let shown: Vec<String> = newer
+            .iter()
+            .rev()
+            .take(MAX_ENTRIES)
+            .map(|entry| {
+                format!(
+                    "{} by {}",
+                    shortened(&entry.action, SHOWN_CHARS),
+                    shortened(&entry.agent, SHOWN_CHARS)
+                )
+            })
+            .collect();
+        let changes = match shown.len() {
+            0 => "an edit of the file".to_owned(),
+            count if count < newer.len() => {
+                format!("{} and {} more", shown.join(", "), newer.len() - count)
+            }
+            _ => shown.join(", "),
+        };
+        let given = shortened(given, SHOWN_CHARS);
+        Err(DomainError::VersionChanged { id: self.id, given, changes, version })
+    }
 }

@@ -57,6 +57,19 @@ pub fn merge(base: Option<&Issue>, ours: &Issue, theirs: &Issue) -> Merged {
     {
         conflicts.push("status");
     }
+    merge_fields(base, theirs, issue, conflicts);
+    issue.comments = united(base, &ours.comments, &theirs.comments);
+    merged
+}
+
+/// Merges the texts, attributes, links and unknown keys of `theirs` into `ours`, and adds the names of the fields in which
+/// `ours` wins over a change to `conflicts`.
+pub(super) fn merge_fields(
+    base: Option<&Issue>,
+    theirs: &Issue,
+    ours: &mut Issue,
+    conflicts: &mut Vec<&'static str>,
+) {
     let mut field = |name, is_taken: Option<bool>| match is_taken {
         Some(is_taken) => is_taken,
         None => {
@@ -68,7 +81,7 @@ pub fn merge(base: Option<&Issue>, ours: &Issue, theirs: &Issue) -> Merged {
         ($field:ident, $name:literal) => {
             let base = base.map(|base| &base.$field);
             if field($name, takes_theirs(base, &ours.$field, &theirs.$field)) {
-                issue.$field.clone_from(&theirs.$field);
+                ours.$field.clone_from(&theirs.$field);
             }
         };
     }
@@ -77,10 +90,8 @@ pub fn merge(base: Option<&Issue>, ours: &Issue, theirs: &Issue) -> Merged {
     merge_field!(classification, "classification");
     merge_field!(created_at, "createdAt");
     merge_field!(unknown_keys, "other keys");
-    issue.attributes = merged_attributes(base, ours, theirs, &mut field);
-    issue.set_unknown_namesakes_aside();
-    issue.comments = united(base, &ours.comments, &theirs.comments);
-    merged
+    ours.attributes = merged_attributes(base, ours, theirs, &mut field);
+    ours.set_unknown_namesakes_aside();
 }
 
 /// Merges the attributes field by field. Labels and links are sets: what one side added or removed is added or removed.

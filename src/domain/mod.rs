@@ -8,6 +8,7 @@ pub mod action;
 mod attributes;
 mod claim;
 pub mod command;
+pub mod condition;
 pub mod error;
 pub mod error_code;
 pub mod event;
@@ -25,6 +26,7 @@ pub mod rules;
 pub mod text;
 pub mod time;
 pub mod timeline;
+pub mod undo;
 pub mod unknown_keys;
 
 pub use action::ActionKind;
@@ -34,6 +36,7 @@ pub use claim::{
     ReviewPolicy, WithClaim,
 };
 pub use command::{Command, CommandTarget, Resolution};
+pub use condition::{Condition, Subject};
 pub use error::DomainError;
 pub use error_code::{ErrorCode, ErrorDetails};
 pub use event::{Before, Event, EventKind, HAND_EDIT};
@@ -46,7 +49,7 @@ pub use issue_change::IssueChange;
 pub use links::IssueGraph;
 pub use merge::{Merged, merge};
 pub use patch::{Change, Patch, Splice};
-pub use query::{Changed, ContentFilter, Counts, Order, Page, Query, StatusSet};
+pub use query::{Counts, Order, Page, Query, StatusSet};
 pub use question::{Question, QuestionAnswer};
 pub use text::{AgentName, CommentText, Description, Title};
 pub use time::Timestamp;

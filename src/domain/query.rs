@@ -1,9 +1,8 @@
 //! The queries on issues.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{AgentName, Classification, Issue, IssueId, Status, Timestamp};
+use super::{Classification, Condition, Issue, Status};
 
 /// A filter, an order and a page of issues.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -12,10 +11,8 @@ pub struct Query {
     pub statuses: StatusSet,
     /// The classification to include; `None` for all.
     pub classification: Option<Classification>,
-    /// Which changes the issue must have had; `None` for all issues.
-    pub changed: Option<Changed>,
-    /// What the content must match.
-    pub content: ContentFilter,
+    /// What else the issue must be like.
+    pub condition: Condition,
     /// The order.
     pub order: Order,
     /// Whether to reverse the order.
@@ -26,13 +23,24 @@ pub struct Query {
     pub take: usize,
 }
 
-/// The issues that changed recently.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Changed {
-    /// Those that changed after a time.
-    After(Timestamp),
-    /// Those that events changed.
-    Issues(BTreeSet<IssueId>),
+impl Query {
+    /// Narrows the query by a condition. What indexes answer becomes the statuses and the classification of the query.
+    #[must_use]
+    pub fn with(mut self, condition: Condition) -> Self {
+        let mut others = vec![std::mem::take(&mut self.condition)];
+        for condition in condition.into_conjuncts() {
+            match condition {
+                Condition::Status(statuses) => self.statuses = self.statuses.intersection(statuses),
+                Condition::Classification(kind)
+                    if self.classification.is_none_or(|own| own == kind) =>
+                {
+                    self.classification = Some(kind);
+                }
+                other => others.push(other),
+            }
+        }
+        Self { condition: Condition::all(others), ..self }
+    }
 }
 
 /// A set of statuses. The default is all of them.
@@ -51,6 +59,12 @@ impl StatusSet {
     /// Returns true if the set contains a status.
     pub fn contains(self, status: Status) -> bool {
         self.0[status as usize]
+    }
+
+    /// Returns the statuses that both sets contain.
+    #[must_use]
+    pub fn intersection(self, other: Self) -> Self {
+        self.iter().filter(|status| other.contains(*status)).collect()
     }
 
     /// Returns the statuses in display order.
@@ -80,69 +94,6 @@ impl From<Option<Status>> for StatusSet {
     }
 }
 
-/// A filter on the content of an issue. No index supports it: every issue of the right status and classification is
-/// scanned.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct ContentFilter {
-    /// The agent that holds the issue.
-    pub holder: Option<AgentName>,
-    /// An agent that occurs anywhere in the history.
-    pub agent: Option<AgentName>,
-    /// The agent that holds or filed the issue.
-    pub holder_or_filer: Option<AgentName>,
-    /// Lower-case texts. Each must occur in the title, the description or a comment, regardless of case, be a prefix
-    /// of the id, or be an [external id](Issue::external_ids), also with `#` before it.
-    pub texts: Vec<String>,
-}
-
-impl ContentFilter {
-    /// Returns true if every issue matches.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-
-    /// Returns true if the issue matches.
-    pub fn fits(&self, issue: &Issue) -> bool {
-        let is_holder =
-            |agent: &AgentName| issue.holder().is_some_and(|claim| claim.agent == agent.as_str());
-        let acted =
-            |agent: &AgentName| issue.history.iter().any(|entry| entry.agent == agent.as_str());
-        let filed = |agent: &AgentName| {
-            issue.history.first().is_some_and(|entry| entry.agent == agent.as_str())
-        };
-        self.holder.as_ref().is_none_or(is_holder)
-            && self.holder_or_filer.as_ref().is_none_or(|agent| is_holder(agent) || filed(agent))
-            && self.agent.as_ref().is_none_or(acted)
-            && (self.texts.is_empty() || self.says_all(issue))
-    }
-
-    fn says_all(&self, issue: &Issue) -> bool {
-        let texts: Vec<String> = Self::searched(issue).collect();
-        let id = issue.id.to_string();
-        let external: Vec<String> = Self::searched_ids(issue).collect();
-        let is_external = |wanted: &str| {
-            external.iter().any(|id| id == wanted || id.strip_prefix('#') == Some(wanted))
-        };
-        self.texts.iter().all(|wanted| {
-            id.starts_with(wanted)
-                || texts.iter().any(|text| text.contains(wanted))
-                || is_external(wanted)
-        })
-    }
-
-    /// Returns the searchable texts of an issue in lower case.
-    pub(crate) fn searched(issue: &Issue) -> impl Iterator<Item = String> {
-        let comments = issue.comments.iter().map(|comment| comment.text.as_str());
-        let texts = [issue.title.as_str(), issue.description.as_str()].into_iter().chain(comments);
-        texts.map(str::to_lowercase)
-    }
-
-    /// Returns the searchable external ids of an issue in lower case, each behind a `#`.
-    pub(crate) fn searched_ids(issue: &Issue) -> impl Iterator<Item = String> {
-        issue.external_ids().into_iter().map(|id| format!("#{}", id.to_lowercase()))
-    }
-}
-
 /// An order of issues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Order {
@@ -155,6 +106,8 @@ pub enum Order {
     Priority,
     /// By lower-case title in Unicode order; ties are broken by the first filed first.
     Title,
+    /// By how many of the wanted texts occur, most first; ties are broken as by [`LatestActivity`](Self::LatestActivity).
+    Relevance,
 }
 
 /// A page of the issues that match a query.
@@ -162,6 +115,8 @@ pub enum Order {
 pub struct Page {
     /// The total number of matches.
     pub total: usize,
+    /// Whether `total` is exact. If not, there are more matches.
+    pub is_exact: bool,
     /// The issues on this page.
     pub issues: Vec<Arc<Issue>>,
 }

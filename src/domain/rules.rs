@@ -102,6 +102,7 @@ pub fn decide(
         },
         // Decided on the whole state.
         Command::ChangeIssue { .. }
+        | Command::UndoChanges { .. }
         | Command::TakeUpClaim { .. }
         | Command::ParkAfterAttempts { .. } => return Ok(None),
         // Comments are allowed on terminal issues, too.
@@ -114,6 +115,9 @@ pub fn decide(
         }
         Command::AnswerQuestion { answer, agent, .. } => {
             return question::answer(issue, answer, agent, at);
+        }
+        Command::RequireVersion { version, .. } => {
+            return issue.require_version(version).map(|()| None);
         }
         Command::LapseClaim { entry, reason, .. } => {
             if issue.claim_entry() != Some(*entry) {
@@ -496,6 +500,18 @@ mod tests {
         assert_eq!(event.timeline_entry().action, None);
         event.revert(&mut after);
         assert_eq!(after, before);
+    }
+
+    #[test]
+    fn a_required_version_refuses_every_other_one_and_changes_nothing() {
+        let mut issue = issue_in(Status::Created);
+        let required = |version| Command::RequireVersion { issue: id().into(), version };
+        let known = required(issue.version());
+        assert_eq!(decide(&known, &issue, at(5)), Ok(None));
+        issue.title.push('!');
+        let refused = decide(&known, &issue, at(5)).unwrap_err();
+        assert!(matches!(refused, DomainError::VersionChanged { .. }), "{refused}");
+        assert!(decide(&required(String::new()), &issue, at(5)).is_err());
     }
 
     #[test]

@@ -13,6 +13,24 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 pub struct Timestamp(DateTime<Utc>);
 
 impl Timestamp {
+    /// The first time that can be written: the begin of the year 0.
+    pub const MIN: Self = Self::at_millis(-62_167_219_200_000);
+    /// The last time that can be written: the end of the year 9999.
+    pub const MAX: Self = Self::at_millis(253_402_300_799_999);
+
+    const fn at_millis(unix_ms: i64) -> Self {
+        match DateTime::from_timestamp_millis(unix_ms) {
+            Some(time) => Self(time),
+            None => panic!("chrono covers the years 0 to 9999"),
+        }
+    }
+
+    /// Returns the next time, which is a millisecond later; the last time has none after it.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self::from_unix_millis(self.unix_millis() + 1)
+    }
+
     /// Returns the milliseconds from `earlier` to `self`; zero if `earlier` is later.
     pub fn millis_since(self, earlier: Self) -> u64 {
         (self.0 - earlier.0).num_milliseconds().try_into().unwrap_or(0)
@@ -26,10 +44,7 @@ impl Timestamp {
     /// Returns the time that many milliseconds after 1970-01-01T00:00:00Z, clamped to the years 0 to 9999, because
     /// only these can be written.
     pub fn from_unix_millis(unix_ms: i64) -> Self {
-        const FIRST_MS: i64 = -62_167_219_200_000;
-        const LAST_MS: i64 = 253_402_300_799_999;
-        let time = DateTime::from_timestamp_millis(unix_ms.clamp(FIRST_MS, LAST_MS));
-        Self(time.expect("chrono covers the years 0 to 9999"))
+        Self::at_millis(unix_ms.clamp(Self::MIN.unix_millis(), Self::MAX.unix_millis()))
     }
 
     /// Parses an RFC 3339 time and truncates it to milliseconds. Returns `None` also outside the years 0 to 9999 in

@@ -10,6 +10,7 @@
 mod git;
 mod hooks_dir;
 mod install;
+mod issue_work;
 mod merge;
 mod message;
 mod report;
@@ -28,6 +29,7 @@ use crate::tracker::{StoreError, Tracker};
 pub use git::Git;
 pub use hooks_dir::{Blocker, HooksDir};
 pub use install::{Change, HookState, HookStatus};
+pub use issue_work::{IssueBranch, IssueWork, issue_work};
 pub use report::{ChangeReport, Operation, StatusReport, plan, status};
 pub use session::{SessionInput, session};
 

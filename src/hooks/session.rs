@@ -9,14 +9,20 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::domain::text::shortened;
-use crate::domain::{AgentName, Issue, Status};
+use crate::domain::{AgentName, Condition, Issue, Query, Status};
+use crate::read_model::Digest;
 use crate::setup::{HookClient, SessionEvent};
+use crate::span::humanize_duration;
 use crate::tracker::Tracker;
 
 /// How many claims a text names.
 const MAX_CLAIMS: usize = 3;
 /// How many characters of a title, a name and a reason a text contains.
 const MAX_CHARS: usize = 40;
+/// How many characters of the name of another agent a text contains.
+const MAX_NAME_CHARS: usize = 20;
+/// Among how many claimed issues those of other agents are looked for.
+const MAX_LOOKED_AT: usize = 20;
 
 /// What the client says on stdin. Clients send more than that.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -113,8 +119,9 @@ async fn greeting(
         0 => "no issue waits".to_owned(),
         _ => format!("issues that wait: {}", waiting.join(", ")),
     };
+    let rest = glance(agent, tracker).await?;
     Ok(match agent {
-        None => format!("ait, the issue queue of this project: {waiting}."),
+        None => format!("ait, the issue queue of this project: {waiting}.{rest}"),
         Some(agent) => {
             let name = shortened(agent.as_str(), MAX_CHARS);
             let claims = match held.len() {
@@ -122,10 +129,44 @@ async fn greeting(
                 _ => listed(held),
             };
             format!(
-                "ait, the issue queue of this project: you are {name} and hold {claims}; {waiting}."
+                "ait, the issue queue of this project: you are {name} and hold {claims}; {waiting}.{rest}"
             )
         }
     })
+}
+
+/// Says what waits longest, what others hold and how much ended lately: what a digest says and the indexes of the
+/// store give at once. Empty if there is nothing of it.
+async fn glance(agent: Option<&AgentName>, tracker: &Tracker) -> Result<String> {
+    let now = tracker.now();
+    let mut text = String::new();
+    let created = Query { statuses: Some(Status::Created).into(), take: 1, ..Query::default() };
+    if let Some(first) = tracker.list_issues(created).await?.issues.first() {
+        let (id, age) = (first.id.short(), humanize_duration(now.millis_since(first.created_at)));
+        text += &format!(" The oldest: {id} {:?} ({age}).", shortened(&first.title, MAX_CHARS));
+    }
+    let claimed = Status::ALL.iter().copied().filter(|status| status.is_claimed());
+    let claimed = Query { statuses: claimed.collect(), take: MAX_LOOKED_AT, ..Query::default() };
+    let claimed = tracker.list_issues(claimed).await?.issues;
+    let holder = |issue: &Arc<Issue>| {
+        let holder = issue.holder()?.agent;
+        let is_other = agent.is_none_or(|agent| agent.as_str() != holder);
+        is_other.then(|| format!("{} by {}", issue.id.short(), shortened(holder, MAX_NAME_CHARS)))
+    };
+    let held: Vec<_> = claimed.iter().filter_map(holder).take(MAX_CLAIMS).collect();
+    if !held.is_empty() {
+        text += &format!(" Held: {}.", held.join(", "));
+    }
+    let ended = Query {
+        statuses: Status::ALL.iter().copied().filter(|status| status.is_terminal()).collect(),
+        condition: Condition::Changed(Digest::default_since(now)..=now),
+        ..Query::default()
+    };
+    match tracker.list_issues(ended).await?.total {
+        0 => {}
+        count => text += &format!(" Ended in the last 24 h: {count}."),
+    }
+    Ok(text)
 }
 
 fn reminder(agent: &AgentName, held: &[Arc<Issue>]) -> String {

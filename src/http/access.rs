@@ -89,11 +89,17 @@ impl AccessPolicy {
     /// Returns true if a request to `host` may come from a page of `origin`: the server's own under that host name, or
     /// an allowed one.
     fn allows_origin(&self, origin: &AllowedOrigin, host: &Authority) -> bool {
-        let port = host.port_u16().or(default_port(&origin.scheme));
-        let is_web = matches!(origin.scheme.as_str(), "http" | "https");
-        let same = origin.name.eq_ignore_ascii_case(host.host()) && origin.port == port;
-        is_web && same || self.origins.contains(origin)
+        origin.is_of(host) || self.origins.contains(origin)
     }
+}
+
+/// Returns true if a request comes from a page of this server: it has one `Origin`, which is that of its `Host`.
+pub fn has_own_origin(headers: &HeaderMap) -> bool {
+    let mut origins = headers.get_all(header::ORIGIN).iter();
+    let (Some(origin), None) = (origins.next(), origins.next()) else { return false };
+    let origin = origin.to_str().ok().and_then(|origin| origin.parse::<AllowedOrigin>().ok());
+    let host = headers.get(header::HOST).and_then(|host| host_of(host.to_str().ok()?));
+    origin.zip(host).is_some_and(|(origin, host)| origin.is_of(&host))
 }
 
 /// A host name of the server, for one port or all.
@@ -132,6 +138,15 @@ pub struct AllowedOrigin {
     name: String,
     /// `None` only for schemes without a default port.
     port: Option<u16>,
+}
+
+impl AllowedOrigin {
+    /// Returns true if this is the origin of the pages of a host.
+    fn is_of(&self, host: &Authority) -> bool {
+        let port = host.port_u16().or(default_port(&self.scheme));
+        let is_web = matches!(self.scheme.as_str(), "http" | "https");
+        is_web && self.name.eq_ignore_ascii_case(host.host()) && self.port == port
+    }
 }
 
 /// A text that is no origin.
@@ -334,6 +349,28 @@ mod tests {
         assert_eq!(refused(&own, "/", &twice), Some(403));
         assert_eq!(refused(&own, "http://evil.example/", &[("host", "localhost")]), Some(403));
         assert_eq!(refused(&own, "http://localhost/", &[("host", "localhost")]), None);
+    }
+
+    #[test]
+    fn only_pages_of_the_same_host_and_port_are_the_servers_own() {
+        for (headers, expected) in [
+            (vec![("host", "localhost:3000"), ("origin", "http://localhost:3000")], true),
+            (vec![("host", "tracker.example"), ("origin", "https://tracker.example")], true),
+            (vec![("host", "[::1]:3000"), ("origin", "http://[::1]:3000")], true),
+            (vec![("host", "localhost:3000")], false),
+            (vec![("origin", "http://localhost:3000")], false),
+            (vec![("host", "localhost:3000"), ("origin", "null")], false),
+            (vec![("host", "localhost:3000"), ("origin", "http://127.0.0.1:3000")], false),
+            (vec![("host", "localhost:3000"), ("origin", "http://localhost:3001")], false),
+            (vec![("host", "localhost"), ("origin", "tauri://localhost")], false),
+            (vec![("host", "a"), ("origin", "http://a"), ("origin", "http://a")], false),
+        ] {
+            let mut map = HeaderMap::new();
+            for (name, value) in &headers {
+                map.append(*name, value.parse().unwrap());
+            }
+            assert_eq!(has_own_origin(&map), expected, "{headers:?}");
+        }
     }
 
     #[test]

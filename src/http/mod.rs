@@ -4,6 +4,7 @@
 //! route; [`connections`] has what holds for connections.
 
 pub mod access;
+pub mod body;
 pub mod connections;
 mod token_auth;
 pub mod tokens;
@@ -18,8 +19,9 @@ use std::any::Any;
 use std::sync::Arc;
 use tower_http::catch_panic::CatchPanicLayer;
 
-pub use access::{AccessPolicy, AllowedHost, AllowedOrigin, BadHost, BadOrigin};
+pub use access::{AccessPolicy, AllowedHost, AllowedOrigin, BadHost, BadOrigin, has_own_origin};
 pub use connections::{Limits, serve};
+pub use token_auth::BearerToken;
 pub use tokens::{BadToken, Principal, Scope, ThrottleLimits, Tokens};
 
 use self::token_auth::TokenAuth;

@@ -10,7 +10,7 @@ use axum::middleware::Next;
 use axum::response::{AppendHeaders, IntoResponse, Response};
 
 use super::access::{AccessPolicy, shown};
-use super::tokens::credentials::{Credentials, credentials_in};
+use super::tokens::credentials::{Credentials, credentials_in, is_bearer};
 use super::tokens::throttle::AuthThrottle;
 
 /// The paths of the one route that needs no token: service managers and load balancers probe it without one.
@@ -25,6 +25,10 @@ const CHALLENGES: [(HeaderName, HeaderValue); 2] = [
 const HOW: &str = "send `Authorization: Bearer TOKEN`, or give the token as the password (and any \
                    name) where a browser asks for it; the operator of this server has it\n";
 
+/// Marks a request that came with `Bearer`. Browsers send `Basic` by themselves, but never this.
+#[derive(Clone, Copy, Debug)]
+pub struct BearerToken;
+
 /// What all requests share.
 pub(super) struct TokenAuth {
     policy: Arc<AccessPolicy>,
@@ -38,7 +42,8 @@ impl TokenAuth {
     }
 }
 
-/// Passes on a request with a valid token, with the token's [`Principal`](super::Principal) as an extension.
+/// Passes on a request with a valid token, with the token's [`Principal`](super::Principal) as an extension, and
+/// [`BearerToken`] if it came so.
 pub(super) async fn check(
     State(auth): State<Arc<TokenAuth>>,
     mut request: Request,
@@ -52,6 +57,9 @@ pub(super) async fn check(
     if let Credentials::Secret(secret) = &credentials
         && let Some(principal) = tokens.principal_with(secret)
     {
+        if is_bearer(request.headers()) {
+            request.extensions_mut().insert(BearerToken);
+        }
         // No handler needs the secret, so none can leak it.
         request.headers_mut().remove(header::AUTHORIZATION);
         request.extensions_mut().insert(principal.clone());

@@ -3,13 +3,13 @@
 use rmcp::model::{CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData, Reference};
 
 use super::prompts::{self, Hint, Mode};
-use super::resources::ISSUE_TEMPLATE;
+use super::resources::{ISSUE_TEMPLATE, QUERY_TEMPLATE};
 use super::{McpServer, shown};
 use crate::domain::{Classification, IssueRef, Order, Query};
 use crate::hints;
 use crate::setup::Preset;
 
-/// Completes an argument of a prompt, or the id in the resource template of issues.
+/// Completes an argument of a prompt, or the parameter of a resource template.
 ///
 /// # Errors
 ///
@@ -35,9 +35,14 @@ pub(super) async fn complete(
             "id" => Hint::Issue,
             _ => return Err(unknown("id")),
         },
+        Reference::Resource(resource) if resource.uri == QUERY_TEMPLATE => match name.as_str() {
+            "name" => Hint::SavedQuery,
+            _ => return Err(unknown("name")),
+        },
         Reference::Resource(resource) => {
             let uri = shown(&resource.uri);
-            let message = format!("no template {uri:?}: there is {ISSUE_TEMPLATE}");
+            let message =
+                format!("no template {uri:?}: there are {ISSUE_TEMPLATE} and {QUERY_TEMPLATE}");
             return Err(ErrorData::invalid_params(message, None));
         }
         _ => {
@@ -45,7 +50,7 @@ pub(super) async fn complete(
             return Err(ErrorData::invalid_params(message, None));
         }
     };
-    let matching = |words: &mut dyn Iterator<Item = &'static str>| {
+    let matching = |words: &mut dyn Iterator<Item = &str>| {
         let matching: Vec<_> =
             words.filter(|word| word.starts_with(typed)).map(str::to_owned).collect();
         (matching.len(), matching)
@@ -57,6 +62,7 @@ pub(super) async fn complete(
         }
         Hint::Mode => matching(&mut Mode::WORDS.into_iter()),
         Hint::Preset => matching(&mut Preset::names()),
+        Hint::SavedQuery => matching(&mut server.saved_queries().keys().map(String::as_str)),
         Hint::Issue => ids(server, typed).await?,
     };
     let has_more = values.len() < total;

@@ -165,6 +165,7 @@ mod tests {
     use crate::mcp::tools::registry::ToolRegistry;
     use crate::mcp::waiting::WaitingClient;
     use crate::metrics::Outcome;
+    use crate::read_model::ReadModel;
     use crate::tracker::Tracker;
 
     fn call(tracker: &Tracker, tool: &str, arguments: serde_json::Value) -> Call {
@@ -174,7 +175,16 @@ mod tests {
         let (tracker, server) = (tracker.clone(), LazyContext::new(context));
         let replies = ReplyOptions::default();
         let waiting = WaitingClient::default();
-        let context = CallContext { tracker, server, replies, is_lead: false, waiting };
+        let read_model = ReadModel::new(tracker.clone());
+        let context = CallContext {
+            tracker,
+            read_model,
+            options: Arc::default(),
+            server,
+            replies,
+            is_lead: false,
+            waiting,
+        };
         tools.with(Toolsets::default()).call(tool, context, arguments).unwrap()
     }
 

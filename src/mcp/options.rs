@@ -2,6 +2,10 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::query_handles::HandleLifetime;
+use crate::query_language::SavedQueries;
 
 /// The settings of the MCP server.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -14,6 +18,10 @@ pub struct McpOptions {
     pub format: ReplyFormat,
     /// The budget of a reply.
     pub max_reply_tokens: ReplyBudget,
+    /// The queries that have names.
+    pub queries: Arc<SavedQueries>,
+    /// For how long query handles are kept.
+    pub handle_lifetime: HandleLifetime,
 }
 
 /// A group of tools and parameters that a client can have besides the lifecycle tools.
@@ -23,8 +31,10 @@ pub enum Toolset {
     Lifecycle,
     /// For an agent that plans: choosing the fields of replies.
     Planning,
-    /// Changes to many issues. Adds nothing yet.
+    /// Changes to many issues, and taking changes back.
     Bulk,
+    /// For an agent that looks at the whole queue: what is wrong in it, and what matters.
+    Analysis,
     /// Notes that agents keep. Adds nothing yet.
     Memory,
     /// Setting up and checking the project.
@@ -33,8 +43,8 @@ pub enum Toolset {
 
 impl Toolset {
     /// All toolsets.
-    pub const ALL: [Self; 5] =
-        [Self::Lifecycle, Self::Planning, Self::Bulk, Self::Memory, Self::Admin];
+    pub const ALL: [Self; 6] =
+        [Self::Lifecycle, Self::Planning, Self::Bulk, Self::Analysis, Self::Memory, Self::Admin];
 
     /// Returns the name.
     pub fn as_str(self) -> &'static str {
@@ -42,6 +52,7 @@ impl Toolset {
             Self::Lifecycle => "lifecycle",
             Self::Planning => "planning",
             Self::Bulk => "bulk",
+            Self::Analysis => "analysis",
             Self::Memory => "memory",
             Self::Admin => "admin",
         }

@@ -17,6 +17,7 @@ use crate::domain::{
     AgentName, Classification, CommentText, Description, IssueRef, Label, LinkKind, Priority,
     Resolution, Status, Title,
 };
+use crate::read_model::FindingKind;
 
 /// The keyword that names the toolset of a parameter. Schemas for clients do not have it.
 const TOOLSET: &str = "toolset";
@@ -96,6 +97,7 @@ string_schema! {
     Resolution = one_of(Self::ALL, Self::as_str),
     Label = any_string(),
     LinkKind = one_of(Self::ALL, Self::as_str),
+    FindingKind = one_of(Self::ALL, Self::as_str),
     Priority = json_schema!({ "type": "integer", "minimum": 0, "maximum": Self::MAX }),
 }
 

@@ -36,6 +36,8 @@ use super::tools::registry::{ToolRegistry, ToolSelection};
 use super::waiting::WaitingClient;
 use super::{FIXED_TTL_MS, McpOptions, ServerContext, completion, invalid_params, prompts, shown};
 use crate::metrics::{Metrics, Outcome};
+use crate::query_language::SavedQueries;
+use crate::read_model::ReadModel;
 use crate::tracker::{Claimant, ProcessClient, Tracker};
 
 /// How long the server still reads cancellations after the end of the input.
@@ -45,6 +47,7 @@ const LAST_CANCELLATIONS: Duration = Duration::from_millis(50);
 #[derive(Clone)]
 pub struct McpServer {
     tracker: Tracker,
+    read_model: ReadModel,
     metrics: Metrics,
     options: Arc<McpOptions>,
     tools: ToolRegistry,
@@ -64,11 +67,12 @@ pub struct McpServer {
 impl McpServer {
     /// Returns a server with the tools, the prompts and the resources. Calls `context` when a client first needs it.
     pub fn new(
-        tracker: Tracker,
+        read_model: ReadModel,
         metrics: Metrics,
         options: McpOptions,
         context: impl FnOnce() -> ServerContext + Send + 'static,
     ) -> Self {
+        let tracker = read_model.tracker().clone();
         let context = LazyContext::new(context);
         let diagnostics = Arc::new(Diagnostics::new(tracker.clone(), context.clone()));
         Self {
@@ -81,9 +85,15 @@ impl McpServer {
             shutdown: CancellationToken::new(),
             process: ProcessClient::default(),
             tracker,
+            read_model,
             metrics,
             diagnostics,
         }
+    }
+
+    /// Returns the queries that have names.
+    pub(super) fn saved_queries(&self) -> &SavedQueries {
+        &self.options.queries
     }
 
     /// Sets the token whose cancellation ends subscriptions, and calls that wait.
@@ -151,6 +161,10 @@ impl McpServer {
 
     pub(super) fn tracker(&self) -> &Tracker {
         &self.tracker
+    }
+
+    pub(super) fn read_model(&self) -> &ReadModel {
+        &self.read_model
     }
 
     pub(super) fn metrics(&self) -> &Metrics {
@@ -282,6 +296,8 @@ impl ServerHandler for McpServer {
         }
         let call_context = CallContext {
             tracker: self.tracker.for_claimant(self.claimant(&context)),
+            read_model: self.read_model.clone(),
+            options: Arc::clone(&self.options),
             server: self.context.clone(),
             replies: self.replies(&context),
             is_lead: request_context::is_lead(&context),
@@ -338,7 +354,7 @@ impl ServerHandler for McpServer {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let resources = ListResourcesResult::with_all_items(resources::list());
+        let resources = ListResourcesResult::with_all_items(resources::list(&self.options.queries));
         if !is_modern(&context) {
             return Ok(resources);
         }
@@ -389,7 +405,7 @@ impl ServerHandler for McpServer {
         let uri = request.uri;
         let subscribing = async {
             let resource = Resource::at(&uri).map_err(|reason| reason.response(&uri))?;
-            if let Resource::Issue(_) = resource {
+            if matches!(resource, Resource::Issue(_) | Resource::SavedQuery(_)) {
                 let replies = self.replies(&context);
                 let read = resources::read(self, &resource, &replies).await;
                 read.map_err(|reason| reason.response(&uri))?;

@@ -354,6 +354,7 @@ mod tests {
     use crate::mcp::McpOptions;
     use crate::mcp::testing::{file_issue, only_issue, tracker};
     use crate::metrics::Metrics;
+    use crate::read_model::ReadModel;
     use crate::tracker::Tracker;
 
     /// A client of a server in this process, with one issue to claim.
@@ -369,8 +370,12 @@ mod tests {
             let tracker = tracker(|_| ());
             file_issue(&tracker).await;
             let context = || unreachable!("no test reads the context");
-            let server =
-                McpServer::new(tracker.clone(), Metrics::new(), McpOptions::default(), context);
+            let server = McpServer::new(
+                ReadModel::new(tracker.clone()),
+                Metrics::new(),
+                McpOptions::default(),
+                context,
+            );
             let (input, server_input) = tokio::io::duplex(64 << 10);
             let (output, server_output) = tokio::io::duplex(64 << 10);
             let serving = serve(server, server_input, server_output, CancellationToken::new());

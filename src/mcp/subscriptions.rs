@@ -134,7 +134,8 @@ impl Change {
         match (self, resource) {
             (Self::Diagnostics, resource) => *resource == Resource::Diagnostics,
             (_, Resource::Config | Resource::Presets | Resource::Diagnostics) => false,
-            (Self::Anything, _) | (_, Resource::Queue) => true,
+            (Self::Anything, _)
+            | (_, Resource::Queue | Resource::Digest | Resource::SavedQuery(_)) => true,
             (Self::Issues(changed), Resource::Issue(reference)) => {
                 let range = reference.range();
                 changed.iter().any(|id| range.contains(id))

@@ -3,7 +3,7 @@
 use super::options::ToolPrefix;
 
 /// The names of all tools, without the prefix.
-pub(super) const ALL: [&str; 16] = [
+pub(super) const ALL: [&str; 22] = [
     "add_issue",
     "list_issues",
     "get_next_issue",
@@ -15,6 +15,12 @@ pub(super) const ALL: [&str; 16] = [
     "ask_human",
     "add_issues",
     "link_issues",
+    "query_issues",
+    "change_issues",
+    "undo_change",
+    "find_problems",
+    "get_digest",
+    "get_context",
     "init_project",
     "run_doctor",
     "configure_hooks",

@@ -77,6 +77,7 @@ mod tests {
     use crate::mcp::tool_names::ToolNames;
     use crate::mcp::tools::CallContext;
     use crate::mcp::tools::registry::ToolRegistry;
+    use crate::read_model::ReadModel;
     use crate::store::MemoryStore;
     use crate::tracker::{Claimant, Tracker, Wanted};
 
@@ -129,7 +130,16 @@ mod tests {
         let server = LazyContext::new(|| unreachable!("no tool of the lifecycle needs it"));
         let waiting = WaitingClient { shutdown, progress: None };
         let replies = ReplyOptions::default();
-        let context = CallContext { tracker, server, replies, is_lead: false, waiting };
+        let read_model = ReadModel::new(tracker.clone());
+        let context = CallContext {
+            tracker,
+            read_model,
+            options: Arc::default(),
+            server,
+            replies,
+            is_lead: false,
+            waiting,
+        };
         let arguments = json!({ "agent": name(agent).as_str(), "wait_seconds": 600 });
         let arguments = serde_json::from_value(arguments).unwrap();
         let tools = ToolRegistry::new(ToolNames::default());

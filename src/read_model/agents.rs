@@ -3,7 +3,6 @@
 use super::agent_interner::Name;
 use super::read_view::ReadView;
 use super::summary::HistoryAction;
-use crate::domain::ActionKind;
 
 /// The activity of one agent.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,15 +13,6 @@ pub struct Agent {
     pub holds: Vec<usize>,
     /// Its latest action, and the position of the issue concerned.
     pub last: (HistoryAction, usize),
-    /// The number of its actions of each kind.
-    deeds: [usize; ActionKind::ALL.len()],
-}
-
-impl Agent {
-    /// Returns how often the agent performed an action.
-    pub fn count(&self, kind: ActionKind) -> usize {
-        self.deeds[kind as usize]
-    }
 }
 
 impl ReadView<'_> {
@@ -51,9 +41,7 @@ impl ReadView<'_> {
                     name: action.agent,
                     holds: Vec::new(),
                     last: (action, position),
-                    deeds: [0; ActionKind::ALL.len()],
                 });
-                agent.deeds[action.kind as usize] += 1;
                 if action.at >= agent.last.0.at {
                     agent.last = (action, position);
                 }

@@ -1,37 +1,38 @@
 //! How many issues have each value of an attribute, so that pages offer the filters that find something.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::domain::{AttributeValues, Label};
 
 /// The values of attributes, with the number of issues that have them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct AttributeCounts {
     labels: BTreeMap<Label, usize>,
     assignees: BTreeMap<String, usize>,
     priorities: usize,
     links: usize,
-    parked: usize,
+    /// The positions of the parked issues, also of those whose parking is over.
+    parked: BTreeSet<usize>,
 }
 
 impl AttributeCounts {
-    /// Adds the attributes of an issue.
-    pub(super) fn add(&mut self, attributes: &AttributeValues) {
+    /// Adds the attributes of the issue at a position.
+    pub(super) fn add(&mut self, position: usize, attributes: &AttributeValues) {
         attributes.labels.iter().for_each(|label| add(&mut self.labels, label));
         attributes.assignee.iter().for_each(|assignee| add(&mut self.assignees, assignee));
         self.priorities += usize::from(attributes.priority.is_some());
         self.links += attributes.links.len();
-        self.parked += usize::from(attributes.parked.is_some());
+        self.parked.extend(attributes.parked.is_some().then_some(position));
     }
 
-    /// Removes the attributes of an issue, which were added before.
-    pub(super) fn remove(&mut self, attributes: &AttributeValues) {
+    /// Removes the attributes of the issue at a position, which were added before.
+    pub(super) fn remove(&mut self, position: usize, attributes: &AttributeValues) {
         attributes.labels.iter().for_each(|label| remove(&mut self.labels, label));
         attributes.assignee.iter().for_each(|assignee| remove(&mut self.assignees, assignee));
         self.priorities -= usize::from(attributes.priority.is_some());
         self.links -= attributes.links.len();
-        self.parked -= usize::from(attributes.parked.is_some());
+        self.parked.remove(&position);
     }
 
     /// Returns at most `most` labels, those of the most issues, in alphabetical order.
@@ -56,7 +57,12 @@ impl AttributeCounts {
 
     /// Returns true if an issue is parked.
     pub fn has_parked(&self) -> bool {
-        self.parked > 0
+        !self.parked.is_empty()
+    }
+
+    /// Returns the positions of the parked issues in order, also of those whose parking is over.
+    pub(super) fn parked(&self) -> impl Iterator<Item = usize> {
+        self.parked.iter().copied()
     }
 }
 

@@ -13,22 +13,33 @@ pub struct Column {
     pub status: Status,
     /// The number of issues in this status.
     pub total: usize,
+    /// How many of them have been claimed for long.
+    pub stale: usize,
     /// The positions of the issues to show.
     pub cards: Vec<usize>,
 }
 
 impl ReadView<'_> {
-    /// Returns a column for each status, with at most `most` cards each.
+    /// Returns a column for each status, with the wanted issues, and at most `most` cards each.
     ///
     /// Waiting issues are sorted in the order in which they are claimed, with those that must wait last;
-    /// claimed ones by claim time with the oldest first, and terminal ones by last change with the newest first.
-    pub fn board(&self, now: Timestamp, most: impl Fn(Status) -> usize) -> Vec<Column> {
+    /// claimed ones by claim time and terminal ones by last change, with the newest first.
+    pub fn board(
+        &self,
+        now: Timestamp,
+        most: impl Fn(Status) -> usize,
+        is_wanted: impl Fn(&IssueSummary) -> bool,
+    ) -> Vec<Column> {
         let mut columns: Vec<_> = Status::ALL
             .iter()
-            .map(|&status| Column { status, total: 0, cards: Vec::new() })
+            .map(|&status| Column { status, total: 0, stale: 0, cards: Vec::new() })
             .collect();
         for (position, summary) in self.summaries().iter().enumerate() {
-            columns[summary.status as usize].cards.push(position);
+            if is_wanted(summary) {
+                let column = &mut columns[summary.status as usize];
+                column.cards.push(position);
+                column.stale += usize::from(summary.is_stale_at(now));
+            }
         }
         for column in &mut columns {
             column.total = column.cards.len();
@@ -37,7 +48,7 @@ impl ReadView<'_> {
             if column.status.is_terminal() {
                 first(cards, most, |at| (Reverse(summary(at).modified_at), Reverse(at)));
             } else if column.status.is_claimed() {
-                first(cards, most, |at| (summary(at).holder().map(|held| held.since), at));
+                first(cards, most, |at| (Reverse(summary(at).holder().map(|held| held.since)), at));
             } else {
                 cards.sort_by_cached_key(|&at| {
                     let issue = summary(at);

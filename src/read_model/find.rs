@@ -1,66 +1,17 @@
-//! Finding issues: combined filters, text search, sorting and paging.
+//! Finding issues: conditions, text search, sorting and paging.
 
-use regex::{Regex, RegexBuilder};
+use std::cmp::Reverse;
 
 use super::read_view::ReadView;
-use super::signatures::Candidates;
 use super::sort_index::{Direction, SortKey};
-use super::summary::IssueSummary;
-use crate::domain::{
-    Classification, ContentFilter, Counts, IssueId, Label, Priority, Status, StatusSet, Timestamp,
-};
-use crate::tracker::IndexedIssues;
+use super::text_search::TextSearch;
+use crate::domain::{Counts, Order, Page, Query, Status, Subject};
 
 /// The maximum number of text matches to collect. A user with more matches should narrow the search, and the limit
 /// makes the cost independent of the size of the store.
 pub const MAX_FOUND: usize = 500;
-
-/// A filter on issues.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Filter {
-    /// The statuses to include.
-    pub statuses: StatusSet,
-    /// The classification to include; `None` for all.
-    pub classification: Option<Classification>,
-    /// An agent that must occur in the history.
-    pub agent: Option<String>,
-    /// Lower-case texts; see [`ContentFilter::texts`].
-    pub texts: Vec<String>,
-    /// The priorities to include; empty for all. An issue without one counts as the default.
-    pub priorities: Vec<Priority>,
-    /// Labels that the issue must have, all of them.
-    pub labels: Vec<Label>,
-    /// The agent that the issue must be assigned to.
-    pub assignee: Option<String>,
-    /// The issue that it must be a part of.
-    pub parent: Option<IssueId>,
-    /// The time at which some agent could claim the issue for work; `None` for all issues.
-    pub ready_at: Option<Timestamp>,
-    /// Whether the issue must be open and have an open blocker.
-    pub is_blocked: bool,
-    /// The time at which the issue must be open and parked; `None` for all issues.
-    pub parked_at: Option<Timestamp>,
-}
-
-impl Filter {
-    /// Returns true if at most the statuses and the texts narrow.
-    fn is_by_status(&self) -> bool {
-        let Self { statuses, texts, .. } = self.clone();
-        *self == Self { statuses, texts, ..Self::default() }
-    }
-
-    /// Returns true if the attributes and the links of an issue match.
-    fn fits_attributes(&self, summary: &IssueSummary, issues: &IndexedIssues) -> bool {
-        let attributes = &summary.attributes;
-        (self.priorities.is_empty() || self.priorities.contains(&attributes.effective_priority()))
-            && self.labels.iter().all(|label| attributes.labels.contains(label))
-            && self.assignee.as_ref().is_none_or(|name| attributes.assignee.as_ref() == Some(name))
-            && self.parent.is_none_or(|parent| attributes.parent() == Some(parent))
-            && self.parked_at.is_none_or(|now| summary.is_parked_at(now))
-            && (!self.is_blocked || summary.open_blockers(issues).next().is_some())
-            && self.ready_at.is_none_or(|now| summary.is_ready_at(now, issues))
-    }
-}
+/// How many issues are examined for the best matches.
+const MAX_EXAMINED: usize = 4 * MAX_FOUND;
 
 /// A sort order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -75,6 +26,20 @@ pub struct Sorting {
 impl Default for Sorting {
     fn default() -> Self {
         Self { key: SortKey::Activity, direction: Direction::Descending }
+    }
+}
+
+impl Sorting {
+    /// Returns the same order as a query.
+    pub fn of(order: Order, reversed: bool) -> Self {
+        let (key, direction) = match order {
+            Order::Filed => (SortKey::Filed, Direction::Ascending),
+            Order::LatestActivity => (SortKey::Activity, Direction::Descending),
+            Order::Priority => (SortKey::Priority, Direction::Ascending),
+            Order::Title => (SortKey::Title, Direction::Ascending),
+            Order::Relevance => (SortKey::Relevance, Direction::Descending),
+        };
+        Self { key, direction: if reversed { direction.reversed() } else { direction } }
     }
 }
 
@@ -96,6 +61,11 @@ pub struct Listing {
 }
 
 impl Listing {
+    /// Returns a page without matches.
+    pub fn empty(counts: Counts) -> Self {
+        page_of([].into_iter(), 0, counts, (1, 1))
+    }
+
     /// Returns the number of pages; at least one.
     pub fn pages(&self, page_size: usize) -> usize {
         self.total.div_ceil(page_size).max(1)
@@ -103,50 +73,45 @@ impl Listing {
 }
 
 impl ReadView<'_> {
-    /// Returns a page of matching issues. Pages are counted from 1.
+    /// Returns a page of the issues that match a query, in an order of the pages. Pages are counted from 1.
     ///
     /// The cost hardly depends on the number of matches. The first text search builds the signatures of all texts,
     /// which takes some microseconds for each issue.
-    pub fn find(&mut self, filter: &Filter, order: Sorting, page: usize, size: usize) -> Listing {
-        let agent = match filter.agent.as_deref().map(|agent| self.names().find(agent)) {
-            Some(None) => return page_of([].into_iter(), 0, Counts::default(), (page, size)),
-            found => found.flatten(),
+    pub fn find(&self, query: &Query, order: Sorting, page: usize, size: usize) -> Listing {
+        let search = TextSearch::new(&query.condition, self);
+        let of_kind = |at: &usize| {
+            let kind = self.summaries()[*at].classification;
+            query.classification.is_none_or(|wanted| wanted == kind)
         };
-        let search = (!filter.texts.is_empty()).then(|| Search::new(&filter.texts, self));
-        let (index, issues) = (&mut *self.index, &self.issues);
-        let in_order = index.orders.get(order.key, &index.summaries, &index.names);
-        let in_order = || -> Box<dyn Iterator<Item = usize>> {
-            match order.direction {
-                Direction::Ascending => Box::new(in_order.iter().copied()),
-                Direction::Descending => Box::new(in_order.iter().rev().copied()),
-            }
+        let is_asked_for = |at: &usize| query.statuses.contains(self.summaries()[*at].status);
+        let fits = |at: &usize| {
+            of_kind(at) && (query.condition.is_empty() || self.matches(query, *at, &search))
         };
-        let summaries = &index.summaries;
-        let fits = |summary: &IssueSummary| {
-            filter.classification.is_none_or(|kind| summary.classification == kind)
-                && agent.is_none_or(|agent| summary.was_touched_by(agent))
-                && filter.fits_attributes(summary, issues)
-        };
-        let is_asked_for = |position: &usize| filter.statuses.contains(summaries[*position].status);
-        let Some(search) = search else {
-            let counts = if filter.is_by_status() {
-                issues.counts()
-            } else {
-                counted(summaries.iter().filter(|summary| fits(summary)))
+        if order.key == SortKey::Relevance {
+            let found = self.best_matches(query, &search, of_kind);
+            let counts = self.counted(found.positions.iter().copied());
+            let asked_for: Vec<_> = found.positions.into_iter().filter(is_asked_for).collect();
+            let (total, is_exact) = (asked_for.len(), found.is_exact);
+            let listing = page_of(asked_for.into_iter(), total, counts, (page, size));
+            return Listing { is_exact, has_exact_counts: is_exact, ..listing };
+        }
+        let in_order = || self.in_order(order);
+        if search.is_empty() {
+            let counts = match query.condition.is_empty() && query.classification.is_none() {
+                true => self.counts(),
+                false => self.counted((0..self.summaries().len()).filter(fits)),
             };
-            let found = in_order().filter(|at| is_asked_for(at) && fits(&summaries[*at]));
-            let total = filter.statuses.iter().map(|status| counts.in_status(status)).sum();
+            let found = in_order().filter(|at| is_asked_for(at) && fits(at));
+            let total = query.statuses.iter().map(|status| counts.in_status(status)).sum();
             return page_of(found, total, counts, (page, size));
-        };
-        let finds =
-            |at: &usize| fits(&summaries[*at]) && search.finds(*at, &summaries[*at], issues);
-        let mut found: Vec<_> = in_order().filter(finds).take(MAX_FOUND + 1).collect();
+        }
+        let mut found: Vec<_> = in_order().filter(fits).take(MAX_FOUND + 1).collect();
         let has_exact_counts = found.len() <= MAX_FOUND;
-        let counts = counted(found.iter().map(|&at| &summaries[at]));
+        let counts = self.counted(found.iter().copied());
         if has_exact_counts {
             found.retain(is_asked_for);
         } else {
-            let all = in_order().filter(|at| is_asked_for(at) && finds(at));
+            let all = in_order().filter(|at| is_asked_for(at) && fits(at));
             found = all.take(MAX_FOUND + 1).collect();
         }
         let is_exact = found.len() <= MAX_FOUND;
@@ -154,13 +119,98 @@ impl ReadView<'_> {
         let listing = page_of(found.iter().copied(), found.len(), counts, (page, size));
         Listing { is_exact, has_exact_counts, ..listing }
     }
+
+    /// Returns one page of the issues that match a query. A search for texts counts at most [`MAX_FOUND`] matches, or
+    /// as many as the page needs.
+    pub fn list(&self, query: &Query) -> Page {
+        let search = TextSearch::new(&query.condition, self);
+        let fits = |at: &usize| {
+            let summary = &self.summaries()[*at];
+            query.statuses.contains(summary.status)
+                && query.classification.is_none_or(|kind| kind == summary.classification)
+        };
+        let order = Sorting::of(query.order, query.reversed);
+        let limit = match search.is_empty() {
+            true => usize::MAX,
+            false => query.skip.saturating_add(query.take).max(MAX_FOUND),
+        };
+        let found = if order.key == SortKey::Relevance {
+            self.best_matches(query, &search, fits)
+        } else {
+            let matches = |at: &usize| fits(at) && self.matches(query, *at, &search);
+            let mut positions: Vec<_> =
+                self.in_order(order).filter(matches).take(limit.saturating_add(1)).collect();
+            let is_exact = positions.len() <= limit;
+            positions.truncate(limit);
+            Found { positions, is_exact }
+        };
+        let on_page = found.positions.iter().skip(query.skip).take(query.take);
+        Page {
+            total: found.positions.len(),
+            is_exact: found.is_exact,
+            issues: on_page.map(|at| self.issue(*at)).collect(),
+        }
+    }
+
+    /// Returns all positions in an order.
+    fn in_order(&self, order: Sorting) -> Box<dyn Iterator<Item = usize> + '_> {
+        let index = &self.index;
+        let all = index.orders.get(order.key, &index.summaries, &index.names);
+        match order.direction {
+            Direction::Ascending => Box::new(all.iter().copied()),
+            Direction::Descending => Box::new(all.iter().rev().copied()),
+        }
+    }
+
+    /// Returns the issues in which the most of the wanted texts occur, most first. Those for which the signatures
+    /// promise most are examined.
+    fn best_matches(
+        &self,
+        query: &Query,
+        search: &TextSearch,
+        fits: impl Fn(&usize) -> bool,
+    ) -> Found {
+        let latest = self.in_order(Sorting::default());
+        let mut promising: Vec<_> = latest
+            .filter(|at| fits(at))
+            .map(|at| (Reverse(search.promised(at)), at))
+            .filter(|(promised, _)| promised.0 > 0)
+            .collect();
+        promising.sort_by_key(|(promised, _)| *promised);
+        let is_exact = promising.len() <= MAX_EXAMINED;
+        let mut found = Vec::new();
+        for (_, at) in promising.into_iter().take(MAX_EXAMINED) {
+            let subject = self.subject(at, search);
+            if query.condition.matches(&subject) {
+                found.push((Reverse(query.condition.relevance(&subject)), at));
+            }
+        }
+        found.sort_by_key(|(relevance, _)| *relevance);
+        Found { positions: found.into_iter().map(|(_, at)| at).collect(), is_exact }
+    }
+
+    /// Counts the statuses of the issues at some positions.
+    fn counted(&self, positions: impl Iterator<Item = usize>) -> Counts {
+        let mut counts = [0; Status::ALL.len()];
+        positions.for_each(|at| counts[self.summaries()[at].status as usize] += 1);
+        Counts::of(|status| counts[status as usize])
+    }
+
+    /// Returns true if the issue at a position matches the condition of a query.
+    fn matches(&self, query: &Query, position: usize, search: &TextSearch) -> bool {
+        search.may_match(position, self.summaries()[position].id)
+            && query.condition.matches(&self.subject(position, search))
+    }
+
+    fn subject<'a>(&'a self, position: usize, search: &'a TextSearch) -> impl Subject + 'a {
+        super::subject::SummarizedIssue::new(self, position, search)
+    }
 }
 
-/// Counts the statuses.
-fn counted<'a>(summaries: impl Iterator<Item = &'a IssueSummary>) -> Counts {
-    let mut counts = [0; Status::ALL.len()];
-    summaries.for_each(|summary| counts[summary.status as usize] += 1);
-    Counts::of(|status| counts[status as usize])
+/// The positions of matches, in order.
+struct Found {
+    positions: Vec<usize>,
+    is_exact: bool,
 }
 
 /// Returns a page of the matches, whose total is already known.
@@ -180,55 +230,4 @@ fn page_of(
     };
     let page = page.clamp(1, all.pages(size));
     Listing { positions: found.skip((page - 1) * size).take(size).collect(), page, ..all }
-}
-
-/// A text search, from the cheapest test to the exact one.
-struct Search {
-    content: ContentFilter,
-    /// For each text, the issues that may contain it, and whether it may be a prefix of an id.
-    candidates: Vec<(Candidates, bool)>,
-    /// Patterns that the JSON of a matching issue contains.
-    written: Vec<Regex>,
-}
-
-impl Search {
-    fn new(texts: &[String], view: &mut ReadView) -> Self {
-        let (signatures, issues) = (&mut view.index.signatures, &view.issues);
-        let is_of_id =
-            |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
-        let candidates =
-            texts.iter().map(|text| (signatures.candidates(text, issues), is_of_id(text)));
-        Self {
-            candidates: candidates.collect(),
-            written: texts.iter().filter_map(|text| written(text)).collect(),
-            content: ContentFilter { texts: texts.to_vec(), ..ContentFilter::default() },
-        }
-    }
-
-    fn finds(&self, position: usize, summary: &IssueSummary, issues: &IndexedIssues) -> bool {
-        let may_say = self.candidates.iter().zip(&self.content.texts).all(
-            |((candidates, is_of_id), text)| {
-                candidates.contains(position)
-                    || *is_of_id && summary.id.to_string().starts_with(text)
-            },
-        );
-        may_say
-            && issues
-                .written_at(position)
-                .is_none_or(|json| self.written.iter().all(|text| text.is_match(json)))
-            && self.content.fits(&issues.at(position))
-    }
-}
-
-/// Returns a case-insensitive pattern for a text in JSON. Returns `None` if the pattern could miss matches: outside
-/// ASCII, lower-casing changes letters in ways that a pattern does not cover.
-fn written(text: &str) -> Option<Regex> {
-    if !text.is_ascii() || text.ends_with('i') {
-        // The lower-case form of İ is an i followed by a combining dot.
-        return None;
-    }
-    // An external id is written without the # that people put before it.
-    let json = serde_json::to_string(text.strip_prefix('#').unwrap_or(text)).ok()?;
-    let escaped = json.strip_prefix('"')?.strip_suffix('"')?;
-    RegexBuilder::new(&regex::escape(escaped)).case_insensitive(true).build().ok()
 }

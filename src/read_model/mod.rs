@@ -10,7 +10,11 @@ mod agents;
 mod attribute_counts;
 mod blocking_graph;
 mod board;
+mod claim_spans;
+mod digest;
 mod find;
+pub mod findings;
+mod mentions;
 mod projection;
 mod read_view;
 mod relations;
@@ -18,15 +22,19 @@ mod signatures;
 mod sort_index;
 pub mod stats;
 mod status_timeline;
+mod subject;
 mod summary;
 #[cfg(test)]
 mod tests;
+mod text_search;
 
 use std::mem;
+use std::num::NonZero;
+use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::thread::available_parallelism;
 
-use tokio::sync::{Mutex, oneshot};
+use tokio::sync::{Mutex, Semaphore};
 use tokio::task::spawn_blocking;
 
 pub use agent_interner::{Name, Names};
@@ -34,7 +42,11 @@ pub use agents::Agent;
 pub use attribute_counts::AttributeCounts;
 pub use blocking_graph::{BlockingGraph, GraphNode};
 pub use board::Column;
-pub use find::{Filter, Listing, MAX_FOUND, Sorting};
+pub use claim_spans::{ClaimSpan, WorkRecord, work_record};
+pub use digest::{Digest, Row as DigestRow, Rows as DigestRows};
+pub use find::{Listing, MAX_FOUND, Sorting};
+pub use findings::{Finding, FindingKind, Findings, FoundIssue};
+pub use mentions::Mentions;
 pub use projection::Projection;
 pub use read_view::ReadView;
 pub use relations::Relation;
@@ -42,28 +54,46 @@ pub use sort_index::{Direction, SortKey};
 pub use status_timeline::{StatusChange, StatusTimeline};
 pub use summary::{ClaimInfo, HistoryAction, IssueSummary};
 
-use crate::tracker::{StoreError, Tracker};
+use crate::domain::{Page, Query};
+use crate::tracker::{IndexedIssues, StoreError, Tracker};
 
-/// The maximum pause after a read.
-const MAX_REST: Duration = Duration::from_millis(50);
-
-/// Serializes the reads of all issues.
+/// Reads all issues, for pages and searches. Clones share what was read.
 #[derive(Clone)]
 pub struct ReadModel {
     tracker: Tracker,
-    index: Arc<Mutex<Projection>>,
+    /// That of the newest state that was read. Locked while it is updated; reads share it.
+    current: Arc<Mutex<Arc<Projection>>>,
+    /// Whether the store answers searches itself.
+    searches_in_store: bool,
+    /// Bounds how many reads run at the same time, so that the agents keep the other cores.
+    readers: Arc<Semaphore>,
 }
 
 impl ReadModel {
     /// Creates an empty read model; the first read loads all issues.
     pub fn new(tracker: Tracker) -> Self {
-        Self { tracker, index: Arc::default() }
+        let cores = available_parallelism().map_or(1, NonZero::get);
+        Self {
+            tracker,
+            current: Arc::default(),
+            searches_in_store: false,
+            readers: Arc::new(Semaphore::new(cores.div_ceil(2))),
+        }
     }
 
-    /// Runs a closure on a view of the current issues.
-    ///
-    /// Reads run one at a time on a blocking thread. Each is followed by a pause of the same length, up to 50 ms, so
-    /// all readers of pages together use at most half of one core, and the agents keep the others.
+    /// Sets whether the store answers searches itself, because it does not have all issues at hand.
+    #[must_use]
+    pub fn searching_in_store(self, searches_in_store: bool) -> Self {
+        Self { searches_in_store, ..self }
+    }
+
+    /// Returns the tracker that it reads.
+    pub fn tracker(&self) -> &Tracker {
+        &self.tracker
+    }
+
+    /// Runs a closure on a view of the current issues, on a blocking thread. Reads together use at most half of the
+    /// cores.
     ///
     /// # Errors
     ///
@@ -74,42 +104,53 @@ impl ReadModel {
     /// Panics if `look` panics.
     pub async fn read<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&mut ReadView) -> T + Send + 'static,
+        look: impl FnOnce(&ReadView<'_>) -> T + Send + 'static,
     ) -> Result<T, StoreError> {
-        let (tracker, index) = (self.tracker.clone(), Arc::clone(&self.index));
-        let (sender, seen) = oneshot::channel();
-        // Runs in a task of its own, because the pause is due even if the caller is gone.
-        tokio::spawn(async move {
-            let mut turn = index.lock_owned().await;
-            if sender.is_closed() {
-                return;
-            }
-            let issues = match tracker.state().await {
-                Ok(state) => state.issues,
-                Err(error) => return drop(sender.send(Ok(Err(error)))),
-            };
-            let looked = spawn_blocking(move || {
-                let begun = Instant::now();
-                // A panic may leave the index half updated, so it is dropped then.
-                let mut index = mem::take(&mut *turn);
-                let seen = look(&mut ReadView::of(&mut index, issues));
-                *turn = index;
-                (seen, begun.elapsed(), turn)
-            });
-            let (answer, rest) = match looked.await {
-                Ok((seen, took, turn)) => (Ok(Ok(seen)), Some((took, turn))),
-                Err(error) => (Err(error), None),
-            };
-            // The send fails if the caller is gone, which does not matter.
-            drop(sender.send(answer));
-            if let Some((took, turn)) = rest {
-                tokio::time::sleep(took.min(MAX_REST)).await;
-                drop(turn);
-            }
+        let readers = Arc::clone(&self.readers).acquire_owned().await;
+        let (projection, issues) = self.follow().await?;
+        let looked = spawn_blocking(move || {
+            // Held to the end, even if the caller is gone.
+            let _reader = readers;
+            look(&ReadView::new(&projection, issues))
         });
-        match seen.await.expect("every look is answered") {
-            Ok(seen) => seen,
-            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        looked.await.map_err(|error| resume_unwind(error.into_panic()))
+    }
+
+    /// Returns the current issues with their read model, which is updated before.
+    async fn follow(&self) -> Result<(Arc<Projection>, IndexedIssues), StoreError> {
+        let mut current = Arc::clone(&self.current).lock_owned().await;
+        let issues = self.tracker.state().await?.issues;
+        if current.is_of(&issues) {
+            return Ok((Arc::clone(&current), issues));
         }
+        let updated = spawn_blocking(move || {
+            // A panic may leave the read model half updated, so it is dropped then.
+            let mut projection = mem::take(&mut *current);
+            // Copies it if a read still looks at it.
+            Arc::make_mut(&mut projection).follow(&issues);
+            *current = Arc::clone(&projection);
+            (projection, issues)
+        });
+        updated.await.map_err(|error| resume_unwind(error.into_panic()))
+    }
+
+    /// Returns true if nothing was read yet, so that the first read would load all issues.
+    fn is_new(&self) -> bool {
+        self.current.try_lock().is_ok_and(|current| current.is_empty())
+    }
+
+    /// Returns one page of the issues that match a query, as [`Tracker::list_issues`] does. A search for texts counts at
+    /// most [`MAX_FOUND`] matches, or as many as the page needs.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`Tracker::list_issues`].
+    pub async fn list(&self, query: Query) -> Result<Page, StoreError> {
+        let condition = &query.condition;
+        let is_narrow = condition.names_ids() || (condition.is_narrow() && self.is_new());
+        if is_narrow || self.searches_in_store {
+            return self.tracker.list_issues(query).await;
+        }
+        self.read(move |view| view.list(&query)).await
     }
 }

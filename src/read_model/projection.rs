@@ -1,33 +1,46 @@
 //! The read model of all issues, and how it follows the store.
 
+use std::sync::Arc;
+
 use super::agent_interner::Names;
 use super::attribute_counts::AttributeCounts;
+use super::findings::FindingsCache;
 use super::signatures::Signatures;
 use super::sort_index::SortIndex;
-use super::status_timeline::{StatusChange, steps_of};
 use super::summary::IssueSummary;
 use crate::tracker::{IndexedIssues, Version};
 
 /// The summaries of all issues by position, which is the order of filing.
-#[derive(Debug, Default)]
+/// A clone shares the summaries.
+#[derive(Clone, Debug, Default)]
 pub struct Projection {
     revision: Version,
     versions: Vec<Version>,
-    pub(super) summaries: Vec<IssueSummary>,
-    pub(super) steps: Vec<Box<[StatusChange]>>,
+    pub(super) summaries: Vec<Arc<IssueSummary>>,
     pub(super) names: Names,
     pub(super) attributes: AttributeCounts,
     pub(super) orders: SortIndex,
     pub(super) signatures: Signatures,
+    pub(super) findings: FindingsCache,
 }
 
 impl Projection {
+    /// Returns true if this is the read model of a state of the store.
+    pub(super) fn is_of(&self, issues: &IndexedIssues) -> bool {
+        issues.revision() == self.revision
+    }
+
+    /// Returns true if it has no issues.
+    pub(super) fn is_empty(&self) -> bool {
+        self.summaries.is_empty()
+    }
+
     /// Updates the read model to a state of the store.
     ///
     /// Reads only the issues that are new or changed since the last state, and takes some nanoseconds for each of
     /// the others. An unchanged state costs nothing. Nothing but the summaries is kept.
     pub(super) fn follow(&mut self, issues: &IndexedIssues) {
-        if issues.revision() != self.revision {
+        if !self.is_of(issues) {
             self.read(issues);
         }
     }
@@ -58,17 +71,16 @@ impl Projection {
         }
         for &position in &changed {
             let issue = issues.at(position);
-            let summary = IssueSummary::of(&issue, &mut self.names);
-            let steps = steps_of(&issue).into_boxed_slice();
+            let summary = Arc::new(IssueSummary::of(&issue, &mut self.names));
             self.signatures.note(position, &issue);
-            self.attributes.add(&summary.attributes);
             if position < self.summaries.len() {
-                self.attributes.remove(&self.summaries[position].attributes);
+                self.attributes.remove(position, &self.summaries[position].attributes);
+            }
+            self.attributes.add(position, &summary.attributes);
+            if position < self.summaries.len() {
                 self.summaries[position] = summary;
-                self.steps[position] = steps;
             } else {
                 self.summaries.push(summary);
-                self.steps.push(steps);
             }
         }
         self.orders.follow(&changed, &self.summaries, &self.names);

@@ -12,7 +12,7 @@ use crate::tracker::IndexedIssues;
 
 /// The summaries of all issues, together with the state of the store that they describe.
 pub struct ReadView<'a> {
-    pub(super) index: &'a mut Projection,
+    pub(super) index: &'a Projection,
     pub(super) issues: IndexedIssues,
 }
 
@@ -23,8 +23,14 @@ impl<'a> ReadView<'a> {
         Self { index, issues }
     }
 
+    /// Returns a view of a state of the store, with the read model of that state.
+    pub(super) fn new(index: &'a Projection, issues: IndexedIssues) -> Self {
+        debug_assert!(index.is_of(&issues));
+        Self { index, issues }
+    }
+
     /// Returns the summaries of the issues in the order of filing.
-    pub fn summaries(&self) -> &[IssueSummary] {
+    pub fn summaries(&self) -> &[Arc<IssueSummary>] {
         &self.index.summaries
     }
 
@@ -48,6 +54,12 @@ impl<'a> ReadView<'a> {
         self.issues.questions()
     }
 
+    /// Returns the open issues that are parked, in the order of filing, also those whose parking is over.
+    pub fn parked(&self) -> impl Iterator<Item = &IssueSummary> {
+        let summaries = self.index.attributes.parked().map(|at| &*self.index.summaries[at]);
+        summaries.filter(|summary| !summary.status.is_terminal())
+    }
+
     /// Returns the number of issues in each status.
     pub fn counts(&self) -> Counts {
         self.issues.counts()
@@ -55,11 +67,11 @@ impl<'a> ReadView<'a> {
 
     /// Returns the status timelines of the issues, for statistics.
     pub fn timelines(&self) -> impl Iterator<Item = StatusTimeline<'_>> {
-        self.index.summaries.iter().zip(&self.index.steps).map(|(summary, steps)| StatusTimeline {
+        self.index.summaries.iter().map(|summary| StatusTimeline {
             classification: summary.classification,
             created_at: summary.created_at,
             status: summary.status,
-            steps,
+            steps: &summary.steps,
         })
     }
 
@@ -84,6 +96,6 @@ impl<'a> ReadView<'a> {
     /// Returns the summary of an issue.
     pub fn summary(&self, id: IssueId) -> Option<&IssueSummary> {
         let position = self.position(&IssueRef::from(id)).ok()?;
-        self.index.summaries.get(position)
+        self.index.summaries.get(position).map(|summary| &**summary)
     }
 }

@@ -6,7 +6,9 @@
 //! word for each sequence of the text. See C. Faloutsos, "Signature files", in *Information Retrieval: Data
 //! Structures and Algorithms*, 1992.
 
-use crate::domain::{ContentFilter, Issue};
+use std::sync::{Arc, OnceLock};
+
+use crate::domain::Issue;
 use crate::tracker::IndexedIssues;
 
 /// The bits of a signature. An issue with 1.2 kB of text sets about a fifth of them.
@@ -17,33 +19,37 @@ const LANES: usize = 64;
 /// One word for each bit of the signature, with one bit for each issue.
 type Block = [u64; WIDTH];
 
-/// The signatures of all issues, half a kB each. They are built at the first search.
-#[derive(Debug, Default)]
+/// The signatures of all issues, half a kB each. They are built at the first search. A clone shares the blocks.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Signatures {
-    blocks: Option<Vec<Box<Block>>>,
+    blocks: OnceLock<Vec<Arc<Block>>>,
 }
 
 impl Signatures {
     /// Adds or updates an issue. New positions arrive in order.
     pub fn note(&mut self, position: usize, issue: &Issue) {
-        if let Some(blocks) = &mut self.blocks {
-            if position / LANES == blocks.len() {
-                blocks.push(empty());
-            }
-            add(&mut blocks[position / LANES], position % LANES, issue);
+        if let Some(blocks) = self.blocks.get_mut() {
+            add(blocks, position, issue);
         }
     }
 
+    /// Returns true if they are built, so that a lookup is cheap.
+    pub fn are_built(&self) -> bool {
+        self.blocks.get().is_some()
+    }
+
     /// Returns the issues that may contain a lower-case text.
-    pub fn candidates(&mut self, text: &str, issues: &IndexedIssues) -> Candidates {
-        if self.blocks.is_none() {
-            self.blocks = Some(Vec::with_capacity(issues.len() / LANES + 1));
-            issues.issues().enumerate().for_each(|(position, issue)| self.note(position, &issue));
-        }
+    pub fn candidates(&self, text: &str, issues: &IndexedIssues) -> Candidates {
+        let blocks = self.blocks.get_or_init(|| {
+            let mut blocks = Vec::with_capacity(issues.len() / LANES + 1);
+            let numbered = issues.issues().enumerate();
+            numbered.for_each(|(position, issue)| add(&mut blocks, position, &issue));
+            blocks
+        });
         let mut bits: Vec<usize> = sequences(text).collect();
         bits.sort_unstable();
         bits.dedup();
-        let blocks = self.blocks.iter().flatten();
+        let blocks = blocks.iter();
         Candidates(blocks.map(|block| bits.iter().fold(!0, |all, &bit| all & block[bit])).collect())
     }
 }
@@ -57,12 +63,16 @@ impl Candidates {
     }
 }
 
-fn empty() -> Box<Block> {
-    vec![0; WIDTH].try_into().expect("a vector of this length")
+fn empty() -> Arc<Block> {
+    Arc::<[u64]>::from(vec![0; WIDTH]).try_into().expect("a slice of this length")
 }
 
-fn add(block: &mut Block, lane: usize, issue: &Issue) {
-    for text in ContentFilter::searched(issue).chain(ContentFilter::searched_ids(issue)) {
+fn add(blocks: &mut Vec<Arc<Block>>, position: usize, issue: &Issue) {
+    if position / LANES == blocks.len() {
+        blocks.push(empty());
+    }
+    let (block, lane) = (Arc::make_mut(&mut blocks[position / LANES]), position % LANES);
+    for text in issue.searchable_texts().chain(issue.searchable_ids()) {
         sequences(&text).for_each(|bit| block[bit] |= 1 << lane);
     }
 }

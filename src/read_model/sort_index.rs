@@ -1,11 +1,13 @@
 //! The sort orders of the issues.
 
 use std::cmp::Ordering;
+use std::sync::{Arc, OnceLock};
 
 use super::agent_interner::Names;
 use super::summary::IssueSummary;
 
-/// The sort keys. Ties are broken by the time of the last change.
+/// The sort keys. Ties are broken by the time of the last change; those of [`Title`](Self::Title) and
+/// [`Priority`](Self::Priority) by the order of filing, as in the lists of tools.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum SortKey {
     /// By lower-case title, in Unicode order.
@@ -21,10 +23,16 @@ pub enum SortKey {
     /// By the time of the last change.
     #[default]
     Activity,
+    /// By priority, the most urgent first.
+    Priority,
+    /// In the order of the queue.
+    Filed,
+    /// By how well a search is matched, which no order knows in advance.
+    Relevance,
 }
 
 impl SortKey {
-    /// All sort keys.
+    /// All sort keys with an order of their own.
     pub const ALL: &'static [Self] = &[
         Self::Title,
         Self::Classification,
@@ -32,6 +40,8 @@ impl SortKey {
         Self::Agent,
         Self::Created,
         Self::Activity,
+        Self::Priority,
+        Self::Filed,
     ];
 
     fn compare(self, names: &Names, one: &IssueSummary, other: &IssueSummary) -> Ordering {
@@ -47,9 +57,16 @@ impl SortKey {
                 }
             },
             Self::Created => one.created_at.cmp(&other.created_at),
-            Self::Activity => Ordering::Equal,
+            Self::Priority => {
+                let priority = |summary: &IssueSummary| summary.attributes.effective_priority();
+                priority(one).cmp(&priority(other))
+            }
+            Self::Activity | Self::Filed | Self::Relevance => Ordering::Equal,
         };
-        by_key.then(one.modified_at.cmp(&other.modified_at))
+        match self {
+            Self::Title | Self::Priority | Self::Filed => by_key,
+            _ => by_key.then(one.modified_at.cmp(&other.modified_at)),
+        }
     }
 }
 
@@ -62,20 +79,32 @@ pub enum Direction {
     Descending,
 }
 
+impl Direction {
+    /// Returns the other direction.
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        match self {
+            Self::Ascending => Self::Descending,
+            Self::Descending => Self::Ascending,
+        }
+    }
+}
+
 /// The sort orders requested so far. They are updated with each change.
-#[derive(Debug, Default)]
-pub(super) struct SortIndex([Option<Vec<usize>>; SortKey::ALL.len()]);
+#[derive(Clone, Debug, Default)]
+pub(super) struct SortIndex([OnceLock<Vec<usize>>; SortKey::ALL.len()]);
 
 impl SortIndex {
     /// Returns the positions of all issues in ascending order.
-    pub fn get(&mut self, key: SortKey, summaries: &[IssueSummary], names: &Names) -> &[usize] {
-        self.0[key as usize].get_or_insert_with(|| {
+    pub fn get(&self, key: SortKey, summaries: &[Arc<IssueSummary>], names: &Names) -> &[usize] {
+        let key = if key == SortKey::Relevance { SortKey::Activity } else { key };
+        self.0[key as usize].get_or_init(|| {
             let mut positions: Vec<_> = (0..summaries.len()).collect();
             match key {
                 // The key of a title is costly, so it is cached.
                 SortKey::Title => positions.sort_by_cached_key(|&position| {
                     let summary = &summaries[position];
-                    (summary.title_key().into_owned(), summary.modified_at)
+                    summary.title_key().into_owned()
                 }),
                 _ => positions
                     .sort_by(|&one, &other| key.compare(names, &summaries[one], &summaries[other])),
@@ -85,7 +114,7 @@ impl SortIndex {
     }
 
     /// Updates the orders after the summaries at these ascending positions were added or changed.
-    pub fn follow(&mut self, changed: &[usize], summaries: &[IssueSummary], names: &Names) {
+    pub fn follow(&mut self, changed: &[usize], summaries: &[Arc<IssueSummary>], names: &Names) {
         for (slot, &key) in self.0.iter_mut().zip(SortKey::ALL) {
             // With more changes than that, sorting again is faster.
             let Some(order) = slot.take().filter(|order| changed.len() <= order.len() / 8) else {
@@ -109,7 +138,7 @@ impl SortIndex {
                 merged.push(position);
             }
             merged.extend(moved);
-            *slot = Some(merged);
+            *slot = OnceLock::from(merged);
         }
     }
 }

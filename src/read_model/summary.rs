@@ -3,8 +3,11 @@
 use std::borrow::Cow;
 
 use super::agent_interner::{Name, Names};
+use super::findings::Facts;
+use super::status_timeline::{StatusChange, steps_of};
 use crate::domain::{
-    ActionKind, Attributes, Classification, Issue, IssueId, LinkKind, Status, Timestamp,
+    ActionKind, Attributes, Classification, Issue, IssueId, LinkKind, STALE_CLAIM_AFTER_MS, Status,
+    Timestamp,
 };
 use crate::tracker::IndexedIssues;
 
@@ -23,6 +26,8 @@ pub struct IssueSummary {
     pub created_at: Timestamp,
     /// The time of the last change.
     pub modified_at: Timestamp,
+    /// The time of the last [substantive change](Issue::active_at).
+    pub active_at: Timestamp,
     /// The number of comments.
     pub comments: usize,
     /// The history, oldest first.
@@ -31,6 +36,10 @@ pub struct IssueSummary {
     pub last_words: Option<Box<str>>,
     /// The priority, labels, assignee and links, and why it is parked.
     pub attributes: Attributes,
+    /// The changes of the status, oldest first.
+    pub(crate) steps: Box<[StatusChange]>,
+    /// What the findings need of the texts of an open issue.
+    pub(crate) facts: Option<Box<Facts>>,
 }
 
 /// A history entry.
@@ -76,10 +85,13 @@ impl IssueSummary {
             status: issue.status,
             created_at: issue.created_at,
             modified_at: issue.modified_at,
+            active_at: issue.active_at(),
             comments: issue.comments.len(),
             actions,
             last_words: last_words.map(|entry| entry.action.as_str().into()),
             attributes: issue.attributes.clone(),
+            steps: steps_of(issue).into_boxed_slice(),
+            facts: Facts::of(issue),
         }
     }
 
@@ -113,6 +125,13 @@ impl IssueSummary {
         }
         let claim = &self.actions[ActionKind::claim_in(self.kinds())?];
         Some(ClaimInfo { agent: claim.agent, since: claim.at })
+    }
+
+    /// Returns true if the issue has been claimed for long.
+    pub fn is_stale_at(&self, now: Timestamp) -> bool {
+        self.status.is_claimed()
+            && now.millis_since(self.holder().map_or(self.in_status_since(), |held| held.since))
+                >= STALE_CLAIM_AFTER_MS
     }
 
     /// Returns how often the issue was [returned after a claim](ActionKind::returns_in).

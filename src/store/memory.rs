@@ -4,6 +4,7 @@
 //! classification. It never blocks and does no I/O.
 
 mod builder;
+mod list;
 mod readiness;
 
 use std::cmp::Reverse;
@@ -19,8 +20,8 @@ use super::holders::Holders;
 use super::stored_issue::StoredIssue;
 pub use super::stored_issue::Version;
 use crate::domain::{
-    AgentName, Changed, Classification, Counts, DomainError, Event, EventKind, Issue, IssueGraph,
-    IssueId, IssueRef, Lease, LinkKind, Order, Page, Query, Status, StatusSet, Timestamp,
+    AgentName, Classification, Counts, DomainError, Event, EventKind, Issue, IssueGraph, IssueId,
+    IssueRef, Lease, LinkKind, Status, StatusSet, Timestamp,
 };
 
 /// The indexed issues of a store.
@@ -323,90 +324,6 @@ impl IndexedIssues {
         Ok(issue)
     }
 
-    /// Returns one page of the issues that match a query.
-    ///
-    /// The cost does not depend on the number of issues, unless the query filters by content, reverses the order or
-    /// orders by priority or title. Then all issues with the right status and classification are examined; only those that changed,
-    /// if the query asks for them.
-    pub fn list(&self, query: &Query) -> Page {
-        let total = self.count(query.statuses, query.classification);
-        let queues = self.queues_of(query.statuses, query.classification);
-        let in_order: Box<dyn Iterator<Item = usize>> = match query.order {
-            Order::Filed | Order::Priority | Order::Title => {
-                Box::new(merged(queues.map(|queue| queue.filed.iter().copied())))
-            }
-            Order::LatestActivity => {
-                let latest = merged(queues.map(|queue| queue.latest.iter().copied()));
-                Box::new(latest.map(|Reverse((_, position))| position))
-            }
-        };
-        let page = |total, positions: &mut dyn Iterator<Item = usize>| {
-            let positions = positions.skip(query.skip).take(query.take);
-            Page { total, issues: positions.map(|position| self.at(position)).collect() }
-        };
-        let in_order = match &query.changed {
-            Some(changed) => self.changed(changed, query),
-            None => in_order,
-        };
-        let looks_inside = !query.content.is_empty();
-        if !looks_inside
-            && query.changed.is_none()
-            && matches!(query.order, Order::Filed | Order::LatestActivity)
-            && !query.reversed
-        {
-            return page(total, &mut { in_order });
-        }
-        let fits = |position: &usize| !looks_inside || query.content.fits(&self.at(*position));
-        let mut matching: Vec<_> = in_order.filter(fits).collect();
-        let priority = |position: &usize| self.at(*position).attributes.effective_priority();
-        let title = |position: &usize| self.at(*position).title.to_lowercase();
-        match query.order {
-            Order::Filed | Order::LatestActivity => {}
-            Order::Priority => matching.sort_by_cached_key(priority),
-            Order::Title => matching.sort_by_cached_key(title),
-        }
-        if query.reversed {
-            matching.reverse();
-        }
-        page(matching.len(), &mut matching.into_iter())
-    }
-
-    /// Returns the positions of the issues with the status and classification of a query that changed, in its order.
-    fn changed<'a>(
-        &'a self,
-        changed: &Changed,
-        query: &Query,
-    ) -> Box<dyn Iterator<Item = usize> + 'a> {
-        let mut found: Vec<_> = match changed {
-            Changed::After(time) => self
-                .queues_of(query.statuses, query.classification)
-                .flat_map(|queue| {
-                    queue
-                        .latest
-                        .iter()
-                        .map_while(|Reverse(latest)| (latest.0 > *time).then_some(*latest))
-                })
-                .collect(),
-            Changed::Issues(ids) => {
-                let positions = ids.iter().filter_map(|id| self.positions.get(id).copied());
-                let issues = positions.map(|position| (position, self.at(position)));
-                let fits = |issue: &Issue| {
-                    query.statuses.contains(issue.status)
-                        && query.classification.is_none_or(|kind| kind == issue.classification)
-                };
-                issues
-                    .filter(|(_, issue)| fits(issue))
-                    .map(|(position, issue)| (issue.modified_at, position))
-                    .collect()
-            }
-        };
-        match query.order {
-            Order::LatestActivity => found.sort_unstable_by_key(|latest| Reverse(*latest)),
-            _ => found.sort_unstable_by_key(|(_, position)| *position),
-        }
-        Box::new(found.into_iter().map(|(_, position)| position))
-    }
-
     /// Counts the issues in each status.
     pub fn counts(&self) -> Counts {
         Counts::of(|status| self.count([status].into_iter().collect(), None))
@@ -470,6 +387,11 @@ impl IndexedIssues {
         }
     }
 
+    /// Returns the issues that have a link of a kind to an issue.
+    pub fn linking(&self, kind: LinkKind, to: IssueId) -> impl Iterator<Item = IssueId> {
+        self.claims.linked_from(kind, to)
+    }
+
     /// Returns the issues that an agent holds.
     pub fn held_by(&self, agent: &AgentName) -> impl Iterator<Item = IssueId> {
         self.holders.held_by(agent)
@@ -505,15 +427,4 @@ impl IssueGraph for IndexedIssues {
     fn resolve(&self, reference: &IssueRef) -> Result<IssueId, DomainError> {
         self.find(reference).map(|issue| issue.id)
     }
-}
-
-/// Merges several ascending sequences into one.
-fn merged<T: Ord + Copy>(
-    sequences: impl Iterator<Item = impl Iterator<Item = T>>,
-) -> impl Iterator<Item = T> {
-    let mut sequences: Vec<_> = sequences.map(Iterator::peekable).collect();
-    std::iter::from_fn(move || {
-        let heads = sequences.iter_mut().filter_map(|rest| rest.peek().copied().zip(Some(rest)));
-        heads.min_by_key(|(head, _)| *head).and_then(|(_, rest)| rest.next())
-    })
 }

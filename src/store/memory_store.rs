@@ -7,6 +7,7 @@ use futures::future::{BoxFuture, FutureExt, ready};
 use tokio::sync::watch;
 
 use super::clients::{Clients, MemoryClients};
+use super::transfer::{Target, Transfer};
 use super::{
     Events, NumberedEvent, Outcome, Part, Position, Probe, State, Store, StoreError, StoreFuture,
     StoreHealth, StoreId,
@@ -76,6 +77,26 @@ impl Held {
             self.events.pop_front();
         }
         Ok(issue)
+    }
+}
+
+impl Target for MemoryStore {
+    fn take_over<'a>(&'a self, transfer: &'a Transfer<'_>) -> StoreFuture<'a, ()> {
+        async move {
+            let (mut events, mut after) = (VecDeque::new(), transfer.base());
+            while let Some(page) = transfer.next_page(&mut after).await? {
+                events.extend(page);
+            }
+            transfer.check_unchanged().await?;
+            let held = &mut *self.held();
+            if held.state.position.number > 0 || !held.state.issues.is_empty() {
+                return Err(StoreError::NotSaved("the store is not empty".to_owned()));
+            }
+            *held = Held { state: transfer.state().clone(), events };
+            self.newest.send_replace(held.state.position);
+            Ok(())
+        }
+        .boxed()
     }
 }
 

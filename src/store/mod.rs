@@ -20,6 +20,7 @@ mod memory_store;
 pub mod postgres;
 mod state;
 mod stored_issue;
+pub mod transfer;
 mod unusable;
 
 use std::sync::Arc;
@@ -51,8 +52,8 @@ pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 /// The part of a store that an operation looks at. A store that has all issues at hand gives all of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Part {
-    /// These issues and those around them: their parents, parts and blockers, what they block, and other issues whose
-    /// short ids are the same. Unknown ids are left out.
+    /// These issues and those around them: their parents, parts, blockers and duplicates, what they block, and other
+    /// issues whose short ids are the same. Unknown ids are left out.
     Around(Vec<IssueId>),
     /// What these agents could claim next, for work or for review.
     Claimable(Vec<AgentName>),

@@ -8,7 +8,7 @@ use crate::domain::text::shortened;
 use crate::domain::{
     AgentName, Change, ClaimTerms, ClientId, Command, CommandTarget, CommentText, DomainError,
     Event, EventKind, Issue, IssueChange, IssueId, Lease, Link, Resolution, Status, Timestamp,
-    UnknownKeys, links, rules,
+    UnknownKeys, links, rules, undo,
 };
 
 /// The content of `issues.json`.
@@ -77,6 +77,11 @@ impl State {
         match command {
             Command::ChangeIssue { change, agent, .. } => {
                 return change.decide(&issue, agent.as_str(), now, &self.issues).map(Some);
+            }
+            Command::UndoChanges { wanted, undone, agent, guard } => {
+                let graph = &self.issues;
+                let event = undo::decide(&issue, wanted, undone, agent, *guard, now, graph)?;
+                return Ok(Some(self.with_ended_lease(event, &issue)));
             }
             Command::ParkAfterAttempts { limit, agent, .. } => {
                 return self.park_after_attempts(&issue, *limit, agent, now);

@@ -122,6 +122,22 @@ impl Tracker {
     ) -> Result<Arc<Issue>, StoreError> {
         self.change(Command::AnswerQuestion { issue, answer, agent }).await
     }
+
+    /// Answers the open question of an issue of a [version](Issue::version).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`answer_question`](Self::answer_question), and a refusal if the issue has another version.
+    pub async fn answer_question_in(
+        &self,
+        version: String,
+        issue: IssueRef,
+        answer: QuestionAnswer,
+        agent: AgentName,
+    ) -> Result<Arc<Issue>, StoreError> {
+        let known = Command::RequireVersion { issue: issue.clone(), version };
+        self.change_with(vec![known, Command::AnswerQuestion { issue, answer, agent }]).await
+    }
 }
 
 /// Runs the command with the question as JSON on stdin. Logs failures.

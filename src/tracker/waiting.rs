@@ -173,6 +173,18 @@ impl Tracker {
         }
     }
 
+    /// Returns the agents that wait for work in calls to this process, in alphabetical order.
+    pub fn waiting_for_work(&self) -> Vec<AgentName> {
+        let state = self.line.state();
+        let waits =
+            |caller: &&Caller| !caller.is_passing && matches!(caller.wanted, Wanted::Work(_));
+        let agents = state.callers.values().filter(waits).map(|caller| caller.agent.clone());
+        let mut agents: Vec<AgentName> = agents.collect();
+        agents.sort_unstable_by(|one, other| one.as_str().cmp(other.as_str()));
+        agents.dedup();
+        agents
+    }
+
     /// Claims the next issue; `None` if there is none. Callers that wait go first.
     ///
     /// # Errors

@@ -1,5 +1,7 @@
 //! The data of the pages as JSON.
 
+use std::sync::Arc;
+
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::HeaderMap;
@@ -11,17 +13,22 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::WebState;
 use super::etag;
-use super::lookup::{filter, find};
+use super::lookup::{find, resolve};
 use super::pages::error::{ErrorJson, WebError};
 use super::pages::list::PAGE_SIZE;
-use super::query::{ListQuery, stats_range};
+use super::query::{ListQuery, Parameters, finding_kind, stats_range};
 use crate::domain::WithClaim;
-use crate::domain::{Issue, Status, Timestamp};
+use crate::domain::{Issue, IssueId, Status, Timestamp};
 use crate::field_selection::FieldSelection;
-use crate::read_model::ReadView;
+use crate::query_language::SavedQueries;
+use crate::read_model::findings::MAX_KEPT;
 use crate::read_model::stats::Stats;
+use crate::read_model::{FindingKind, ReadView};
+use crate::triage::{Reader, TriageReport};
 
 pub(super) const JSON: &str = "application/json";
+/// How many agents an answer has.
+const MAX_AGENTS: usize = 1_000;
 
 /// A page of the matching issues.
 #[derive(Serialize)]
@@ -56,13 +63,20 @@ pub(super) async fn issues(
 ) -> Result<Response, ErrorJson> {
     let query = ListQuery::parse(query.as_deref())?;
     let now = state.tracker.now();
-    let json = state.read_model.read(move |view| list(&query, view, now)).await??;
+    let saved = Arc::clone(&state.project.queries);
+    let json = state.read_model.read(move |view| list(&query, view, &saved, now)).await??;
     Ok(etag::respond(&request, JSON, json))
 }
 
-fn list(query: &ListQuery, view: &mut ReadView, now: Timestamp) -> Result<Vec<u8>, WebError> {
-    let filter = filter(query, view, now)?;
-    let listing = view.find(&filter, query.order, query.page, PAGE_SIZE);
+fn list(
+    query: &ListQuery,
+    view: &ReadView<'_>,
+    saved: &SavedQueries,
+    now: Timestamp,
+) -> Result<Vec<u8>, WebError> {
+    let resolved = resolve(query, view, saved, now)??;
+    let narrowed = resolved.search.narrow(resolved.base);
+    let listing = view.find(&narrowed, resolved.order, query.page, PAGE_SIZE);
     let issues: Vec<_> = listing.positions.iter().map(|&at| view.issue(at)).collect();
     let count = |status: &Status| (status.as_str(), listing.counts.in_status(*status));
     let list = List {
@@ -101,6 +115,43 @@ pub(super) async fn issue(
     Ok(etag::respond_exactly(&request, JSON, &version, json))
 }
 
+/// The agents.
+#[derive(Serialize)]
+struct AgentList<'a> {
+    agents: Vec<ListedAgent<'a>>,
+}
+
+/// An agent.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ListedAgent<'a> {
+    name: &'a str,
+    /// The issues that it holds, the oldest claim first.
+    holds: Vec<IssueId>,
+    /// The time of its latest action.
+    last_activity: Timestamp,
+}
+
+/// Answers with the agents: those that hold issues first, then by their latest action; at most [`MAX_AGENTS`].
+pub(super) async fn agents(
+    State(state): State<WebState>,
+    RawQuery(query): RawQuery,
+    request: HeaderMap,
+) -> Result<Response, ErrorJson> {
+    Parameters::parse(query.as_deref(), &[])?;
+    let json = state.read_model.read(move |view| {
+        let id = |at: usize| view.summaries()[at].id;
+        let agents = view.agents().into_iter().take(MAX_AGENTS).map(|agent| ListedAgent {
+            name: view.names().text(agent.name),
+            holds: agent.holds.iter().copied().map(id).collect(),
+            last_activity: agent.last.0.at,
+        });
+        let list = AgentList { agents: agents.collect() };
+        serde_json::to_vec(&list).expect("agents can always be serialized")
+    });
+    Ok(etag::respond(&request, JSON, json.await?))
+}
+
 /// Answers with the statistics of a range.
 ///
 /// The numbers change with time even when nothing happens, so the `ETag` names a minute.
@@ -118,4 +169,21 @@ pub(super) async fn stats(
         serde_json::to_vec(&stats).expect("statistics can always be serialized")
     });
     Ok(etag::respond_as(&request, JSON, xxh3_128(version.as_bytes()), json.await?))
+}
+
+/// Answers with what is wrong in the queue, of one kind or of all.
+pub(super) async fn triage(
+    State(state): State<WebState>,
+    RawQuery(query): RawQuery,
+    request: HeaderMap,
+) -> Result<Response, ErrorJson> {
+    let kind = finding_kind(query.as_deref())?;
+    let now = state.tracker.now();
+    let json = state.read_model.read(move |view| {
+        let findings = view.findings(now);
+        let take = MAX_KEPT * FindingKind::ALL.len();
+        let report = TriageReport::of(&findings, kind.as_slice(), take, Reader::Person);
+        serde_json::to_vec(&report).expect("a report can always be serialized")
+    });
+    Ok(etag::respond(&request, JSON, json.await?))
 }

@@ -33,11 +33,13 @@ pub(super) async fn feed(
     let query = ActivityQuery::parse_feed(query.as_deref())?;
     let events = read(&query, ENTRIES, &state).await?.events;
     let issues = state.tracker.state().await?.issues;
-    let feed = Feed { store: state.tracker.store_id().await, issues: &issues };
+    let store = state.tracker.store_id().await;
+    let feed = Feed { project: &state.project.name, store, issues: &issues };
     Ok(etag::respond(&request, ATOM, feed.render(&query, &events).into_bytes()))
 }
 
 struct Feed<'a> {
+    project: &'a str,
     store: StoreId,
     issues: &'a IndexedIssues,
 }
@@ -61,7 +63,7 @@ impl Feed<'_> {
             language = strings::LANGUAGE,
             store = self.store,
             filter = escaped(&query.replacen('?', ":", 1)),
-            title = escaped(strings::activity::FEED),
+            title = escaped(&undirected(&strings::activity::feed(self.project))),
             query = escaped(&query),
         );
         events.iter().for_each(|event| self.render_entry(event, &mut xml));

@@ -7,8 +7,9 @@ use strsim::levenshtein;
 use super::pages::error::WebError;
 use super::pages::parts::IssueLink;
 use super::query::ListQuery;
-use crate::domain::{DomainError, Issue, IssueRef, Timestamp};
-use crate::read_model::{Filter, IssueSummary, ReadView};
+use crate::domain::{DomainError, Issue, IssueRef, Query, Timestamp};
+use crate::query_language::{ParsedQuery, QueryError, SavedQueries};
+use crate::read_model::{IssueSummary, ReadView, Sorting};
 
 /// The most suggestions.
 const MAX_SUGGESTIONS: usize = 5;
@@ -41,7 +42,7 @@ pub(super) fn find(asked: &str, view: &ReadView) -> Result<Found, WebError> {
         }
         Err(_) => return Err(WebError::not_an_id(asked, links())),
     };
-    let link = |position: Option<usize>| summaries.get(position?).map(IssueLink::from);
+    let link = |position: Option<usize>| Some(IssueLink::from(&**summaries.get(position?)?));
     Ok(Found {
         issue: view.issue(position),
         previous: link(position.checked_sub(1)),
@@ -49,25 +50,38 @@ pub(super) fn find(asked: &str, view: &ReadView) -> Result<Found, WebError> {
     })
 }
 
-/// Returns the filter of a query at a time.
+/// What a query asks for.
+pub(super) struct Resolved {
+    /// The query without the search.
+    pub base: Query,
+    /// The search.
+    pub search: ParsedQuery,
+    /// The order.
+    pub order: Sorting,
+}
+
+/// Returns what a query asks for at a time.
 ///
 /// # Errors
 ///
-/// The error of [`find`] for the parent.
-pub(super) fn filter(
+/// The error of [`find`] for the parent; that of the search comes within.
+pub(super) fn resolve(
     query: &ListQuery,
-    view: &ReadView,
+    view: &ReadView<'_>,
+    saved: &SavedQueries,
     now: Timestamp,
-) -> Result<Filter, WebError> {
+) -> Result<Result<Resolved, QueryError>, WebError> {
     let parent = query.parent.as_ref();
     let parent = parent.map(|parent| find(&parent.to_string(), view)).transpose()?;
-    Ok(query.filter(parent.map(|found| found.issue.id), now))
+    let base = query.base(parent.map(|found| found.issue.id), now);
+    let search = ParsedQuery::parse(&query.search, saved, now);
+    Ok(search.map(|search| Resolved { base, order: query.sorting(&search), search }))
 }
 
 /// Returns the issues with the most similar ids, the most similar first.
 ///
 /// Compares the first 8 digits only, because people and agents refer to issues by them.
-fn suggestions<'a>(asked: &str, summaries: &'a [IssueSummary]) -> Vec<&'a IssueSummary> {
+fn suggestions<'a>(asked: &str, summaries: &'a [Arc<IssueSummary>]) -> Vec<&'a IssueSummary> {
     let is_digit = |character: &char| !character.is_whitespace() && *character != '-';
     let asked: String = asked.chars().filter(is_digit).take(IssueRef::MIN_DIGITS).collect();
     let asked = asked.to_ascii_lowercase();
@@ -108,6 +122,9 @@ mod tests {
             actions: Box::default(),
             last_words: None,
             attributes: Attributes::default(),
+            active_at: time,
+            steps: Box::default(),
+            facts: None,
         }
     }
 
@@ -117,7 +134,7 @@ mod tests {
             "3f2a9c1e", "3f2a9c11", "00000000", "3f2a9d11", "4f2a9c1e", "3f2a9c1f", "2f2a9c1e",
             "f2a9c1e0",
         ];
-        let summaries = ids.map(summary);
+        let summaries = ids.map(|id| Arc::new(summary(id)));
         let suggested = |asked: &str| -> Vec<String> {
             suggestions(asked, &summaries).iter().map(|summary| summary.id.short()).collect()
         };

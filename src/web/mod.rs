@@ -1,23 +1,30 @@
-//! The web interface: read-only pages, their data as JSON and Atom, the event stream, the health probe and the
-//! metrics.
+//! The web interface: pages, their data as JSON and Atom, the event stream, the health probe and the metrics.
 //!
-//! Knows the read model, the activity, the tracker, the metrics and the domain. It refuses every method but GET
-//! and HEAD, on every path.
+//! Knows the read model, the activity, the tracker, the metrics, the domain, and of `http` the tokens and bodies of
+//! requests. It refuses every method but GET and HEAD, on every path but those in `actions`, which exist only if people
+//! may change issues here.
 
+mod actions;
 mod activity_api;
 mod api;
 mod assets;
 mod atom;
 mod chart;
+mod csv;
 mod etag;
 mod events;
 mod format;
 mod health;
 mod lookup;
 mod markdown;
+mod marks;
 mod pages;
+mod project;
+mod projects;
 mod query;
+mod repository;
 mod strings;
+mod unknown_parameters;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,37 +32,56 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::Request;
 use axum::http::{Method, StatusCode, header};
-use axum::middleware::{Next, from_fn};
-use axum::response::{IntoResponse, Response};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 use tokio_util::sync::CancellationToken;
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{DefaultPredicate, Predicate};
 
+use self::actions::form_token::FormTokens;
 use self::events::EventStreams;
 use self::health::Health;
+use self::project::Project;
 use crate::metrics::Metrics;
+use crate::processes::Registry;
+use crate::query_language::SavedQueries;
 use crate::read_model::ReadModel;
 use crate::tracker::Tracker;
 
 /// The settings of the web interface.
 #[derive(Clone, Debug)]
 pub struct WebOptions {
+    /// The name of the project, for the header and the titles of pages.
+    pub project_name: String,
     /// How long the health probe reuses the outcome of a test write to the store.
     pub trial_every: Duration,
     /// How long the health probe waits for the store before it reports that the store does not answer.
     pub probe_within: Duration,
     /// Ends all event streams, which otherwise never end.
     pub streams: CancellationToken,
+    /// The queries that have names.
+    pub queries: Arc<SavedQueries>,
+    /// The address of the project's repository, to which commits and branches lead.
+    pub repository_url: Option<String>,
+    /// Whether people may change issues here.
+    pub has_actions: bool,
+    /// The servers of the user, if a page is to list them.
+    pub projects: Option<Registry>,
 }
 
 impl Default for WebOptions {
     fn default() -> Self {
         Self {
+            project_name: "issues".to_owned(),
             trial_every: Duration::from_secs(10),
             probe_within: Duration::from_secs(5),
             streams: CancellationToken::new(),
+            queries: Arc::default(),
+            repository_url: None,
+            has_actions: false,
+            projects: None,
         }
     }
 }
@@ -68,41 +94,70 @@ struct WebState {
     metrics: Metrics,
     health: Arc<Health>,
     streams: Arc<EventStreams>,
+    project: Arc<Project>,
+    /// The tokens in forms; `None` if the pages are read-only.
+    form_tokens: Option<Arc<FormTokens>>,
+    /// The servers of the user, if a page lists them.
+    projects: Option<Registry>,
 }
 
 /// Returns the routes with the default options.
 pub fn router(tracker: Tracker, metrics: Metrics) -> Router {
-    router_with(tracker, metrics, WebOptions::default())
+    router_with(ReadModel::new(tracker), metrics, WebOptions::default())
 }
 
 /// Returns the routes. The health probe counts its uptime from this call.
-pub fn router_with(tracker: Tracker, metrics: Metrics, options: WebOptions) -> Router {
+pub fn router_with(read_model: ReadModel, metrics: Metrics, options: WebOptions) -> Router {
+    let tracker = read_model.tracker().clone();
     let state = WebState {
-        read_model: ReadModel::new(tracker.clone()),
+        project: Arc::new(Project {
+            has_actions: options.has_actions,
+            has_projects: options.projects.is_some(),
+            ..Project::new(
+                &options.project_name,
+                Arc::clone(&options.queries),
+                options.repository_url.as_deref(),
+            )
+        }),
+        form_tokens: options.has_actions.then(|| Arc::new(FormTokens::new())),
+        read_model,
+        projects: options.projects.clone(),
         streams: Arc::new(EventStreams::new(tracker.clone(), options.streams.clone())),
         health: Arc::new(Health::new(options)),
         tracker,
         metrics,
     };
+    let actions = actions::routes(&state);
     Router::new()
         .route("/", get(pages::issues))
+        .route("/issues.csv", get(csv::issues))
         .route("/issues/{id}", get(pages::issue))
         .route("/api/issues", get(api::issues))
         .route("/api/issues/{id}", get(api::issue))
+        .route("/api/agents", get(api::agents))
         .route("/board", get(pages::board))
+        .route("/wall", get(pages::wall))
         .route("/agents", get(pages::agents))
+        .route("/agents/{name}", get(pages::agent))
         .route("/activity", get(pages::activity))
         .route("/activity.atom", get(atom::feed))
         .route("/api/activity", get(activity_api::activity))
         .route("/stats", get(pages::stats))
         .route("/api/stats", get(api::stats))
+        .route("/triage", get(pages::triage))
+        .route("/api/triage", get(api::triage))
+        .route("/projects", get(pages::projects))
+        .route(projects::PATH, get(projects::project))
         .route("/events", get(events::events))
         .route("/health", get(health::probe))
         .route("/health/", get(health::probe))
         .route("/metrics", get(health::metrics))
-        .merge(assets::routes())
+        .route("/issues", get(|| async { Redirect::permanent("/") }))
+        .merge(assets::routes(state.project.icons()))
         .fallback(pages::error::not_found)
-        .with_state(state)
+        .with_state(state.clone())
+        .layer(from_fn_with_state(state, pages::finish))
+        .layer(from_fn(unknown_parameters::ignore))
         // The fastest level already makes pages five times smaller; higher levels gain little.
         .layer(
             CompressionLayer::new()
@@ -110,6 +165,7 @@ pub fn router_with(tracker: Tracker, metrics: Metrics, options: WebOptions) -> R
                 .compress_when(DefaultPredicate::new().and(etag::may_compress)),
         )
         .layer(from_fn(refuse_writes))
+        .merge(actions)
 }
 
 async fn refuse_writes(request: Request, next: Next) -> Response {

@@ -7,19 +7,17 @@ use form_urlencoded::Serializer;
 
 use crate::activity::kind_from_word;
 use crate::domain::{
-    Classification, EventKind, IssueId, IssueRef, Label, Priority, Status, StatusSet, Timestamp,
+    Classification, Condition, EventKind, IssueId, IssueRef, Label, Priority, Query, Status,
+    StatusSet, Timestamp,
 };
 use crate::field_selection::{BadSelection, FieldSelection};
+use crate::query_language::ParsedQuery;
 use crate::read_model::stats::Range;
-use crate::read_model::{Direction, Filter, SortKey, Sorting};
+use crate::read_model::{Direction, FindingKind, SortKey, Sorting};
 use crate::time_arg::{self, TimeArg};
 
 /// The value of `status` that stands for all statuses that are not final.
 const OPEN: &str = "open";
-/// The most characters of a search.
-const MAX_SEARCH_CHARS: usize = 200;
-/// The most words and quoted phrases of a search.
-const MAX_TERMS: usize = 10;
 
 /// A query parameter that is unknown or has an invalid value.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -88,7 +86,7 @@ pub(super) struct ListQuery {
     pub kind: Option<Classification>,
     /// An agent that acted on the issues.
     pub agent: Option<String>,
-    /// Words and quoted phrases that occur in the issues.
+    /// A text in the query language.
     pub search: String,
     /// The priorities, ascending; empty for all.
     pub priorities: Vec<Priority>,
@@ -127,17 +125,12 @@ impl ListQuery {
         })?;
         let expected = || "1, 2, 3, …".to_owned();
         let number = |text: &str| text.parse().ok().filter(|&page: &usize| page > 0);
-        let at_most = || format!("at most {MAX_SEARCH_CHARS} characters and {MAX_TERMS} words");
-        let search = parameters.get("q", at_most, |text| {
-            let fits = text.chars().count() <= MAX_SEARCH_CHARS && terms(text).len() <= MAX_TERMS;
-            fits.then(|| text.to_owned())
-        })?;
         let kinds = || joined(Classification::ALL.iter().map(|kind| kind.as_str()));
         Ok(Self {
             statuses: statuses(&parameters)?,
             kind: parameters.get("classification", kinds, Classification::from_word)?,
             agent: parameters.all("agent").last().map(str::to_owned),
-            search: search.unwrap_or_default(),
+            search: parameters.all("q").last().unwrap_or_default().to_owned(),
             priorities: priorities(&parameters)?,
             labels: labels(&parameters)?,
             assignee: parameters.all("assignee").last().map(str::to_owned),
@@ -151,20 +144,39 @@ impl ListQuery {
         })
     }
 
-    /// Returns the filter of the query at a time. `parent` is the issue that the query names.
-    pub fn filter(&self, parent: Option<IssueId>, now: Timestamp) -> Filter {
-        Filter {
+    /// Returns the query without the search, at a time. `parent` is the issue that it names.
+    pub fn base(&self, parent: Option<IssueId>, now: Timestamp) -> Query {
+        let labels = self.labels.iter().map(|label| Condition::Label(Some(label.clone())));
+        let flags = [
+            (self.is_ready, Condition::Ready(now)),
+            (self.is_blocked, Condition::Blocked),
+            (self.is_parked, Condition::Parked(now)),
+        ];
+        let flags = flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, condition)| condition);
+        let priorities = self.priorities.iter().map(|one| Condition::Priority(*one..=*one));
+        let priorities =
+            (!self.priorities.is_empty()).then(|| Condition::Any(priorities.collect()));
+        let others = [
+            priorities,
+            self.assignee.clone().map(|name| Condition::Assignee(Some(name))),
+            parent.map(|id| Condition::Parent(Some(id..=id))),
+            self.agent.clone().map(Condition::Agent),
+        ];
+        Query {
             statuses: self.statuses,
             classification: self.kind,
-            agent: self.agent.clone(),
-            texts: terms(&self.search),
-            priorities: self.priorities.clone(),
-            labels: self.labels.clone(),
-            assignee: self.assignee.clone(),
-            parent,
-            ready_at: self.is_ready.then_some(now),
-            is_blocked: self.is_blocked,
-            parked_at: self.is_parked.then_some(now),
+            condition: Condition::all(others.into_iter().flatten().chain(labels).chain(flags)),
+            ..Query::default()
+        }
+    }
+
+    /// Returns the order. One that the link names wins over that of the search.
+    pub fn sorting(&self, search: &ParsedQuery) -> Sorting {
+        match search.order() {
+            Some((order, reversed)) if self.order == Sorting::default() => {
+                Sorting::of(order, reversed)
+            }
+            _ => self.order,
         }
     }
 
@@ -249,8 +261,7 @@ impl ListQuery {
     pub fn sorted_by(&self, key: SortKey) -> Self {
         let direction = match self.order.direction {
             _ if self.order.key != key => default_direction(key),
-            Direction::Ascending => Direction::Descending,
-            Direction::Descending => Direction::Ascending,
+            direction => direction.reversed(),
         };
         Self { order: Sorting { key, direction }, page: 0, ..self.clone() }
     }
@@ -431,6 +442,12 @@ pub(super) fn stats_range(query: Option<&str>) -> Result<Range, InvalidParameter
     Ok(parameters.get("range", known, Range::from_word)?.unwrap_or(Range::Week))
 }
 
+/// Parses the query of the triage page: one kind of findings, or all of them.
+pub(super) fn finding_kind(query: Option<&str>) -> Result<Option<FindingKind>, InvalidParameter> {
+    let known = || joined(FindingKind::ALL.iter().map(|kind| kind.as_str()));
+    Parameters::parse(query, &["kind"])?.get("kind", known, FindingKind::from_word)
+}
+
 fn statuses(parameters: &Parameters) -> Result<StatusSet, InvalidParameter> {
     let mut found = Vec::new();
     for word in parameters.all("status") {
@@ -450,25 +467,6 @@ fn statuses(parameters: &Parameters) -> Result<StatusSet, InvalidParameter> {
     Ok(if found.is_empty() { StatusSet::ALL } else { found.into_iter().collect() })
 }
 
-/// Splits a search into its words and quoted phrases, in lower case.
-fn terms(search: &str) -> Vec<String> {
-    let parts = search.to_lowercase();
-    let parts = parts.split('"').enumerate();
-    let terms = parts.flat_map(|(number, part)| {
-        // Every second part is inside quotation marks.
-        let is_quoted = number % 2 == 1;
-        let terms: Vec<&str> =
-            if is_quoted { vec![part] } else { part.split_whitespace().collect() };
-        // An id is found as such, and in every text that names it.
-        let term = |text: &str| match IssueRef::in_text(text) {
-            Some(reference) if !is_quoted => reference.to_string(),
-            _ => text.to_owned(),
-        };
-        terms.into_iter().filter(|term| !term.is_empty()).map(term).collect::<Vec<_>>()
-    });
-    terms.collect()
-}
-
 /// Returns the direction in which a key sorts by default.
 fn default_direction(key: SortKey) -> Direction {
     match key {
@@ -485,6 +483,9 @@ fn sort_word(key: SortKey) -> &'static str {
         SortKey::Agent => "agent",
         SortKey::Created => "created",
         SortKey::Activity => "activity",
+        SortKey::Priority => "priority",
+        SortKey::Filed => "filed",
+        SortKey::Relevance => "relevance",
     }
 }
 
@@ -552,8 +553,6 @@ mod tests {
             ("ready=yes", "ready", "true"),
             ("blocked=false", "blocked", "true"),
             ("parked=1", "parked", "true"),
-            (&format!("q={}", "x".repeat(201)), "q", "200"),
-            ("q=a+b+c+d+e+f+g+h+i+j+k", "q", "10"),
         ] {
             let bad = ListQuery::parse(Some(query)).unwrap_err();
             assert_eq!(bad.name, parameter, "{query}");
@@ -592,21 +591,6 @@ mod tests {
             assert!(bad.expected.contains("1000"), "{bad:?}");
         }
         assert!(ActivityQuery::parse_feed(Some("after=1")).is_err());
-    }
-
-    #[test]
-    fn a_search_is_split_into_words_and_quoted_phrases() {
-        for (search, expected) in [
-            ("", &[][..]),
-            ("One  two", &["one", "two"]),
-            ("a \"B  c\" d", &["a", "b  c", "d"]),
-            ("\"open end", &["open end"]),
-            ("x\"y\"\"\"", &["x", "y"]),
-            ("#3F2A9C1E issue-3f2a9c1e issue-3f2a", &["3f2a9c1e", "3f2a9c1e", "issue-3f2a"]),
-            ("\"#3f2a9c1e\"", &["#3f2a9c1e"]),
-        ] {
-            assert_eq!(terms(search), expected, "{search}");
-        }
     }
 
     #[test]

@@ -3,7 +3,15 @@
 //! Constants are fixed texts; functions fill in numbers and names. Pages and charts contain no texts of their
 //! own, so another language needs another version of this file and nothing else.
 
+pub mod actions;
+pub mod agents;
+pub mod answer_api;
+pub mod attention;
+pub mod dialogs;
+pub mod projects;
 pub mod stats;
+pub mod triage;
+pub mod wall;
 
 use super::format::{self, DAY_MS, HOUR_MS, WEEK_MS};
 use crate::domain::{Classification, Status};
@@ -11,7 +19,6 @@ use crate::span::humanize_duration as duration;
 
 /// The language, as a BCP 47 tag.
 pub const LANGUAGE: &str = "en";
-pub const SITE: &str = "Issue tracker";
 
 pub const ISSUE: &str = "Issue";
 pub const ISSUES: &str = "Issues";
@@ -70,18 +77,31 @@ pub mod layout {
     pub const READ_ONLY: &str =
         "These pages are read-only. Agents change issues through MCP, people on the command line.";
     pub const AS_JSON: &str = "View as JSON";
+    pub const AS_CSV: &str = "Download as CSV";
     pub const CONNECTING: &str = "connecting";
     pub const CONNECTED: &str = "live";
-    pub const DISCONNECTED: &str = "disconnected, reconnecting";
+    /// `{time}` is when the page was last known to be up to date.
+    pub const DISCONNECTED: &str = "stale since {time}, ages as of then: reconnecting";
+    pub const STALE: &str = "stale since {time}, ages as of then: reloading";
+    pub const PAUSED: &str = "paused, ages as of {time}";
+    pub const FAILING: &str = "waiting for the store";
+    pub const PAUSE: &str = "Pause";
+    pub const RESUME: &str = "Resume";
+    /// Shows the changes that came while the page was paused.
+    pub const STEP: &str = "{count} new";
     pub const CHANGED: &str = "The page has been updated.";
 
-    /// The title in the browser's tab.
-    pub fn tab(open: Option<usize>, title: &str) -> String {
+    /// The title in the browser's tab: what needs attention, and how many issues are open.
+    pub fn tab(attention: usize, open: Option<usize>, title: &str, project: &str) -> String {
+        let attention = if attention > 0 { format!("{attention}! ") } else { String::new() };
         match open {
-            Some(open) => format!("({open}) {title} · {}", super::SITE),
-            None => format!("{title} · {}", super::SITE),
+            Some(open) => format!("{attention}({open}) {title} · {project}"),
+            None => format!("{attention}{title} · {project}"),
         }
     }
+
+    /// What to do on a page with forms without the script: a reload would take away what was typed.
+    pub const RELOAD: &str = "reload the page to see changes";
 
     /// How the page updates itself without the script.
     pub fn reloads(seconds: u32) -> String {
@@ -92,6 +112,7 @@ pub mod layout {
 pub mod list {
     pub const OPEN: &str = "Open";
     pub const FILTERS: &str = "Search and filters";
+    pub const SAVED: &str = "Saved queries";
     pub const SEARCH: &str = "Search";
     pub const SEARCH_HINT: &str = "words, or the start of an id";
     pub const ANY_KIND: &str = "any kind";
@@ -114,6 +135,7 @@ pub mod list {
     pub const APPEARS: &str = "New issues appear here at once.";
     pub const NO_MATCH: &str = "No matching issues";
     pub const NO_MATCH_ADVICE: &str = "An issue must match every word and every filter.";
+    pub const NEAREST: &str = "The issues with the most of the words:";
 
     /// `total` is a lower bound unless `is_exact`.
     pub fn caption(total: usize, is_exact: bool) -> String {
@@ -150,6 +172,11 @@ pub mod attributes {
     pub const BLOCKED: &str = "blocked";
     pub const PARKED: &str = "parked";
     pub const QUESTION: &str = "question";
+
+    /// Which texts are labels.
+    pub fn label_form(max_chars: usize) -> String {
+        format!("1 … {max_chars} characters of a-z, 0-9 and :._/-")
+    }
 
     pub fn priority(priority: Priority) -> String {
         format!("priority {priority}")
@@ -276,62 +303,23 @@ pub mod board {
     pub fn more(count: usize) -> String {
         format!("{count} more")
     }
-}
 
-pub mod agents {
-    use crate::domain::ActionKind;
+    pub const FILTERS: &str = "Filters";
+    pub const COLUMNS: &str = "Columns of the board";
+    pub const BY_AGENT: &str = "Lanes by agent";
+    pub const BY_STATUS: &str = "Columns only";
+    /// The lane of the issues that no agent has.
+    pub const NO_AGENT: &str = "no agent";
+    pub const NO_MATCH: &str = "No issue matches the filters.";
 
-    pub const TITLE: &str = "Agents";
-    pub const HOLDING: &str = "Holding";
-    pub const LAST_ACTION: &str = "Last action";
-    pub const NOTHING: &str = "nothing";
-    pub const EMPTY: &str = "No agent has done anything yet.";
-
-    pub fn caption(count: usize) -> String {
-        super::counted(count, "agent", "agents")
+    /// How many claims of a column are old.
+    pub fn stale(count: usize) -> String {
+        format!("{count} stale")
     }
 
-    pub fn more(count: usize) -> String {
-        format!("and {count} more")
-    }
-
-    /// What an agent did to an issue: goes before the title of the issue.
-    pub fn action(deed: ActionKind) -> &'static str {
-        match deed {
-            ActionKind::Filed => "filed",
-            ActionKind::Claimed => "claimed",
-            ActionKind::Completed => "completed",
-            ActionKind::ReviewStarted => "claimed for review",
-            ActionKind::Returned => "returned",
-            ActionKind::Closed => "closed",
-            ActionKind::Rejected => "rejected",
-            ActionKind::Lapsed => "lost the claim",
-            ActionKind::Commented => "commented",
-            ActionKind::Changed | ActionKind::Other => "changed",
-            ActionKind::Asked => "asked a question about",
-            ActionKind::Answered => "answered the question about",
-            ActionKind::Edited => "edited",
-        }
-    }
-
-    /// The heading of the column that counts an action.
-    pub fn count_of(deed: ActionKind) -> &'static str {
-        match deed {
-            ActionKind::Filed => "Filed",
-            ActionKind::Claimed => "Claimed",
-            ActionKind::Completed => "Completed",
-            ActionKind::ReviewStarted => "Reviewed",
-            ActionKind::Returned => "Returned",
-            ActionKind::Closed => "Closed",
-            ActionKind::Rejected => "Rejected",
-            ActionKind::Lapsed => "Lapsed",
-            ActionKind::Commented => "Commented",
-            ActionKind::Changed => "Changed",
-            ActionKind::Asked => "Asked",
-            ActionKind::Answered => "Answered",
-            ActionKind::Edited => "Edited",
-            ActionKind::Other => "Other",
-        }
+    /// The lanes that the page leaves out.
+    pub fn more_lanes(count: usize) -> String {
+        format!("{count} more agents have issues: choose one in the filters")
     }
 }
 
@@ -359,8 +347,12 @@ pub mod activity {
     pub const EMPTY: &str = "Nothing has happened yet.";
     pub const NO_MATCH: &str = "No event matches the filters.";
     pub const SHOW_ALL: &str = "Show all events";
-    pub const FEED: &str = "Issue tracker activity";
     pub const SUBSCRIBE: &str = "Subscribe to the feed";
+
+    /// The title of the feed.
+    pub fn feed(project: &str) -> String {
+        format!("{TITLE} · {project}")
+    }
 
     pub fn caption(count: usize) -> String {
         super::counted(count, "event", "events")
@@ -391,6 +383,10 @@ pub mod activity {
         format!("{agent} {action}: {title}")
     }
 
+    pub fn gap(span_ms: u64) -> String {
+        format!("nothing for {}", super::duration(span_ms))
+    }
+
     pub fn search_cut(count: usize) -> String {
         format!("Searched {count} events for this page. Older events may match, too.")
     }
@@ -408,6 +404,12 @@ pub mod issue {
     pub const COPY: &str = "Copy";
     pub const COPY_ID: &str = "Copy id";
     pub const COPIED: &str = "Id copied.";
+    pub const COPIED_OTHER: &str = "Copied.";
+    pub const COPY_BRANCH: &str = "Copy branch";
+    pub const COPY_COMMAND: &str = "Copy ait show";
+    pub const COPY_MARKDOWN: &str = "Copy Markdown";
+    pub const MENTIONED: &str = "Mentioned in";
+    pub const SEARCH_MENTIONS: &str = "Search for texts that name this issue";
     pub const DESCRIPTION: &str = "Description";
     pub const NO_DESCRIPTION: &str = "No description.";
     pub const TIMELINE: &str = "Timeline";
@@ -432,6 +434,15 @@ pub mod issue {
     pub const PREVIOUS: &str = "Previous issue";
     pub const NEXT: &str = "Next issue";
 
+    /// The branch that git hooks and agents expect.
+    pub fn branch(short_id: &str) -> String {
+        format!("issue-{short_id}")
+    }
+
+    pub fn command(short_id: &str) -> String {
+        format!("ait show {short_id}")
+    }
+
     /// The title of the page.
     pub fn page_title(short_id: &str, title: &str) -> String {
         format!("{title} · {short_id}")
@@ -447,6 +458,16 @@ pub mod issue {
             Status::Closed => "closed it",
             Status::Rejected => "rejected it",
         }
+    }
+
+    /// How long after the entry before something happened.
+    pub fn later(span_ms: u64) -> String {
+        format!("{} later", super::duration(span_ms))
+    }
+
+    /// How long an issue had been held when its claim ended.
+    pub fn held(span_ms: u64) -> String {
+        format!("held for {}", super::duration(span_ms))
     }
 
     pub fn hidden_entries(count: usize) -> String {
@@ -495,6 +516,13 @@ pub mod markdown {
     pub const DONE: &str = "done";
     pub const TO_DO: &str = "to do";
     pub const TABLE: &str = "Table";
+    pub const COPY: &str = "Copy";
+    pub const COPY_CODE: &str = "Copy the code";
+    pub const COPIED: &str = "Code copied.";
+
+    pub fn lines(count: usize) -> String {
+        format!("{count} lines")
+    }
 }
 
 /// On error pages and in JSON errors.
@@ -502,7 +530,9 @@ pub mod errors {
     pub const NO_PAGE: &str = "Page not found";
     pub const NO_PAGE_TEXT: &str = "There is no page at this address.";
     pub const NO_ISSUE: &str = "Issue not found";
+    pub const NO_AGENT: &str = "Agent not found";
     pub const SEVERAL_ISSUES: &str = "Several issues match";
+    pub const INVALID_QUERY: &str = "Invalid search";
     pub const INVALID_PARAMETER: &str = "Invalid query parameter";
     pub const UNREADABLE: &str = "Cannot read the issues";
     pub const UNREADABLE_ADVICE: &str = "This page reloads as soon as the problem is solved.";
@@ -513,6 +543,10 @@ pub mod errors {
 
     pub fn unknown_issue(asked: &str) -> String {
         format!("No issue has an id that starts with “{asked}”.")
+    }
+
+    pub fn unknown_agent(asked: &str) -> String {
+        format!("No agent called “{asked}” has done anything.")
     }
 
     pub fn not_an_id(asked: &str) -> String {

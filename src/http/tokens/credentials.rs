@@ -26,6 +26,13 @@ pub(in crate::http) fn credentials_in(headers: &HeaderMap) -> Credentials {
     }
 }
 
+/// Returns true if the credentials of a request are those of `Bearer`.
+pub(in crate::http) fn is_bearer(headers: &HeaderMap) -> bool {
+    let value = headers.get(header::AUTHORIZATION).map(|value| value.as_bytes());
+    let scheme = value.and_then(|value| value.split(|byte| *byte == b' ').next());
+    scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"bearer"))
+}
+
 /// Returns the token of `Bearer`, or the password of `Basic`; ignores the user name.
 fn secret_in(value: &[u8]) -> Option<Vec<u8>> {
     let end = value.iter().position(|byte| *byte == b' ')?;
@@ -45,6 +52,18 @@ fn secret_in(value: &[u8]) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_bearer_credentials_are_those_of_a_program() {
+        for (value, expected) in
+            [("Bearer x", true), ("bEARER x", true), ("Basic x", false), ("Bearers x", false)]
+        {
+            let mut headers = HeaderMap::new();
+            headers.append(header::AUTHORIZATION, value.parse().unwrap());
+            assert_eq!(is_bearer(&headers), expected, "{value}");
+        }
+        assert!(!is_bearer(&HeaderMap::new()));
+    }
 
     #[test]
     fn bearer_and_basic_credentials_are_parsed() {

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use super::{DEFAULT_NAME, Scope, Token, Tokens};
+use super::{Principal, Scope, Token, Tokens};
 
 /// The minimum length of a secret, in characters.
 const MIN_CHARS: usize = 16;
@@ -118,7 +118,7 @@ fn token(line: &str) -> Result<Token, Problem> {
 
 fn default_token(secret: &str) -> Result<Token, Problem> {
     check(secret)?;
-    Ok(Token::new(DEFAULT_NAME, Scope::ReadWrite, secret))
+    Ok(Token::new(Principal::UNNAMED, Scope::ReadWrite, secret))
 }
 
 fn check(secret: &str) -> Result<(), Problem> {

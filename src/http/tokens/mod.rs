@@ -15,9 +15,6 @@ use subtle::ConstantTimeEq;
 pub use format::BadToken;
 pub use throttle::ThrottleLimits;
 
-/// The name of a token that was given without one.
-const DEFAULT_NAME: &str = "default";
-
 /// What a token permits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope {
@@ -37,6 +34,9 @@ pub struct Principal {
 }
 
 impl Principal {
+    /// The name of a token that was given without one.
+    pub const UNNAMED: &str = "default";
+
     /// Returns the name of the token.
     pub fn name(&self) -> &str {
         &self.name

@@ -3,15 +3,14 @@
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{DefaultBodyLimit, FromRequest, Request};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, GetMeta,
     JsonRpcError, JsonRpcMessage, RequestId,
 };
 
-use crate::http::{MAX_BODY_BYTES, too_large};
+use crate::http::body::{has_media_type, read_body};
 use crate::mcp::message;
 
 /// What the endpoint needs to know of a message.
@@ -36,16 +35,11 @@ pub(super) async fn read(
     body: Body,
     within: Duration,
 ) -> Result<(Body, Message), Response> {
-    let is_json = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|kind| kind.to_str().ok())
-        .and_then(|kind| kind.split(';').next())
-        .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"));
-    if !is_json {
+    if !has_media_type(headers, "application/json") {
         let text = "a message must have Content-Type: application/json\n";
         return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, text).into_response());
     }
-    let bytes = collect(body, within).await?;
+    let bytes = read_body(body, within).await?;
     if let Err(invalid) = str::from_utf8(&bytes) {
         let at = invalid.valid_up_to();
         let reason = format!("the message is not UTF-8 from byte {at} on");
@@ -81,24 +75,6 @@ impl From<ClientJsonRpcMessage> for Message {
                 _ => Self::default(),
             },
             _ => Self::default(),
-        }
-    }
-}
-
-async fn collect(body: Body, within: Duration) -> Result<Bytes, Response> {
-    let mut request = Request::new(body);
-    DefaultBodyLimit::max(MAX_BODY_BYTES).apply(&mut request);
-    match tokio::time::timeout(within, Bytes::from_request(request, &())).await {
-        Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(error)) if error.status() == StatusCode::PAYLOAD_TOO_LARGE => Err(too_large()),
-        Ok(Err(error)) => {
-            let text = format!("the body of the request ended early: {error}\n");
-            Err((StatusCode::BAD_REQUEST, text).into_response())
-        }
-        Err(_) => {
-            let text = format!("the body took more than {} s to arrive\n", within.as_secs_f32());
-            let close = [(header::CONNECTION, "close")];
-            Err((StatusCode::REQUEST_TIMEOUT, close, text).into_response())
         }
     }
 }

@@ -25,6 +25,7 @@ use self::endpoint::Endpoint;
 use super::McpServer;
 use super::request_context::MAX_REPLY_TOKENS;
 use super::sessions::Sessions;
+use crate::http::body::BODY_TIMEOUT;
 use crate::http::{AllowedOrigin, MAX_BODY_BYTES};
 
 /// The path of the endpoint.
@@ -59,7 +60,7 @@ pub struct HttpOptions {
 
 impl Default for HttpOptions {
     fn default() -> Self {
-        Self { body_timeout: Duration::from_secs(30), origins: Vec::new() }
+        Self { body_timeout: BODY_TIMEOUT, origins: Vec::new() }
     }
 }
 
@@ -122,13 +123,18 @@ mod tests {
     use crate::mcp::McpOptions;
     use crate::mcp::testing::{file_issue, only_issue, tracker};
     use crate::metrics::Metrics;
+    use crate::read_model::ReadModel;
     use crate::tracker::Tracker;
 
     /// Serves a tracker in this process. Returns the port.
     async fn serve_in_process(tracker: &Tracker) -> u16 {
         let context = || unreachable!("no test reads the context");
-        let server =
-            McpServer::new(tracker.clone(), Metrics::new(), McpOptions::default(), context);
+        let server = McpServer::new(
+            ReadModel::new(tracker.clone()),
+            Metrics::new(),
+            McpOptions::default(),
+            context,
+        );
         let routes = routes(server, HttpOptions::default(), Shutdown::default()).await;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();

@@ -42,6 +42,8 @@ pub(super) enum Hint {
     Mode,
     /// The name of a preset.
     Preset,
+    /// The name of a saved query.
+    SavedQuery,
 }
 
 const CLASSIFICATION: Argument = Argument {

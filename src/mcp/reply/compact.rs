@@ -50,7 +50,9 @@ fn marks(listed: &ListedIssue, now: Timestamp) -> String {
 /// Writes a list: the count, the rows, and what is left.
 pub(super) fn list(list: &List, rows: &[String], more: Option<String>) -> String {
     let mut text = match list.total {
+        0 if list.nothing.is_some() => list.nothing.clone().unwrap_or_default(),
         1 => "1 issue".to_owned(),
+        total if list.is_at_least => format!("{total} issues or more"),
         total => format!("{total} issues"),
     };
     if let Some(cursor) = list.cursor {

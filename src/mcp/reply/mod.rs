@@ -16,10 +16,11 @@ use serde_json::{Map, Value};
 
 use self::issue_pages::IssuePages;
 pub use self::neighbours::Neighbours;
+pub(super) use self::neighbours::issue_line;
 use super::options::{McpOptions, ReplyBudget, ReplyFormat, Toolset};
 use super::tool_names::ToolNames;
 use crate::domain::text::shortened;
-use crate::domain::{Classification, Issue, IssueId, Status, Timestamp};
+use crate::domain::{Classification, Issue, IssueId, Page, Status, Timestamp};
 use crate::field_selection::FieldSelection;
 use crate::json_compat;
 
@@ -76,6 +77,10 @@ impl WholeIssue {
 pub struct List {
     /// How many issues match.
     pub total: usize,
+    /// Whether even more match.
+    pub is_at_least: bool,
+    /// Why none matches.
+    pub nothing: Option<String>,
     /// How many matches come before this page; `None` if the tool shows no other page.
     pub skip: Option<usize>,
     /// The page.
@@ -86,6 +91,23 @@ pub struct List {
     pub fields: Option<FieldSelection>,
     /// The time of the reply.
     pub now: Timestamp,
+}
+
+impl List {
+    /// Returns a page that is written as JSON, and that no other page follows.
+    pub fn plain(page: Page, now: Timestamp) -> Self {
+        let listed = |issue| ListedIssue { issue, is_short_id_unique: false, is_blocked: false };
+        Self {
+            total: page.total,
+            is_at_least: !page.is_exact,
+            nothing: None,
+            skip: None,
+            issues: page.issues.into_iter().map(listed).collect(),
+            cursor: None,
+            fields: None,
+            now,
+        }
+    }
 }
 
 /// An issue of a list.
@@ -145,6 +167,16 @@ impl ReplyOptions {
             Reply::List(list) => self.list(list),
             Reply::Report(report) => Ok(trim::fit(report.clone(), self.max_tokens.tokens())),
         }
+    }
+
+    /// Writes a report within the budget, and within another one.
+    pub(super) fn report_within(&self, report: Value, max_tokens: usize) -> String {
+        trim::fit(report, self.max_tokens.tokens().min(max_tokens))
+    }
+
+    /// Estimates the number of tokens of a text.
+    pub(super) fn tokens(&self, text: &str) -> usize {
+        budget::tokens(text)
     }
 
     /// Returns true if replies are compact.
@@ -217,8 +249,9 @@ impl ReplyOptions {
         }
         let next = list.skip.unwrap_or(0).saturating_add(rows.len());
         let left = list.total.saturating_sub(next);
+        let or_more = if list.is_at_least { " or more" } else { "" };
         let more = (left > 0 && !rows.is_empty()).then(|| match list.skip {
-            Some(_) => format!("{left} more: call again with skip: {next}"),
+            Some(_) => format!("{left}{or_more} more: call again with skip: {next}"),
             None => format!(
                 "{left} more: call {} with agent to see them",
                 self.names.full("list_issues")
@@ -228,6 +261,12 @@ impl ReplyOptions {
             return Ok(compact::list(list, &rows, more));
         }
         let mut text = format!("{{\"count\":{},\"issues\":[{}]", list.total, rows.join(","));
+        if list.is_at_least {
+            text += ",\"countIsAtLeast\":true";
+        }
+        if let Some(nothing) = &list.nothing {
+            text += &format!(",\"nothing\":{}", Value::from(shortened(nothing, MAX_NOTHING_CHARS)));
+        }
         if let Some(cursor) = list.cursor {
             text += &format!(",\"cursor\":{cursor}");
         }
@@ -238,6 +277,9 @@ impl ReplyOptions {
         Ok(text)
     }
 }
+
+/// The most characters of the reason why nothing matches.
+const MAX_NOTHING_CHARS: usize = 600;
 
 /// Returns the member `claim` of a claimed issue, with a comma; for the agent that has just claimed it also what earlier
 /// attempts left. Empty if an unknown key has its name.

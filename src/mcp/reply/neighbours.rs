@@ -57,7 +57,8 @@ impl Neighbours {
             if issues.is_empty() {
                 continue;
             }
-            let rows: Vec<_> = issues.iter().take(MAX_ROWS).map(|issue| row(issue)).collect();
+            let rows: Vec<_> =
+                issues.iter().take(MAX_ROWS).map(|issue| issue_line(issue)).collect();
             let rows = if issues.len() > MAX_ROWS {
                 json!({ "count": issues.len(), "first": rows })
             } else {
@@ -70,7 +71,8 @@ impl Neighbours {
     }
 }
 
-fn row(issue: &Issue) -> String {
+/// Returns an issue as a line: its short id, its status and the beginning of its title.
+pub(in crate::mcp) fn issue_line(issue: &Issue) -> String {
     let title = shortened(&issue.title, TITLE_CHARS);
     format!("{} {} {title}", issue.id.short(), issue.status)
 }

@@ -165,7 +165,16 @@ fn list(titles: &[String], total: usize, skip: usize) -> Reply {
     let issues = titles.iter().map(listed).collect();
     let now = Timestamp::parse("2026-01-31T11:00:00.000Z").unwrap();
     let skip = Some(skip);
-    Reply::List(List { total, skip, issues, cursor: None, fields: None, now })
+    Reply::List(List {
+        total,
+        is_at_least: false,
+        nothing: None,
+        skip,
+        issues,
+        cursor: None,
+        fields: None,
+        now,
+    })
 }
 
 #[test]
@@ -221,7 +230,16 @@ fn issues_with_every_label_stay_within_the_smallest_budget() {
             || ListedIssue { issue: issue.clone(), is_short_id_unique: false, is_blocked: true };
         let issues = (0..count).map(|_| row()).collect();
         let now = Timestamp::parse("2026-01-31T11:00:00.000Z").unwrap();
-        Reply::List(List { total: count, skip: Some(0), issues, cursor: Some(1), fields, now })
+        Reply::List(List {
+            total: count,
+            is_at_least: false,
+            nothing: None,
+            skip: Some(0),
+            issues,
+            cursor: Some(1),
+            fields,
+            now,
+        })
     };
     let claim = |fields| Reply::Issue(WholeIssue::claimed(issue.clone(), fields));
     for format in [ReplyFormat::Json, ReplyFormat::Compact] {
@@ -364,7 +382,7 @@ fn estimate_is_never_far_below_the_tokenizer() {
         ("English", include_str!("../../../docs/mcp.md")),
         ("English", include_str!("../../../agents/team-lead.md")),
         ("code", include_str!("issue_pages.rs")),
-        ("code", include_str!("../../web/assets/script.js")),
+        ("code", include_str!("../../web/assets/script/morph.js")),
         ("JSON", include_str!("../../../issues.json.example")),
         ("Japanese", japanese),
         (

@@ -16,22 +16,33 @@ use serde_json::{Value, json};
 
 pub(super) use self::diagnostics::Diagnostics;
 use super::options::ReplyFormat;
-use super::reply::{Reply, ReplyOptions, WholeIssue};
+use super::reply::{List, Reply, ReplyOptions, WholeIssue};
+use super::tools::get_digest::MAX_DIGEST_TOKENS;
 use super::{FIXED_TTL_MS, McpServer, shown};
-use crate::domain::{DomainError, IssueRef};
+use crate::domain::{DomainError, IssueRef, Order, Query};
 use crate::hints;
+use crate::query_language::{ParsedQuery, SavedQueries};
+use crate::read_model::Digest;
 use crate::setup::Preset;
 use crate::tracker::StoreError;
+
+/// How many issues of a saved query a resource shows at most.
+const MAX_FOUND: usize = 50;
 
 const JSON: &str = "application/json";
 const YAML: &str = "application/yaml";
 
 const CONFIG: &str = "tracker://config";
 const DIAGNOSTICS: &str = "tracker://diagnostics";
+const DIGEST: &str = "tracker://digest";
 const PRESETS: &str = "tracker://presets";
 const QUEUE: &str = "tracker://queue";
 /// The prefix of the URI of an issue.
 const ISSUES: &str = "tracker://issues/";
+/// The prefix of the URI of a saved query.
+const QUERIES: &str = "tracker://queries/";
+/// The URI of any saved query, as a URI template (RFC 6570).
+pub(super) const QUERY_TEMPLATE: &str = "tracker://queries/{name}";
 /// The URI of any issue, as a URI template (RFC 6570).
 pub(super) const ISSUE_TEMPLATE: &str = "tracker://issues/{id}";
 
@@ -42,12 +53,16 @@ pub(super) enum Resource {
     Config,
     /// The last report of the doctor.
     Diagnostics,
+    /// What matters in the queue now.
+    Digest,
     /// The presets of `ait init`.
     Presets,
     /// The length of each queue, and its oldest issues.
     Queue,
     /// One whole issue.
     Issue(IssueRef),
+    /// What a saved query finds, by its name.
+    SavedQuery(String),
 }
 
 impl Resource {
@@ -60,13 +75,15 @@ impl Resource {
         Ok(match uri {
             CONFIG => Self::Config,
             DIAGNOSTICS => Self::Diagnostics,
+            DIGEST => Self::Digest,
             PRESETS => Self::Presets,
             QUEUE => Self::Queue,
+            _ if let Some(name) = uri.strip_prefix(QUERIES) => Self::SavedQuery(name.to_owned()),
             _ => {
                 let id = uri.strip_prefix(ISSUES).ok_or_else(|| {
                     ReadError::Absent(format!(
-                        "no resource {:?}: there are {CONFIG}, {DIAGNOSTICS}, {PRESETS}, {QUEUE} and \
-                         {ISSUE_TEMPLATE}",
+                        "no resource {:?}: there are {CONFIG}, {DIAGNOSTICS}, {DIGEST}, {PRESETS}, {QUEUE}, {ISSUE_TEMPLATE} \
+                         and {QUERY_TEMPLATE}",
                         shown(uri)
                     ))
                 })?;
@@ -91,25 +108,35 @@ impl fmt::Display for Resource {
         match self {
             Self::Config => f.write_str(CONFIG),
             Self::Diagnostics => f.write_str(DIAGNOSTICS),
+            Self::Digest => f.write_str(DIGEST),
             Self::Presets => f.write_str(PRESETS),
             Self::Queue => f.write_str(QUEUE),
             Self::Issue(id) => write!(f, "{ISSUES}{id}"),
+            Self::SavedQuery(name) => write!(f, "{QUERIES}{name}"),
         }
     }
 }
 
-/// Returns the definitions of the fixed resources.
-pub(super) fn list() -> Vec<Listed> {
+/// Returns the definitions of the resources that have no parameters, and of the saved queries.
+pub(super) fn list(queries: &SavedQueries) -> Vec<Listed> {
     let listed = |uri: &str, name: &str, title: &str, description: &str, kind: &str| {
         Listed::new(uri, name).with_title(title).with_description(description).with_mime_type(kind)
     };
-    vec![
+    let mut all = vec![
         listed(
             QUEUE,
             "queue",
             "Queue",
             "How many issues there are in each status, and the five oldest that wait for review, that wait for \
              a worker (for each classification), and that are claimed.",
+            JSON,
+        ),
+        listed(
+            DIGEST,
+            "digest",
+            "Digest",
+            "What matters now: counts, open questions, what waits longest, who holds what, what ended in the last \
+             24 hours, and what came back often.",
             JSON,
         ),
         listed(
@@ -134,7 +161,12 @@ pub(super) fn list() -> Vec<Listed> {
             "The presets of `ait init --preset`: prompts and workflow.",
             JSON,
         ),
-    ]
+    ];
+    all.extend(queries.iter().map(|(name, query)| {
+        let description = format!("The issues that this query finds: {}", shown(query));
+        listed(&format!("{QUERIES}{name}"), name, name, &description, JSON)
+    }));
+    all
 }
 
 /// Returns the definitions of the resources that exist for each issue.
@@ -146,7 +178,11 @@ pub(super) fn templates() -> Vec<Template> {
              digits.",
         )
         .with_mime_type(JSON);
-    vec![issue]
+    let query = Template::new(QUERY_TEMPLATE, "query")
+        .with_title("Saved query")
+        .with_description("The first issues that a query of ait.toml finds, by its name.")
+        .with_mime_type(JSON);
+    vec![issue, query]
 }
 
 /// Why a read failed.
@@ -222,6 +258,18 @@ pub(super) async fn read(
             let report = serde_json::to_value(&*report).map_err(defect)?;
             Ok(Read { ttl_ms, ..Read::now(text(&replies, Reply::Report(report))?) })
         }
+        Resource::Digest => {
+            let now = server.tracker().now();
+            let digest = server
+                .read_model()
+                .read(move |view| Digest::of(view, None, Digest::default_since(now), now));
+            let digest = serde_json::to_value(digest.await?).map_err(defect)?;
+            Ok(Read::now(replies.report_within(digest, MAX_DIGEST_TOKENS)))
+        }
+        Resource::SavedQuery(name) => {
+            let list = saved_query(server, name).await?;
+            Ok(Read::now(text(&replies, Reply::List(list))?))
+        }
         Resource::Presets => presets(&replies),
         Resource::Queue => {
             let queues = queue::overview(server.tracker()).await?;
@@ -233,6 +281,23 @@ pub(super) async fn read(
             Ok(Read::now(text(&replies, Reply::Issue(whole))?))
         }
     }
+}
+
+/// Returns what a saved query finds.
+async fn saved_query(server: &McpServer, name: &str) -> Result<List, ReadError> {
+    let (queries, now) = (server.saved_queries(), server.tracker().now());
+    if !queries.contains_key(name) {
+        let known: Vec<_> = queries.keys().map(String::as_str).collect();
+        let known = match &known[..] {
+            [] => "ait.toml has none under [queries]".to_owned(),
+            names => format!("there are {}", names.join(", ")),
+        };
+        return Err(ReadError::Absent(format!("no saved query {:?}: {known}", shown(name))));
+    }
+    let parsed = ParsedQuery::parse(&format!("@{name}"), queries, now);
+    let parsed = parsed.map_err(|error| ReadError::Failed(format!("invalid query: {error}")))?;
+    let base = Query { order: Order::Filed, take: MAX_FOUND, ..Query::default() };
+    Ok(List::plain(server.read_model().list(parsed.narrow(base)).await?, now))
 }
 
 /// Returns the presets as their files describe them.

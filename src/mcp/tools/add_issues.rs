@@ -42,7 +42,7 @@ struct Entry {
 impl Tool for AddIssues {
     const NAME: &'static str = "add_issues";
     const DESCRIPTION: &'static str =
-        "File several issues in this order, all or none. Answers with their ids.";
+        "File issues in this order, all or none; answers with their ids.";
     const TOOLSET: Toolset = Toolset::Planning;
     type Args = Args;
 

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::filters::{ClassificationFilter, Fields};
 use super::list_issues::list;
 use super::{CallContext, MAX_WAIT_SECONDS, Tool};
-use crate::domain::{AgentName, Classification, ContentFilter, IssueRef, Query, Status};
+use crate::domain::{AgentName, Classification, Condition, IssueRef, Query, Status};
 use crate::field_selection::FieldSelection;
 use crate::mcp::reply::{List, Reply, WholeIssue};
 use crate::mcp::result::{Failure, Success};
@@ -82,8 +82,8 @@ async fn held(
 ) -> Result<Success, Failure> {
     const MAX_ROWS: usize = 500;
     let statuses = Status::ALL.iter().copied().filter(|status| status.is_claimed()).collect();
-    let content = ContentFilter { holder: Some(agent), ..ContentFilter::default() };
-    let query = Query { statuses, classification, content, take: MAX_ROWS, ..Query::default() };
+    let condition = Condition::Holder(Some(agent.as_str().to_owned()));
+    let query = Query { statuses, classification, condition, take: MAX_ROWS, ..Query::default() };
     let held = list(context, query).await?;
     Ok(match &*held.issues {
         [] => Success::nothing("You hold no issue.".to_owned()),

@@ -17,7 +17,7 @@ pub(super) struct Args {
     kind: LinkKind,
     to: Vec<IssueRef>,
     agent: AgentName,
-    /// Remove them instead
+    /// Remove instead
     remove: Option<bool>,
 }
 

@@ -8,12 +8,11 @@ use serde::Deserialize;
 
 use super::filters::{ClassificationFilter, Fields, StatusFilter};
 use super::{CallContext, Tool};
-use crate::domain::{
-    AgentName, Changed, ContentFilter, IssueId, IssueRef, Order, Query, Timestamp,
-};
+use crate::domain::{AgentName, Condition, IssueId, IssueRef, Order, Query, Timestamp};
 use crate::mcp::reply::{List, ListedIssue, Reply, WholeIssue};
 use crate::mcp::result::{Failure, Success};
 use crate::mcp::shown;
+use crate::query_language::NothingFits;
 use crate::time_arg::{FORMS, TimeArg};
 use crate::tracker::{StoreError, Tracker};
 
@@ -38,6 +37,9 @@ pub(super) struct Args {
     take: Option<usize>,
     /// This one, whole
     issue_id: Option<IssueRef>,
+    /// `label:ui returns:>1`
+    #[schemars(extend("toolset" = "planning"))]
+    query: Option<String>,
     /// Such as `id,title,comments.text`
     #[schemars(extend("toolset" = "planning"))]
     fields: Option<Fields>,
@@ -59,10 +61,11 @@ impl Tool for ListIssues {
             let is_filtered = statuses != Default::default()
                 || classification.is_some()
                 || args.agent.is_some()
-                || args.since.is_some();
+                || args.since.is_some()
+                || args.query.is_some();
             if is_filtered {
                 return Err(Failure::invalid(
-                    "issue_id names one issue: leave out status, classification, agent and since",
+                    "issue_id names one issue: leave out status, classification, agent, since and query",
                 ));
             }
             let issue = tracker.get_issue(reference).await?;
@@ -70,23 +73,28 @@ impl Tool for ListIssues {
             let whole = WholeIssue { skip, fields, neighbours, ..WholeIssue::plain(issue) };
             return Ok(Success::done(Reply::Issue(whole)));
         }
-        let (changed, cursor) = match args.since {
+        let (changed, cursor): (Option<Condition>, Option<u64>) = match args.since {
             Some(since) => {
                 since_of(tracker, &since).await.map(|(changed, at)| (Some(changed), Some(at)))?
             }
             None => (None, None),
         };
-        let query = Query {
+        let parsed = context.parse_query(args.query.as_deref())?;
+        let base = Query {
             statuses,
             classification,
-            changed,
-            content: ContentFilter { holder_or_filer: args.agent, ..ContentFilter::default() },
+            condition: Condition::all(changed.into_iter().chain(args.agent.as_ref().map(mine))),
             order: Order::Filed,
             skip,
             take: args.take.unwrap_or(DEFAULT_TAKE),
             ..Query::default()
         };
-        let list = List { cursor, fields, ..list(&context, query).await? };
+        let list = List { cursor, fields, ..list(&context, parsed.narrow(base.clone())).await? };
+        if list.total == 0 && !parsed.is_empty() {
+            let why = NothingFits::explain(&parsed, &base, |query| context.read_model.list(query))
+                .await?;
+            return Ok(Success::done(Reply::List(List { nothing: Some(why.to_string()), ..list })));
+        }
         Ok(Success::done(Reply::List(list)))
     }
 }
@@ -95,7 +103,7 @@ impl Tool for ListIssues {
 pub(super) async fn list(context: &CallContext, query: Query) -> Result<List, StoreError> {
     let tracker = &context.tracker;
     let skip = Some(query.skip);
-    let page = tracker.list_issues(query).await?;
+    let page = context.read_model.list(query).await?;
     // Only compact rows have short ids, and say what is blocked.
     let all = match context.replies.is_compact() {
         true => Some(tracker.issues_around(&page.issues).await?),
@@ -110,11 +118,26 @@ pub(super) async fn list(context: &CallContext, query: Query) -> Result<List, St
     });
     let issues = listed.collect();
     let now = tracker.now();
-    Ok(List { total: page.total, skip, issues, cursor: None, fields: None, now })
+    Ok(List {
+        total: page.total,
+        is_at_least: !page.is_exact,
+        nothing: None,
+        skip,
+        issues,
+        cursor: None,
+        fields: None,
+        now,
+    })
+}
+
+/// Returns the condition that an agent holds or filed an issue.
+fn mine(agent: &AgentName) -> Condition {
+    let name = agent.as_str().to_owned();
+    Condition::Any(vec![Condition::Holder(Some(name.clone())), Condition::Filer(name)])
 }
 
 /// Returns what changed after a time or after the event with a number, and the number of the newest event.
-async fn since_of(tracker: &Tracker, since: &str) -> Result<(Changed, u64), Failure> {
+async fn since_of(tracker: &Tracker, since: &str) -> Result<(Condition, u64), Failure> {
     // Read first: a change in between is reported twice, and never missed.
     let newest = tracker.watch().borrow().number;
     if let Ok(number) = since.trim().parse() {
@@ -125,12 +148,12 @@ async fn since_of(tracker: &Tracker, since: &str) -> Result<(Changed, u64), Fail
                 "the log no longer has all events after {number}: give a time as `since`; the newest event is {newest}"
             ))
         })?;
-        return Ok((Changed::Issues(issues), cursor));
+        return Ok((Condition::Ids(issues), cursor));
     }
     let time = TimeArg::parse(since, &Utc).map_err(|_| {
         let since = shown(since);
         Failure::invalid(format!("`since` must be the cursor of an earlier reply, or a time such as {FORMS}; not {since:?}. Call list_issues again with one of these"))
     })?;
-    let after: Timestamp = time.time(tracker.now());
-    Ok((Changed::After(after), newest))
+    let first = time.time(tracker.now()).next();
+    Ok((Condition::Changed(first..=Timestamp::MAX), newest))
 }

@@ -3,11 +3,15 @@
 mod add_issue;
 mod add_issues;
 mod ask_human;
+mod change_issues;
 mod close_issue;
 mod complete_issue;
 mod configure_hooks;
 mod filters;
+mod find_problems;
 mod get_config;
+mod get_context;
+pub(super) mod get_digest;
 mod get_next_issue;
 mod get_next_review_item;
 mod init_project;
@@ -15,9 +19,11 @@ mod link_issues;
 mod list_issues;
 mod manage_memory;
 mod planned;
+mod query_issues;
 pub(super) mod registry;
 mod return_issue;
 mod run_doctor;
+mod undo_change;
 mod update_issue;
 
 use std::sync::Arc;
@@ -28,13 +34,16 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use super::context::LazyContext;
-use super::options::Toolset;
+use super::options::{McpOptions, Toolset};
 use super::reply::{Neighbours, Reply, ReplyOptions, WholeIssue};
 use super::result::{Answer, Failure, Success};
 use super::undelivered_claim::UndeliveredClaim;
 use super::waiting::WaitingClient;
 use crate::domain::{AgentName, ClaimProof, Issue};
 use crate::field_selection::FieldSelection;
+use crate::query_handles::QueryHandles;
+use crate::query_language::ParsedQuery;
+use crate::read_model::ReadModel;
 use crate::tracker::{StoreError, Tracker, Wanted};
 
 /// How long a call may wait for something to claim.
@@ -47,6 +56,8 @@ pub(super) type Call = BoxFuture<'static, Result<Answer, Failure>>;
 #[derive(Clone)]
 pub(super) struct CallContext {
     pub tracker: Tracker,
+    pub read_model: ReadModel,
+    pub options: Arc<McpOptions>,
     pub server: LazyContext,
     pub replies: ReplyOptions,
     /// Whether the caller may end the claims of others.
@@ -60,6 +71,18 @@ impl CallContext {
         // Strict clients send every parameter.
         let number = number.filter(|number| *number > 0);
         ClaimProof { number, is_forced: self.is_lead }
+    }
+
+    /// Parses a query; an empty one without a text.
+    fn parse_query(&self, text: Option<&str>) -> Result<ParsedQuery, Failure> {
+        let parsed =
+            ParsedQuery::parse(text.unwrap_or_default(), &self.options.queries, self.tracker.now());
+        parsed.map_err(|error| Failure::invalid(format!("invalid query: {error}")))
+    }
+
+    /// Returns the handles of the store.
+    async fn query_handles(&self) -> QueryHandles {
+        QueryHandles::new(self.tracker.store_id().await, self.options.handle_lifetime)
     }
 
     /// Finds what a reply shows of the issues around an issue.

@@ -7,9 +7,10 @@ use rmcp::model::{JsonObject, Tool as Definition, ToolAnnotations};
 use serde_json::Value;
 
 use super::{
-    Call, CallContext, Tool, add_issue, add_issues, ask_human, close_issue, complete_issue,
-    configure_hooks, get_config, get_next_issue, get_next_review_item, init_project, link_issues,
-    list_issues, manage_memory, return_issue, run_doctor, update_issue,
+    Call, CallContext, Tool, add_issue, add_issues, ask_human, change_issues, close_issue,
+    complete_issue, configure_hooks, find_problems, get_config, get_context, get_digest,
+    get_next_issue, get_next_review_item, init_project, link_issues, list_issues, manage_memory,
+    query_issues, return_issue, run_doctor, undo_change, update_issue,
 };
 use crate::domain::IssueRef;
 use crate::mcp::options::{Toolset, Toolsets};
@@ -68,6 +69,12 @@ impl ToolSelection {
             entry::<ask_human::AskHuman>(names, toolsets),
             entry::<add_issues::AddIssues>(names, toolsets),
             entry::<link_issues::LinkIssues>(names, toolsets),
+            entry::<query_issues::QueryIssues>(names, toolsets),
+            entry::<change_issues::ChangeIssues>(names, toolsets),
+            entry::<undo_change::UndoChange>(names, toolsets),
+            entry::<find_problems::FindProblems>(names, toolsets),
+            entry::<get_digest::GetDigest>(names, toolsets),
+            entry::<get_context::GetContext>(names, toolsets),
             entry::<init_project::InitProject>(names, toolsets),
             entry::<run_doctor::RunDoctor>(names, toolsets),
             entry::<configure_hooks::ConfigureHooks>(names, toolsets),
@@ -144,8 +151,12 @@ fn entry<T: Tool>(names: &ToolNames, toolsets: Toolsets) -> ToolEntry {
             let invalid = |reason| Failure::invalid(reason).with_next(T::NAME);
             arguments::check(&name, &schema, &mut arguments).map_err(invalid)?;
             // Parsing into `Args` would lose the kind of the error, and with it the hint.
-            let reference = arguments.get("issue_id").and_then(Value::as_str);
-            if let Some(Err(invalid)) = reference.map(str::parse::<IssueRef>) {
+            let given = arguments.get("issue_id").and_then(Value::as_str);
+            let mut references =
+                given.into_iter().flat_map(|given| given.split(',').map(str::trim));
+            let invalid_reference =
+                references.find_map(|reference| reference.parse::<IssueRef>().err());
+            if let Some(invalid) = invalid_reference {
                 return Err(StoreError::Refused(invalid).into());
             }
             let args = serde_json::from_value(Value::Object(arguments))

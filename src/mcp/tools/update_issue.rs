@@ -29,9 +29,9 @@ pub(super) struct Args {
     priority: Option<Priority>,
     labels_add: Option<Vec<Label>>,
     labels_remove: Option<Vec<Label>>,
-    /// Name, or none
+    /// Or none
     assignee: Option<String>,
-    /// Id, or none
+    /// Or none
     parent: Option<String>,
     /// All ids it waits for
     blocked_by: Option<Vec<IssueRef>>,
@@ -67,7 +67,7 @@ impl Tool for UpdateIssue {
 }
 
 /// Parses a value that `none` removes.
-fn removable<T>(
+pub(super) fn removable<T>(
     given: Option<String>,
     parse: impl FnOnce(String) -> Result<T, crate::domain::DomainError>,
 ) -> Result<Option<Option<T>>, StoreError> {

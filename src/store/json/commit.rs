@@ -29,7 +29,7 @@ use crate::store::{NumberedEvent, Outcome, Position, State, StoreError};
 /// How often another segment may turn out to be the newest one after locking.
 const MAX_ROUNDS: usize = 100;
 /// The size from which on a segment gets no more batches, in bytes.
-const MAX_SEGMENT_BYTES: u64 = 8 * 1024 * 1024;
+pub(super) const MAX_SEGMENT_BYTES: u64 = 8 * 1024 * 1024;
 
 /// Changes the store. Each process has one per store, on a thread of its own. Only this thread syncs a segment,
 /// because a kernel reports a failed fsync only once per open file.
@@ -507,7 +507,7 @@ impl Committer {
 }
 
 /// Returns the position before the first event of a log.
-fn base_of(id: Uuid) -> Position {
+pub(super) fn base_of(id: Uuid) -> Position {
     Position { number: 0, hash: id.as_u64_pair().1 }
 }
 
@@ -519,10 +519,7 @@ pub(super) fn begin_log(
     id: Uuid,
     replaces: Option<String>,
 ) -> io::Result<()> {
-    if fs.fingerprint(&paths.gitignore())?.is_none() {
-        let file = fs.create(&paths.gitignore(), &paths.issues)?;
-        fs.write_at(&file, 0, b"*\n")?;
-    }
+    ignore_directory(fs, paths)?;
     let (base, store) = (base_of(id), id.simple().to_string());
     state.position = base;
     snapshot::write(fs, paths, &state, &store)?;
@@ -533,6 +530,15 @@ pub(super) fn begin_log(
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => Ok(()),
     }
+}
+
+/// Keeps git from tracking the files of a store.
+pub(super) fn ignore_directory(fs: &dyn FileSystem, paths: &StorePaths) -> io::Result<()> {
+    if fs.fingerprint(&paths.gitignore())?.is_none() {
+        let file = fs.create(&paths.gitignore(), &paths.issues)?;
+        fs.write_at(&file, 0, b"*\n")?;
+    }
+    Ok(())
 }
 
 /// Makes the directory entries on the path to the segments durable.

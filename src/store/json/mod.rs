@@ -54,6 +54,7 @@ mod shared;
 mod snapshot;
 mod standby;
 mod support;
+mod transfer;
 mod view;
 mod writer;
 
@@ -77,6 +78,7 @@ use self::view::View;
 use self::writer::WriterHandle;
 use super::clients::Clients;
 use super::file_clients::FileClients;
+use super::transfer::{Target, Transfer};
 use super::{
     Events, Outcome, Part, Position, Probe, State, Store, StoreError, StoreFuture, StoreHealth,
     StoreId,
@@ -174,6 +176,12 @@ impl Drop for JsonStore {
     fn drop(&mut self) {
         // The publisher thread keeps the rest of the store alive.
         self.schedule.close();
+    }
+}
+
+impl Target for JsonStore {
+    fn take_over<'a>(&'a self, transfer: &'a Transfer<'_>) -> StoreFuture<'a, ()> {
+        transfer::take_over(&self.shared, transfer).boxed()
     }
 }
 

@@ -60,6 +60,11 @@ impl StorePaths {
         self.directory.join(format!("snapshot-{number}-{store}.json"))
     }
 
+    /// The directory of the segments of a log that is being taken over from another store.
+    pub fn unfinished_log(&self) -> PathBuf {
+        self.directory.join("unfinished-log")
+    }
+
     /// The directory of the process registry.
     pub fn processes(&self) -> PathBuf {
         self.directory.join("processes")

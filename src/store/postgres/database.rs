@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::Object;
-use tokio::sync::{Notify, OnceCell, watch};
+use tokio::sync::{OnceCell, watch};
 use tokio_postgres::types::Type;
 
 use super::connection::{Connections, Session};
 use super::error::Failure;
+use super::horizon::Horizon;
 use super::options::PostgresOptions;
 use super::schema;
 use super::sql::{BEGIN_READ, Statements, advisory_key};
@@ -27,8 +28,9 @@ pub(super) struct Database {
     is_migrated: OnceCell<()>,
     /// The position of the newest numbered event that this process knows.
     pub newest: watch::Sender<Position>,
-    /// Signalled after each commit of this process.
-    pub committed: Notify,
+    /// The sequence number of the latest commit of this process.
+    pub committed: watch::Sender<i64>,
+    pub horizon: Horizon,
 }
 
 impl Database {
@@ -40,7 +42,8 @@ impl Database {
             connections: OnceCell::new(),
             is_migrated: OnceCell::new(),
             newest: watch::Sender::default(),
-            committed: Notify::new(),
+            committed: watch::Sender::default(),
+            horizon: Horizon::default(),
         }
     }
 

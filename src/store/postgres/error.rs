@@ -94,8 +94,11 @@ impl From<tokio_postgres::Error> for Failure {
             "57P01" | "57P02" | "57P03" | "57P05" | "25P03" => {
                 Self::Away(format!("the server ended the connection ({said})"))
             }
-            "28P01" | "28000" => Self::Other(format!(
+            "28P01" => Self::Other(format!(
                 "{said}; give the password in the environment, in a file or in ~/.pgpass"
+            )),
+            "28000" => Self::Other(format!(
+                "{said}; create the role, or let it in with a line in pg_hba.conf of the server"
             )),
             "3D000" => Self::Other(format!("{said}; create it with createdb")),
             "42501" => Self::Other(format!(
@@ -119,6 +122,12 @@ fn code_text(code: &SqlState) -> &str {
 /// Returns what an error without an answer of the server means.
 fn of_connection(error: &tokio_postgres::Error) -> Failure {
     use std::error::Error as _;
+    if let Some(why) = certificate_problem(error) {
+        return Failure::Other(format!(
+            "the certificate of the server is not accepted ({why}); sslrootcert names a file with the authorities to \
+             trust, and the certificate has to be for the host in the URL"
+        ));
+    }
     let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
     let text = format!("{error}{cause}");
     let is_io =
@@ -127,4 +136,14 @@ fn of_connection(error: &tokio_postgres::Error) -> Failure {
         return Failure::Away(format!("the server cannot be reached ({text})"));
     }
     Failure::Other(text)
+}
+
+/// Returns why the certificate of the server was refused, if it was. An I/O error hides it.
+fn certificate_problem(error: &tokio_postgres::Error) -> Option<&rustls::CertificateError> {
+    use std::error::Error as _;
+    let io = error.source()?.downcast_ref::<std::io::Error>()?;
+    match io.get_ref()?.downcast_ref()? {
+        rustls::Error::InvalidCertificate(why) => Some(why),
+        _ => None,
+    }
 }

@@ -32,7 +32,11 @@ impl Follower {
             if follow(database, state).await? {
                 return Ok(state.clone());
             }
-            tracing::info!("the database was replaced by another version of it and is read again");
+            if state.position.number > 0 {
+                tracing::info!(
+                    "the database was replaced by another version of it and is read again"
+                );
+            }
             *held = None;
         }
         // All events get their numbers first, so that few have to be undone.
@@ -43,20 +47,20 @@ impl Follower {
     }
 }
 
-/// Applies the events since a state. Returns false if they do not follow it.
+/// Applies the events since a state. Returns false if they do not follow it, or may not: an empty store may have begun with
+/// everything from another one.
 async fn follow(database: &Database, state: &mut State) -> Result<bool, Failure> {
     loop {
         let known = state.position;
         // The last known event again, to see that it still is the same one.
         let after = known.number.saturating_sub(1);
         let found = read::events(database, after, PAGE).await?;
-        let mut events = &found.events[..];
-        if known.number > 0 {
-            let [first, rest @ ..] = events else { return Ok(false) };
-            if first.position != known {
-                return Ok(false);
-            }
-            events = rest;
+        if found.newest == known {
+            return Ok(true);
+        }
+        let [first, events @ ..] = &found.events[..] else { return Ok(false) };
+        if first.position != known {
+            return Ok(false);
         }
         for event in events {
             if state.apply(&event.event, event.position).is_err() {
@@ -72,10 +76,12 @@ async fn follow(database: &Database, state: &mut State) -> Result<bool, Failure>
 /// Reads the whole store as of the newest numbered event.
 async fn load(database: &Database) -> Result<State, Failure> {
     let (session, sql) = (database.begin_read().await?, &database.sql);
+    let from = database.horizon.unnumbered();
+    let unnumbered = [(&from as _, Type::INT8)];
     let (newest, unnumbered, keys) = tokio::try_join!(
         biased;
         session.query_typed_opt(&sql.newest, &[]),
-        session.query_typed(&sql.unnumbered, &[]),
+        session.query_typed(&sql.unnumbered, &unnumbered),
         session.query_typed_opt(&sql.keys, &[]),
     )?;
     let position = position(newest.as_ref())?;

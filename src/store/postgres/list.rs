@@ -2,12 +2,11 @@
 
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Row};
-use uuid::Uuid;
 
+use super::condition::Selection;
 use super::connection::Param;
 use super::error::Failure;
-use super::rows::storable;
-use crate::domain::{AgentName, Changed, Classification, Order, Query};
+use crate::domain::{Classification, Order, Query};
 
 /// One page of the issues with some statuses and classifications. Each combination with a priority is one range of an
 /// index, so only as many rows are read as the page needs.
@@ -18,19 +17,18 @@ const PAGE: &str = "SELECT i.id, i.position, i.lease_claim, i.lease_client, t.bo
     ORDER BY {outer} OFFSET $3 LIMIT $4) page \
     JOIN {s}.issues i ON i.id = page.id JOIN {s}.issue_texts t ON t.id = i.id {joined} ORDER BY {order}";
 
-/// One page of the issues that match, each with the number of all that match. Without a page, one row has the number.
-const SEARCH: &str = "WITH matching AS MATERIALIZED (SELECT i.id, i.position, i.priority, i.modified, f.title \
-    FROM {s}.issues i JOIN {s}.issue_search f ON f.id = i.id JOIN {s}.issue_texts h ON h.id = i.id \
-    WHERE i.status = ANY($1) AND i.kind = ANY($2) \
-    AND ($5::text IS NULL OR i.holder = $5) AND ($6::text IS NULL OR $6 = ANY(h.agents)) \
-    AND ($7::text IS NULL OR i.holder = $7 OR h.filer = $7) \
-    AND ($8::bigint IS NULL OR i.modified > $8) AND ($9::uuid[] IS NULL OR i.id = ANY($9)) \
-    AND NOT EXISTS (SELECT FROM unnest($10::text[]) AS w(word) WHERE NOT (starts_with(i.id::text, w.word) \
-    OR strpos(f.texts, w.word COLLATE \"C\") > 0 OR w.word = ANY(f.external) OR '#' || w.word = ANY(f.external)))) \
+/// One page of the issues that match, each with the number of all that match. Without a page, one row has the number. At
+/// most `{most}` matches are counted.
+const SEARCH: &str = "WITH matching AS MATERIALIZED (SELECT i.id, i.position, i.priority, i.modified, f.title, \
+    {relevance} AS relevance FROM {s}.issues i JOIN {s}.issue_search f ON f.id = i.id \
+    JOIN {s}.issue_texts h ON h.id = i.id WHERE i.status = ANY({statuses}) AND i.kind = ANY({kinds}) AND {condition} \
+    ORDER BY {inner} LIMIT {most}) \
     SELECT i.id, i.position, i.lease_claim, i.lease_client, t.body, i.waits, c.total \
     FROM (SELECT count(*) AS total FROM matching) c LEFT JOIN ( \
-    SELECT * FROM matching o ORDER BY {outer} OFFSET $3 LIMIT $4) o ON true \
+    SELECT * FROM matching o ORDER BY {outer} OFFSET {skip} LIMIT {take}) o ON true \
     LEFT JOIN {s}.issues i ON i.id = o.id LEFT JOIN {s}.issue_texts t ON t.id = i.id ORDER BY {outer}";
+/// How many matches of a search for texts are counted at least.
+const MAX_COUNTED: i64 = 500;
 
 /// Returns the columns of an order. Equal texts of two states give equal orders.
 fn columns(query: &Query) -> &'static str {
@@ -42,12 +40,14 @@ fn columns(query: &Query) -> &'static str {
         (Order::Priority, false) => "{i}.priority, {i}.position, {i}.id",
         (Order::Priority, true) => "{i}.priority DESC, {i}.position DESC, {i}.id DESC",
         (Order::Title, false) => "{f}.title, {i}.position, {i}.id",
+        (Order::Relevance, false) => "{r} DESC, {i}.modified DESC, {i}.position DESC, {i}.id DESC",
+        (Order::Relevance, true) => "{r}, {i}.modified, {i}.position, {i}.id",
         (Order::Title, true) => "{f}.title DESC, {i}.position DESC, {i}.id DESC",
     }
 }
 
 fn order(query: &Query, issues: &str, texts: &str) -> String {
-    columns(query).replace("{i}", issues).replace("{f}", texts)
+    columns(query).replace("{i}", issues).replace("{f}", texts).replace("{r}", "relevance")
 }
 
 /// The statuses, the classifications, and the range of the page.
@@ -110,36 +110,27 @@ pub(super) async fn page(
     Ok(client.query_typed(&statement, &params).await?)
 }
 
-/// Returns one page of a query that filters by content or by changes.
+/// Returns one page of a query with a condition, and the number of matches that are counted at most.
 pub(super) async fn search(
     client: &Client,
     schema: &str,
     query: &Query,
-) -> Result<Vec<Row>, Failure> {
-    let statement = SEARCH.replace("{outer}", &order(query, "o", "o")).replace("{s}", schema);
-    let (limits, content) = (Limits::of(query), &query.content);
-    let name = |agent: &Option<AgentName>| agent.as_ref().map(|agent| storable(agent.as_str()));
-    let (holder, agent) = (name(&content.holder), name(&content.agent));
-    let holder_or_filer = name(&content.holder_or_filer);
-    let (after, ids) = match &query.changed {
-        None => (None, None),
-        Some(Changed::After(time)) => (Some(time.unix_millis()), None),
-        Some(Changed::Issues(ids)) => {
-            (None, Some(ids.iter().map(|id| Uuid::from(*id)).collect::<Vec<_>>()))
-        }
+) -> Result<(Vec<Row>, i64), Failure> {
+    let (limits, mut selection) = (Limits::of(query), Selection::default());
+    let most = match query.condition.texts().is_empty() {
+        true => i64::MAX,
+        false => limits.skip.saturating_add(limits.take).max(MAX_COUNTED),
     };
-    let words: Vec<String> = content.texts.iter().map(|text| storable(text)).collect();
-    let params: [Param<'_>; 10] = [
-        (&limits.statuses, Type::INT2_ARRAY),
-        (&limits.kinds, Type::INT2_ARRAY),
-        (&limits.skip, Type::INT8),
-        (&limits.take, Type::INT8),
-        (&holder, Type::TEXT),
-        (&agent, Type::TEXT),
-        (&holder_or_filer, Type::TEXT),
-        (&after, Type::INT8),
-        (&ids, Type::UUID_ARRAY),
-        (&words, Type::TEXT_ARRAY),
-    ];
-    Ok(client.query_typed(&statement, &params).await?)
+    let statement = SEARCH
+        .replace("{relevance}", &selection.relevance(&query.condition))
+        .replace("{condition}", &selection.matches(&query.condition))
+        .replace("{statuses}", &selection.param(limits.statuses, Type::INT2_ARRAY))
+        .replace("{kinds}", &selection.param(limits.kinds, Type::INT2_ARRAY))
+        .replace("{most}", &selection.param(most.saturating_add(1), Type::INT8))
+        .replace("{skip}", &selection.param(limits.skip, Type::INT8))
+        .replace("{take}", &selection.param(limits.take, Type::INT8))
+        .replace("{inner}", &order(query, "i", "f"))
+        .replace("{outer}", &order(query, "o", "o"))
+        .replace("{s}", schema);
+    Ok((client.query_typed(&statement, &selection.params()).await?, most))
 }

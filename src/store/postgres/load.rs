@@ -9,6 +9,7 @@ use tokio_postgres::types::Type;
 use uuid::Uuid;
 
 use super::connection::{Param, run};
+use super::database::Database;
 use super::error::Failure;
 use super::needs::Needs;
 use super::rows::Rows;
@@ -38,14 +39,13 @@ type Answers = Vec<Vec<Row>>;
 /// Begins a transaction and reads what commands need, with `events` sequence numbers for them.
 pub(super) async fn begin(
     client: &ClientWrapper,
-    sql: &Statements,
-    schema: &str,
+    database: &Database,
     needs: &Needs,
     events: usize,
 ) -> Result<Loaded, Failure> {
-    let keys = needs.advisory_keys(schema);
-    let begin = begin_alone(client, sql, &keys);
-    let (_, loaded) = tokio::try_join!(biased; begin, read(client, sql, needs, events))?;
+    let keys = needs.advisory_keys(database.schema());
+    let begin = begin_alone(client, &database.sql, &keys);
+    let (_, loaded) = tokio::try_join!(biased; begin, read(client, database, needs, events))?;
     Ok(loaded)
 }
 
@@ -69,14 +69,14 @@ pub(super) async fn begin_alone(
 /// Reads what commands need within a transaction.
 pub(super) async fn read(
     client: &ClientWrapper,
-    sql: &Statements,
+    database: &Database,
     needs: &Needs,
     events: usize,
 ) -> Result<Loaded, Failure> {
-    let mut loaded = Loaded::default();
+    let (mut loaded, sql) = (Loaded::default(), &database.sql);
     // One after the other on the server, so each sees what was committed before the locks of those before it were free.
     let named = read_named(client, sql, needs);
-    let claims = read_candidates(client, sql, needs);
+    let claims = read_candidates(client, database, needs);
     let rest = read_rest(client, sql, needs);
     let reserve = reserve(client, sql, events);
     let (named, claims, (held, keys), reserved) =
@@ -93,9 +93,9 @@ pub(super) async fn read(
         loaded.keys = serde_json::from_str(keys)
             .map_err(|error| Failure::Other(format!("the unknown keys cannot be read: {error}")))?;
     }
-    let passed = take_candidates(&mut loaded, &claims)?;
-    if !passed.is_empty() {
-        wait_for_changes(client, sql, &passed, &mut loaded, events).await?;
+    let changed = take_candidates(&mut loaded, &claims)?;
+    if !changed.is_empty() {
+        wait_for_changes(client, sql, &changed, &mut loaded, events).await?;
     }
     Ok(loaded)
 }
@@ -125,9 +125,10 @@ async fn read_named(
 
 async fn read_candidates(
     client: &ClientWrapper,
-    sql: &Statements,
+    database: &Database,
     needs: &Needs,
 ) -> Result<Answers, Failure> {
+    let (sql, ready) = (&database.sql, database.horizon.ready());
     let total: usize = needs.work.values().flat_map(|agents| agents.values()).sum();
     let mut reads: Vec<BoxFuture<'_, Result<Vec<Row>, Failure>>> = Vec::new();
     for (kind, agents) in &needs.work {
@@ -138,13 +139,14 @@ async fn read_candidates(
         let (kind, now) = (*kind, needs.now_ms);
         reads.push(
             async move {
-                let mut params: Vec<Param<'_>> = vec![
-                    (&names, Type::TEXT_ARRAY),
-                    (&claims, Type::INT8_ARRAY),
-                    (&count, Type::INT8),
-                    (&is_alone, Type::BOOL),
-                    (&now, Type::INT8),
-                ];
+                let mut params: Vec<Param<'_>> = ready.params().into();
+                params.extend([
+                    (&names as _, Type::TEXT_ARRAY),
+                    (&claims as _, Type::INT8_ARRAY),
+                    (&count as _, Type::INT8),
+                    (&is_alone as _, Type::BOOL),
+                    (&now as _, Type::INT8),
+                ]);
                 let statement = match &kind {
                     Some(kind) => {
                         params.push((kind, Type::INT2));
@@ -218,21 +220,21 @@ async fn reserve(
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 
-/// Adds the locked candidates, and returns the issues that were passed over.
+/// Adds the locked candidates, and returns the issues that were passed over because of another change.
 fn take_candidates(loaded: &mut Loaded, claims: &Answers) -> Result<Vec<Uuid>, Failure> {
-    let mut passed = BTreeSet::new();
+    let mut changed = BTreeSet::new();
     for rows in claims {
         for row in rows {
             if row.try_get::<_, Option<i64>>(1)?.is_some() {
                 loaded.candidates.add(std::slice::from_ref(row))?;
             } else {
-                passed.insert(row.try_get::<_, Uuid>(0)?);
+                changed.insert(row.try_get::<_, Uuid>(0)?);
             }
         }
     }
     loaded.locked.extend(loaded.candidates.0.keys());
-    passed.retain(|id| !loaded.locked.contains(&IssueId::from(*id)));
-    Ok(passed.into_iter().collect())
+    changed.retain(|id| !loaded.locked.contains(&IssueId::from(*id)));
+    Ok(changed.into_iter().collect())
 }
 
 /// Waits for the issues that were passed over although no claim holds them: another change does, and they may be the next
@@ -240,23 +242,11 @@ fn take_candidates(loaded: &mut Loaded, claims: &Answers) -> Result<Vec<Uuid>, F
 async fn wait_for_changes(
     client: &ClientWrapper,
     sql: &Statements,
-    passed: &[Uuid],
+    changed: &[Uuid],
     loaded: &mut Loaded,
     events: usize,
 ) -> Result<(), Failure> {
-    let passed: [Param<'_>; 1] = [(&passed, Type::UUID_ARRAY)];
-    let (_, changed, _) = tokio::try_join!(
-        biased;
-        client.batch_execute("SAVEPOINT passed"),
-        run(client, sql, &sql.being_changed, &passed),
-        // Gives the locks back that this takes.
-        client.batch_execute("ROLLBACK TO passed"),
-    )?;
-    if changed.is_empty() {
-        return Ok(());
-    }
-    let ids: Vec<Uuid> = changed.iter().map(|row| row.get(0)).collect();
-    let ids: [Param<'_>; 1] = [(&ids, Type::UUID_ARRAY)];
+    let ids: [Param<'_>; 1] = [(&changed, Type::UUID_ARRAY)];
     let locked = run(client, sql, &sql.lock_changed, &ids).map(|rows| rows.map_err(Failure::from));
     let (rows, reserved) = tokio::try_join!(biased; locked, reserve(client, sql, events))?;
     let mut waited = Rows::default();

@@ -5,15 +5,18 @@
 //! state; `write` turns the result into rows and commits. If the connection breaks meanwhile, the writer finds out by
 //! `seq` and nonce what happened. After the commit `numbering` gives events their numbers; readers never see `seq`.
 //!
-//! Reads: `read` and `list`; the whole state: `follow`; changes by others: `watch`. Below all of them are
-//! `database`, `connection`, `schema`, `rows` and `error`. `migrations/0001.sql` describes the tables.
+//! Reads: `read` and `list`; the whole state: `follow`; changes by others: `watch`; the move from another store:
+//! `transfer`. Below all of them are `database`, `connection`, `schema`, `rows` and `error`. `migrations` has the
+//! tables; `horizon` keeps the old versions of their rows out of the way.
 
 mod clients;
+mod condition;
 mod connection;
 mod database;
 mod decide;
 mod error;
 mod follow;
+mod horizon;
 mod list;
 mod load;
 mod needs;
@@ -24,6 +27,7 @@ mod read;
 mod rows;
 mod schema;
 mod sql;
+mod transfer;
 mod watch;
 mod write;
 mod writer;
@@ -43,6 +47,7 @@ use self::follow::Follower;
 pub use self::options::{NotAPostgresUrl, Password, PostgresOptions};
 use self::writer::Writer;
 use super::clients::Clients;
+use super::transfer::{Target, Transfer};
 use super::{
     Events, Outcome, Part, Position, Probe, State, Store, StoreError, StoreFuture, StoreHealth,
     StoreId,
@@ -129,6 +134,12 @@ impl PostgresStore {
         session.batch_execute("ROLLBACK").await?;
         session.finish();
         Ok(())
+    }
+}
+
+impl Target for PostgresStore {
+    fn take_over<'a>(&'a self, transfer: &'a Transfer<'_>) -> StoreFuture<'a, ()> {
+        transfer::take_over(&self.database, transfer).boxed()
     }
 }
 

@@ -55,7 +55,9 @@ impl Needs {
             Command::ImportIssue { issue, .. } => {
                 self.add_links(&issue.issue().attributes.links);
             }
-            Command::MergeEdit { theirs: issue, .. } | Command::ReplaceIssue { issue, .. } => {
+            Command::MergeEdit { theirs: issue, .. }
+            | Command::ReplaceIssue { issue, .. }
+            | Command::UndoChanges { wanted: issue, .. } => {
                 self.add_links(&issue.attributes.links);
             }
             Command::PlaceIssue { issue, ahead_of, .. } => {

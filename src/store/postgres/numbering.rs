@@ -7,12 +7,14 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use futures::future::TryFutureExt;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use super::connection::Param;
+use super::connection::{Param, Session};
 use super::database::Database;
 use super::error::Failure;
+use super::horizon::Ready;
 use super::sql::{BEGIN, advisory_key};
 use crate::store::Position;
 
@@ -20,8 +22,8 @@ use crate::store::Position;
 const NUMBERED_AT_ONCE: u64 = 20_000;
 /// How long commits are gathered before their events are numbered.
 const GATHER_FOR: Duration = Duration::from_millis(20);
-/// How long to wait for the process that is just numbering events.
-const OTHERS_WITHIN: Duration = Duration::from_millis(60);
+/// How long to wait for the process that is numbering events.
+const OTHERS_WITHIN: Duration = Duration::from_millis(100);
 
 /// Numbers the events that are visible, and tells the watchers of this process. Returns the position of the newest one;
 /// on a standby that only allows reads, that of the newest event with a number.
@@ -33,12 +35,15 @@ pub(super) async fn number(database: &Database) -> Result<Position, Failure> {
 
 async fn number_visible(database: &Database) -> Result<Position, Failure> {
     let (connection, sql) = (database.connection().await?, &database.sql);
+    let from = database.horizon.unnumbered();
+    let from = [(&from as _, Type::INT8)];
     let (unnumbered, newest) = tokio::try_join!(
         biased;
-        connection.query_typed_one(&sql.has_unnumbered, &[]),
+        connection.query_typed_one(&sql.has_unnumbered, &from),
         connection.query_typed_opt(&sql.newest, &[]),
     )?;
     if !unnumbered.try_get::<_, bool>(0)? {
+        database.horizon.note_numbered(unnumbered.try_get(1)?);
         return position(newest.as_ref());
     }
     drop(connection);
@@ -46,6 +51,14 @@ async fn number_visible(database: &Database) -> Result<Position, Failure> {
         Err(Failure::ReadOnly(_)) => position(newest.as_ref()),
         result => result,
     }
+}
+
+/// Tells the watchers of this process of the newest event that has a number.
+pub(super) async fn look(database: &Database) -> Result<(), Failure> {
+    let connection = database.connection().await?;
+    let newest = connection.query_typed_opt(&database.sql.newest, &[]).await?;
+    database.publish(position(newest.as_ref())?);
+    Ok(())
 }
 
 async fn number_all(database: &Database) -> Result<Position, Failure> {
@@ -62,62 +75,98 @@ async fn number_some(database: &Database) -> Result<(Position, u64), Failure> {
     let (session, sql) = (database.session().await?, &database.sql);
     let key = vec![advisory_key("number", database.schema())];
     let key: [Param<'_>; 1] = [(&key, Type::INT8_ARRAY)];
-    let (_, _, numbered, newest, _) = tokio::try_join!(
+    let (_, _, numbered) = tokio::try_join!(
         biased;
-        session.batch_execute(BEGIN),
-        session.query_typed(&sql.advisory, &key),
-        session.execute_typed(&sql.number, &[]),
+        session.batch_execute(BEGIN).map_err(Failure::from),
+        session.query_typed(&sql.advisory, &key).map_err(Failure::from),
+        number_and_commit(database, &session),
+    )?;
+    session.finish();
+    Ok(numbered)
+}
+
+/// Numbers events once in a transaction that has the lock for it, and commits.
+async fn number_and_commit(
+    database: &Database,
+    session: &Session,
+) -> Result<(Position, u64), Failure> {
+    let sql = &database.sql;
+    let from = database.horizon.unnumbered();
+    let from: [Param<'_>; 1] = [(&from, Type::INT8)];
+    let (oldest, numbered, newest, _) = tokio::try_join!(
+        biased;
+        session.query_typed_one(&sql.oldest_transaction, &[]),
+        session.execute_typed(&sql.number, &from),
         session.query_typed_opt(&sql.newest, &[]),
         session.batch_execute("COMMIT"),
     )?;
-    session.finish();
+    if numbered < NUMBERED_AT_ONCE {
+        database.horizon.note_numbered(oldest.try_get(0)?);
+    }
     Ok((position(newest.as_ref())?, numbered))
 }
 
-/// Numbers the events of this process soon after each commit, and tells the other processes, as long as the store exists.
+/// Sees to it that the events of this process get their numbers soon after each commit, as long as the store exists.
 pub(super) fn spawn(database: &Arc<Database>) {
+    let mut committed = database.committed.subscribe();
     let database: Weak<Database> = Arc::downgrade(database);
     tokio::spawn(async move {
-        while let Some(database) = database.upgrade() {
-            // The store may end while nothing is committed.
-            let committed =
-                tokio::time::timeout(Duration::from_secs(1), database.committed.notified());
-            if committed.await.is_err() {
-                continue;
+        let mut gather_for = GATHER_FOR;
+        // Ends with the database.
+        while committed.changed().await.is_ok() {
+            tokio::time::sleep(gather_for).await;
+            let Some(database) = database.upgrade() else { return };
+            let seq = *committed.borrow_and_update();
+            if let Err(failure) = look_for_ready(&database).await {
+                tracing::debug!("the first issue that is ready is not known: {failure:?}");
             }
-            tokio::time::sleep(GATHER_FOR).await;
-            if let Err(failure) = announce(&database).await {
+            // While several processes commit, one of them numbers the events of all.
+            match announce(&database, seq).await {
+                Ok(is_ours) => gather_for = if is_ours { GATHER_FOR } else { OTHERS_WITHIN },
                 // Every read of events numbers them first, and each process looks once a second.
-                tracing::debug!("new events are not announced: {failure:?}");
+                Err(failure) => tracing::debug!("new events are not announced: {failure:?}"),
             }
         }
     });
 }
 
-/// Numbers the events and tells of them, unless another process does that for all.
-async fn announce(database: &Database) -> Result<(), Failure> {
-    let sql = &database.sql;
+/// Notes from where claims have to look.
+async fn look_for_ready(database: &Database) -> Result<(), Failure> {
+    let connection = database.connection().await?;
+    let known = database.horizon.ready();
+    let row = connection.query_typed_one(&database.sql.first_ready, &known.params()).await?;
+    database.horizon.note_ready(Ready {
+        priority: row.try_get::<_, Option<i16>>(0)?.unwrap_or(i16::MAX),
+        position: row.try_get::<_, Option<i64>>(1)?.unwrap_or(i64::MAX),
+        since: row.try_get(2)?,
+    });
+    Ok(())
+}
+
+/// Numbers the events and tells of them, unless another process does that for all. Returns true if this process did it.
+async fn announce(database: &Database, seq: i64) -> Result<bool, Failure> {
+    let (sql, ours) = (&database.sql, [(&seq as _, Type::INT8)]);
     loop {
         let connection = database.connection().await?;
         let (unnumbered, newest) = tokio::try_join!(
             biased;
-            connection.query_typed_one(&sql.has_unnumbered, &[]),
+            connection.query_typed_opt(&sql.is_unnumbered, &ours),
             connection.query_typed_opt(&sql.newest, &[]),
         )?;
         drop(connection);
-        if !unnumbered.try_get::<_, bool>(0)? {
+        if unnumbered.is_none() {
             database.publish(position(newest.as_ref())?);
-            return Ok(());
+            return Ok(false);
         }
         if let Some((position, numbered)) = try_number(database).await? {
             database.publish(position);
             database.notify().await?;
             if numbered < NUMBERED_AT_ONCE {
-                return Ok(());
+                return Ok(true);
             }
             continue;
         }
-        // Perhaps it does not see the newest events.
+        // Perhaps it does not see this event.
         tokio::time::sleep(OTHERS_WITHIN).await;
     }
 }
@@ -137,14 +186,9 @@ async fn try_number(database: &Database) -> Result<Option<(Position, u64)>, Fail
         session.finish();
         return Ok(None);
     }
-    let (numbered, newest, _) = tokio::try_join!(
-        biased;
-        session.execute_typed(&sql.number, &[]),
-        session.query_typed_opt(&sql.newest, &[]),
-        session.batch_execute("COMMIT"),
-    )?;
+    let numbered = number_and_commit(database, &session).await?;
     session.finish();
-    Ok(Some((position(newest.as_ref())?, numbered)))
+    Ok(Some(numbered))
 }
 
 /// Reads a row with number and nonce.

@@ -14,7 +14,7 @@ use super::needs::bounds;
 use super::numbering::{self, position};
 use super::rows::{Rows, StoredRow};
 use crate::domain::{
-    AgentName, Counts, DomainError, Issue, IssueId, IssueRef, Page, Query, Status, Timestamp,
+    AgentName, Counts, DomainError, Issue, IssueId, IssueRef, Order, Page, Query, Status, Timestamp,
 };
 use crate::store::{Events, NumberedEvent, Part, State, event_format};
 
@@ -39,7 +39,7 @@ pub(super) async fn get(database: &Database, reference: &IssueRef) -> Result<Arc
 /// Returns one page of the issues that match a query.
 pub(super) async fn list(database: &Database, query: &Query) -> Result<Page, Failure> {
     let connection = database.connection().await?;
-    if query.changed.is_none() && query.content.is_empty() {
+    if query.condition.is_empty() && query.order != Order::Relevance {
         let (rows, counts) = tokio::try_join!(
             biased;
             list::page(&connection, database.schema(), query),
@@ -51,14 +51,15 @@ pub(super) async fn list(database: &Database, query: &Query) -> Result<Page, Fai
                 && query.classification.is_none_or(|wanted| wanted as usize == kind)
         };
         let total = (0..counts.len()).filter(is_counted).map(|slot| counts[slot]).sum();
-        return Ok(Page { total, issues: issues(&rows)? });
+        return Ok(Page { total, is_exact: true, issues: issues(&rows)? });
     }
-    let rows = list::search(&connection, database.schema(), query).await?;
+    let (rows, most) = list::search(&connection, database.schema(), query).await?;
     let total: i64 = rows.first().map_or(Ok(0), |row| row.try_get(6))?;
     let has_page = |row: &&Row| row.try_get::<_, Option<Uuid>>(0).is_ok_and(|id| id.is_some());
     let issues = rows.iter().filter(has_page).map(|row| Ok(StoredRow::read(row)?.issue));
     let issues = issues.collect::<Result<_, Failure>>()?;
-    Ok(Page { total: usize::try_from(total).unwrap_or_default(), issues })
+    let (is_exact, total) = (total <= most, total.min(most));
+    Ok(Page { total: usize::try_from(total).unwrap_or_default(), is_exact, issues })
 }
 
 fn issues(rows: &[Row]) -> Result<Vec<Arc<Issue>>, Failure> {
@@ -70,7 +71,8 @@ async fn slots(
     connection: &tokio_postgres::Client,
     database: &Database,
 ) -> Result<Vec<usize>, Failure> {
-    let rows = connection.query_typed(&database.sql.counts, &[]).await?;
+    let from = database.horizon.unnumbered();
+    let rows = connection.query_typed(&database.sql.counts, &[(&from, Type::INT8)]).await?;
     let count = |row: &Row| Ok(usize::try_from(row.try_get::<_, i64>(0)?).unwrap_or_default());
     rows.iter().map(count).collect()
 }
@@ -97,7 +99,9 @@ pub(super) async fn part(database: &Database, part: &Part) -> Result<State, Fail
         }
         Part::Claimable(agents) => {
             let names: Vec<&str> = agents.iter().map(AgentName::as_str).collect();
-            connection.query_typed(&sql.claimable, &[(&names, Type::TEXT_ARRAY)]).await
+            let ready = database.horizon.ready();
+            let params = [&ready.params()[..], &[(&names, Type::TEXT_ARRAY)]].concat();
+            connection.query_typed(&sql.claimable, &params).await
         }
         Part::HeldBy(agent) => {
             let names = vec![agent.as_str()];

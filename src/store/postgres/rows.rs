@@ -5,11 +5,12 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use tokio_postgres::Row;
+use tokio_postgres::types::Type;
 use uuid::Uuid;
 
+use super::connection::Param;
 use super::error::Failure;
-use crate::domain::query::ContentFilter;
-use crate::domain::{ActionKind, ClientId, Issue, IssueId, Lease};
+use crate::domain::{ActionKind, ClientId, Issue, IssueId, Label, Lease};
 use crate::store::State;
 use crate::store::memory::IndexedIssuesBuilder;
 
@@ -108,6 +109,63 @@ pub(super) fn filer(issue: &Issue) -> Option<String> {
     issue.history.first().map(|entry| storable(&entry.agent))
 }
 
+/// What conditions look at beside the columns of an issue, except for names and texts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Facts {
+    pub created: i64,
+    pub active: i64,
+    pub returns: i64,
+    pub claims: i64,
+    pub labels: String,
+}
+
+impl Facts {
+    /// Collects the facts of an issue.
+    pub fn of(issue: &Issue) -> Self {
+        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        let labels: Vec<_> = issue.attributes.labels.iter().map(Label::as_str).collect();
+        Self {
+            created: issue.created_at.unix_millis(),
+            active: issue.active_at().unix_millis(),
+            returns: number(issue.returns()),
+            claims: number(issue.attempts().claims),
+            labels: labels.join(SEPARATOR),
+        }
+    }
+}
+
+/// The facts of several issues, as columns.
+#[derive(Clone, Default, Debug)]
+pub(super) struct FactColumns {
+    created: Vec<i64>,
+    active: Vec<i64>,
+    returns: Vec<i64>,
+    claims: Vec<i64>,
+    labels: Vec<String>,
+}
+
+impl FactColumns {
+    /// Adds the facts of an issue.
+    pub fn push(&mut self, facts: &Facts) {
+        self.created.push(facts.created);
+        self.active.push(facts.active);
+        self.returns.push(facts.returns);
+        self.claims.push(facts.claims);
+        self.labels.push(facts.labels.clone());
+    }
+
+    /// Returns the columns as parameters.
+    pub fn params(&self) -> [Param<'_>; 5] {
+        [
+            (&self.created, Type::INT8_ARRAY),
+            (&self.active, Type::INT8_ARRAY),
+            (&self.returns, Type::INT8_ARRAY),
+            (&self.claims, Type::INT8_ARRAY),
+            (&self.labels, Type::TEXT_ARRAY),
+        ]
+    }
+}
+
 fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let mut names: Vec<_> = names.map(storable).collect();
     names.sort_unstable();
@@ -126,8 +184,8 @@ pub(super) struct SearchRow {
 impl SearchRow {
     /// Folds the texts of an issue.
     pub fn of(issue: &Issue) -> Self {
-        let texts: Vec<_> = ContentFilter::searched(issue).collect();
-        let external: Vec<_> = ContentFilter::searched_ids(issue).collect();
+        let texts: Vec<_> = issue.searchable_texts().collect();
+        let external: Vec<_> = issue.searchable_ids().collect();
         Self {
             title: storable(&issue.title.to_lowercase()),
             texts: storable(&texts.join(SEPARATOR)),

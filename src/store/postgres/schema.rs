@@ -1,13 +1,19 @@
 //! The schema: its version, and the migrations that lead to it.
 
 use tokio_postgres::types::Type;
+use uuid::Uuid;
 
-use super::connection::Connections;
+use super::connection::{Connections, Param};
 use super::error::Failure;
+use super::rows::{FactColumns, Facts};
 use super::sql::advisory_key;
 
 /// The migrations, oldest first. The version of a schema is how many of them it has had.
-const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001.sql")];
+const MIGRATIONS: [&str; 3] = [
+    include_str!("migrations/0001.sql"),
+    include_str!("migrations/0002.sql"),
+    include_str!("migrations/0003.sql"),
+];
 
 /// Makes or migrates a schema, unless it has the newest version. Several processes may do that at the same time.
 pub(super) async fn migrate(connections: &Connections, schema: &str) -> Result<(), Failure> {
@@ -42,6 +48,9 @@ pub(super) async fn migrate(connections: &Connections, schema: &str) -> Result<(
     for migration in &MIGRATIONS[usize::try_from(found).unwrap_or_default()..] {
         session.batch_execute(&migration.replace("{s}", schema)).await?;
     }
+    if found < 2 {
+        fill_facts(&session, schema).await?;
+    }
     let record = format!(
         "INSERT INTO {schema}.meta (version) VALUES ({known}) \
          ON CONFLICT (only_one) DO UPDATE SET version = excluded.version; COMMIT"
@@ -49,6 +58,37 @@ pub(super) async fn migrate(connections: &Connections, schema: &str) -> Result<(
     session.batch_execute(&record).await?;
     session.finish();
     Ok(())
+}
+
+/// Fills the columns that version 2 added.
+async fn fill_facts(client: &tokio_postgres::Client, schema: &str) -> Result<(), Failure> {
+    const UNFILLED: &str =
+        "SELECT id, body FROM {s}.issue_texts WHERE created IS NULL ORDER BY id LIMIT 1000";
+    const FILL: &str = "UPDATE {s}.issue_texts t SET created = n.created, active = n.active, returns = n.returns, \
+        claims = n.claims, labels = string_to_array(n.labels, E'\\x01') \
+        FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[]) \
+        AS n(id, created, active, returns, claims, labels) WHERE t.id = n.id";
+    const DEMAND: &str = "ALTER TABLE {s}.issue_texts ALTER created SET NOT NULL, ALTER active SET NOT NULL, \
+        ALTER returns SET NOT NULL, ALTER claims SET NOT NULL, ALTER labels SET NOT NULL";
+    loop {
+        let rows = client.query_typed(&UNFILLED.replace("{s}", schema), &[]).await?;
+        if rows.is_empty() {
+            break;
+        }
+        let (mut ids, mut facts) = (Vec::new(), FactColumns::default());
+        for row in &rows {
+            let (id, body): (Uuid, &str) = (row.try_get(0)?, row.try_get(1)?);
+            let issue = serde_json::from_str(body).map_err(|error| {
+                Failure::Other(format!("the text of the issue {id} cannot be read: {error}"))
+            })?;
+            ids.push(id);
+            facts.push(&Facts::of(&issue));
+        }
+        let params: Vec<Param<'_>> =
+            [(&ids as _, Type::UUID_ARRAY)].into_iter().chain(facts.params()).collect();
+        client.query_typed(&FILL.replace("{s}", schema), &params).await?;
+    }
+    Ok(client.batch_execute(&DEMAND.replace("{s}", schema)).await?)
 }
 
 /// Returns the version of a schema; 0 if there is none.

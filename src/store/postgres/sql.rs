@@ -18,10 +18,13 @@ macro_rules! statements {
     };
 }
 
-/// Begins a transaction that changes something. The limits end with it, so poolers may give its connection to others.
+/// Begins a transaction that changes something. The settings end with it, so poolers may give its connection to others.
+/// The plans of prepared statements are kept, because making one takes longer than a claim. They have to use indexes,
+/// however small the tables were when the plans were made.
 pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; \
     SET LOCAL lock_timeout = '8s'; SET LOCAL statement_timeout = '20s'; \
-    SET LOCAL idle_in_transaction_session_timeout = '30s'";
+    SET LOCAL idle_in_transaction_session_timeout = '30s'; \
+    SET LOCAL plan_cache_mode = 'force_generic_plan'; SET LOCAL jit = 'off'; SET LOCAL enable_seqscan = 'off'";
 
 /// Begins a transaction whose reads are of one moment.
 pub(super) const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
@@ -49,39 +52,127 @@ macro_rules! named {
     };
 }
 
-/// A claim for work. `$1` and `$2` are the agents, and how many claims each makes; `$3` is how many they make together,
-/// `$4` whether every issue assigned to them is taken by one of these claims, `$5` the time. `$condition` narrows.
+/// The condition for an issue that comes before the last one that a claim takes. In two parts, each a range of an index: a
+/// comparison of rows would read all issues of the same priority.
+macro_rules! before_last {
+    (any) => {
+        "(i.priority + 0, i.position + 0) < ((SELECT priority FROM last), (SELECT position FROM last)) \
+         ORDER BY i.priority + 0, i.position"
+    };
+    (higher) => {
+        "i.priority < (SELECT priority FROM last) ORDER BY i.priority, i.position"
+    };
+    (same) => {
+        "i.priority = (SELECT priority FROM last) AND i.position < (SELECT position FROM last)"
+    };
+}
+
+/// The condition for an issue that something else than a claim is changing, which [`Statements::announce`] says. It takes
+/// the lock of the session and gives it back at once, so that the change does not wait for this transaction.
+macro_rules! is_changing {
+    () => {
+        "CASE WHEN pg_try_advisory_lock_shared(uuid_hash_extended(id, {seed})) \
+         THEN NOT pg_advisory_unlock_shared(uuid_hash_extended(id, {seed})) ELSE true END"
+    };
+}
+
+/// Locks issues for claims, the first ones of those that meet a condition, and then reads their texts. Issues that others
+/// hold are passed over. What the commands after it see is the newest version of both.
+macro_rules! take {
+    ($condition:expr, $order:literal, $limit:literal) => {
+        concat!(
+            "SELECT i.id, i.position, i.lease_claim, i.lease_client, t.body, i.waits, i.priority \
+             FROM (SELECT * FROM {s}.issues i WHERE ",
+            $condition,
+            " ORDER BY ",
+            $order,
+            " LIMIT ",
+            $limit,
+            " \
+             FOR UPDATE SKIP LOCKED) i CROSS JOIN LATERAL ( \
+             SELECT x.body FROM {s}.issue_texts x WHERE x.id = i.id FOR UPDATE) t"
+        )
+    };
+}
+
+/// The condition for issues that are ready and assigned to nobody.
+macro_rules! ready {
+    () => {
+        "i.status = 0 AND NOT i.waits AND NOT i.parked AND i.assignee IS NULL"
+    };
+    // Those that were not ready before a moment but come before the first one of that moment ($1, $2). The sums keep the
+    // server from reading the index of the order, which has the old entries.
+    (again) => {
+        concat!(
+            ready!(), " AND i.written_in >= $3 AND (i.priority + 0, i.position + 0) < ($1::smallint, $2::bigint)"
+        )
+    };
+    // All others.
+    (first) => {
+        concat!(ready!(), " AND (i.priority, i.position) >= ($1::smallint, $2::bigint)")
+    };
+}
+
+/// A claim for work. `$1` to `$3` are from where to look for issues that are assigned to nobody; `$4` and `$5` are the agents,
+/// and how many claims each makes; `$6` is how many they make together, `$7` whether every issue assigned to them is taken
+/// by one of these claims, `$8` the time. `$condition` narrows.
 ///
 /// The claims of others hold their issues with the strongest lock and are passed over. The issues that were passed over
-/// come without a text: it may be another change that holds them.
+/// and that another change holds come without a text.
 macro_rules! claim_work {
     ($condition:literal) => {
         concat!(
-            "WITH mine AS MATERIALIZED (SELECT c.* FROM unnest($1::text[], $2::bigint[]) AS a(agent, n) \
-             CROSS JOIN LATERAL (SELECT ", columns!(), ", i.priority ", from_issues!(), " \
-             WHERE i.status = 0 AND NOT i.waits AND NOT i.parked AND i.assignee IS NOT NULL \
-             AND i.assignee = a.agent", $condition, " ORDER BY i.priority, i.position LIMIT a.n \
-             FOR UPDATE OF i, t SKIP LOCKED) c), \
-             wanted AS MATERIALIZED (SELECT greatest(0, $3 - CASE WHEN $4 THEN (SELECT count(*) FROM mine) \
+            "WITH mine AS MATERIALIZED (SELECT c.* FROM unnest($4::text[], $5::bigint[]) AS a(agent, n) \
+             CROSS JOIN LATERAL (",
+            take!(
+                concat!(
+                    "i.status = 0 AND NOT i.waits AND NOT i.parked AND i.assignee IS NOT NULL \
+                     AND i.assignee = a.agent", $condition
+                ),
+                "i.priority, i.position", "a.n"
+            ),
+            ") c), \
+             wanted AS MATERIALIZED (SELECT greatest(0, $6 - CASE WHEN $7 THEN (SELECT count(*) FROM mine) \
              ELSE 0 END) AS n), \
-             shared AS MATERIALIZED (SELECT ", columns!(), ", i.priority ", from_issues!(), " \
-             WHERE i.status = 0 AND NOT i.waits AND NOT i.parked AND i.assignee IS NULL", $condition, " \
-             ORDER BY i.priority, i.position LIMIT (SELECT n FROM wanted) FOR UPDATE OF i, t SKIP LOCKED), \
-             due AS MATERIALIZED (SELECT ", columns!(), ", i.priority ", from_issues!(), " \
-             WHERE i.parked_until IS NOT NULL AND (i.status = 0 OR i.status = 2) AND i.status = 0 \
-             AND i.parked_until <= $5 AND NOT i.waits AND (i.assignee IS NULL OR i.assignee = ANY($1))", $condition, " \
-             ORDER BY i.assignee IS NULL, i.priority, i.position LIMIT $3 FOR UPDATE OF i, t SKIP LOCKED), \
+             again AS MATERIALIZED (",
+            take!(
+                concat!(ready!(again), $condition),
+                "i.priority + 0, i.position", "(SELECT n FROM wanted)"
+            ),
+            "), \
+             first AS MATERIALIZED (",
+            take!(
+                concat!(ready!(first), $condition),
+                "i.priority, i.position", "(SELECT n FROM wanted) - (SELECT count(*) FROM again)"
+            ),
+            "), \
+             shared AS MATERIALIZED (SELECT * FROM again UNION ALL SELECT * FROM first), \
+             due AS MATERIALIZED (",
+            take!(
+                concat!(
+                    "i.parked_until IS NOT NULL AND (i.status = 0 OR i.status = 2) AND i.status = 0 \
+                     AND i.parked_until <= $8 AND NOT i.waits AND (i.assignee IS NULL OR i.assignee = ANY($4))",
+                    $condition
+                ),
+                "i.assignee IS NULL, i.priority, i.position", "$6"
+            ),
+            "), \
              last AS MATERIALIZED (SELECT * FROM (SELECT 32767::smallint AS priority, \
              9223372036854775807 AS position WHERE (SELECT count(*) FROM shared) < (SELECT n FROM wanted) \
              UNION ALL SELECT priority, position FROM shared) b ORDER BY 1 DESC, 2 DESC LIMIT 1), \
-             passed AS (SELECT i.id FROM {s}.issues i WHERE i.status = 0 AND NOT i.waits AND NOT i.parked \
-             AND i.assignee IS NULL", $condition, " AND (i.priority, i.position) < \
-             ((SELECT priority FROM last), (SELECT position FROM last)) \
-             AND i.id NOT IN (SELECT id FROM shared) ORDER BY i.priority, i.position LIMIT 1000) \
+             passed AS MATERIALIZED (SELECT p.id FROM ((SELECT i.id FROM {s}.issues i WHERE ",
+            ready!(again), $condition, " AND ", before_last!(any), ") UNION ALL ( \
+             SELECT i.id FROM {s}.issues i WHERE ",
+            ready!(first), $condition, " AND ", before_last!(higher), ") UNION ALL ( \
+             SELECT i.id FROM {s}.issues i WHERE ",
+            ready!(), $condition, " AND ", before_last!(same), " AND i.position >= (SELECT CASE \
+             WHEN priority = $1 THEN $2 WHEN priority > $1 THEN -9223372036854775807 \
+             ELSE 9223372036854775807 END FROM last) ORDER BY i.position)) p \
+             WHERE p.id NOT IN (SELECT id FROM shared) LIMIT 1000) \
              SELECT id, position, lease_claim, lease_client, body, waits FROM mine \
              UNION ALL SELECT id, position, lease_claim, lease_client, body, waits FROM shared \
              UNION ALL SELECT id, position, lease_claim, lease_client, body, waits FROM due \
-             UNION ALL SELECT id, NULL, NULL, NULL, NULL, NULL FROM passed"
+             UNION ALL SELECT id, NULL, NULL, NULL, NULL, NULL FROM passed WHERE ", is_changing!()
         )
     };
 }
@@ -96,8 +187,8 @@ statements! {
     around = concat!(
         "WITH named AS MATERIALIZED ", named!(), " SELECT ", columns!(), " ", from_issues!(), " \
          WHERE i.id IN (SELECT id FROM named UNION \
-         SELECT l.target FROM {s}.links l JOIN named ON l.source = named.id WHERE l.kind IN (0, 1) UNION \
-         SELECT l.source FROM {s}.links l JOIN named ON l.target = named.id WHERE l.kind IN (0, 1))"
+         SELECT l.target FROM {s}.links l JOIN named ON l.source = named.id WHERE l.kind IN (0, 1, 3) UNION \
+         SELECT l.source FROM {s}.links l JOIN named ON l.target = named.id WHERE l.kind IN (0, 1, 3))"
     );
     /// Reads the issues in ranges and `$3`, and everything that they wait for or are parts of, directly or not.
     closure = concat!(
@@ -112,40 +203,43 @@ statements! {
     held = concat!("SELECT ", columns!(), " ", from_issues!(), " WHERE i.holder IS NOT NULL AND i.holder = ANY($1)");
     /// Claims issues of any kind for work.
     claim_any = claim_work!("");
-    /// Claims issues of the kind `$6` for work.
-    claim_kind = claim_work!(" AND i.kind = $6");
+    /// Claims issues of the kind `$9` for work.
+    claim_kind = claim_work!(" AND i.kind = $9");
     /// Claims issues for review. `$1` are the agents, `$2` whether each must be no author; `$3` is how many claims there
     /// are, `$4` the time.
     claim_reviews = concat!(
         "WITH reviews AS MATERIALIZED (SELECT c.* FROM unnest($1::text[], $2::boolean[]) AS a(agent, strict) \
-         CROSS JOIN LATERAL (SELECT ", columns!(), ", i.priority ", from_issues!(), " \
-         WHERE i.status = 2 AND NOT i.parked AND NOT (a.strict AND a.agent = ANY(i.authors)) \
-         ORDER BY i.priority, i.position LIMIT $3 FOR UPDATE OF i, t SKIP LOCKED) c), \
+         CROSS JOIN LATERAL (",
+        take!(
+            "i.status = 2 AND NOT i.parked AND NOT (a.strict AND a.agent = ANY(i.authors))",
+            "i.priority, i.position", "$3"
+        ),
+        ") c), \
          due AS MATERIALIZED (SELECT c.* FROM unnest($1::text[], $2::boolean[]) AS a(agent, strict) \
-         CROSS JOIN LATERAL (SELECT ", columns!(), ", i.priority ", from_issues!(), " \
-         WHERE i.parked_until IS NOT NULL AND (i.status = 0 OR i.status = 2) AND i.status = 2 \
-         AND i.parked_until <= $4 AND NOT (a.strict AND a.agent = ANY(i.authors)) \
-         ORDER BY i.priority, i.position LIMIT $3 FOR UPDATE OF i, t SKIP LOCKED) c), \
+         CROSS JOIN LATERAL (",
+        take!(
+            "i.parked_until IS NOT NULL AND (i.status = 0 OR i.status = 2) AND i.status = 2 \
+             AND i.parked_until <= $4 AND NOT (a.strict AND a.agent = ANY(i.authors))",
+            "i.priority, i.position", "$3"
+        ),
+        ") c), \
          last AS MATERIALIZED (SELECT * FROM (SELECT 32767::smallint AS priority, \
          9223372036854775807 AS position WHERE (SELECT count(*) FROM reviews) < $3 \
          UNION ALL SELECT priority, position FROM reviews) b ORDER BY 1 DESC, 2 DESC LIMIT 1), \
-         passed AS (SELECT i.id FROM {s}.issues i WHERE i.status = 2 AND NOT i.parked \
-         AND (i.priority, i.position) < ((SELECT priority FROM last), (SELECT position FROM last)) \
-         AND i.id NOT IN (SELECT id FROM reviews) AND EXISTS (SELECT FROM unnest($1::text[], $2::boolean[]) \
-         AS a(agent, strict) WHERE NOT (a.strict AND a.agent = ANY(i.authors))) \
-         ORDER BY i.priority, i.position LIMIT 1000) \
+         passed AS MATERIALIZED (SELECT p.id FROM ((SELECT i.id, i.authors FROM {s}.issues i WHERE i.status = 2 \
+         AND NOT i.parked AND ", before_last!(higher), ") UNION ALL (SELECT i.id, i.authors FROM {s}.issues i \
+         WHERE i.status = 2 AND NOT i.parked AND ", before_last!(same), " ORDER BY i.position)) p \
+         WHERE p.id NOT IN (SELECT id FROM reviews) AND EXISTS (SELECT FROM unnest($1::text[], $2::boolean[]) \
+         AS a(agent, strict) WHERE NOT (a.strict AND a.agent = ANY(p.authors))) LIMIT 1000) \
          SELECT id, position, lease_claim, lease_client, body, waits FROM reviews \
          UNION ALL SELECT id, position, lease_claim, lease_client, body, waits FROM due \
-         UNION ALL SELECT id, NULL, NULL, NULL, NULL, NULL FROM passed"
+         UNION ALL SELECT id, NULL, NULL, NULL, NULL, NULL FROM passed WHERE ", is_changing!()
     );
     /// Says that the issues in ranges are being changed by something else than a claim.
     announce = concat!(
         "SELECT pg_advisory_xact_lock(k) FROM (SELECT uuid_hash_extended(id, {seed}) AS k FROM ", named!(),
         " s ORDER BY 1) keys"
     );
-    /// Returns which of the issues `$1` may be claimed soon, and are being changed by something else than a claim.
-    being_changed = "SELECT id FROM {s}.issues WHERE id = ANY($1) AND status IN (0, 2) \
-        AND NOT pg_try_advisory_xact_lock_shared(uuid_hash_extended(id, {seed}))";
     /// Waits until no change holds the issues `$1`, and takes them for a claim.
     lock_changed = concat!(
         "SELECT ", columns!(), " ", from_issues!(), " WHERE i.id = ANY($1) ORDER BY i.id FOR UPDATE OF i, t"
@@ -164,10 +258,6 @@ statements! {
     /// Sets the unknown top-level keys.
     set_keys = "UPDATE {s}.meta SET keys = $1";
 
-    /// Adds events.
-    add_events = "INSERT INTO {s}.events (seq, nonce, issue, slot_before, slot_after, filed, body) \
-        SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::uuid[], $4::smallint[], $5::smallint[], \
-        $6::boolean[], $7::text[])";
     /// Adds issues.
     add_issues = "INSERT INTO {s}.issues (id, position, status, kind, priority, modified, assignee, holder, \
         lease_claim, lease_client, parked, parked_until, question, authors) \
@@ -177,20 +267,26 @@ statements! {
         $7::text[], $8::text[], $9::bigint[], $10::text[], $11::boolean[], $12::bigint[], $13::boolean[], $14::text[]) \
         AS n(id, position, status, kind, priority, modified, assignee, holder, lease_claim, lease_client, parked, \
         parked_until, question, authors)";
-    /// Changes issues, except for their positions.
-    set_issues = "UPDATE {s}.issues i SET status = n.status, kind = n.kind, priority = n.priority, \
+    /// Adds events, changes issues except for their positions, and sets the texts of these and of new ones.
+    change = "WITH events AS (INSERT INTO {s}.events (seq, nonce, issue, slot_before, slot_after, filed, body) \
+        SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::uuid[], $4::smallint[], $5::smallint[], \
+        $6::boolean[], $7::text[])), \
+        issues AS (UPDATE {s}.issues i SET written_in = pg_current_xact_id()::text::bigint, status = n.status, kind = n.kind, priority = n.priority, \
         modified = n.modified, assignee = n.assignee, holder = n.holder, lease_claim = n.lease_claim, \
         lease_client = n.lease_client, parked = n.parked, parked_until = n.parked_until, question = n.question, \
         authors = string_to_array(n.authors, E'\\x01') \
-        FROM unnest($1::uuid[], $2::bigint[], $3::smallint[], $4::smallint[], $5::smallint[], $6::bigint[], \
-        $7::text[], $8::text[], $9::bigint[], $10::text[], $11::boolean[], $12::bigint[], $13::boolean[], $14::text[]) \
+        FROM unnest($8::uuid[], $9::bigint[], $10::smallint[], $11::smallint[], $12::smallint[], $13::bigint[], \
+        $14::text[], $15::text[], $16::bigint[], $17::text[], $18::boolean[], $19::bigint[], $20::boolean[], $21::text[]) \
         AS n(id, position, status, kind, priority, modified, assignee, holder, lease_claim, lease_client, parked, \
-        parked_until, question, authors) WHERE i.id = n.id";
-    /// Sets the texts of issues.
-    set_texts = "INSERT INTO {s}.issue_texts (id, body, agents, filer) \
-        SELECT id, body, string_to_array(agents, E'\\x01'), filer \
-        FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) AS n(id, body, agents, filer) \
-        ON CONFLICT (id) DO UPDATE SET body = excluded.body, agents = excluded.agents, filer = excluded.filer";
+        parked_until, question, authors) WHERE i.id = n.id) \
+        INSERT INTO {s}.issue_texts (id, body, agents, filer, created, active, returns, claims, labels) \
+        SELECT id, body, string_to_array(agents, E'\\x01'), filer, created, active, returns, claims, \
+        string_to_array(labels, E'\\x01') FROM unnest($22::uuid[], $23::text[], $24::text[], $25::text[], $26::bigint[], \
+        $27::bigint[], $28::bigint[], $29::bigint[], $30::text[]) \
+        AS n(id, body, agents, filer, created, active, returns, claims, labels) \
+        ON CONFLICT (id) DO UPDATE SET body = excluded.body, agents = excluded.agents, filer = excluded.filer, \
+        created = excluded.created, active = excluded.active, returns = excluded.returns, claims = excluded.claims, \
+        labels = excluded.labels";
     /// Sets what searches look at.
     set_search = "INSERT INTO {s}.issue_search (id, title, texts, external) \
         SELECT id, title, texts, string_to_array(external, E'\\x01') \
@@ -208,7 +304,7 @@ statements! {
     lock_waiting = "SELECT 1 FROM {s}.issues WHERE id = ANY($1) \
         OR id IN (SELECT source FROM {s}.links WHERE target = ANY($2) AND kind = 1) ORDER BY id FOR NO KEY UPDATE";
     /// Decides again whether the same issues wait.
-    set_waiting = "UPDATE {s}.issues i SET waits = w.waits FROM (SELECT d.id, EXISTS (SELECT FROM {s}.links l \
+    set_waiting = "UPDATE {s}.issues i SET written_in = pg_current_xact_id()::text::bigint, waits = w.waits FROM (SELECT d.id, EXISTS (SELECT FROM {s}.links l \
         JOIN {s}.issues o ON o.id = l.target WHERE l.source = d.id AND l.kind = 1 AND o.status < 4) OR EXISTS ( \
         SELECT FROM {s}.links l JOIN {s}.issues o ON o.id = l.source WHERE l.target = d.id AND l.kind = 0 \
         AND o.status < 4) AS waits FROM {s}.issues d WHERE d.id = ANY($1) \
@@ -217,7 +313,8 @@ statements! {
     /// Returns the last position before `$1`.
     position_before = "SELECT max(position) FROM {s}.issues WHERE position < $1";
     /// Spreads the positions of all issues evenly.
-    spread_positions = "UPDATE {s}.issues i SET position = n.rank << 20 FROM (SELECT id, \
+    spread_positions = "UPDATE {s}.issues i SET written_in = pg_current_xact_id()::text::bigint, \
+        position = n.rank << 20 FROM (SELECT id, \
         row_number() OVER (ORDER BY position, id) AS rank FROM {s}.issues) n WHERE i.id = n.id AND i.position <> n.rank << 20";
     /// Takes the sequence number of a transaction whose outcome is unknown, unless it has taken it itself. Waits for the
     /// end of that transaction.
@@ -225,13 +322,15 @@ statements! {
     /// Returns the nonce of an event.
     nonce = "SELECT nonce FROM {s}.events WHERE seq = $1";
 
-    /// Numbers the first 20,000 events that are visible and have no number. The caller repeats it until there are fewer.
+    /// Numbers the first 20,000 events that are visible, have no number, and were not written before the transaction `$1`.
+    /// The caller repeats it until there are fewer.
     /// An issue that was filed late is moved behind those with higher numbers. `slot` and `totals` are those of the tables.
     number = "WITH newest AS MATERIALIZED (SELECT number, totals FROM {s}.events WHERE number IS NOT NULL \
         ORDER BY number DESC LIMIT 1), \
         next AS MATERIALIZED (SELECT seq, issue, slot_before, slot_after, filed, \
         coalesce((SELECT number FROM newest), 0) + row_number() OVER (ORDER BY seq) AS number FROM ( \
-        SELECT * FROM {s}.events WHERE number IS NULL AND body IS NOT NULL ORDER BY seq LIMIT 20000) e), \
+        SELECT * FROM {s}.events WHERE number IS NULL AND body IS NOT NULL AND written_in >= $1 \
+        ORDER BY seq LIMIT 20000) e), \
         sums AS (SELECT array_agg((coalesce((SELECT totals[slot + 1] FROM newest), 0) \
         + (SELECT count(*) FROM next WHERE slot_after = slot) \
         - (SELECT count(*) FROM next WHERE slot_before = slot))::integer ORDER BY slot) AS totals \
@@ -239,42 +338,69 @@ statements! {
         late AS (SELECT n.issue, f.seq, n.number - f.number AS place FROM next n CROSS JOIN LATERAL (SELECT seq, number \
         FROM {s}.events f WHERE f.seq > n.seq AND f.number IS NOT NULL AND f.filed ORDER BY f.number DESC LIMIT 1) f \
         WHERE n.filed), \
-        moved AS (UPDATE {s}.issues i SET position = (late.seq << 20) + least(late.place, 1048575) FROM late \
+        moved AS (UPDATE {s}.issues i SET written_in = pg_current_xact_id()::text::bigint, \
+        position = (late.seq << 20) + least(late.place, 1048575) FROM late \
         WHERE i.id = late.issue) \
         UPDATE {s}.events e SET number = n.number, totals = CASE WHEN n.number = (SELECT max(number) FROM next) \
         THEN (SELECT totals FROM sums) END FROM next n WHERE e.seq = n.seq";
-    /// Returns true if there is an event without a number.
-    has_unnumbered = "SELECT EXISTS (SELECT FROM {s}.events WHERE number IS NULL AND body IS NOT NULL)";
+    /// Returns priority and position of the first issue that is ready and assigned to nobody, and the oldest transaction
+    /// that has not ended. `$1` to `$3` are what this returned before.
+    first_ready = concat!(
+        "SELECT f.priority, f.position, pg_snapshot_xmin(pg_current_snapshot())::text::bigint FROM (SELECT) one \
+         LEFT JOIN (SELECT * FROM ((SELECT i.priority, i.position FROM {s}.issues i WHERE ", ready!(again), " \
+         ORDER BY i.priority + 0, i.position LIMIT 1) UNION ALL (SELECT i.priority, i.position FROM {s}.issues i \
+         WHERE ", ready!(first), " ORDER BY i.priority, i.position LIMIT 1)) b ORDER BY priority, position LIMIT 1) f ON true"
+    );
+    /// Returns the oldest transaction that has not ended.
+    oldest_transaction = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint";
+    /// Finds the event `$1` if it has no number.
+    is_unnumbered = "SELECT 1 FROM {s}.events WHERE seq = $1 AND number IS NULL AND body IS NOT NULL";
+    /// Returns true if there is an event without a number that was not written before the transaction `$1`, and the oldest
+    /// transaction that has not ended.
+    has_unnumbered = "SELECT EXISTS (SELECT FROM {s}.events WHERE number IS NULL AND body IS NOT NULL \
+        AND written_in >= $1), pg_snapshot_xmin(pg_current_snapshot())::text::bigint";
     /// Returns the newest numbered event.
     newest = "SELECT number, nonce FROM {s}.events WHERE number IS NOT NULL ORDER BY number DESC LIMIT 1";
     /// Returns the newest numbered event itself.
-    newest_body = "SELECT body FROM {s}.events WHERE number IS NOT NULL ORDER BY number DESC LIMIT 1";
+    newest_body = "SELECT body FROM {s}.events WHERE number IS NOT NULL AND body IS NOT NULL \
+        ORDER BY number DESC LIMIT 1";
     /// Returns the events after `$1`, at most `$2`.
-    events = "SELECT number, nonce, body FROM {s}.events WHERE number > $1 ORDER BY number LIMIT $2";
+    events = "SELECT number, nonce, body FROM {s}.events WHERE number > $1 AND body IS NOT NULL \
+        ORDER BY number LIMIT $2";
     /// Returns the number of the oldest event.
-    oldest = "SELECT number FROM {s}.events WHERE number IS NOT NULL ORDER BY number LIMIT 1";
+    oldest = "SELECT number FROM {s}.events WHERE number IS NOT NULL AND body IS NOT NULL ORDER BY number LIMIT 1";
     /// Returns the events without a number, the latest first.
-    unnumbered = "SELECT body FROM {s}.events WHERE number IS NULL AND body IS NOT NULL ORDER BY seq DESC";
+    unnumbered = "SELECT body FROM {s}.events WHERE number IS NULL AND body IS NOT NULL AND written_in >= $1 \
+        ORDER BY seq DESC";
     /// Counts the issues in each slot.
     counts = "SELECT coalesce((SELECT totals[slot + 1] FROM (SELECT totals FROM {s}.events WHERE number IS NOT NULL \
         ORDER BY number DESC LIMIT 1) newest), 0)::bigint \
-        + (SELECT count(*) FROM {s}.events WHERE number IS NULL AND body IS NOT NULL AND slot_after = slot) \
-        - (SELECT count(*) FROM {s}.events WHERE number IS NULL AND body IS NOT NULL AND slot_before = slot) \
+        + (SELECT count(*) FROM {s}.events WHERE number IS NULL AND body IS NOT NULL AND written_in >= $1 AND slot_after = slot) \
+        - (SELECT count(*) FROM {s}.events WHERE number IS NULL AND body IS NOT NULL AND written_in >= $1 AND slot_before = slot) \
         FROM generate_series(0, 17) AS slot ORDER BY slot";
+
+    /// Returns true if there is an event or an issue.
+    has_content = "SELECT EXISTS (SELECT FROM {s}.events WHERE number IS NOT NULL OR body IS NOT NULL) \
+        OR EXISTS (SELECT FROM {s}.issues)";
+    /// Adds events that have their numbers already.
+    add_numbered = "INSERT INTO {s}.events (seq, number, nonce, issue, body) \
+        SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::uuid[], $5::text[])";
+    /// Sets how many issues there are in each slot after the event `$1`.
+    set_totals = "UPDATE {s}.events SET totals = $2 WHERE number = $1";
 
     /// Reads the issues in ranges.
     get = concat!("SELECT ", columns!(), " ", from_issues!(), " WHERE i.id IN ", named!(), " ORDER BY i.id");
     /// Reads all issues.
     all = concat!("SELECT ", columns!(), " ", from_issues!(), " ORDER BY i.position, i.id");
-    /// Reads what the agents `$1` could claim at the time `$2`.
+    /// Reads what the agents `$4` could claim.
     claimable = concat!(
-        "WITH agents AS MATERIALIZED (SELECT unnest($1::text[]) AS agent), \
+        "WITH agents AS MATERIALIZED (SELECT unnest($4::text[]) AS agent), \
          first AS (SELECT c.id FROM agents CROSS JOIN generate_series(0, 2) AS k CROSS JOIN LATERAL ( \
          SELECT i.id FROM {s}.issues i WHERE i.status = 0 AND NOT i.waits AND NOT i.parked AND i.assignee IS NOT NULL \
          AND i.assignee = agent AND i.kind = k ORDER BY i.priority, i.position LIMIT 1) c \
-         UNION SELECT c.id FROM generate_series(0, 2) AS k CROSS JOIN LATERAL ( \
-         SELECT i.id FROM {s}.issues i WHERE i.status = 0 AND NOT i.waits AND NOT i.parked AND i.assignee IS NULL \
-         AND i.kind = k ORDER BY i.priority, i.position LIMIT 1) c \
+         UNION SELECT c.id FROM generate_series(0, 2) AS k CROSS JOIN LATERAL ((SELECT i.id FROM {s}.issues i WHERE ",
+        ready!(again), " AND i.kind = k ORDER BY i.priority + 0, i.position LIMIT 1) UNION ALL ( \
+         SELECT i.id FROM {s}.issues i WHERE ", ready!(first), " AND i.kind = k ORDER BY i.priority, i.position LIMIT 1)) c \
          UNION (SELECT i.id FROM {s}.issues i WHERE i.status = 2 AND NOT i.parked ORDER BY i.priority, i.position LIMIT 1) \
          UNION SELECT c.id FROM agents CROSS JOIN LATERAL (SELECT i.id FROM {s}.issues i \
          WHERE i.status = 2 AND NOT i.parked AND NOT agent = ANY(i.authors) ORDER BY i.priority, i.position LIMIT 1) c \
@@ -314,7 +440,7 @@ statements! {
 
 impl Statements {
     /// Returns the statements that changes use most. A connection to the server itself prepares them.
-    pub fn hot(&self) -> [&str; 19] {
+    pub fn hot(&self) -> [&str; 16] {
         [
             &self.advisory,
             &self.announce,
@@ -326,12 +452,9 @@ impl Statements {
             &self.claim_any,
             &self.claim_kind,
             &self.claim_reviews,
-            &self.being_changed,
             &self.lock_changed,
-            &self.add_events,
             &self.add_issues,
-            &self.set_issues,
-            &self.set_texts,
+            &self.change,
             &self.set_search,
             &self.lock_waiting,
             &self.set_waiting,

@@ -18,6 +18,8 @@ use super::options::{Listen, PostgresOptions};
 
 /// How often to look for new events without being told.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How often to look for new events at most when others tell of them.
+const LOOK_AT_MOST_EVERY: Duration = Duration::from_millis(100);
 /// How long to wait before another connection for `LISTEN`.
 const CONNECT_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
@@ -29,13 +31,23 @@ pub(super) fn spawn(database: &Arc<Database>) {
     }
     let database = Arc::downgrade(database);
     tokio::spawn(async move {
+        let mut is_told = false;
         while let Some(database) = database.upgrade() {
-            if let Err(failure) = numbering::number(&database).await {
+            // Who tells of events has numbered them.
+            let looked = if is_told {
+                numbering::look(&database).await
+            } else {
+                numbering::number(&database).await.map(drop)
+            };
+            if let Err(failure) = looked {
                 tracing::debug!("new events cannot be looked for: {failure:?}");
             }
             drop(database);
-            // Told or not, it looks again.
-            let _ = tokio::time::timeout(LOOK_EVERY, told.notified()).await;
+            if is_told {
+                // Whoever is told again and again looks once for all that happened meanwhile.
+                tokio::time::sleep(LOOK_AT_MOST_EVERY).await;
+            }
+            is_told = tokio::time::timeout(LOOK_EVERY, told.notified()).await.is_ok();
         }
     });
 }

@@ -10,9 +10,9 @@ use uuid::Uuid;
 use super::connection::{Param, run};
 use super::decide::{Draft, IssueAfter};
 use super::error::Failure;
-use super::rows::{SearchRow, StoredRow, agents, authors, filer, storable};
+use super::rows::{FactColumns, Facts, SearchRow, StoredRow, agents, authors, filer, storable};
 use super::sql::Statements;
-use crate::domain::{Issue, IssueId, LinkKind, Status};
+use crate::domain::{Issue, IssueId, LinkKind, Status, UnknownKeys};
 use crate::store::event_format;
 
 /// The distance between the positions of two issues that were filed one after the other, as a power of two.
@@ -79,6 +79,7 @@ struct Texts {
     body: Vec<String>,
     agents: Vec<String>,
     filer: Vec<Option<String>>,
+    facts: FactColumns,
 }
 
 impl Issues {
@@ -144,9 +145,9 @@ impl Changes {
             let new = placed.iter().find(|(placed, _)| placed == id).map(|(_, at)| *at);
             changes.add_issue(draft, *id, before, after.as_ref(), || new.or_else(at_end));
         }
-        changes.keys = draft.changed_keys().map(|keys| {
-            serde_json::to_string(keys).expect("structures of strings and numbers are valid JSON")
-        });
+        if let Some(keys) = draft.changed_keys() {
+            changes.set_unknown_keys(keys);
+        }
         Ok(changes)
     }
 
@@ -187,18 +188,36 @@ impl Changes {
             Some(row) => self.changed.push(after, row.position),
             None => self.added.push(after, position().unwrap_or_default()),
         }
-        let body = serde_json::to_string(&*after.issue);
-        self.texts.id.push(uuid);
-        self.texts.agents.push(agents(&after.issue));
-        self.texts.filer.push(filer(&after.issue));
-        self.texts.body.push(body.expect("structures of strings and numbers are valid JSON"));
+        self.texts.push(&after.issue);
         let search = SearchRow::of(&after.issue);
         if was_removed || former.map(SearchRow::of).as_ref() != Some(&search) {
-            self.search.id.push(uuid);
-            self.search.title.push(search.title);
-            self.search.texts.push(search.texts);
-            self.search.external.push(search.external);
+            self.search.push(uuid, search);
         }
+    }
+
+    /// Collects issues as another store had them, each with the sequence number after which it was filed.
+    pub fn of_copies(copies: impl Iterator<Item = (IssueAfter, i64)>) -> Self {
+        let mut changes = Self::default();
+        for (after, seq) in copies {
+            let id = Uuid::from(after.issue.id);
+            changes.note_links(id, None, Some(&after.issue));
+            changes.added.push(&after, seq << POSITION_BITS);
+            changes.texts.push(&after.issue);
+            changes.search.push(id, SearchRow::of(&after.issue));
+        }
+        changes
+    }
+
+    /// Takes over from other changes the issues of which it has to be decided again whether they wait.
+    pub fn wait_with(&mut self, others: &mut Self) {
+        self.waiting.0.append(&mut others.waiting.0);
+        self.waiting.1.append(&mut others.waiting.1);
+    }
+
+    /// Changes the unknown top-level keys.
+    pub fn set_unknown_keys(&mut self, keys: &UnknownKeys) {
+        let text = serde_json::to_string(keys);
+        self.keys = Some(text.expect("structures of strings and numbers are valid JSON"));
     }
 
     /// Notes new links, and which issues may begin or cease to wait.
@@ -254,9 +273,9 @@ impl Changes {
         let (direct, blockers): (Vec<Uuid>, Vec<Uuid>) =
             (self.waiting.0.iter().copied().collect(), self.waiting.1.iter().copied().collect());
         let waiting = [(&direct as _, Type::UUID_ARRAY), (&blockers as _, Type::UUID_ARRAY)];
-        let (events, added) = (self.events.params(), self.added.params());
-        let (changed, search) = (self.changed.params(), self.search.params());
-        let texts = self.texts.params();
+        let (added, search) = (self.added.params(), self.search.params());
+        let (events, changed) = (self.events.params(), self.changed.params());
+        let change = [&events[..], &changed, &self.texts.params()].concat();
         let removed = [(&self.removed as _, Type::UUID_ARRAY)];
         let unlinked = [(&self.unlinked as _, Type::UUID_ARRAY)];
         let links = [
@@ -266,13 +285,11 @@ impl Changes {
         ];
         let keys = [(&self.keys as _, Type::TEXT)];
         let waits = !direct.is_empty() || !blockers.is_empty();
-        let statements: [(bool, &String, &[Param<'_>]); 11] = [
-            (!self.events.seq.is_empty(), &sql.add_events, &events),
+        let statements: [(bool, &String, &[Param<'_>]); 9] = [
             (!self.unlinked.is_empty(), &sql.remove_links, &unlinked),
             (!self.removed.is_empty(), &sql.remove_issues, &removed),
             (!self.added.id.is_empty(), &sql.add_issues, &added),
-            (!self.changed.id.is_empty(), &sql.set_issues, &changed),
-            (!self.texts.id.is_empty(), &sql.set_texts, &texts),
+            (!(self.events.seq.is_empty() && self.texts.id.is_empty()), &sql.change, &change),
             (!self.search.id.is_empty(), &sql.set_search, &search),
             (!self.links.0.is_empty(), &sql.add_links, &links),
             (self.keys.is_some(), &sql.set_keys, &keys),
@@ -307,17 +324,34 @@ impl Events {
 }
 
 impl Texts {
-    fn params(&self) -> [Param<'_>; 4] {
-        [
+    fn push(&mut self, issue: &Issue) {
+        let body = serde_json::to_string(issue);
+        self.id.push(issue.id.into());
+        self.agents.push(agents(issue));
+        self.filer.push(filer(issue));
+        self.facts.push(&Facts::of(issue));
+        self.body.push(body.expect("structures of strings and numbers are valid JSON"));
+    }
+
+    fn params(&self) -> Vec<Param<'_>> {
+        let texts: [Param<'_>; 4] = [
             (&self.id, Type::UUID_ARRAY),
             (&self.body, Type::TEXT_ARRAY),
             (&self.agents, Type::TEXT_ARRAY),
             (&self.filer, Type::TEXT_ARRAY),
-        ]
+        ];
+        texts.into_iter().chain(self.facts.params()).collect()
     }
 }
 
 impl Search {
+    fn push(&mut self, id: Uuid, row: SearchRow) {
+        self.id.push(id);
+        self.title.push(row.title);
+        self.texts.push(row.texts);
+        self.external.push(row.external);
+    }
+
     fn params(&self) -> [Param<'_>; 4] {
         [
             (&self.id, Type::UUID_ARRAY),

@@ -227,6 +227,8 @@ async fn commit(database: &Database, batch: &[Request]) -> Vec<Reply> {
             }
             Err(failure) => failure,
         };
+        // The next attempt may be on another server.
+        database.horizon.forget();
         if !failure.is_passing() || begun.elapsed() > TRY_AGAIN_WITHIN {
             let error = failure.of_change();
             tracing::debug!("{error}");
@@ -271,7 +273,7 @@ async fn transact(database: &Database, batch: &[Request]) -> Result<Outcomes, Fa
         }
         Err(failure) => return Err(failure),
     }
-    database.committed.notify_one();
+    database.committed.send_replace(seq);
     Ok(outcomes)
 }
 
@@ -289,7 +291,7 @@ async fn decide(
         request.commands.iter().for_each(|command| needs.add(command, request.now));
         events += request.commands.len();
     }
-    let loaded = load::begin(client, &database.sql, database.schema(), &needs, events).await?;
+    let loaded = load::begin(client, database, &needs, events).await?;
     let run = |draft: &mut Draft| {
         batch.iter().map(|request| draft.run_all(&request.commands, request.now)).collect()
     };
@@ -316,7 +318,7 @@ async fn decide_in_steps(
         }
         let mut needs = Needs::default();
         needs.add(command, request.now);
-        let loaded = load::read(client, sql, &needs, 1).await?;
+        let loaded = load::read(client, database, &needs, 1).await?;
         let run =
             |draft: &mut Draft| vec![draft.run_all(std::slice::from_ref(command), request.now)];
         let (outcome, changes) = decide_loaded(database, client, needs, 1, loaded, run).await?;
@@ -354,7 +356,7 @@ async fn decide_loaded(
             return Ok((outcomes, changes));
         }
         needs.name_ids(unlocked);
-        loaded = load::read(client, &database.sql, &needs, events).await?;
+        loaded = load::read(client, database, &needs, events).await?;
     }
 }
 

@@ -6,12 +6,14 @@ use crate::domain::IssueId;
 pub(super) const SCHEMES: [&str; 3] = ["http", "https", "mailto"];
 
 /// The elements that rendered texts may contain.
-pub(super) const ELEMENTS: [&str; 25] = [
+pub(super) const ELEMENTS: [&str; 29] = [
     "a",
     "blockquote",
     "br",
+    "button",
     "code",
     "del",
+    "details",
     "div",
     "em",
     "h3",
@@ -19,12 +21,14 @@ pub(super) const ELEMENTS: [&str; 25] = [
     "h5",
     "h6",
     "hr",
+    "ins",
     "li",
     "ol",
     "p",
     "pre",
     "span",
     "strong",
+    "summary",
     "table",
     "tbody",
     "td",
@@ -35,10 +39,12 @@ pub(super) const ELEMENTS: [&str; 25] = [
 ];
 
 /// The attributes that each element may have. Elements that are not listed may have none.
-pub(super) const ATTRIBUTES: [(&str, &[&str]); 6] = [
+pub(super) const ATTRIBUTES: [(&str, &[&str]); 8] = [
     ("a", &["href", "title", "rel"]),
-    ("div", &["role", "tabindex", "aria-label"]),
+    ("button", &["class", "type", "hidden", "aria-label", "data-copied"]),
+    ("div", &["class", "role", "tabindex", "aria-label"]),
     ("ol", &["start"]),
+    ("pre", &["tabindex"]),
     ("span", &["role", "aria-label"]),
     ("td", &["align"]),
     ("th", &["align", "scope"]),
@@ -85,6 +91,9 @@ fn are_allowed(element: &str, mut attributes: &str) -> bool {
             "href" => is_address(value),
             "rel" => value == REL,
             "scope" => value == "col",
+            "class" => ["code", "copy"].contains(&value),
+            "type" => value == "button",
+            "hidden" => value.is_empty(),
             _ => true,
         };
         if !known.contains(&name) || !is_value_allowed {
@@ -147,6 +156,9 @@ mod tests {
             "<!-- x -->",
             "<br/>",
             "<th scope=\"row\">x</th>",
+            "<div class=\"notice\">x</div>",
+            "<button type=\"submit\">x</button>",
+            "<button class=\"copy\" data-copy=\"x\">x</button>",
             "<ol start=3><li>x</li></ol>",
             "<ol start=\"3\"onclick=\"x\"></ol>",
             "<ol start=\"3></ol>",

@@ -1,6 +1,7 @@
 //! Writes a parsed text as HTML, where it differs from the default of comrak.
 
 use std::fmt::{self, Write};
+use std::ops::Range;
 
 use comrak::Options;
 use comrak::html::{ChildRendering, Context, format_document_with_formatter, format_node_default};
@@ -8,14 +9,16 @@ use comrak::nodes::{Node, NodeLink, NodeValue, TableAlignment};
 use comrak::options::Plugins;
 
 use super::allow_list::{REL, has_allowed_scheme};
-use super::mentions::{FindIssue, Mention, mentions};
+use super::code::{self, write_escaped};
+use super::mentions::{Links, Mention, mentions};
+use super::references::{self, Reference};
+use crate::domain::IssueRef;
 use crate::web::strings::markdown as strings;
 
 /// The state while a text is written.
 struct State<'f> {
-    find: &'f FindIssue<'f>,
-    /// The number of links to issues so far.
-    mentions: usize,
+    links: &'f Links<'f>,
+    written: Written,
     /// The levels, in the source, of the headings that enclose the current position.
     outline: Vec<u8>,
     /// Whether the current heading has a text.
@@ -26,31 +29,61 @@ struct State<'f> {
     row: (bool, usize),
 }
 
+/// What has been written so far that is longer than its source.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Written {
+    /// The links to what the text names.
+    pub mentions: usize,
+    /// The blocks of code, and their lines.
+    pub blocks: usize,
+    pub lines: usize,
+}
+
+impl State<'_> {
+    /// Returns the link to what a text names.
+    fn link(&self, named: Named<'_>) -> Option<Mention> {
+        match named {
+            Named::Issue(issue) => (self.links.issue)(&issue),
+            Named::Reference(reference) => {
+                let repository =
+                    self.links.repository.filter(|_| self.written.mentions < MAX_LINKS)?;
+                let path = match reference {
+                    Reference::Commit(hash) => repository.commit(hash),
+                    Reference::Branch(name) => repository.branch(name),
+                };
+                Some(Mention { path, title: String::new() })
+            }
+        }
+    }
+}
+
 type Writer<'o, 'c, 'f> = Context<'o, 'c, State<'f>>;
 
 /// The highest level of headings: those above belong to the page and its sections.
 const FIRST_LEVEL: usize = 3;
 const LAST_LEVEL: usize = 6;
+/// With how many links a text gets no more to the repository.
+const MAX_LINKS: usize = 200;
 
-/// Writes a parsed text as HTML, and counts its links to issues. HTML in the text itself becomes visible text.
+/// Writes a parsed text as HTML, and counts what makes it long. HTML in the text itself becomes visible text.
 pub(super) fn write(
     document: Node<'_>,
     options: &Options<'_>,
-    find: &FindIssue,
-) -> Option<(String, usize)> {
+    links: &Links<'_>,
+) -> Option<(String, Written)> {
     let mut html = String::new();
     let plugins = Plugins::default();
     let state = State {
-        find,
-        mentions: 0,
+        links,
+        written: Written::default(),
         outline: Vec::new(),
         has_text: false,
         alignments: Vec::new(),
         row: (false, 0),
     };
-    let written =
+    let state =
         format_document_with_formatter(document, options, &mut html, &plugins, write_node, state);
-    Some((html, written.ok()?.mentions))
+    Some((html, state.ok()?.written))
 }
 
 fn write_node<'a>(
@@ -59,14 +92,12 @@ fn write_node<'a>(
     entering: bool,
 ) -> Result<ChildRendering, fmt::Error> {
     match &node.data().value {
-        NodeValue::HtmlBlock(block) if entering => write_code_block(context, &block.literal)?,
-        NodeValue::CodeBlock(block) if entering => write_code_block(context, &block.literal)?,
-        NodeValue::HtmlInline(text) if entering => write_escaped(context, text)?,
-        NodeValue::Code(code) if entering => {
-            context.write_str("<code>")?;
-            write_escaped(context, &code.literal)?;
-            context.write_str("</code>")?;
+        NodeValue::HtmlBlock(block) if entering => write_code_block(context, "", &block.literal)?,
+        NodeValue::CodeBlock(block) if entering => {
+            write_code_block(context, &block.info, &block.literal)?;
         }
+        NodeValue::HtmlInline(text) if entering => write_escaped(context, text)?,
+        NodeValue::Code(code) if entering => write_code(context, node, &code.literal)?,
         NodeValue::LineBreak | NodeValue::SoftBreak if entering => context.write_str("<br>\n")?,
         NodeValue::ThematicBreak if entering => {
             context.cr()?;
@@ -96,49 +127,83 @@ fn write_node<'a>(
     Ok(ChildRendering::HTML)
 }
 
-/// Writes a text with links to the issues that it names.
+/// Writes a text with links to what it names.
 fn write_text(context: &mut Writer<'_, '_, '_>, node: Node<'_>, text: &str) -> fmt::Result {
+    if is_in_link(node) {
+        return write_escaped(context, text);
+    }
     let mut written = 0;
-    for (place, reference) in mentions(text) {
-        if is_in_link(node) {
-            break;
+    for (place, named) in names_in(text) {
+        if place.start < written {
+            continue;
         }
-        let Some(Mention { path, title }) = (context.user.find)(&reference) else { continue };
+        let Some(link) = context.user.link(named) else { continue };
         write_escaped(context, &text[written..place.start])?;
-        context.write_str("<a href=\"")?;
-        context.escape_href(&path)?;
-        context.write_str("\" title=\"")?;
-        context.escape(&title)?;
-        write!(context, "\" rel=\"{REL}\">")?;
-        write_escaped(context, &text[place.clone()])?;
-        context.write_str("</a>")?;
-        context.user.mentions += 1;
+        write_named(context, &link, &text[place.clone()])?;
         written = place.end;
     }
     write_escaped(context, &text[written..])
 }
 
-/// Writes a text between tags, where quotation marks may stand for themselves.
-fn write_escaped(context: &mut Writer<'_, '_, '_>, text: &str) -> fmt::Result {
-    let mut rest = text;
-    while let Some(place) = rest.find(['&', '<', '>']) {
-        context.write_str(&rest[..place])?;
-        context.write_str(match rest.as_bytes()[place] {
-            b'&' => "&amp;",
-            b'<' => "&lt;",
-            _ => "&gt;",
-        })?;
-        rest = &rest[place + 1..];
+/// Writes a piece of code, as a link if it names something.
+fn write_code(context: &mut Writer<'_, '_, '_>, node: Node<'_>, code: &str) -> fmt::Result {
+    let before = node.previous_sibling().map(|before| before.data().value.clone());
+    let before = before.and_then(|before| before.text().map(ToString::to_string));
+    let whole = |(place, issue): (Range<usize>, _)| {
+        (place == (0..code.len())).then_some(Named::Issue(issue))
+    };
+    let issue = mentions(code).next().and_then(whole);
+    let other = references::in_code(code, &before.unwrap_or_default()).map(Named::Reference);
+    let named = [issue, other].into_iter().flatten();
+    let link = match is_in_link(node) {
+        true => None,
+        false => named.into_iter().find_map(|named| context.user.link(named)),
+    };
+    context.write_str("<code>")?;
+    match link {
+        Some(link) => write_named(context, &link, code)?,
+        None => write_escaped(context, code)?,
     }
-    context.write_str(rest)
+    context.write_str("</code>")
+}
+
+/// Something that a text names.
+enum Named<'a> {
+    Issue(IssueRef),
+    Reference(Reference<'a>),
+}
+
+/// Returns what a text names, in order; issues before what else is in the same place.
+fn names_in(text: &str) -> Vec<(Range<usize>, Named<'_>)> {
+    let issues = mentions(text).map(|(place, issue)| (place, Named::Issue(issue)));
+    let others = references::references(text);
+    let mut named: Vec<_> =
+        issues.chain(others.map(|(place, one)| (place, Named::Reference(one)))).collect();
+    named.sort_by_key(|(place, _)| place.start);
+    named
+}
+
+/// Writes a link to what a text names.
+fn write_named(context: &mut Writer<'_, '_, '_>, link: &Mention, text: &str) -> fmt::Result {
+    context.write_str("<a href=\"")?;
+    context.escape_href(&link.path)?;
+    if !link.title.is_empty() {
+        context.write_str("\" title=\"")?;
+        context.escape(&link.title)?;
+    }
+    write!(context, "\" rel=\"{REL}\">")?;
+    write_escaped(context, text)?;
+    context.write_str("</a>")?;
+    context.user.written.mentions += 1;
+    Ok(())
 }
 
 /// Writes a block of code, or of HTML as code.
-fn write_code_block(context: &mut Writer<'_, '_, '_>, text: &str) -> fmt::Result {
+fn write_code_block(context: &mut Writer<'_, '_, '_>, info: &str, text: &str) -> fmt::Result {
     context.cr()?;
-    context.write_str("<pre><code>")?;
-    write_escaped(context, text)?;
-    context.write_str("</code></pre>\n")
+    context.user.written.blocks += 1;
+    context.user.written.lines += text.lines().count();
+    code::write_block(context, info, text)
 }
 
 /// Writes a heading with the level that fits the outline of the page: the highest heading of a text always gets

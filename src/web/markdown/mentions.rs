@@ -3,16 +3,24 @@
 use std::ops::Range;
 
 use crate::domain::IssueRef;
+use crate::web::repository::Repository;
 
-/// What a link to an issue says.
+/// A link to what a text names.
 pub(in crate::web) struct Mention {
     pub path: String,
-    /// Shown on hover.
+    /// Shown on hover, unless it is empty.
     pub title: String,
 }
 
 /// Returns the link for a reference; `None` if there is no such issue.
 pub(in crate::web) type FindIssue<'a> = dyn Fn(&IssueRef) -> Option<Mention> + 'a;
+
+/// What the names in texts lead to.
+#[derive(Clone, Copy)]
+pub(in crate::web) struct Links<'a> {
+    pub issue: &'a FindIssue<'a>,
+    pub repository: Option<&'a Repository>,
+}
 
 /// Returns the places in a text that may name issues, in order. Parts of longer words, paths and addresses do not.
 pub(super) fn mentions(text: &str) -> impl Iterator<Item = (Range<usize>, IssueRef)> {

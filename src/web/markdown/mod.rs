@@ -7,17 +7,20 @@
 #[cfg(test)]
 mod adversarial_inputs;
 mod allow_list;
+mod code;
 mod html;
 mod limits;
 mod mentions;
+mod references;
 
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
+use self::code::{MAX_BLOCK_BYTES, MAX_LINE_BYTES};
 use comrak::{Arena, Options, try_parse_document};
 use maud::{Markup, PreEscaped, html};
 
-pub(super) use self::mentions::{FindIssue, Mention};
+pub(super) use self::mentions::{Links, Mention};
 use super::strings::markdown as strings;
 
 /// The most characters (Unicode scalar values) of a text that is parsed as Markdown. The parser needs quadratic
@@ -30,18 +33,25 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How many times longer than its text the HTML may be, beyond [`MIN_LIMIT_BYTES`].
 const MAX_GROWTH: usize = 4;
-/// The size that is always allowed, so that short texts with many links or table cells are rendered.
+/// The size that is always allowed, so that short texts with many links are rendered.
 const MIN_LIMIT_BYTES: usize = 4_096;
-/// How much longer each link to an issue may make the HTML.
+/// How much longer each cell of a table may make the HTML, and for how many cells: `<td align="right"></td>` alone is
+/// several times as long as the text of a cell.
+const MAX_CELL_BYTES: usize = 24;
+const MAX_SMALL_CELLS: usize = 1_000;
+/// For how many blocks of code, and for how many of their lines, the HTML may be longer.
+const MAX_BLOCKS: usize = 100;
+const MAX_LINES: usize = 2_000;
+/// How much longer each link to what a text names may make the HTML.
 const MAX_MENTION_BYTES: usize = 600;
 
-/// Renders a text as Markdown, or as plain text with a note if it exceeds a limit. The issues that it names become
-/// links if `find` finds them.
-pub(super) fn render(text: &str, find: &FindIssue) -> Markup {
+/// Renders a text as Markdown, or as plain text with a note if it exceeds a limit. What it names becomes a link if `links`
+/// has one.
+pub(super) fn render(text: &str, links: &Links<'_>) -> Markup {
     if text.chars().nth(MAX_CHARS).is_some() {
         return plain_with_note(text, strings::TOO_LONG);
     }
-    try_render(text, find).unwrap_or_else(|| plain_with_note(text, strings::TOO_COMPLEX))
+    try_render(text, links).unwrap_or_else(|| plain_with_note(text, strings::TOO_COMPLEX))
 }
 
 /// Renders a text as plain text.
@@ -56,7 +66,7 @@ fn plain_with_note(text: &str, note: &str) -> Markup {
     }
 }
 
-fn try_render(text: &str, find: &FindIssue) -> Option<Markup> {
+fn try_render(text: &str, links: &Links<'_>) -> Option<Markup> {
     if !limits::has_bounded_source(text) {
         return None;
     }
@@ -69,8 +79,14 @@ fn try_render(text: &str, find: &FindIssue) -> Option<Markup> {
     if !limits::has_bounded_depth(document) {
         return None;
     }
-    let (html, mentions) = html::write(document, &options, find)?;
-    let max_bytes = MIN_LIMIT_BYTES + MAX_GROWTH * text.len() + MAX_MENTION_BYTES * mentions;
+    let (html, written) = html::write(document, &options, links)?;
+    let cells = text.matches('|').count().min(MAX_SMALL_CELLS);
+    let (blocks, lines) = (written.blocks.min(MAX_BLOCKS), written.lines.min(MAX_LINES));
+    let extra_bytes = MAX_MENTION_BYTES * written.mentions
+        + MAX_CELL_BYTES * cells
+        + MAX_BLOCK_BYTES * blocks
+        + MAX_LINE_BYTES * lines;
+    let max_bytes = MIN_LIMIT_BYTES + MAX_GROWTH * text.len() + extra_bytes;
     if html.len() > max_bytes {
         return None;
     }

@@ -6,10 +6,13 @@ use proptest::prelude::*;
 
 use super::adversarial_inputs::adversarial_inputs;
 use super::allow_list::{ATTRIBUTES, ELEMENTS};
-use super::{MAX_CHARS, MAX_GROWTH, MIN_LIMIT_BYTES};
+use super::{Links, MAX_CELL_BYTES, MAX_CHARS, MAX_GROWTH, MAX_SMALL_CELLS, MIN_LIMIT_BYTES};
+
+/// No issue is found.
+const LINKS: Links<'_> = Links { issue: &|_| None, repository: None };
 
 fn render(text: &str) -> String {
-    super::render(text, &|_| None).into_string()
+    super::render(text, &LINKS).into_string()
 }
 
 /// Panics unless HTML is well-formed and contains only what is on the allow-lists. Expects the output of a
@@ -57,7 +60,11 @@ fn renders_github_flavoured_markdown() {
             "<p>a <strong>b</strong> <em>c</em> <del>d</del> <code>e</code></p>",
         ),
         ("one\ntwo", "<p>one<br>\ntwo</p>"),
-        ("```rust\nlet x = 1 < 2;\n```", "<pre><code>let x = 1 &lt; 2;\n</code></pre>"),
+        (
+            "```rust\nlet x = 1 < 2;\n```",
+            "<div class=\"code\"><pre><code>let x = 1 &lt; 2;\n</code></pre><button class=\"copy\" type=\"button\" \
+             hidden=\"\" aria-label=\"Copy the code\" data-copied=\"Code copied.\">Copy</button></div>",
+        ),
         ("3. three\n4. four", "<ol start=\"3\">\n<li>three</li>\n<li>four</li>\n</ol>"),
         (
             "- [x] a\n- [ ] b",
@@ -168,7 +175,8 @@ fn adversarial_inputs_need_bounded_time_size_and_stack() {
                 let took = started.elapsed();
                 let start: String = text.chars().take(40).collect();
                 // Plain text grows, too: `"` is escaped with six characters.
-                let max_bytes = MIN_LIMIT_BYTES + text.len() * MAX_GROWTH.max(6);
+                let cells_bytes = MAX_SMALL_CELLS * MAX_CELL_BYTES;
+                let max_bytes = MIN_LIMIT_BYTES + cells_bytes + text.len() * MAX_GROWTH.max(6);
                 assert!(html.len() <= max_bytes, "{start:?}: {} bytes", html.len());
                 // Generous, for debug builds on busy machines.
                 assert!(took < Duration::from_secs(60), "{start:?}: {took:?}");
@@ -190,6 +198,14 @@ fn ordinary_long_texts_stay_within_the_limits() {
     assert!(html.contains("<table>") && !html.contains("class=\"note\""), "{}", &html[..500]);
     check(&html);
     assert!(render(&part.repeat(1 + MAX_CHARS / part.len())).contains("it is long"));
+}
+
+#[test]
+fn a_right_aligned_table_of_short_cells_is_rendered() {
+    let row = |cell: &str| format!("|{}\n", format!("{cell}|").repeat(8));
+    let text = format!("{}{}{}", row("a"), row("-:"), row("1").repeat(60));
+    let html = render(&text);
+    assert_eq!(html.matches("<td align=\"right\">1</td>").count(), 8 * 60);
 }
 
 proptest! {

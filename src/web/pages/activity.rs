@@ -9,11 +9,15 @@ use crate::domain::{Event, EventKind, IssueId, Timestamp};
 use crate::read_model::ReadView;
 use crate::tracker::NumberedEvent;
 use crate::web::activity_api::Activity;
+use crate::web::format;
 use crate::web::query::{ActivityQuery, PageCursor};
 use crate::web::strings::{self, activity as text};
 
 /// How many events a page shows.
 pub(super) const PAGE_SIZE: usize = 100;
+const MINUTE_MS: i64 = 60_000;
+/// The shortest time without events that the page points out.
+const MIN_GAP_MS: u64 = 30 * 60_000;
 /// How many characters of a comment a row shows.
 const MAX_COMMENT_CHARS: usize = 240;
 
@@ -28,7 +32,7 @@ pub(super) struct ActivityView<'a, 'b> {
 /// Renders the link to the feed of the same events, for the head of the page.
 pub(super) fn head(query: &str) -> Markup {
     html! {
-        link rel="alternate" type="application/atom+xml" href={ "/activity.atom" (query) } title=(text::FEED);
+        link rel="alternate" type="application/atom+xml" href={ "/activity.atom" (query) } title=(text::TITLE);
     }
 }
 
@@ -51,7 +55,7 @@ pub(super) fn content(view: &ActivityView) -> Markup {
                             }
                         }
                     }
-                    tbody role="rowgroup" { @for event in &activity.events { (row(event, view)) } }
+                    tbody role="rowgroup" data-hold { (rows(view)) }
                 }
             }
         }
@@ -104,13 +108,43 @@ fn filters(view: &ActivityView) -> Markup {
     }
 }
 
+/// Renders the events by the minute, and the gaps between them.
+fn rows(view: &ActivityView) -> Markup {
+    let minute = |event: &NumberedEvent| event.event.at.unix_millis().div_euclid(MINUTE_MS);
+    let groups: Vec<_> =
+        view.activity.events.chunk_by(|one, next| minute(one) == minute(next)).collect();
+    html! {
+        @for (number, group) in groups.iter().enumerate() {
+            @let (first, last) = (&group[0], &group[group.len() - 1]);
+            @let newer = number.checked_sub(1).and_then(|number| groups[number].last());
+            @let gap_ms = newer.map_or(0, |newer| newer.event.at.millis_since(first.event.at));
+            @if gap_ms >= MIN_GAP_MS {
+                tr.gap role="row" id={ "gap-" (first.position.number) } {
+                    td role="cell" colspan="4" { (text::gap(gap_ms)) }
+                }
+            }
+            // The oldest event of a minute names it, so that the row stays the same when newer ones come.
+            tr.minute role="row" id={ "minute-" (last.position.number) } {
+                th role="cell" colspan="4" {
+                    (parts::time(first.event.at, &format::time(first.event.at))) " · "
+                    (parts::ago(first.event.at, view.now))
+                    " " span.count { (text::caption(group.len())) }
+                }
+            }
+            @for event in *group { (row(event, view)) }
+        }
+    }
+}
+
 fn row(numbered: &NumberedEvent, view: &ActivityView) -> Markup {
     let NumberedEvent { position, event } = numbered;
-    let by_agent = ActivityQuery { agent: Some(event.agent.clone()), ..ActivityQuery::default() };
+    let by_agent =
+        ActivityQuery { agent: Some(event.agent.clone()), ..view.query.at(PageCursor::Newest) };
     html! {
         tr role="row" id={ "e-" (position.number) } data-changed=(event.at.unix_millis()) {
             th.when role="rowheader" scope="row" {
-                (parts::ago(event.at, view.now)) " " span.event-number { "#" (position.number) }
+                time datetime=(event.at) title=(event.at) { (seconds(event.at)) }
+                " " span.event-number { "#" (position.number) }
             }
             td.who role="cell" {
                 a href={ "/activity" (by_agent.query_string()) } { (parts::agent(&event.agent)) }
@@ -119,6 +153,11 @@ fn row(numbered: &NumberedEvent, view: &ActivityView) -> Markup {
             td.which role="cell" { (issue(event, view)) }
         }
     }
+}
+
+/// Returns the seconds of a time within its minute.
+fn seconds(time: Timestamp) -> String {
+    format!(":{:02}", time.unix_millis().div_euclid(1_000).rem_euclid(60))
 }
 
 fn action(event: &Event) -> Markup {
@@ -157,10 +196,10 @@ fn issue(event: &Event, view: &ActivityView) -> Markup {
     html! {
         @match view.view.summary(event.issue) {
             Some(summary) => {
-                a.title href=(parts::issue_path(summary.id)) dir="auto" { (summary.title) }
+                a.title href=(parts::issue_path(summary.id)) dir="auto" { (parts::undirected(&summary.title)) }
             }
             // The issue has been removed since.
-            None => { span dir="auto" { (title_in(event).unwrap_or_default()) } }
+            None => { span dir="auto" { (parts::undirected(title_in(event).unwrap_or_default())) } }
         }
         p.details { code { (event.issue.short()) } }
     }

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::Request;
 use axum::extract::rejection::PathRejection;
 use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
@@ -14,9 +14,11 @@ use super::respond;
 use crate::domain::text::shortened;
 use crate::domain::{ErrorCode, ErrorDetails};
 use crate::hints;
+use crate::query_language::QueryError;
 use crate::tracker::StoreError;
+use crate::web::project::Project;
 use crate::web::query::InvalidParameter;
-use crate::web::strings::errors as strings;
+use crate::web::strings::{actions, errors as strings};
 
 /// The version on pages of an unreadable store. No store has it, so these pages reload when the store is back.
 const UNREADABLE_VERSION: &str = "-";
@@ -36,6 +38,7 @@ pub(in crate::web) struct WebError {
 }
 
 /// An error that is answered with a page.
+#[derive(Clone)]
 pub(in crate::web) struct ErrorPage(WebError);
 
 /// An error that is answered with JSON.
@@ -59,6 +62,12 @@ impl WebError {
             .with_links(strings::SUGGESTIONS, suggestions)
     }
 
+    /// Returns the error for a name that no agent has.
+    pub fn unknown_agent(asked: &str) -> Self {
+        let text = strings::unknown_agent(&repeatable(asked));
+        Self::new(StatusCode::NOT_FOUND, ErrorCode::NotFound, strings::NO_AGENT, text)
+    }
+
     /// Returns the error for a text that cannot be an id.
     pub fn not_an_id(asked: &str, suggestions: Vec<IssueLink>) -> Self {
         let text = strings::not_an_id(&repeatable(asked));
@@ -71,6 +80,36 @@ impl WebError {
         let text = strings::ambiguous(&repeatable(asked), count);
         Self::new(StatusCode::NOT_FOUND, ErrorCode::Ambiguous, strings::SEVERAL_ISSUES, text)
             .with_links(strings::CANDIDATES, candidates)
+    }
+
+    /// Returns the error for a change that the sender of a request may not make.
+    pub fn forbidden(text: &str) -> Self {
+        Self::plain(StatusCode::FORBIDDEN, ErrorCode::ReadOnly, text.to_owned())
+    }
+
+    /// Returns the error for a body of another kind than expected.
+    pub fn unsupported(text: &str) -> Self {
+        Self::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, ErrorCode::Validation, text.to_owned())
+    }
+
+    /// Returns the error for a change that failed.
+    pub fn of_change(error: StoreError) -> Self {
+        let refusal = match error {
+            StoreError::Refused(refusal) => refusal,
+            error => return error.into(),
+        };
+        let code = refusal.code();
+        let status = match code {
+            ErrorCode::Validation => StatusCode::BAD_REQUEST,
+            ErrorCode::NotFound | ErrorCode::Ambiguous => StatusCode::NOT_FOUND,
+            _ => StatusCode::CONFLICT,
+        };
+        Self::plain(status, code, hints::for_refusal(&refusal, &hints::COMMANDS))
+    }
+
+    /// Returns an error about a change.
+    pub fn plain(status: StatusCode, code: ErrorCode, text: String) -> Self {
+        Self::new(status, code, actions::NOT_DONE, text)
     }
 
     fn new(status: StatusCode, code: ErrorCode, title: &'static str, text: String) -> Self {
@@ -88,6 +127,13 @@ impl From<InvalidParameter> for WebError {
         let text = strings::invalid_parameter(&name, &given, &invalid.expected);
         let code = ErrorCode::Validation;
         Self::new(StatusCode::BAD_REQUEST, code, strings::INVALID_PARAMETER, text)
+    }
+}
+
+impl From<QueryError> for WebError {
+    fn from(error: QueryError) -> Self {
+        let code = ErrorCode::Validation;
+        Self::new(StatusCode::BAD_REQUEST, code, strings::INVALID_QUERY, error.to_string())
     }
 }
 
@@ -118,13 +164,23 @@ impl<E: Into<WebError>> From<E> for ErrorJson {
 
 impl IntoResponse for ErrorPage {
     fn into_response(self) -> Response {
+        // The middleware renders it, which knows the project.
+        let mut response = self.0.status.into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+impl ErrorPage {
+    /// Renders the page.
+    pub fn render(&self, project: &Project) -> Response {
         let Self(error) = self;
         let layout = Layout {
             title: error.title,
             version: error.status.is_server_error().then_some(UNREADABLE_VERSION),
             ..Layout::default()
         };
-        respond(error.status, layout.around(&content(&error)))
+        respond(error.status, layout.around(project, &content(error)))
     }
 }
 
@@ -156,7 +212,7 @@ fn content(error: &WebError) -> Markup {
                         li {
                             a href=(parts::issue_path(link.id)) {
                                 code { (link.id.short()) } " "
-                                bdi { (link.title) }
+                                bdi { (undirected(&link.title)) }
                             }
                             " " (parts::status(link.status))
                         }
@@ -188,10 +244,22 @@ fn json(error: &WebError) -> Value {
 /// Answers requests to unknown paths.
 pub(in crate::web) async fn not_found(request: Request) -> Response {
     let path = request.uri().path();
+    if let Some(page) = without_trailing_slash(path) {
+        return Redirect::permanent(page).into_response();
+    }
     match path == "/api" || path.starts_with("/api/") {
         true => ErrorJson(WebError::not_found()).into_response(),
         false => ErrorPage(WebError::not_found()).into_response(),
     }
+}
+
+/// Returns the path of a page without the slash at its end. Agents get no redirect, and paths that a browser could take for the address of another server have
+/// none.
+fn without_trailing_slash(path: &str) -> Option<&str> {
+    let page = path.strip_suffix('/').filter(|page| page.len() > 1)?;
+    let is_safe = |character: char| character.is_ascii_alphanumeric() || "/-_.".contains(character);
+    let is_page = !page.contains("//") && page != "/mcp" && !page.starts_with("/mcp/");
+    (is_page && page.chars().all(is_safe)).then_some(page)
 }
 
 #[cfg(test)]
@@ -205,6 +273,24 @@ mod tests {
         let html = content(&WebError::not_an_id(&asked, Vec::new())).into_string();
         assert!(html.contains("“&lt;b&gt;\u{fffd}xxx"), "{html}");
         assert!(!html.contains('\u{202e}') && html.len() < 500, "{html}");
+    }
+
+    #[test]
+    fn redirects_stay_on_this_server() {
+        for (path, expected) in [
+            ("/board/", Some("/board")),
+            ("/issues/3f2a9c1e/", Some("/issues/3f2a9c1e")),
+            ("/board", None),
+            ("/mcp/", None),
+            ("/mcp/x/", None),
+            ("/", None),
+            ("//", None),
+            ("//evil.example/", None),
+            ("/\\evil.example/", None),
+            ("/%5cevil.example/", None),
+        ] {
+            assert_eq!(without_trailing_slash(path), expected, "{path}");
+        }
     }
 
     #[test]

@@ -2,13 +2,18 @@
 
 use maud::{DOCTYPE, Markup, html};
 
-use super::icons;
+use super::parts::undirected;
+use super::{dialogs, icons};
 use crate::domain::Timestamp;
-use crate::web::assets::{ICON, SCRIPT, STYLE};
-use crate::web::strings::{self, layout};
+use crate::web::assets::{APPEARANCE, SCRIPT, STYLE, WORKER};
+use crate::web::project::Project;
+use crate::web::strings::{self, actions, layout, projects, wall};
 
 /// How often a page reloads in browsers without scripts.
 const REFRESH_S: u32 = 30;
+
+/// The beginning of the attribute with the time of the page.
+pub(super) const NOW: &str = "data-now=\"";
 
 /// A page in the navigation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,6 +23,7 @@ pub(in crate::web) enum Tab {
     Agents,
     Activity,
     Statistics,
+    Triage,
 }
 
 /// What the document needs beside the content.
@@ -28,6 +34,10 @@ pub(in crate::web) struct Layout<'a> {
     pub tab: Option<Tab>,
     /// How many issues are open, if known.
     pub open: Option<usize>,
+    /// How many things need a person.
+    pub attention: usize,
+    /// How many problems the queue has, if known.
+    pub findings: Option<usize>,
     /// The moment that the page shows.
     pub now: Option<Timestamp>,
     /// The version of the store that the page shows, if the page follows changes.
@@ -36,13 +46,17 @@ pub(in crate::web) struct Layout<'a> {
     pub trouble: Option<&'a str>,
     /// Further elements of the head.
     pub head: Option<&'a Markup>,
+    /// Whether the page has forms that change issues.
+    pub has_forms: bool,
     /// The path of the same data as JSON.
     pub json: Option<&'a str>,
+    /// The path of the same data as CSV.
+    pub csv: Option<&'a str>,
 }
 
 impl Layout<'_> {
     /// Returns the whole document.
-    pub fn around(&self, content: &Markup) -> Markup {
+    pub fn around(&self, project: &Project, content: &Markup) -> Markup {
         html! {
             (DOCTYPE)
             html lang=(strings::LANGUAGE) {
@@ -50,17 +64,21 @@ impl Layout<'_> {
                     meta charset="utf-8";
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     meta name="color-scheme" content="light dark";
-                    @if self.version.is_some() { noscript { meta http-equiv="refresh" content=(REFRESH_S); } }
-                    title { (layout::tab(self.open, self.title)) }
-                    link rel="icon" href=(ICON.path) type="image/svg+xml";
+                    @if self.has_forms {
+                        // Without a referrer policy of its own, forms would be sent without their origin.
+                        meta name="referrer" content="same-origin";
+                    } @else if self.version.is_some() { noscript { meta http-equiv="refresh" content=(REFRESH_S); } }
+                    title { (layout::tab(self.attention, self.open, self.title, &undirected(&project.name))) }
+                    link rel="icon" href=(project.icon_of(self.attention).path) type="image/svg+xml";
+                    script src=(APPEARANCE.path) {}
                     link rel="stylesheet" href=(STYLE.path);
                     @if let Some(head) = self.head { (head) }
-                    script src=(SCRIPT.path) defer {}
+                    script src=(SCRIPT.path) data-worker=(WORKER.path) defer {}
                 }
                 body data-changed=(layout::CHANGED) {
                     (icons::sprite())
                     a.skip href="#main" { (layout::SKIP) }
-                    (self.header())
+                    (self.header(project))
                     main #main tabindex="-1" data-now=[self.now.map(|now| now.unix_millis())]
                         data-version=[self.version]
                     {
@@ -70,28 +88,38 @@ impl Layout<'_> {
                         (content)
                     }
                     footer.bottom {
-                        p { (layout::READ_ONLY) }
-                        @if let Some(json) = self.json { p { a href=(json) { (layout::AS_JSON) } } }
+                        p { @if project.has_actions { (actions::READ_ONLY) } @else { (layout::READ_ONLY) } }
+                        (appearance())
+                        p { button #open-help type="button" hidden { (strings::dialogs::SHORTCUTS) } }
+                        @if project.has_projects { p { a href="/projects" { (projects::ALL_PROJECTS) } } }
+                        @if let Some(json) = self.json {
+                            p {
+                                a href=(json) { (layout::AS_JSON) }
+                                @if let Some(csv) = self.csv { " · " a href=(csv) download { (layout::AS_CSV) } }
+                            }
+                        }
                     }
                     p #said.unseen role="status" {}
+                    (dialogs::dialogs(&project.queries))
                 }
             }
         }
     }
 
-    fn header(&self) -> Markup {
+    fn header(&self, project: &Project) -> Markup {
         let tabs = [
             (Tab::Issues, "/", strings::ISSUES),
             (Tab::Board, "/board", strings::board::TITLE),
             (Tab::Agents, "/agents", strings::agents::TITLE),
             (Tab::Activity, "/activity", strings::activity::TITLE),
             (Tab::Statistics, "/stats", strings::stats::TITLE),
+            (Tab::Triage, "/triage", strings::triage::TITLE),
         ];
         html! {
             header.top {
                 a.brand href="/" {
-                    img src=(ICON.path) alt="" width="28" height="28";
-                    span { (strings::SITE) }
+                    img src=(project.icon.path) alt="" width="28" height="28";
+                    bdi { (undirected(&project.name)) }
                 }
                 nav.tabs aria-label=(layout::PAGES) {
                     ul {
@@ -99,16 +127,51 @@ impl Layout<'_> {
                             li {
                                 a href=(path) aria-current=[(self.tab == Some(tab)).then_some("page")] {
                                     (name)
+                                    @if let (Tab::Triage, Some(count)) = (tab, self.findings) { " " span.count { (count) } }
                                 }
                             }
                         }
                     }
                 }
-                p #live.live hidden[self.version.is_none()] data-state="off"
+                (self.live())
+            }
+        }
+    }
+
+    /// Renders the state of the page, and the controls of whoever reads it. The script shows those.
+    fn live(&self) -> Markup {
+        html! {
+            div.follow hidden[self.version.is_none()] {
+                p #live.live data-state="off"
                     data-connecting=(layout::CONNECTING) data-connected=(layout::CONNECTED)
-                    data-disconnected=(layout::DISCONNECTED)
+                    data-disconnected=(layout::DISCONNECTED) data-stale=(layout::STALE)
+                    data-failing=(layout::FAILING) data-paused=(layout::PAUSED)
                 {
-                    (layout::reloads(REFRESH_S))
+                    @if self.has_forms { (layout::RELOAD) } @else { (layout::reloads(REFRESH_S)) }
+                }
+                button #step type="button" hidden data-step=(layout::STEP) {}
+                button #pause type="button" hidden data-pause=(layout::PAUSE) data-resume=(layout::RESUME) {
+                    (layout::PAUSE)
+                }
+            }
+        }
+    }
+}
+
+/// Renders the choice of the appearance. The script shows it.
+fn appearance() -> Markup {
+    let choices = [
+        (wall::THEME, "theme", &wall::THEMES[..]),
+        (wall::DENSITY, "density", &wall::DENSITIES[..]),
+    ];
+    html! {
+        div #appearance.appearance role="group" aria-label=(wall::APPEARANCE) hidden {
+            @for (label, name, options) in choices {
+                label {
+                    (label)
+                    select name=(name) autocomplete="off" {
+                        @for (value, shown) in options { option value=(value) { (shown) } }
+                    }
                 }
             }
         }

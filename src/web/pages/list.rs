@@ -1,26 +1,46 @@
 //! The list of issues: filtered, searched, sorted, 50 a page.
 
+use std::convert::Infallible;
+use std::future::ready;
+
+use futures::FutureExt;
 use maud::{Markup, html};
 
+use super::Moment;
+use super::attention::Attention;
 use super::chips::Chips;
 use super::error::WebError;
 use super::list_filters::filters;
 use super::{icons, parts};
+use crate::domain::text::shortened;
 use crate::domain::{Counts, Status, StatusSet, Timestamp};
+use crate::query_language::{NothingFits, QueryError, SavedQueries};
 use crate::read_model::{Direction, IssueSummary, Listing, MAX_FOUND, ReadView, SortKey};
-use crate::web::lookup::filter;
+use crate::web::lookup::resolve;
+use crate::web::marks::Marks;
 use crate::web::query::ListQuery;
 use crate::web::strings::{self, list as text};
 
 /// How many issues a page shows.
 pub(in crate::web) const PAGE_SIZE: usize = 50;
+/// How many saved queries the page offers, and how many characters of each it shows on hover.
+const MAX_SAVED: usize = 30;
+const MAX_SAVED_CHARS: usize = 300;
 
 /// What the page shows.
 pub(super) struct ListView<'a, 'b> {
     query: &'a ListQuery,
     listing: Listing,
+    /// What the search marks in the rows.
+    marks: Marks,
+    saved: &'a SavedQueries,
+    /// What is wrong with the search.
+    mistake: Option<QueryError>,
+    /// Why nothing fits.
+    nothing: Option<NothingFits>,
     view: &'a ReadView<'b>,
     now: Timestamp,
+    attention: &'a Attention,
 }
 
 impl<'a, 'b> ListView<'a, 'b> {
@@ -28,15 +48,46 @@ impl<'a, 'b> ListView<'a, 'b> {
     ///
     /// # Errors
     ///
-    /// Those of [`filter`].
+    /// Those of [`resolve`].
     pub fn new(
-        view: &'a mut ReadView<'b>,
+        view: &'a ReadView<'b>,
         query: &'a ListQuery,
-        now: Timestamp,
+        saved: &'a SavedQueries,
+        moment: &'a Moment,
     ) -> Result<Self, WebError> {
-        let filter = filter(query, view, now)?;
-        let listing = view.find(&filter, query.order, query.page, PAGE_SIZE);
-        Ok(Self { query, listing, view, now })
+        let Moment { now, attention, .. } = moment;
+        let now = *now;
+        let base = Self {
+            query,
+            listing: Listing::empty(view.counts()),
+            marks: Marks::default(),
+            saved,
+            mistake: None,
+            nothing: None,
+            view,
+            now,
+            attention,
+        };
+        let resolved = match resolve(query, view, saved, now)? {
+            Ok(resolved) => resolved,
+            Err(mistake) => return Ok(Self { mistake: Some(mistake), ..base }),
+        };
+        let narrowed = resolved.search.narrow(resolved.base.clone());
+        let listing = view.find(&narrowed, resolved.order, query.page, PAGE_SIZE);
+        let is_searched = listing.total == 0 && !resolved.search.is_empty();
+        let nothing = is_searched.then(|| {
+            let list = |query| ready(Ok::<_, Infallible>(view.list(&query)));
+            let why = NothingFits::explain(&resolved.search, &resolved.base, list);
+            let Ok(why) = why.now_or_never().expect("nothing in it waits");
+            why
+        });
+        let marks = Marks::of(&resolved.search.condition());
+        Ok(Self { listing, marks, nothing, ..base })
+    }
+
+    /// Returns true if the search is a mistake.
+    pub fn is_mistaken(&self) -> bool {
+        self.mistake.is_some()
     }
 }
 
@@ -45,11 +96,18 @@ pub(super) fn content(view: &ListView) -> Markup {
     let Listing { positions, total, is_exact, .. } = &view.listing;
     html! {
         h1.unseen { (strings::ISSUES) }
+        @if view.query.is_unfiltered() && view.listing.page == 1 && *total > 0 { (view.attention.section()) }
         div.bar {
+            (saved(view))
             (statuses(view))
             (filters(view.query, view.view))
         }
-        @if positions.is_empty() {
+        @if let Some(mistake) = &view.mistake {
+            section.notice role="alert" {
+                h2 { (strings::errors::INVALID_QUERY) }
+                p { bdi { (mistake.to_string()) } }
+            }
+        } @else if positions.is_empty() {
             (nothing(view))
         } @else {
             @if !is_exact { p.notice { (text::too_many(MAX_FOUND)) } }
@@ -59,11 +117,34 @@ pub(super) fn content(view: &ListView) -> Markup {
                     caption.unseen { (text::caption(*total, *is_exact)) }
                     thead role="rowgroup" { (head(view.query)) }
                     tbody role="rowgroup" {
-                        @for &position in positions { (row(&view.view.summaries()[position], view, &chips)) }
+                        @for &position in positions { (row(position, view, &chips)) }
                     }
                 }
             }
             (paging(view))
+        }
+    }
+}
+
+/// Renders the links to the saved queries.
+fn saved(view: &ListView) -> Markup {
+    let link = |name: &str| ListQuery { search: format!("@{name}"), ..ListQuery::default() };
+    html! {
+        @if !view.saved.is_empty() {
+            nav #saved.saved aria-label=(text::SAVED) {
+                ul {
+                    @for (name, query) in view.saved.iter().take(MAX_SAVED) {
+                        @let link = link(name);
+                        li {
+                            a href={ "/" (link.query_string()) } title=(shortened(query, MAX_SAVED_CHARS))
+                                aria-current=[(link.search == view.query.search).then_some("true")]
+                            {
+                                (name)
+                            }
+                        }
+                    }
+                }
+            }
         }
     }
 }
@@ -130,11 +211,17 @@ fn head(query: &ListQuery) -> Markup {
     }
 }
 
-fn row(summary: &IssueSummary, view: &ListView, chips: &Chips) -> Markup {
+fn row(position: usize, view: &ListView, chips: &Chips) -> Markup {
+    let summary = &*view.view.summaries()[position];
     html! {
         tr role="row" id={ "i-" (summary.id.short()) } data-changed=(summary.modified_at.unix_millis()) {
             th.issue role="rowheader" scope="row" {
-                a.title href=(parts::issue_path(summary.id)) dir="auto" { (summary.title) }
+                a.title href=(parts::issue_path(summary.id)) dir="auto" {
+                    (view.marks.marked(&parts::undirected(&summary.title)))
+                }
+                @if let Some(excerpt) = view.marks.excerpt(|| view.view.issue(position), &summary.title) {
+                    p.excerpt dir="auto" { (view.marks.marked(&parts::undirected(&excerpt))) }
+                }
                 p.details {
                     code { (summary.id.short()) }
                     (chips.of(summary))
@@ -194,6 +281,15 @@ fn nothing(view: &ListView) -> Markup {
                 p { (text::APPEARS) }
             } @else {
                 h2 { (text::NO_MATCH) }
+                @if let Some(reason) = view.nothing.as_ref().and_then(NothingFits::reason) {
+                    p { bdi { (reason) "." } }
+                }
+                @if let Some(nearest) = view.nothing.as_ref().map(|why| &why.nearest).filter(|all| !all.is_empty()) {
+                    p { (text::NEAREST) }
+                    ul { @for issue in nearest {
+                        li { a href=(parts::issue_path(issue.id)) dir="auto" { (issue.title) } }
+                    } }
+                }
                 p { (text::NO_MATCH_ADVICE) " " a href="/" { (strings::errors::ALL_ISSUES) } }
             }
         }

@@ -23,7 +23,7 @@ pub(super) fn filters(query: &ListQuery, view: &ReadView) -> Markup {
             label {
                 span { (text::SEARCH) }
                 input type="search" name="q" value=(query.search) placeholder=(text::SEARCH_HINT)
-                    maxlength="200" autocomplete="off" spellcheck="false";
+                    maxlength="1000" autocomplete="off" spellcheck="false";
             }
             (choice(strings::KIND, "classification", text::ANY_KIND, Classification::ALL.iter().map(|&kind| {
                 (kind.to_string(), strings::classification(kind).to_owned(), query.kind == Some(kind))
@@ -38,7 +38,7 @@ pub(super) fn filters(query: &ListQuery, view: &ReadView) -> Markup {
 }
 
 /// Renders a choice in the form. An option is its value, its name and whether it is chosen.
-fn choice(
+pub(super) fn choice(
     label: &str,
     name: &str,
     any: &str,
@@ -120,7 +120,7 @@ fn chosen(query: &ListQuery, view: &ReadView) -> Markup {
                 @if let Some(parent) = parent {
                     (drop(
                         ListQuery { parent: None, ..query.at_page(0) },
-                        html! { (text::PARTS_OF) bdi { (parent.title) } },
+                        html! { (text::PARTS_OF) bdi { (super::parts::undirected(&parent.title)) } },
                     ))
                 }
                 @for label in &query.labels {

@@ -2,50 +2,86 @@
 
 mod activity;
 mod agents;
+mod attention;
 mod board;
 mod chips;
+mod dialogs;
 pub(super) mod error;
 mod gone_clients;
 mod icons;
 mod issue;
-mod layout;
+pub(super) mod layout;
 pub(super) mod list;
 mod list_filters;
 pub(super) mod parts;
+mod projects;
 mod questions;
 mod stats;
+mod triage;
+mod wall;
 
+use std::sync::Arc;
+
+use axum::body::to_bytes;
 use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{Path, RawQuery, Request, State};
 use axum::http::{StatusCode, header};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use maud::Markup;
+use xxhash_rust::xxh3::Xxh3;
 
 use self::activity::ActivityView;
+use self::agents::{AgentView, Period};
+use self::attention::Attention;
+use self::board::{BoardQuery, BoardView};
 use self::error::{ErrorPage, WebError};
 use self::gone_clients::GoneClients;
 use self::issue::{Changes, IssueView};
 use self::layout::{Layout, Tab};
 use self::list::ListView;
+use self::parts::undirected;
 use super::WebState;
+use super::actions::action::Action;
+use super::actions::forms::IssueForms;
+use super::actions::person::Sender;
 use super::activity_api::read;
+use super::etag;
 use super::events::StoreProbe;
 use super::lookup::find;
-use super::query::{ActivityQuery, ListQuery, PageCursor, Parameters, stats_range};
+use super::projects::{ProjectNumbers, served};
+use super::query::{ActivityQuery, ListQuery, PageCursor, Parameters, finding_kind, stats_range};
 use super::strings;
 use crate::domain::{StatusSet, Timestamp};
-use crate::read_model::ReadView;
 use crate::read_model::stats::Stats;
+use crate::read_model::{Agent, ReadView};
+
+/// The end of an attribute.
+const QUOTE: u8 = 0x22;
+
+const HTML: &str = "text/html; charset=utf-8";
+
+/// The moment that a page shows: what is known beside the issues.
+struct Moment {
+    now: Timestamp,
+    gone: GoneClients,
+    attention: Attention,
+}
 
 /// A page without its layout.
 #[derive(Default)]
 struct Page {
     title: String,
     content: Markup,
+    status: StatusCode,
     /// Further elements of the head.
     head: Option<Markup>,
     /// The path of the same data as JSON.
     json: Option<String>,
+    /// The path of the same data as CSV.
+    csv: Option<String>,
+    /// Whether the page has forms that change issues.
+    has_forms: bool,
 }
 
 type PageResult = Result<Response, ErrorPage>;
@@ -53,11 +89,15 @@ type PageResult = Result<Response, ErrorPage>;
 /// Shows the list of issues.
 pub(super) async fn issues(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
     let query = ListQuery::parse(query.as_deref())?;
-    page(&state, Tab::Issues, move |view, now| {
+    let saved = Arc::clone(&state.project.queries);
+    page(&state, Tab::Issues, move |view, moment| {
+        let list = ListView::new(view, &query, &saved, moment)?;
         Ok(Page {
             title: strings::ISSUES.to_owned(),
-            content: list::content(&ListView::new(view, &query, now)?),
+            content: list::content(&list),
+            status: if list.is_mistaken() { StatusCode::BAD_REQUEST } else { StatusCode::OK },
             json: Some(format!("/api/issues{}", query.query_string())),
+            csv: Some(format!("/issues.csv{}", query.at_page(0).query_string())),
             ..Page::default()
         })
     })
@@ -66,22 +106,50 @@ pub(super) async fn issues(State(state): State<WebState>, RawQuery(query): RawQu
 
 /// Shows the board.
 pub(super) async fn board(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
-    Parameters::parse(query.as_deref(), &[])?;
-    let gone = GoneClients::read(&state.tracker).await;
-    page(&state, Tab::Board, move |view, now| {
-        let content = board::content(view, &gone, now);
+    let query = BoardQuery::parse(query.as_deref())?;
+    page(&state, Tab::Board, move |view, moment| {
+        let content =
+            board::content(&BoardView { query: &query, view, gone: &moment.gone, now: moment.now });
         Ok(Page { title: strings::board::TITLE.to_owned(), content, ..Page::default() })
+    })
+    .await
+}
+
+/// Shows the wallboard.
+pub(super) async fn wall(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
+    Parameters::parse(query.as_deref(), &[])?;
+    page(&state, Tab::Board, move |view, moment| {
+        let content = wall::content(view, moment);
+        Ok(Page { title: strings::wall::TITLE.to_owned(), content, ..Page::default() })
     })
     .await
 }
 
 /// Shows the agents.
 pub(super) async fn agents(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
-    Parameters::parse(query.as_deref(), &[])?;
-    let gone = GoneClients::read(&state.tracker).await;
-    page(&state, Tab::Agents, move |view, now| {
-        let content = agents::content(view, &gone, now);
+    let period = Period::parse(query.as_deref())?;
+    page(&state, Tab::Agents, move |view, moment| {
+        let content = agents::content(view, &moment.gone, period, moment.now);
         Ok(Page { title: strings::agents::TITLE.to_owned(), content, ..Page::default() })
+    })
+    .await
+}
+
+/// Shows one agent.
+pub(super) async fn agent(
+    State(state): State<WebState>,
+    asked: Result<Path<String>, PathRejection>,
+    RawQuery(query): RawQuery,
+) -> PageResult {
+    let Path(asked) = asked?;
+    let period = Period::parse(query.as_deref())?;
+    page(&state, Tab::Agents, move |view, moment| {
+        let agents = view.agents();
+        let is_asked = |agent: &&Agent| view.names().text(agent.name) == asked;
+        let agent = agents.iter().find(is_asked).ok_or_else(|| WebError::unknown_agent(&asked))?;
+        let (gone, now) = (&moment.gone, moment.now);
+        let content = AgentView { agent, view, gone, period, now }.content();
+        Ok(Page { title: undirected(&asked), content, ..Page::default() })
     })
     .await
 }
@@ -95,14 +163,16 @@ pub(super) async fn activity(
     // Probed before the events are read, so that the page cannot miss an event that comes in between.
     let probe = state.streams.probe().await;
     let read = read(&query, activity::PAGE_SIZE, &state).await?;
-    page_since(&state, Tab::Activity, probe, move |view, now| {
+    page_since(&state, Tab::Activity, probe, move |view, moment| {
         let filters = query.at(PageCursor::Newest).query_string();
-        let view = ActivityView { query: &query, activity: &read, view, now };
+        let view = ActivityView { query: &query, activity: &read, view, now: moment.now };
         Ok(Page {
             title: strings::activity::TITLE.to_owned(),
             content: activity::content(&view),
+            status: StatusCode::OK,
             head: Some(activity::head(&filters)),
             json: Some(format!("/api/activity{filters}")),
+            ..Page::default()
         })
     })
     .await
@@ -111,13 +181,40 @@ pub(super) async fn activity(
 /// Shows the statistics.
 pub(super) async fn stats(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
     let range = stats_range(query.as_deref())?;
-    page(&state, Tab::Statistics, move |view, now| {
+    page(&state, Tab::Statistics, move |view, moment| {
         Ok(Page {
             title: strings::stats::TITLE.to_owned(),
-            content: stats::content(&Stats::of(view.timelines(), range, now)),
+            content: stats::content(&Stats::of(view.timelines(), range, moment.now)),
             json: Some(format!("/api/stats?range={range}")),
             ..Page::default()
         })
+    })
+    .await
+}
+
+/// Shows what is wrong in the queue.
+pub(super) async fn triage(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
+    let kind = finding_kind(query.as_deref())?;
+    page(&state, Tab::Triage, move |view, moment| {
+        let parameters = kind.map(|kind| format!("?kind={kind}")).unwrap_or_default();
+        Ok(Page {
+            title: strings::triage::TITLE.to_owned(),
+            content: triage::content(&view.findings(moment.now), kind),
+            json: Some(format!("/api/triage{parameters}")),
+            ..Page::default()
+        })
+    })
+    .await
+}
+
+/// Shows the projects of the user; an error if this server does not list them.
+pub(super) async fn projects(State(state): State<WebState>) -> PageResult {
+    let registry = state.projects.clone().ok_or_else(WebError::not_found)?;
+    let (served, project) = (served(registry).await, Arc::clone(&state.project));
+    page(&state, None, move |view, moment| {
+        let own = ProjectNumbers::of(&project.name, view, moment.now);
+        let content = projects::content(&served, &own);
+        Ok(Page { title: strings::projects::TITLE.to_owned(), content, ..Page::default() })
     })
     .await
 }
@@ -126,23 +223,32 @@ pub(super) async fn stats(State(state): State<WebState>, RawQuery(query): RawQue
 pub(super) async fn issue(
     State(state): State<WebState>,
     asked: Result<Path<String>, PathRejection>,
+    Sender(person): Sender,
     RawQuery(query): RawQuery,
 ) -> PageResult {
     let Path(asked) = asked?;
-    let parameters = Parameters::parse(query.as_deref(), &["all"])?;
+    let parameters = Parameters::parse(query.as_deref(), &["all", "done"])?;
+    let done = parameters.get("done", || "done=comment".to_owned(), Action::from_word)?;
     let all = parameters.get("all", || "all=1".to_owned(), |value| (value == "1").then_some(()))?;
     let is_full = all.is_some();
     // Probed before the events are read, so that the page cannot miss an event that comes in between.
     let probe = state.streams.probe().await;
     let changes = Changes::read(&state.tracker, &asked, is_full).await;
-    let gone = GoneClients::read(&state.tracker).await;
-    page_since(&state, Tab::Issues, probe, move |view, now| {
-        let view = IssueView { found: find(&asked, view)?, changes, gone, view, now, is_full };
+    let forms = state.form_tokens.clone().zip(person);
+    let forms = forms.map(|(tokens, person)| IssueForms { tokens, person, done });
+    let project = Arc::clone(&state.project);
+    page_since(&state, Tab::Issues, probe, move |view, moment| {
+        let (gone, now, repository) = (&moment.gone, moment.now, project.repository.as_ref());
+        let found = find(&asked, view)?;
+        let view = IssueView { found, changes, gone, view, now, repository, is_full, forms };
         Ok(Page {
             title: issue::title(&view.found.issue),
             content: issue::content(&view),
+            status: StatusCode::OK,
             head: Some(issue::head(&view.found)),
             json: Some(issue::json_path(view.found.issue.id)),
+            has_forms: view.forms.is_some(),
+            ..Page::default()
         })
     })
     .await
@@ -151,8 +257,8 @@ pub(super) async fn issue(
 /// Renders a page of the current state.
 async fn page(
     state: &WebState,
-    tab: Tab,
-    render: impl FnOnce(&mut ReadView, Timestamp) -> Result<Page, WebError> + Send + 'static,
+    tab: impl Into<Option<Tab>>,
+    render: impl FnOnce(&ReadView<'_>, &Moment) -> Result<Page, WebError> + Send + 'static,
 ) -> PageResult {
     page_since(state, tab, state.streams.probe().await, render).await
 }
@@ -160,30 +266,74 @@ async fn page(
 /// Renders a page of a state that is at least as new as `probe`.
 async fn page_since(
     state: &WebState,
-    tab: Tab,
+    tab: impl Into<Option<Tab>>,
     probe: StoreProbe,
-    render: impl FnOnce(&mut ReadView, Timestamp) -> Result<Page, WebError> + Send + 'static,
+    render: impl FnOnce(&ReadView<'_>, &Moment) -> Result<Page, WebError> + Send + 'static,
 ) -> PageResult {
-    let now = state.tracker.now();
+    let (now, project, tab) = (state.tracker.now(), Arc::clone(&state.project), tab.into());
+    let gone = GoneClients::read(&state.tracker).await;
+    let waiting = state.tracker.waiting_for_work();
     let rendered = state.read_model.read(move |view| {
-        let page = render(view, now)?;
+        let attention = Attention::of(view, &gone, &waiting, now);
+        let moment = Moment { now, gone, attention };
+        let page = render(view, &moment)?;
         let counts = view.counts();
         let layout = Layout {
             title: &page.title,
-            tab: Some(tab),
+            tab,
             open: Some(StatusSet::open().iter().map(|status| counts.in_status(status)).sum()),
+            attention: moment.attention.count(),
+            findings: Some(view.recent_findings(now).total()),
             now: Some(now),
             version: Some(&*probe.version),
             trouble: probe.trouble.as_deref(),
             head: page.head.as_ref(),
             json: page.json.as_deref(),
+            csv: page.csv.as_deref(),
+            has_forms: page.has_forms,
         };
-        Ok::<_, WebError>(layout.around(&page.content))
+        Ok::<_, WebError>((page.status, layout.around(&project, &page.content)))
     });
-    Ok(respond(StatusCode::OK, rendered.await??))
+    let (status, page) = rendered.await??;
+    Ok(respond(status, page))
+}
+
+/// Renders errors, and gives each page an `ETag` for what it shows, whenever that was.
+pub(super) async fn finish(
+    State(state): State<WebState>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let headers = request.headers().clone();
+    let response = next.run(request).await;
+    if let Some(error) = response.extensions().get::<ErrorPage>() {
+        return error.render(&state.project);
+    }
+    let is_page =
+        response.headers().get(header::CONTENT_TYPE).is_some_and(|media_type| media_type == HTML);
+    if response.status() != StatusCode::OK || !is_page {
+        return response;
+    }
+    let Ok(body) = to_bytes(response.into_body(), usize::MAX).await else {
+        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    };
+    let mut version = Xxh3::new();
+    for part in without_time(&body) {
+        version.update(part);
+    }
+    etag::respond_as(&headers, HTML, version.digest128(), body.into())
+}
+
+/// Returns what is before and after the time in the markup of a page.
+fn without_time(body: &[u8]) -> [&[u8]; 2] {
+    let name = layout::NOW.as_bytes();
+    let begin =
+        body.windows(name.len()).position(|part| part == name).map_or(0, |at| at + name.len());
+    let end = body[begin..].iter().position(|byte| *byte == QUOTE).map_or(begin, |at| begin + at);
+    [&body[..begin], &body[end..]]
 }
 
 /// Answers with a page that browsers must revalidate.
-fn respond(status: StatusCode, page: Markup) -> Response {
+pub(super) fn respond(status: StatusCode, page: Markup) -> Response {
     (status, [(header::CACHE_CONTROL, "no-cache")], page).into_response()
 }

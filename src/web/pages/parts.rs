@@ -25,7 +25,7 @@ impl From<&IssueSummary> for IssueLink {
 const MAX_AGENTS: usize = 100;
 
 /// Renders the badge of a status.
-pub(super) fn status(status: Status) -> Markup {
+pub(in crate::web) fn status(status: Status) -> Markup {
     html! {
         span class={ "badge status-" (status) } { (icons::status(status)) (strings::status(status)) }
     }
@@ -44,7 +44,7 @@ pub(super) fn time(time: Timestamp, text: &str) -> Markup {
 }
 
 /// Renders how long ago something happened.
-pub(super) fn ago(then: Timestamp, now: Timestamp) -> Markup {
+pub(in crate::web) fn ago(then: Timestamp, now: Timestamp) -> Markup {
     time(then, &strings::ago(now.millis_since(then)))
 }
 
@@ -54,8 +54,8 @@ pub(super) fn held_since(since: Timestamp, now: Timestamp) -> Markup {
 }
 
 /// Renders the name of an agent, whose direction cannot affect the text around it.
-pub(super) fn agent(name: &str) -> Markup {
-    html! { bdi.agent { (name) } }
+pub(in crate::web) fn agent(name: &str) -> Markup {
+    html! { bdi.agent { (undirected(name)) } }
 }
 
 /// Renders how often an issue was returned.
@@ -83,7 +83,8 @@ pub(super) fn agent_filter(view: &ReadView, chosen: Option<&str>) -> Markup {
     }
 }
 
-/// Returns a text without the characters that change the direction of what follows, for places without markup.
+/// Returns a text without the characters that override or isolate directions. Within a title they would let a text
+/// read as another one, and in places without markup they would also turn round what follows.
 pub(in crate::web) fn undirected(text: &str) -> String {
     let is_direction =
         |character: char| matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

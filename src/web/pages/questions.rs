@@ -24,7 +24,7 @@ pub(super) fn of_all(view: &ReadView, now: Timestamp) -> Markup {
                 h2 #questions-heading { (text::HEADING) " " span.count { (total) } }
                 @for issue in view.questions().take(MAX_QUESTIONS) {
                     article.question id={ "q-" (issue.id.short()) } {
-                        h3 { a href=(parts::issue_path(issue.id)) dir="auto" { (issue.title) } }
+                        h3 { a href=(parts::issue_path(issue.id)) dir="auto" { (parts::undirected(&issue.title)) } }
                         (question(&issue, now))
                     }
                 }

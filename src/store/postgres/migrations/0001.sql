@@ -22,7 +22,8 @@ CREATE TABLE {s}.events (
     slot_after smallint,
     -- Whether the event appended an issue.
     filed boolean NOT NULL DEFAULT false,
-    -- The event as JSON; null if the transaction that drew this seq is known to have failed.
+    -- The event as JSON; null if the transaction that drew this seq is known to have failed. The one row with a number
+    -- and no body stands for the last event of another store of which only the issues were taken over.
     body text,
     -- How many issues there are in each slot after this event. Only the last event that is numbered at once has it.
     totals integer[]

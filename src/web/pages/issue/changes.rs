@@ -160,7 +160,7 @@ impl<'a, 'b> ChangeWriter<'a, 'b> {
         html! {
             (relations::kind(link.kind)) " "
             @match self.view.view.summary(link.to) {
-                Some(other) => { a href=(parts::issue_path(link.to)) { (other.title) } }
+                Some(other) => { a href=(parts::issue_path(link.to)) { (parts::undirected(&other.title)) } }
                 None => { code { (link.to.short()) } }
             }
         }

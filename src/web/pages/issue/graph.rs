@@ -125,7 +125,7 @@ fn alternative(graph: &BlockingGraph, view: &IssueView) -> Markup {
     let link = |index: &usize| {
         let issue = summary(&graph.nodes[*index], view);
         html! {
-            a href=(parts::issue_path(issue.id)) { bdi { (issue.title) } }
+            a href=(parts::issue_path(issue.id)) { bdi { (undirected(&issue.title)) } }
             " (" (strings::status(issue.status)) ")"
         }
     };

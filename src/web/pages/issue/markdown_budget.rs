@@ -8,7 +8,8 @@ use super::{IssueView, parts, undirected};
 use crate::domain::text::shortened;
 use crate::domain::{IssueId, IssueRef};
 use crate::read_model::ReadView;
-use crate::web::markdown::{self, MAX_CHARS, Mention};
+use crate::web::markdown::{self, Links, MAX_CHARS, Mention};
+use crate::web::repository::Repository;
 use crate::web::strings::{self, issue as text};
 
 /// How many characters of Markdown the default page renders before it cuts texts shorter.
@@ -31,6 +32,7 @@ pub(super) struct MarkdownBudget<'a, 'b> {
     left_chars: usize,
     left_mentions: Cell<usize>,
     view: &'a ReadView<'b>,
+    repository: Option<&'a Repository>,
 }
 
 impl<'a, 'b> MarkdownBudget<'a, 'b> {
@@ -39,11 +41,13 @@ impl<'a, 'b> MarkdownBudget<'a, 'b> {
         let left_chars = if view.is_full { FULL_CHARS } else { DEFAULT_CHARS };
         let left_mentions = Cell::new(MAX_MENTIONS[usize::from(view.is_full)]);
         let id = view.found.issue.id;
-        Self { id, is_full: view.is_full, left_chars, left_mentions, view: view.view }
+        let (is_full, repository) = (view.is_full, view.repository);
+        Self { id, is_full, left_chars, left_mentions, view: view.view, repository }
     }
 
     fn markdown(&self, text: &str) -> Markup {
-        markdown::render(text, &|reference| self.mention(reference))
+        let issue = |reference: &IssueRef| self.mention(reference);
+        markdown::render(text, &Links { issue: &issue, repository: self.repository })
     }
 
     /// Returns the link to an issue that a text names, if there is such an issue.

@@ -17,19 +17,25 @@ use super::parts::{self, undirected};
 use super::{icons, questions};
 use crate::domain::{Issue, IssueId, Timestamp};
 use crate::read_model::ReadView;
+use crate::web::actions::forms::IssueForms;
 use crate::web::lookup::Found;
 use crate::web::query::ListQuery;
+use crate::web::repository::Repository;
 use crate::web::strings::{self, issue as text};
 
 /// What the page shows.
 pub(super) struct IssueView<'a, 'b> {
     pub found: Found,
     pub changes: Changes,
-    pub gone: GoneClients,
+    pub gone: &'a GoneClients,
     pub view: &'a ReadView<'b>,
     pub now: Timestamp,
+    /// The pages of the project's repository.
+    pub repository: Option<&'a Repository>,
     /// Whether the page shows all entries and texts in full.
     pub is_full: bool,
+    /// The forms of a person who may change the issue.
+    pub forms: Option<IssueForms>,
 }
 
 /// Returns the path of the JSON of an issue.
@@ -68,9 +74,11 @@ pub(super) fn content(view: &IssueView) -> Markup {
                 }
             }
             (heading(view))
+            @if let Some(forms) = &view.forms { (forms.notice()) }
             div.issue-columns {
                 div.issue-main {
                     (questions::of_issue(issue, view.now))
+                    @if let Some(forms) = &view.forms { (forms.answer(issue)) }
                     section aria-labelledby="description-heading" {
                         h2 #description-heading { (text::DESCRIPTION) }
                         @if issue.description.trim().is_empty() {
@@ -80,8 +88,10 @@ pub(super) fn content(view: &IssueView) -> Markup {
                         }
                     }
                     (relations::relations(view))
+                    (relations::backlinks(view))
                     (graph::graph(view))
                     (timeline::timeline(view, &mut budget))
+                    @if let Some(forms) = &view.forms { (forms.others(issue)) }
                 }
                 (sidebar::sidebar(view))
             }
@@ -96,7 +106,7 @@ fn heading(view: &IssueView) -> Markup {
     let returns = issue.returns();
     html! {
         header.issue-head {
-            h1 #issue-title dir="auto" { (issue.title) }
+            h1 #issue-title dir="auto" { (undirected(&issue.title)) }
             p.issue-state #issue-state {
                 (parts::status(issue.status)) " "
                 (parts::kind(issue.classification)) " "
@@ -114,14 +124,43 @@ fn heading(view: &IssueView) -> Markup {
                 @if let Some(summary) = view.view.summary(issue.id) { (chips.of(summary)) }
             }
             p.issue-id {
-                code { (issue.id) }
-                button.copy type="button" data-copy=(issue.id)
-                    data-copied=(text::COPIED) aria-label=(text::COPY_ID) hidden
-                {
-                    (text::COPY)
-                }
+                code { (issue.id) } " "
+                (copy(text::COPY_ID, text::COPIED, &issue.id.to_string())) " "
+                (copy(text::COPY_BRANCH, text::COPIED_OTHER, &text::branch(&issue.id.short()))) " "
+                (copy(text::COPY_COMMAND, text::COPIED_OTHER, &text::command(&issue.id.short()))) " "
+                (copy_link(issue))
             }
         }
+    }
+}
+
+/// Renders the button that copies a link in Markdown. The script adds the address, as the reader reached the page.
+fn copy_link(issue: &Issue) -> Markup {
+    let title = escaped(&undirected(&issue.title));
+    html! {
+        button.copy type="button" data-copy=(title) data-copy-path=(parts::issue_path(issue.id))
+            data-copied=(text::COPIED_OTHER) hidden
+        {
+            (text::COPY_MARKDOWN)
+        }
+    }
+}
+
+/// Escapes a text for a link in Markdown.
+fn escaped(text: &str) -> String {
+    text.chars().fold(String::new(), |mut escaped, character| {
+        if matches!(character, '\\' | '[' | ']' | '`' | '*' | '_' | '<') {
+            escaped.push('\\');
+        }
+        escaped.push(character);
+        escaped
+    })
+}
+
+/// Renders a button that copies a text, which the script shows.
+fn copy(name: &str, copied: &str, value: &str) -> Markup {
+    html! {
+        button.copy type="button" data-copy=(value) data-copied=(copied) hidden { (name) }
     }
 }
 
@@ -170,7 +209,9 @@ mod tests {
         let mut projection = Projection::default();
         let view = &ReadView::of(&mut projection, issues);
         let changes = Changes::default();
-        content(&IssueView { found, changes, gone: GoneClients::default(), view, now, is_full })
+        let gone = &GoneClients::default();
+        let (repository, forms) = (None, None);
+        content(&IssueView { found, changes, gone, view, now, repository, is_full, forms })
             .into_string()
     }
 
@@ -227,14 +268,14 @@ mod tests {
         let issue: Issue = serde_json::from_value(whole).unwrap();
         let html = page(&issue, false);
         for expected in [
-            "<bdi class=\"agent\">\u{202e}b</bdi> filed it",
+            "<bdi class=\"agent\">b</bdi> filed it",
             "</bdi> claimed it for work",
             "class=\"moment was-returned\" id=\"moment-3\" data-changed=\"",
             "</bdi> returned it to the queue",
             "</bdi> · <bdi>Labelled &lt;b&gt;</bdi>",
             "<bdi class=\"agent\">c</bdi> commented",
             "</svg>returned once<",
-            "held by <b><bdi class=\"agent\">\u{202e}b</bdi></b> <time",
+            "held by <b><bdi class=\"agent\">b</bdi></b> <time",
             "1 unknown key<",
             "&quot;priority&quot;: {&quot;level&quot;:100.0}",
         ] {

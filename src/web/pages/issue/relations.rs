@@ -1,15 +1,17 @@
-//! The section with the issues that an issue is linked with.
+//! The sections with the issues that an issue is linked with, and with those that name it.
 
 use maud::{Markup, html};
 
 use super::{IssueView, parts};
 use crate::domain::IssueId;
-use crate::read_model::{ReadView, Relation};
+use crate::read_model::{Mentions, ReadView, Relation};
 use crate::web::query::ListQuery;
-use crate::web::strings::relations as text;
+use crate::web::strings::{issue, relations as text};
 
 /// How many issues of a relation the page shows.
 const MAX_SHOWN: usize = 50;
+/// How many issues that name this one the page shows.
+const MAX_MENTIONS: usize = 20;
 
 /// Renders the section; nothing if there are no links.
 pub(super) fn relations(view: &IssueView) -> Markup {
@@ -21,6 +23,29 @@ pub(super) fn relations(view: &IssueView) -> Markup {
                 h2 #links-heading { (text::LINKS) }
                 @for (relation, ids) in &relations { (group(*relation, ids, issue.id, view.view)) }
             }
+        }
+    }
+}
+
+/// Renders the issues whose texts name this one; a search for them if looking for them would take long.
+pub(super) fn backlinks(view: &IssueView) -> Markup {
+    let id = view.found.issue.id;
+    let search = ListQuery { search: id.short(), ..ListQuery::default() };
+    let mentions = view.view.mentions(id, MAX_MENTIONS);
+    let all = html! { a href={ "/" (search.query_string()) } { (issue::SEARCH_MENTIONS) } };
+    html! {
+        @match mentions {
+            Some(Mentions { positions, .. }) if positions.is_empty() => {}
+            Some(Mentions { positions, has_more }) => {
+                section #issue-mentions.links aria-labelledby="mentions-heading" {
+                    h2 #mentions-heading { (issue::MENTIONED) }
+                    ul {
+                        @for at in positions { li { (linked(view.view.summaries()[at].id, view.view)) } }
+                        @if has_more { li { (all) } }
+                    }
+                }
+            }
+            None => { p #issue-mentions.quiet { (all) } }
         }
     }
 }
@@ -57,7 +82,7 @@ fn linked(id: IssueId, view: &ReadView) -> Markup {
         @match view.summary(id) {
             Some(other) => {
                 (parts::status(other.status)) " "
-                a.title href=(parts::issue_path(id)) dir="auto" { (other.title) } " "
+                a.title href=(parts::issue_path(id)) dir="auto" { (parts::undirected(&other.title)) } " "
                 code { (id.short()) }
             }
             None => { code { (id.short()) } " " span.quiet { (text::UNKNOWN) } }

@@ -107,7 +107,7 @@ fn neighbour(relation: &str, name: &str, link: &IssueLink) -> Markup {
     html! {
         a class=(relation) rel=(relation) href=(parts::issue_path(link.id)) {
             span.quiet { (name) } " "
-            bdi { (link.title) }
+            bdi { (parts::undirected(&link.title)) }
         }
     }
 }

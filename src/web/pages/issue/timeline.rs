@@ -6,11 +6,14 @@ use super::changes::ChangeWriter;
 use super::markdown_budget::MarkdownBudget;
 use super::{IssueView, icons, parts};
 use crate::domain::event::CHANGE_ACTION;
-use crate::domain::{ActionKind, TimelineEntry};
+use crate::domain::{ActionKind, Status, TimelineEntry};
 use crate::web::strings::issue as text;
 
 /// How many of the latest entries the default page shows, beside the first one.
 const LATEST: usize = 50;
+
+/// The shortest time between two entries that the timeline tells.
+const MIN_GAP_MS: u64 = 60_000;
 
 /// Renders the timeline, oldest entry first.
 pub(super) fn timeline(view: &IssueView, budget: &mut MarkdownBudget) -> Markup {
@@ -25,7 +28,7 @@ pub(super) fn timeline(view: &IssueView, budget: &mut MarkdownBudget) -> Markup 
         .enumerate()
         .filter(|(index, _)| *index == 0 || *index > hidden)
         .rev()
-        .map(|(index, moment)| entry(index, moment, view, budget, &mut changes))
+        .map(|(index, _)| entry(index, &timeline, view, budget, &mut changes))
         .collect();
     entries.reverse();
     html! {
@@ -55,18 +58,26 @@ pub(super) fn timeline(view: &IssueView, budget: &mut MarkdownBudget) -> Markup 
 
 fn entry(
     index: usize,
-    moment: &TimelineEntry<'_>,
+    timeline: &[TimelineEntry<'_>],
     view: &IssueView,
     budget: &mut MarkdownBudget,
     changes: &mut ChangeWriter,
 ) -> Markup {
+    let moment = &timeline[index];
+    let gap_ms =
+        index.checked_sub(1).map_or(0, |before| moment.at.millis_since(timeline[before].at));
     html! {
         li class={ "moment " (colour_class(moment)) } id={ "moment-" (index + 1) }
             data-changed=(moment.at.unix_millis())
         {
             (icon(moment))
             p.kind {
-                (parts::agent(moment.agent)) " " (action(moment)) " " (parts::ago(moment.at, view.now))
+                (parts::agent(moment.agent)) " " (action(moment)) " "
+                a.permalink href={ "#moment-" (index + 1) } { (parts::ago(moment.at, view.now)) }
+                @if gap_ms >= MIN_GAP_MS { span.gap-before { (text::later(gap_ms)) } }
+                @if let Some(held_ms) = held_ms(&timeline[..index], moment) {
+                    span.gap-before { (text::held(held_ms)) }
+                }
             }
             @if !is_about_question(moment) { (changes.write(moment)) }
             @if let Some(comment) = moment.comment {
@@ -74,6 +85,14 @@ fn entry(
             }
         }
     }
+}
+
+/// Returns how long the issue had been held if an entry ends a claim. `before` are the entries before it.
+fn held_ms(before: &[TimelineEntry<'_>], moment: &TimelineEntry<'_>) -> Option<u64> {
+    let is_end = moment.status().is_some_and(|status| !status.is_claimed());
+    let claim = before.iter().rev().find(|entry| entry.status().is_some())?;
+    let is_claim = claim.status().is_some_and(Status::is_claimed);
+    (is_end && is_claim).then(|| moment.at.millis_since(claim.at))
 }
 
 /// Returns true for a question and an answer. Their comments say what changed.

@@ -1,0 +1,238 @@
+//! `ait bulk`: changes all issues that a query finds.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+
+use super::attribute_args::ChangedAttributes;
+use super::confirmation::{can_ask, is_confirmed};
+use super::options::{AgentArgs, Format, WrongUsage, text_or_stdin};
+use super::output::FAINT;
+use super::print_issue::print_line;
+use super::{CommandContext, ExitStatus, Output, sanitize};
+use crate::domain::{
+    ClaimProof, CommentText, DomainError, Issue, IssueChange, IssueId, Order, Query, Resolution,
+    StatusSet,
+};
+use crate::hints::{self, COMMANDS};
+use crate::query_language::{NothingFits, ParsedQuery};
+use crate::read_model::ReadModel;
+use crate::tracker::{BulkChange, BulkEnd, BulkOutcome, MAX_BULK, UndoSelection};
+
+/// How many issues are shown before the change.
+const SHOWN: usize = 20;
+
+/// The arguments of `ait bulk`.
+#[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Shows first what would change, and asks. Everything is one change: `ait undo` takes all of it back.\n\
+    Issues whose change is refused stay as they are. Without a status in the query, only open issues are meant.\n\n\
+    Examples:\n  \
+    ait bulk 'label:ui idle:>30d' -l +stale -p 3\n  \
+    ait bulk 'kind:bug safari' --assign dev-1 --yes\n  \
+    ait bulk 'holder:dev-2' --return -m 'dev-2 has stopped'\n  \
+    ait bulk 'label:wontfix' --reject -m 'out of scope' --dry-run"
+)]
+pub struct Arguments {
+    /// Which issues: words, and terms such as label:ui; docs/queries.md has all of them
+    #[arg(value_name = "QUERY", required = true)]
+    query: Vec<String>,
+
+    #[command(flatten)]
+    attributes: ChangedAttributes,
+
+    /// A comment for each issue, or the reason of --return, --close, --reject and --park; - reads it from stdin
+    #[arg(short, long, value_name = "TEXT")]
+    message: Option<String>,
+
+    /// Keep them from being claimed for now
+    #[arg(long, group = "end")]
+    park: bool,
+
+    /// Let parked issues be claimed again
+    #[arg(long, group = "end")]
+    unpark: bool,
+
+    /// Return them to the queue
+    #[arg(long = "return", group = "end")]
+    return_them: bool,
+
+    /// Close them
+    #[arg(long, group = "end")]
+    close: bool,
+
+    /// Close them as rejected
+    #[arg(long, group = "end")]
+    reject: bool,
+
+    /// Change them without asking
+    #[arg(short, long)]
+    yes: bool,
+
+    /// Only show what would change
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
+
+    /// Even if another agent holds an issue
+    #[arg(long)]
+    force: bool,
+
+    #[command(flatten)]
+    acting: AgentArgs,
+
+    #[command(flatten)]
+    format: Format,
+}
+
+impl Arguments {
+    fn change(&self) -> Result<BulkChange> {
+        let text = self.message.as_deref().map(|text| text_or_stdin(text, "the message"));
+        let comment = text.transpose()?.map(CommentText::try_from).transpose()?;
+        let mut change = self.attributes.change()?;
+        let needs_reason = self.park || self.return_them || self.close || self.reject;
+        let reason = match comment {
+            None if needs_reason => {
+                return Err(WrongUsage("say why with -m TEXT").into());
+            }
+            None => None,
+            Some(comment) if needs_reason => Some(comment),
+            Some(comment) => {
+                change.comment = Some(comment);
+                None
+            }
+        };
+        let end = match reason {
+            Some(reason) if self.return_them => Some(BulkEnd::Return(reason)),
+            Some(reason) if self.close => Some(BulkEnd::Close(Resolution::Closed, reason)),
+            Some(reason) if self.reject => Some(BulkEnd::Close(Resolution::Rejected, reason)),
+            Some(reason) => {
+                change.parked = Some(Some((reason, None)));
+                None
+            }
+            None => None,
+        };
+        if self.unpark {
+            change.parked = Some(None);
+        }
+        if change == IssueChange::default() && end.is_none() {
+            let what = "say what to change, such as -l +ui, -p 1, --assign NAME or --close -m WHY";
+            return Err(WrongUsage(what).into());
+        }
+        Ok(BulkChange { change, end })
+    }
+}
+
+/// What the command did, or would do.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report {
+    dry_run: bool,
+    changed: Vec<IssueId>,
+    unchanged: Vec<IssueId>,
+    refused: Vec<Refused>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Refused {
+    id: IssueId,
+    why: String,
+}
+
+pub(super) async fn run(
+    arguments: &Arguments,
+    context: &CommandContext<'_>,
+    output: &mut Output,
+) -> Result<ExitStatus> {
+    let CommandContext { tracker, saved_queries, default_agent, .. } = *context;
+    let agent = arguments.acting.agent(default_agent)?;
+    let bulk = arguments.change()?;
+    let text = arguments.query.join(" ");
+    let parsed = ParsedQuery::parse(&text, saved_queries, tracker.now())?;
+    let statuses = if parsed.names_status() { StatusSet::ALL } else { StatusSet::open() };
+    let base = Query { statuses, order: Order::Filed, take: MAX_BULK, ..Query::default() };
+    let model = ReadModel::new(tracker.clone());
+    let page = model.list(parsed.narrow(base.clone())).await?;
+    if page.issues.is_empty() {
+        let why = NothingFits::explain(&parsed, &base, |query| model.list(query)).await?;
+        tracing::info!("{why}");
+        return Ok(ExitStatus::Nothing);
+    }
+    if page.total > MAX_BULK {
+        let more = page.total - MAX_BULK;
+        tracing::warn!("only the first {MAX_BULK} issues are meant: {more} more match");
+    }
+    let ids: Vec<IssueId> = page.issues.iter().map(|issue| issue.id).collect();
+    let (proof, json) =
+        (ClaimProof { number: None, is_forced: arguments.force }, arguments.format.json);
+    if !arguments.yes {
+        let preview = tracker.change_many(&ids, &bulk, &agent, proof, true).await?;
+        show(&preview, true, json, output)?;
+        let is_wanted = !preview.changed.is_empty()
+            && !arguments.dry_run
+            && can_ask(json)
+            && is_confirmed(&format!("Change {}?", issues(preview.changed.len())))?;
+        if !is_wanted {
+            if !arguments.dry_run {
+                tracing::info!("nothing was changed; --yes changes them");
+            }
+            return Ok(ExitStatus::Done);
+        }
+    }
+    let outcome = tracker.change_many(&ids, &bulk, &agent, proof, false).await?;
+    show(&outcome, false, json, output)?;
+    Ok(match (outcome.changed.is_empty(), outcome.refused.is_empty()) {
+        (_, false) => ExitStatus::Partly,
+        (true, true) => ExitStatus::Nothing,
+        (false, true) => ExitStatus::Done,
+    })
+}
+
+fn show(outcome: &BulkOutcome, is_dry_run: bool, json: bool, output: &mut Output) -> Result<()> {
+    let BulkOutcome { changed, unchanged, refused, events } = outcome;
+    if json {
+        return output.json(&Report {
+            dry_run: is_dry_run,
+            changed: changed.iter().map(|issue| issue.id).collect(),
+            unchanged: unchanged.clone(),
+            refused: refused
+                .iter()
+                .map(|(id, error)| Refused { id: *id, why: why(error) })
+                .collect(),
+            change: events.as_ref().map(UndoSelection::shown),
+        });
+    }
+    let remark = |issue: &Issue| issue.history.last().map(|entry| sanitize::line(&entry.action));
+    changed
+        .iter()
+        .take(SHOWN)
+        .try_for_each(|issue: &Arc<Issue>| print_line(issue, remark(issue), output))?;
+    if changed.len() > SHOWN {
+        output.line(output.styled(FAINT, format_args!("and {} more", changed.len() - SHOWN)))?;
+    }
+    for (id, error) in refused.iter().take(SHOWN) {
+        tracing::warn!("{} stays: {}", id.short(), why(error));
+    }
+    if refused.len() > SHOWN {
+        tracing::warn!("{} more stay", refused.len() - SHOWN);
+    }
+    if !unchanged.is_empty() {
+        tracing::info!("{} already so", issues(unchanged.len()));
+    }
+    if let Some(events) = events {
+        let numbers = UndoSelection::shown(events);
+        tracing::info!("changed {}; `ait undo {numbers}` takes it back", issues(changed.len()));
+    }
+    Ok(())
+}
+
+fn why(error: &DomainError) -> String {
+    hints::for_refusal(error, &COMMANDS)
+}
+
+pub(super) fn issues(count: usize) -> String {
+    format!("{count} {}", if count == 1 { "issue" } else { "issues" })
+}

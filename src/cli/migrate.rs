@@ -1,0 +1,98 @@
+//! `ait migrate`: what it takes, and what it says when it is done.
+
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+
+use super::backup::issues;
+use super::options::Format;
+use super::output::{FAINT, STRONG};
+use super::{ExitStatus, Output};
+use crate::tracker::Compared;
+
+/// The arguments of `ait migrate`.
+#[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "A STORE is the path of an issues.json, or the postgres:// URL of a database; the password comes\n\
+        from AIT_STORE_PASSWORD, PGPASSWORD or ~/.pgpass. All issues and claims are moved, and all\n\
+        events that the source still has, with their numbers. The target has to be empty; it gets\n\
+        everything or nothing. The source stays as it is. At the end both are read and compared.\n\
+        Stop the agents and servers first: if the source changes meanwhile, nothing is moved.\n\n\
+        Examples:\n  \
+        ait migrate --from issues.json --to postgres://ait@db.example.com/issues\n  \
+        ait migrate --from postgres://ait@db.example.com/issues --to issues.json"
+)]
+pub struct Arguments {
+    /// The store to move from
+    #[arg(long, value_name = "STORE")]
+    pub from: String,
+
+    /// The empty store to move to
+    #[arg(long, value_name = "STORE")]
+    pub to: String,
+
+    #[command(flatten)]
+    format: Format,
+}
+
+/// The JSON output.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report<'a> {
+    from: &'a str,
+    to: &'a str,
+    issues: usize,
+    leases: usize,
+    events: u64,
+    oldest_event: Option<u64>,
+    newest_event: u64,
+    verified: bool,
+}
+
+/// Prints what was moved `from` one store `to` another, and how it was verified.
+///
+/// # Errors
+///
+/// The output cannot be written.
+pub fn report(
+    arguments: &Arguments,
+    (from, to): (&str, &str),
+    compared: &Compared,
+    output: &mut Output,
+) -> Result<ExitStatus> {
+    let Compared { issues: count, leases, oldest, newest } = *compared;
+    let events = (newest + 1).saturating_sub(oldest);
+    let oldest_event = (events > 0).then_some(oldest);
+    if arguments.format.json {
+        let verified = true;
+        let report = Report {
+            from,
+            to,
+            issues: count,
+            leases,
+            events,
+            oldest_event,
+            newest_event: newest,
+            verified,
+        };
+        output.json(&report)?;
+    } else {
+        let numbers = match events {
+            0 => format!("no events; the next one has number {}", newest + 1),
+            1 => format!("1 event, number {newest}"),
+            _ => format!("{events} events, {oldest} to {newest}"),
+        };
+        let moved = output.styled(STRONG, "moved   ");
+        output.line(format_args!("{moved}  {}, {numbers}", issues(count)))?;
+        for (verb, text) in [
+            ("verified", "every issue, claim and event is the same in both, byte by byte"),
+            ("from    ", from),
+            ("to      ", to),
+        ] {
+            let verb = output.styled(FAINT, verb);
+            output.line(format_args!("{verb}  {text}"))?;
+        }
+    }
+    output.flush()?;
+    Ok(ExitStatus::Done)
+}

@@ -1,0 +1,94 @@
+//! `ait triage`: what is wrong in the queue, and what to do about it.
+
+use anyhow::Result;
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use super::options::Format;
+use super::output::{FAINT, STRONG};
+use super::sanitize;
+use super::styled_line::Line;
+use super::{ExitStatus, Output};
+use crate::read_model::{FindingKind, ReadModel};
+use crate::tracker::Tracker;
+use crate::triage::{DEFAULT_TAKE, Reader, ReportedFinding, TriageReport};
+
+/// The arguments of `ait triage`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Nothing is changed. The JSON is that of /api/triage.\n\n\
+    Examples:\n  \
+    ait triage\n  \
+    ait triage --kind duplicate --kind stale\n  \
+    ait triage --json -n 200 | jq -r '.findings[].issues[0].id'")]
+pub struct Arguments {
+    /// Only findings of this kind; may be repeated
+    #[arg(short, long = "kind", value_name = "KIND", value_parser = kind())]
+    kinds: Vec<FindingKind>,
+
+    /// Maximum number of findings to show; at most 200 of each kind are kept
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = DEFAULT_TAKE)]
+    limit: usize,
+
+    #[command(flatten)]
+    format: Format,
+}
+
+fn kind() -> impl TypedValueParser<Value = FindingKind> {
+    let words = FindingKind::ALL.iter().map(|kind| kind.as_str());
+    PossibleValuesParser::new(words)
+        .map(|word| FindingKind::from_word(&word).expect("only these words are possible"))
+}
+
+pub(super) async fn run(
+    arguments: &Arguments,
+    tracker: &Tracker,
+    output: &mut Output,
+) -> Result<ExitStatus> {
+    let now = tracker.now();
+    let model = ReadModel::new(tracker.clone());
+    let findings = model.read(move |view| view.findings(now)).await?;
+    let report = TriageReport::of(&findings, &arguments.kinds, arguments.limit, Reader::Person);
+    if arguments.format.json {
+        output.json(&report)?;
+    } else {
+        write(&report, output)?;
+    }
+    Ok(ExitStatus::Done)
+}
+
+fn write(report: &TriageReport<'_>, output: &mut Output) -> Result<()> {
+    if report.total == 0 {
+        tracing::info!("no problem found");
+    }
+    let same_kind = |one: &ReportedFinding<'_>, next: &ReportedFinding<'_>| {
+        one.finding.kind == next.finding.kind
+    };
+    for (at, found) in report.findings.chunk_by(same_kind).enumerate() {
+        let kind = found[0].finding.kind;
+        let count = report.counts.get(kind.as_str()).copied().unwrap_or_default();
+        if at > 0 {
+            output.line("")?;
+        }
+        let head = Line::default().part(STRONG, kind.as_str()).text(format!(" {count}"));
+        head.part(FAINT, format!("  {}", kind.rule())).write_wrapped(2, output)?;
+        found.iter().try_for_each(|reported| write_finding(reported, output))?;
+    }
+    if report.more > 0 {
+        tracing::info!("{} more: see them with -n", report.more);
+    }
+    Ok(())
+}
+
+fn write_finding(reported: &ReportedFinding<'_>, output: &mut Output) -> Result<()> {
+    let finding = reported.finding;
+    for issue in &finding.issues {
+        let title = sanitize::line(&issue.title);
+        let line = Line::default().part(FAINT, format!("  {}", issue.id.short()));
+        let line = line.text(format!("  {title}")).fitted(output.width(), output);
+        output.line(line)?;
+    }
+    let why = Line::default().text(format!("    {}", sanitize::line(&finding.why)));
+    why.write_wrapped(4, output)?;
+    let next = Line::default().text(format!("    {}", sanitize::line(&reported.next)));
+    next.write_wrapped(4, output)
+}

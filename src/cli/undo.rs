@@ -1,0 +1,206 @@
+//! `ait undo`: takes changes back with new ones.
+
+use std::ops::RangeInclusive;
+
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+
+use super::bulk::issues;
+use super::confirmation::{can_ask, is_confirmed};
+use super::options::{AgentArgs, Format, WrongUsage, agent_name, time_arg};
+use super::output::{FAINT, STRONG};
+use super::styled_line::Line;
+use super::{ExitStatus, Output, sanitize};
+use crate::domain::{AgentName, ClaimProof, IssueId};
+use crate::hints::{self, COMMANDS};
+use crate::time_arg::TimeArg;
+use crate::tracker::{Tracker, UndoError, UndoOutcome, UndoSelection, UndoneIssue};
+
+/// The arguments of `ait undo`.
+#[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Shows first what would happen, and asks. Nothing is erased: an undo is a new change, which `ait undo`\n\
+    takes back, too. What was changed since stays, comments stay, and ended issues never open again.\n\
+    `ait log` shows the numbers of changes.\n\n\
+    Examples:\n  \
+    ait undo --last\n  \
+    ait undo 412\n  \
+    ait undo 412-460 --dry-run\n  \
+    ait undo --by dev-2 --since 1h --yes"
+)]
+pub struct Arguments {
+    /// The number of a change, or of the first and the last of several: 412-460
+    #[arg(value_name = "NUMBER", group = "what", value_parser = UndoSelection::numbers)]
+    change: Option<RangeInclusive<u64>>,
+
+    /// Your last change
+    #[arg(long, group = "what")]
+    last: bool,
+
+    /// The changes of an agent; needs --since
+    #[arg(long, value_name = "NAME", group = "what", value_parser = agent_name)]
+    by: Option<AgentName>,
+
+    /// From when: a duration before now, or a date and time
+    #[arg(long, value_name = "WHEN", value_parser = time_arg, requires = "by")]
+    since: Option<TimeArg>,
+
+    /// Until when [default: now]
+    #[arg(long, value_name = "WHEN", value_parser = time_arg, requires = "by")]
+    until: Option<TimeArg>,
+
+    /// Even if another agent holds an issue
+    #[arg(long)]
+    force: bool,
+
+    /// Undo without asking
+    #[arg(short, long)]
+    yes: bool,
+
+    /// Only show what would happen
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
+
+    #[command(flatten)]
+    acting: AgentArgs,
+
+    #[command(flatten)]
+    format: Format,
+}
+
+impl Arguments {
+    fn selection(&self, agent: &AgentName, tracker: &Tracker) -> Result<UndoSelection> {
+        let now = tracker.now();
+        match (&self.change, &self.by, self.since) {
+            (Some(numbers), _, _) => Ok(UndoSelection::Numbers(numbers.clone())),
+            (None, Some(by), Some(since)) => Ok(UndoSelection::By {
+                agent: by.clone(),
+                since: since.time(now),
+                until: self.until.map(|until| until.time(now)),
+            }),
+            (None, Some(_), None) => Err(WrongUsage("--by needs --since, such as 1h").into()),
+            (None, None, _) if self.last => Ok(UndoSelection::Last(agent.clone())),
+            (None, None, _) => {
+                let what = "say what to undo: --last, the number of a change (`ait log` shows them), or --by NAME --since 1h";
+                Err(WrongUsage(what).into())
+            }
+        }
+    }
+}
+
+/// What the command did, or would do.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report {
+    dry_run: bool,
+    changes: usize,
+    issues: Vec<ReportedIssue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ReportedIssue {
+    id: IssueId,
+    undone: Vec<&'static str>,
+    left: Vec<String>,
+}
+
+pub(super) async fn run(
+    arguments: &Arguments,
+    tracker: &Tracker,
+    default_agent: Option<&AgentName>,
+    output: &mut Output,
+) -> Result<ExitStatus> {
+    let agent = arguments.acting.agent(default_agent)?;
+    let mut selection = arguments.selection(&agent, tracker)?;
+    let proof = ClaimProof { number: None, is_forced: arguments.force };
+    let json = arguments.format.json;
+    if !arguments.yes {
+        let preview = undo(tracker, &selection, &agent, proof, true).await?;
+        show(&preview, true, json, output)?;
+        let undone = count(&preview);
+        let question = format!("Undo this in {}?", issues(undone));
+        let is_wanted =
+            undone > 0 && !arguments.dry_run && can_ask(json) && is_confirmed(&question)?;
+        if !is_wanted {
+            if undone > 0 && !arguments.dry_run {
+                tracing::info!("nothing was changed; --yes does it");
+            }
+            return Ok(if undone > 0 { ExitStatus::Done } else { ExitStatus::Nothing });
+        }
+        if let UndoSelection::Last(_) = selection {
+            // What was shown, whatever has happened since.
+            selection = UndoSelection::Numbers(preview.numbers);
+        }
+    }
+    let outcome = undo(tracker, &selection, &agent, proof, false).await?;
+    show(&outcome, false, json, output)?;
+    let is_all =
+        outcome.issues.iter().all(|issue| issue.left.is_empty() && issue.refused.is_none());
+    Ok(match count(&outcome) {
+        0 => ExitStatus::Nothing,
+        _ if is_all => ExitStatus::Done,
+        _ => ExitStatus::Partly,
+    })
+}
+
+async fn undo(
+    tracker: &Tracker,
+    selection: &UndoSelection,
+    agent: &AgentName,
+    proof: ClaimProof,
+    is_dry_run: bool,
+) -> Result<UndoOutcome> {
+    tracker.undo(selection, agent, proof, is_dry_run).await.map_err(|error| match error {
+        UndoError::Store(error) => error.into(),
+        error => error.into(),
+    })
+}
+
+fn count(outcome: &UndoOutcome) -> usize {
+    outcome.issues.iter().filter(|issue| !issue.undone.is_empty()).count()
+}
+
+/// Says what stays of an issue, and why.
+fn left(issue: &UndoneIssue) -> Vec<String> {
+    let refusal = issue.refused.as_ref().map(|error| hints::for_refusal(error, &COMMANDS));
+    issue.left_in_words().into_iter().chain(refusal).collect()
+}
+
+fn show(outcome: &UndoOutcome, is_dry_run: bool, json: bool, output: &mut Output) -> Result<()> {
+    if json {
+        let reported = |issue: &UndoneIssue| ReportedIssue {
+            id: issue.id,
+            undone: issue.undone.clone(),
+            left: left(issue),
+        };
+        return output.json(&Report {
+            dry_run: is_dry_run,
+            changes: outcome.count,
+            issues: outcome.issues.iter().map(reported).collect(),
+            change: outcome.events.as_ref().map(UndoSelection::shown),
+        });
+    }
+    for issue in &outcome.issues {
+        let head = Line::default().part(STRONG, issue.id.short());
+        let line = head.text(format!(" {}", sanitize::line(&issue.shown_title())));
+        let what = match &issue.undone[..] {
+            [] => String::new(),
+            fields if is_dry_run => format!(" (would undo: {})", fields.join(", ")),
+            fields => format!(" (undone: {})", fields.join(", ")),
+        };
+        output.line(line.part(FAINT, what).fitted(output.width(), output))?;
+        for left in left(issue) {
+            let line = Line::default().part(FAINT, format!("  stays: {}", sanitize::line(&left)));
+            line.write_wrapped(4, output)?;
+        }
+    }
+    if count(outcome) == 0 {
+        tracing::info!("there is nothing to undo");
+    } else if let Some(events) = &outcome.events {
+        tracing::info!("undone; `ait undo {}` takes that back", UndoSelection::shown(events));
+    }
+    Ok(())
+}

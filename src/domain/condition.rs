@@ -1,0 +1,341 @@
+//! What an issue must be like to match a query, and the one evaluator of it.
+//!
+//! Lists, searches, pages and bulk changes all select issues by a [`Condition`]. It knows nothing of its written form.
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+use super::{
+    ActionKind, Attributes, Classification, Issue, IssueId, IssueRef, Label, LinkKind, Priority,
+    Status, StatusSet, TimelineEntry, Timestamp,
+};
+
+/// A condition on an issue. The default matches every issue.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Condition {
+    /// All of these hold.
+    All(Vec<Self>),
+    /// At least one of these holds.
+    Any(Vec<Self>),
+    /// This does not hold.
+    Not(Box<Self>),
+    /// The status is one of these.
+    Status(StatusSet),
+    /// The kind of work.
+    Classification(Classification),
+    /// The priority is one of these. An issue without one counts as the default.
+    Priority(RangeInclusive<Priority>),
+    /// It has this label; no label at all for `None`.
+    Label(Option<Label>),
+    /// It is assigned to this agent; to nobody for `None`.
+    Assignee(Option<String>),
+    /// This agent holds it; nobody for `None`.
+    Holder(Option<String>),
+    /// This agent filed it.
+    Filer(String),
+    /// This agent occurs in the history.
+    Agent(String),
+    /// It is a part of an issue with an id in this range; of none for `None`.
+    Parent(Option<RangeInclusive<IssueId>>),
+    /// It blocks an issue with an id in this range.
+    Blocks(RangeInclusive<IssueId>),
+    /// It is blocked by an issue with an id in this range, whether that is open or not.
+    BlockedBy(RangeInclusive<IssueId>),
+    /// The id is in this range.
+    Id(RangeInclusive<IssueId>),
+    /// The id is one of these.
+    Ids(BTreeSet<IssueId>),
+    /// It was [returned](Issue::returns) so often.
+    Returns(RangeInclusive<usize>),
+    /// It was claimed so often, for work and for review.
+    Claims(RangeInclusive<usize>),
+    /// It was filed in this time.
+    Created(RangeInclusive<Timestamp>),
+    /// It was last changed in this time.
+    Changed(RangeInclusive<Timestamp>),
+    /// Its last [substantive change](Issue::active_at) was in this time.
+    Active(RangeInclusive<Timestamp>),
+    /// Some agent could claim it for work at this time.
+    Ready(Timestamp),
+    /// It is open, and an open issue blocks it.
+    Blocked,
+    /// It is open, and parked at this time.
+    Parked(Timestamp),
+    /// This lower-case text occurs in it; see [`Subject::contains`].
+    Text(String),
+    /// At least so many of these lower-case texts occur in it.
+    SomeTexts {
+        /// The texts.
+        texts: Vec<String>,
+        /// How many of them have to occur.
+        at_least: usize,
+    },
+}
+
+impl Default for Condition {
+    fn default() -> Self {
+        Self::All(Vec::new())
+    }
+}
+
+/// An issue as a condition sees it. Each form in which issues are kept implements it.
+pub trait Subject {
+    /// Returns the id.
+    fn id(&self) -> IssueId;
+    /// Returns the status.
+    fn status(&self) -> Status;
+    /// Returns the kind of work.
+    fn classification(&self) -> Classification;
+    /// Returns the time of filing.
+    fn created_at(&self) -> Timestamp;
+    /// Returns the time of the last change.
+    fn modified_at(&self) -> Timestamp;
+    /// Returns the time of the last substantive change; see [`Issue::active_at`].
+    fn active_at(&self) -> Timestamp;
+    /// Returns the attributes.
+    fn attributes(&self) -> &Attributes;
+    /// Returns who holds it.
+    fn holder(&self) -> Option<&str>;
+    /// Returns who filed it.
+    fn filer(&self) -> Option<&str>;
+    /// Returns true if an agent occurs in the history.
+    fn has_actor(&self, agent: &str) -> bool;
+    /// Returns how often it was returned after a claim.
+    fn returns(&self) -> usize;
+    /// Returns how often it was claimed.
+    fn claims(&self) -> usize;
+    /// Returns true if an open issue blocks it.
+    fn has_open_blocker(&self) -> bool;
+    /// Returns true if a part of it is open.
+    fn has_open_part(&self) -> bool;
+    /// Returns true if it blocks an issue with an id in a range.
+    fn blocks(&self, ids: &RangeInclusive<IssueId>) -> bool;
+    /// Returns true if a lower-case text occurs in the title, the description or a comment, regardless of case, or
+    /// names the issue: begins its id, also behind `#` and `issue-`, or is an id in another tracker.
+    fn contains(&self, text: &str) -> bool;
+}
+
+impl Condition {
+    /// Returns true if every issue matches.
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Self::All(all) if all.is_empty())
+    }
+
+    /// Returns true if an index of the store finds the matches: if it is empty, or names ids, a holder or the time of the
+    /// last change.
+    pub fn is_narrow(&self) -> bool {
+        let is_indexed = |condition: &Self| {
+            matches!(
+                condition,
+                Self::Ids(_) | Self::Id(_) | Self::Holder(Some(_)) | Self::Changed(_)
+            )
+        };
+        self.is_empty() || self.conjuncts().iter().any(is_indexed)
+    }
+
+    /// Returns true if it is empty or names ids, so that few issues have to be examined.
+    pub fn names_ids(&self) -> bool {
+        let names = |condition: &Self| matches!(condition, Self::Ids(_) | Self::Id(_));
+        self.is_empty() || self.conjuncts().iter().any(names)
+    }
+
+    /// Returns the conditions that must all hold.
+    pub fn conjuncts(&self) -> &[Self] {
+        match self {
+            Self::All(all) => all,
+            one => std::slice::from_ref(one),
+        }
+    }
+
+    /// Returns the condition that this one and another one hold.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let mut all = self.into_conjuncts();
+        all.extend(other.into_conjuncts());
+        Self::all(all)
+    }
+
+    /// Returns the condition that all of these hold, with the cheap ones first.
+    pub fn all(conditions: impl IntoIterator<Item = Self>) -> Self {
+        let mut all: Vec<_> = conditions.into_iter().flat_map(Self::into_conjuncts).collect();
+        all.sort_by_key(Self::reads_texts);
+        match <[Self; 1]>::try_from(all) {
+            Ok([one]) => one,
+            Err(all) => Self::All(all),
+        }
+    }
+
+    pub(super) fn into_conjuncts(self) -> Vec<Self> {
+        match self {
+            Self::All(all) => all,
+            one => vec![one],
+        }
+    }
+
+    /// Returns true if the texts of an issue are needed.
+    fn reads_texts(&self) -> bool {
+        !self.texts().is_empty()
+    }
+
+    /// Returns the text that it looks for, if it looks for one.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Returns all texts that it mentions.
+    pub fn texts(&self) -> Vec<&str> {
+        match self {
+            Self::All(several) | Self::Any(several) => {
+                several.iter().flat_map(Self::texts).collect()
+            }
+            Self::Not(one) => one.texts(),
+            Self::Text(text) => vec![text],
+            Self::SomeTexts { texts, .. } => texts.iter().map(String::as_str).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns true if an issue matches.
+    pub fn matches(&self, issue: &impl Subject) -> bool {
+        let attributes = issue.attributes();
+        match self {
+            Self::All(all) => all.iter().all(|one| one.matches(issue)),
+            Self::Any(any) => any.iter().any(|one| one.matches(issue)),
+            Self::Not(one) => !one.matches(issue),
+            Self::Status(statuses) => statuses.contains(issue.status()),
+            Self::Classification(kind) => issue.classification() == *kind,
+            Self::Priority(range) => range.contains(&attributes.effective_priority()),
+            Self::Label(Some(label)) => attributes.labels.contains(label),
+            Self::Label(None) => attributes.labels.is_empty(),
+            Self::Assignee(name) => attributes.assignee == *name,
+            Self::Holder(name) => issue.holder() == name.as_deref(),
+            Self::Filer(name) => issue.filer() == Some(name),
+            Self::Agent(name) => issue.has_actor(name),
+            Self::Parent(Some(ids)) => attributes.parent().is_some_and(|id| ids.contains(&id)),
+            Self::Parent(None) => attributes.parent().is_none(),
+            Self::Blocks(ids) => issue.blocks(ids),
+            Self::BlockedBy(ids) => {
+                attributes.linked(LinkKind::BlockedBy).any(|id| ids.contains(&id))
+            }
+            Self::Id(ids) => ids.contains(&issue.id()),
+            Self::Ids(ids) => ids.contains(&issue.id()),
+            Self::Returns(range) => range.contains(&issue.returns()),
+            Self::Claims(range) => range.contains(&issue.claims()),
+            Self::Created(range) => range.contains(&issue.created_at()),
+            Self::Changed(range) => range.contains(&issue.modified_at()),
+            Self::Active(range) => range.contains(&issue.active_at()),
+            Self::Ready(now) => {
+                issue.status() == Status::Created
+                    && !attributes.is_parked_at(*now)
+                    && !issue.has_open_blocker()
+                    && !issue.has_open_part()
+            }
+            Self::Blocked => !issue.status().is_terminal() && issue.has_open_blocker(),
+            Self::Parked(now) => !issue.status().is_terminal() && attributes.is_parked_at(*now),
+            Self::Text(text) => issue.contains(text),
+            Self::SomeTexts { texts, at_least } => {
+                texts.iter().filter(|text| issue.contains(text)).take(*at_least).count()
+                    == *at_least
+            }
+        }
+    }
+
+    /// Returns how many of the texts occur in an issue of which only [some](Self::SomeTexts) have to.
+    pub fn relevance(&self, issue: &impl Subject) -> usize {
+        let count = |condition: &Self| match condition {
+            Self::SomeTexts { texts, .. } => {
+                texts.iter().filter(|text| issue.contains(text)).count()
+            }
+            _ => 0,
+        };
+        self.conjuncts().iter().map(count).sum()
+    }
+}
+
+impl Issue {
+    /// Returns the time of the last substantive change: what was filed, done, decided, said, asked, or written anew.
+    /// Claims, returns, lapses, and changes of attributes and links alone are none.
+    pub fn active_at(&self) -> Timestamp {
+        let is_substantive = |entry: &&TimelineEntry<'_>| match entry.kind() {
+            ActionKind::Claimed
+            | ActionKind::ReviewStarted
+            | ActionKind::Returned
+            | ActionKind::Lapsed => false,
+            ActionKind::Changed => {
+                let fields = entry.action.unwrap_or_default();
+                entry.comment.is_some()
+                    || ["title", "description"].iter().any(|text| fields.contains(text))
+            }
+            _ => true,
+        };
+        let timeline = self.timeline();
+        timeline.iter().rfind(is_substantive).map_or(self.created_at, |entry| entry.at)
+    }
+
+    /// Returns the searchable texts in lower case.
+    pub fn searchable_texts(&self) -> impl Iterator<Item = String> {
+        let comments = self.comments.iter().map(|comment| comment.text.as_str());
+        let texts = [self.title.as_str(), self.description.as_str()].into_iter().chain(comments);
+        texts.map(str::to_lowercase)
+    }
+
+    /// Returns the ids in other trackers in lower case, each behind a `#`.
+    pub fn searchable_ids(&self) -> impl Iterator<Item = String> {
+        self.external_ids().into_iter().map(|id| format!("#{}", id.to_lowercase()))
+    }
+
+    /// Returns true if a lower-case text occurs in the issue or names it; see [`Subject::contains`].
+    pub fn contains(&self, text: &str) -> bool {
+        IdName::of(text).names(self.id) || LoweredTexts::of(self).contain(text)
+    }
+}
+
+/// The searchable texts of an issue in lower case, and its ids in other trackers.
+#[derive(Clone, Debug)]
+pub struct LoweredTexts {
+    texts: Vec<String>,
+    ids: Vec<String>,
+}
+
+impl LoweredTexts {
+    /// Returns the texts of an issue.
+    pub fn of(issue: &Issue) -> Self {
+        let (texts, ids) = (issue.searchable_texts().collect(), issue.searchable_ids().collect());
+        Self { texts, ids }
+    }
+
+    /// Returns true if a lower-case text occurs in one of the texts, or is one of the ids.
+    pub fn contain(&self, text: &str) -> bool {
+        self.ids.iter().any(|id| id == text || id.strip_prefix('#') == Some(text))
+            || self.texts.iter().any(|whole| whole.contains(text))
+    }
+}
+
+/// Which ids a lower-case text names: those that it begins, and the one that it is a reference to, as people write it in
+/// texts.
+#[derive(Clone, Debug)]
+pub struct IdName {
+    /// What ids begin with.
+    begin: Option<String>,
+    range: Option<RangeInclusive<IssueId>>,
+}
+
+impl IdName {
+    /// Returns what a text names.
+    pub fn of(text: &str) -> Self {
+        let is_id = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
+        Self {
+            begin: text.bytes().all(is_id).then(|| text.to_owned()),
+            range: IssueRef::in_text(text).map(|reference| reference.range()),
+        }
+    }
+
+    /// Returns true if the text names an id.
+    pub fn names(&self, id: IssueId) -> bool {
+        self.begin.as_ref().is_some_and(|begin| id.to_string().starts_with(begin))
+            || self.range.as_ref().is_some_and(|range| range.contains(&id))
+    }
+}

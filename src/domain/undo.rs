@@ -1,0 +1,217 @@
+//! Undoing changes of an issue: what it would be without some of its latest events.
+//!
+//! Nothing is erased. An undo is one more change, which merges what the events changed back into the current issue,
+//! field by field, as an external edit is merged. History and comments stay.
+
+use super::event::CHANGE_ACTION;
+use super::links;
+use super::merge::merge_fields;
+use super::{
+    AgentName, AttributeValues, Attributes, ClaimGuard, DomainError, Event, EventKind,
+    HistoryEntry, Issue, IssueGraph, Link, Patch, Timestamp, UnknownKeys,
+};
+
+/// What undoing changes makes of an issue.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Undoing {
+    /// The issue becomes this one. The change itself adds an entry to the history.
+    Change(Box<Issue>),
+    /// The issue was filed by the undone events, and nothing else happened to it: it is rejected.
+    Reject,
+    /// Nothing can be undone.
+    Nothing,
+}
+
+/// What undoing changes makes of an issue, and what is left.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Undone {
+    /// What happens.
+    pub undoing: Undoing,
+    /// What stays as it is, each with the reason.
+    pub left: Vec<(&'static str, LeftReason)>,
+}
+
+/// Why something stays when changes are undone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LeftReason {
+    /// Later changes concern it.
+    ChangedSince,
+    /// The issue has ended, and never opens again.
+    Ended,
+    /// A claim does not come back: its agent is gone, or works on something else.
+    ClaimOver,
+    /// Undoing erases nothing that was said.
+    Said,
+    /// It is not there.
+    Gone,
+    /// The log does not tell how it became what it is.
+    Untold,
+}
+
+impl LeftReason {
+    /// Returns the reason in words.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ChangedSince => "changed since",
+            Self::Ended => "the issue has ended, and never opens again",
+            Self::ClaimOver => "a claim that has ended does not come back",
+            Self::Said => "what was said stays",
+            Self::Untold => "the log does not tell how it became what it is",
+            Self::Gone => "it is not there; a backup may have it",
+        }
+    }
+}
+
+/// Undoes some events of an issue.
+///
+/// `events` are all events of the issue from the first one to undo until now, oldest first, each with whether to undo
+/// it. A field that another event has changed since stays. A claim that was given up does not come back: the issue
+/// waits where it waited before.
+///
+/// Returns `None` if the events do not lead to this issue, for example because the last one is missing.
+pub fn undo(issue: &Issue, events: &[(&Event, bool)]) -> Option<Undone> {
+    let mut walk = Walk { wanted: issue.clone(), left: Vec::new(), is_status_later: false };
+    let mut after = issue.clone();
+    let mut files = false;
+    for (event, is_undone) in events.iter().rev() {
+        match event.kind {
+            EventKind::Filed { .. } | EventKind::Imported { .. } => {
+                files = *is_undone;
+                break;
+            }
+            EventKind::Removed { .. } => break,
+            _ => {}
+        }
+        let mut before = after.clone();
+        event.revert(&mut before);
+        let mut again = before.clone();
+        event.apply(&mut again);
+        if again != after {
+            return None;
+        }
+        match is_undone {
+            true => walk.undo(event, &before, &after),
+            false => walk.is_status_later |= before.status != after.status,
+        }
+        after = before;
+    }
+    if files {
+        let undoing = match issue.status.is_terminal() {
+            true => Err(LeftReason::Ended),
+            false if events.iter().all(|(_, is_undone)| *is_undone) => Ok(Undoing::Reject),
+            false => Err(LeftReason::ChangedSince),
+        };
+        return Some(match undoing {
+            Ok(undoing) => Undone { undoing, left: Vec::new() },
+            Err(reason) => {
+                walk.left.push(("filing", reason));
+                walk.end(issue)
+            }
+        });
+    }
+    Some(walk.end(issue))
+}
+
+/// Goes back through the events of an issue.
+struct Walk {
+    wanted: Issue,
+    left: Vec<(&'static str, LeftReason)>,
+    /// Whether a later event, which stays, changed the status.
+    is_status_later: bool,
+}
+
+impl Walk {
+    /// Undoes an event between two versions of the issue.
+    fn undo(&mut self, event: &Event, before: &Issue, after: &Issue) {
+        let mut conflicts = Vec::new();
+        merge_fields(Some(after), before, &mut self.wanted, &mut conflicts);
+        self.left.extend(conflicts.into_iter().map(|field| (field, LeftReason::ChangedSince)));
+        if event.kind.comment().is_some() && before.status == after.status {
+            self.left.push(("comments", LeftReason::Said));
+        }
+        if before.status == after.status {
+            return;
+        }
+        let waiting =
+            if before.status.is_claimed() { before.status.after_lapse() } else { before.status };
+        let reason = if self.wanted.status.is_terminal() {
+            LeftReason::Ended
+        } else if self.is_status_later {
+            LeftReason::ChangedSince
+        } else {
+            let is_left = before.status.is_claimed() && waiting == self.wanted.status;
+            self.wanted.status = waiting;
+            if !is_left {
+                return;
+            }
+            LeftReason::ClaimOver
+        };
+        self.left.push(("status", reason));
+    }
+
+    fn end(mut self, issue: &Issue) -> Undone {
+        if issue.status.is_terminal() {
+            self.keep_what_ended(issue);
+        }
+        self.left.sort_unstable_by_key(|(field, _)| *field);
+        self.left.dedup_by_key(|(field, _)| *field);
+        let undoing = match self.wanted == *issue {
+            true => Undoing::Nothing,
+            false => Undoing::Change(Box::new(self.wanted)),
+        };
+        Undone { undoing, left: self.left }
+    }
+
+    /// Leaves all fields of an ended issue but those by which it is found: labels and links.
+    fn keep_what_ended(&mut self, issue: &Issue) {
+        let wanted = AttributeValues::clone(&self.wanted.attributes);
+        let kept = AttributeValues::clone(&issue.attributes);
+        let attributes = AttributeValues { labels: wanted.labels, links: wanted.links, ..kept };
+        let allowed = Issue { attributes: Attributes::from(attributes), ..issue.clone() };
+        let fields = Patch::between(&allowed, &self.wanted).fields();
+        self.left.extend(fields.into_iter().map(|field| (field, LeftReason::Ended)));
+        self.wanted = allowed;
+    }
+}
+
+/// Decides the change that turns an issue into what it [would be](undo) without some events. `undone` names them for the
+/// history. The caller requires the version from which `wanted` was made.
+///
+/// # Errors
+///
+/// A claim would end that the agent does not hold and the guard protects, links would make a cycle, or nothing would change.
+pub fn decide(
+    issue: &Issue,
+    wanted: &Issue,
+    undone: &str,
+    agent: &AgentName,
+    guard: ClaimGuard,
+    now: Timestamp,
+    graph: &dyn IssueGraph,
+) -> Result<Event, DomainError> {
+    if wanted.status != issue.status {
+        guard.check(issue, agent)?;
+    }
+    let is_new = |link: &&Link| !issue.attributes.links.contains(link);
+    let added: Vec<Link> = wanted.attributes.links.iter().filter(is_new).copied().collect();
+    links::check(issue.id, &wanted.attributes.links, &added, graph)?;
+    let fields = Patch::between(issue, wanted).fields();
+    if fields.is_empty() {
+        return Err(DomainError::NothingToChange { id: issue.id });
+    }
+    if issue.status.is_terminal() && wanted.status != issue.status {
+        return Err(DomainError::Terminal { id: issue.id, status: issue.status });
+    }
+    let at = now.max(issue.modified_at);
+    let mut after = wanted.clone();
+    after.modified_at = at;
+    after.history.push(HistoryEntry {
+        timestamp: at,
+        agent: agent.as_str().to_owned(),
+        action: format!("{CHANGE_ACTION}{} (undoes {undone})", fields.join(", ")),
+        unknown_keys: UnknownKeys::default(),
+    });
+    let patch = Box::new(Patch::between(issue, &after));
+    let (agent, kind) = (agent.as_str().to_owned(), EventKind::Changed { patch });
+    Ok(Event { issue: issue.id, at, agent, kind, before: None, lease: None })
+}

@@ -1,0 +1,216 @@
+//! `change_issues`: change the issues of a handle together.
+
+use std::collections::BTreeSet;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::query_issues::{MAX_PREVIEW, preview};
+use super::update_issue::removable;
+use super::{CallContext, Tool};
+use crate::domain::{
+    AgentName, Classification, CommentText, Condition, Issue, IssueChange, IssueId, IssueRef,
+    Label, LinkKind, Order, Priority, Query, Resolution,
+};
+use crate::hints;
+use crate::mcp::context::blocking;
+use crate::mcp::options::Toolset;
+use crate::mcp::result::{Failure, Success};
+use crate::tracker::{BulkChange, BulkEnd, BulkOutcome, MAX_BULK, UndoSelection};
+
+pub(super) struct ChangeIssues;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Args {
+    /// From query_issues
+    handle: String,
+    /// all, places such as `0,2-5`, or a query
+    items: String,
+    agent: AgentName,
+    comment: Option<CommentText>,
+    labels_add: Option<Vec<Label>>,
+    labels_remove: Option<Vec<Label>>,
+    priority: Option<Priority>,
+    /// Or none
+    assignee: Option<String>,
+    classification: Option<Classification>,
+    /// Reason, or none
+    park: Option<String>,
+    link: Option<LinkKind>,
+    /// Id to link to
+    to: Option<IssueRef>,
+    /// With comment
+    end: Option<End>,
+    /// Default true
+    dry_run: Option<bool>,
+}
+
+/// Where the issues go.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+enum End {
+    Return,
+    Close,
+    Reject,
+}
+
+impl Tool for ChangeIssues {
+    const NAME: &'static str = "change_issues";
+    const DESCRIPTION: &'static str = "Change the issues of a handle in one step; refused ones are named, the others are \
+        changed. First shows what would happen; then call again with dry_run false.";
+    const TOOLSET: Toolset = Toolset::Bulk;
+    type Args = Args;
+
+    async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
+        let (handles, now) = (context.query_handles().await, context.tracker.now());
+        let name = args.handle.clone();
+        let found = blocking(move || handles.find(&name, now)).await;
+        let handle = found.ok_or_else(|| {
+            let name = crate::mcp::shown(&args.handle);
+            let text =
+                format!("Query handle '{name}' not found or expired: call query_issues again");
+            Failure::invalid(text).with_next("query_issues")
+        })?;
+        let items = args.items.parse().map_err(Failure::invalid)?;
+        let (bulk, agent, is_dry_run) = args.change()?;
+        let ids = chosen(&context, &items, &handle.ids).await?;
+        if ids.is_empty() {
+            let text = "no issue of the handle fits `items`; nothing was changed";
+            return Success::report(json!({ "count": 0, "warning": text }));
+        }
+        let proof = context.proof(None);
+        let outcome = context.tracker.change_many(&ids, &bulk, &agent, proof, is_dry_run).await?;
+        Success::report(report(&outcome, is_dry_run))
+    }
+}
+
+impl Args {
+    /// Returns the change, who makes it, and whether it is only shown.
+    fn change(self) -> Result<(BulkChange, AgentName, bool), Failure> {
+        let parked = removable(self.park, CommentText::try_from)?;
+        let links_add = match (self.link, self.to) {
+            (Some(kind), Some(to)) => vec![(kind, to)],
+            (None, None) => Vec::new(),
+            _ => return Err(Failure::invalid("give `link` and `to` together")),
+        };
+        let (end, comment) = match (self.end, self.comment) {
+            (None, comment) => (None, comment),
+            (Some(_), None) => return Err(Failure::invalid("`end` needs a `comment`: the reason")),
+            (Some(End::Return), Some(comment)) => (Some(BulkEnd::Return(comment)), None),
+            (Some(End::Close), Some(comment)) => {
+                (Some(BulkEnd::Close(Resolution::Closed, comment)), None)
+            }
+            (Some(End::Reject), Some(comment)) => {
+                (Some(BulkEnd::Close(Resolution::Rejected, comment)), None)
+            }
+        };
+        let change = IssueChange {
+            classification: self.classification,
+            priority: self.priority.map(Some),
+            labels_add: self.labels_add.unwrap_or_default(),
+            labels_remove: self.labels_remove.unwrap_or_default(),
+            assignee: removable(self.assignee, AgentName::try_from)?,
+            parked: parked.map(|reason| reason.map(|reason| (reason, None))),
+            links_add,
+            comment,
+            ..IssueChange::default()
+        };
+        let bulk = BulkChange { change, end };
+        if bulk == BulkChange::default() {
+            return Err(Failure::invalid(
+                "say what to change: labels_add, priority, comment, end or others",
+            ));
+        }
+        Ok((bulk, self.agent, self.dry_run.unwrap_or(true)))
+    }
+}
+
+/// Which issues of a handle to change.
+enum Items {
+    All,
+    Places(BTreeSet<usize>),
+    Query(String),
+}
+
+impl FromStr for Items {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        if text == "all" {
+            return Ok(Self::All);
+        }
+        // A longer number is the beginning of an id.
+        let are_places = text.bytes().all(|byte| byte.is_ascii_digit() || b" ,-[]".contains(&byte))
+            && text.split(|c: char| !c.is_ascii_digit()).all(|number| number.len() <= 4);
+        if !are_places {
+            return Ok(Self::Query(text.to_owned()));
+        }
+        // Lists are often written as JSON.
+        let places = text.trim_matches(['[', ']']).split(',').map(|part| {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let number = |text: &str| text.trim().parse::<usize>().ok().filter(|at| *at < MAX_BULK);
+            Some(number(first)?..=number(last)?)
+        });
+        let places: Option<Vec<_>> = places.collect();
+        let invalid =
+            "Invalid items: must be \"all\", places in the handle such as \"0,2-5\", or a query";
+        Ok(Self::Places(places.ok_or(invalid)?.into_iter().flatten().collect()))
+    }
+}
+
+/// Returns the chosen issues of a handle.
+async fn chosen(
+    context: &CallContext,
+    items: &Items,
+    ids: &[IssueId],
+) -> Result<Vec<IssueId>, Failure> {
+    let places = match items {
+        Items::All => return Ok(ids.to_vec()),
+        Items::Query(text) => {
+            let parsed = context.parse_query(Some(text))?;
+            let condition = Condition::Ids(ids.iter().copied().collect());
+            let base = Query { condition, order: Order::Filed, take: MAX_BULK, ..Query::default() };
+            let page = context.read_model.list(parsed.narrow(base)).await?;
+            let fitting: BTreeSet<_> = page.issues.iter().map(|issue| issue.id).collect();
+            return Ok(ids.iter().copied().filter(|id| fitting.contains(id)).collect());
+        }
+        Items::Places(places) => places,
+    };
+    if let Some(beyond) = places.last().filter(|last| **last >= ids.len()) {
+        let last = ids.len().saturating_sub(1);
+        return Err(Failure::invalid(format!(
+            "Invalid items: the handle has the places 0 to {last}, not {beyond}"
+        )));
+    }
+    Ok(places.iter().map(|place| ids[*place]).collect())
+}
+
+fn report(outcome: &BulkOutcome, is_dry_run: bool) -> serde_json::Value {
+    let issues = outcome.changed.iter().map(|issue: &Arc<Issue>| &**issue);
+    let refused = outcome.refused.iter().take(MAX_PREVIEW).map(|(id, error)| {
+        let why = hints::for_refusal(error, &hints::TOOLS);
+        format!("{}: {why}", id.short())
+    });
+    let mut report = json!({
+        if is_dry_run { "would_change" } else { "changed" }: outcome.changed.len(),
+        "issues": preview(issues),
+        "refused": outcome.refused.len(),
+        "why": refused.collect::<Vec<_>>(),
+        "unchanged": outcome.unchanged.len(),
+    });
+    if let Some(events) = &outcome.events {
+        let numbers = UndoSelection::shown(events);
+        report["undo"] = format!("undo_change with change: \"{numbers}\"").into();
+        report["change"] = numbers.into();
+    }
+    if is_dry_run {
+        report["next"] = "nothing was changed yet: call again with dry_run: false".into();
+    }
+    report
+}

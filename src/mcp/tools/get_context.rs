@@ -1,0 +1,214 @@
+//! `get_context`: what an agent needs to know around an issue before it begins.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{CallContext, Tool};
+use crate::domain::text::shortened;
+use crate::domain::{ActionKind, DomainError, Issue, IssueGraph, IssueId, IssueRef, LinkKind};
+use crate::hooks::{Git, IssueWork, issue_work};
+use crate::mcp::options::Toolset;
+use crate::mcp::reply::{Reply, issue_line};
+use crate::mcp::result::{Failure, Success};
+use crate::tracker::IndexedIssues;
+
+pub(super) struct GetContext;
+
+/// How many issues a call may name.
+const MAX_ISSUES: usize = 20;
+/// How many rows of each kind a context has.
+const MAX_ROWS: usize = 20;
+/// How many earlier attempts a context has, the newest ones.
+const MAX_ATTEMPTS: usize = 10;
+/// How much an earlier attempt may say, in characters.
+const ATTEMPT_CHARS: usize = 500;
+/// How long git may take for a call.
+const GIT_LIMIT: Duration = Duration::from_millis(500);
+/// What a reply needs besides its sections, in tokens.
+const FRAME: usize = 60;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Args {
+    /// Or up to 20, separated by commas
+    issue_id: IssueIds,
+}
+
+/// One or several references to issues, each once.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct IssueIds(Vec<IssueRef>);
+
+impl TryFrom<String> for IssueIds {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let ids = text.split(',').map(str::trim).filter(|id| !id.is_empty());
+        let mut found: Vec<IssueRef> = Vec::new();
+        for id in ids {
+            let id = id.parse().map_err(|error: DomainError| error.to_string())?;
+            if !found.contains(&id) {
+                found.push(id);
+            }
+        }
+        match found.len() {
+            1..=MAX_ISSUES => Ok(Self(found)),
+            count => Err(format!("`issue_id` must name 1 to {MAX_ISSUES} issues, not {count}")),
+        }
+    }
+}
+
+impl JsonSchema for IssueIds {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "IssueIds".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string" })
+    }
+}
+
+impl Tool for GetContext {
+    const NAME: &'static str = "get_context";
+    const DESCRIPTION: &'static str = "What to know before work on an issue: it, its parent, children, blockers and \
+        duplicates, what earlier attempts said, branches and commits.";
+    const READ_ONLY: bool = true;
+    const TOOLSET: Toolset = Toolset::Analysis;
+    type Args = Args;
+
+    async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
+        let mut issues: Vec<Arc<Issue>> = Vec::new();
+        for reference in args.issue_id.0 {
+            let issue = context.tracker.get_issue(reference).await?;
+            if issues.iter().all(|known| known.id != issue.id) {
+                issues.push(issue);
+            }
+        }
+        let around = context.tracker.issues_around(&issues).await?;
+        let root = context.server.get().await.project.root;
+        let ids: Vec<IssueId> = issues.iter().map(|issue| issue.id).collect();
+        // Without a repository, or with one that is slow, a context lacks what git knows.
+        let work = issue_work(&Git::new(root, GIT_LIMIT), &ids).await.unwrap_or_default();
+        Ok(Success::done(Reply::Text(written(&issues, &around, &work, &context))))
+    }
+}
+
+/// Writes the rows of all issues, and then the context of each. Each gets the same share of what is left of the budget.
+fn written(
+    issues: &[Arc<Issue>],
+    around: &IndexedIssues,
+    work: &[IssueWork],
+    context: &CallContext,
+) -> String {
+    let replies = &context.replies;
+    let mut reply = Map::new();
+    if issues.len() > 1 {
+        let rows: Vec<_> = issues.iter().map(|issue| issue_line(issue)).collect();
+        reply.insert("issues".to_owned(), json!(rows));
+    }
+    let used = replies.tokens(&Value::Object(reply.clone()).to_string()) + FRAME;
+    let share = replies.max_tokens.tokens().saturating_sub(used) / issues.len();
+    let contexts = issues.iter().enumerate().map(|(at, issue)| {
+        let mut rest = share.saturating_sub(FRAME);
+        let mut written = Map::new();
+        for (section, value, most) in sections(issue, around, work.get(at), share) {
+            // What comes first is cut last.
+            let text = replies.report_within(value, rest.min(most));
+            rest = rest.saturating_sub(replies.tokens(&text) + section.len());
+            let value = serde_json::from_str(&text).unwrap_or_default();
+            written.insert(section.to_owned(), value);
+        }
+        Value::Object(written)
+    });
+    let contexts: Vec<Value> = contexts.collect();
+    reply.insert("contexts".to_owned(), json!(contexts));
+    replies.report_within(Value::Object(reply), usize::MAX)
+}
+
+/// Returns the sections of a context that have a content, in their order, each with the most tokens that it may take.
+fn sections(
+    issue: &Issue,
+    around: &IndexedIssues,
+    work: Option<&IssueWork>,
+    share: usize,
+) -> Vec<(&'static str, Value, usize)> {
+    let linked = |kind| issue.attributes.linked(kind).collect::<Vec<IssueId>>();
+    let from = |kind| around.linked_from(kind, issue.id);
+    let rows = |ids: Vec<IssueId>| {
+        let rows = ids.iter().take(MAX_ROWS).map(|id| match around.get(*id) {
+            Some(issue) => issue_line(&issue),
+            None => format!("{} does not exist", id.short()),
+        });
+        json!(rows.collect::<Vec<_>>())
+    };
+    let duplicates = [linked(LinkKind::DuplicateOf), from(LinkKind::DuplicateOf)].concat();
+    let found = [
+        ("issue", head(issue), share / 2),
+        ("parent", rows(linked(LinkKind::Parent)), share),
+        ("children", rows(from(LinkKind::Parent)), share),
+        ("blockedBy", rows(linked(LinkKind::BlockedBy)), share),
+        ("blocks", rows(from(LinkKind::BlockedBy)), share),
+        ("duplicates", rows(duplicates), share),
+        ("attempts", attempts(issue), share),
+        ("git", work.map_or(json!({}), |work| json!(work)), share),
+    ];
+    let is_empty = |value: &Value| *value == json!([]) || *value == json!({});
+    found.into_iter().filter(|(_, value, _)| !is_empty(value)).collect()
+}
+
+/// Returns an issue without its history and its comments.
+fn head(issue: &Issue) -> Value {
+    let holder = issue.holder();
+    let mut head = json!({
+        "id": issue.id,
+        "title": issue.title,
+        "status": issue.status,
+        "classification": issue.classification,
+        "createdAt": issue.created_at,
+        "modifiedAt": issue.modified_at,
+        "description": issue.description,
+    });
+    let attributes = json!(*issue.attributes);
+    if let (Some(head), Value::Object(attributes)) = (head.as_object_mut(), attributes) {
+        // The links are sections of their own.
+        head.extend(attributes.into_iter().filter(|(name, _)| name != "links"));
+        if let Some(holder) = holder {
+            head.insert("heldBy".to_owned(), holder.agent.into());
+            head.insert("heldSince".to_owned(), json!(holder.since));
+        }
+    }
+    head
+}
+
+/// Returns what earlier agents said when they gave the issue back, handed it in, asked or were answered, newest first.
+fn attempts(issue: &Issue) -> Value {
+    let timeline = issue.timeline();
+    let said = timeline.iter().rev().filter_map(|entry| {
+        let kind = entry.kind();
+        let is_attempt = matches!(
+            kind,
+            ActionKind::Returned
+                | ActionKind::Completed
+                | ActionKind::Lapsed
+                | ActionKind::Asked
+                | ActionKind::Answered
+        );
+        let text = entry.comment.filter(|_| is_attempt)?;
+        Some(json!({
+            "at": entry.at,
+            "agent": entry.agent,
+            "action": entry.action,
+            "said": shortened(text, ATTEMPT_CHARS),
+        }))
+    });
+    json!(said.take(MAX_ATTEMPTS).collect::<Vec<_>>())
+}

@@ -1,0 +1,73 @@
+//! `query_issues`: find issues, and keep them under a handle for changes.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{CallContext, Tool};
+use crate::domain::{Issue, Order, Query};
+use crate::mcp::context::blocking;
+use crate::mcp::options::Toolset;
+use crate::mcp::reply::issue_line;
+use crate::mcp::result::{Failure, Success};
+use crate::query_language::NothingFits;
+use crate::tracker::MAX_BULK;
+
+pub(super) struct QueryIssues;
+
+/// How many issues a preview shows.
+pub(super) const MAX_PREVIEW: usize = 10;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Args {
+    /// Such as `label:ui returns:>1`
+    query: String,
+    /// Default 1000
+    #[schemars(range(min = 1, max = 1000))]
+    take: Option<usize>,
+}
+
+impl Tool for QueryIssues {
+    const NAME: &'static str = "query_issues";
+    const DESCRIPTION: &'static str =
+        "Find issues to change together: a handle for exactly these, and the first of them.";
+    const READ_ONLY: bool = true;
+    const TOOLSET: Toolset = Toolset::Bulk;
+    type Args = Args;
+
+    async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
+        let parsed = context.parse_query(Some(&args.query))?;
+        let take = args.take.unwrap_or(MAX_BULK);
+        let base = Query { order: Order::Filed, take, ..Query::default() };
+        let page = context.read_model.list(parsed.narrow(base.clone())).await?;
+        if page.issues.is_empty() {
+            let why = NothingFits::explain(&parsed, &base, |query| context.read_model.list(query));
+            return Success::report(json!({ "count": 0, "nothing": why.await?.to_string() }));
+        }
+        let (handles, now) = (context.query_handles().await, context.tracker.now());
+        let ids = page.issues.iter().map(|issue| issue.id).collect();
+        let kept = blocking(move || handles.keep(ids, now)).await;
+        let handle = kept.map_err(|error| {
+            Failure::not_saved(format!(
+                "the handle cannot be kept: {error}; change the issues one by one"
+            ))
+        })?;
+        let count = page.issues.len();
+        let mut report = json!({
+            "handle": handle.name, "count": count, "expires": handle.expires_at,
+            "preview": preview(page.issues.iter().map(|issue| &**issue)),
+        });
+        if page.total > count {
+            let more = format!("{} more match, and are not in the handle", page.total - count);
+            report["more"] = more.into();
+        }
+        Success::report(report)
+    }
+}
+
+/// Returns a row for each of the first issues, with its place.
+pub(super) fn preview<'a>(issues: impl Iterator<Item = &'a Issue>) -> Vec<String> {
+    let row = |(place, issue): (usize, &Issue)| format!("{place}: {}", issue_line(issue));
+    issues.take(MAX_PREVIEW).enumerate().map(row).collect()
+}

@@ -1,0 +1,284 @@
+//! The keys of the language, and the meaning of their values.
+
+use std::ops::RangeInclusive;
+
+use super::{nearest, ranges};
+use crate::domain::{
+    AgentName, Classification, Condition, IssueId, IssueRef, Label, Order, Priority, Status,
+    StatusSet, Timestamp,
+};
+
+/// After so many days without a substantive change, an open issue is stale.
+pub const STALE_AFTER_DAYS: u32 = 14;
+
+/// A key, by the name that it was found by.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Key {
+    pub name: &'static str,
+    parse: fn(&str, Timestamp) -> Option<Meaning>,
+    /// The values, for error messages.
+    expected: &'static str,
+}
+
+/// What a key with its value means.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Meaning {
+    Condition(Condition),
+    /// The order, and whether it is reversed.
+    Order(Order, bool),
+}
+
+const NONE: &str = "none";
+
+/// The keys, in the order of the documentation.
+const KEYS: [Key; 18] = [
+    Key {
+        name: "status",
+        parse: |value, _| any(value, |word| status(word).map(Condition::Status)),
+        expected: "use open, created, in_progress, completed, in_review, closed or rejected, or several with commas",
+    },
+    Key {
+        name: "kind",
+        parse: |value, _| {
+            any(value, |word| Classification::from_word(word).map(Condition::Classification))
+        },
+        expected: "use bug, improvement or feature",
+    },
+    Key {
+        name: "label",
+        parse: |value, _| {
+            any(value, |word| match word {
+                NONE => Some(Condition::Label(None)),
+                word => word.parse::<Label>().ok().map(|label| Condition::Label(Some(label))),
+            })
+        },
+        expected: "use a label (a-z, 0-9 and :._/-), several with commas for any of them, or none",
+    },
+    Key {
+        name: "priority",
+        parse: |value, _| priorities(value).map(Meaning::Condition),
+        expected: "use 0 (first) to 4 (last), such as 1, <=1 or 0..1; issues without one count as 2",
+    },
+    Key {
+        name: "holder",
+        parse: |value, _| any(value, |word| Some(Condition::Holder(agent_or_none(word)?))),
+        expected: "use the name of an agent, or none",
+    },
+    Key {
+        name: "assignee",
+        parse: |value, _| any(value, |word| Some(Condition::Assignee(agent_or_none(word)?))),
+        expected: "use the name of an agent, or none",
+    },
+    Key {
+        name: "filer",
+        parse: |value, _| any(value, |word| Some(Condition::Filer(agent(word)?))),
+        expected: "use the name of an agent",
+    },
+    Key {
+        name: "agent",
+        parse: |value, _| any(value, |word| Some(Condition::Agent(agent(word)?))),
+        expected: "use the name of an agent",
+    },
+    Key {
+        name: "parent",
+        parse: |value, _| {
+            any(value, |word| match word {
+                NONE => Some(Condition::Parent(None)),
+                word => Some(Condition::Parent(Some(ids(word)?))),
+            })
+        },
+        expected: IDS_OR_NONE,
+    },
+    Key {
+        name: "blocks",
+        parse: |value, _| any(value, |word| Some(Condition::Blocks(ids(word)?))),
+        expected: IDS,
+    },
+    Key {
+        name: "blocked-by",
+        parse: |value, _| any(value, |word| Some(Condition::BlockedBy(ids(word)?))),
+        expected: IDS,
+    },
+    Key {
+        name: "id",
+        parse: |value, _| any(value, |word| Some(Condition::Id(ids(word)?))),
+        expected: IDS,
+    },
+    Key {
+        name: "returns",
+        parse: |value, _| ranges::numbers(value).map(Condition::Returns).map(Meaning::Condition),
+        expected: "use a number of times, such as 0, >=2 or 1..3",
+    },
+    Key {
+        name: "claims",
+        parse: |value, _| ranges::numbers(value).map(Condition::Claims).map(Meaning::Condition),
+        expected: "use a number of times, such as 0, >=2 or 1..3",
+    },
+    Key {
+        name: "created",
+        parse: |value, now| {
+            ranges::times(value, now).map(Condition::Created).map(Meaning::Condition)
+        },
+        expected: TIMES,
+    },
+    Key {
+        name: "changed",
+        parse: |value, now| {
+            ranges::times(value, now).map(Condition::Changed).map(Meaning::Condition)
+        },
+        expected: TIMES,
+    },
+    Key {
+        name: "idle",
+        parse: |value, now| ranges::ages(value, now).map(Condition::Active).map(Meaning::Condition),
+        expected: "use >3d, <12h or the like: the time since the last substantive change",
+    },
+    Key {
+        name: "is",
+        parse: |value, now| any(value, |word| state(word, now)),
+        expected: "use open, ready, blocked, claimed, parked or stale",
+    },
+];
+
+const SORT: Key = Key {
+    name: "sort",
+    parse: |value, _| order(value),
+    expected: "use changed, filed, priority or title, with -asc or -desc behind it",
+};
+
+const IDS: &str = "use the id of an issue, or at least its first 8 digits";
+const IDS_OR_NONE: &str = "use the id of an issue, or at least its first 8 digits, or none";
+const TIMES: &str = "use >-7d (within the last 7 days), <-7d (before that), a day such as 2026-11-21, or a comparison with one";
+
+/// Other names of keys.
+const ALIASES: [(&str, &str); 6] = [
+    ("classification", "kind"),
+    ("type", "kind"),
+    ("state", "status"),
+    ("author", "filer"),
+    ("updated", "changed"),
+    ("blocked_by", "blocked-by"),
+];
+
+impl Key {
+    /// Returns the key with a name or another name, regardless of case.
+    pub fn named(name: &str) -> Option<Self> {
+        let name = name.to_ascii_lowercase();
+        let alias = ALIASES.iter().find(|(other, _)| *other == name);
+        let name = alias.map_or(&*name, |(_, name)| name);
+        Self::all().find(|key| key.name == name)
+    }
+
+    fn all() -> impl Iterator<Item = Self> {
+        KEYS.into_iter().chain([SORT])
+    }
+}
+
+/// Returns the names of the keys, in the order of the documentation.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    Key::all().map(|key| key.name)
+}
+
+/// Returns the key whose name is most like a given name, if the name looks like one that was mistyped.
+pub(super) fn nearest_to(name: &str) -> Option<&'static str> {
+    let is_word =
+        name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-' || byte == b'_');
+    is_word.then(|| nearest(name, names())).flatten()
+}
+
+/// Returns what a key with a value means, or what was expected.
+pub(super) fn parse(key: Key, value: &str, now: Timestamp) -> Result<Meaning, &'static str> {
+    (key.parse)(value.trim(), now).ok_or(key.expected)
+}
+
+/// Parses values that are separated by commas: any of them may hold.
+fn any(value: &str, parse: impl Fn(&str) -> Option<Condition>) -> Option<Meaning> {
+    let conditions: Option<Vec<_>> = value.split(',').map(|word| parse(word.trim())).collect();
+    let mut conditions = conditions?;
+    let statuses = conditions.iter().map(|condition| match condition {
+        Condition::Status(statuses) => Some(*statuses),
+        _ => None,
+    });
+    // One set of statuses, which an index answers.
+    if let Some(statuses) = statuses.collect::<Option<Vec<_>>>() {
+        let all = statuses.into_iter().flat_map(StatusSet::iter).collect();
+        return Some(Meaning::Condition(Condition::Status(all)));
+    }
+    Some(Meaning::Condition(match conditions.len() {
+        1 => conditions.remove(0),
+        _ => Condition::Any(conditions),
+    }))
+}
+
+fn status(word: &str) -> Option<StatusSet> {
+    match word {
+        "open" => Some(StatusSet::open()),
+        "all" | "any" => Some(StatusSet::ALL),
+        word => Status::from_word(&word.replace('-', "_")).map(|status| Some(status).into()),
+    }
+}
+
+fn state(word: &str, now: Timestamp) -> Option<Condition> {
+    let open = Condition::Status(StatusSet::open());
+    Some(match word {
+        "open" => open,
+        "ready" => Condition::Ready(now),
+        "blocked" => Condition::Blocked,
+        "claimed" => Condition::Status(
+            Status::ALL.iter().copied().filter(|status| status.is_claimed()).collect(),
+        ),
+        "parked" => Condition::Parked(now),
+        "stale" => Condition::all([open, stale(now)?]),
+        word => return status(word).map(Condition::Status),
+    })
+}
+
+fn stale(now: Timestamp) -> Option<Condition> {
+    ranges::ages(&format!(">{STALE_AFTER_DAYS}d"), now).map(Condition::Active)
+}
+
+fn agent(word: &str) -> Option<String> {
+    AgentName::try_from(word).ok().map(|name| name.as_str().to_owned())
+}
+
+fn agent_or_none(word: &str) -> Option<Option<String>> {
+    match word {
+        NONE => Some(None),
+        word => agent(word).map(Some),
+    }
+}
+
+fn ids(word: &str) -> Option<RangeInclusive<IssueId>> {
+    IssueRef::in_text(word).map(|reference| reference.range())
+}
+
+fn priorities(value: &str) -> Option<Condition> {
+    let digits = value.replace(['p', 'P'], "");
+    let numbers = ranges::numbers(&digits)?;
+    let exact = !value.contains(['<', '>']) && *numbers.end() > Priority::MAX.into();
+    if exact {
+        return None;
+    }
+    let priority = |number: usize| Priority::try_from(number as u64).ok();
+    let (first, last) = (*numbers.start(), (*numbers.end()).min(Priority::MAX.into()));
+    // Nothing is beyond the last one.
+    let range = priority(first).zip(priority(last)).filter(|_| first <= last);
+    Some(
+        range.map_or(Condition::Any(Vec::new()), |(first, last)| Condition::Priority(first..=last)),
+    )
+}
+
+fn order(value: &str) -> Option<Meaning> {
+    let (name, direction) = match value.rsplit_once('-') {
+        Some((name, direction @ ("asc" | "desc"))) => (name, Some(direction)),
+        _ => (value, None),
+    };
+    let (order, usual) = match name {
+        "changed" | "updated" => (Order::LatestActivity, "desc"),
+        "filed" | "created" => (Order::Filed, "asc"),
+        "priority" => (Order::Priority, "asc"),
+        "title" => (Order::Title, "asc"),
+        _ => return None,
+    };
+    Some(Meaning::Order(order, direction.is_some_and(|given| given != usual)))
+}

@@ -1,0 +1,286 @@
+//! The query language: `status:open label:ui returns:>=2 "session expired" sort:changed-desc`.
+//!
+//! Tools, commands and pages parse the same text here, and get a [`Condition`] with an order. The module knows neither
+//! stores nor the texts of interfaces. `docs/queries.md` describes the language for users.
+
+mod keys;
+mod lexer;
+mod nothing;
+mod paste;
+mod ranges;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use strsim::levenshtein;
+
+pub use self::keys::{STALE_AFTER_DAYS, names as key_names};
+pub use self::lexer::is_saved_name;
+use self::lexer::{Kind, Token};
+pub use self::nothing::NothingFits;
+use crate::domain::{Condition, Order, Query, Timestamp};
+
+/// The maximum length of a query, in characters.
+pub const MAX_CHARS: usize = 1_000;
+/// The maximum number of terms.
+pub const MAX_TERMS: usize = 50;
+/// How deep parentheses and saved queries can be nested.
+pub const MAX_DEPTH: usize = 10;
+/// A query with more plain words need not match all of them, but half.
+pub const MAX_REQUIRED_WORDS: usize = 8;
+
+/// The queries that users have given names, by name.
+pub type SavedQueries = BTreeMap<String, String>;
+
+/// A parsed query.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ParsedQuery {
+    /// The conditions that must all hold, in the order of the text.
+    terms: Vec<Term>,
+    order: Option<(Order, bool)>,
+    /// Whether a term of the whole query is on the status.
+    has_status: bool,
+}
+
+/// A condition with the text that it was parsed from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Term {
+    /// The text.
+    pub text: String,
+    /// What it means.
+    pub condition: Condition,
+}
+
+/// What is wrong with the text of a query.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{message} (at character {position} of the query)")]
+pub struct QueryError {
+    /// The number of the character at which it was noticed, from 1.
+    pub position: usize,
+    /// What was found, what was expected, and the nearest known name.
+    pub message: String,
+}
+
+impl ParsedQuery {
+    /// Parses a query. Relative times are before `now`; dates and times without a zone are in UTC.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first mistake. A text of more than [`MAX_REQUIRED_WORDS`] words that names no key is searched as it
+    /// is, so nothing in it is a mistake.
+    pub fn parse(text: &str, saved: &SavedQueries, now: Timestamp) -> Result<Self, QueryError> {
+        let count = text.chars().count();
+        if count > MAX_CHARS {
+            let message = format!(
+                "the query has {count} characters, and at most {MAX_CHARS} are allowed: shorten it"
+            );
+            return Err(QueryError { position: MAX_CHARS + 1, message });
+        }
+        if paste::is_pasted(text) {
+            return Ok(paste::query(text));
+        }
+        let mut parser = Parser { saved, now, order: None, terms: 0 };
+        let terms = parser.top_level(text, 0)?;
+        let has_status = terms.iter().any(|term| matches!(term.condition, Condition::Status(_)));
+        Ok(Self { terms, order: parser.order, has_status })
+    }
+
+    /// Returns true if it matches every issue.
+    pub fn is_empty(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// Returns the conditions that must all hold, in the order of the text.
+    pub fn terms(&self) -> &[Term] {
+        &self.terms
+    }
+
+    /// Returns true if the whole query is limited to some statuses.
+    pub fn names_status(&self) -> bool {
+        self.has_status
+    }
+
+    /// Returns the order that it names, and whether that is reversed.
+    pub fn order(&self) -> Option<(Order, bool)> {
+        self.order
+    }
+
+    /// Returns the whole condition.
+    pub fn condition(&self) -> Condition {
+        Condition::all(self.terms.iter().map(|term| term.condition.clone()))
+    }
+
+    /// Narrows a query by this one. An order that this one names replaces that of the query.
+    #[must_use]
+    pub fn narrow(&self, query: Query) -> Query {
+        let (order, reversed) = self.order.unwrap_or((query.order, query.reversed));
+        Query { order, reversed, ..query }.with(self.condition())
+    }
+}
+
+/// Parses one query, with the saved ones that it names.
+struct Parser<'a> {
+    saved: &'a SavedQueries,
+    now: Timestamp,
+    order: Option<(Order, bool)>,
+    terms: usize,
+}
+
+/// What a list of terms ends with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    OfText,
+    OfGroup,
+}
+
+impl Parser<'_> {
+    /// Parses a whole text into the terms that must all hold.
+    fn top_level(&mut self, text: &str, depth: usize) -> Result<Vec<Term>, QueryError> {
+        let tokens = lexer::tokens(text)?;
+        let mut rest = &tokens[..];
+        let mut alternatives = vec![Vec::new()];
+        while let Some((first, _)) = rest.split_first() {
+            if matches!(first.kind, Kind::Or) {
+                alternatives.push(Vec::new());
+                rest = &rest[1..];
+                continue;
+            }
+            let begin = first.begin;
+            let condition = self.term(&mut rest, depth)?;
+            let end = rest.first().map_or(text.len(), |next| next.begin);
+            let term = text[begin..end].trim_end();
+            let alternative = alternatives.last_mut().expect("there is always one");
+            alternative
+                .extend(condition.map(|condition| Term { text: term.to_owned(), condition }));
+        }
+        if alternatives.len() == 1 {
+            return Ok(alternatives.remove(0));
+        }
+        let any = alternatives.into_iter().filter(|terms| !terms.is_empty());
+        let any: Vec<_> =
+            any.map(|terms| Condition::all(terms.into_iter().map(|term| term.condition))).collect();
+        if any.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(vec![Term { text: text.trim().to_owned(), condition: Condition::Any(any) }])
+    }
+
+    /// Parses what stands in parentheses.
+    fn group(&mut self, rest: &mut &[Token<'_>], depth: usize) -> Result<Condition, QueryError> {
+        let mut alternatives = vec![Vec::new()];
+        let end = loop {
+            match rest.first().map(|token| &token.kind) {
+                None => break End::OfText,
+                Some(Kind::Close) => {
+                    *rest = &rest[1..];
+                    break End::OfGroup;
+                }
+                Some(Kind::Or) => {
+                    *rest = &rest[1..];
+                    alternatives.push(Vec::new());
+                }
+                Some(_) => {
+                    let condition = self.term(rest, depth)?;
+                    alternatives.last_mut().expect("there is always one").extend(condition);
+                }
+            }
+        };
+        debug_assert!(end == End::OfGroup, "the lexer pairs parentheses");
+        let mut any = alternatives.into_iter().filter(|all| !all.is_empty()).map(Condition::all);
+        let first = any.next().unwrap_or_default();
+        let others: Vec<_> = any.collect();
+        if others.is_empty() {
+            return Ok(first);
+        }
+        Ok(Condition::Any([first].into_iter().chain(others).collect()))
+    }
+
+    /// Parses one term; `None` for an order, which is no condition.
+    fn term(
+        &mut self,
+        rest: &mut &[Token<'_>],
+        depth: usize,
+    ) -> Result<Option<Condition>, QueryError> {
+        let Some((token, others)) = rest.split_first() else { return Ok(None) };
+        *rest = others;
+        let at = |message: String| QueryError { position: token.position, message };
+        if depth > MAX_DEPTH {
+            return Err(at(format!(
+                "parentheses and saved queries are nested at most {MAX_DEPTH} deep"
+            )));
+        }
+        self.terms += 1;
+        if self.terms > MAX_TERMS {
+            return Err(at(format!("a query has at most {MAX_TERMS} terms: leave some out")));
+        }
+        match &token.kind {
+            Kind::Not => {
+                if matches!(
+                    rest.first().map(|next| &next.kind),
+                    None | Some(Kind::Close | Kind::Or)
+                ) {
+                    return Err(at("`-` excludes what follows it, and nothing does".to_owned()));
+                }
+                let excluded = self.term(rest, depth + 1)?;
+                let excluded =
+                    excluded.ok_or_else(|| at("an order cannot be excluded".to_owned()))?;
+                Ok(Some(Condition::Not(Box::new(excluded))))
+            }
+            Kind::Open => self.group(rest, depth + 1).map(Some),
+            // The lexer makes none of these here.
+            Kind::Close | Kind::Or => Ok(None),
+            Kind::Saved(name) => {
+                let Some(query) = self.saved.get(*name) else {
+                    return Err(at(no_saved_query(name, self.saved)));
+                };
+                let terms = self.top_level(query, depth + 1).map_err(|error| {
+                    // One name is enough where queries name others.
+                    let message = error.message.strip_prefix(OF_SAVED).and_then(|rest| {
+                        rest.split_once(": ").map(|(_, message)| message.to_owned())
+                    });
+                    at(format!("{OF_SAVED}{name}: {}", message.unwrap_or(error.message)))
+                })?;
+                Ok(Some(Condition::all(terms.into_iter().map(|term| term.condition))))
+            }
+            Kind::Phrase(text) => Ok(Some(Condition::Text(text.to_lowercase()))),
+            Kind::Word(word) => Ok(Some(Condition::Text(word.to_lowercase()))),
+            Kind::Pair { key, value } => {
+                let parsed = keys::parse(*key, value, self.now).map_err(|expected| {
+                    at(format!("{}:{value} is invalid: {expected}", key.name))
+                })?;
+                Ok(match parsed {
+                    keys::Meaning::Condition(condition) => Some(condition),
+                    keys::Meaning::Order(order, reversed) => {
+                        self.order = Some((order, reversed));
+                        None
+                    }
+                })
+            }
+        }
+    }
+}
+
+/// How the message of a mistake in a saved query begins.
+const OF_SAVED: &str = "in the saved query @";
+
+/// Returns the name among some that is most like a given one, if it is like it.
+fn nearest<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let most = match given.chars().count() {
+        0..=2 => return None,
+        3..=4 => 1,
+        _ => 2,
+    };
+    let distances = names.into_iter().map(|name| (levenshtein(given, name), name));
+    distances.filter(|(distance, _)| *distance <= most).min().map(|(_, name)| name)
+}
+
+fn no_saved_query(name: &str, saved: &SavedQueries) -> String {
+    let known = saved.keys().map(String::as_str);
+    let hint = match nearest(name, known.clone()) {
+        Some(near) => format!("did you mean @{near}?"),
+        None if saved.is_empty() => "none is saved".to_owned(),
+        None => format!("there are @{}", known.collect::<Vec<_>>().join(", @")),
+    };
+    format!("there is no saved query @{name}: {hint} To search for the text, put it in quotes")
+}

@@ -1,0 +1,83 @@
+//! Why nothing fits a query.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::ParsedQuery;
+use crate::domain::{Condition, Issue, Order, Page, Query};
+
+/// How many titles are offered.
+const NEAREST: usize = 3;
+
+/// Why nothing fits: the term that excludes the last issues, and the issues that fit best.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct NothingFits {
+    /// The term, and how many issues fit all terms before it.
+    pub excluding: Option<(String, usize)>,
+    /// The issues in which the most of the wanted texts occur.
+    pub nearest: Vec<Arc<Issue>>,
+}
+
+impl NothingFits {
+    /// Finds out why nothing fits `parsed` within `base`. `list` returns a page of the issues that match a query.
+    ///
+    /// # Errors
+    ///
+    /// Those of `list`.
+    pub async fn explain<E, F: Future<Output = Result<Page, E>>>(
+        parsed: &ParsedQuery,
+        base: &Query,
+        list: impl Fn(Query) -> F,
+    ) -> Result<Self, E> {
+        let terms = parsed.terms();
+        let first = |count: usize| {
+            let conditions = terms[..count].iter().map(|term| term.condition.clone());
+            Query { take: 0, skip: 0, ..base.clone() }.with(Condition::all(conditions))
+        };
+        // More terms never match more. `some` terms match issues, and `none` match nothing.
+        let (mut some, mut none, mut left) = (0, terms.len(), list(first(0)).await?.total);
+        while left > 0 && none - some > 1 {
+            let middle = usize::midpoint(some, none);
+            match list(first(middle)).await?.total {
+                0 => none = middle,
+                total => (some, left) = (middle, total),
+            }
+        }
+        let excluding = terms.get(some).filter(|_| left > 0).map(|term| (term.text.clone(), left));
+        let condition = parsed.condition();
+        let texts: Vec<_> = condition.texts().into_iter().map(str::to_owned).collect();
+        let nearest = match texts.is_empty() {
+            true => Vec::new(),
+            false => {
+                let some = Condition::SomeTexts { texts, at_least: 1 };
+                let query = Query { take: NEAREST, order: Order::Relevance, ..Query::default() };
+                list(query.with(some)).await?.issues
+            }
+        };
+        Ok(Self { excluding, nearest })
+    }
+
+    /// Says which term excludes the last issues; `None` if nothing is left without the terms either.
+    pub fn reason(&self) -> Option<String> {
+        self.excluding.as_ref().map(|(term, left)| match left {
+            1 => format!("`{term}` excludes the last issue"),
+            left => format!("`{term}` excludes the last {left} issues"),
+        })
+    }
+}
+
+impl fmt::Display for NothingFits {
+    /// Says on one line what excludes the last issues, and names the nearest ones.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no issue matches")?;
+        if let Some(reason) = self.reason() {
+            write!(f, ": {reason}")?;
+        }
+        if !self.nearest.is_empty() {
+            let nearest = self.nearest.iter();
+            let nearest = nearest.map(|issue| format!("{} {:?}", issue.id.short(), issue.title));
+            write!(f, "; the nearest are {}", nearest.collect::<Vec<_>>().join(", "))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,102 @@
+//! Values with a comparison, such as `>=2`, `<-7d` and `1..3`.
+
+use std::ops::RangeInclusive;
+
+use chrono::Utc;
+
+use crate::domain::Timestamp;
+use crate::time_arg::TimeArg;
+
+const MILLIS_OF_DAY: i64 = 24 * 60 * 60 * 1_000;
+
+/// A comparison with a value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Comparison {
+    Equal,
+    Less,
+    AtMost,
+    More,
+    AtLeast,
+}
+
+/// Splits a value into its comparison and the rest.
+fn comparison(value: &str) -> (Comparison, &str) {
+    for (sign, comparison) in [
+        (">=", Comparison::AtLeast),
+        ("<=", Comparison::AtMost),
+        (">", Comparison::More),
+        ("<", Comparison::Less),
+        ("=", Comparison::Equal),
+    ] {
+        if let Some(rest) = value.strip_prefix(sign) {
+            return (comparison, rest);
+        }
+    }
+    (Comparison::Equal, value)
+}
+
+/// Parses whole numbers: `2`, `>=2`, `<5`, `1..3`.
+pub(super) fn numbers(value: &str) -> Option<RangeInclusive<usize>> {
+    let number = |text: &str| text.parse::<usize>().ok();
+    if let Some((first, last)) = value.split_once("..") {
+        return Some(number(first)?..=number(last)?);
+    }
+    let (comparison, rest) = comparison(value);
+    let number = number(rest)?;
+    Some(match comparison {
+        Comparison::Equal => number..=number,
+        Comparison::Less => number.checked_sub(1).map_or(empty(), |last| 0..=last),
+        Comparison::AtMost => 0..=number,
+        Comparison::More => number.saturating_add(1)..=usize::MAX,
+        Comparison::AtLeast => number..=usize::MAX,
+    })
+}
+
+/// Returns the range without a number.
+fn empty() -> RangeInclusive<usize> {
+    RangeInclusive::new(1, 0)
+}
+
+/// Parses times: `>-7d`, `<2026-11-21`, `2026-11-21`. A date is the whole day. A duration is that long ago, with or
+/// without the minus sign.
+pub(super) fn times(value: &str, now: Timestamp) -> Option<RangeInclusive<Timestamp>> {
+    let (comparison, rest) = comparison(value);
+    let is_date = rest.len() == 10 && !rest.contains(':');
+    let time = TimeArg::parse(rest.strip_prefix('-').unwrap_or(rest), &Utc).ok()?;
+    if matches!(time, TimeArg::Span(_)) && comparison == Comparison::Equal {
+        return None;
+    }
+    let first = time.time(now).unix_millis();
+    let last = match time {
+        TimeArg::At(_) if is_date => first + MILLIS_OF_DAY - 1,
+        _ => first,
+    };
+    Some(range(comparison, first, last))
+}
+
+/// Parses how long ago something was: `>3d`, `<=12h`. Returns the times that are so long ago.
+pub(super) fn ages(value: &str, now: Timestamp) -> Option<RangeInclusive<Timestamp>> {
+    let (comparison, rest) = comparison(value);
+    let age @ TimeArg::Span(_) = TimeArg::parse(rest, &Utc).ok()? else { return None };
+    let time = age.time(now).unix_millis();
+    let times = match comparison {
+        Comparison::Equal => return None,
+        Comparison::Less => Comparison::More,
+        Comparison::AtMost => Comparison::AtLeast,
+        Comparison::More => Comparison::Less,
+        Comparison::AtLeast => Comparison::AtMost,
+    };
+    Some(range(times, time, time))
+}
+
+/// Returns the times that compare so with the times from `first` to `last`, in milliseconds since 1970.
+fn range(comparison: Comparison, first: i64, last: i64) -> RangeInclusive<Timestamp> {
+    let (from, to) = match comparison {
+        Comparison::Equal => (first, last),
+        Comparison::Less => (Timestamp::MIN.unix_millis(), first - 1),
+        Comparison::AtMost => (Timestamp::MIN.unix_millis(), last),
+        Comparison::More => (last + 1, Timestamp::MAX.unix_millis()),
+        Comparison::AtLeast => (first, Timestamp::MAX.unix_millis()),
+    };
+    Timestamp::from_unix_millis(from)..=Timestamp::from_unix_millis(to)
+}

@@ -1,0 +1,57 @@
+//! Agents that hold too much, or review what they made.
+
+use super::thresholds::{MANY_CLAIMS, SELF_REVIEW_WITHIN_MS};
+use super::{Hit, Scene, Why};
+use crate::domain::{ActionKind, Status};
+use crate::read_model::{IssueSummary, Name};
+
+/// How many issues of an agent a finding names.
+const MAX_ISSUES: usize = 10;
+
+pub(super) fn overloaded(scene: Scene<'_>) -> Vec<Hit> {
+    let mut held: Vec<Vec<usize>> = vec![Vec::new(); scene.view.names().len()];
+    for (at, summary, _) in scene.open() {
+        if let Some(claim) = summary.holder() {
+            held[claim.agent.index()].push(at);
+        }
+    }
+    let agents = scene.view.names().iter().zip(held);
+    let hits =
+        agents.filter(|(_, held)| held.len() >= MANY_CLAIMS).map(|((name, _), mut issues)| {
+            let count = issues.len();
+            issues.truncate(MAX_ISSUES);
+            Hit { weight: count as u64, issues, why: Why::Holds(name, count) }
+        });
+    hits.collect()
+}
+
+pub(super) fn self_reviewed(scene: Scene<'_>) -> Vec<Hit> {
+    let summaries = scene.view.summaries().iter().enumerate();
+    let reviewed = summaries.filter(|(_, summary)| match summary.status {
+        Status::InReview => true,
+        Status::Closed => scene.age(summary.modified_at) <= SELF_REVIEW_WITHIN_MS,
+        _ => false,
+    });
+    let hits = reviewed.filter_map(|(at, summary)| {
+        let why = own_review(summary)?;
+        Some(Hit::new(at, u64::MAX - scene.age(summary.modified_at), why))
+    });
+    hits.collect()
+}
+
+/// Returns who reviews or closed what it completed itself. A review by another agent after the completion counts for
+/// the issue, whoever closed it.
+fn own_review(summary: &IssueSummary) -> Option<Why> {
+    let actions = &summary.actions;
+    let completed = actions.iter().rposition(|action| action.kind == ActionKind::Completed)?;
+    let author: Name = actions[completed].agent;
+    if summary.status == Status::InReview {
+        return (summary.holder()?.agent == author).then_some(Why::OwnReview(author));
+    }
+    let after = &actions[completed + 1..];
+    let closed = after.iter().rfind(|action| action.kind == ActionKind::Closed)?;
+    let is_reviewed = after
+        .iter()
+        .any(|action| action.kind == ActionKind::ReviewStarted && action.agent != author);
+    (closed.agent == author && !is_reviewed).then_some(Why::OwnClosing(author))
+}

@@ -1,0 +1,101 @@
+//! Open issues that say what an older open issue says.
+//!
+//! Issues are compared only within blocks: those with the same words in the title, and those whose descriptions share a
+//! part of their [sketch](super::sketch). So the cost grows with the number of issues, not with its square.
+
+use super::facts::normalized;
+use super::sketch::SLOTS;
+use super::thresholds::{RELATED_SLOTS, SIMILAR_SLOTS, SIMILAR_TITLES};
+use super::{Facts, Hit, Scene, Why};
+use crate::read_model::IssueSummary;
+
+/// With how many earlier issues of its block an issue is compared.
+const MAX_COMPARED: usize = 4;
+/// How many titles are compared letter by letter. Only a store with thousands of similar descriptions has more.
+const MAX_TITLES: usize = 2_000;
+
+pub(super) fn duplicates(scene: Scene<'_>) -> Vec<Hit> {
+    let mut search = Search {
+        open: scene.open().collect(),
+        found: Vec::new(),
+        titles_left: MAX_TITLES,
+        hits: Vec::new(),
+    };
+    search.found = vec![false; search.open.len()];
+    search.compare_blocks(|facts| (!facts.is_placeholder).then_some(facts.title));
+    for slot in 0..SLOTS / 2 {
+        search.compare_blocks(|facts| facts.is_described().then(|| facts.description.keys()[slot]));
+    }
+    search.hits
+}
+
+type Candidate<'a> = (usize, &'a IssueSummary, &'a Facts);
+
+struct Search<'a> {
+    open: Vec<Candidate<'a>>,
+    /// Whether an older issue says what the one at this index of `open` says.
+    found: Vec<bool>,
+    titles_left: usize,
+    hits: Vec<Hit>,
+}
+
+impl Search<'_> {
+    /// Compares the issues with equal keys.
+    fn compare_blocks(&mut self, key: impl Fn(&Facts) -> Option<u64>) {
+        let keyed = self.open.iter().enumerate();
+        let keyed = keyed.filter_map(|(index, (_, _, facts))| Some((key(facts)?, index)));
+        let mut keyed: Vec<(u64, usize)> = keyed.collect();
+        keyed.sort_unstable();
+        for block in keyed.chunk_by(|(one, _), (next, _)| one == next) {
+            for (at, &(_, newer)) in block.iter().enumerate().skip(1) {
+                let earlier = &block[at.saturating_sub(MAX_COMPARED)..at];
+                for &(_, older) in earlier {
+                    if self.found[newer] {
+                        break;
+                    }
+                    self.compare(older, newer);
+                }
+            }
+        }
+    }
+
+    fn compare(&mut self, older: usize, newer: usize) {
+        let (one, other) = (self.open[older], self.open[newer]);
+        let common = one.2.description.common(&other.2.description);
+        let is_described = one.2.is_described() && other.2.is_described();
+        let is_same_title = one.2.title == other.2.title && !one.2.is_placeholder;
+        let why = if is_same_title && (!is_described || common >= RELATED_SLOTS) {
+            Why::SameTitle
+        } else if is_described && common >= SIMILAR_SLOTS && self.are_similar(one.1, other.1) {
+            Why::SimilarTexts
+        } else {
+            return;
+        };
+        if are_told_apart(one.1, other.1) {
+            return;
+        }
+        self.found[newer] = true;
+        let weight = common + if is_same_title { SLOTS } else { 0 };
+        self.hits.push(Hit { weight: weight as u64, issues: vec![other.0, one.0], why });
+    }
+
+    /// Returns true if the titles are similar. Parts of one parent often differ in one word that matters.
+    fn are_similar(&mut self, one: &IssueSummary, other: &IssueSummary) -> bool {
+        if one.attributes.parent().is_some() || self.titles_left == 0 {
+            return false;
+        }
+        self.titles_left -= 1;
+        let (one, other) = (normalized(&one.title), normalized(&other.title));
+        strsim::sorensen_dice(&one, &other) >= SIMILAR_TITLES
+    }
+}
+
+/// Returns true if somebody has linked the issues, or made them parts of two parents.
+fn are_told_apart(one: &IssueSummary, other: &IssueSummary) -> bool {
+    let leads = |from: &IssueSummary, to: &IssueSummary| {
+        from.attributes.links.iter().any(|link| link.to == to.id)
+    };
+    let parents = (one.attributes.parent(), other.attributes.parent());
+    let has_two_parents = matches!(parents, (Some(one), Some(other)) if one != other);
+    leads(one, other) || leads(other, one) || has_two_parents
+}

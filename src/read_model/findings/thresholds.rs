@@ -1,0 +1,33 @@
+//! From when on something is a finding. `docs/triage.md` has the same numbers, which a test compares.
+
+use crate::domain::STALE_CLAIM_AFTER_MS;
+use crate::query_language::STALE_AFTER_DAYS;
+
+const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+
+/// How long an open issue may stay without a substantive change.
+pub const STALE_AFTER_MS: u64 = STALE_AFTER_DAYS as u64 * DAY_MS;
+/// How long an agent may hold a claim.
+pub const OLD_CLAIM_AFTER_MS: u64 = STALE_CLAIM_AFTER_MS;
+/// How many returns after a claim are too many.
+pub const MANY_RETURNS: usize = 3;
+/// How long a completed issue may wait for its review.
+pub const REVIEW_WAITS_AFTER_MS: u64 = DAY_MS;
+/// The length of a description that says enough, in characters without white space.
+pub const ENOUGH_DESCRIPTION_CHARS: usize = 20;
+/// How many of the slots of two descriptions agree if the descriptions are similar.
+pub const SIMILAR_SLOTS: usize = 6;
+/// How many slots agree at least if two issues with the same title mean the same.
+pub const RELATED_SLOTS: usize = 2;
+/// The similarity of titles, from 0 to 1, with which issues with similar descriptions mean the same.
+pub const SIMILAR_TITLES: f64 = 0.6;
+/// How long ago a review may be that is still worth a second look.
+pub const SELF_REVIEW_WITHIN_MS: u64 = 7 * DAY_MS;
+/// How many claims of one agent are too many.
+pub const MANY_CLAIMS: usize = 4;
+/// The time over which filing is compared with closing.
+pub const FILING_WINDOW_MS: u64 = 7 * DAY_MS;
+/// How many issues have to be filed in that time before they count as many.
+pub const MANY_FILED: usize = 20;
+/// How many times as many issues are filed as end, if filing is too fast.
+pub const FILED_PER_ENDED: usize = 2;

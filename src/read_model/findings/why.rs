@@ -1,0 +1,137 @@
+//! Why something is a finding, in words; and the rules in words.
+
+use super::FindingKind;
+use super::thresholds::{
+    ENOUGH_DESCRIPTION_CHARS, FILED_PER_ENDED, FILING_WINDOW_MS, MANY_CLAIMS, MANY_FILED,
+    MANY_RETURNS, OLD_CLAIM_AFTER_MS, REVIEW_WAITS_AFTER_MS, SELF_REVIEW_WITHIN_MS, STALE_AFTER_MS,
+};
+use crate::domain::{IssueId, LinkKind};
+use crate::read_model::{Name, ReadView};
+use crate::span::humanize_duration;
+
+/// Why something is a finding. Durations are in milliseconds.
+pub(super) enum Why {
+    Unchanged(u64),
+    Held(Name, u64),
+    Returned(usize),
+    Unreviewed(u64),
+    Placeholder,
+    SameTitle,
+    SimilarTexts,
+    Thin(usize),
+    Gone(LinkKind, IssueId),
+    OpenParts(usize),
+    EndedParts(usize),
+    RejectedBlocker,
+    OwnReview(Name),
+    OwnClosing(Name),
+    Holds(Name, usize),
+    Filed { filed: usize, ended: usize },
+}
+
+impl Why {
+    /// Returns the agent that it is about.
+    pub fn agent(&self) -> Option<Name> {
+        match self {
+            Self::Held(name, _)
+            | Self::OwnReview(name)
+            | Self::OwnClosing(name)
+            | Self::Holds(name, _) => Some(*name),
+            _ => None,
+        }
+    }
+
+    /// Returns the reason as a clause.
+    pub fn text(&self, view: &ReadView<'_>) -> String {
+        let name = |name: &Name| view.names().text(*name);
+        match self {
+            Self::Unchanged(ms) => {
+                format!("no substantive change for {}", humanize_duration(*ms))
+            }
+            Self::Held(agent, ms) => {
+                format!("{} has held it for {}", name(agent), humanize_duration(*ms))
+            }
+            Self::Returned(count) => format!("returned {count} times"),
+            Self::Unreviewed(ms) => {
+                format!("has waited for a review for {}", humanize_duration(*ms))
+            }
+            Self::Placeholder => "the title does not say what it is about".to_owned(),
+            Self::SameTitle => "the titles say the same".to_owned(),
+            Self::SimilarTexts => "the titles and the descriptions are similar".to_owned(),
+            Self::Thin(0) => "the description is empty".to_owned(),
+            Self::Thin(chars) => format!("the description has only {chars} characters"),
+            Self::Gone(kind, id) => {
+                format!("{} {}, which does not exist", relation(*kind), id.short())
+            }
+            Self::OpenParts(count) => format!("it has ended, and {} not", parts(*count)),
+            Self::EndedParts(count) => format!("{} ended, and it has not", parts(*count)),
+            Self::RejectedBlocker => "it waited for an issue that was rejected".to_owned(),
+            Self::OwnReview(agent) => format!("{} reviews what it completed itself", name(agent)),
+            Self::OwnClosing(agent) => format!("{} closed what it completed itself", name(agent)),
+            Self::Holds(agent, count) => format!("{} holds {count} issues", name(agent)),
+            Self::Filed { filed, ended } => {
+                let window = humanize_duration(FILING_WINDOW_MS);
+                format!("{filed} issues were filed in the last {window}, and {ended} ended")
+            }
+        }
+    }
+}
+
+fn parts(count: usize) -> String {
+    match count {
+        1 => "a part has".to_owned(),
+        count => format!("{count} parts have"),
+    }
+}
+
+fn relation(kind: LinkKind) -> &'static str {
+    match kind {
+        LinkKind::Parent => "its parent is",
+        LinkKind::BlockedBy => "it is blocked by",
+        LinkKind::Related => "it is related to",
+        LinkKind::DuplicateOf => "it is a duplicate of",
+    }
+}
+
+impl FindingKind {
+    /// Says what the rule of this kind finds, with its thresholds.
+    pub fn rule(self) -> String {
+        let span = humanize_duration;
+        match self {
+            Self::Stale => format!(
+                "open and not parked, without a substantive change for {}; claims, returns, attributes and links are none",
+                span(STALE_AFTER_MS)
+            ),
+            Self::OldClaim => format!("claimed for more than {}", span(OLD_CLAIM_AFTER_MS)),
+            Self::ReturnedOften => {
+                format!("open, and returned after a claim at least {MANY_RETURNS} times")
+            }
+            Self::WaitsLongForReview => {
+                format!("completed and not parked for more than {}", span(REVIEW_WAITS_AFTER_MS))
+            }
+            Self::PlaceholderTitle => {
+                "open, and the title consists of words such as “todo”, “bug” and “test” alone".to_owned()
+            }
+            Self::Duplicate => "two open issues whose titles have the same words, or whose titles and descriptions are \
+                similar, without a link between them and not parts of two parents"
+                .to_owned(),
+            Self::ThinDescription => format!(
+                "created, without parts, and the description has fewer than {ENOUGH_DESCRIPTION_CHARS} characters"
+            ),
+            Self::Orphan => "open, with a link to an issue that does not exist".to_owned(),
+            Self::ParentState => {
+                "ended with open parts, or still created although all its parts have ended".to_owned()
+            }
+            Self::BlockedByRejected => "created, and blocked by an issue that was rejected".to_owned(),
+            Self::SelfReviewed => format!(
+                "reviewed now, or closed in the last {}, by the agent that completed it, and by no other",
+                span(SELF_REVIEW_WITHIN_MS)
+            ),
+            Self::Overloaded => format!("an agent that holds at least {MANY_CLAIMS} issues"),
+            Self::FilingFasterThanClosing => format!(
+                "at least {MANY_FILED} issues were filed in {}, and at least {FILED_PER_ENDED} times as many as ended",
+                span(FILING_WINDOW_MS)
+            ),
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Conditions as SQL. Values are parameters, never text of a statement.
+//!
+//! The result selects exactly the issues that [`Condition::matches`] accepts.
+
+use std::cmp::Reverse;
+use std::ops::RangeInclusive;
+
+use tokio_postgres::types::{ToSql, Type};
+use uuid::Uuid;
+
+use super::connection::Param;
+use super::needs::bounds;
+use super::rows::storable;
+use crate::domain::{Condition, IssueId, IssueRef, LinkKind, Timestamp};
+
+/// A parameter that is kept until the statement is sent.
+type Kept = (Box<dyn ToSql + Sync + Send>, Type);
+
+/// Collects the parameters of a statement while its text is written. The tables are `i` (issues), `h` (issue_texts) and
+/// `f` (issue_search).
+#[derive(Default)]
+pub(super) struct Selection(Vec<Kept>);
+
+impl Selection {
+    /// Adds a parameter, and returns its place in the statement.
+    pub fn param(&mut self, value: impl ToSql + Sync + Send + 'static, kind: Type) -> String {
+        self.0.push((Box::new(value), kind));
+        format!("${}", self.0.len())
+    }
+
+    /// Returns the parameters.
+    pub fn params(&self) -> Vec<Param<'_>> {
+        self.0.iter().map(|(value, kind)| (&**value as &(dyn ToSql + Sync), kind.clone())).collect()
+    }
+
+    /// Returns a condition as an expression that is never null.
+    pub fn matches(&mut self, condition: &Condition) -> String {
+        match condition {
+            Condition::All(all) => self.joined(all, " AND ", "true"),
+            Condition::Any(any) => self.joined(any, " OR ", "false"),
+            Condition::Not(one) => format!("NOT {}", self.matches(one)),
+            Condition::Status(statuses) => {
+                let statuses: Vec<i16> = statuses.iter().map(|status| status as i16).collect();
+                format!("(i.status = ANY({}))", self.param(statuses, Type::INT2_ARRAY))
+            }
+            Condition::Classification(kind) => {
+                format!("(i.kind = {})", self.param(*kind as i16, Type::INT2))
+            }
+            Condition::Priority(range) => {
+                let (first, last) = (range.start().get().into(), range.end().get().into());
+                self.between("i.priority", first, last)
+            }
+            Condition::Label(Some(label)) => {
+                format!("({} = ANY(h.labels))", self.text(label.as_str()))
+            }
+            Condition::Label(None) => "(cardinality(h.labels) = 0)".to_owned(),
+            Condition::Assignee(name) => self.is_named("i.assignee", name.as_deref()),
+            Condition::Holder(name) => self.is_named("i.holder", name.as_deref()),
+            Condition::Filer(name) => self.is_named("h.filer", Some(name)),
+            Condition::Agent(name) => format!("({} = ANY(h.agents))", self.text(name)),
+            Condition::Parent(Some(ids)) => self.linked("source", LinkKind::Parent, ids),
+            Condition::Parent(None) => {
+                format!(
+                    "NOT EXISTS (SELECT FROM {{s}}.links l WHERE l.source = i.id AND l.kind = {})",
+                    LinkKind::Parent as i16
+                )
+            }
+            Condition::Blocks(ids) => self.linked("target", LinkKind::BlockedBy, ids),
+            Condition::BlockedBy(ids) => self.linked("source", LinkKind::BlockedBy, ids),
+            Condition::Id(ids) => self.ids("i.id", ids),
+            Condition::Ids(ids) => {
+                let ids: Vec<Uuid> = ids.iter().map(|id| Uuid::from(*id)).collect();
+                format!("(i.id = ANY({}))", self.param(ids, Type::UUID_ARRAY))
+            }
+            Condition::Returns(range) => self.numbers("h.returns", range),
+            Condition::Claims(range) => self.numbers("h.claims", range),
+            Condition::Created(range) => self.times("h.created", range),
+            Condition::Changed(range) => self.times("i.modified", range),
+            Condition::Active(range) => self.times("h.active", range),
+            Condition::Ready(now) => {
+                format!("(i.status = 0 AND NOT i.waits AND NOT {})", self.parked(*now))
+            }
+            Condition::Blocked => format!(
+                "(i.status < 4 AND EXISTS (SELECT FROM {{s}}.links l JOIN {{s}}.issues o ON o.id = l.target \
+                 WHERE l.source = i.id AND l.kind = {} AND o.status < 4))",
+                LinkKind::BlockedBy as i16
+            ),
+            Condition::Parked(now) => format!("(i.status < 4 AND {})", self.parked(*now)),
+            Condition::Text(text) => self.contains(text),
+            Condition::SomeTexts { texts, at_least } => {
+                let required = *at_least;
+                let at_least = i64::try_from(*at_least).unwrap_or(i64::MAX);
+                let some = self.some(texts, texts.len().saturating_sub(required) + 1);
+                let count = self.count(texts);
+                format!("({some} AND {count} >= {})", self.param(at_least, Type::INT8))
+            }
+        }
+    }
+
+    /// Returns how many of the texts occur of which only some have to, as an expression.
+    pub fn relevance(&mut self, condition: &Condition) -> String {
+        let mut counts = Vec::new();
+        for conjunct in condition.conjuncts() {
+            if let Condition::SomeTexts { texts, .. } = conjunct {
+                counts.push(self.count(texts));
+            }
+        }
+        if counts.is_empty() { "0".to_owned() } else { format!("({})", counts.join(" + ")) }
+    }
+
+    fn joined(&mut self, several: &[Condition], operator: &str, none: &str) -> String {
+        let parts: Vec<_> = several.iter().map(|one| self.matches(one)).collect();
+        if parts.is_empty() { none.to_owned() } else { format!("({})", parts.join(operator)) }
+    }
+
+    fn count(&mut self, texts: &[String]) -> String {
+        let counted: Vec<_> =
+            texts.iter().map(|text| format!("{}::integer", self.contains(text))).collect();
+        if counted.is_empty() { "0".to_owned() } else { format!("({})", counted.join(" + ")) }
+    }
+
+    /// Returns true for issues with one of the `number` longest texts. An issue that has all but fewer than that has one of
+    /// these, and an index finds it, if it can be found by an index at all.
+    fn some(&mut self, texts: &[String], number: usize) -> String {
+        let mut longest: Vec<&String> = texts.iter().collect();
+        longest.sort_by_key(|text| Reverse(text.len()));
+        let ways: Vec<_> =
+            longest.into_iter().take(number).map(|text| self.contains(text)).collect();
+        if ways.len() < number { "true".to_owned() } else { format!("({})", ways.join(" OR ")) }
+    }
+
+    /// As [`Subject::contains`](crate::domain::Subject::contains).
+    fn contains(&mut self, text: &str) -> String {
+        let mut ways = Vec::new();
+        let stored = storable(text);
+        let pattern = stored.replace('\\', r"\\").replace('%', r"\%").replace('_', r"\_");
+        // A trigram index can find it.
+        let pattern = self.param(format!("%{pattern}%"), Type::TEXT);
+        ways.push(format!("f.texts LIKE ({pattern} COLLATE \"C\")"));
+        let external = vec![stored.clone(), format!("#{stored}")];
+        // Its index has no issues without such ids.
+        let external = self.param(external, Type::TEXT_ARRAY);
+        ways.push(format!("(f.external <> '{{}}' AND f.external && {external})"));
+        if text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-') {
+            match IssueRef::begun(text) {
+                Some(range) => ways.push(self.ids("f.id", &range)),
+                None => ways.push(format!("starts_with(f.id::text, {})", self.text(text))),
+            }
+        }
+        if let Some(reference) = IssueRef::in_text(text) {
+            ways.push(self.ids("f.id", &reference.range()));
+        }
+        format!("({})", ways.join(" OR "))
+    }
+
+    fn text(&mut self, text: &str) -> String {
+        self.param(storable(text), Type::TEXT)
+    }
+
+    fn is_named(&mut self, column: &str, name: Option<&str>) -> String {
+        match name {
+            None => format!("({column} IS NULL)"),
+            Some(name) => format!("({column} IS NOT DISTINCT FROM {})", self.text(name)),
+        }
+    }
+
+    fn between(&mut self, column: &str, first: i64, last: i64) -> String {
+        let (first, last) = (self.param(first, Type::INT8), self.param(last, Type::INT8));
+        format!("({column} BETWEEN {first} AND {last})")
+    }
+
+    fn numbers(&mut self, column: &str, range: &RangeInclusive<usize>) -> String {
+        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        self.between(column, number(*range.start()), number(*range.end()))
+    }
+
+    fn times(&mut self, column: &str, range: &RangeInclusive<Timestamp>) -> String {
+        self.between(column, range.start().unix_millis(), range.end().unix_millis())
+    }
+
+    fn ids(&mut self, column: &str, ids: &RangeInclusive<IssueId>) -> String {
+        let (low, high) = bounds(ids);
+        let (low, high) = (self.param(low, Type::UUID), self.param(high, Type::UUID));
+        format!("({column} BETWEEN {low} AND {high})")
+    }
+
+    /// Returns true for issues that are the `end` of a link whose other end has an id in a range.
+    fn linked(&mut self, end: &str, kind: LinkKind, ids: &RangeInclusive<IssueId>) -> String {
+        let other = if end == "source" { "l.target" } else { "l.source" };
+        let (kind, within) = (kind as i16, self.ids(other, ids));
+        format!(
+            "EXISTS (SELECT FROM {{s}}.links l WHERE l.{end} = i.id AND l.kind = {kind} AND {within})"
+        )
+    }
+
+    fn parked(&mut self, now: Timestamp) -> String {
+        let now = self.param(now.unix_millis(), Type::INT8);
+        format!("(i.parked AND coalesce(i.parked_until > {now}, true))")
+    }
+}

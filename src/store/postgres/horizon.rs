@@ -1,0 +1,83 @@
+//! From where this process has to look: what it knows to be done with.
+//!
+//! A claimed issue leaves the index of those that are ready, and a numbered event that of those without a number. While
+//! some transaction is open for long, the server may not remove the old entries, and whoever reads the index from its
+//! beginning passes over all of them. So a process remembers the first issue that was ready at some moment, and whether
+//! all events had their numbers. What has changed since was written by a transaction that had not ended at that moment.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio_postgres::types::Type;
+
+use super::connection::Param;
+
+/// After this time everything is looked at again, in case the database was replaced meanwhile.
+const KNOWN_FOR: Duration = Duration::from_secs(60);
+
+/// The place before which no issue was ready at some moment.
+#[derive(Clone, Copy)]
+pub(super) struct Ready {
+    pub priority: i16,
+    pub position: i64,
+    /// The oldest transaction that had not ended at that moment.
+    pub since: i64,
+}
+
+impl Ready {
+    /// The place before everything.
+    const START: Self = Self { priority: i16::MIN, position: i64::MIN, since: i64::MAX };
+
+    /// Returns the parameters for a statement that looks for issues that are ready.
+    pub fn params(&self) -> [Param<'_>; 3] {
+        [(&self.priority, Type::INT2), (&self.position, Type::INT8), (&self.since, Type::INT8)]
+    }
+}
+
+/// What a process knows. Empty at the beginning.
+#[derive(Default)]
+pub(super) struct Horizon(Mutex<Known>);
+
+#[derive(Clone, Copy, Default)]
+struct Known {
+    /// Since when the process knows something.
+    begun: Option<Instant>,
+    ready: Option<Ready>,
+    /// The oldest transaction that may have added an event without a number.
+    unnumbered: i64,
+}
+
+impl Horizon {
+    fn change<T>(&self, change: impl FnOnce(&mut Known) -> T) -> T {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.begun.is_none_or(|begun| begun.elapsed() > KNOWN_FOR) {
+            *known = Known { begun: Some(Instant::now()), ..Known::default() };
+        }
+        change(&mut known)
+    }
+
+    /// Forgets everything.
+    pub fn forget(&self) {
+        self.change(|known| *known = Known::default());
+    }
+
+    /// Returns from where to look for issues that are ready.
+    pub fn ready(&self) -> Ready {
+        self.change(|known| known.ready.unwrap_or(Ready::START))
+    }
+
+    /// Notes the place before which no issue was ready just now.
+    pub fn note_ready(&self, ready: Ready) {
+        self.change(|known| known.ready = Some(ready));
+    }
+
+    /// Returns the oldest transaction that may have added an event without a number.
+    pub fn unnumbered(&self) -> i64 {
+        self.change(|known| known.unnumbered)
+    }
+
+    /// Notes that all events are numbered that were written before a transaction.
+    pub fn note_numbered(&self, before: i64) {
+        self.change(|known| known.unnumbered = before);
+    }
+}

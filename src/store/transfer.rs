@@ -1,0 +1,185 @@
+//! The move of everything from one store to another one of any kind.
+//!
+//! The target begins with the state of the source and with the events that the source still has, each with its number,
+//! so that whoever follows events by their numbers goes on. Knows no kind of store.
+
+use super::{NumberedEvent, Probe, State, Store, StoreError, StoreFuture, event_format};
+use crate::domain::{IssueId, Lease};
+
+/// How many events are read at once.
+const PAGE: usize = 5000;
+
+/// A store that can begin with everything that another store has.
+pub trait Target: Store {
+    /// Takes over everything, all or nothing. The store has to be empty.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotSaved`] if the store is not empty, or says what is wrong with it; the errors of the source.
+    /// Every error except [`StoreError::Uncertain`] means that the store is as it was.
+    fn take_over<'a>(&'a self, transfer: &'a Transfer<'_>) -> StoreFuture<'a, ()>;
+}
+
+/// Everything that a store has at one event number.
+pub struct Transfer<'a> {
+    source: &'a dyn Store,
+    state: State,
+    oldest: u64,
+}
+
+/// What a comparison of two stores has compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Compared {
+    /// The number of issues.
+    pub issues: usize,
+    /// The number of leases.
+    pub leases: usize,
+    /// The number of the oldest event.
+    pub oldest: u64,
+    /// The number of the newest event, which is less than that of the oldest one if there is none.
+    pub newest: u64,
+}
+
+/// Why two stores are not known to be the same.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum TransferError {
+    /// One of them cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// They differ.
+    #[error("the two stores differ: {0}")]
+    Differs(String),
+}
+
+impl<'a> Transfer<'a> {
+    /// Reads the state of a store that nothing changes meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Busy`] if it was changed meanwhile; the errors of the source, also if it is damaged.
+    pub async fn of(source: &'a dyn Store) -> Result<Self, StoreError> {
+        // A read can succeed up to the damage.
+        let trouble = source.health(Probe::Known).await.trouble;
+        if let Some(damage) = trouble.filter(StoreError::is_damage) {
+            return Err(damage);
+        }
+        let state = source.state().await?;
+        let oldest = source.events(state.position.number, 1).await?.oldest;
+        let transfer = Self { source, state, oldest };
+        transfer.check_unchanged().await?;
+        Ok(transfer)
+    }
+
+    /// Returns the state after the newest event.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Returns the number of the event before the oldest one.
+    pub fn base(&self) -> u64 {
+        self.oldest.saturating_sub(1)
+    }
+
+    /// Returns the next events after `after`, and sets it to the number of the last one of them. Returns `None` after
+    /// the newest event.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Unreadable`], also if an event is missing.
+    pub async fn next_page(
+        &self,
+        after: &mut u64,
+    ) -> Result<Option<Vec<NumberedEvent>>, StoreError> {
+        let newest = self.state.position.number;
+        if *after >= newest {
+            return Ok(None);
+        }
+        let mut events = self.source.events(*after, PAGE).await?.events;
+        events.retain(|event| event.position.number <= newest);
+        let is_whole = events.iter().zip(*after + 1..).all(|(event, n)| event.position.number == n);
+        let Some(last) = events.last().filter(|_| is_whole) else {
+            let missing = *after + 1;
+            return Err(StoreError::Unreadable(format!(
+                "event {missing} or one after it is missing"
+            )));
+        };
+        *after = last.position.number;
+        Ok(Some(events))
+    }
+
+    /// Checks that the source is as it was when its state was read.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Busy`] if it is not; [`StoreError::Unreadable`].
+    pub async fn check_unchanged(&self) -> Result<(), StoreError> {
+        let known = self.state.position;
+        let newest = self.source.events(known.number, 1).await?.newest;
+        if newest == known {
+            return Ok(());
+        }
+        if newest.number < known.number {
+            let last = known.number;
+            // A process died while it made them durable. The next change does that.
+            return Err(StoreError::Busy(format!(
+                "the events up to {last} are not known to be on disk; change anything in the source first"
+            )));
+        }
+        Err(StoreError::Busy(format!(
+            "the source was changed meanwhile: its newest event was {}, and now is {}; stop every process that uses it",
+            known.number, newest.number
+        )))
+    }
+
+    fn leases(&self) -> Vec<(IssueId, Lease)> {
+        self.state.issues.leases().map(|(id, lease)| (id, lease.clone())).collect()
+    }
+}
+
+/// Reads two stores and compares each issue, each lease, the unknown keys, and each event with its number, byte by
+/// byte as stores keep them.
+///
+/// # Errors
+///
+/// [`TransferError::Differs`] names the first difference; the errors of the stores.
+pub async fn compare(source: &dyn Store, target: &dyn Store) -> Result<Compared, TransferError> {
+    let (source, target) = (Transfer::of(source).await?, Transfer::of(target).await?);
+    let (ours, theirs) = (source.state(), target.state());
+    let is_same = |is_same: bool, what: &dyn Fn() -> String| match is_same {
+        true => Ok(()),
+        false => Err(TransferError::Differs(what())),
+    };
+    let (issues, others) = (ours.issues.len(), theirs.issues.len());
+    is_same(issues == others, &|| format!("{issues} issues, then {others}"))?;
+    for (one, other) in ours.issues.issues().zip(theirs.issues.issues()) {
+        let bytes = serde_json::to_vec(&*one).ok();
+        let is_equal = bytes.is_some() && bytes == serde_json::to_vec(&*other).ok();
+        is_same(is_equal, &|| format!("issue {}, then {}", one.id, other.id))?;
+    }
+    is_same(ours.unknown_keys == theirs.unknown_keys, &|| "the other top-level keys".to_owned())?;
+    let leases = source.leases();
+    is_same(leases == target.leases(), &|| "the leases of claims".to_owned())?;
+    let (base, newest) = (source.base(), ours.position.number);
+    let range = (target.base(), theirs.position.number);
+    is_same((base, newest) == range, &|| {
+        format!("events {} to {newest}, then {} to {}", base + 1, range.0 + 1, range.1)
+    })?;
+    let (mut one, mut other) = (base, base);
+    let (mut left, mut right) = (Vec::new().into_iter(), Vec::new().into_iter());
+    for number in base + 1..=newest {
+        if left.len() == 0 {
+            left = source.next_page(&mut one).await?.unwrap_or_default().into_iter();
+        }
+        if right.len() == 0 {
+            right = target.next_page(&mut other).await?.unwrap_or_default().into_iter();
+        }
+        let (one, other) = (left.next().map(stored), right.next().map(stored));
+        is_same(one.is_some() && one == other, &|| format!("event {number}"))?;
+    }
+    Ok(Compared { issues, leases: leases.len(), oldest: base + 1, newest })
+}
+
+/// Returns an event as stores keep it.
+fn stored(event: NumberedEvent) -> (u64, Vec<u8>) {
+    (event.position.number, event_format::write(&event.event))
+}

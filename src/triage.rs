@@ -1,0 +1,186 @@
+//! The report on findings: what tools, `/api/triage` and `ait triage` give, with the next step of each finding.
+//!
+//! Knows the names of tools and commands, and no protocol.
+
+use indexmap::IndexMap;
+use serde::Serialize;
+
+use crate::read_model::{Finding, FindingKind, Findings};
+
+/// How many findings a report has if nobody asks for another number.
+pub const DEFAULT_TAKE: usize = 20;
+
+/// Who reads a report.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reader {
+    /// An agent, which calls tools.
+    Agent,
+    /// A person, who types commands.
+    Person,
+}
+
+/// A report on findings.
+#[derive(Clone, Debug, Serialize)]
+pub struct TriageReport<'a> {
+    /// The number of findings of the kinds that were asked for.
+    pub total: usize,
+    /// The number of findings of each of these kinds that has any.
+    pub counts: IndexMap<&'static str, usize>,
+    /// The findings by kind, the worst first.
+    pub findings: Vec<ReportedFinding<'a>>,
+    /// How many findings are left out.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub more: usize,
+}
+
+/// A finding with its next step.
+#[derive(Clone, Debug, Serialize)]
+pub struct ReportedFinding<'a> {
+    /// The finding.
+    #[serde(flatten)]
+    pub finding: &'a Finding,
+    /// What to do about it.
+    pub next: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+impl<'a> TriageReport<'a> {
+    /// Returns a report on at most `take` findings of some kinds; no kinds mean all. Each kind has its turn, so that many
+    /// findings of one kind do not hide the others.
+    pub fn of(findings: &'a Findings, kinds: &[FindingKind], take: usize, reader: Reader) -> Self {
+        let is_wanted = |kind: FindingKind| kinds.is_empty() || kinds.contains(&kind);
+        let counted = FindingKind::ALL.iter().filter(|kind| is_wanted(**kind));
+        let counts = counted.map(|kind| (kind.as_str(), findings.count(*kind)));
+        let counts: IndexMap<_, _> = counts.filter(|(_, count)| *count > 0).collect();
+        let mut ranks = [0_usize; FindingKind::ALL.len()];
+        let mut ranked: Vec<(usize, &Finding)> = Vec::new();
+        for finding in findings.iter().filter(|finding| is_wanted(finding.kind)) {
+            let rank = &mut ranks[finding.kind as usize];
+            ranked.push((*rank, finding));
+            *rank += 1;
+        }
+        // Stable, so the kinds stay in their order.
+        ranked.sort_by_key(|(rank, _)| *rank);
+        ranked.truncate(take);
+        ranked.sort_by_key(|(rank, finding)| (finding.kind, *rank));
+        let total = counts.values().sum();
+        let reported = |(_, finding): (usize, &'a Finding)| ReportedFinding {
+            finding,
+            next: next_step(finding, reader),
+        };
+        let findings: Vec<_> = ranked.into_iter().map(reported).collect();
+        Self { total, counts, more: total - findings.len(), findings }
+    }
+}
+
+/// Says what to do about a finding.
+fn next_step(finding: &Finding, reader: Reader) -> String {
+    let short =
+        |at: usize| finding.issues.get(at).map(|issue| issue.id.short()).unwrap_or_default();
+    let (id, other) = (short(0), short(1));
+    match reader {
+        Reader::Agent => for_agent(finding, &id, &other),
+        Reader::Person => for_person(finding, &id, &other),
+    }
+}
+
+fn for_agent(finding: &Finding, id: &str, other: &str) -> String {
+    let show = format!("list_issues {{\"issue_id\":\"{id}\"}}");
+    match finding.kind {
+        FindingKind::Stale => format!(
+            "{show}; end what nobody wants with close_issue, or say with update_issue what it waits for"
+        ),
+        FindingKind::OldClaim => {
+            format!("{show}; if its agent is gone, return_issue with what is known")
+        }
+        FindingKind::ReturnedOften => {
+            format!("{show}, read why it came back; then split it with add_issues, or ask_human")
+        }
+        FindingKind::WaitsLongForReview => {
+            "get_next_review_item by an agent that did not make it".to_owned()
+        }
+        FindingKind::PlaceholderTitle => format!("{show}; then update_issue with a title that says what is wrong"),
+        FindingKind::Duplicate => format!(
+            "compare with list_issues {{\"issue_id\":\"{other}\"}}; then link_issues {{\"issue_id\":\"{id}\",\"kind\":\
+             \"duplicate_of\",\"to\":[\"{other}\"]}} and close_issue it as rejected, or link them as related"
+        ),
+        FindingKind::ThinDescription => {
+            format!("{show}; then update_issue with a description, or ask_human")
+        }
+        FindingKind::Orphan => format!("{show}; then link_issues with remove, or with the right issue"),
+        FindingKind::ParentState => match finding.issues.len() {
+            1 => format!("{show}; close_issue it if its parts are all of it, or file what is missing"),
+            _ => format!("list_issues {{\"issue_id\":\"{other}\"}}; close_issue the parts, or link_issues with remove"),
+        },
+        FindingKind::BlockedByRejected => format!(
+            "{show}; close_issue it if it makes no sense without {other}, else link_issues with remove"
+        ),
+        FindingKind::SelfReviewed => match finding.issues.first().map(|issue| issue.status.is_terminal()) {
+            Some(true) => format!("{show}; have another agent look at the change, and add_issue what is wrong"),
+            _ => format!("return_issue {{\"issue_id\":\"{id}\"}} or have another agent review it"),
+        },
+        FindingKind::Overloaded => {
+            let agent = serde_json::Value::from(finding.agent.clone().unwrap_or_default());
+            format!("list_issues {{\"agent\":{agent},\"status\":\"in_progress\"}}; return_issue what it does not work on")
+        }
+        FindingKind::FilingFasterThanClosing => {
+            "list_issues {\"status\":\"created\"}; start more workers, or close_issue what nobody wants".to_owned()
+        }
+    }
+}
+
+fn for_person(finding: &Finding, id: &str, other: &str) -> String {
+    match finding.kind {
+        FindingKind::Stale => {
+            format!("`ait show {id}`; then `ait close {id} --reject`, or `ait comment {id}`")
+        }
+        FindingKind::OldClaim => {
+            format!("`ait show {id}`; if its agent is gone, `ait return {id} --force`")
+        }
+        FindingKind::ReturnedOften => {
+            format!(
+                "`ait show {id}`; then split it with `ait add --parent {id}`, or `ait park {id}`"
+            )
+        }
+        FindingKind::WaitsLongForReview => "`ait review`, or start a reviewer".to_owned(),
+        FindingKind::PlaceholderTitle => format!("`ait show {id}`; then `ait edit {id} --title`"),
+        FindingKind::Duplicate => {
+            format!(
+                "`ait show {other}`; then `ait link {id} duplicate-of {other}` and `ait close {id} --reject`, or `ait link {id} related {other}`"
+            )
+        }
+        FindingKind::ThinDescription => format!("`ait edit {id} --edit`"),
+        FindingKind::Orphan => format!("`ait show {id}`; then `ait unlink {id}`"),
+        FindingKind::ParentState => match finding.issues.len() {
+            1 => format!(
+                "`ait tree {id}`; then `ait close {id}`, or `ait add --parent {id}` what is missing"
+            ),
+            _ => format!(
+                "`ait tree {id}`; then `ait close {other}`, or `ait unlink {other} parent {id}`"
+            ),
+        },
+        FindingKind::BlockedByRejected => {
+            format!(
+                "`ait show {id}`; then `ait close {id} --reject`, or `ait unlink {id} blocked-by {other}`"
+            )
+        }
+        FindingKind::SelfReviewed => {
+            match finding.issues.first().map(|issue| issue.status.is_terminal()) {
+                Some(true) => format!(
+                    "`ait show {id}`; look at the change, and `ait add --from {id}` what is wrong"
+                ),
+                _ => format!("`ait return {id} --force`, or review it yourself"),
+            }
+        }
+        FindingKind::Overloaded => {
+            format!("`ait board`; then `ait return {id} --force` what it does not work on")
+        }
+        FindingKind::FilingFasterThanClosing => {
+            "`ait list --status created`; start more workers, or close what nobody wants".to_owned()
+        }
+    }
+}

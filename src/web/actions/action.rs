@@ -1,0 +1,41 @@
+//! What people can do to an issue on its page.
+
+/// An action. Its word is part of the address of its form.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::web) enum Action {
+    /// Answer the open question.
+    Answer,
+    /// Add a comment.
+    Comment,
+    /// Set priority and labels.
+    Attributes,
+    /// Keep the issue from being claimed.
+    Park,
+    /// Let it be claimed again.
+    Unpark,
+    /// Return it to the queue, which ends its claim.
+    Return,
+}
+
+impl Action {
+    /// All actions.
+    pub const ALL: [Self; 6] =
+        [Self::Answer, Self::Comment, Self::Attributes, Self::Park, Self::Unpark, Self::Return];
+
+    /// Returns the word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Answer => "answer",
+            Self::Comment => "comment",
+            Self::Attributes => "attributes",
+            Self::Park => "park",
+            Self::Unpark => "unpark",
+            Self::Return => "return",
+        }
+    }
+
+    /// Returns the action with this word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|action| action.as_str() == word)
+    }
+}

@@ -1,0 +1,167 @@
+//! The fields of a form: as they were sent, and what they mean.
+
+use crate::domain::{
+    AgentName, ClaimProof, CommentText, Issue, IssueChange, IssueRef, Label, Priority,
+    QuestionAnswer,
+};
+use crate::tracker::{StoreError, Tracker};
+use crate::web::strings::actions as text;
+
+use super::action::Action;
+
+pub(super) const TOKEN: &str = "token";
+pub(super) const VERSION: &str = "version";
+pub(super) const CONFIRMED: &str = "confirmed";
+pub(super) const AGENT: &str = "agent";
+pub(super) const TEXT: &str = "text";
+pub(super) const OPTION: &str = "option";
+pub(super) const PRIORITY: &str = "priority";
+pub(super) const LABELS: &str = "labels";
+
+/// The fields of a form as they were sent or are shown.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(in crate::web) struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    /// Parses `application/x-www-form-urlencoded`.
+    pub fn parse(body: &[u8]) -> Self {
+        // Browsers send line breaks as CR LF.
+        let field = |(name, value): (_, std::borrow::Cow<'_, str>)| {
+            (String::from(name), value.replace("\r\n", "\n"))
+        };
+        Self(form_urlencoded::parse(body).map(field).collect())
+    }
+
+    /// Returns these fields with another one.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.0.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Returns the first value of a field; empty if there is none.
+    pub fn get(&self, name: &str) -> &str {
+        self.given(name).unwrap_or_default()
+    }
+
+    fn given(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Returns the fields of an action before a person has typed anything.
+    pub fn of(action: Action, issue: &Issue) -> Self {
+        let fields = Self::default();
+        if action != Action::Attributes {
+            return fields;
+        }
+        let priority = issue.attributes.priority.map(|priority| priority.to_string());
+        let labels: Vec<&str> = issue.attributes.labels.iter().map(Label::as_str).collect();
+        fields.with(PRIORITY, priority.unwrap_or_default()).with(LABELS, labels.join(" "))
+    }
+}
+
+/// A change that a person asks for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Change {
+    Answer(QuestionAnswer),
+    Return(CommentText, ClaimProof),
+    /// Any change that leaves the status alone.
+    Other(Box<IssueChange>),
+}
+
+impl Change {
+    /// Parses the fields of an action on an issue.
+    ///
+    /// # Errors
+    ///
+    /// What the person should correct.
+    pub fn parse(action: Action, fields: &Fields, issue: &Issue) -> Result<Self, String> {
+        let other = |change| Self::Other(Box::new(change));
+        Ok(match action {
+            Action::Answer => Self::Answer(answer(fields)?),
+            Action::Return => {
+                // Whose claim it is was confirmed. The comment then tells of it.
+                let is_forced = issue.holder().is_some();
+                Self::Return(comment(fields)?, ClaimProof { number: None, is_forced })
+            }
+            Action::Comment => {
+                other(IssueChange { comment: Some(comment(fields)?), ..IssueChange::default() })
+            }
+            Action::Park => {
+                let parked = Some(Some((comment(fields)?, None)));
+                other(IssueChange { parked, ..IssueChange::default() })
+            }
+            Action::Unpark => other(IssueChange { parked: Some(None), ..IssueChange::default() }),
+            Action::Attributes => other(attributes(fields, issue)?),
+        })
+    }
+
+    /// Makes the change, if the issue has still this version.
+    pub async fn make(
+        self,
+        tracker: &Tracker,
+        issue: IssueRef,
+        version: String,
+        agent: AgentName,
+    ) -> Result<(), StoreError> {
+        let changed = match self {
+            Self::Answer(answer) => tracker.answer_question_in(version, issue, answer, agent).await,
+            Self::Return(comment, proof) => {
+                tracker.return_issue_in(version, issue, comment, agent, proof).await
+            }
+            Self::Other(change) => {
+                let change = IssueChange { if_version: Some(version), ..*change };
+                tracker.change_issue(issue, change, agent).await
+            }
+        };
+        changed.map(drop)
+    }
+}
+
+/// Parses the name of the person.
+///
+/// # Errors
+///
+/// What the person should correct.
+pub(super) fn agent(fields: &Fields) -> Result<AgentName, String> {
+    let name = fields.get(AGENT);
+    name.parse().map_err(|error| format!("{}: {error}", text::YOUR_NAME))
+}
+
+fn comment(fields: &Fields) -> Result<CommentText, String> {
+    let given = fields.get(TEXT);
+    if given.trim().is_empty() {
+        return Err(text::EMPTY.to_owned());
+    }
+    CommentText::try_from(given).map_err(|error| error.to_string())
+}
+
+fn answer(fields: &Fields) -> Result<QuestionAnswer, String> {
+    match (fields.get(OPTION), fields.get(TEXT).trim().is_empty()) {
+        ("", true) => Err(text::NO_ANSWER.to_owned()),
+        ("", false) => comment(fields).map(QuestionAnswer::Text),
+        (_, false) => Err(text::TWO_ANSWERS.to_owned()),
+        (option, true) => {
+            let number = option.parse().map_err(|_| text::INVALID_OPTION.to_owned())?;
+            Ok(QuestionAnswer::Option(number))
+        }
+    }
+}
+
+/// Parses all labels and the priority. A form without a priority leaves it as it is.
+fn attributes(fields: &Fields, issue: &Issue) -> Result<IssueChange, String> {
+    let priority = match fields.given(PRIORITY) {
+        None => None,
+        Some("") => Some(None),
+        Some(given) => Some(Some(given.parse::<Priority>().map_err(|error| error.to_string())?)),
+    };
+    let words = fields.get(LABELS).split([' ', ',', '\n', '\t']).filter(|word| !word.is_empty());
+    let wanted = words.map(|word| word.parse::<Label>().map_err(|error| error.to_string()));
+    let wanted: Vec<Label> = wanted.collect::<Result<_, _>>()?;
+    let labels = &issue.attributes.labels;
+    let labels_remove = labels.iter().filter(|label| !wanted.contains(label)).cloned().collect();
+    let labels_add = wanted.into_iter().filter(|label| !labels.contains(label)).collect();
+    // What is as it was would be refused on an issue that has ended.
+    let priority = priority.filter(|priority| *priority != issue.attributes.priority);
+    Ok(IssueChange { priority, labels_add, labels_remove, ..IssueChange::default() })
+}

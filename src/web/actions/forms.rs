@@ -1,0 +1,201 @@
+//! The forms on the page of an issue. They work without scripts.
+
+use std::sync::Arc;
+
+use maud::{Markup, html};
+
+use super::action::Action;
+use super::form::{AGENT, CONFIRMED, Fields, LABELS, OPTION, PRIORITY, TEXT, TOKEN, VERSION};
+use super::form_token::{FormTokens, Purpose};
+use super::person::Person;
+use crate::domain::text::shortened;
+use crate::domain::{AgentName, CommentText, Issue, Priority, Question, Status};
+use crate::web::pages::parts::issue_path;
+use crate::web::strings::actions as text;
+use crate::web::strings::attributes;
+
+/// How many options of a question a form offers.
+const MAX_OPTIONS: usize = 20;
+/// How many characters of an option a form shows.
+const MAX_OPTION_CHARS: usize = 1_000;
+
+/// Renders forms for a person.
+pub(in crate::web) struct IssueForms {
+    pub tokens: Arc<FormTokens>,
+    pub person: Person,
+    /// The action that the person has just taken.
+    pub done: Option<Action>,
+}
+
+/// Returns the path to which the form of an action is sent.
+fn action_path(issue: &Issue, action: Action) -> String {
+    format!("{}/actions/{}", issue_path(issue.id), action.as_str())
+}
+
+/// Returns the actions that an issue allows besides an answer and a comment.
+fn further_actions(issue: &Issue) -> impl Iterator<Item = Action> {
+    let is_open = !issue.status.is_terminal();
+    let is_parked = issue.attributes.parked.is_some();
+    let has_question = issue.open_question().is_some();
+    let allowed = [
+        (Action::Attributes, true),
+        (Action::Park, is_open && !is_parked),
+        (Action::Unpark, is_open && is_parked && !has_question),
+        (Action::Return, is_open && issue.status != Status::Created),
+    ];
+    allowed.into_iter().filter_map(|(action, is_allowed)| is_allowed.then_some(action))
+}
+
+impl IssueForms {
+    /// Renders what the person has just done; nothing on other pages.
+    pub fn notice(&self) -> Markup {
+        html! {
+            @if let Some(done) = self.done { p #done.notice role="status" { (text::done(done)) } }
+        }
+    }
+
+    /// Renders the form for the answer to the open question; nothing if there is none.
+    pub fn answer(&self, issue: &Issue) -> Markup {
+        html! { @if issue.open_question().is_some() { (self.form(Action::Answer, issue)) } }
+    }
+
+    /// Renders all other forms.
+    pub fn others(&self, issue: &Issue) -> Markup {
+        html! {
+            section.actions #issue-actions aria-labelledby="actions-heading" {
+                h2 #actions-heading { (text::HEADING) }
+                (self.form(Action::Comment, issue))
+                @for action in further_actions(issue) {
+                    details.fold id={ "fold-" (action.as_str()) } {
+                        summary { (text::label(action)) }
+                        (self.form(action, issue))
+                    }
+                }
+            }
+        }
+    }
+
+    fn form(&self, action: Action, issue: &Issue) -> Markup {
+        self.filled(action, issue, &Fields::of(action, issue))
+    }
+
+    /// Renders the form of an action with what was typed into it.
+    pub fn filled(&self, action: Action, issue: &Issue, fields: &Fields) -> Markup {
+        let name = match fields.get(AGENT) {
+            "" => self.person.name.as_str(),
+            typed => typed,
+        };
+        html! {
+            form.action id={ "act-" (action.as_str()) } method="post" action=(action_path(issue, action)) {
+                (self.hidden(action, issue, false))
+                (inputs(action, issue, fields))
+                label.who {
+                    span { (text::YOUR_NAME) }
+                    input type="text" name=(AGENT) value=(name) required maxlength=(AgentName::MAX_CHARS)
+                        autocomplete="nickname" dir="auto";
+                }
+                button type="submit" { (text::label(action)) }
+            }
+        }
+    }
+
+    /// Renders the form that confirms an action, with what was typed.
+    pub fn confirmation(&self, action: Action, issue: &Issue, fields: &Fields) -> Markup {
+        html! {
+            form.action method="post" action=(action_path(issue, action)) {
+                (self.hidden(action, issue, true))
+                input type="hidden" name=(CONFIRMED) value="true";
+                input type="hidden" name=(AGENT) value=(fields.get(AGENT));
+                input type="hidden" name=(TEXT) value=(fields.get(TEXT));
+                blockquote.typed dir="auto" { (fields.get(TEXT)) }
+                button type="submit" { (text::label(action)) } " "
+                a href=(issue_path(issue.id)) { (text::CANCEL) }
+            }
+        }
+    }
+
+    /// Renders the version that the form changes, and its token.
+    fn hidden(&self, action: Action, issue: &Issue, is_confirmed: bool) -> Markup {
+        let version = issue.version();
+        let principal = self.person.principal.as_str();
+        let purpose =
+            Purpose { action, is_confirmed, issue: issue.id, version: &version, principal };
+        html! {
+            input type="hidden" name=(VERSION) value=(version);
+            input type="hidden" name=(TOKEN) value=(self.tokens.token(&purpose));
+        }
+    }
+}
+
+fn inputs(action: Action, issue: &Issue, fields: &Fields) -> Markup {
+    match action {
+        Action::Answer => html! {
+            @match issue.open_question() {
+                Some(question) if !question.options.is_empty() => {
+                    (options(question, fields.get(OPTION)))
+                    (textarea(text::OWN_WORDS, fields, false))
+                }
+                _ => { (textarea(text::ANSWER, fields, true)) }
+            }
+        },
+        Action::Comment => textarea(text::COMMENT, fields, true),
+        Action::Park => textarea(text::PARK_REASON, fields, true),
+        Action::Return => textarea(text::RETURN_REASON, fields, true),
+        Action::Unpark => html! {},
+        Action::Attributes => html! {
+            @if !issue.status.is_terminal() { (priority(fields.get(PRIORITY))) }
+            label {
+                span { (text::LABELS) }
+                input type="text" name=(LABELS) value=(fields.get(LABELS)) autocomplete="off"
+                    autocapitalize="none" spellcheck="false";
+            }
+        },
+    }
+}
+
+fn textarea(label: &str, fields: &Fields, is_required: bool) -> Markup {
+    html! {
+        label {
+            span { (label) }
+            // The first line break of the content is not part of it (HTML standard, section 13.1.2.5).
+            textarea name=(TEXT) rows="4" maxlength=(CommentText::MAX_CHARS) required[is_required] dir="auto" {
+                "\n" (fields.get(TEXT))
+            }
+        }
+    }
+}
+
+fn options(question: &Question, chosen: &str) -> Markup {
+    let numbered = (1..).zip(question.options.iter().take(MAX_OPTIONS));
+    let is_chosen = |number: usize| number.to_string() == chosen;
+    html! {
+        fieldset {
+            legend { (text::CHOOSE) }
+            @for (number, option) in numbered {
+                label.choice {
+                    input type="radio" name=(OPTION) value=(number) checked[is_chosen(number)];
+                    span dir="auto" { (shortened(option, MAX_OPTION_CHARS)) }
+                }
+            }
+            label.choice {
+                input type="radio" name=(OPTION) value="" checked[chosen.is_empty()];
+                span { (text::NO_OPTION) }
+            }
+        }
+    }
+}
+
+fn priority(chosen: &str) -> Markup {
+    html! {
+        label {
+            span { (attributes::PRIORITY) }
+            select name=(PRIORITY) {
+                option value="" selected[chosen.is_empty()] { (text::NO_PRIORITY) }
+                @for level in 0..=Priority::MAX {
+                    @let level = level.to_string();
+                    option value=(level) selected[chosen == level] { (level) }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! One form that was sent: from its headers to the change, or to a page that says why there is none.
+
+use std::sync::Arc;
+
+use axum::extract::rejection::PathRejection;
+use axum::extract::{FromRequestParts, Path, Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{AppendHeaders, IntoResponse, Redirect, Response};
+use maud::{Markup, html};
+
+use super::action::Action;
+use super::form::{self, Change, Fields};
+use super::form_token::{FormTokens, Purpose};
+use super::forms::IssueForms;
+use super::person::{Person, Sender, remembering};
+use crate::domain::text::shortened;
+use crate::domain::{DomainError, Issue, IssueId, Timestamp};
+use crate::hints;
+use crate::http::body::{BODY_TIMEOUT, has_media_type, read_body};
+use crate::http::has_own_origin;
+use crate::tracker::{StoreError, Tracker};
+use crate::web::WebState;
+use crate::web::lookup::find;
+use crate::web::pages::error::{ErrorPage, WebError};
+use crate::web::pages::layout::Layout;
+use crate::web::pages::{parts, respond};
+use crate::web::strings::{self, actions as text};
+
+/// The media type of forms.
+const FORM: &str = "application/x-www-form-urlencoded";
+/// The header in which browsers say where a request comes from (Fetch Metadata Request Headers).
+const SEC_FETCH_SITE: &str = "sec-fetch-site";
+/// How many of the changes since the version of a form an error page shows.
+const MAX_SHOWN: usize = 10;
+/// How many characters of a comment it shows.
+const MAX_CHARS: usize = 500;
+
+/// Leads who opens the address of a form to the page of the issue.
+pub(super) async fn to_issue(asked: Result<Path<(String, String)>, PathRejection>) -> Response {
+    match asked.ok().and_then(|Path((issue, _))| IssueId::parse(&issue)) {
+        Some(issue) => Redirect::to(&parts::issue_path(issue)).into_response(),
+        None => ErrorPage::from(WebError::not_found()).into_response(),
+    }
+}
+
+/// Takes a form.
+pub(super) async fn act(
+    State(state): State<WebState>,
+    asked: Result<Path<(String, String)>, PathRejection>,
+    request: Request,
+) -> Result<Response, ErrorPage> {
+    let Path((asked, action)) = asked?;
+    let tokens = state.form_tokens.clone().ok_or_else(WebError::not_found)?;
+    let action = Action::from_word(&action).ok_or_else(WebError::not_found)?;
+    let (mut parts, body) = request.into_parts();
+    let Ok(Sender(person)) = Sender::from_request_parts(&mut parts, &()).await;
+    let person = person.ok_or_else(|| WebError::forbidden(text::READ_ONLY_TOKEN))?;
+    if !is_from_own_page(&parts.headers) {
+        return Err(WebError::forbidden(text::FOREIGN).into());
+    }
+    if !has_media_type(&parts.headers, FORM) {
+        return Err(WebError::unsupported(text::NO_FORM).into());
+    }
+    let body = match read_body(body, BODY_TIMEOUT).await {
+        Ok(body) => body,
+        Err(refusal) => return Ok(refusal),
+    };
+    let issue = state.read_model.read(move |view| find(&asked, view).map(|found| found.issue));
+    let (issue, fields) = (issue.await??, Fields::parse(&body));
+    Ok(Submission { state: &state, tokens, action, person, issue, fields }.answer().await)
+}
+
+/// Returns true if a browser sent a form from a page of this server. Forms of a page of any other origin, also of
+/// another port of this machine, carry that origin.
+fn is_from_own_page(headers: &HeaderMap) -> bool {
+    // Absent without TLS, except on this machine.
+    let mut sites = headers.get_all(SEC_FETCH_SITE).iter();
+    has_own_origin(headers) && sites.all(|site| site == "same-origin")
+}
+
+/// A form that came from a page of this server.
+#[derive(Clone)]
+struct Submission<'a> {
+    state: &'a WebState,
+    tokens: Arc<FormTokens>,
+    action: Action,
+    person: Person,
+    issue: Arc<Issue>,
+    fields: Fields,
+}
+
+impl Submission<'_> {
+    async fn answer(self) -> Response {
+        let version = self.fields.get(form::VERSION);
+        let is_confirmed = !self.fields.get(form::CONFIRMED).is_empty();
+        let purpose = Purpose {
+            action: self.action,
+            is_confirmed,
+            issue: self.issue.id,
+            version,
+            principal: &self.person.principal,
+        };
+        if !self.tokens.is_valid(self.fields.get(form::TOKEN), &purpose) {
+            return self.refuse(StatusCode::FORBIDDEN, text::NO_LONGER_VALID, &html! {});
+        }
+        if self.issue.version() != version {
+            return self.stale(&self.issue);
+        }
+        let parsed = form::agent(&self.fields)
+            .and_then(|agent| Ok((agent, Change::parse(self.action, &self.fields, &self.issue)?)));
+        let (agent, change) = match parsed {
+            Ok(parsed) => parsed,
+            Err(problem) => return self.refuse(StatusCode::BAD_REQUEST, &problem, &html! {}),
+        };
+        if self.action == Action::Return && self.issue.holder().is_some() && !is_confirmed {
+            return self.confirm();
+        }
+        let tracker = &self.state.tracker;
+        let (id, cookie) = (self.issue.id, remembering(&agent));
+        match change.make(tracker, id.into(), version.to_owned(), agent).await {
+            Ok(()) => {
+                let page = format!("{}?done={}", parts::issue_path(id), self.action.as_str());
+                let cookie = AppendHeaders([(header::SET_COOKIE, cookie)]);
+                (cookie, Redirect::to(&page)).into_response()
+            }
+            Err(error) => self.failed(error, tracker).await,
+        }
+    }
+
+    async fn failed(&self, error: StoreError, tracker: &Tracker) -> Response {
+        let status = match &error {
+            StoreError::Refused(DomainError::VersionChanged { .. }) => {
+                return match tracker.get_issue(self.issue.id.into()).await {
+                    Ok(issue) => self.stale(&issue),
+                    Err(error) => ErrorPage::from(error).into_response(),
+                };
+            }
+            // To send the form again could be wrong.
+            StoreError::Uncertain(_) => return self.uncertain(&error),
+            StoreError::Refused(_) => StatusCode::CONFLICT,
+            _ => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        let problem = hints::for_store(&error, &hints::COMMANDS);
+        self.refuse(status, &problem, &html! {})
+    }
+
+    /// Answers that the issue has changed since, and how.
+    fn stale(&self, issue: &Arc<Issue>) -> Response {
+        let known = self.fields.get(form::VERSION).split('.').next().map(str::parse::<usize>);
+        let known = known.and_then(Result::ok).unwrap_or_default();
+        let newer = issue.history.len().saturating_sub(known);
+        let shown = changes(issue, newer, self.state.tracker.now());
+        let current = Self { issue: Arc::clone(issue), ..self.clone() };
+        current.refuse(StatusCode::CONFLICT, text::CHANGED, &shown)
+    }
+
+    /// Answers with the reason why nothing was changed, and with the form as it was filled in.
+    fn refuse(&self, status: StatusCode, problem: &str, details: &Markup) -> Response {
+        let forms = self.forms();
+        let content = html! {
+            section.action-page {
+                h1 { (text::NOT_DONE) }
+                p.notice.bad role="alert" dir="auto" { (problem) }
+                (details)
+                p { (text::TYPED) }
+                (forms.filled(self.action, &self.issue, &self.fields))
+                (self.back())
+            }
+        };
+        self.page(status, text::NOT_DONE, &content)
+    }
+
+    /// Answers that the change may or may not be saved.
+    fn uncertain(&self, error: &StoreError) -> Response {
+        let content = html! {
+            section.action-page {
+                h1 { (text::UNCERTAIN) }
+                p.notice.bad role="alert" dir="auto" { (hints::for_store(error, &hints::COMMANDS)) }
+                (self.back())
+            }
+        };
+        self.page(StatusCode::SERVICE_UNAVAILABLE, text::UNCERTAIN, &content)
+    }
+
+    /// Asks whether a claim is to end.
+    fn confirm(&self) -> Response {
+        let title = text::confirm(self.action, &parts::undirected(&self.issue.title));
+        let now = self.state.tracker.now();
+        let consequence = self.issue.holder().map(|holder| {
+            let held_for = strings::held_for(now.millis_since(holder.since));
+            text::end_claim(&parts::undirected(holder.agent), &held_for)
+        });
+        let content = html! {
+            section.action-page {
+                h1 dir="auto" { (title) }
+                @if let Some(consequence) = consequence { p.notice dir="auto" { (consequence) } }
+                (self.forms().confirmation(self.action, &self.issue, &self.fields))
+            }
+        };
+        self.page(StatusCode::OK, &title, &content)
+    }
+
+    fn forms(&self) -> IssueForms {
+        let (tokens, person) = (Arc::clone(&self.tokens), self.person.clone());
+        IssueForms { tokens, person, done: None }
+    }
+
+    fn back(&self) -> Markup {
+        html! { p.ways-out { a href=(parts::issue_path(self.issue.id)) { (text::BACK) } } }
+    }
+
+    fn page(&self, status: StatusCode, title: &str, content: &Markup) -> Response {
+        let layout = Layout { title, has_forms: true, ..Layout::default() };
+        respond(status, layout.around(&self.state.project, content))
+    }
+}
+
+/// Renders the newest entries of the history of an issue, and its status.
+fn changes(issue: &Issue, count: usize, now: Timestamp) -> Markup {
+    let timeline = issue.timeline();
+    let newest = timeline.iter().rev().take(count.min(MAX_SHOWN));
+    html! {
+        h2 { (text::SINCE_THEN) }
+        @if count == 0 { p { (text::EDITED) } }
+        ul.since {
+            @for entry in newest {
+                li {
+                    (parts::agent(entry.agent)) ": " bdi { (entry.action.unwrap_or_default()) } " "
+                    (parts::ago(entry.at, now))
+                    @if let Some(comment) = entry.comment {
+                        blockquote dir="auto" { (shortened(comment, MAX_CHARS)) }
+                    }
+                }
+            }
+        }
+        p {
+            (strings::STATUS) ": " (parts::status(issue.status))
+            @if let Some(holder) = issue.holder() {
+                " " (strings::issue::HELD_BY) (parts::agent(holder.agent))
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The person who acts: the access token of the request, and the name that the person gave once.
+
+use std::convert::Infallible;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use crate::domain::AgentName;
+use crate::http::{Principal, Scope};
+
+/// The cookie with the name.
+const COOKIE: &str = "ait-name";
+/// How long browsers keep it: a year.
+const MAX_AGE_S: u32 = 365 * 24 * 60 * 60;
+
+/// A person who may act.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(in crate::web) struct Person {
+    /// The name of the access token; empty if the server has none.
+    pub principal: String,
+    /// The name for the history, as far as it is known.
+    pub name: String,
+}
+
+/// The sender of a request: a person who may act, or `None` for one whose access token is read-only.
+pub(in crate::web) struct Sender(pub Option<Person>);
+
+impl<S: Sync> FromRequestParts<S> for Sender {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let principal = parts.extensions.get::<Principal>();
+        if principal.is_some_and(|principal| principal.scope() == Scope::ReadOnly) {
+            return Ok(Self(None));
+        }
+        let principal = principal.map_or_else(String::new, |known| known.name().to_owned());
+        let name = remembered(&parts.headers).map(AgentName::into_string);
+        // The name of a token that was given without one says nothing of its holder.
+        let name = name.unwrap_or_else(|| match principal.as_str() {
+            Principal::UNNAMED => String::new(),
+            named => named.to_owned(),
+        });
+        Ok(Self(Some(Person { principal, name })))
+    }
+}
+
+/// Returns the name in the cookie of a request, if it is a valid one.
+fn remembered(headers: &HeaderMap) -> Option<AgentName> {
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = cookies.flat_map(|value| value.split(';')).map(str::trim);
+    let name = pairs.find_map(|pair| pair.strip_prefix(COOKIE)?.strip_prefix('='))?;
+    let name = URL_SAFE_NO_PAD.decode(name).ok()?;
+    String::from_utf8(name).ok()?.parse().ok()
+}
+
+/// Returns the value of `Set-Cookie` that makes a browser remember a name. Scripts cannot read it, and requests from
+/// other sites do not carry it.
+pub(super) fn remembering(name: &AgentName) -> String {
+    let value = URL_SAFE_NO_PAD.encode(name.as_str());
+    format!("{COOKIE}={value}; Path=/; Max-Age={MAX_AGE_S}; SameSite=Strict; HttpOnly")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_survives_its_cookie() {
+        for name in ["ann", "Ann Lee; x=1", "アン,\"\\", &"ä".repeat(200)] {
+            let set = remembering(&name.parse().unwrap());
+            let pair = set.split(';').next().unwrap();
+            assert!(set.is_ascii() && set.len() < 1_000, "{set}");
+            let mut headers = HeaderMap::new();
+            headers.append(header::COOKIE, "theme=dark".parse().unwrap());
+            headers.append(header::COOKIE, format!("a=b; {pair};c=d").parse().unwrap());
+            assert_eq!(remembered(&headers).unwrap().as_str(), name);
+        }
+        for cookie in
+            ["ait-name=%%", "ait-name=", "ait-names=YW5u", "x=ait-name=YW5u", "ait-name=IA"]
+        {
+            let mut headers = HeaderMap::new();
+            headers.append(header::COOKIE, cookie.parse().unwrap());
+            assert_eq!(remembered(&headers), None, "{cookie}");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+// The controls that only work with scripts.
+
+/** Shows the controls that only work with scripts. */
+const dress = () => {
+  // Only local and secure pages may write to the clipboard.
+  if (!navigator.clipboard) return;
+  for (const button of main.querySelectorAll("button.copy[hidden]")) button.hidden = false;
+};
+
+/** Returns what a button copies: its own text, a link in Markdown, or the code beside it. */
+const copied = (button) => {
+  const { copy, copyPath } = button.dataset;
+  if (copyPath) return `[${copy}](${location.origin}${copyPath})`;
+  return copy ?? button.closest(".code").querySelector("code").textContent;
+};
+
+main.addEventListener("click", async (event) => {
+  const button = event.target.closest?.("button.copy");
+  if (!button) return;
+  try {
+    await navigator.clipboard.writeText(copied(button));
+  } catch {
+    return;
+  }
+  button.classList.add("done");
+  if (button.dataset.copied) say(button.dataset.copied);
+  setTimeout(() => button.classList.remove("done"), MARK_MS);
+});
+
+// A choice with the mouse submits the form; with the keyboard, each key would submit it.
+let pointed;
+main.addEventListener("pointerdown", ({ target }) => { pointed = target.closest?.("select"); });
+main.addEventListener("keydown", () => { pointed = undefined; });
+main.addEventListener("change", ({ target }) => {
+  if (target === pointed && target.form?.method === "get") target.form.requestSubmit();
+});
+
+// Times are in UTC, because the server does not know the reader's time zone.
+main.addEventListener("pointerover", ({ target }) => {
+  const time = target.closest?.("time[datetime]");
+  const format = { dateStyle: "full", timeStyle: "long" };
+  if (time) time.title = new Date(time.dateTime).toLocaleString(document.documentElement.lang, format);
+});
+
+// Keeps empty fields out of the address.
+main.addEventListener("formdata", ({ target, formData }) => {
+  if (target.method !== "get") return;
+  for (const [name, value] of [...formData]) if (!value) formData.delete(name);
+});
+
+// A page that comes back from the cache shows the filters that it was loaded with.
+addEventListener("pageshow", (event) => {
+  if (event.persisted) main.querySelector("#filters")?.reset();
+});
+
+// An entry of a long timeline may be on the page with all of them only.
+if (/^#moment-\d+$/.test(location.hash) && !document.querySelector(location.hash) && main.querySelector("#issue-gap")) {
+  location.replace(`?all=1${location.hash}`);
+}
+
+dress();
+// Error pages without a version do not follow changes.
+if (main.dataset.version) follow();

@@ -1,0 +1,92 @@
+// Shortcuts on the keyboard, and the dialog that lists them.
+//
+// Keys without a modifier can be switched off, because some programs for speech and some hands press them by accident
+// (WCAG 2.1.4). They are never taken from a field, from a dialog, or together with a modifier.
+
+/** Where the browser keeps that shortcuts of one key are switched off. */
+const NO_KEYS = "ait-no-keys";
+/** How long the second key of a sequence may take. */
+const SEQUENCE_MS = 1_500;
+/** Where `g` and another key lead. */
+const PLACES = { l: "/", b: "/board", a: "/agents", v: "/activity", s: "/stats", t: "/triage" };
+
+const help = document.getElementById("help");
+const openHelp = document.getElementById("open-help");
+const singleKeys = document.getElementById("single-keys");
+
+/** Keeps a choice of the reader, or forgets it if `value` is empty. Without storage it ends with the page. */
+const keep = (key, value) => {
+  try {
+    if (value) localStorage.setItem(key, value);
+    else localStorage.removeItem(key);
+  } catch {
+    // The choice ends with the page.
+  }
+};
+const kept = (key) => {
+  try {
+    return localStorage.getItem(key);
+  } catch {
+    return null;
+  }
+};
+
+/** Moves the focus to the next or the previous entry of the page. */
+const step = (by) => {
+  const links = [...main.querySelectorAll("[id][data-changed]")]
+    .filter((entry) => entry.checkVisibility())
+    .map((entry) => entry.querySelector("a[href]"))
+    .filter((link) => link);
+  const entry = document.activeElement?.closest("[id][data-changed]");
+  const at = links.findIndex((link) => entry?.contains(link));
+  const next = at < 0 ? links[by > 0 ? 0 : links.length - 1] : links[at + by];
+  next?.focus();
+  next?.closest("[id][data-changed]").scrollIntoView({ block: "nearest" });
+};
+
+const search = () => {
+  const field = main.querySelector("#filters input[name=q]");
+  if (!field) return openPalette();
+  field.focus();
+  field.select();
+};
+
+/** Actions of one key. */
+const KEYS = {
+  "/": search,
+  j: () => step(1),
+  k: () => step(-1),
+  "?": () => help.showModal(),
+};
+
+let sequenceAt = -Infinity;
+document.addEventListener("keydown", (event) => {
+  const { key, target } = event;
+  if (event.defaultPrevented || event.isComposing) return;
+  if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && key.toLowerCase() === "k") {
+    if (document.querySelector("dialog[open]:not(#palette)")) return;
+    event.preventDefault();
+    return palette.open ? palette.close() : openPalette();
+  }
+  const isTyped = target.closest?.("input, textarea, select, [contenteditable], dialog");
+  if (isTyped || event.ctrlKey || event.metaKey || event.altKey || !singleKeys.checked) return;
+  const isSecond = performance.now() - sequenceAt < SEQUENCE_MS;
+  sequenceAt = key === "g" && !isSecond ? performance.now() : -Infinity;
+  const place = isSecond ? PLACES[key] : undefined;
+  const act = isSecond ? place && (() => location.assign(place)) : KEYS[key];
+  if (!act) return;
+  // The key must not be typed into the field that gets the focus.
+  event.preventDefault();
+  act();
+});
+
+openHelp.hidden = false;
+openHelp.addEventListener("click", () => help.showModal());
+singleKeys.checked = !kept(NO_KEYS);
+singleKeys.addEventListener("change", () => keep(NO_KEYS, singleKeys.checked ? "" : "1"));
+for (const dialog of document.querySelectorAll("dialog")) {
+  // A click beside the dialog closes it.
+  dialog.addEventListener("click", ({ target }) => {
+    if (target === dialog || target.closest(".close")) dialog.close();
+  });
+}

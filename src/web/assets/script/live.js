@@ -1,0 +1,351 @@
+// Keeps an open page up to date, and says whether it is.
+
+/** The minimum time between two loads of a page. */
+const REST_MS = 500;
+/** How long a page may take to load. */
+const PATIENCE_MS = 15_000;
+/** How long a page may show an older version than the newest before it says so. */
+const LATE_MS = 4_000;
+/** The delay before a failed load is repeated. */
+const SECOND_TRY_MS = 2_000;
+/** How often a page updates its ages. */
+const AGE_MS = 30_000;
+/** How often a page checks that it is up to date. */
+const CHECK_MS = 1_000;
+/** How long changes stay highlighted: longer without motion, because only motion catches the eye at once. */
+const [MARK_MS, STILL_MARK_MS] = [2_500, 10_000];
+/** The minimum time between two announcements of changes to screen readers. */
+const SAY_MS = 20_000;
+/** The version on the page of an unreadable store. */
+const UNREADABLE = "-";
+/** How far a stream of news may be scrolled down and still takes news in. */
+const HOLD_PX = 200;
+/** Where the tab keeps whether its reader has paused the updates. */
+const PAUSED = "ait-paused";
+
+const live = document.getElementById("live");
+const said = document.getElementById("said");
+const main = document.getElementById("main");
+const [pauseButton, stepButton] = ["pause", "step"].map((id) => document.getElementById(id));
+const isCalm = matchMedia("(prefers-reduced-motion: reduce)");
+const workerPath = document.currentScript.dataset.worker;
+
+/** Returns the ids on a page with the time of their last change. */
+const changes = (page) => new Map([...page.querySelectorAll("[id][data-changed]")]
+  .map((element) => [element.id, Number(element.dataset.changed)]));
+
+/** Returns the ids of what has changed since a page showed `before` at the time `since`. */
+const changed = (page, before, since) => {
+  // An entry that moved here from another page of the list is new here, but has not changed.
+  const isNew = ([id, at]) => before.has(id) ? before.get(id) !== at : at >= since;
+  return [...changes(page)].filter(isNew).map(([id]) => id);
+};
+
+const marks = new Map();
+const mark = (ids) => {
+  for (const id of ids) {
+    const element = document.getElementById(id);
+    element.classList.add("changed");
+    clearTimeout(marks.get(id));
+    const unmark = () => { marks.delete(id); element.classList.remove("changed"); };
+    marks.set(id, setTimeout(unmark, isCalm.matches ? STILL_MARK_MS : MARK_MS));
+  }
+};
+
+/** Remembers the focus. Returns a function that moves it to the same entry, or to the nearest one left. */
+const keepFocus = () => {
+  const focus = document.activeElement;
+  const entries = [...main.querySelectorAll("[id][data-changed]")];
+  const at = entries.findIndex((entry) => entry.contains(focus));
+  if (at < 0) return () => {};
+  const order = [...entries.slice(at), ...entries.slice(0, at).reverse()].map(({ id }) => id);
+  return () => {
+    if (focus.isConnected) return;
+    const links = order.map((id) => document.getElementById(id)?.querySelector("a[href]"));
+    links.find((link) => link)?.focus({ preventScroll: true });
+  };
+};
+
+let lastSaid = -Infinity;
+const say = (text, isSeldom) => {
+  const now = performance.now();
+  if (isSeldom && now - lastSaid < SAY_MS) return;
+  lastSaid = now;
+  said.textContent = "";
+  // Screen readers read a refilled region even if its text is the same as before.
+  setTimeout(() => { said.textContent = text; }, 100);
+};
+
+// --- The state of the page -----------------------------------------------------------------------
+
+/** The version that the page shows, and the newest one that was announced. */
+let shown = main.dataset.version;
+let newest = shown;
+/** When the page was last known to be up to date, and since when it has not been. */
+let freshAt = Date.now();
+let outdatedAt;
+let isConnected = false;
+let isBroken = false;
+let hasFailed = false;
+let isPaused = false;
+/** The newer page that waits for the reader of a paused page. */
+let waiting;
+
+try {
+  isPaused = sessionStorage.getItem(PAUSED) !== null;
+} catch {
+  // Without storage, the pause ends with the page.
+}
+
+const state = () => {
+  if (isBroken) return "disconnected";
+  // The page of an unreadable store has nothing that could be stale.
+  if (main.dataset.version === UNREADABLE) return "failing";
+  if (hasFailed || Date.now() - outdatedAt > LATE_MS) return "stale";
+  if (isPaused) return "paused";
+  return isConnected ? "connected" : "connecting";
+};
+
+/** The states in which the page does not follow the store. */
+const AWAY = ["disconnected", "failing", "stale", "paused"];
+
+const showState = () => {
+  const [before, now] = [live.dataset.state, state()];
+  stepButton.hidden = !waiting;
+  const isAway = AWAY.includes(now);
+  // A page that waits for its reader to come back to the top says how much is new.
+  document.body.classList.toggle("away", isAway || Boolean(waiting));
+  document.body.classList.toggle("behind", !isAway);
+  if (before === now) return;
+  const time = new Date(freshAt)
+    .toLocaleTimeString(document.documentElement.lang, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+  live.dataset.state = now;
+  live.textContent = live.dataset[now].replace("{time}", time);
+  // Tells screen readers when the page stops and when it begins again to be up to date.
+  if (now !== "paused" && before !== "paused" && AWAY.includes(before) !== isAway) say(live.textContent);
+};
+
+const becomeFresh = () => {
+  shown = newest;
+  freshAt = Date.now();
+  outdatedAt = undefined;
+  hasFailed = false;
+};
+
+// --- Loading the page again ----------------------------------------------------------------------
+
+/** Shows the error above the page and leaves the page as it was. */
+const showTrouble = (young) => {
+  const text = young.querySelector(".error-text")?.textContent ?? "";
+  let trouble = main.querySelector("#trouble, .error-text");
+  if (!trouble) {
+    trouble = document.createElement("p");
+    Object.assign(trouble, { id: "trouble", className: "notice bad" });
+    trouble.setAttribute("role", "alert");
+    main.prepend(trouble);
+  }
+  if (trouble.textContent !== text) trouble.textContent = text;
+};
+
+/** Takes over the title and the icon, which count what needs attention. */
+const showTitle = (young) => {
+  document.title = young.title;
+  const icon = (page) => page.querySelector("link[rel=icon]");
+  if (icon(young) && icon(document).href !== icon(young).href) icon(document).replaceWith(document.importNode(icon(young)));
+};
+
+const takeOver = (young) => {
+  const content = young.getElementById("main");
+  const ids = changed(content, changes(main), Number(main.dataset.now));
+  const putFocusBack = keepFocus();
+  showTitle(young);
+  morph(main, content);
+  // It shows the number of problems.
+  const tabs = (page) => page.querySelector(".tabs ul");
+  morph(tabs(document), tabs(young));
+  putFocusBack();
+  dress();
+  mark(ids);
+  waiting = undefined;
+  return ids.length > 0;
+};
+
+/** Keeps a newer page until its reader asks for it. */
+const hold = (young) => {
+  const count = changed(young.getElementById("main"), changes(main), Number(main.dataset.now)).length;
+  if (count === 0 && !waiting) return;
+  waiting = young;
+  stepButton.textContent = stepButton.dataset.step.replace("{count}", count);
+};
+
+const load = async () => {
+  const signal = AbortSignal.timeout(PATIENCE_MS);
+  const answer = await fetch(location.href, { headers: { Accept: "text/html" }, signal });
+  const young = new DOMParser().parseFromString(await answer.text(), "text/html");
+  if (!young.getElementById("main")) throw new Error(`no page but ${answer.status}`);
+  return [young, answer.status];
+};
+
+/** Returns true if changes have to wait for the reader, who has paused the page or scrolled down a stream of news. */
+const isHeld = () => isPaused || (scrollY > HOLD_PX && Boolean(main.querySelector("[data-hold]")));
+
+let isLoading = false;
+/** Whether there was news while the page was loading. */
+let isAgain = false;
+let lastLoad = -Infinity;
+let secondTry;
+
+/** Reloads the page and takes over what has changed. */
+const refresh = async (isNews) => {
+  if (isLoading) { isAgain ||= isNews; return; }
+  isLoading = true;
+  clearTimeout(secondTry);
+  try {
+    const wait = REST_MS - (performance.now() - lastLoad);
+    if (wait > 0) await new Promise((done) => setTimeout(done, wait));
+    isAgain = false;
+    lastLoad = performance.now();
+    const [young, status] = await load();
+    if (document.hidden) {
+      // The content is updated when the page becomes visible, so that its changes are highlighted then.
+      showTitle(young);
+    } else if (status >= 500) {
+      showTrouble(young);
+      hasFailed = true;
+    } else {
+      const hasChanged = isHeld() ? hold(young) : takeOver(young);
+      if (!isAgain) {
+        newest = young.getElementById("main").dataset.version ?? newest;
+        const since = freshAt;
+        becomeFresh();
+        // What a held page shows is as old as it was.
+        if (isHeld()) freshAt = since;
+      }
+      if (hasChanged && isNews) say(document.body.dataset.changed, true);
+    }
+  } catch {
+    // If the server is down, the stream notices, and reconnects when the server is back.
+    hasFailed = !document.hidden;
+    secondTry = setTimeout(() => refresh(isNews), SECOND_TRY_MS);
+  } finally {
+    isLoading = false;
+    showState();
+    if (isAgain) refresh(true);
+  }
+};
+
+// --- Following the store -------------------------------------------------------------------------
+
+let watchdog;
+/** How long the worker may be silent: longer than the stream, of whose silence it tells. */
+const WORKER_SILENCE_MS = SILENCE_MS + 5_000;
+let giveUp = () => {};
+const watch = () => {
+  clearTimeout(watchdog);
+  watchdog = setTimeout(() => { heard("broken"); giveUp(); }, WORKER_SILENCE_MS);
+};
+
+const heard = (what, version) => {
+  clearTimeout(watchdog);
+  isBroken = what === "broken";
+  // What has happened since then is unknown until the page has been loaded again.
+  hasFailed ||= isBroken;
+  if (!isBroken) {
+    watch();
+    isConnected = true;
+    newest = version ?? newest;
+    if (shown !== newest) {
+      outdatedAt ??= Date.now();
+      refresh(true);
+    } else if (hasFailed) {
+      refresh(false);
+    } else if (!isPaused) {
+      becomeFresh();
+    }
+  }
+  showState();
+};
+
+/** Connects to the worker that all pages share. Returns undefined where there is none. */
+const connectWorker = (fail) => {
+  try {
+    const worker = new SharedWorker(workerPath);
+    worker.addEventListener("error", fail);
+    worker.port.addEventListener("message", ({ data }) => heard(...data));
+    worker.port.start();
+    return worker.port;
+  } catch {
+    return undefined;
+  }
+};
+
+const follow = () => {
+  let worker;
+  let close;
+  const start = () => {
+    if (document.hidden) return;
+    isConnected = false;
+    outdatedAt ??= Date.now();
+    watch();
+    if (worker) worker.postMessage("follow");
+    else close = followEvents(heard);
+  };
+  const stop = () => {
+    clearTimeout(watchdog);
+    worker?.postMessage("leave");
+    close?.();
+    close = undefined;
+  };
+  // Without the worker, each visible page has a stream of its own.
+  giveUp = () => {
+    stop();
+    worker = undefined;
+    start();
+  };
+  worker = connectWorker(giveUp);
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) return stop();
+    // The ages are those of the last load.
+    if (performance.now() - lastLoad > AGE_MS) refresh(false);
+    start();
+  });
+  addEventListener("pagehide", stop);
+  addEventListener("pageshow", (event) => { if (event.persisted) start(); });
+  setInterval(() => refresh(false), AGE_MS);
+  setInterval(showState, CHECK_MS);
+  pauseButton.hidden = false;
+  start();
+  showState();
+};
+
+// --- Pause and step ------------------------------------------------------------------------------
+
+const showPause = () => {
+  pauseButton.textContent = pauseButton.dataset[isPaused ? "resume" : "pause"];
+};
+
+pauseButton.addEventListener("click", () => {
+  isPaused = !isPaused;
+  try {
+    if (isPaused) sessionStorage.setItem(PAUSED, "");
+    else sessionStorage.removeItem(PAUSED);
+  } catch {
+    // The pause ends with the page.
+  }
+  showPause();
+  if (!isPaused) refresh(true);
+  showState();
+});
+
+// Stays paused: the reader decides when each batch of changes appears.
+stepButton.addEventListener("click", () => {
+  if (!waiting) return;
+  takeOver(waiting);
+  freshAt = Date.now();
+  pauseButton.focus({ preventScroll: true });
+  if (!isPaused) scrollTo(0, 0);
+  delete live.dataset.state;
+  showState();
+});
+
+showPause();

@@ -1,0 +1,90 @@
+// Makes a page equal to a newer version of it, without losing the focus, the selection or typed text.
+
+/** Returns true if a node contains the focus or the selection, and so must not be moved. */
+const isPinned = (node) => {
+  const selection = getSelection();
+  const holds = (other) => other && node.contains(other);
+  return holds(document.activeElement) ||
+    (!selection.isCollapsed && (holds(selection.anchorNode) || holds(selection.focusNode)));
+};
+
+const follows = (one, other) =>
+  Boolean(other.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING);
+
+const isSame = (one, other) =>
+  one.nodeType === other.nodeType && one.nodeName === other.nodeName &&
+  (one.id ?? "") === (other.id ?? "");
+
+/** Attributes that belong to the reader. */
+const OWN = new Map([["DETAILS", ["open"]], ["BUTTON", ["hidden"]], ["INPUT", ["value"]]]);
+
+const takeAttributes = (old, young) => {
+  // What a hidden field says belongs to the page.
+  const own = old.type === "hidden" ? [] : OWN.get(old.nodeName) ?? [];
+  const isMarked = old.classList.contains("changed");
+  for (const { name, value } of young.attributes) {
+    if (!own.includes(name) && old.getAttribute(name) !== value) old.setAttribute(name, value);
+  }
+  for (const { name } of [...old.attributes]) {
+    if (!own.includes(name) && !young.hasAttribute(name)) old.removeAttribute(name);
+  }
+  if (isMarked) old.classList.add("changed");
+};
+
+/** Makes a node equal to a new one and keeps the parts that have not changed. */
+const morph = (old, young) => {
+  if (old.nodeType !== Node.ELEMENT_NODE) {
+    if (old.nodeValue !== young.nodeValue) old.nodeValue = young.nodeValue;
+    return;
+  }
+  if (old.isEqualNode(young)) return;
+  takeAttributes(old, young);
+  if (old.nodeName === "SELECT" && old === document.activeElement) return;
+  morphChildren(old, young);
+};
+
+const morphChildren = (old, young) => {
+  const named = (parent) => [...parent.children].filter((it) => it.id).map((it) => [it.id, it]);
+  const known = new Map(named(old));
+  const stays = new Map(named(young));
+  let place = old.firstChild;
+  for (const wanted of [...young.childNodes]) {
+    let match = wanted.id ? known.get(wanted.id) : undefined;
+    if (match && !isSame(match, wanted)) match = undefined;
+    if (!match && !wanted.id) {
+      // Nodes without an id match the next node of the same kind.
+      for (let next = place; next && !match; next = next.nextSibling) {
+        if (isSame(next, wanted)) match = next;
+        else if (next.id && stays.has(next.id)) break;
+      }
+    }
+    if (!match) {
+      old.insertBefore(document.importNode(wanted, true), place);
+      continue;
+    }
+    if (match !== place && !isPinned(match)) {
+      old.insertBefore(match, place);
+    } else if (match !== place && place && follows(match, place)) {
+      // The pinned match stays, so the nodes in between move behind it, unless they are pinned, too.
+      let after = match;
+      for (let next = place; next !== match;) {
+        const one = next;
+        next = next.nextSibling;
+        if (isPinned(one)) continue;
+        after.after(one);
+        after = one;
+      }
+    } else if (match !== place) {
+      // The pinned match is before the current position and stays there.
+      morph(match, wanted);
+      continue;
+    }
+    morph(match, wanted);
+    place = match.nextSibling;
+  }
+  while (place) {
+    const next = place.nextSibling;
+    place.remove();
+    place = next;
+  }
+};

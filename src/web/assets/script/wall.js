@@ -1,0 +1,42 @@
+// The wallboard, which shows its parts one after another, and the choice of the appearance.
+
+/** How long a part of the wallboard shows. */
+const PART_MS = 15_000;
+
+if (main.querySelector(".wall")) {
+  const parts = () => [...main.querySelectorAll(".wall > section")].map(({ id }) => id);
+  const turn = (by) => {
+    const all = parts();
+    const at = all.indexOf(document.body.dataset.part);
+    document.body.dataset.part = all[(at + by + all.length) % all.length];
+  };
+  turn(1);
+  setInterval(() => { if (!isPaused) turn(1); }, PART_MS);
+  document.addEventListener("keydown", ({ key, target }) => {
+    const by = { ArrowRight: 1, ArrowLeft: -1 }[key];
+    if (by && target === document.body) turn(by);
+  });
+}
+
+const appearance = document.getElementById("appearance");
+const showAppearance = () => {
+  for (const { name, value } of appearance.querySelectorAll("select")) {
+    if (value) document.documentElement.dataset[name] = value;
+    else delete document.documentElement.dataset[name];
+  }
+};
+for (const select of appearance.querySelectorAll("select")) {
+  select.value = document.documentElement.dataset[select.name] ?? "";
+  select.addEventListener("change", () => {
+    keep(`ait-${select.name}`, select.value);
+    showAppearance();
+  });
+}
+// The other tabs follow.
+addEventListener("storage", ({ key, newValue }) => {
+  const select = [...appearance.querySelectorAll("select")].find(({ name }) => key === `ait-${name}`);
+  if (!select) return;
+  select.value = newValue ?? "";
+  showAppearance();
+});
+appearance.hidden = false;

@@ -1,0 +1,71 @@
+//! A list of issues as CSV, for spreadsheets.
+
+use std::sync::Arc;
+
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderName, header};
+use axum::response::{IntoResponse, Response};
+
+use super::WebState;
+use super::lookup::resolve;
+use super::pages::error::{ErrorJson, WebError};
+use super::query::ListQuery;
+use crate::domain::{Issue, Timestamp};
+use crate::interchange::{self, FileFormat};
+use crate::query_language::SavedQueries;
+use crate::read_model::ReadView;
+
+/// How many issues one answer has at most; the parameter `page` asks for the next ones.
+pub(super) const MAX_ROWS: usize = 10_000;
+/// After how many bytes of texts an answer ends, in case the issues are very long.
+const MAX_BYTES: usize = 64 * 1024 * 1024;
+
+const MEDIA_TYPE: &str = "text/csv; charset=utf-8";
+/// How many issues match. An answer with fewer rows is a part.
+const TOTAL: HeaderName = HeaderName::from_static("x-total-count");
+
+/// Answers with the matching issues as CSV, in the format of `ait export`. Takes the same parameters as the list.
+pub(super) async fn issues(
+    State(state): State<WebState>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, ErrorJson> {
+    let query = ListQuery::parse(query.as_deref())?;
+    let now = state.tracker.now();
+    let saved = Arc::clone(&state.project.queries);
+    let listed = state.read_model.read(move |view| list(&query, view, &saved, now));
+    let (csv, total) = listed.await??;
+    let headers = [
+        (header::CONTENT_TYPE, MEDIA_TYPE.to_owned()),
+        (header::CONTENT_DISPOSITION, "attachment; filename=\"issues.csv\"".to_owned()),
+        (header::CACHE_CONTROL, "no-cache".to_owned()),
+        (TOTAL, total.to_string()),
+    ];
+    Ok((headers, csv).into_response())
+}
+
+fn list(
+    query: &ListQuery,
+    view: &ReadView<'_>,
+    saved: &SavedQueries,
+    now: Timestamp,
+) -> Result<(Vec<u8>, usize), WebError> {
+    let resolved = resolve(query, view, saved, now)??;
+    let narrowed = resolved.search.narrow(resolved.base);
+    let listing = view.find(&narrowed, resolved.order, query.page, MAX_ROWS);
+    let mut left_bytes = MAX_BYTES;
+    let issues = listing.positions.iter().map(|&at| view.issue(at)).take_while(|issue| {
+        let is_left = left_bytes > 0;
+        left_bytes = left_bytes.saturating_sub(length(issue));
+        is_left
+    });
+    let issues: Vec<_> = issues.collect();
+    let mut csv = Vec::new();
+    interchange::write(&issues, FileFormat::Csv, &mut csv, &|| ())
+        .expect("writing to memory cannot fail");
+    Ok((csv, listing.total))
+}
+
+/// Returns the length of the texts of an issue, in bytes.
+fn length(issue: &Issue) -> usize {
+    issue.description.len() + issue.comments.iter().map(|comment| comment.text.len()).sum::<usize>()
+}

@@ -1,0 +1,299 @@
+//! What needs a person: above the list, and counted in the title and in the icon of every page.
+//!
+//! It is made of what the read model keeps, so it costs little at any size: the parked issues, the claims whose clients
+//! are gone, and the latest findings.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use maud::{Markup, html};
+
+use super::gone_clients::GoneClients;
+use super::parts::{self, undirected};
+use super::triage::with_code;
+use crate::domain::text::shortened;
+use crate::domain::{AgentName, IssueId, StatusSet, Timestamp};
+use crate::read_model::{FindingKind, FoundIssue, IssueSummary, ReadView};
+use crate::triage::{Reader, ReportedFinding, TriageReport};
+use crate::web::query::ListQuery;
+use crate::web::strings::attention as text;
+
+/// How many rows show, and how many more are folded.
+const MAX_SHOWN: usize = 4;
+const MAX_FOLDED: usize = 8;
+/// How many rows of one kind are made.
+const MAX_OF_KIND: usize = MAX_SHOWN + MAX_FOLDED;
+/// How many characters of a question or of a reason a row has.
+const MAX_CHARS: usize = 160;
+/// How many waiting agents a row names.
+const MAX_AGENTS: usize = 3;
+
+/// Why something needs a person; the most urgent first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum AttentionKind {
+    Question,
+    Orphaned,
+    NothingReady,
+    OldClaim,
+    ReturnedOften,
+    WaitsForReview,
+    Filing,
+    Parked,
+}
+
+impl AttentionKind {
+    fn words(self) -> text::Words {
+        match self {
+            Self::Question => text::QUESTION,
+            Self::Orphaned => text::ORPHANED,
+            Self::NothingReady => text::NOTHING_READY,
+            Self::OldClaim => text::OLD_CLAIM,
+            Self::ReturnedOften => text::RETURNED_OFTEN,
+            Self::WaitsForReview => text::WAITS_FOR_REVIEW,
+            Self::Filing => text::FILING,
+            Self::Parked => text::PARKED,
+        }
+    }
+}
+
+/// The findings that need a person.
+const FINDINGS: [(FindingKind, AttentionKind); 4] = [
+    (FindingKind::OldClaim, AttentionKind::OldClaim),
+    (FindingKind::ReturnedOften, AttentionKind::ReturnedOften),
+    (FindingKind::WaitsLongForReview, AttentionKind::WaitsForReview),
+    (FindingKind::FilingFasterThanClosing, AttentionKind::Filing),
+];
+
+/// Something that needs a person.
+struct Item {
+    kind: AttentionKind,
+    /// The issue; `None` if it is about the whole queue.
+    issue: Option<FoundIssue>,
+    why: String,
+    /// What to do, with commands between backquotes.
+    next: String,
+}
+
+/// What needs a person at a moment.
+pub(super) struct Attention {
+    counts: BTreeMap<AttentionKind, usize>,
+    /// By kind; of each kind the most urgent first.
+    items: Vec<Item>,
+}
+
+impl Attention {
+    /// Finds what needs a person. `waiting` are the agents that wait for work.
+    pub fn of(
+        view: &ReadView<'_>,
+        gone: &GoneClients,
+        waiting: &[AgentName],
+        now: Timestamp,
+    ) -> Self {
+        let mut found = Self { counts: BTreeMap::new(), items: Vec::new() };
+        found.add_parked(view, now);
+        found.add_orphaned(view, gone);
+        if !waiting.is_empty() {
+            let named = waiting.iter().take(MAX_AGENTS).map(|agent| undirected(agent.as_str()));
+            let named = named.collect::<Vec<_>>().join(", ");
+            let why = text::waiting(&named, waiting.len().saturating_sub(MAX_AGENTS));
+            let next = text::NOTHING_READY_NEXT.to_owned();
+            found.add(AttentionKind::NothingReady, vec![(None, why, next)], 1);
+        }
+        found.add_findings(view, gone, now);
+        found.items.sort_by_key(|item| item.kind);
+        found
+    }
+
+    /// Returns how many things need a person.
+    pub fn count(&self) -> usize {
+        self.counts.values().sum()
+    }
+
+    fn add(
+        &mut self,
+        kind: AttentionKind,
+        rows: Vec<(Option<FoundIssue>, String, String)>,
+        count: usize,
+    ) {
+        if count > 0 {
+            self.counts.insert(kind, count);
+        }
+        let rows = rows.into_iter().take(MAX_OF_KIND);
+        self.items.extend(rows.map(|(issue, why, next)| Item { kind, issue, why, next }));
+    }
+
+    /// Adds the open questions, and the issues that are parked until somebody unparks them, those that wait longest first.
+    fn add_parked(&mut self, view: &ReadView<'_>, now: Timestamp) {
+        let parked = view.parked().filter_map(|summary| {
+            let parked = summary.attributes.parked.as_ref()?;
+            let waits =
+                parked.question.is_some() || (parked.until.is_none() && parked.since <= now);
+            waits.then_some((parked, summary))
+        });
+        let (mut asked, mut others): (Vec<_>, Vec<_>) =
+            parked.partition(|(parked, _)| parked.question.is_some());
+        for rows in [&mut asked, &mut others] {
+            rows.sort_by_key(|(parked, summary)| (parked.since, summary.id));
+        }
+        let (asked_count, others_count) = (asked.len(), others.len());
+        asked.truncate(MAX_OF_KIND);
+        others.truncate(MAX_OF_KIND);
+        let asked = asked.into_iter().filter_map(|(parked, summary)| {
+            let question = parked.question.as_ref()?;
+            let why = text::asked(&undirected(&parked.by), &on_one_line(&question.text));
+            let next = text::answer(&summary.id.short(), question.options.len());
+            Some((Some(summary.into()), why, next))
+        });
+        self.add(AttentionKind::Question, asked.collect(), asked_count);
+        let others = others.into_iter().map(|(parked, summary)| {
+            let why = text::parked(&undirected(&parked.by), &on_one_line(&parked.reason));
+            (Some(summary.into()), why, text::unpark(&summary.id.short()))
+        });
+        self.add(AttentionKind::Parked, others.collect(), others_count);
+    }
+
+    /// Adds the claims whose agents are gone, the oldest first.
+    fn add_orphaned(&mut self, view: &ReadView<'_>, gone: &GoneClients) {
+        let summary = |(id, lapses_in): (IssueId, Option<Duration>)| {
+            let summary: &IssueSummary = view.summary(id)?;
+            Some((summary.holder()?, summary, lapses_in))
+        };
+        let mut orphaned: Vec<_> = gone.gone().filter_map(summary).collect();
+        orphaned.sort_by_key(|(claim, summary, _)| (claim.since, summary.id));
+        let count = orphaned.len();
+        let rows = orphaned.into_iter().take(MAX_OF_KIND).map(|(claim, summary, lapses_in)| {
+            let ms = lapses_in.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+            let why = text::gone(&undirected(view.names().text(claim.agent)), ms);
+            (Some(summary.into()), why, text::give_back(&summary.id.short()))
+        });
+        self.add(AttentionKind::Orphaned, rows.collect(), count);
+    }
+
+    /// Adds the findings that need a person. A claim whose agent is gone is there already.
+    fn add_findings(&mut self, view: &ReadView<'_>, gone: &GoneClients, now: Timestamp) {
+        let findings = view.recent_findings(now);
+        for (finding, kind) in FINDINGS {
+            let is_orphaned = |reported: &ReportedFinding<'_>| {
+                let issue = reported.finding.issues.first();
+                kind == AttentionKind::OldClaim && issue.is_some_and(|issue| gone.is_gone(issue.id))
+            };
+            // So many that some are left without those.
+            let take = MAX_OF_KIND + self.counts.get(&AttentionKind::Orphaned).unwrap_or(&0);
+            let report = TriageReport::of(&findings, &[finding], take, Reader::Person);
+            let orphaned = report.findings.iter().filter(|one| is_orphaned(one)).count();
+            let rows = report.findings.iter().filter(|one| !is_orphaned(one)).map(|reported| {
+                let issue = reported.finding.issues.first().cloned();
+                (issue, reported.finding.why.clone(), reported.next.clone())
+            });
+            self.add(kind, rows.collect(), report.total - orphaned);
+        }
+    }
+
+    /// Returns the rows, at most `take`. Each kind has its turn, so that many of one kind do not hide the others.
+    fn rows(&self, take: usize) -> Vec<&Item> {
+        let mut ranks: BTreeMap<AttentionKind, usize> = BTreeMap::new();
+        let ranked = self.items.iter().map(|item| {
+            let rank = ranks.entry(item.kind).or_default();
+            *rank += 1;
+            (*rank, item)
+        });
+        let mut ranked: Vec<_> = ranked.collect();
+        // Stable, so the kinds stay in their order.
+        ranked.sort_by_key(|(rank, _)| *rank);
+        ranked.into_iter().take(take).map(|(_, item)| item).collect()
+    }
+
+    /// Renders the most urgent rows for a wall, without commands.
+    pub fn large_rows(&self, take: usize) -> Markup {
+        html! {
+            ul {
+                @for item in self.rows(take) {
+                    li.wall-row.bad {
+                        span.wall-kind { (item.kind.words()[0]) }
+                        @if let Some(issue) = &item.issue {
+                            a href=(parts::issue_path(issue.id)) dir="auto" { (undirected(&issue.title)) }
+                        }
+                        span.who dir="auto" { (item.why) }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Renders the section; one line if nothing needs a person.
+    pub fn section(&self) -> Markup {
+        let rows = self.rows(MAX_SHOWN + MAX_FOLDED);
+        let (shown, folded) = rows.split_at(rows.len().min(MAX_SHOWN));
+        html! {
+            @if rows.is_empty() {
+                p #attention.attention.calm { (text::CALM) }
+            } @else {
+                section #attention.attention aria-labelledby="attention-heading" {
+                    div.attention-head {
+                        h2 #attention-heading { (text::HEADING) " " span.count { (self.count()) } }
+                        ul aria-label=(text::KINDS) {
+                            @for (kind, count) in &self.counts {
+                                li { a href=(page_of(*kind)) { (text::counted(kind.words(), *count)) } }
+                            }
+                        }
+                    }
+                    ul.attention-rows { @for item in shown { (row(item)) } }
+                    @if !folded.is_empty() {
+                        details #attention-more {
+                            summary { (text::more(folded.len())) }
+                            ul.attention-rows { @for item in folded { (row(item)) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns the page with everything of a kind.
+fn page_of(kind: AttentionKind) -> String {
+    let finding = FINDINGS.iter().find(|(_, of)| *of == kind);
+    match kind {
+        AttentionKind::Question => "/board#questions".to_owned(),
+        AttentionKind::Orphaned => "/agents".to_owned(),
+        AttentionKind::NothingReady => {
+            let query = ListQuery { is_blocked: true, ..ListQuery::default() };
+            format!("/{}", query.in_statuses(StatusSet::open()).query_string())
+        }
+        AttentionKind::Parked => {
+            format!("/{}", ListQuery { is_parked: true, ..ListQuery::default() }.query_string())
+        }
+        _ => finding.map(|(finding, _)| format!("/triage?kind={finding}")).unwrap_or_default(),
+    }
+}
+
+fn row(item: &Item) -> Markup {
+    let command = item.next.split('`').nth(1).unwrap_or_default();
+    html! {
+        li {
+            span.attention-kind { (item.kind.words()[0]) }
+            div.attention-what {
+                @match &item.issue {
+                    Some(issue) => {
+                        a.attention-title href=(parts::issue_path(issue.id)) dir="auto" { (undirected(&issue.title)) }
+                    }
+                    None => { b.attention-title { (text::NO_TITLE) } }
+                }
+                " " span.quiet dir="auto" { (item.why) }
+            }
+            div.attention-next {
+                span { (with_code(&item.next)) }
+                " "
+                button.copy type="button" data-copy=(command) data-copied=(text::COPIED) aria-label=(text::COPY) hidden {
+                    (crate::web::strings::issue::COPY)
+                }
+            }
+        }
+    }
+}
+
+/// Returns the beginning of a text, on one line.
+fn on_one_line(text: &str) -> String {
+    let words: Vec<_> = text.split_whitespace().collect();
+    shortened(&undirected(&words.join(" ")), MAX_CHARS)
+}

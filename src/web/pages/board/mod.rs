@@ -1,0 +1,152 @@
+//! The board: a column for each status, a card for each issue, and a lane for each agent if that is asked for.
+
+mod lanes;
+mod query;
+
+use maud::{Markup, html};
+
+pub(super) use self::query::BoardQuery;
+use super::chips::Chips;
+use super::gone_clients::GoneClients;
+use super::{icons, parts, questions};
+use crate::domain::{Status, StatusSet, Timestamp};
+use crate::read_model::{Column, IssueSummary, ReadView};
+use crate::web::query::ListQuery;
+use crate::web::strings::{self, board as text};
+
+/// How many cards a column of ended issues shows.
+const MAX_ENDED: usize = 20;
+/// How many cards every other column shows.
+const MAX_CARDS: usize = 40;
+
+/// What the page shows.
+pub(super) struct BoardView<'a, 'b> {
+    pub query: &'a BoardQuery,
+    pub view: &'a ReadView<'b>,
+    pub gone: &'a GoneClients,
+    pub now: Timestamp,
+}
+
+/// Renders the page.
+pub(super) fn content(board: &BoardView) -> Markup {
+    let BoardView { query, view, now, .. } = *board;
+    let max_cards = |status: Status| match status.is_terminal() {
+        true => MAX_ENDED,
+        false if query.has_lanes => usize::MAX,
+        false => MAX_CARDS,
+    };
+    let columns = view.board(now, max_cards, query.matches(view));
+    let (ended, open): (Vec<_>, Vec<_>) =
+        columns.iter().partition(|column| column.status.is_terminal());
+    let is_empty = !query.is_unfiltered() && columns.iter().all(|column| column.total == 0);
+    let chips = Chips { view, now, query: ListQuery::default() };
+    html! {
+        h1.unseen { (text::TITLE) }
+        (questions::of_all(view, now))
+        (query.controls(view))
+        @if is_empty { p.notice { (text::NO_MATCH) } }
+        @if query.has_lanes {
+            (lanes::lanes(&open, board, &chips))
+        } @else {
+            nav.jump aria-label=(text::COLUMNS) {
+                ul {
+                    @for column in &open {
+                        li { a href={ "#c-" (column.status) } { (name(column)) } }
+                    }
+                }
+            }
+            // On a phone it scrolls, also without a card that could take the focus.
+            @let has_cards = open.iter().any(|column| !column.cards.is_empty());
+            div.board tabindex=[(!has_cards).then_some("0")] {
+                @for shown in &open { (self::column(shown, board, &chips)) }
+            }
+        }
+        div.ended { @for shown in &ended { (folded(shown, board, &chips)) } }
+    }
+}
+
+/// Renders the name of a column with the numbers of its issues and of old claims.
+fn name(column: &Column) -> Markup {
+    html! {
+        (icons::status(column.status))
+        span { (strings::status(column.status)) }
+        " " span.count { (column.total) }
+        @if column.stale > 0 { " " span.stale { (text::stale(column.stale)) } }
+    }
+}
+
+fn column(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
+    let status = column.status;
+    html! {
+        section id={ "c-" (status) } class={ "column status-" (status) } {
+            h2 { (name(column)) }
+            (cards(column, board, chips))
+        }
+    }
+}
+
+/// Renders a column of ended issues, which opens on demand.
+fn folded(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
+    let status = column.status;
+    html! {
+        section id={ "c-" (status) } class={ "column status-" (status) } {
+            details id={ "fold-" (status) } {
+                summary { h2 { (name(column)) } }
+                (cards(column, board, chips))
+            }
+        }
+    }
+}
+
+fn cards(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
+    let Column { status, total, cards, .. } = column;
+    let hidden = total - cards.len();
+    let query = board.query.list().in_statuses(StatusSet::from_iter([*status]));
+    html! {
+        @if cards.is_empty() {
+            p.quiet { (text::EMPTY_COLUMN) }
+        } @else {
+            ol.cards {
+                @for summary in cards.iter().map(|&position| &chips.view.summaries()[position]) {
+                    li id={ "card-" (summary.id.short()) } { (card(summary, chips, board.gone)) }
+                }
+            }
+        }
+        @if hidden > 0 {
+            p.more { a href={ "/" (query.query_string()) } { (text::more(hidden)) } }
+        }
+    }
+}
+
+fn card(summary: &IssueSummary, chips: &Chips, gone: &GoneClients) -> Markup {
+    let (view, now) = (chips.view, chips.now);
+    let holder = summary.holder();
+    let since = holder.map_or_else(|| summary.in_status_since(), |held| held.since);
+    let age_ms = now.millis_since(since);
+    let is_stale = summary.is_stale_at(now);
+    html! {
+        article id={ "i-" (summary.id.short()) } class={ "card" @if is_stale { " stale" } }
+            data-changed=(summary.modified_at.unix_millis())
+        {
+            h3 { a.title href=(parts::issue_path(summary.id)) dir="auto" { (parts::undirected(&summary.title)) } }
+            p.details {
+                (parts::kind(summary.classification))
+                code { (summary.id.short()) }
+                (chips.of(summary))
+                (parts::returns(summary.returns()))
+            }
+            p.standing {
+                @if let Some(held) = holder {
+                    b { (parts::agent(view.names().text(held.agent))) } " "
+                    (parts::held_since(since, now))
+                    @if is_stale { " " strong.stale { (icons::other("clock")) (text::STALE_CLAIM) } }
+                    (gone.mark(summary.id))
+                } @else if summary.status.is_terminal() {
+                    (parts::ago(since, now))
+                } @else {
+                    (parts::time(since, &text::waiting(age_ms)))
+                }
+            }
+        }
+    }
+}

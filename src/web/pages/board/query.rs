@@ -1,0 +1,171 @@
+//! The query of the board: which issues it shows, and whether it has lanes.
+
+use form_urlencoded::Serializer;
+use maud::{Markup, html};
+
+use super::super::{list_filters, parts};
+use crate::domain::{Classification, Label, Priority};
+use crate::read_model::{IssueSummary, ReadView};
+use crate::web::query::{InvalidParameter, ListQuery, Parameters};
+use crate::web::strings::{self, attributes, board as text, list};
+
+/// How many labels the form offers: those of the most issues.
+const MAX_LABELS: usize = 100;
+/// The value of `lanes` for lanes by agent.
+const AGENT: &str = "agent";
+
+/// A query for the board.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(in crate::web::pages) struct BoardQuery {
+    /// An agent that acted on the issues, or that they are assigned to.
+    pub agent: Option<String>,
+    kind: Option<Classification>,
+    label: Option<Label>,
+    priority: Option<Priority>,
+    /// Whether each agent has a lane.
+    pub has_lanes: bool,
+}
+
+impl BoardQuery {
+    /// Parses the query string.
+    pub fn parse(query: Option<&str>) -> Result<Self, InvalidParameter> {
+        let known = ["agent", "classification", "label", "priority", "lanes"];
+        let parameters = Parameters::parse(query, &known)?;
+        let kinds =
+            || Classification::ALL.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(", ");
+        let priorities = || format!("0 … {}", Priority::MAX);
+        let labels = || attributes::label_form(Label::MAX_CHARS);
+        let lanes = |text: &str| (text == AGENT).then_some(());
+        Ok(Self {
+            agent: parameters.get("agent", String::new, |text| Some(text.to_owned()))?,
+            kind: parameters.get("classification", kinds, Classification::from_word)?,
+            label: parameters.get("label", labels, |text| text.parse().ok())?,
+            priority: parameters.get("priority", priorities, |text| text.parse().ok())?,
+            has_lanes: parameters.get("lanes", || AGENT.to_owned(), lanes)?.is_some(),
+        })
+    }
+
+    /// Returns the query of the list for the same issues.
+    pub fn list(&self) -> ListQuery {
+        ListQuery {
+            agent: self.agent.clone(),
+            kind: self.kind,
+            labels: self.label.iter().cloned().collect(),
+            priorities: self.priority.into_iter().collect(),
+            ..ListQuery::default()
+        }
+    }
+
+    /// Returns true if the query matches all issues.
+    pub fn is_unfiltered(&self) -> bool {
+        *self == Self { has_lanes: self.has_lanes, ..Self::default() }
+    }
+
+    /// Returns a function that is true for the matching issues.
+    pub fn matches<'a>(&'a self, view: &ReadView) -> impl Fn(&IssueSummary) -> bool + use<'a> {
+        let agent = self.agent.as_deref().map(|agent| (agent, view.names().find(agent)));
+        move |summary| {
+            let attributes = &summary.attributes;
+            let is_by = |(text, name): (&str, Option<_>)| {
+                attributes.assignee.as_deref() == Some(text)
+                    || name.is_some_and(|name| summary.was_touched_by(name))
+            };
+            agent.is_none_or(is_by)
+                && self.kind.is_none_or(|kind| summary.classification == kind)
+                && self.label.as_ref().is_none_or(|label| attributes.labels.contains(label))
+                && self.priority.is_none_or(|priority| attributes.effective_priority() == priority)
+        }
+    }
+
+    /// Renders the filters and the choice of lanes.
+    pub fn controls(&self, view: &ReadView) -> Markup {
+        let other = Self { has_lanes: !self.has_lanes, ..self.clone() };
+        html! {
+            div.board-bar {
+                details #board-filters open[!self.is_unfiltered()] {
+                    summary { (text::FILTERS) }
+                    (self.form(view))
+                }
+                p {
+                    a href=(other.path()) {
+                        @if self.has_lanes { (text::BY_STATUS) } @else { (text::BY_AGENT) }
+                    }
+                }
+                p { a href="/wall" { (strings::wall::TITLE) } }
+            }
+        }
+    }
+
+    fn form(&self, view: &ReadView) -> Markup {
+        let mut labels = view.attribute_counts().labels(MAX_LABELS);
+        labels.extend(self.label.as_ref().filter(|label| !labels.contains(label)));
+        let numbers =
+            (0..=u64::from(Priority::MAX)).filter_map(|number| Priority::try_from(number).ok());
+        let any = Self { has_lanes: self.has_lanes, ..Self::default() };
+        html! {
+            form #filters.filters method="get" action="/board" autocomplete="off" role="search"
+                aria-label=(text::FILTERS)
+            {
+                @if self.has_lanes { input type="hidden" name="lanes" value=(AGENT); }
+                (parts::agent_filter(view, self.agent.as_deref()))
+                (list_filters::choice(strings::KIND, "classification", list::ANY_KIND,
+                    Classification::ALL.iter().map(|&kind| {
+                        (kind.to_string(), strings::classification(kind).to_owned(), self.kind == Some(kind))
+                    })))
+                @if view.attribute_counts().has_priorities() || self.priority.is_some() {
+                    (list_filters::choice(attributes::PRIORITY, "priority", attributes::ANY_PRIORITY,
+                        numbers.map(|priority| {
+                            (priority.to_string(), attributes::short_priority(priority), self.priority == Some(priority))
+                        })))
+                }
+                @if !labels.is_empty() {
+                    (list_filters::choice(attributes::LABEL, "label", attributes::ANY_LABEL,
+                        labels.into_iter().map(|label| {
+                            (label.to_string(), label.to_string(), self.label.as_ref() == Some(label))
+                        })))
+                }
+                button type="submit" { (strings::APPLY) }
+                @if !self.is_unfiltered() { a.clear href=(any.path()) { (strings::CLEAR_FILTERS) } }
+            }
+        }
+    }
+
+    /// Returns the address of the board with this query.
+    pub fn path(&self) -> String {
+        let mut query = Serializer::new(String::new());
+        query.extend_pairs(self.list().parameters());
+        if self.has_lanes {
+            query.append_pair("lanes", AGENT);
+        }
+        let query = query.finish();
+        if query.is_empty() { "/board".to_owned() } else { format!("/board?{query}") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn board_queries_survive_a_round_trip() {
+        for (query, expected) in [
+            ("", "/board"),
+            ("agent=&lanes=", "/board"),
+            ("lanes=agent&agent=a%26b", "/board?agent=a%26b&lanes=agent"),
+            (
+                "priority=1&label=ui&classification=bug",
+                "/board?classification=bug&priority=1&label=ui",
+            ),
+        ] {
+            assert_eq!(BoardQuery::parse(Some(query)).unwrap().path(), expected, "{query}");
+        }
+        for (query, parameter) in [
+            ("lanes=kind", "lanes"),
+            ("priority=5", "priority"),
+            ("label=UI", "label"),
+            ("q=a", "q"),
+        ] {
+            assert_eq!(BoardQuery::parse(Some(query)).unwrap_err().name, parameter, "{query}");
+        }
+    }
+}

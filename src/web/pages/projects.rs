@@ -1,0 +1,74 @@
+//! The page of all projects of the user that are served on this machine.
+
+use maud::{Markup, html};
+
+use super::parts::undirected;
+use crate::domain::Status;
+use crate::web::projects::{ProjectNumbers, ServedProject};
+use crate::web::strings::projects as text;
+
+/// Renders the page. `own` has the numbers of this server.
+pub(super) fn content(projects: &[ServedProject], own: &ProjectNumbers) -> Markup {
+    html! {
+        h1 { (text::TITLE) }
+        p.quiet { (text::ABOUT) }
+        div.sheet.projects {
+            table role="table" {
+                thead role="rowgroup" {
+                    tr role="row" {
+                        th scope="col" role="columnheader" { (text::PROJECT) }
+                        @for (name, ..) in cells(own) {
+                            th.number scope="col" role="columnheader" { (name) }
+                        }
+                    }
+                }
+                tbody role="rowgroup" { @for project in projects { (row(project, own)) } }
+            }
+        }
+    }
+}
+
+fn row(project: &ServedProject, own: &ProjectNumbers) -> Markup {
+    let ServedProject { entry, numbers, is_own } = project;
+    let numbers = if *is_own { Some(own) } else { numbers.as_ref() };
+    // The pages of this server have this address, however the reader came here.
+    let url = entry.url.as_deref().filter(|_| !is_own).unwrap_or_default();
+    let name = entry.project.as_deref().unwrap_or(url);
+    html! {
+        tr role="row" {
+            th scope="row" role="rowheader" {
+                a.title href={ (url) "/" } { bdi { (undirected(name)) } }
+                @if *is_own { " " span.quiet { (text::THIS) } }
+                @if let Some(store) = &entry.store { span.store { bdi { (undirected(store)) } } }
+            }
+            @if let Some(numbers) = numbers {
+                @for (name, count, path) in cells(numbers) {
+                    td.number role="cell" data-name=(name) {
+                        @if count > 0 { a href={ (url) (path) } { (count) } } @else { "0" }
+                    }
+                }
+            } @else {
+                td.quiet role="cell" colspan="6" {
+                    @if entry.is_guarded { (text::GUARDED) } @else { (text::SILENT) }
+                }
+            }
+        }
+    }
+}
+
+/// Returns the numbers of a project with their names, and the paths of the pages that show what they count.
+fn cells(numbers: &ProjectNumbers) -> [(&'static str, usize, &'static str); 6] {
+    let sum = |statuses: &[Status]| -> usize {
+        statuses.iter().map(|status| numbers.in_status(*status)).sum()
+    };
+    let review = sum(&[Status::Completed, Status::InReview]);
+    let ended = sum(&[Status::Closed, Status::Rejected]);
+    [
+        (text::WAITING, sum(&[Status::Created]), "/?status=created"),
+        (text::IN_PROGRESS, sum(&[Status::InProgress]), "/?status=in_progress"),
+        (text::REVIEW, review, "/?status=completed&status=in_review"),
+        (text::ENDED, ended, "/?status=closed&status=rejected"),
+        (text::QUESTIONS, numbers.questions, "/board"),
+        (text::FINDINGS, numbers.findings, "/triage"),
+    ]
+}

@@ -1,0 +1,64 @@
+//! The page of what is wrong in the queue.
+
+use maud::{Markup, html};
+
+use super::parts;
+use crate::read_model::{FindingKind, Findings};
+use crate::triage::{Reader, ReportedFinding, TriageReport};
+use crate::web::strings::triage as text;
+
+/// How many findings the page shows.
+const MAX_FINDINGS: usize = 200;
+
+/// Renders the page; only findings of one kind if there is one.
+pub(super) fn content(findings: &Findings, kind: Option<FindingKind>) -> Markup {
+    let report = TriageReport::of(findings, kind.as_slice(), MAX_FINDINGS, Reader::Person);
+    let is_same = |one: &ReportedFinding<'_>, next: &ReportedFinding<'_>| {
+        one.finding.kind == next.finding.kind
+    };
+    html! {
+        h1.unseen { (text::TITLE) }
+        @if kind.is_some() { p { a href="/triage" { (text::SHOW_ALL) } } }
+        @if report.total == 0 { p.notice { (text::EMPTY) } }
+        @for found in report.findings.chunk_by(is_same) {
+            (section(found[0].finding.kind, found, report.counts[found[0].finding.kind.as_str()]))
+        }
+        @if report.more > 0 { p.quiet { (text::more(report.more)) } }
+    }
+}
+
+fn section(kind: FindingKind, found: &[ReportedFinding<'_>], count: usize) -> Markup {
+    html! {
+        section.questions aria-labelledby={ "kind-" (kind) } {
+            h2 id={ "kind-" (kind) } {
+                a href={ "/triage?kind=" (kind) } { (text::kind(kind)) } " " span.count { (count) }
+            }
+            p.quiet { (kind.rule()) }
+            @for reported in found { (finding(reported)) }
+        }
+    }
+}
+
+fn finding(reported: &ReportedFinding<'_>) -> Markup {
+    html! {
+        article.question {
+            @for issue in &reported.finding.issues {
+                h3 {
+                    (parts::status(issue.status)) " "
+                    a href=(parts::issue_path(issue.id)) dir="auto" { (issue.title) }
+                }
+            }
+            p.asked dir="auto" { (reported.finding.why) }
+            p.quiet { (text::NEXT) (with_code(&reported.next)) }
+        }
+    }
+}
+
+/// Renders what stands between backquotes as code.
+pub(super) fn with_code(line: &str) -> Markup {
+    html! {
+        @for (at, part) in line.split('`').enumerate() {
+            @if at % 2 == 1 { code { (part) } } @else { (part) }
+        }
+    }
+}

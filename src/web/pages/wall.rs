@@ -1,0 +1,121 @@
+//! The wallboard: the queue at a glance, for a screen on a wall.
+//!
+//! It has all its parts at once, and the script shows one after another.
+
+use maud::{Markup, html};
+
+use super::gone_clients::GoneClients;
+use super::parts::{self, undirected};
+use super::{Moment, icons};
+use crate::domain::{Status, StatusSet, Timestamp};
+use crate::read_model::{Agent, Column, IssueSummary, ReadView};
+use crate::web::strings::{self, wall as text};
+
+/// How many issues a column has, and how many agents and rows show: what fits on a screen.
+const MAX_CARDS: usize = 4;
+const MAX_AGENTS: usize = 8;
+const MAX_ROWS: usize = 6;
+
+/// Renders the page.
+pub(super) fn content(view: &ReadView<'_>, moment: &Moment) -> Markup {
+    let Moment { now, gone, attention } = moment;
+    html! {
+        h1.unseen { (text::TITLE) }
+        div.wall {
+            (counts(view, attention.count()))
+            (board(view, gone, *now))
+            (agents(view, gone, *now))
+            section #wall-attention aria-labelledby="wall-attention-heading" {
+                h2 #wall-attention-heading { (text::ATTENTION) }
+                @if attention.count() == 0 {
+                    p.wall-calm { (icons::status(Status::Closed)) " " (text::CALM) }
+                } @else {
+                    (attention.large_rows(MAX_ROWS))
+                }
+            }
+        }
+    }
+}
+
+fn counts(view: &ReadView<'_>, attention: usize) -> Markup {
+    let counts = view.counts();
+    html! {
+        ul.wall-counts aria-label=(text::COUNTS) {
+            @for status in StatusSet::open().iter() {
+                li class={ "status-" (status) } {
+                    (icons::status(status)) b { (counts.in_status(status)) } " " (strings::status(status))
+                }
+            }
+            @if attention > 0 { li.bad { (icons::other("clock")) b { (attention) } " " (text::NEED_ATTENTION) } }
+        }
+    }
+}
+
+fn board(view: &ReadView<'_>, gone: &GoneClients, now: Timestamp) -> Markup {
+    let max_cards = |status: Status| if status.is_terminal() { 0 } else { MAX_CARDS };
+    let columns = view.board(now, max_cards, |_| true);
+    let open = columns.iter().filter(|column| !column.status.is_terminal());
+    html! {
+        section #wall-board aria-labelledby="wall-board-heading" {
+            h2.unseen #wall-board-heading { (text::BOARD) }
+            div.wall-columns { @for shown in open { (column(shown, view, gone, now)) } }
+        }
+    }
+}
+
+fn column(column: &Column, view: &ReadView<'_>, gone: &GoneClients, now: Timestamp) -> Markup {
+    let hidden = column.total - column.cards.len();
+    html! {
+        div class={ "status-" (column.status) } {
+            h3 {
+                (icons::status(column.status)) span { (strings::status(column.status)) }
+                " " span.count { (column.total) }
+            }
+            ul {
+                @for &position in &column.cards {
+                    @let summary = &view.summaries()[position];
+                    li.wall-row .bad[summary.is_stale_at(now) || gone.is_gone(summary.id)] {
+                        (title(summary))
+                        @if let Some(held) = summary.holder() {
+                            span.who {
+                                (parts::agent(view.names().text(held.agent))) " " (parts::held_since(held.since, now))
+                            }
+                        }
+                    }
+                }
+                @if hidden > 0 { li.who { (text::more(hidden)) } }
+            }
+        }
+    }
+}
+
+fn agents(view: &ReadView<'_>, gone: &GoneClients, now: Timestamp) -> Markup {
+    let agents = view.agents();
+    let holding: Vec<&Agent> = agents.iter().filter(|agent| !agent.holds.is_empty()).collect();
+    let hidden = holding.len().saturating_sub(MAX_AGENTS);
+    html! {
+        section #wall-agents aria-labelledby="wall-agents-heading" {
+            h2 #wall-agents-heading { (text::AGENTS) " " span.count { (holding.len()) } }
+            @if holding.is_empty() { p.quiet { (text::NO_AGENTS) } }
+            ul {
+                @for agent in holding.iter().take(MAX_AGENTS) {
+                    @let summary = &view.summaries()[agent.holds[0]];
+                    li class={ "wall-row status-" (summary.status) @if gone.is_gone(summary.id) { " bad" } } {
+                        (title(summary))
+                        span.who {
+                            (parts::agent(view.names().text(agent.name)))
+                            @if let Some(held) = summary.holder() { " " (parts::held_since(held.since, now)) }
+                            @if agent.holds.len() > 1 { " " (text::more(agent.holds.len() - 1)) }
+                            (gone.mark(summary.id))
+                        }
+                    }
+                }
+                @if hidden > 0 { li.who { (text::more(hidden)) } }
+            }
+        }
+    }
+}
+
+fn title(summary: &IssueSummary) -> Markup {
+    html! { a href=(parts::issue_path(summary.id)) dir="auto" { (undirected(&summary.title)) } }
+}

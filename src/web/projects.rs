@@ -1,0 +1,120 @@
+//! The projects of the user that are served on this machine, with their numbers.
+//!
+//! Each server is asked over HTTP for its own numbers, so the page shows of another project what that server tells
+//! everyone. A server that needs a token is not asked.
+
+use std::collections::HashSet;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::process;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use futures::future::join_all;
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use tokio::task::spawn_blocking;
+
+use super::WebState;
+use super::api::JSON;
+use super::etag;
+use super::pages::error::ErrorJson;
+use crate::domain::{Status, Timestamp};
+use crate::port_probe;
+use crate::processes::{Entry, Registry};
+use crate::read_model::ReadView;
+
+/// The path of the numbers of one project.
+pub(super) const PATH: &str = "/api/project";
+/// The most projects of a page.
+const MAX_PROJECTS: usize = 100;
+/// The most bytes of an answer.
+const MAX_BYTES: u64 = 16 << 10;
+/// How long a server may take to answer.
+const WITHIN: Duration = Duration::from_millis(1_000);
+
+/// The numbers of a project.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ProjectNumbers {
+    /// Its name.
+    pub project: String,
+    /// How many issues are in each status.
+    pub counts: IndexMap<String, usize>,
+    /// How many questions to people are open.
+    pub questions: usize,
+    /// How many problems the queue has.
+    pub findings: usize,
+}
+
+impl ProjectNumbers {
+    /// Returns the numbers of a project at a time.
+    pub fn of(project: &str, view: &ReadView<'_>, now: Timestamp) -> Self {
+        let counts = view.counts();
+        let count = |status: &Status| (status.as_str().to_owned(), counts.in_status(*status));
+        Self {
+            project: project.to_owned(),
+            counts: Status::ALL.iter().map(count).collect(),
+            questions: view.questions().count(),
+            findings: view.recent_findings(now).total(),
+        }
+    }
+
+    /// Returns how many issues are in a status.
+    pub fn in_status(&self, status: Status) -> usize {
+        self.counts.get(status.as_str()).copied().unwrap_or_default()
+    }
+}
+
+/// A project that is served.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct ServedProject {
+    /// Its server.
+    pub entry: Entry,
+    /// Its numbers; `None` for this server, for one that needs a token and one that does not answer.
+    pub numbers: Option<ProjectNumbers>,
+    /// Whether it is this server.
+    pub is_own: bool,
+}
+
+/// Returns the projects of the user, by name. Of several servers of one store it has this one, or else the oldest.
+pub(super) async fn served(registry: Registry) -> Vec<ServedProject> {
+    let entries = spawn_blocking(move || registry.list_live().unwrap_or_default()).await;
+    let (mut entries, mut stores) = (entries.unwrap_or_default(), HashSet::new());
+    entries.sort_by_key(|entry| !is_own(entry));
+    entries.retain(|entry| entry.url.is_some() && stores.insert(entry.store.clone()));
+    entries.sort_by_cached_key(|entry| entry.project.as_ref().map(|name| name.to_lowercase()));
+    let ask = async |entry: Entry| {
+        let is_own = is_own(&entry);
+        let numbers = if is_own || entry.is_guarded { None } else { numbers(&entry).await };
+        ServedProject { entry, numbers, is_own }
+    };
+    join_all(entries.into_iter().take(MAX_PROJECTS).map(ask)).await
+}
+
+fn is_own(entry: &Entry) -> bool {
+    entry.pid == process::id()
+}
+
+/// Asks a server for the numbers of its project.
+async fn numbers(entry: &Entry) -> Option<ProjectNumbers> {
+    let address = entry.address.filter(|address| !address.is_unspecified());
+    let address = address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    let address = SocketAddr::new(address, entry.port?);
+    let answer = port_probe::json(address, PATH, MAX_BYTES, WITHIN).await?;
+    serde_json::from_value(answer).ok()
+}
+
+/// Answers with the numbers of this project.
+pub(super) async fn project(
+    State(state): State<WebState>,
+    request: HeaderMap,
+) -> Result<Response, ErrorJson> {
+    let (now, project) = (state.tracker.now(), state.project.clone());
+    let json = state.read_model.read(move |view| {
+        let numbers = ProjectNumbers::of(&project.name, view, now);
+        serde_json::to_vec(&numbers).expect("numbers can always be serialized")
+    });
+    Ok(etag::respond(&request, JSON, json.await?))
+}
