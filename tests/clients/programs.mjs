@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { atEnd, check, kill } from './scenario.mjs';
+import { atEnd, check, kill, userState } from './scenario.mjs';
 
 /** How long a server may take to listen, or to be gone after it was killed. */
 const SERVER_MS = 30_000;
@@ -92,8 +92,8 @@ export class Server {
   }
 
   async listen(port) {
-    // None of the settings that whoever runs this may have, such as ISSUES_FILE.
-    const env = { PATH: process.env.PATH, PORT: port };
+    // None of the settings that whoever runs this may have, such as ISSUES_FILE, and none of their projects.
+    const env = { PATH: process.env.PATH, PORT: port, XDG_STATE_HOME: userState };
     const stdio = ['ignore', 'ignore', 'pipe'];
     this.child = spawn(this.command, ['serve'], { cwd: this.directory, env, stdio });
     this.port = await new Promise((settle, fail) => {

@@ -49,6 +49,9 @@ export function temporaryDirectory() {
   return directory;
 }
 
+/** Where servers note which projects of the user they serve. */
+export const userState = temporaryDirectory();
+
 /** Kills a process, or with a negative number a process group, that may be gone by now. */
 export function kill(pid) {
   try {

@@ -7,7 +7,7 @@ import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as StdioV1 } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as HttpV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { McpError, ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
-import { atEnd, check, kill } from './scenario.mjs';
+import { atEnd, check, kill, userState } from './scenario.mjs';
 import { Server } from './programs.mjs';
 
 /** How long one answer may take. */
@@ -112,7 +112,7 @@ class Stdio extends Setting {
   /** Starts a server in the directory, as an agent's client does, and introduces this client. */
   async connect(name) {
     const { binary, directory } = this;
-    const command = { command: resolve(binary), cwd: directory, env: { PORT: '0' } };
+    const command = { command: resolve(binary), cwd: directory, env: { PORT: '0', XDG_STATE_HOME: userState } };
     const transport = new this.sdk.Stdio({ ...command, stderr: 'pipe' });
     const log = [];
     transport.stderr.on('data', (chunk) => log.push(chunk));

@@ -7,14 +7,16 @@ use serde_json::json;
 use crate::support::http::{Agent, Raw, Server, asked, message, meta, posted};
 use crate::support::{directory, get, request};
 
-const ROUTES: [&str; 12] = [
+const ROUTES: [&str; 14] = [
     "/",
     "/board",
     "/agents",
     "/stats",
+    "/triage",
     "/issues/00000000",
     "/api/issues",
     "/api/stats",
+    "/api/triage",
     "/health",
     "/metrics",
     "/mcp",

@@ -27,10 +27,15 @@ scenarios! {
     checks_detect_violations: "watch_test.mjs";
     browsing_the_list: "browsing.mjs";
     live_changes: "live.mjs";
+    many_windows: "windows.mjs";
     a_server_outage: "outage.mjs";
     keyboard_only: "keyboard.mjs";
+    shortcuts_and_palette: "shortcuts.mjs";
     without_scripts: "without_scripts.mjs";
     accessibility: "accessibility.mjs";
+    attention_and_appearance: "attention.mjs";
+    a_backlog: "board.mjs";
     every_width: "widths.mjs";
     hostile_texts: "hostile.mjs";
+    acting: "acting.mjs";
 }

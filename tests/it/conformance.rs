@@ -75,6 +75,7 @@ pub async fn exercise(store: &dyn Store) {
     commit_batches(store).await;
     follow_events(store).await;
     repeat_changes(store).await;
+    require_versions(store).await;
     store.close().await;
 }
 
@@ -175,6 +176,26 @@ async fn repeat_changes(store: &dyn Store) {
         let outcomes = store.commit(both, at(3003)).await.unwrap();
         assert_eq!(outcomes[1], Some(done));
     }
+}
+
+/// A commit that requires a version changes an issue of that version, and no other one. So of two it is one that counts.
+async fn require_versions(store: &dyn Store) {
+    let before = apply(store, add(80, Classification::Bug), at(4000)).await.unwrap().unwrap();
+    let required =
+        || Command::RequireVersion { issue: before.id.into(), version: before.version() };
+    let position = store.state().await.unwrap().position;
+    assert_eq!(apply(store, required(), at(4001)).await.unwrap(), Some(Arc::clone(&before)));
+    assert_eq!(store.state().await.unwrap().position, position);
+    let both = || vec![required(), complete(before.id.into())];
+    let (one, other) =
+        futures::join!(store.commit(both(), at(4002)), store.commit(both(), at(4003)));
+    let refused = if one.is_ok() { other } else { one };
+    assert!(
+        matches!(refused, Err(StoreError::Refused(DomainError::VersionChanged { .. }))),
+        "{refused:?}"
+    );
+    let after = store.get(before.id.into()).await.unwrap();
+    assert_eq!((after.status, after.history.len()), (Status::Completed, 2));
 }
 
 /// Several commands in one step: each is decided on what the one before has left, all share one batch, and one that is

@@ -113,6 +113,36 @@ fn systemd_unit_is_valid() {
     assert!(said.contains("ait.service"), "what is wrong is not noticed: {said}");
 }
 
+/// The containers find each other, their files and the password.
+#[cfg(feature = "postgres")]
+#[test]
+fn compose_file_names_what_exists() {
+    let text = text_of("container/compose.yaml");
+    let value = |key: &str| {
+        let found = text.lines().find_map(|line| line.trim_start().strip_prefix(key));
+        found.unwrap_or_else(|| panic!("there is no {key}")).trim().to_owned()
+    };
+    let store = value("AIT_STORE:");
+    agent_issue_tracker::store::PostgresOptions::parse(&store).unwrap();
+    let (user, database) = (value("POSTGRES_USER:"), value("POSTGRES_DB:"));
+    assert!(text.contains("\n  postgres:\n") && text.contains("\nvolumes:\n  postgres:\n"));
+    assert!(store.starts_with(&format!("postgres://{user}@postgres/{database}?")), "{store}");
+    let (_, passfile) = store.split_once("passfile=").unwrap();
+    assert!(text.contains(&format!("- ./pgpass:{passfile}:ro")), "{passfile}");
+    let image = text_of("container/Containerfile");
+    let (_, tokens) = image.split_once("AIT_TOKEN_FILE=").unwrap();
+    let tokens = tokens.split_whitespace().next().unwrap();
+    assert!(text.contains(&format!("- ./token:{tokens}:ro")), "{tokens}");
+    let line = format!("postgres:5432:{database}:{user}:%s");
+    let readme = text_of("README.md");
+    assert!(readme.contains(&line), "{line}");
+    let user = image.lines().find_map(|line| line.strip_prefix("USER ")).unwrap();
+    let (owner, _) = user.split_once(':').unwrap();
+    for file in ["token", "pgpass"] {
+        assert!(readme.contains(&format!("chown {owner} {file}")), "{file}");
+    }
+}
+
 #[test]
 fn containerfile_copies_existing_files_and_runs_unprivileged() {
     let text = text_of("container/Containerfile");

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use agent_issue_tracker::domain::Timestamp;
 use agent_issue_tracker::metrics::Metrics;
+use agent_issue_tracker::read_model::ReadModel;
 use agent_issue_tracker::store::json::JsonStoreOptions;
 use agent_issue_tracker::tracker::Tracker;
 use agent_issue_tracker::web::{WebOptions, router_with};
@@ -41,7 +42,7 @@ fn serve_on(runtime: &Runtime, directory: &Path, disk: &Arc<Disk>, options: WebO
     // What waits for the disk keeps none of the threads that answer.
     let options_of_store = JsonStoreOptions { reads_in_place: false, ..quiet() };
     let tracker = Tracker::new(Arc::new(open_with(directory, disk, options_of_store)));
-    let router = router_with(tracker, Metrics::new(), options);
+    let router = router_with(ReadModel::new(tracker), Metrics::new(), options);
     runtime.spawn(async { axum::serve(listener, router).await });
     port
 }

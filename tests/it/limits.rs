@@ -8,6 +8,7 @@ use agent_issue_tracker::http::{self, AccessPolicy, Limits, with_security_layers
 use agent_issue_tracker::mcp::http::{HttpOptions, Shutdown, routes};
 use agent_issue_tracker::mcp::{McpOptions, McpServer};
 use agent_issue_tracker::metrics::Metrics;
+use agent_issue_tracker::read_model::ReadModel;
 use agent_issue_tracker::store::{MemoryStore, Store};
 use agent_issue_tracker::tracker::Tracker;
 use axum::Router;
@@ -82,8 +83,12 @@ async fn slow_body_gets_408() {
     let options =
         HttpOptions { body_timeout: Duration::from_millis(300), ..HttpOptions::default() };
     let context = server_context(&store);
-    let server =
-        McpServer::new(Tracker::new(store), Metrics::new(), McpOptions::default(), move || context);
+    let server = McpServer::new(
+        ReadModel::new(Tracker::new(store)),
+        Metrics::new(),
+        McpOptions::default(),
+        move || context,
+    );
     let routes = routes(server, options, Shutdown::default()).await;
     let (port, _shutdown) = serve(routes, Limits::default()).await;
     tokio::task::spawn_blocking(move || {
@@ -101,8 +106,12 @@ async fn slow_body_gets_408() {
 async fn a_call_may_wait_longer_than_clients_may_be_slow() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let context = server_context(&store);
-    let server =
-        McpServer::new(Tracker::new(store), Metrics::new(), McpOptions::default(), move || context);
+    let server = McpServer::new(
+        ReadModel::new(Tracker::new(store)),
+        Metrics::new(),
+        McpOptions::default(),
+        move || context,
+    );
     let time = Duration::from_millis(300);
     let options = HttpOptions { body_timeout: time, ..HttpOptions::default() };
     let routes = routes(server, options, Shutdown::default()).await;

@@ -154,12 +154,13 @@ async fn network_file_system_refuses_restore_even_of_a_damaged_store() {
 /// What the probe answers on a disk.
 async fn probe(directory: &Path, disk: &Arc<Disk>) -> (u16, String) {
     use agent_issue_tracker::metrics::Metrics;
+    use agent_issue_tracker::read_model::ReadModel;
     use agent_issue_tracker::web::{WebOptions, router_with};
 
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let tracker = Tracker::new(Arc::new(open(directory, disk)));
-    let router = router_with(tracker, Metrics::new(), WebOptions::default());
+    let router = router_with(ReadModel::new(tracker), Metrics::new(), WebOptions::default());
     let serving = tokio::spawn(async { axum::serve(listener, router).await });
     let answer = tokio::task::spawn_blocking(move || crate::support::get(port, "/health"));
     let answer = answer.await.unwrap();

@@ -6,6 +6,7 @@
 
 mod activity;
 mod admin_tools;
+mod analysis;
 mod arguments;
 mod attacks;
 mod attributes;
@@ -13,6 +14,7 @@ mod background;
 mod backup;
 mod bad_files;
 mod browser;
+mod bulk;
 mod call_log;
 mod claim_model;
 mod claims;
@@ -66,12 +68,18 @@ mod postgres_kills;
 #[cfg(feature = "postgres")]
 mod postgres_machines;
 #[cfg(feature = "postgres")]
+mod postgres_outages;
+#[cfg(feature = "postgres")]
 mod postgres_races;
 #[cfg(feature = "postgres")]
-mod postgres_speed;
+mod postgres_tls;
+#[cfg(feature = "postgres")]
+mod postgres_transfer;
 mod power_cuts;
 mod processes;
+mod projects;
 mod prompts;
+mod queries;
 mod questions;
 mod quick_edits;
 mod read_model;
@@ -95,5 +103,8 @@ mod support;
 mod tidy;
 mod token_counts;
 mod tokens;
+mod transfer;
+mod undo;
 mod waiting;
 mod web;
+mod web_actions;

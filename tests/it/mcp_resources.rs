@@ -8,8 +8,13 @@ use serde_json::{Value, json};
 use crate::support::http::{Server, meta};
 use crate::support::{Client, ait, directory, until};
 
-const FIXED: [&str; 4] =
-    ["tracker://queue", "tracker://diagnostics", "tracker://config", "tracker://presets"];
+const FIXED: [&str; 5] = [
+    "tracker://queue",
+    "tracker://digest",
+    "tracker://diagnostics",
+    "tracker://config",
+    "tracker://presets",
+];
 
 /// The contents of a resource, which is alone at its address, with its type.
 fn read(client: &mut Client, uri: &str) -> (String, String) {
@@ -43,7 +48,8 @@ fn every_listed_resource_can_be_read() {
     }
     let templates = client.request("resources/templates/list", json!({}));
     assert_eq!(templates["resourceTemplates"][0]["uriTemplate"], "tracker://issues/{id}");
-    assert_eq!(templates["resourceTemplates"].as_array().unwrap().len(), 1);
+    assert_eq!(templates["resourceTemplates"][1]["uriTemplate"], "tracker://queries/{name}");
+    assert_eq!(templates["resourceTemplates"].as_array().unwrap().len(), 2);
     let tools = client.request("tools/list", json!({}));
     assert_eq!(tools["tools"].as_array().unwrap().len(), 7);
 }

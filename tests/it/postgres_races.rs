@@ -143,6 +143,42 @@ async fn readers_by_number_skip_no_event_that_commits_later() {
     assert_eq!(claimed.id, number(2));
 }
 
+/// A process that remembers from where to look for ready issues must find one that becomes ready before that place, also if
+/// that was being committed when it looked last.
+#[tokio::test(flavor = "multi_thread")]
+async fn issues_that_become_ready_again_are_next() {
+    let Some(scene) = Scene::new().await else { return };
+    let [first, second] = &scene.stores;
+    for n in 1..=9 {
+        apply(&**second, add(n, Classification::Bug), at(1)).await.unwrap();
+    }
+    for expected in [1, 2] {
+        let claimed = apply(&**second, claim(None), at(2)).await.unwrap().unwrap();
+        assert_eq!(claimed.id, number(expected));
+    }
+    let command = |n: u32, agent| Command::ReturnIssue {
+        issue: number(n).into(),
+        comment: comment(),
+        agent,
+        guard: Default::default(),
+    };
+    let held = scene.hold(command(1, slow())).await;
+    let mut newest = second.watch();
+    for (expected, events) in [(3, 12), (4, 13), (5, 14)] {
+        let claimed = apply(&**second, claim(None), at(3)).await.unwrap().unwrap();
+        assert_eq!(claimed.id, number(expected));
+        // A process looks for the first ready issue before it tells of its events.
+        newest.wait_for(|newest| newest.number >= events).await.unwrap();
+    }
+    scene.release(held).await;
+    apply(&**first, command(3, agent()), at(4)).await.unwrap();
+    let kind = Some(Classification::Bug);
+    for (expected, kind) in [(1, None), (3, kind), (6, None)] {
+        let claimed = apply(&**second, claim(kind), at(5)).await.unwrap().unwrap();
+        assert_eq!(claimed.id, number(expected));
+    }
+}
+
 fn block(n: u32, blocker: u32, agent: AgentName) -> Command {
     let links_add = vec![(LinkKind::BlockedBy, number(blocker).into())];
     let change = IssueChange { links_add, ..IssueChange::default() };

@@ -70,7 +70,7 @@ fn prompts_call_only_allowed_tools_with_valid_arguments() {
         client.request("tools/list", json!({}))
     };
     // Only the team lead plans.
-    let (planning, lifecycle) = (tools("planning"), tools("lifecycle"));
+    let (planning, lifecycle) = (tools("planning,analysis"), tools("lifecycle"));
     for (name, forbidden) in [
         (
             "team-lead",

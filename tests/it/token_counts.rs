@@ -233,7 +233,7 @@ fn tables() -> String {
     text += &format!("| `tools/list` of the seven, with a session | {lifecycle} |\n");
     text +=
         &format!("| `tools/list` of the seven, stateless | {} |\n", tokens(&stateless.to_string()));
-    for toolset in ["planning", "bulk", "memory", "admin"] {
+    for toolset in ["planning", "bulk", "analysis", "memory", "admin"] {
         let added = cost(&["--toolsets", toolset]) - lifecycle;
         assert!(added <= MAX_TOOLSET_TOKENS, "{toolset} adds {added} tokens");
         text += &format!("| toolset `{toolset}` adds | {added} |\n");

@@ -27,6 +27,19 @@ async function look(visit, pages, which) {
   }
 }
 
+/** The projects of this user: those with issues and without, and one that does not answer. */
+async function allProjects(chromium, options) {
+  const settings = `name = "${'a project with a long name '.repeat(3)}"\nprojects = true\n`;
+  const [listing, silent] = [await site(binary, linkedIssues(12), settings), await site(binary, [])];
+  process.kill(silent.child.pid, 'SIGSTOP');
+  const visit = await chromium.visit(listing.origin, options);
+  await look(visit, { '/projects': 200 }, `several projects, ${options.size.width} px`);
+  check.ok((await visit.page.$$('.projects tbody tr')).length >= 3);
+  await visit.end();
+  await silent.crash();
+  await listing.crash();
+}
+
 await run('accessibility', RUN_MS, async () => {
   check.ok(binary, 'usage: node browser/accessibility.mjs /path/to/ait');
   const [full, empty] = [await site(binary, linkedIssues(120)), await site(binary, [])];
@@ -39,6 +52,7 @@ await run('accessibility', RUN_MS, async () => {
         await look(visit, pages, `${server === full ? '120 issues' : 'an empty store'}, ${about}`);
         await visit.end();
       }
+      await allProjects(chromium, { size, scheme });
     }
   }
 });

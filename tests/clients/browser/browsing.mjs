@@ -51,7 +51,7 @@ async function choose(visit, name, value) {
 async function paging(visit) {
   await visit.open('/');
   const open = stored.filter(({ status }) => OPEN.includes(status)).length;
-  check.match(await visit.page.title(), new RegExp(`^\\(${open}\\) `));
+  check.match(await visit.page.title(), new RegExp(`^(\\d+! )?\\(${open}\\) `));
   check.equal(await visit.page.$('a[rel=prev]'), null);
   const byActivity = stored.toSorted((one, other) => (one.modifiedAt < other.modifiedAt ? 1 : -1));
   for (const from of [0, PAGE, 2 * PAGE]) {
@@ -157,7 +157,7 @@ async function navigation(visit) {
     const current = 'header nav a[aria-current=page]';
     const hrefs = await visit.page.$$eval(current, (all) => all.map((link) => link.pathname));
     check.deepEqual(hrefs, [path]);
-    check.match(await visit.page.title(), /^\(\d+\) /, path);
+    check.match(await visit.page.title(), /^(\d+! )?\(\d+\) /, path);
     await visit.until('connected', () => document.querySelector('#live')?.dataset.state === 'connected');
   }
 }

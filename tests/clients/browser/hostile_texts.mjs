@@ -69,14 +69,16 @@ const encoded = encodeURIComponent;
 /** Addresses that bring a text along, which the page may show, and the status of each. */
 export const ADDRESSES = {
   [`/?q=${encoded(TEXTS.script)}`]: 200,
-  [`/?q=${encoded(TEXTS.picture)}`]: 200,
+  // A quote that is not closed.
+  [`/?q=${encoded(TEXTS.picture)}`]: 400,
   [`/?q=${encoded(TEXTS.reversed)}`]: 200,
   [`/?agent=${encoded(TEXTS.handler)}`]: 200,
   [`/?agent=${encoded('x'.repeat(2_000))}`]: 200,
   [`/?status=${encoded(TEXTS.picture)}`]: 400,
   [`/?status=${encoded(TEXTS.reversed)}`]: 400,
   [`/?status=${'x'.repeat(2_000)}`]: 400,
-  [`/?${encoded(TEXTS.script)}=1`]: 400,
+  // Unknown parameters are ignored.
+  [`/?${encoded(TEXTS.script)}=1`]: 200,
   [`/stats?range=${encoded(TEXTS.handler)}`]: 400,
   [`/issues/${encoded(TEXTS.script)}`]: 404,
   [`/issues/${encoded(TEXTS.reversed)}`]: 404,

@@ -37,6 +37,17 @@ export function beyondTheEdge() {
   return found;
 }
 
+/** The texts that a box cuts off at its right edge without a way to scroll there. */
+export function clippedTexts() {
+  const found = [];
+  for (const element of document.querySelectorAll('main *, header *')) {
+    const { overflowX } = getComputedStyle(element);
+    const isCut = overflowX === 'clip' && element.clientWidth > 1 && element.scrollWidth > element.clientWidth + 1;
+    if (isCut) found.push(`${element.tagName.toLowerCase()}.${element.className}: ${element.textContent.trim().slice(0, 40)}`);
+  }
+  return found.slice(0, 10);
+}
+
 /** What has the focus, if anything of the page has, and whether people can see that. */
 export function focused() {
   const element = document.activeElement;

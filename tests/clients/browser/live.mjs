@@ -77,7 +77,7 @@ async function onTheList(visit, session) {
   const moved = [after.scrolled - place.scrolled, after.top - place.top].map(Math.abs);
   check.ok(Math.min(...moved) <= 1, `the page has moved by ${moved} px`);
   const open = stored.filter(({ status }) => OPEN.includes(status)).length + 1;
-  check.match(await visit.page.title(), new RegExp(`^\\(${open}\\) `));
+  check.match(await visit.page.title(), new RegExp(`^(\\d+! )?\\(${open}\\) `));
   check.ok((await visit.inPage(() => window.sawChanged)).includes(elementOf(id)), 'shown as changed');
   await visit.until('not for long', (one) => !document.getElementById(one).matches('.changed'), [elementOf(id)]);
 
@@ -142,15 +142,47 @@ async function onTheIssue(visit, session) {
   check.equal(await visit.inPage(() => getSelection().toString()), text);
 }
 
-/** Whoever wants no motion sees the change all the same, but no flash of it. */
+/** Whoever wants no motion sees a still tint. */
 async function withoutMotion(visit, session) {
   await begin(visit, '/');
   const id = await file(session, 'Filed without motion');
-  await shown(visit, 'a new issue without motion', isThere, `#${elementOf(id)}`);
-  // The next change is there after all that this one could have brought.
-  const other = await file(session, 'Filed after it');
-  await shown(visit, 'another', isThere, `#${elementOf(other)}`);
-  check.deepEqual(await visit.inPage(() => window.sawChanged), []);
+  await shown(visit, 'a new issue without motion', isThere, `#${elementOf(id)}.changed`);
+  const look = await visit.inPage((one) => {
+    const { animationName, backgroundColor } = getComputedStyle(document.getElementById(one));
+    return { animationName, isTinted: backgroundColor !== 'rgba(0, 0, 0, 0)' };
+  }, elementOf(id));
+  check.deepEqual(look, { animationName: 'none', isTinted: true });
+}
+
+/** Whoever pauses the page decides when changes appear. */
+async function pausing(visit, session) {
+  await begin(visit, '/');
+  const isInState = (state) => document.querySelector('#live').dataset.state === state;
+  await visit.page.click('#pause');
+  await visit.until('paused', isInState, ['paused']);
+  check.match(await visit.page.$eval('#live', (live) => live.textContent), /\d\d:\d\d/);
+  // The state stays in sight.
+  await visit.inPage(() => window.scrollTo(0, 800));
+  const box = await (await visit.page.$('#pause')).boundingBox();
+  check.ok(box.y >= 0 && box.y < 60, `the control is at ${box.y} px`);
+  const first = await file(session, 'Filed while paused');
+  await visit.until('a step', () => !document.getElementById('step').hidden);
+  check.match(await visit.page.$eval('#step', (step) => step.textContent), /^1 new/);
+  check.equal(await visit.inPage(isThere, `#${elementOf(first)}`), false, 'shown although paused');
+  await visit.page.click('#step');
+  await shown(visit, 'the first step', isThere, `#${elementOf(first)}`);
+  check.ok(await visit.inPage(isInState, 'paused'), 'still paused');
+  check.ok(await visit.inPage(() => document.getElementById('step').hidden));
+  const second = await file(session, 'Filed while still paused');
+  await visit.until('another step', () => !document.getElementById('step').hidden);
+  check.equal(await visit.inPage(isThere, `#${elementOf(second)}`), false, 'shown although paused');
+  // A pause outlives a page.
+  await visit.open('/board');
+  await visit.until('still paused', isInState, ['paused']);
+  await visit.page.click('#pause');
+  await visit.until('live again', isInState, ['connected']);
+  const third = await file(session, 'Filed after the pause');
+  await visit.until('a card', isThere, [`#c-created #${elementOf(third)}`], SHOWN_MS);
 }
 
 await run('live', RUN_MS, async () => {
@@ -163,6 +195,7 @@ await run('live', RUN_MS, async () => {
     [onTheBoard, 'no-preference'],
     [onTheIssue, 'no-preference'],
     [withoutMotion, 'reduce'],
+    [pausing, 'no-preference'],
   ];
   for (const [part, motion] of parts) {
     const visit = await chromium.visit(server.origin, { motion });

@@ -46,7 +46,13 @@ async function outage(visit, server, session, title) {
   await server.crash();
   const lost_ms = await visit.until('disconnected', isInState, ['disconnected'], LOST_MS);
   const disconnected = await visit.inPage(indicator);
-  check.ok(disconnected.text && disconnected.text !== connected.text, disconnected.text);
+  check.match(disconnected.text, /stale since \d\d:\d\d/);
+  const isInSight = () => {
+    window.scrollTo(0, document.body.scrollHeight);
+    const { top, bottom } = document.getElementById('live').getBoundingClientRect();
+    return top >= 0 && bottom < innerHeight;
+  };
+  check.ok(await visit.inPage(isInSight), 'the notice scrolls away');
   await visit.until('said, too', isSaid, [disconnected.text]);
   // The issues are still to be read.
   check.ok((await visit.page.$$('[id^="i-"]')).length > 0);
@@ -73,6 +79,7 @@ async function halfSaved(visit, server) {
   writeFileSync(file, whole.subarray(0, whole.length / 2));
   const isTold = () => document.getElementById('trouble')?.textContent.includes('issues.json');
   await visit.until('what is wrong', isTold);
+  check.ok(await visit.inPage(isInState, 'stale'), 'a page that cannot be loaded is not live');
   check.ok((await visit.page.$$('[id^="i-"]')).length > 0, 'the issues are still to be read');
   writeFileSync(file, whole);
   await visit.until('all is well', () => document.getElementById('trouble') === null);
@@ -81,6 +88,25 @@ async function halfSaved(visit, server) {
     return { name, value };
   });
   check.deepEqual([name, value], ['q', 'half a tho']);
+  visit.calm();
+}
+
+/** A page that is opened while the store is unreadable gives the reason once, and opens when it is readable. */
+async function unreadable(visit, server) {
+  const file = join(server.directory, 'issues.json');
+  const whole = readFileSync(file);
+  visit.excuse(/\b503\b/);
+  writeFileSync(file, whole.subarray(0, whole.length / 2));
+  await visit.open('/', 503);
+  await visit.until('that it waits', isInState, ['failing']);
+  const reasons = () => document.body.innerText.split('issues.json').length - 1;
+  const count = await visit.inPage(reasons);
+  // A second load has shown the reason again, if any would.
+  await visit.inPage(() => new Promise((done) => setTimeout(done, 12_000)));
+  check.equal(await visit.inPage(reasons), count, 'the reason is given twice');
+  writeFileSync(file, whole);
+  await visit.until('the list', () => document.querySelector('[id^="i-"]') !== null);
+  await visit.until('live', isInState, ['connected']);
   visit.calm();
 }
 
@@ -123,6 +149,7 @@ await run('outage', RUN_MS, async () => {
   const visit = await chromium.visit(server.origin);
   // First, while nothing is on its way to the file.
   await halfSaved(visit, server);
+  await unreadable(visit, server);
   for (const path of ['/', '/board']) {
     await visit.open(path);
     // Twice: a page that has caught up once must be able to do so again.

@@ -12,12 +12,18 @@ export const PAGES = {
   // One in each status, and more that are linked.
   ...Object.fromEntries([0, 1, 2, 3, 4, 5, 6, 7].map((number) => [`/issues/${idOf(number)}`, 200])),
   '/board': 200,
+  '/board?lanes=agent': 200,
+  '/board?label=ui&classification=bug': 200,
   '/agents': 200,
+  '/agents/developer?range=7d': 200,
+  '/wall': 200,
+  '/?q=place': 200,
   '/activity': 200,
   '/stats': 200,
   '/stats?range=24h': 200,
   '/stats?range=all': 200,
   '/nowhere': 404,
+  '/agents/nobody': 404,
   // Nearly one that there is: the page offers those.
   [`/issues/${idOf(0).slice(0, 7)}`]: 404,
   '/issues/00000000-0000-4000-8000-00000000ffff': 404,
@@ -29,6 +35,7 @@ export const PAGES = {
 export const EMPTY = {
   '/': 200,
   '/board': 200,
+  '/wall': 200,
   '/agents': 200,
   '/activity': 200,
   '/stats': 200,

@@ -28,10 +28,17 @@ const PICTURES = [
   ['board-dark.png', '/board', 'dark'],
 ];
 
+/** The issue about which an agent asks people, and what it asks. */
+const ASKED = 'b17270a8';
+const QUESTION = {
+  text: 'Should it print JSON for the file of the client, or the command that adds it?',
+  options: ['JSON', 'the command'],
+};
+
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const [binary, folder = join(ROOT, 'docs')] = process.argv.slice(2);
 
-/** The example, with every time in it moved by the same span. */
+/** The example, with every time in it moved by the same span, and with a question to people. */
 function example() {
   const text = readFileSync(join(ROOT, 'issues.json.example'), 'utf8');
   const { issues } = JSON.parse(text);
@@ -41,7 +48,13 @@ function example() {
     ['createdAt', 'modifiedAt', 'timestamp'].includes(key)
       ? new Date(Date.parse(value) + shift_ms).toISOString()
       : value;
-  return JSON.parse(text, moved).issues;
+  const all = JSON.parse(text, moved).issues;
+  const asked = all.find(({ id }) => id.startsWith(ASKED));
+  const [since, by] = [asked.modifiedAt, 'developer'];
+  asked.history.push({ timestamp: since, agent: by, action: 'Question asked' });
+  asked.comments.push({ timestamp: since, agent: by, text: QUESTION.text });
+  asked.parked = { reason: `waits for an answer: ${QUESTION.text}`, since, by, question: QUESTION };
+  return all;
 }
 
 async function picture(visit) {
@@ -57,7 +70,7 @@ async function picture(visit) {
 
 await run('screenshots', RUN_MS, async () => {
   check.ok(binary, 'usage: node browser/screenshots.mjs /path/to/ait [folder]');
-  const server = await site(binary, example());
+  const server = await site(binary, example(), 'name = "issue-tracker"\n');
   const chromium = await Chromium.start();
   mkdirSync(folder, { recursive: true });
   for (const [name, path, scheme] of PICTURES) {

@@ -91,9 +91,10 @@ export function linkedIssues(count) {
   return stored;
 }
 
-/** Starts a server over a store of its own with these issues. */
-export async function site(binary, stored) {
+/** Starts a server over a store of its own with these issues, and with the settings of an `ait.toml`. */
+export async function site(binary, stored, settings = '') {
   const directory = temporaryDirectory();
+  if (settings) writeFileSync(join(directory, 'ait.toml'), settings);
   writeFileSync(join(directory, 'issues.json'), `${JSON.stringify({ issues: stored }, null, 2)}\n`);
   return Server.start(binary, directory);
 }

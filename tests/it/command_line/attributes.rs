@@ -209,7 +209,10 @@ fn search_finds_issues_in_any_status_by_their_texts() {
     assert_eq!(numbers(&desk, &["search", "figma"]), "2");
     assert_eq!(numbers(&desk, &["search", "E", "s", "DESIGN"]), "2");
     assert!(desk.run(&["search", "typo"]).done().stdout().contains("00000007  created"));
-    assert_eq!(desk.run(&["search", "nowhere"]).failed(0), "no issue matches\n");
+    assert_eq!(
+        desk.run(&["search", "nowhere"]).failed(0),
+        "no issue matches: `nowhere` excludes the last 7 issues\n"
+    );
     assert!(desk.run(&["search"]).failed(2).contains("the words to find are missing"));
 }
 

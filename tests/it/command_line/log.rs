@@ -181,7 +181,7 @@ fn log_shows_ids_that_are_unique_in_the_store() {
         desk.run(&["next"]).done();
     }
     let log = desk.run(&["log"]).done().stdout();
-    let ids: Vec<_> = log.lines().map(|line| line.split_whitespace().nth(2).unwrap()).collect();
+    let ids: Vec<_> = log.lines().map(|line| line.split_whitespace().nth(3).unwrap()).collect();
     assert_eq!(ids, ["3f2a9c1e-0", "3f2a9c1e-7", "8d1f02aa"], "{log}");
     let log = desk.run(&["log", "--issue", "3f2a9c1e-7"]).done().stdout();
     assert!(!log.is_empty() && log.lines().all(|line| line.contains(" 3f2a9c1e-7 ")), "{log}");

@@ -239,13 +239,22 @@ fn a_session_is_told_what_its_agent_holds_and_how_much_waits() {
     assert_eq!(said["hookSpecificOutput"]["hookEventName"], "SessionStart");
     let text = said["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
     let waiting = "issues that wait: 2 for work, 1 for review, 1 for the answer of a person.";
-    assert!(text.contains("you are dev and hold ") && text.ends_with(waiting), "{text}");
+    assert!(text.contains("you are dev and hold ") && text.contains(waiting), "{text}");
+    assert!(text.contains(&format!(" The oldest: {} \"5 日本", ids[5])), "{text}");
     assert!(text.contains(&ids[1]) && text.contains("(in_progress), 1 more;"), "{text}");
     let tokens = tiktoken_rs::o200k_base_singleton().encode_ordinary(text).len();
     assert!(tokens <= 300, "{tokens} tokens: {text}");
     // Without a name nothing is said of claims.
     let said = desk.said("session-start", "", &json!({})).to_string();
     assert!(said.contains("2 for work") && !said.contains("hold"), "{said}");
+    // Of others it says what they hold, and how much ended.
+    desk.ait(&["close", &ids[1], "-m", "c", "-a", "dev"]).ok();
+    let said = desk.said("session-start", "other", &json!({})).to_string();
+    let held = format!("Held: {} by dev, {} by dev, {} by dev.", ids[2], ids[3], ids[4]);
+    assert!(said.contains("hold no issue") && said.contains(&held), "{said}");
+    assert!(said.contains("Ended in the last 24 h: 1."), "{said}");
+    let tokens = tiktoken_rs::o200k_base_singleton().encode_ordinary(&said).len();
+    assert!(tokens <= 300, "{tokens} tokens: {said}");
 }
 
 #[test]

@@ -65,7 +65,15 @@ pub fn ait_through(program: &str, directory: &Path) -> Command {
     command.env_remove("XDG_CONFIG_HOME").env_remove("APPDATA");
     let others =
         ["AIT_AGENT", "COLUMNS", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "VISUAL", "EDITOR"];
-    let of_servers = ["AIT_LOG_FILE", "AIT_LOG_FORMAT", "AIT_BIND", "AIT_TOKEN", "AIT_TOKEN_FILE"];
+    let of_servers = [
+        "AIT_LOG_FILE",
+        "AIT_LOG_FORMAT",
+        "AIT_BIND",
+        "AIT_TOKEN",
+        "AIT_TOKEN_FILE",
+        "AIT_WEB_ACTIONS",
+        "AIT_PROJECTS",
+    ];
     let of_stores = ["ISSUES_FILE", "AIT_STORE", "AIT_STORE_PASSWORD"];
     for variable in of_stores.into_iter().chain(["RUST_LOG"]).chain(of_servers).chain(others) {
         command.env_remove(variable);

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
@@ -63,6 +63,25 @@ pub fn as_ordinary_user(command: &mut Command) -> &mut Command {
     command
 }
 
+/// Makes a directory for the user of the server.
+pub fn own_directory() -> PathBuf {
+    let directory = tempfile::tempdir().unwrap().keep();
+    give(&directory, 0o700);
+    directory
+}
+
+/// Gives a file to the user of the server.
+pub fn give(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    if rustix::process::geteuid().is_root() {
+        chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+    }
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
 impl Server {
     /// Starts a server with more settings, or returns `None` if there is none on this machine.
     pub fn start(settings: &[&str]) -> Option<Self> {
@@ -71,17 +90,13 @@ impl Server {
             eprintln!("skipped: there is no PostgreSQL on this machine");
             return None;
         };
-        let directory = tempfile::tempdir().unwrap().keep();
-        fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).unwrap();
-        if rustix::process::geteuid().is_root() {
-            chown(&directory, Some(NOBODY), Some(NOBODY)).unwrap();
-        }
+        let directory = own_directory();
         let mut initdb = Command::new(programs.join("initdb"));
         initdb.args(["--no-sync", "-U", "ait", "-A", "trust", "-E", "UTF8", "--locale=C", "-D"]);
         let made = as_ordinary_user(initdb.arg(directory.join("data")).current_dir(&directory));
         let made = made.output().unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
         let server = Self { programs, directory, port, keeper: Mutex::new(None), settings };
         server.run();
@@ -120,6 +135,36 @@ impl Server {
         }
     }
 
+    /// Copies the server and starts the copy as a standby that follows it, with an address of its own.
+    pub fn standby(&self) -> Self {
+        let (programs, directory) = (self.programs.clone(), own_directory());
+        let mut copy = Command::new(programs.join("pg_basebackup"));
+        copy.args(["-h", "127.0.0.1", "-U", "ait", "-p", &self.port.to_string()]);
+        copy.args(["-R", "-X", "stream", "-c", "fast", "-D"]).arg(directory.join("data"));
+        let copied = as_ordinary_user(copy.current_dir(&directory)).output().unwrap();
+        assert!(copied.status.success(), "{}", String::from_utf8_lossy(&copied.stderr));
+        let settings = self.settings.clone();
+        let standby =
+            Self { programs, directory, port: free_port(), keeper: Mutex::default(), settings };
+        standby.run();
+        standby
+    }
+
+    /// Goes to the address of another server, which has ended.
+    pub fn take_place_of(&mut self, other: &Self) {
+        self.stop("INT");
+        self.port = other.port;
+        self.run();
+    }
+
+    /// Returns true if a process of the server lives. Those of a killed server outlive it for a moment.
+    fn lives(&self) -> bool {
+        let data = self.directory.join("data");
+        let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let is_inside = |path: PathBuf| fs::read_link(path).is_ok_and(|place| place == data);
+        processes.into_iter().any(|process| is_inside(process.path().join("cwd")))
+    }
+
     /// Ends the server with a signal, `INT` for a fast shutdown, and waits for it.
     pub fn stop(&self, signal: &str) {
         let Some(mut keeper) = self.keeper.lock().unwrap().take() else { return };
@@ -128,8 +173,9 @@ impl Server {
         drop(input);
         let _ = keeper.wait();
         let begun = Instant::now();
-        while TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
+        while TcpStream::connect(("127.0.0.1", self.port)).is_ok() || self.lives() {
             assert!(begun.elapsed() < PATIENCE, "the server does not stop");
+            std::thread::sleep(std::time::Duration::from_millis(5));
         }
     }
 
@@ -148,6 +194,19 @@ impl Server {
         format!("{}?schema=t_{}", self.url("ait"), uuid::Uuid::new_v4().simple())
     }
 
+    /// Makes a role that has only the rights of an agent in a project that exists.
+    pub async fn worker(&self, project: &str) -> String {
+        let schema = project.split_once("schema=").unwrap().1;
+        let role = format!("r_{schema}");
+        let statements = format!(
+            "CREATE ROLE {role} LOGIN; GRANT USAGE ON SCHEMA {schema} TO {role}; \
+             GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}; \
+             GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {role}"
+        );
+        self.connect().await.batch_execute(&statements).await.unwrap();
+        role
+    }
+
     /// Lets a role in with its password only. Counts when the server reads its rules again.
     pub fn require_password(&self, role: &str) {
         let rules = self.directory.join("data/pg_hba.conf");
@@ -158,11 +217,15 @@ impl Server {
 
     /// Connects as the superuser.
     pub async fn connect(&self) -> tokio_postgres::Client {
+        self.try_connect().await.unwrap()
+    }
+
+    /// Connects as the superuser, if there is a free connection.
+    pub async fn try_connect(&self) -> Result<tokio_postgres::Client, tokio_postgres::Error> {
         let url = self.url("ait");
-        let (client, connection) =
-            tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+        let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await?;
         tokio::spawn(connection);
-        client
+        Ok(client)
     }
 }
 

@@ -26,7 +26,8 @@ fn get_with(port: u16, path: &str, name: HeaderName, values: &[&str]) -> Respons
 
 #[test]
 fn issue_page_is_found_by_id_or_prefix() {
-    let (_directory, mut client, port) = serve(&three());
+    let (directory, mut client, port) = serve(&three());
+    let project = directory.path().file_name().unwrap().to_str().unwrap();
     let issue = json!({ "title": "The title", "description": "# Steps\n\n1. **one**", "classification": "feature", "agent": "filer" });
     let whole = crate::support::id_in(&client.call("add_issue", issue).ok());
     for _ in 0..4 {
@@ -42,7 +43,7 @@ fn issue_page_is_found_by_id_or_prefix() {
         for expected in [
             format!("<link rel=\"canonical\" href=\"/issues/{whole}\">"),
             format!("<link rel=\"prev\" href=\"/issues/{}\">", id(3)),
-            format!(" The title · {} · Issue tracker</title>", &whole[..8]),
+            format!(" The title · {} · {project}</title>", &whole[..8]),
             "<h1 id=\"issue-title\" dir=\"auto\">The title</h1>".to_owned(),
             "<span class=\"badge status-created\">".to_owned(),
             "<span class=\"badge kind-feature\">".to_owned(),
@@ -116,7 +117,7 @@ fn an_ambiguous_id_offers_all_candidates() {
 #[test]
 fn unknown_paths_get_404_as_page_or_json() {
     let (_directory, _client, port) = serve(&three());
-    for path in ["/nothing", "/issues", "/issues/", "/issues/a/b", "/apis"] {
+    for path in ["/nothing", "/nothing/", "/issues/a/b", "/apis"] {
         let page = get(port, path);
         assert_eq!(
             (page.status, page.headers["content-type"].to_str().unwrap()),

@@ -180,8 +180,8 @@ fn errors_name_the_valid_parameters_and_values() {
         ("dir=up", "desc"),
         ("page=0", "1, 2, 3"),
         ("page=zzz", "1, 2, 3"),
-        ("statsu=open", "status"),
-        ("q=a+b+c+d+e+f+g+h+i+j+k", "10 words"),
+        ("q=labl:ui", "did you mean label:?"),
+        ("q=(a", "at character 1 of the query"),
     ] {
         for path in ["/", "/api/issues"] {
             let page = get(port, &format!("{path}?{query}"));
@@ -189,15 +189,84 @@ fn errors_name_the_valid_parameters_and_values() {
             assert!(page.body.contains(expected), "{path}?{query}: {}", page.body);
         }
     }
-    for (path, expected) in
-        [("/stats?range=1y", "30d"), ("/api/stats?range=1y", "30d"), ("/board?x=1", "x")]
-    {
+    for (path, expected) in [
+        ("/stats?range=1y", "30d"),
+        ("/api/stats?range=1y", "30d"),
+        ("/board?lanes=kind", "agent"),
+        ("/agents?range=30d", "24h, 7d"),
+        // Known to another page.
+        ("/board?since=1h", "classification"),
+        ("/api/issues?statsu=open", "status"),
+    ] {
         let page = get(port, path);
         assert_eq!(page.status, 400, "{path}");
         assert!(page.body.contains(expected), "{path}: {}", page.body);
     }
     // Invalid UTF-8 finds nothing.
     assert_eq!(get(port, "/?q=%ff%00").status, 200);
+}
+
+#[test]
+fn pages_ignore_unknown_parameters() {
+    let (_directory, _client, port) = serve(&one_of_each());
+    let shown = |path: &str| get(port, path).body.matches("id=\"i-").count();
+    assert_eq!(shown("/?utm_source=mail"), 6);
+    assert_eq!(shown("/?utm_source=mail&status=closed&fbclid=x"), 1);
+    for path in ["/board?utm_source=a", "/activity?ref=a", "/stats?x=%3Cb%3E&range=24h"] {
+        assert_eq!(get(port, path).status, 200, "{path}");
+    }
+    assert_eq!(get(port, "/api/issues?utm_source=mail").status, 400);
+}
+
+#[test]
+fn near_addresses_lead_to_the_page() {
+    let (_directory, _client, port) = serve(&one_of_each());
+    let client = reqwest::blocking::Client::builder()
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .build()
+        .unwrap();
+    for (path, expected) in [("/issues", "/"), ("/board/", "/board"), ("/issues/", "/issues")] {
+        let answer = client.get(format!("http://127.0.0.1:{port}{path}")).send().unwrap();
+        assert_eq!(answer.status(), 308, "{path}");
+        assert_eq!(answer.headers()["location"], expected, "{path}");
+    }
+    assert_eq!(get(port, "/nothing/").status, 404);
+}
+
+#[test]
+fn an_unchanged_page_is_not_sent_again() {
+    let (_directory, mut client, port) = serve(&one_of_each());
+    let http = reqwest::blocking::Client::builder().no_proxy().build().unwrap();
+    for path in ["/stats", "/issues/00000000"] {
+        let page = get(port, path);
+        let Some(tag) = page.headers.get("etag") else {
+            assert_eq!(page.status, 404, "{path}");
+            continue;
+        };
+        let ask = || {
+            let request = http.get(format!("http://127.0.0.1:{port}{path}"));
+            request.header("if-none-match", tag).send().unwrap()
+        };
+        // The ages on the page may change in between.
+        let unchanged = ask();
+        assert!(unchanged.status() == 304 || unchanged.headers()["etag"] != tag, "{path}");
+        client.add("another", "bug");
+        let changed = ask();
+        assert_eq!(changed.status(), 200, "{path}");
+        assert_ne!(changed.headers()["etag"], tag, "{path}");
+    }
+}
+
+#[test]
+fn overrides_of_direction_do_not_act_in_titles() {
+    let (_directory, _client, port) =
+        serve(&[issue_json(&id(1), "safe \u{202e}gpj.exe\u{2066}", "created")]);
+    for path in ["/".to_owned(), "/board".to_owned(), format!("/issues/{}", id(1))] {
+        let body = get(port, &path).body;
+        assert!(body.contains("safe gpj.exe"), "{path}: {body}");
+        assert!(!body.contains(['\u{202e}', '\u{2066}']), "{path}: {body}");
+    }
 }
 
 #[test]

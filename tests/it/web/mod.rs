@@ -1,10 +1,13 @@
 //! The web interface over real HTTP: pages, JSON, events and the health probe.
 
+mod attention;
 mod attributes;
 mod events;
+mod finding;
 mod issue;
 mod lists;
 mod overviews;
+mod reading;
 mod stats;
 
 use reqwest::Method;
@@ -31,7 +34,7 @@ fn one_of_each() -> Vec<Value> {
 }
 
 /// The pages about all issues.
-const PAGES: [&str; 5] = ["/", "/board", "/agents", "/activity", "/stats"];
+const PAGES: [&str; 6] = ["/", "/board", "/agents", "/activity", "/stats", "/triage"];
 
 #[test]
 fn texts_from_users_are_escaped() {
@@ -100,7 +103,7 @@ fn pages_load_nothing_from_other_servers() {
         assert!(!page.body.contains("://") && !page.body.contains(" style=\""), "{}", page.body);
         let refresh = "<noscript><meta http-equiv=\"refresh\" content=\"30\"></noscript>";
         assert!(page.body.contains(refresh), "{}", page.body);
-        assert!(page.body.contains("<title>(4) "), "the open issues are not counted");
+        assert!(page.body.contains("! (4) "), "the open issues are not counted");
         for (start, kind) in [
             ("rel=\"stylesheet\" href=\"", "text/css; charset=utf-8"),
             ("<script src=\"", "text/javascript; charset=utf-8"),
@@ -116,6 +119,35 @@ fn pages_load_nothing_from_other_servers() {
             assert!(cache.contains("immutable"), "{cache}");
         }
     }
+}
+
+#[test]
+fn pages_show_the_name_of_the_project() {
+    let directory = directory();
+    write_issues(directory.path(), &one_of_each());
+    let look = |client: &Client| {
+        let body = get(client.port(), "/board").body;
+        let icon = body.split_once("<img src=\"").unwrap().1.split('"').next().unwrap();
+        let icon = get(client.port(), icon).body;
+        (body, icon.split_once("fill=\"").unwrap().1[..7].to_owned())
+    };
+    let unnamed = Client::start(directory.path());
+    let (body, _) = look(&unnamed);
+    let name = directory.path().file_name().unwrap().to_str().unwrap();
+    assert!(body.contains(&format!("<bdi>{name}</bdi>")), "{body}");
+    drop(unnamed);
+    let mut colours = Vec::new();
+    for (name, shown) in [("Shop & co", "Shop &amp; co"), ("api", "api")] {
+        std::fs::write(directory.path().join("ait.toml"), format!("name = \"{name}\"\n")).unwrap();
+        let client = Client::start(directory.path());
+        let (body, colour) = look(&client);
+        assert!(body.contains(&format!("Board · {shown}</title>")), "{body}");
+        assert!(body.contains(&format!("<bdi>{shown}</bdi>")), "{body}");
+        let missing = get(client.port(), "/nothing").body;
+        assert!(missing.contains(&format!("Page not found · {shown}</title>")), "{missing}");
+        colours.push(colour);
+    }
+    assert_ne!(colours[0], colours[1]);
 }
 
 #[test]

@@ -89,9 +89,113 @@ fn each_agent_has_a_row_with_its_claims_and_actions() {
         cells.map(|cell| cell.split(['>', '<']).nth(1).unwrap().parse().unwrap()).collect()
     };
     // Agents with claims come first.
-    assert!(rows[0].contains("dev &amp; co") && rows[0].contains("href=\"/?agent=dev+%26+co\""));
+    assert!(
+        rows[0].contains("dev &amp; co") && rows[0].contains("href=\"/agents/dev%20%26%20co\"")
+    );
     assert!(rows[0].contains("second") && rows[0].contains("badge status-in_progress"));
-    assert_eq!(numbers(rows[0]), [0, 2, 1, 0, 0, 0, 0]);
+    assert!(rows[0].contains("<span class=\"alive\">connected</span>"), "{}", rows[0]);
+    assert!(rows[0].contains("aria-label=\"2 claims for work, 0 for review\""), "{}", rows[0]);
+    assert_eq!(rows[0].matches("<rect class=\"status-in_progress\"").count(), 2);
+    assert_eq!(numbers(rows[0]), [1, 0, 0]);
     assert!(rows[1].contains("lead") && rows[1].contains("filed") && rows[1].contains("nothing"));
-    assert_eq!(numbers(rows[1]), [2, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(numbers(rows[1]), [0, 0, 0]);
+}
+
+#[test]
+fn the_page_of_an_agent_shows_its_claims_and_times() {
+    let now = chrono::Utc::now();
+    let ago = |minutes: i64| (now - chrono::TimeDelta::minutes(minutes)).to_rfc3339();
+    let mut issues = one_of_each();
+    let (work, done) = ("Issue claimed for work", "Issue completed");
+    issues[2]["history"] = json!([entry(&ago(90), "dev/1", work), entry(&ago(60), "dev/1", done)]);
+    issues[3]["history"] = json!([
+        entry(&ago(4_000), "dev/1", work),
+        entry(&ago(3_000), "dev/1", done),
+        entry(&ago(2_900), "ann", "Issue claimed for review"),
+        entry(&ago(2_800), "ann", "Issue returned to created status"),
+        entry(&ago(50), "dev/1", work),
+        entry(&ago(40), "dev/1", done),
+        entry(&ago(30), "ann", "Issue claimed for review"),
+    ]);
+    for number in [2, 3] {
+        issues[number]["modifiedAt"] = json!(ago(30));
+    }
+    let (_directory, _client, port) = serve(&issues);
+    let value = |body: &str, name: &str| {
+        let (_, rest) = body.split_once(&format!("<dt>{name}</dt>")).unwrap();
+        let (_, rest) = rest.split_once("class=\"value\">").unwrap();
+        rest.split('<').next().unwrap().to_owned()
+    };
+    let values = |path: &str| {
+        let page = get(port, path);
+        assert_eq!(page.status, 200, "{path}");
+        ["Holding", "Completed", "Reviewed", "Sent back", "Cycle time"]
+            .map(|name| value(&page.body, name))
+    };
+    assert_eq!(values("/agents/dev%2F1"), ["0", "2", "0", "0", "30 min"]);
+    assert_eq!(values("/agents/dev%2F1?range=7d"), ["0", "3", "0", "1", "30 min"]);
+    assert_eq!(values("/agents/ann?range=7d"), ["1", "0", "1", "0", "none"]);
+    let body = get(port, "/agents/ann").body;
+    assert!(body.contains("the in_review one") && body.contains("still held"), "{body}");
+    let missing = get(port, "/agents/nobody");
+    assert_eq!(missing.status, 404);
+    assert!(missing.body.contains("No agent called “nobody”"), "{}", missing.body);
+}
+
+#[test]
+fn the_board_is_filtered_and_links_to_the_same_list() {
+    let mut issues = Vec::new();
+    for n in 0..90 {
+        let mut issue = issue_json(&id(n), &format!("number {n:02}"), "created");
+        issue["labels"] = json!([if n % 2 == 0 { "even" } else { "odd" }]);
+        issue["priority"] = json!(n % 5);
+        issues.push(issue);
+    }
+    let (_directory, _client, port) = serve(&issues);
+    let body = get(port, "/board?label=odd").body;
+    let created = column(&body, "created");
+    assert_eq!(created.matches("<article").count(), 40);
+    assert!(created.contains("<span class=\"count\">45</span>"), "{created}");
+    assert!(created.contains("href=\"/?status=created&amp;label=odd\">5 more</a>"), "{created}");
+    let both = get(port, "/board?label=odd&priority=1").body;
+    assert_eq!(column(&both, "created").matches("<article").count(), 9);
+    let none = get(port, "/board?agent=unheard-of").body;
+    assert!(none.contains("No issue matches the filters"), "{none}");
+}
+
+#[test]
+fn the_newest_claims_come_first_and_old_ones_are_counted() {
+    let ago = |hours: i64| (chrono::Utc::now() - chrono::TimeDelta::hours(hours)).to_rfc3339();
+    let claimed = |n: usize, hours: i64| {
+        let mut issue = issue_json(&id(n), &format!("held for {hours} h"), "in_progress");
+        issue["history"] = json!([entry(&ago(hours), "dev", "Issue claimed for work")]);
+        issue
+    };
+    let (_directory, _client, port) = serve(&[claimed(0, 30), claimed(1, 1), claimed(2, 40)]);
+    let body = get(port, "/board").body;
+    let shown = column(&body, "in_progress");
+    let place = |title: &str| shown.find(title).unwrap();
+    assert!(place("held for 1 h") < place("held for 30 h"), "{shown}");
+    assert!(place("held for 30 h") < place("held for 40 h"), "{shown}");
+    assert!(shown.contains("<span class=\"stale\">2 stale</span>"), "{shown}");
+}
+
+#[test]
+fn each_agent_has_a_lane_on_demand() {
+    let mut issues = one_of_each();
+    let at = "2026-01-31T09:30:00.000Z";
+    issues[1]["history"] = json!([entry(at, "dev", "Issue claimed for work")]);
+    issues[2]["history"] = json!([entry(at, "other", "Issue completed")]);
+    issues[3]["history"] = json!([entry(at, "dev", "Issue claimed for review")]);
+    let (_directory, _client, port) = serve(&issues);
+    let body = get(port, "/board?lanes=agent").body;
+    let lanes: Vec<&str> = body.split("<section class=\"lane\"").skip(1).collect();
+    let has = |lane: usize, text: &str| lanes[lane].contains(text);
+    assert_eq!(lanes.len(), 3, "{body}");
+    assert!(
+        has(0, "the in_progress one") && has(0, "the in_review one") && has(0, "/agents/dev\"")
+    );
+    assert!(has(1, "the completed one") && has(1, "/agents/other\""));
+    assert!(has(2, "no agent") && has(2, "the created one"));
+    assert!(body.contains("the closed one"), "ended issues are folded below");
 }

