@@ -111,3 +111,53 @@ pub fn apply(
     let event = Event { issue, at, agent, kind, before, lease: None };
     document.issues.apply(&event).expect("an event that fits");
 }
+
+/// Words that most texts have.
+const COMMON: [&str; 24] = [
+    "the", "of", "in", "by", "when", "before", "after", "a", "to", "and", "is", "not", "with",
+    "it", "page", "list", "name", "file", "fails", "shows", "error", "line", "count", "server",
+];
+
+/// Words that some texts have.
+const USUAL: [&str; 16] = [
+    "login", "token", "expires", "retry", "request", "browser", "sorts", "column", "agent",
+    "claim", "reader", "drops", "import", "restart", "queue", "timeout",
+];
+
+/// What rare words are made of.
+const SYLLABLES: [&str; 20] = [
+    "ra", "te", "lo", "mi", "con", "per", "sta", "ver", "gen", "dul", "fra", "kel", "nor", "pim",
+    "qua", "zet", "hob", "jus", "wex", "yul",
+];
+
+/// A document of open issues whose texts differ, as agents write about different things: half of the words are common, a
+/// tenth are usual, and the others are some of 8,000 rare ones.
+pub fn different(size: usize) -> Document {
+    let mut random = fastrand::Rng::with_seed(7);
+    let mut word = || match random.usize(..10) {
+        0..5 => COMMON[random.usize(..COMMON.len())].to_owned(),
+        5 => USUAL[random.usize(..USUAL.len())].to_owned(),
+        _ => (0..3).map(|_| SYLLABLES[random.usize(..SYLLABLES.len())]).collect(),
+    };
+    let mut words = |count: usize| (0..count).map(|_| word()).collect::<Vec<_>>().join(" ");
+    let mut document = Document::default();
+    let now = chrono::DateTime::<Utc>::from(Timestamp::from(Utc::now()));
+    for number in 0..size {
+        let id = IssueId::from(Uuid::new_v4());
+        // One a minute, the last one now.
+        let minutes = chrono::TimeDelta::minutes(i64::try_from(size - number).unwrap_or(0));
+        let at = Timestamp::from(now - minutes);
+        let filed = EventKind::Filed {
+            attributes: Attributes::default(),
+            title: format!("{} {number}", words(7)),
+            description: words(100),
+            classification: Classification::ALL[number % Classification::ALL.len()],
+        };
+        apply(&mut document, id, at, agent().into_string(), filed);
+        if number.is_multiple_of(3) {
+            let holder = format!("developer-{}", number % 50);
+            apply(&mut document, id, at, holder, EventKind::Claimed);
+        }
+    }
+    document
+}

@@ -134,6 +134,8 @@ fn list(issues: &[Arc<Issue>]) -> Reply {
     };
     Reply::List(List {
         total: issues.len(),
+        is_at_least: false,
+        nothing: None,
         skip: Some(0),
         issues: issues.iter().map(listed).collect(),
         cursor: None,

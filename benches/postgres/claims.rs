@@ -1,0 +1,65 @@
+//! Claims a second: plain SQL, one server with many clients, and many processes.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use agent_issue_tracker::domain::AgentName;
+use agent_issue_tracker::store::Store;
+use benches::fixture;
+
+use crate::server::{Server, open};
+use crate::worker::{WARM_UP, Worker};
+use crate::{CLIENTS, plain, project};
+
+const CLAIMS: usize = 6400;
+const ROUNDS: usize = 3;
+
+pub fn report(server: &Server) {
+    println!("\nClaims a second, {CLAIMS} claims by {CLIENTS} at a time\n");
+    println!(
+        "| commits of one row | plain SQL | one server | to plain | {CLIENTS} processes | to plain |"
+    );
+    println!("|---:|---:|---:|---:|---:|---:|");
+    let runtime = fixture::runtime();
+    for _ in 0..ROUNDS {
+        let commits = runtime.block_on(plain::commits_per_second(server, CLAIMS));
+        let plain = runtime.block_on(plain::claims_per_second(server, CLAIMS));
+        let one = runtime.block_on(of_one_server(server));
+        let issues = CLAIMS + CLIENTS * WARM_UP + 100;
+        let url = runtime.block_on(project::make(server, issues, 10));
+        let many = of_processes(&url);
+        let (first, second) = (one / plain, many / plain);
+        println!("| {commits:.0} | {plain:.0} | {one:.0} | {first:.2} | {many:.0} | {second:.2} |");
+    }
+}
+
+async fn of_one_server(server: &Server) -> f64 {
+    let store = Arc::new(open(&project::make(server, CLAIMS + 100, 10).await));
+    store.counts().await.expect("a project");
+    let begun = Instant::now();
+    let tasks: Vec<_> = (0..CLIENTS)
+        .map(|client| {
+            let store = Arc::clone(&store);
+            let agent = AgentName::try_from(format!("agent {client}")).expect("a name");
+            tokio::spawn(async move {
+                for _ in 0..CLAIMS / CLIENTS {
+                    project::claim(&store, &agent).await;
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.expect("a task that ends");
+    }
+    CLAIMS as f64 / begun.elapsed().as_secs_f64()
+}
+
+fn of_processes(url: &str) -> f64 {
+    let start = |_| Worker::start(url, CLAIMS / CLIENTS);
+    let mut workers: Vec<_> = (0..CLIENTS).map(start).collect();
+    workers.iter_mut().for_each(|worker| worker.expect("ready"));
+    let begun = Instant::now();
+    workers.iter_mut().for_each(Worker::go);
+    workers.iter_mut().for_each(|worker| worker.expect("done"));
+    CLAIMS as f64 / begun.elapsed().as_secs_f64()
+}

@@ -1,0 +1,62 @@
+//! Plain SQL over as many connections as there are clients: each statement prepared, each a transaction of its own.
+
+use std::time::Instant;
+
+use tokio_postgres::types::ToSql;
+
+use crate::CLIENTS;
+use crate::server::Server;
+
+/// Claims in plain SQL a second.
+pub async fn claims_per_second(server: &Server, claims: usize) -> f64 {
+    let table = format!(
+        "DROP TABLE IF EXISTS plain; CREATE TABLE plain (id uuid PRIMARY KEY, position bigint, status smallint, \
+         holder text, body text); CREATE INDEX plain_ready ON plain (position) WHERE status = 0; \
+         INSERT INTO plain SELECT gen_random_uuid(), n, 0, NULL, repeat('what is wrong here ', 20) \
+         FROM generate_series(1, {claims} + 100) n"
+    );
+    let claim = "WITH next AS MATERIALIZED (SELECT id FROM plain WHERE status = 0 ORDER BY position LIMIT 1 \
+        FOR UPDATE SKIP LOCKED) UPDATE plain p SET status = 1, holder = $1 FROM next WHERE p.id = next.id RETURNING p.body";
+    per_second(server, &table, "plain", claim, &[&"agent"], claims).await
+}
+
+/// Commits of one new row a second.
+pub async fn commits_per_second(server: &Server, commits: usize) -> f64 {
+    let table = "DROP TABLE IF EXISTS one; CREATE TABLE one (id uuid PRIMARY KEY, body text)";
+    let add = "INSERT INTO one VALUES (gen_random_uuid(), $1)";
+    per_second(server, table, "one", add, &[&"what is wrong here"], commits).await
+}
+
+async fn per_second(
+    server: &Server,
+    table: &str,
+    name: &str,
+    statement: &'static str,
+    params: &'static [&'static (dyn ToSql + Sync)],
+    count: usize,
+) -> f64 {
+    let client = server.connect().await;
+    client.batch_execute(table).await.expect("a new table");
+    client.batch_execute(&format!("VACUUM ANALYZE {name}")).await.expect("a table");
+    let mut clients = Vec::new();
+    for _ in 0..CLIENTS {
+        let client = server.connect().await;
+        let statement = client.prepare(statement).await.expect("a valid statement");
+        clients.push((client, statement));
+    }
+    let begun = Instant::now();
+    let tasks: Vec<_> = clients
+        .into_iter()
+        .map(|(client, statement)| {
+            tokio::spawn(async move {
+                for _ in 0..count / CLIENTS {
+                    client.query(&statement, params).await.expect("a change");
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.expect("a task that ends");
+    }
+    count as f64 / begun.elapsed().as_secs_f64()
+}

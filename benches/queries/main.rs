@@ -1,0 +1,135 @@
+//! What queries cost, on a store in files and on PostgreSQL.
+//!
+//! ```text
+//! cargo bench -p benches --bench queries
+//! ```
+//!
+//! See `benches/README.md` for results. Both stores have the same issues. The first search of a process, which builds the
+//! index, is shown on its own.
+
+#[expect(dead_code, reason = "the tests use more of it")]
+#[path = "../../tests/it/support/postgres.rs"]
+mod server;
+
+use std::fs;
+use std::io::{self, BufWriter, Write};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use agent_issue_tracker::domain::{Order, Query, Timestamp};
+use agent_issue_tracker::query_language::{ParsedQuery, SavedQueries};
+use agent_issue_tracker::read_model::ReadModel;
+use agent_issue_tracker::store::json::format;
+use agent_issue_tracker::store::transfer::{Target, Transfer};
+use agent_issue_tracker::store::{JsonStore, Store};
+use agent_issue_tracker::tracker::Tracker;
+use benches::{figures, fixture, issues};
+use chrono::Utc;
+
+use self::server::{Server, open};
+
+/// How long the server may take to start.
+const PATIENCE: Duration = Duration::from_secs(60);
+const ROUNDS: usize = 21;
+/// The sizes with their targets for p50, in ms.
+const SIZES: [(usize, f64); 2] = [(10_000, 5.0), (100_000, 30.0)];
+const POSTGRES: &str = "PostgreSQL";
+/// A page, as the pages have it.
+const TAKE: usize = 50;
+
+const QUERIES: [&str; 16] = [
+    "",
+    "login",
+    "login timeout",
+    "timeout kelnor",
+    "\"token expires\"",
+    "login sort:changed",
+    "zzzz",
+    "status:open kind:bug priority:<=1",
+    "holder:none returns:>=1",
+    "holder:developer-3 -label:ui",
+    "changed:>-1d is:ready",
+    "changed:<-1h -label:ui kind:feature",
+    "idle:>3d",
+    "(kind:bug OR kind:feature) import",
+    "blocks:3f2a9c1e OR parent:3f2a9c1e",
+    "error: the reader drops the last line of a file, expected one row but got none after the restart of the server (see \
+     list) in the browser when the token of the request expires before the retry",
+];
+
+fn main() {
+    // `cargo test --benches` starts this, too, and wants no figures.
+    if std::env::args().any(|argument| argument == "--bench") {
+        report(&mut io::stdout()).expect("standard output is open");
+    }
+}
+
+fn report(out: &mut dyn Write) -> io::Result<()> {
+    let server = Server::start(&["max_wal_size=4GB"]);
+    writeln!(out, "Queries, a page of {TAKE}, p50 of {ROUNDS} in ms\n")?;
+    let mut missed = Vec::new();
+    for (size, target_ms) in SIZES {
+        let directory = tempfile::tempdir()?;
+        let path = directory.path().join("issues.json");
+        let mut file = BufWriter::new(fs::File::create(&path)?);
+        format::write(&issues::different(size), &mut file)?;
+        file.flush()?;
+        let runtime = fixture::runtime();
+        let mut stores: Vec<(&str, Arc<dyn Store>)> =
+            vec![("files", Arc::new(JsonStore::new(path)))];
+        if let Some(server) = &server {
+            let target = open(&server.project());
+            let source = Arc::clone(&stores[0].1);
+            runtime.block_on(async {
+                target.migrate().await.expect("a server that can be changed");
+                let transfer = Transfer::of(&*source).await.expect("a store that can be read");
+                target.take_over(&transfer).await.expect("an empty project");
+            });
+            stores.push((POSTGRES, Arc::new(target)));
+        }
+        for (name, store) in stores {
+            // As the program does.
+            let model = ReadModel::new(Tracker::new(store)).searching_in_store(name == POSTGRES);
+            writeln!(out, "\n## {size} issues, {name}\n\n| query | matches | first | p50 | p90 |")?;
+            writeln!(out, "|---|---:|---:|---:|---:|")?;
+            for query in QUERIES {
+                let Figures { matches, first, p50, p90 } = runtime.block_on(measure(&model, query));
+                let shown: String = query.chars().take(60).collect();
+                writeln!(out, "| `{shown}` | {matches} | {first:.1} | {p50:.2} | {p90:.2} |")?;
+                if p50 > target_ms {
+                    missed.push(format!(
+                        "{size} issues, {name}: {shown}: {p50:.1} ms, target {target_ms}"
+                    ));
+                }
+            }
+        }
+    }
+    writeln!(out, "\n{} targets missed", missed.len())?;
+    missed.iter().try_for_each(|line| writeln!(out, "- {line}"))
+}
+
+struct Figures {
+    matches: usize,
+    first: f64,
+    p50: f64,
+    p90: f64,
+}
+
+async fn measure(model: &ReadModel, text: &str) -> Figures {
+    let now = Timestamp::from(Utc::now());
+    let parsed = ParsedQuery::parse(text, &SavedQueries::new(), now).expect("a valid query");
+    let base = Query { order: Order::LatestActivity, take: TAKE, ..Query::default() };
+    let query = parsed.narrow(base);
+    let (mut times, mut matches) = (Vec::new(), 0);
+    for _ in 0..=ROUNDS {
+        let begun = Instant::now();
+        let page = model.list(query.clone()).await.expect("a store that can be read");
+        times.push(figures::ns(begun.elapsed()));
+        matches = page.total;
+    }
+    let ms = |ns: u64| figures::us(ns) / 1e3;
+    let first = ms(times.remove(0));
+    times.sort_unstable();
+    let [p50, p90] = [50, 90].map(|percent| ms(figures::percentile(&times, percent)));
+    Figures { matches, first, p50, p90 }
+}
