@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::agent_interner::Names;
 use super::attribute_counts::AttributeCounts;
-use super::findings::FindingsCache;
+use super::findings_cache::FindingsCache;
 use super::signatures::Signatures;
 use super::sort_index::SortIndex;
 use super::summary::IssueSummary;

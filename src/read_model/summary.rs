@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use super::agent_interner::{Name, Names};
-use super::findings::Facts;
 use super::status_timeline::{StatusChange, steps_of};
+use super::text_facts::Facts;
 use crate::domain::{
     ActionKind, Attributes, Classification, Issue, IssueId, LinkKind, STALE_CLAIM_AFTER_MS, Status,
     Timestamp,

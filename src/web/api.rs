@@ -21,7 +21,7 @@ use crate::domain::WithClaim;
 use crate::domain::{Issue, IssueId, Status, Timestamp};
 use crate::field_selection::FieldSelection;
 use crate::query_language::SavedQueries;
-use crate::read_model::findings::MAX_KEPT;
+use crate::read_model::MAX_KEPT;
 use crate::read_model::stats::Stats;
 use crate::read_model::{FindingKind, ReadView};
 use crate::triage::{Reader, TriageReport};

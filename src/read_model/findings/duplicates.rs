@@ -1,13 +1,13 @@
 //! Open issues that say what an older open issue says.
 //!
 //! Issues are compared only within blocks: those with the same words in the title, and those whose descriptions share a
-//! part of their [sketch](super::sketch). So the cost grows with the number of issues, not with its square.
+//! part of their [sketch](crate::read_model::sketch). So the cost grows with the number of issues, not with its square.
 
-use super::facts::normalized;
-use super::sketch::SLOTS;
 use super::thresholds::{RELATED_SLOTS, SIMILAR_SLOTS, SIMILAR_TITLES};
-use super::{Facts, Hit, Scene, Why};
+use super::{Hit, Scene, Why};
 use crate::read_model::IssueSummary;
+use crate::read_model::sketch::SLOTS;
+use crate::read_model::text_facts::{Facts, normalized};
 
 /// With how many earlier issues of its block an issue is compared.
 const MAX_COMPARED: usize = 4;

@@ -3,12 +3,9 @@
 //! One rule finds each kind. Rules only read. What to do about a finding depends on who asks, so it is not said here.
 
 mod agents;
-mod cache;
 mod duplicates;
-mod facts;
 mod filing;
 mod linked;
-mod sketch;
 mod texts;
 pub mod thresholds;
 mod waiting;
@@ -18,121 +15,16 @@ mod why;
 mod tests;
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
-use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
 
-use serde::{Deserialize, Serialize};
-
-pub(super) use self::cache::FindingsCache;
-pub(crate) use self::facts::Facts;
 use self::why::Why;
+use super::finding::{Finding, FindingKind, Findings, FoundIssue, MAX_KEPT};
+use super::findings_cache::Cached;
 use super::read_view::ReadView;
 use super::summary::IssueSummary;
-use crate::domain::issue::string_enum;
-use crate::domain::{IssueId, Status, Timestamp};
-
-/// How many findings of each kind are kept, the worst ones. All are counted.
-pub const MAX_KEPT: usize = 200;
-
-string_enum! {
-    /// The kind of a finding.
-    FindingKind {
-        /// An open issue without a substantive change for long.
-        Stale = "stale",
-        /// A claim that lasts long.
-        OldClaim = "old_claim",
-        /// An open issue that agents gave back again and again.
-        ReturnedOften = "returned_often",
-        /// A completed issue that nobody reviews.
-        WaitsLongForReview = "waits_long_for_review",
-        /// A title that says nothing.
-        PlaceholderTitle = "placeholder_title",
-        /// An issue that says what another one says.
-        Duplicate = "duplicate",
-        /// A description that says too little to begin.
-        ThinDescription = "thin_description",
-        /// An issue with a link to an issue that does not exist.
-        Orphan = "orphan",
-        /// A parent whose status does not fit to its parts.
-        ParentState = "parent_state",
-        /// An issue that waited for what was rejected.
-        BlockedByRejected = "blocked_by_rejected",
-        /// An issue whose author reviewed it.
-        SelfReviewed = "self_reviewed",
-        /// An agent that holds many issues.
-        Overloaded = "overloaded",
-        /// More is filed than ends.
-        FilingFasterThanClosing = "filing_faster_than_closing",
-    }
-}
-
-/// Something that is wrong.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Finding {
-    /// The kind.
-    pub kind: FindingKind,
-    /// The issues: first the one to act on. Empty if the finding is about the whole queue.
-    pub issues: Vec<FoundIssue>,
-    /// The agent that it is about.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
-    /// Why it is a finding.
-    pub why: String,
-}
-
-/// An issue of a finding.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct FoundIssue {
-    /// The id.
-    pub id: IssueId,
-    /// The title.
-    pub title: Box<str>,
-    /// The status.
-    pub status: Status,
-}
-
-impl From<&IssueSummary> for FoundIssue {
-    fn from(summary: &IssueSummary) -> Self {
-        Self { id: summary.id, title: summary.title.clone(), status: summary.status }
-    }
-}
-
-/// All findings in one state of the store.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Findings {
-    counts: [usize; FindingKind::ALL.len()],
-    found: Vec<Finding>,
-}
-
-impl Findings {
-    /// Returns the number of findings of a kind.
-    pub fn count(&self, kind: FindingKind) -> usize {
-        self.counts[kind as usize]
-    }
-
-    /// Returns the number of findings.
-    pub fn total(&self) -> usize {
-        self.counts.iter().sum()
-    }
-
-    /// Returns the findings, of those that are kept, that concern one of these issues.
-    #[must_use]
-    pub fn about(&self, ids: &BTreeSet<IssueId>) -> Self {
-        let is_about =
-            |finding: &&Finding| finding.issues.iter().any(|issue| ids.contains(&issue.id));
-        let found: Vec<_> = self.found.iter().filter(is_about).cloned().collect();
-        let mut counts = [0; FindingKind::ALL.len()];
-        for finding in &found {
-            counts[finding.kind as usize] += 1;
-        }
-        Self { counts, found }
-    }
-
-    /// Returns the findings by kind, the worst first; at most [`MAX_KEPT`] of each kind.
-    pub fn iter(&self) -> impl Iterator<Item = &Finding> {
-        self.found.iter()
-    }
-}
+use super::text_facts::Facts;
+use crate::domain::Timestamp;
 
 /// What a rule looks at.
 #[derive(Clone, Copy)]
@@ -214,5 +106,27 @@ impl Findings {
             }));
         }
         findings
+    }
+}
+
+impl ReadView<'_> {
+    /// Returns what is wrong in the queue. The findings of an unchanged store are kept for a minute.
+    pub fn findings(&self, now: Timestamp) -> Arc<Findings> {
+        let revision = self.issues.revision();
+        if let Some(findings) = self.index.findings.current(revision, now) {
+            return findings;
+        }
+        let begun = Instant::now();
+        let findings = Arc::new(Findings::of(self, now));
+        let took = begun.elapsed();
+        let cached = Cached { findings: Arc::clone(&findings), revision, at: now, took };
+        self.index.findings.set(cached);
+        findings
+    }
+
+    /// Returns what is wrong in the queue, for every page. In a large store that changes all the time it may be some time
+    /// old: looking for it takes at most a twentieth of the time.
+    pub fn recent_findings(&self, now: Timestamp) -> Arc<Findings> {
+        self.index.findings.recent(now).unwrap_or_else(|| self.findings(now))
     }
 }

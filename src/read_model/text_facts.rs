@@ -1,9 +1,9 @@
-//! What the rules need of the texts of an open issue. It is found once for each version of an issue.
+//! What the rules of the findings need of the texts of an open issue, computed once for each version of it.
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::findings::thresholds::ENOUGH_DESCRIPTION_CHARS;
 use super::sketch::{Sketch, words};
-use super::thresholds::ENOUGH_DESCRIPTION_CHARS;
 use crate::domain::Issue;
 
 /// Words that make no title, alone or together.

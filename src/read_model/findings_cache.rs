@@ -1,0 +1,59 @@
+//! The last findings. Every page shows their number, so they are not looked for each time.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::finding::Findings;
+use crate::domain::Timestamp;
+use crate::tracker::Version;
+
+/// How long the findings of an unchanged store stay: some come with time alone.
+const LASTING_MS: u64 = 60_000;
+/// For how many times as long as the search took its number is shown although the store has changed.
+const RESTS: u64 = 20;
+
+/// The last findings. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FindingsCache(Arc<Mutex<Option<Cached>>>);
+
+/// Findings, and when they were searched for.
+#[derive(Clone, Debug)]
+pub(super) struct Cached {
+    pub(super) findings: Arc<Findings>,
+    /// The state of the store that was searched.
+    pub(super) revision: Version,
+    pub(super) at: Timestamp,
+    /// How long the search took.
+    pub(super) took: Duration,
+}
+
+impl Cached {
+    fn is_within(&self, now: Timestamp, ms: u64) -> bool {
+        now >= self.at && now.millis_since(self.at) < ms
+    }
+}
+
+impl FindingsCache {
+    /// Returns the last findings if they are those of this revision, and not older than a minute.
+    pub(super) fn current(&self, revision: Version, now: Timestamp) -> Option<Arc<Findings>> {
+        let cached = self.get()?;
+        let is_current = cached.revision == revision && cached.is_within(now, LASTING_MS);
+        is_current.then_some(cached.findings)
+    }
+
+    /// Returns the last findings, whatever has changed since, unless it is time to search again.
+    pub(super) fn recent(&self, now: Timestamp) -> Option<Arc<Findings>> {
+        let cached = self.get()?;
+        let took = u64::try_from(cached.took.as_millis()).unwrap_or(u64::MAX);
+        cached.is_within(now, RESTS.saturating_mul(took)).then_some(cached.findings)
+    }
+
+    /// Keeps findings in the place of the last ones.
+    pub(super) fn set(&self, cached: Cached) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(cached);
+    }
+
+    fn get(&self) -> Option<Cached> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
