@@ -123,7 +123,7 @@ pub enum QueueCommand {
     Tree(tree::Arguments),
     /// Claim the next issue for work
     Next(next::Arguments),
-    /// Wait until something is ready, or an issue changes; claims nothing
+    /// Wait for an issue, a change of one, or a question; claims nothing
     Wait(wait::Arguments),
     /// Claim one issue for work
     Claim(claim::Arguments),

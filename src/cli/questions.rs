@@ -75,6 +75,9 @@ pub struct AnswerArguments {
     format: Format,
 }
 
+/// What is said where no question is open.
+pub(super) const NO_QUESTIONS: &str = "no open questions";
+
 #[derive(Serialize)]
 struct Listing {
     total: usize,
@@ -123,16 +126,24 @@ pub(super) async fn list(
     tracker: &Tracker,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let (questions, now) = (tracker.questions().await?, tracker.now());
-    if arguments.format.json {
-        output.json(&Listing { total: questions.len(), questions })?;
-        return Ok(ExitStatus::Done);
+    let questions = tracker.questions().await?;
+    if questions.is_empty() && !arguments.format.json {
+        tracing::info!("{NO_QUESTIONS}");
     }
-    if questions.is_empty() {
-        tracing::info!("no open questions");
-    }
-    questions.iter().try_for_each(|question| write(question, now, output))?;
+    print(questions, arguments.format, tracker.now(), output)?;
     Ok(ExitStatus::Done)
+}
+
+pub(super) fn print(
+    questions: Vec<OpenQuestion>,
+    format: Format,
+    now: Timestamp,
+    output: &mut Output,
+) -> Result<()> {
+    if format.json {
+        return output.json(&Listing { total: questions.len(), questions });
+    }
+    questions.iter().try_for_each(|question| write(question, now, output))
 }
 
 fn write(question: &OpenQuestion, now: Timestamp, output: &mut Output) -> Result<()> {

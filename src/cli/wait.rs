@@ -1,6 +1,5 @@
-//! `ait wait`: waits for an issue, and claims nothing.
+//! `ait wait`: waits for an issue or a question, and claims nothing.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -9,23 +8,25 @@ use clap::Args;
 use super::issue_view::words;
 use super::options::{AgentArgs, Format, classification, issue_ref, time_span};
 use super::print_issue::print_line;
+use super::questions::{NO_QUESTIONS, print as print_questions};
 use super::ready::why_nothing;
 use super::review::why_no_review;
 use super::signals::until_end;
 use super::spinner::with_spinner;
 use super::{ExitStatus, Output};
-use crate::domain::{AgentName, Classification, Issue, IssueRef};
-use crate::tracker::{IndexedIssues, Part, Tracker, Wanted};
+use crate::domain::{AgentName, Classification, IssueRef};
+use crate::tracker::{IndexedIssues, OpenQuestion, Part, Tracker, Wanted};
 
 /// The arguments of `ait wait`.
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "Claims nothing. Prints the issue and exits with 0 when it is there, and with 1 after --timeout or \
-    Ctrl-C.\n\n\
+    after_help = "Claims nothing. Prints the issue or the questions and exits with 0 when they are there, and with 1 \
+    after --timeout or Ctrl-C.\n\n\
     Examples:\n  \
     ait wait -c bug && ait next -c bug\n  \
     ait wait --review --timeout 10m\n  \
-    ait wait --issue 3f2a9c1e --json"
+    ait wait --issue 3f2a9c1e --json\n  \
+    ait wait --question && notify-send 'an agent asks'"
 )]
 pub struct Arguments {
     /// Until you can claim an issue for work (the default)
@@ -40,6 +41,10 @@ pub struct Arguments {
     #[arg(short, long, value_name = "ID", group = "event", conflicts_with = "classification")]
     #[arg(value_parser = issue_ref)]
     issue: Option<IssueRef>,
+
+    /// Until a question to people is open
+    #[arg(long, group = "event", conflicts_with_all = ["classification", "agent"])]
+    question: bool,
 
     /// Only this kind of work
     #[arg(short, long, value_name = "KIND", value_parser = classification(), ignore_case = true)]
@@ -62,6 +67,9 @@ pub(super) async fn run(
     default_agent: Option<&AgentName>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
+    if arguments.question {
+        return arguments.question(tracker, output).await;
+    }
     let (found, nothing) = match &arguments.issue {
         Some(reference) => {
             let before = tracker.get_issue(reference.clone()).await?;
@@ -97,13 +105,30 @@ pub(super) async fn run(
 }
 
 impl Arguments {
-    /// Waits until `find` finds an issue; `None` if the user ends the wait.
-    async fn wait(
+    /// Waits for an open question, and prints all of them.
+    async fn question(&self, tracker: &Tracker, output: &mut Output) -> Result<ExitStatus> {
+        let find = |issues: &_| {
+            let questions = OpenQuestion::all_in(issues);
+            (!questions.is_empty()).then_some(questions)
+        };
+        let Some(questions) = self.wait(tracker, Part::Questions, find).await? else {
+            match self.format.json {
+                true => output.json(&None::<()>)?,
+                false => tracing::info!("{NO_QUESTIONS}"),
+            }
+            return Ok(ExitStatus::Nothing);
+        };
+        print_questions(questions, self.format, tracker.now(), output)?;
+        Ok(ExitStatus::Done)
+    }
+
+    /// Waits until `find` finds something; `None` if the time passes or the user ends the wait.
+    async fn wait<T>(
         &self,
         tracker: &Tracker,
         part: Part,
-        find: impl Fn(&IndexedIssues) -> Option<Arc<Issue>>,
-    ) -> Result<Option<Arc<Issue>>> {
+        find: impl Fn(&IndexedIssues) -> Option<T>,
+    ) -> Result<Option<T>> {
         let waiting = until_end(self.timeout, tracker.wait_until(part, find));
         Ok(with_spinner("waiting", waiting).await?.transpose()?)
     }

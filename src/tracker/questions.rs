@@ -16,7 +16,7 @@ use super::Tracker;
 use crate::domain::{
     AgentName, ClaimProof, Command, Issue, IssueId, IssueRef, Question, QuestionAnswer, Timestamp,
 };
-use crate::store::{Part, StoreError};
+use crate::store::{IndexedIssues, Part, StoreError};
 
 /// How long the command may take.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -62,6 +62,14 @@ impl OpenQuestion {
             asked_at: parked.since,
         })
     }
+
+    /// Returns the open questions of these issues, the oldest first.
+    pub fn all_in(issues: &IndexedIssues) -> Vec<Self> {
+        let mut questions: Vec<_> =
+            issues.questions().filter_map(|issue| Self::of(&issue)).collect();
+        questions.sort_by_key(|question| question.asked_at);
+        questions
+    }
 }
 
 impl Tracker {
@@ -71,11 +79,7 @@ impl Tracker {
     ///
     /// Those of [`Store::part`](crate::store::Store::part).
     pub async fn questions(&self) -> Result<Vec<OpenQuestion>, StoreError> {
-        let issues = self.store.part(Part::Questions).await?.issues;
-        let questions = issues.questions().filter_map(|issue| OpenQuestion::of(&issue));
-        let mut questions: Vec<_> = questions.collect();
-        questions.sort_by_key(|question| question.asked_at);
-        Ok(questions)
+        Ok(OpenQuestion::all_in(&self.store.part(Part::Questions).await?.issues))
     }
 
     /// Returns a tracker that runs a command for each new question.

@@ -317,6 +317,14 @@ fn commands_wait_until_there_is_something() {
 
     ait(&["add", "a feature", "-c", "feature"]);
     assert!(feature.end().1.ends_with(" created: a feature\n"));
+
+    let asked = begin(&["wait", "--question"]);
+    ait(&["ask", id, "Which one?", "--option", "this", "-a", "d"]);
+    let (code, out) = asked.end();
+    assert!(code == 0 && out.contains("Which one?") && out.contains("1. this"), "{out}");
+    // It is still open.
+    let again = ait(&["wait", "--question", "--json"]);
+    assert_eq!(again, ait(&["questions", "--json"]));
 }
 
 #[test]
@@ -351,6 +359,7 @@ fn commands_wait_no_longer_than_they_may() {
         (&["wait", "--timeout", "1s", "-c", "feature"], "no feature is waiting"),
         (&["wait", "--review", "--timeout", "1s"], "no issue is completed"),
         (&["wait", "--issue", id, "--timeout", "1s"], "is still created"),
+        (&["wait", "--question", "--timeout", "1s"], "no open questions"),
     ] {
         let begun = Instant::now();
         let waited = run(directory.path(), arguments);
