@@ -12,7 +12,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process;
 
@@ -110,6 +110,13 @@ impl Entry {
             store: None,
             claim_grace_ms: None,
         }
+    }
+
+    /// Returns the address at which this machine reaches its web pages; `None` if it has none, or if they need a token.
+    pub fn open_address(&self) -> Option<SocketAddr> {
+        let address = self.address.filter(|address| !address.is_unspecified());
+        let address = address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        self.port.filter(|_| !self.is_guarded).map(|port| SocketAddr::new(address, port))
     }
 }
 

@@ -2,10 +2,12 @@
 
 use std::env;
 use std::io::{Read, stdin};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use form_urlencoded::Serializer;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
@@ -15,13 +17,17 @@ use crate::config::settings::AGENT;
 use crate::config::{Config, Source, StoreLocation};
 use crate::domain::AgentName;
 use crate::hooks::{
-    self, ASK_LIMIT, CALL_LIMIT, Git, HookContext, HooksDir, SESSION_END_LIMIT, SESSION_LIMIT,
-    SessionInput,
+    self, ASK_LIMIT, CALL_LIMIT, Git, HookContext, HooksDir, SERVER_LIMIT, SESSION_END_LIMIT,
+    SESSION_LIMIT, SessionInput, SessionTexts,
 };
+use crate::port_probe;
+use crate::processes::{Entry, Registry};
 use crate::setup::{self, HookClient, HostEnv, SessionEvent};
 use crate::store::json::JsonStoreOptions;
 use crate::store::json::fs::{FileSystem, RealFileSystem};
 use crate::store::json::paths::StorePaths;
+use crate::tracker::Tracker;
+use crate::web::SESSION_PATH;
 
 /// How long a note waits for the lock of the store.
 const BUSY_AFTER: Duration = Duration::from_millis(1_200);
@@ -147,24 +153,56 @@ async fn session(
         let input: SessionInput =
             serde_json::from_slice(&text).context("the input is not valid")?;
         let config = config(input.directory())?;
-        Ok::<_, anyhow::Error>((is_there(&config), config, input))
+        let servers = if event == SessionEvent::SessionEnd { Vec::new() } else { servers(&config) };
+        Ok::<_, anyhow::Error>((is_there(&config), config, input, servers))
     });
-    let (is_there, config, input) = prepared.await??;
-    if !is_there {
+    let (is_there, config, input, servers) = prepared.await??;
+    if !is_there || (event == SessionEvent::Stop && !input.is_first_stop()) {
         return Ok(());
     }
+    let agent = config.agent.as_ref().map(|agent| &agent.value);
     let options = JsonStoreOptions::for_hook(SESSION_BUSY_AFTER);
     let OpenStore { tracker, .. } = OpenStore::new(&config, options);
-    let agent = config.agent.as_ref().map(|agent| &agent.value);
-    if let Some(told) = hooks::session(event, client, &tracker, agent, &input).await? {
+    if event == SessionEvent::SessionEnd {
+        hooks::end_session(&tracker, agent, &input).await?;
+        if !tracker.close().await {
+            publish_in_background(&config.location.path);
+        }
+        return Ok(());
+    }
+    let texts = match ask(&servers, &tracker, agent).await {
+        Some(texts) => texts,
+        None => SessionTexts::read(&tracker, agent).await?,
+    };
+    if let Some(told) = texts.answer(event, client) {
         let mut output = Output::stdout();
         output.json_line(&told)?;
         output.flush()?;
     }
-    if event == SessionEvent::SessionEnd && !tracker.close().await {
-        publish_in_background(&config.location.path);
-    }
     Ok(())
+}
+
+/// Returns the addresses of the servers of the store in a file.
+fn servers(config: &Config) -> Vec<SocketAddr> {
+    let store = RealFileSystem.resolve(&config.location.path).ok();
+    let store = store.filter(|_| config.database.is_none());
+    let living = store.and_then(|store| Registry::for_store(&store).list_live_readonly().ok());
+    living.unwrap_or_default().iter().filter_map(Entry::open_address).collect()
+}
+
+/// Asks a server what the hook is to say: it knows the store already, and reading a large one takes too long. `None` if
+/// no server answers in time.
+async fn ask(
+    servers: &[SocketAddr],
+    tracker: &Tracker,
+    agent: Option<&AgentName>,
+) -> Option<SessionTexts> {
+    let agent = agent.map(AgentName::as_str).unwrap_or_default();
+    let query = Serializer::new(String::new()).append_pair("agent", agent).finish();
+    let path = format!("{SESSION_PATH}?{query}");
+    let answer = port_probe::json(*servers.first()?, &path, MAX_INPUT_BYTES, SERVER_LIMIT).await?;
+    let is_ours = answer["storeId"] == tracker.store_id().await.to_string();
+    serde_json::from_value(answer).ok().filter(|_| is_ours)
 }
 
 /// Returns true if there is a store. A hook creates none.

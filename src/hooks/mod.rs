@@ -31,12 +31,14 @@ pub use hooks_dir::{Blocker, HooksDir};
 pub use install::{Change, HookState, HookStatus};
 pub use issue_work::{IssueBranch, IssueWork, issue_work};
 pub use report::{ChangeReport, Operation, StatusReport, plan, status};
-pub use session::{SessionInput, session};
+pub use session::{SessionInput, SessionTexts, end_session};
 
 /// How long git may wait for a hook of ours.
 pub const CALL_LIMIT: Duration = Duration::from_millis(2_000);
 /// How long a client may wait for what a hook says.
 pub const SESSION_LIMIT: Duration = Duration::from_millis(90);
+/// How long a server may take to say what a hook says.
+pub const SERVER_LIMIT: Duration = Duration::from_millis(50);
 /// How long a client may wait for the release of claims at the end of a session.
 pub const SESSION_END_LIMIT: Duration = Duration::from_millis(1_000);
 /// How long git may take to describe its hooks.

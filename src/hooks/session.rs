@@ -4,8 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::Result;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::domain::text::shortened;
@@ -13,7 +12,7 @@ use crate::domain::{AgentName, Condition, Issue, Query, Status};
 use crate::read_model::Digest;
 use crate::setup::{HookClient, SessionEvent};
 use crate::span::humanize_duration;
-use crate::tracker::Tracker;
+use crate::tracker::{StoreError, Tracker};
 
 /// How many claims a text names.
 const MAX_CLAIMS: usize = 3;
@@ -49,64 +48,87 @@ impl SessionInput {
     }
 
     /// Returns true if the agent may be kept from stopping.
-    fn is_first_stop(&self) -> bool {
+    pub fn is_first_stop(&self) -> bool {
         let is_completed = self.status.as_ref().is_none_or(|status| status == "completed");
         !self.stop_hook_active && self.loop_count == 0 && is_completed
     }
 }
 
-/// Does the work of a client's hook, and returns what the client is told. `agent` is the agent of the session; without
-/// one, nothing is said or done about claims.
+/// What the agent of a session is told.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SessionTexts {
+    /// At the start of the session.
+    greeting: String,
+    /// When the agent wants to stop; `None` if it holds nothing.
+    reminder: Option<String>,
+}
+
+impl SessionTexts {
+    /// Reads what the texts say. Without an agent they say nothing about claims.
+    ///
+    /// # Errors
+    ///
+    /// The store fails.
+    pub async fn read(tracker: &Tracker, agent: Option<&AgentName>) -> Result<Self, StoreError> {
+        let held = held(tracker, agent).await?;
+        Ok(Self {
+            greeting: greeting(agent, &held, tracker).await?,
+            reminder: agent.filter(|_| !held.is_empty()).map(|agent| reminder(agent, &held)),
+        })
+    }
+
+    /// Returns the answer to a hook, in the form that the client understands.
+    pub fn answer(self, event: SessionEvent, client: HookClient) -> Option<Value> {
+        let Self { greeting, reminder } = self;
+        match (event, client) {
+            (SessionEvent::SessionStart, HookClient::Cursor) => {
+                Some(json!({ "additional_context": greeting }))
+            }
+            (SessionEvent::SessionStart, _) => Some(json!({ "hookSpecificOutput": {
+                "hookEventName": client.event(event), "additionalContext": greeting,
+            } })),
+            (SessionEvent::Stop, HookClient::Cursor) => {
+                reminder.map(|text| json!({ "followup_message": text }))
+            }
+            (SessionEvent::Stop, _) => {
+                reminder.map(|text| json!({ "decision": "block", "reason": text }))
+            }
+            (SessionEvent::SessionEnd, _) => None,
+        }
+    }
+}
+
+/// Ends the claims of an agent whose session ends.
 ///
 /// # Errors
 ///
 /// The store fails.
-pub async fn session(
-    event: SessionEvent,
-    client: HookClient,
+pub async fn end_session(
     tracker: &Tracker,
     agent: Option<&AgentName>,
     input: &SessionInput,
-) -> Result<Option<Value>> {
-    let mut held = match agent {
-        Some(agent) => tracker.held_by(agent).await?,
-        None => Vec::new(),
-    };
-    held.sort_by_key(|issue| issue.holder().map(|holder| holder.since));
-    match event {
-        SessionEvent::SessionStart => {
-            let greeting = greeting(agent, &held, tracker).await?;
-            Ok(Some(match client {
-                HookClient::Cursor => json!({ "additional_context": greeting }),
-                _ => json!({ "hookSpecificOutput": {
-                    "hookEventName": client.event(event), "additionalContext": greeting,
-                } }),
-            }))
-        }
-        SessionEvent::Stop => {
-            let agent = agent.filter(|_| !held.is_empty() && input.is_first_stop());
-            Ok(agent.map(|agent| match client {
-                HookClient::Cursor => json!({ "followup_message": reminder(agent, &held) }),
-                _ => json!({ "decision": "block", "reason": reminder(agent, &held) }),
-            }))
-        }
-        SessionEvent::SessionEnd => {
-            let why =
-                input.reason.as_deref().map(|why| format!(" ({})", shortened(why, MAX_CHARS)));
-            let reason = format!("the session of the agent ended{}", why.unwrap_or_default());
-            for issue in held {
-                tracker.lapse_claim(&issue, &reason).await?;
-            }
-            Ok(None)
-        }
+) -> Result<(), StoreError> {
+    let why = input.reason.as_deref().map(|why| format!(" ({})", shortened(why, MAX_CHARS)));
+    let reason = format!("the session of the agent ended{}", why.unwrap_or_default());
+    for issue in held(tracker, agent).await? {
+        tracker.lapse_claim(&issue, &reason).await?;
     }
+    Ok(())
+}
+
+/// Returns what an agent holds, the oldest claim first.
+async fn held(tracker: &Tracker, agent: Option<&AgentName>) -> Result<Vec<Arc<Issue>>, StoreError> {
+    let Some(agent) = agent else { return Ok(Vec::new()) };
+    let mut held = tracker.held_by(agent).await?;
+    held.sort_by_key(|issue| issue.holder().map(|holder| holder.since));
+    Ok(held)
 }
 
 async fn greeting(
     agent: Option<&AgentName>,
     held: &[Arc<Issue>],
     tracker: &Tracker,
-) -> Result<String> {
+) -> Result<String, StoreError> {
     let (counts, questions) = (tracker.counts().await?, tracker.questions().await?);
     let waiting = [
         (counts.in_status(Status::Created), "for work"),
@@ -137,7 +159,7 @@ async fn greeting(
 
 /// Says what waits longest, what others hold and how much ended lately: what a digest says and the indexes of the
 /// store give at once. Empty if there is nothing of it.
-async fn glance(agent: Option<&AgentName>, tracker: &Tracker) -> Result<String> {
+async fn glance(agent: Option<&AgentName>, tracker: &Tracker) -> Result<String, StoreError> {
     let now = tracker.now();
     let mut text = String::new();
     let created = Query { statuses: Some(Status::Created).into(), take: 1, ..Query::default() };

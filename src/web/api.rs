@@ -18,8 +18,9 @@ use super::pages::error::{ErrorJson, WebError};
 use super::pages::list::PAGE_SIZE;
 use super::query::{ListQuery, Parameters, finding_kind, stats_range};
 use crate::domain::WithClaim;
-use crate::domain::{Issue, IssueId, Status, Timestamp};
+use crate::domain::{AgentName, Issue, IssueId, Status, Timestamp};
 use crate::field_selection::FieldSelection;
+use crate::hooks::SessionTexts;
 use crate::query_language::SavedQueries;
 use crate::read_model::MAX_KEPT;
 use crate::read_model::stats::Stats;
@@ -150,6 +151,32 @@ pub(super) async fn agents(
         serde_json::to_vec(&list).expect("agents can always be serialized")
     });
     Ok(etag::respond(&request, JSON, json.await?))
+}
+
+/// What the hooks of a client tell an agent.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Session {
+    /// The id of the store. Another server may have the port on which a hook expects one of its store.
+    store_id: String,
+    #[serde(flatten)]
+    texts: SessionTexts,
+}
+
+/// Answers with what the hooks of a client tell an agent.
+pub(super) async fn session(
+    State(state): State<WebState>,
+    RawQuery(query): RawQuery,
+    request: HeaderMap,
+) -> Result<Response, ErrorJson> {
+    let parameters = Parameters::parse(query.as_deref(), &["agent"])?;
+    let expected = || "the name of an agent".to_owned();
+    let agent = parameters.get("agent", expected, |name| name.parse::<AgentName>().ok())?;
+    let store_id = state.tracker.store_id().await.to_string();
+    let texts = SessionTexts::read(&state.tracker, agent.as_ref()).await?;
+    let session = Session { store_id, texts };
+    let json = serde_json::to_vec(&session).expect("texts can always be serialized");
+    Ok(etag::respond(&request, JSON, json))
 }
 
 /// Answers with the statistics of a range.

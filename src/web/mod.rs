@@ -1,6 +1,6 @@
 //! The web interface: pages, their data as JSON and Atom, the event stream, the health probe and the metrics.
 //!
-//! Knows the read model, the activity, the tracker, the metrics, the domain, and of `http` the tokens and bodies of
+//! Knows the read model, the activity, the tracker, the metrics, the domain, what the hooks of clients say, and of `http` the tokens and bodies of
 //! requests. It refuses every method but GET and HEAD, on every path but those in `actions`, which exist only if people
 //! may change issues here.
 
@@ -49,6 +49,9 @@ use crate::processes::Registry;
 use crate::query_language::SavedQueries;
 use crate::read_model::ReadModel;
 use crate::tracker::Tracker;
+
+/// The path of what hooks of clients tell agents.
+pub const SESSION_PATH: &str = "/api/session";
 
 /// The settings of the web interface.
 #[derive(Clone, Debug)]
@@ -135,6 +138,7 @@ pub fn router_with(read_model: ReadModel, metrics: Metrics, options: WebOptions)
         .route("/api/issues", get(api::issues))
         .route("/api/issues/{id}", get(api::issue))
         .route("/api/agents", get(api::agents))
+        .route(SESSION_PATH, get(api::session))
         .route("/board", get(pages::board))
         .route("/wall", get(pages::wall))
         .route("/agents", get(pages::agents))

@@ -4,7 +4,6 @@
 //! everyone. A server that needs a token is not asked.
 
 use std::collections::HashSet;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process;
 use std::time::Duration;
 
@@ -87,7 +86,7 @@ pub(super) async fn served(registry: Registry) -> Vec<ServedProject> {
     entries.sort_by_cached_key(|entry| entry.project.as_ref().map(|name| name.to_lowercase()));
     let ask = async |entry: Entry| {
         let is_own = is_own(&entry);
-        let numbers = if is_own || entry.is_guarded { None } else { numbers(&entry).await };
+        let numbers = if is_own { None } else { numbers(&entry).await };
         ServedProject { entry, numbers, is_own }
     };
     join_all(entries.into_iter().take(MAX_PROJECTS).map(ask)).await
@@ -97,12 +96,9 @@ fn is_own(entry: &Entry) -> bool {
     entry.pid == process::id()
 }
 
-/// Asks a server for the numbers of its project.
+/// Asks a server for the numbers of its project; `None` if it needs a token or does not answer.
 async fn numbers(entry: &Entry) -> Option<ProjectNumbers> {
-    let address = entry.address.filter(|address| !address.is_unspecified());
-    let address = address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
-    let address = SocketAddr::new(address, entry.port?);
-    let answer = port_probe::json(address, PATH, MAX_BYTES, WITHIN).await?;
+    let answer = port_probe::json(entry.open_address()?, PATH, MAX_BYTES, WITHIN).await?;
     serde_json::from_value(answer).ok()
 }
 

@@ -1,14 +1,20 @@
 //! The hooks of clients: what they write into the client's file, and what they say and do when it calls them.
 
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::process::Stdio;
+use std::thread;
 use std::time::{Duration, Instant};
-use std::{fs, io::Write};
 
+use agent_issue_tracker::domain::Timestamp;
+use agent_issue_tracker::processes::{Entry, Kind, Registration, Registry};
 use serde_json::{Value, json};
 
 use super::Desk;
+use crate::support::http::Server;
 use crate::support::runs::Run;
-use crate::support::until;
+use crate::support::{get, until};
 
 const SETTINGS: &str = ".claude/settings.json";
 
@@ -255,6 +261,52 @@ fn a_session_is_told_what_its_agent_holds_and_how_much_waits() {
     assert!(said.contains("Ended in the last 24 h: 1."), "{said}");
     let tokens = tiktoken_rs::o200k_base_singleton().encode_ordinary(&said).len();
     assert!(tokens <= 300, "{tokens} tokens: {said}");
+}
+
+/// Registers a server of the project, which answers with a text and the id of a store, for as long as the result lives.
+fn with_server(desk: &Desk, store_id: &str) -> Registration {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let body = json!({ "storeId": store_id, "greeting": "hello", "reminder": "a server knows" });
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (mut stream, mut request) = (stream.unwrap(), [0; 4_096]);
+            let read = stream.read(&mut request).unwrap();
+            assert!(request[..read].starts_with(b"GET /api/session?agent=dev+1 HTTP/1.1\r\n"));
+            // A hook that was too busy has gone on without the answer.
+            let _ = write!(stream, "HTTP/1.1 200 OK\r\n\r\n{body}");
+        }
+    });
+    let registry = Registry::for_store(&desk.project().join("issues.json"));
+    let mut server = registry.register(Entry::new(Kind::Serve, Timestamp::MIN)).unwrap();
+    server.serves(port, format!("http://localhost:{port}")).unwrap();
+    server
+}
+
+#[test]
+fn a_hook_asks_a_server_that_knows_the_store_already() {
+    let desk = Desk::new();
+    let id = desk.add("t");
+    desk.ait(&["claim", &id, "-a", "dev 1"]).ok();
+    let server = Server::start(&desk.project());
+    let session = get(server.port, "/api/session?agent=dev+1").json();
+    let own = desk.said("stop", "dev 1", &json!({}));
+    assert_eq!(own["reason"], session["reminder"]);
+    assert!(session["reminder"].as_str().unwrap().contains(&id), "{session}");
+    assert_eq!(get(server.port, "/api/session").json()["reminder"], Value::Null);
+    // A server that does not answer holds nothing up.
+    server.signal("STOP");
+    assert_eq!(desk.said("stop", "dev 1", &json!({})), own);
+    drop(server);
+    let store_id = session["storeId"].as_str().unwrap();
+    {
+        let _server = with_server(&desk, store_id);
+        let asks = || desk.said("stop", "dev 1", &json!({}))["reason"] == "a server knows";
+        until("the server answers in time", asks);
+    }
+    // Another project has the port now.
+    let _server = with_server(&desk, &store_id.replace(|digit| digit != '0', "0"));
+    assert_eq!(desk.said("stop", "dev 1", &json!({})), own);
 }
 
 #[test]
