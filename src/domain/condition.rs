@@ -329,7 +329,7 @@ impl IdName {
         let is_id = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
         Self {
             begin: text.bytes().all(is_id).then(|| text.to_owned()),
-            range: IssueRef::in_text(text).map(|reference| reference.range()),
+            range: IssueRef::in_search(text).map(|reference| reference.range()),
         }
     }
 

@@ -137,6 +137,34 @@ impl IssueRef {
         id.parse().ok()
     }
 
+    /// Parses the name of a branch: `issue-` and at least the first 8 digits of an id, as a word of the name. `None` if it
+    /// names no issue, or more than one.
+    pub fn in_branch(branch: &str) -> Option<Self> {
+        const BEFORE_ID: &str = "issue-";
+        let branch = branch.to_ascii_lowercase();
+        let mut found: Vec<Self> = Vec::new();
+        for (at, _) in branch.match_indices(BEFORE_ID) {
+            let (before, rest) = (&branch[..at], &branch[at + BEFORE_ID.len()..]);
+            let digits = rest.bytes().take_while(u8::is_ascii_hexdigit).count();
+            let whole = rest.get(..WHOLE_CHARS).filter(|id| IssueId::parse(id).is_some());
+            let id = whole.unwrap_or(&rest[..digits]);
+            let is_word = !before.ends_with(char::is_alphanumeric)
+                && !rest[id.len()..].starts_with(char::is_alphanumeric);
+            if let Some(reference) = id.parse::<Self>().ok().filter(|_| is_word)
+                && !found.contains(&reference)
+            {
+                found.push(reference);
+            }
+        }
+        found.pop().filter(|_| found.is_empty())
+    }
+
+    /// Parses a word that a user looks for: a reference as in texts, with marks around it, or the name of a branch.
+    pub fn in_search(word: &str) -> Option<Self> {
+        let bare = word.trim_matches(|mark: char| !mark.is_alphanumeric() && mark != '#');
+        Self::in_text(bare).or_else(|| Self::in_branch(bare))
+    }
+
     /// Returns the range of ids that start with this reference.
     pub fn range(&self) -> RangeInclusive<IssueId> {
         let open_bits = 4 * (WHOLE_DIGITS - self.digits) as u32;
@@ -247,6 +275,49 @@ mod tests {
         assert_eq!(read.short(), "3f2a9c1e");
         for text in ["3f2a9c1e", "", "17", &WHOLE.replace('-', "")] {
             assert!(serde_json::from_str::<IssueId>(&format!("\"{text}\"")).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn branch_names_are_parsed_for_issue_ids() {
+        let whole = "3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73";
+        for (branch, expected) in [
+            ("issue-3f2a9c1e", Some("3f2a9c1e")),
+            ("issue-3F2A9C1E", Some("3f2a9c1e")),
+            ("feature/issue-3f2a9c1e-fix-login", Some("3f2a9c1e")),
+            ("fix_issue-3f2a9c1e7d54_x", Some("3f2a9c1e7d54")),
+            ("issue-3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73", Some(whole)),
+            ("issue-3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73-deed", Some(whole)),
+            ("issue-3f2a9c1e/issue-3f2a9c1e", Some("3f2a9c1e")),
+            ("issue-3f2a9c1e-issue-77b0c5d2", None),
+            ("issue-3f2a9c1", None),
+            ("issue-3f2a9c1ex", None),
+            ("tissue-3f2a9c1e", None),
+            ("issue-1234", None),
+            ("issue-ü3f2a9c1e", None),
+            ("3f2a9c1e", None),
+            ("main", None),
+        ] {
+            let expected = expected.map(|id| id.parse::<IssueRef>().unwrap());
+            assert_eq!(IssueRef::in_branch(branch), expected, "{branch}");
+        }
+    }
+
+    #[test]
+    fn words_of_a_search_name_issues_as_people_and_branches_write_them() {
+        for word in [
+            "3f2a9c1e",
+            "#3F2A9C1E",
+            "issue-3f2a9c1e",
+            "`3f2a9c1e`",
+            "[#3f2a9c1e],",
+            "3f2a9c1e:",
+            "origin/issue-3f2a9c1e-fix-login",
+        ] {
+            assert_eq!(IssueRef::in_search(word), "3f2a9c1e".parse().ok(), "{word}");
+        }
+        for word in ["3f2a9c1", "x3f2a9c1e", "src/3f2a9c1e.rs", "issues", "##", ""] {
+            assert_eq!(IssueRef::in_search(word), None, "{word}");
         }
     }
 }

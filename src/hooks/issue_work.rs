@@ -3,8 +3,8 @@
 use anyhow::Result;
 use serde::Serialize;
 
-use super::{Git, issue_in};
-use crate::domain::IssueId;
+use super::Git;
+use crate::domain::{IssueId, IssueRef};
 
 /// How many branches and commits are named.
 const MAX: usize = 5;
@@ -44,7 +44,7 @@ pub async fn issue_work(git: &Git, ids: &[IssueId]) -> Result<Vec<IssueWork>> {
     let mut found = Vec::with_capacity(ids.len());
     for id in ids {
         let is_of_issue =
-            |name: &&str| issue_in(name).is_some_and(|named| named.range().contains(id));
+            |name: &&str| IssueRef::in_branch(name).is_some_and(|named| named.range().contains(id));
         let mut work = IssueWork::default();
         for name in refs.lines().filter(is_of_issue).take(MAX) {
             let range = format!("HEAD..{name}");

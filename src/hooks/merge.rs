@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use anyhow::Result;
 
-use super::{HookContext, issue_in, latest_comments};
-use crate::domain::{CommentText, Issue};
+use super::{HookContext, latest_comments};
+use crate::domain::{CommentText, Issue, IssueRef};
 
 /// The most branches of one merge that are noted.
 const MAX_BRANCHES: usize = 20;
@@ -26,7 +26,7 @@ pub(super) async fn note(context: &HookContext<'_>) -> Result<bool> {
     let Some(target) = context.git.branch().await? else { return Ok(false) };
     let Some(author) = &context.author else { return Ok(false) };
     // A merge into the branch of an issue only brings that up to date.
-    if issue_in(&target).is_some() {
+    if IssueRef::in_branch(&target).is_some() {
         return Ok(false);
     }
     let is_squash = context.argument(0) == Some("1");
@@ -35,7 +35,7 @@ pub(super) async fn note(context: &HookContext<'_>) -> Result<bool> {
     let mut seen = HashSet::new();
     let mut has_noted = false;
     for branch in branches.into_iter().take(MAX_BRANCHES) {
-        let Some(reference) = issue_in(&branch.name) else { continue };
+        let Some(reference) = IssueRef::in_branch(&branch.name) else { continue };
         let Some(issue) = context.find(reference).await? else { continue };
         if !seen.insert(issue.id) {
             continue;
@@ -57,7 +57,7 @@ pub(super) async fn note(context: &HookContext<'_>) -> Result<bool> {
 fn named(context: &HookContext<'_>) -> Vec<Branch> {
     let mut words = context.action.split_whitespace();
     let is_merge = matches!(words.next(), Some("merge" | "pull"));
-    let names = words.filter(|name| is_merge && issue_in(name).is_some());
+    let names = words.filter(|name| is_merge && IssueRef::in_branch(name).is_some());
     names.map(|name| Branch { name: name.to_owned(), tip: None }).collect()
 }
 
@@ -69,7 +69,7 @@ async fn merged(context: &HookContext<'_>) -> Result<Vec<Branch>> {
     let branches = listed.lines().filter_map(|line| {
         let (tip, name) = line.split_once(' ')?;
         let name = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix))?;
-        issue_in(name)?;
+        IssueRef::in_branch(name)?;
         Some(Branch { name: name.to_owned(), tip: Some(tip.to_owned()) })
     });
     Ok(branches.collect())

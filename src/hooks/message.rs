@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 
-use super::{HookContext, issue_in};
+use super::HookContext;
 use crate::domain::text::shortened;
 use crate::domain::{Issue, IssueRef, Query, Status};
 
@@ -58,7 +58,7 @@ async fn claimed(context: &HookContext<'_>) -> Result<Option<Arc<Issue>>> {
     // Without a branch, as in a rebase, the commits may belong to others.
     let Some(branch) = context.git.branch().await? else { return Ok(None) };
     if branch.contains("issue-") {
-        let Some(reference) = issue_in(&branch) else { return Ok(None) };
+        let Some(reference) = IssueRef::in_branch(&branch) else { return Ok(None) };
         let issue = context.find(reference).await?;
         return Ok(issue.filter(|issue| issue.status.is_claimed()));
     }

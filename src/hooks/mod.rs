@@ -23,7 +23,7 @@ use std::time::Duration;
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::domain::{AgentName, Comment, DomainError, Issue, IssueId, IssueRef};
+use crate::domain::{AgentName, Comment, DomainError, Issue, IssueRef};
 use crate::tracker::{StoreError, Tracker};
 
 pub use git::Git;
@@ -43,10 +43,6 @@ pub const SERVER_LIMIT: Duration = Duration::from_millis(50);
 pub const SESSION_END_LIMIT: Duration = Duration::from_millis(1_000);
 /// How long git may take to describe its hooks.
 pub const ASK_LIMIT: Duration = Duration::from_secs(10);
-/// What stands before the id in the name of a branch.
-const BEFORE_ID: &str = "issue-";
-/// The length of a whole id, in characters.
-const ID_CHARS: usize = 36;
 
 /// A hook that can be installed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -125,55 +121,4 @@ impl HookContext<'_> {
 /// The latest comments on an issue, newest first.
 fn latest_comments(issue: &Issue) -> impl Iterator<Item = &Comment> {
     issue.comments.iter().rev().take(50)
-}
-
-/// The issue that the name of a branch names: `issue-` and at least the first 8 hex digits of its id, as a word of
-/// the name. `None` if it names none, or more than one.
-fn issue_in(branch: &str) -> Option<IssueRef> {
-    let branch = branch.to_ascii_lowercase();
-    let mut found: Vec<IssueRef> = Vec::new();
-    for (at, _) in branch.match_indices(BEFORE_ID) {
-        let (before, rest) = (&branch[..at], &branch[at + BEFORE_ID.len()..]);
-        let digits = rest.bytes().take_while(u8::is_ascii_hexdigit).count();
-        let whole = rest.get(..ID_CHARS).filter(|id| IssueId::parse(id).is_some());
-        let id = whole.unwrap_or(&rest[..digits]);
-        let is_word = !before.ends_with(char::is_alphanumeric)
-            && !rest[id.len()..].starts_with(char::is_alphanumeric);
-        if let Some(reference) = id.parse::<IssueRef>().ok().filter(|_| is_word)
-            && !found.contains(&reference)
-        {
-            found.push(reference);
-        }
-    }
-    found.pop().filter(|_| found.is_empty())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn branch_names_are_parsed_for_issue_ids() {
-        let whole = "3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73";
-        for (branch, expected) in [
-            ("issue-3f2a9c1e", Some("3f2a9c1e")),
-            ("issue-3F2A9C1E", Some("3f2a9c1e")),
-            ("feature/issue-3f2a9c1e-fix-login", Some("3f2a9c1e")),
-            ("fix_issue-3f2a9c1e7d54_x", Some("3f2a9c1e7d54")),
-            ("issue-3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73", Some(whole)),
-            ("issue-3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73-deed", Some(whole)),
-            ("issue-3f2a9c1e/issue-3f2a9c1e", Some("3f2a9c1e")),
-            ("issue-3f2a9c1e-issue-77b0c5d2", None),
-            ("issue-3f2a9c1", None),
-            ("issue-3f2a9c1ex", None),
-            ("tissue-3f2a9c1e", None),
-            ("issue-1234", None),
-            ("issue-ü3f2a9c1e", None),
-            ("3f2a9c1e", None),
-            ("main", None),
-        ] {
-            let expected = expected.map(|id| id.parse::<IssueRef>().unwrap());
-            assert_eq!(issue_in(branch), expected, "{branch}");
-        }
-    }
 }

@@ -179,11 +179,13 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     Key::all().map(|key| key.name)
 }
 
-/// Returns the key whose name is most like a given name, if the name looks like one that was mistyped.
+/// Returns the key whose name is most like a given name, if the name looks like one that was mistyped or shortened.
 pub(super) fn nearest_to(name: &str) -> Option<&'static str> {
+    const SHORTEST: usize = 4;
     let is_word =
         name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-' || byte == b'_');
-    is_word.then(|| nearest(name, names())).flatten()
+    let begun = || names().find(|key| name.len() >= SHORTEST && key.starts_with(name));
+    is_word.then(|| nearest(name, names()).or_else(begun)).flatten()
 }
 
 /// Returns what a key with a value means, or what was expected.
@@ -249,7 +251,7 @@ fn agent_or_none(word: &str) -> Option<Option<String>> {
 }
 
 fn ids(word: &str) -> Option<RangeInclusive<IssueId>> {
-    IssueRef::in_text(word).map(|reference| reference.range())
+    IssueRef::in_search(word).map(|reference| reference.range())
 }
 
 fn priorities(value: &str) -> Option<Condition> {

@@ -27,7 +27,7 @@ pub const MAX_CHARS: usize = 1_000;
 pub const MAX_TERMS: usize = 50;
 /// How deep parentheses and saved queries can be nested.
 pub const MAX_DEPTH: usize = 10;
-/// A query with more plain words need not match all of them, but half.
+/// A query with more plain words need not match all of them.
 pub const MAX_REQUIRED_WORDS: usize = 8;
 
 /// The queries that users have given names, by name.
@@ -67,8 +67,8 @@ impl ParsedQuery {
     ///
     /// # Errors
     ///
-    /// Returns the first mistake. A text of more than [`MAX_REQUIRED_WORDS`] words that names no key is searched as it
-    /// is, so nothing in it is a mistake.
+    /// Returns the first mistake. A text of more than [`MAX_REQUIRED_WORDS`] words that names no key, or few and not as the
+    /// language wants them, is searched as it is, so nothing in it is a mistake.
     pub fn parse(text: &str, saved: &SavedQueries, now: Timestamp) -> Result<Self, QueryError> {
         let count = text.chars().count();
         if count > MAX_CHARS {
@@ -80,8 +80,11 @@ impl ParsedQuery {
         if paste::is_pasted(text) {
             return Ok(paste::query(text));
         }
-        let mut parser = Parser { saved, now, order: None, terms: 0 };
-        let terms = parser.top_level(text, 0)?;
+        let mut parser = Parser { saved, now, order: None, terms: 0, within: Vec::new() };
+        let terms = match parser.top_level(text, 0) {
+            Err(_) if paste::is_mostly_words(text) => return Ok(paste::query(text)),
+            terms => terms?,
+        };
         let has_status = terms.iter().any(|term| matches!(term.condition, Condition::Status(_)));
         Ok(Self { terms, order: parser.order, has_status })
     }
@@ -125,6 +128,8 @@ struct Parser<'a> {
     now: Timestamp,
     order: Option<(Order, bool)>,
     terms: usize,
+    /// The saved queries around the current place, the innermost one last.
+    within: Vec<String>,
 }
 
 /// What a list of terms ends with.
@@ -230,19 +235,7 @@ impl Parser<'_> {
             Kind::Open => self.group(rest, depth + 1).map(Some),
             // The lexer makes none of these here.
             Kind::Close | Kind::Or => Ok(None),
-            Kind::Saved(name) => {
-                let Some(query) = self.saved.get(*name) else {
-                    return Err(at(no_saved_query(name, self.saved)));
-                };
-                let terms = self.top_level(query, depth + 1).map_err(|error| {
-                    // One name is enough where queries name others.
-                    let message = error.message.strip_prefix(OF_SAVED).and_then(|rest| {
-                        rest.split_once(": ").map(|(_, message)| message.to_owned())
-                    });
-                    at(format!("{OF_SAVED}{name}: {}", message.unwrap_or(error.message)))
-                })?;
-                Ok(Some(Condition::all(terms.into_iter().map(|term| term.condition))))
-            }
+            Kind::Saved(name) => self.saved_query(name, depth).map(Some).map_err(at),
             Kind::Phrase(text) => Ok(Some(Condition::Text(text.to_lowercase()))),
             Kind::Word(word) => Ok(Some(Condition::Text(word.to_lowercase()))),
             Kind::Pair { key, value } => {
@@ -258,6 +251,31 @@ impl Parser<'_> {
                 })
             }
         }
+    }
+}
+
+impl Parser<'_> {
+    /// Parses a saved query, or says what is wrong with it.
+    fn saved_query(&mut self, name: &str, depth: usize) -> Result<Condition, String> {
+        let Some(query) = self.saved.get(name) else {
+            return Err(no_saved_query(name, self.saved));
+        };
+        if let Some(first) = self.within.iter().position(|outer| outer == name) {
+            let circle = self.within[first..].iter().map(|outer| format!("@{outer} -> "));
+            return Err(format!(
+                "{}@{name}: a saved query cannot contain itself",
+                circle.collect::<String>()
+            ));
+        }
+        self.within.push(name.to_owned());
+        let terms = self.top_level(query, depth + 1).map_err(|error| {
+            // One name is enough where queries name others.
+            let message = error.message.strip_prefix(OF_SAVED);
+            let message = message.and_then(|rest| Some(rest.split_once(": ")?.1.to_owned()));
+            format!("{OF_SAVED}{name}: {}", message.unwrap_or(error.message))
+        })?;
+        self.within.pop();
+        Ok(Condition::all(terms.into_iter().map(|term| term.condition)))
     }
 }
 
@@ -279,8 +297,8 @@ fn no_saved_query(name: &str, saved: &SavedQueries) -> String {
     let known = saved.keys().map(String::as_str);
     let hint = match nearest(name, known.clone()) {
         Some(near) => format!("did you mean @{near}?"),
-        None if saved.is_empty() => "none is saved".to_owned(),
-        None => format!("there are @{}", known.collect::<Vec<_>>().join(", @")),
+        None if saved.is_empty() => "none is saved.".to_owned(),
+        None => format!("there are @{}.", known.collect::<Vec<_>>().join(", @")),
     };
     format!("there is no saved query @{name}: {hint} To search for the text, put it in quotes")
 }
