@@ -161,9 +161,8 @@ pub(super) async fn run(
         tracing::info!("{why}");
         return Ok(ExitStatus::Nothing);
     }
-    if page.total > MAX_BULK {
-        let more = page.total - MAX_BULK;
-        tracing::warn!("only the first {MAX_BULK} issues are meant: {more} more match");
+    if page.total > MAX_BULK || !page.is_exact {
+        tracing::warn!("only the first {MAX_BULK} issues are meant: more match");
     }
     let ids: Vec<IssueId> = page.issues.iter().map(|issue| issue.id).collect();
     let (proof, json) =

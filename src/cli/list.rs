@@ -256,15 +256,18 @@ pub(super) async fn run(
         Some(issues) => issues.list(&query),
         None => tracker.list_issues(query).await?,
     };
-    if let Some(fields) = &arguments.fields {
-        let issues = page.issues.iter().map(|issue| fields.select(issue)).collect();
-        output.json(&Listing { total: page.total, issues })?;
-        return Ok(ExitStatus::Done);
-    }
     let nothing = match page.total {
         0 => nothing(arguments, &parsed, &base, past.as_ref(), tracker).await?,
         _ => String::new(),
     };
+    if let Some(fields) = &arguments.fields {
+        let issues = page.issues.iter().map(|issue| fields.select(issue)).collect();
+        output.json(&Listing { total: page.total, issues })?;
+        if page.total == 0 {
+            tracing::info!("{nothing}");
+        }
+        return Ok(ExitStatus::Done);
+    }
     let around = match past {
         Some(issues) => issues,
         None => tracker.issues_around(&page.issues).await?,
@@ -314,6 +317,9 @@ pub(super) fn print(
     if format.json {
         let listed = page.issues.iter().map(|issue| &**issue).collect();
         output.json(&Listing { total: page.total, issues: listed })?;
+        if page.total == 0 {
+            tracing::info!("{nothing}");
+        }
         return Ok(ExitStatus::Done);
     }
     let (skip, take) = paging.range(output);
@@ -346,7 +352,11 @@ pub(super) fn statuses_of(words: &[String]) -> StatusSet {
 
 fn more(page: &Page, skip: usize, number: usize) -> String {
     let (first, last, total) = (skip + 1, skip + page.issues.len(), page.total);
-    format!("{first} to {last} of {total}: --page {} shows more, --limit 0 shows all", number + 1)
+    let or_more = if page.is_exact { "" } else { " or more" };
+    format!(
+        "{first} to {last} of {total}{or_more}: --page {} shows more, --limit 0 shows all",
+        number + 1
+    )
 }
 
 const COLUMNS: [Column; 9] = [

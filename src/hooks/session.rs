@@ -184,9 +184,10 @@ async fn glance(agent: Option<&AgentName>, tracker: &Tracker) -> Result<String, 
         condition: Condition::Changed(Digest::default_since(now)..=now),
         ..Query::default()
     };
-    match tracker.list_issues(ended).await?.total {
-        0 => {}
-        count => text += &format!(" Ended in the last 24 h: {count}."),
+    let ended = tracker.list_issues(ended).await?;
+    if ended.total > 0 {
+        let or_more = if ended.is_exact { "" } else { " or more" };
+        text += &format!(" Ended in the last 24 h: {}{or_more}.", ended.total);
     }
     Ok(text)
 }

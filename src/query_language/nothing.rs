@@ -12,8 +12,8 @@ const NEAREST: usize = 3;
 /// Why nothing fits: the term that excludes the last issues, and the issues that fit best.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct NothingFits {
-    /// The term, and how many issues fit all terms before it.
-    pub excluding: Option<(String, usize)>,
+    /// The term, and how many issues fit all terms before it, as words.
+    pub excluding: Option<(String, String)>,
     /// The issues in which the most of the wanted texts occur.
     pub nearest: Vec<Arc<Issue>>,
 }
@@ -35,15 +35,22 @@ impl NothingFits {
             Query { take: 0, skip: 0, ..base.clone() }.with(Condition::all(conditions))
         };
         // More terms never match more. `some` terms match issues, and `none` match nothing.
-        let (mut some, mut none, mut left) = (0, terms.len(), list(first(0)).await?.total);
-        while left > 0 && none - some > 1 {
+        let (mut some, mut none, mut left) = (0, terms.len(), list(first(0)).await?);
+        while left.total > 0 && none - some > 1 {
             let middle = usize::midpoint(some, none);
-            match list(first(middle)).await?.total {
+            let page = list(first(middle)).await?;
+            match page.total {
                 0 => none = middle,
-                total => (some, left) = (middle, total),
+                _ => (some, left) = (middle, page),
             }
         }
-        let excluding = terms.get(some).filter(|_| left > 0).map(|term| (term.text.clone(), left));
+        let count = match (left.total, left.is_exact) {
+            (1, true) => "the last issue".to_owned(),
+            (total, true) => format!("the last {total} issues"),
+            (total, false) => format!("the last {total} or more issues"),
+        };
+        let excluding = terms.get(some).filter(|_| left.total > 0);
+        let excluding = excluding.map(|term| (term.text.clone(), count));
         let condition = parsed.condition();
         let texts: Vec<_> = condition.texts().into_iter().map(str::to_owned).collect();
         let nearest = match texts.is_empty() {
@@ -59,10 +66,7 @@ impl NothingFits {
 
     /// Says which term excludes the last issues; `None` if nothing is left without the terms either.
     pub fn reason(&self) -> Option<String> {
-        self.excluding.as_ref().map(|(term, left)| match left {
-            1 => format!("`{term}` excludes the last issue"),
-            left => format!("`{term}` excludes the last {left} issues"),
-        })
+        self.excluding.as_ref().map(|(term, left)| format!("`{term}` excludes {left}"))
     }
 }
 

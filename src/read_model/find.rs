@@ -7,11 +7,9 @@ use super::sort_index::{Direction, SortKey};
 use super::text_search::TextSearch;
 use crate::domain::{Counts, Order, Page, Query, Status, Subject};
 
-/// The maximum number of text matches to collect. A user with more matches should narrow the search, and the limit
-/// makes the cost independent of the size of the store.
+/// The maximum number of text matches to collect, and of issues to examine for the best matches. A user with more matches
+/// should narrow the search, and the limit makes the cost independent of the size of the store.
 pub const MAX_FOUND: usize = 500;
-/// How many issues are examined for the best matches.
-const MAX_EXAMINED: usize = 4 * MAX_FOUND;
 
 /// A sort order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -177,9 +175,9 @@ impl ReadView<'_> {
             .filter(|(promised, _)| promised.0 > 0)
             .collect();
         promising.sort_by_key(|(promised, _)| *promised);
-        let is_exact = promising.len() <= MAX_EXAMINED;
+        let is_exact = promising.len() <= MAX_FOUND;
         let mut found = Vec::new();
-        for (_, at) in promising.into_iter().take(MAX_EXAMINED) {
+        for (_, at) in promising.into_iter().take(MAX_FOUND) {
             let subject = self.subject(at, search);
             if query.condition.matches(&subject) {
                 found.push((Reverse(query.condition.relevance(&subject)), at));

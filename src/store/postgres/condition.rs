@@ -2,7 +2,6 @@
 //!
 //! The result selects exactly the issues that [`Condition::matches`] accepts.
 
-use std::cmp::Reverse;
 use std::ops::RangeInclusive;
 
 use tokio_postgres::types::{ToSql, Type};
@@ -51,7 +50,8 @@ impl Selection {
                 self.between("i.priority", first, last)
             }
             Condition::Label(Some(label)) => {
-                format!("({} = ANY(h.labels))", self.text(label.as_str()))
+                let label = vec![label.as_str().to_owned()];
+                format!("(h.labels @> {})", self.param(label, Type::TEXT_ARRAY))
             }
             Condition::Label(None) => "(cardinality(h.labels) = 0)".to_owned(),
             Condition::Assignee(name) => self.is_named("i.assignee", name.as_deref()),
@@ -88,24 +88,10 @@ impl Selection {
             Condition::Parked(now) => format!("(i.status < 4 AND {})", self.parked(*now)),
             Condition::Text(text) => self.contains(text),
             Condition::SomeTexts { texts, at_least } => {
-                let required = *at_least;
                 let at_least = i64::try_from(*at_least).unwrap_or(i64::MAX);
-                let some = self.some(texts, texts.len().saturating_sub(required) + 1);
-                let count = self.count(texts);
-                format!("({some} AND {count} >= {})", self.param(at_least, Type::INT8))
+                format!("({} >= {})", self.count(texts), self.param(at_least, Type::INT8))
             }
         }
-    }
-
-    /// Returns how many of the texts occur of which only some have to, as an expression.
-    pub fn relevance(&mut self, condition: &Condition) -> String {
-        let mut counts = Vec::new();
-        for conjunct in condition.conjuncts() {
-            if let Condition::SomeTexts { texts, .. } = conjunct {
-                counts.push(self.count(texts));
-            }
-        }
-        if counts.is_empty() { "0".to_owned() } else { format!("({})", counts.join(" + ")) }
     }
 
     fn joined(&mut self, several: &[Condition], operator: &str, none: &str) -> String {
@@ -113,24 +99,15 @@ impl Selection {
         if parts.is_empty() { none.to_owned() } else { format!("({})", parts.join(operator)) }
     }
 
-    fn count(&mut self, texts: &[String]) -> String {
+    /// Returns how many of the texts occur, as an expression.
+    pub fn count(&mut self, texts: &[String]) -> String {
         let counted: Vec<_> =
             texts.iter().map(|text| format!("{}::integer", self.contains(text))).collect();
         if counted.is_empty() { "0".to_owned() } else { format!("({})", counted.join(" + ")) }
     }
 
-    /// Returns true for issues with one of the `number` longest texts. An issue that has all but fewer than that has one of
-    /// these, and an index finds it, if it can be found by an index at all.
-    fn some(&mut self, texts: &[String], number: usize) -> String {
-        let mut longest: Vec<&String> = texts.iter().collect();
-        longest.sort_by_key(|text| Reverse(text.len()));
-        let ways: Vec<_> =
-            longest.into_iter().take(number).map(|text| self.contains(text)).collect();
-        if ways.len() < number { "true".to_owned() } else { format!("({})", ways.join(" OR ")) }
-    }
-
     /// As [`Subject::contains`](crate::domain::Subject::contains).
-    fn contains(&mut self, text: &str) -> String {
+    pub fn contains(&mut self, text: &str) -> String {
         let mut ways = Vec::new();
         let stored = storable(text);
         let pattern = stored.replace('\\', r"\\").replace('%', r"\%").replace('_', r"\_");
@@ -147,7 +124,7 @@ impl Selection {
                 None => ways.push(format!("starts_with(f.id::text, {})", self.text(text))),
             }
         }
-        if let Some(reference) = IssueRef::in_text(text) {
+        if let Some(reference) = IssueRef::in_search(text) {
             ways.push(self.ids("f.id", &reference.range()));
         }
         format!("({})", ways.join(" OR "))

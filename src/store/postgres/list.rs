@@ -6,7 +6,7 @@ use tokio_postgres::{Client, Row};
 use super::condition::Selection;
 use super::connection::Param;
 use super::error::Failure;
-use crate::domain::{Classification, Order, Query};
+use crate::domain::{Classification, Condition, Order, Query, Status};
 
 /// One page of the issues with some statuses and classifications. Each combination with a priority is one range of an
 /// index, so only as many rows are read as the page needs.
@@ -18,17 +18,35 @@ const PAGE: &str = "SELECT i.id, i.position, i.lease_claim, i.lease_client, t.bo
     JOIN {s}.issues i ON i.id = page.id JOIN {s}.issue_texts t ON t.id = i.id {joined} ORDER BY {order}";
 
 /// One page of the issues that match, each with the number of all that match. Without a page, one row has the number. At
-/// most `{most}` matches are counted.
-const SEARCH: &str = "WITH matching AS MATERIALIZED (SELECT i.id, i.position, i.priority, i.modified, f.title, \
-    {relevance} AS relevance FROM {s}.issues i JOIN {s}.issue_search f ON f.id = i.id \
-    JOIN {s}.issue_texts h ON h.id = i.id WHERE i.status = ANY({statuses}) AND i.kind = ANY({kinds}) AND {condition} \
-    ORDER BY {inner} LIMIT {most}) \
-    SELECT i.id, i.position, i.lease_claim, i.lease_client, t.body, i.waits, c.total \
-    FROM (SELECT count(*) AS total FROM matching) c LEFT JOIN ( \
+/// most `{most}` matches are counted: an index has the issues in their usual orders, so the server stops there.
+const SEARCH: &str = "WITH matching AS MATERIALIZED (SELECT i.id, i.position, i.priority, i.modified {title} \
+    FROM {s}.issues i {joins} WHERE {condition} ORDER BY {inner} LIMIT {most})";
+/// The same for the issues in which the most of some texts occur. Of all issues, the newest are examined, and those that an
+/// index finds by one of the rare texts.
+const BEST: &str = "WITH newest AS MATERIALIZED (SELECT i.id FROM {s}.issues i {other_joins} WHERE {others} \
+    ORDER BY i.modified DESC, i.position DESC LIMIT {most}), \
+    rare AS MATERIALIZED (SELECT f.id FROM {s}.issue_search f WHERE {rare} LIMIT {most}), \
+    counted AS MATERIALIZED (SELECT i.id, i.position, i.priority, i.modified, {count} AS relevance FROM {s}.issues i \
+    JOIN {s}.issue_search f ON f.id = i.id {joins} \
+    WHERE i.id IN (SELECT id FROM newest UNION SELECT id FROM rare) AND {others}), \
+    matching AS MATERIALIZED (SELECT * FROM counted WHERE relevance >= {at_least})";
+/// One page of `matching`.
+const PAGE_OF_MATCHING: &str = " SELECT i.id, i.position, i.lease_claim, i.lease_client, t.body, i.waits, c.total, c.examined \
+    FROM (SELECT count(*) AS total, {examined} AS examined FROM matching) c LEFT JOIN ( \
     SELECT * FROM matching o ORDER BY {outer} OFFSET {skip} LIMIT {take}) o ON true \
     LEFT JOIN {s}.issues i ON i.id = o.id LEFT JOIN {s}.issue_texts t ON t.id = i.id ORDER BY {outer}";
-/// How many matches of a search for texts are counted at least.
+/// In how many of the newest issues each of some texts occurs.
+const SAMPLE: &str = "SELECT {counts} FROM (SELECT id FROM {s}.issues ORDER BY modified DESC, position DESC LIMIT {most}) i \
+    JOIN {s}.issue_search f ON f.id = i.id";
+
+/// How many matches of a search are counted at least, and how many issues are examined for the best ones.
 const MAX_COUNTED: i64 = 500;
+/// How many issues show which texts are rare.
+const SAMPLED: i64 = 200;
+/// A text is rare if it occurs in no more of the sampled issues.
+const RARE_IN: i64 = SAMPLED / 20;
+/// How many rare texts are looked up.
+const LOOKED_UP: usize = 4;
 
 /// Returns the columns of an order. Equal texts of two states give equal orders.
 fn columns(query: &Query) -> &'static str {
@@ -72,6 +90,22 @@ impl Limits {
             take: clamp(query.take),
         }
     }
+
+    /// Returns true for issues with the statuses and the classifications.
+    fn matches(&self, selection: &mut Selection) -> String {
+        let mut all = Vec::new();
+        if self.statuses.len() < Status::ALL.len() {
+            let statuses = selection.param(self.statuses.clone(), Type::INT2_ARRAY);
+            all.push(format!("i.status = ANY({statuses})"));
+        }
+        if self.kinds.len() < Classification::ALL.len() {
+            all.push(format!(
+                "i.kind = ANY({})",
+                selection.param(self.kinds.clone(), Type::INT2_ARRAY)
+            ));
+        }
+        if all.is_empty() { "true".to_owned() } else { all.join(" AND ") }
+    }
 }
 
 /// Returns one page of a query that filters by status and classification alone.
@@ -110,27 +144,125 @@ pub(super) async fn page(
     Ok(client.query_typed(&statement, &params).await?)
 }
 
-/// Returns one page of a query with a condition, and the number of matches that are counted at most.
-pub(super) async fn search(
+/// One page of a query with a condition: rows, and whether the numbers in them are those of all matches.
+pub(super) struct Found {
+    pub rows: Vec<Row>,
+    pub total: i64,
+    pub is_exact: bool,
+}
+
+/// Returns one page of a query with a condition.
+pub(super) async fn search(client: &Client, schema: &str, query: &Query) -> Result<Found, Failure> {
+    if query.order == Order::Relevance {
+        return best(client, schema, query).await;
+    }
+    let (limits, mut selection) = (Limits::of(query), Selection::default());
+    let most = limits.skip.saturating_add(limits.take).max(MAX_COUNTED);
+    let title = if query.order == Order::Title { ", f.title" } else { "" };
+    let condition =
+        format!("{} AND {}", limits.matches(&mut selection), selection.matches(&query.condition));
+    let joins = search_joined(&format!("{title} {condition}")) + &texts_joined(&condition);
+    let statement = SEARCH
+        .replace("{title}", title)
+        .replace("{joins}", &joins)
+        .replace("{condition}", &condition)
+        .replace("{most}", &selection.param(most.saturating_add(1), Type::INT8))
+        .replace("{inner}", &order(query, "i", "f"));
+    let rows = page_of(client, schema, query, statement, "0", selection).await?;
+    let total = counted(&rows, 6)?;
+    Ok(Found { rows, total: total.min(most), is_exact: total <= most })
+}
+
+/// Returns one page of a query for the issues in which the most of some texts occur.
+async fn best(client: &Client, schema: &str, query: &Query) -> Result<Found, Failure> {
+    let is_wanted = |one: &&Condition| matches!(one, Condition::SomeTexts { .. });
+    let conjuncts = query.condition.conjuncts();
+    let (texts, at_least) = match conjuncts.iter().find(is_wanted) {
+        Some(Condition::SomeTexts { texts, at_least }) => (&**texts, *at_least),
+        _ => (&[][..], 0),
+    };
+    let rare = rare(client, schema, texts).await?;
+    let (limits, mut selection) = (Limits::of(query), Selection::default());
+    let others = conjuncts.iter().filter(|one| !is_wanted(one)).cloned();
+    let others = format!(
+        "{} AND {}",
+        limits.matches(&mut selection),
+        selection.matches(&Condition::all(others))
+    );
+    let rare: Vec<_> = rare.into_iter().map(|text| selection.contains(text)).collect();
+    let at_least = i64::try_from(at_least).unwrap_or(i64::MAX);
+    let statement = BEST
+        .replace("{other_joins}", &(search_joined(&others) + &texts_joined(&others)))
+        .replace("{joins}", &texts_joined(&others))
+        .replace("{others}", &others)
+        .replace("{rare}", &if rare.is_empty() { "false".to_owned() } else { rare.join(" OR ") })
+        .replace("{count}", &selection.count(texts))
+        .replace("{at_least}", &selection.param(at_least, Type::INT8))
+        .replace("{most}", &selection.param(MAX_COUNTED, Type::INT8));
+    let examined = "greatest((SELECT count(*) FROM newest), (SELECT count(*) FROM rare))";
+    let rows = page_of(client, schema, query, statement, examined, selection).await?;
+    Ok(Found { total: counted(&rows, 6)?, is_exact: counted(&rows, 7)? < MAX_COUNTED, rows })
+}
+
+/// Returns the rarest of some texts. An index finds the issues with one of them without reading many others.
+async fn rare<'a>(
+    client: &Client,
+    schema: &str,
+    texts: &'a [String],
+) -> Result<Vec<&'a str>, Failure> {
+    if texts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut selection = Selection::default();
+    let counts =
+        texts.iter().map(|text| format!("count(*) FILTER (WHERE {})", selection.contains(text)));
+    let statement = SAMPLE
+        .replace("{counts}", &counts.collect::<Vec<_>>().join(", "))
+        .replace("{most}", &selection.param(SAMPLED, Type::INT8))
+        .replace("{s}", schema);
+    let row = client.query_typed_one(&statement, &selection.params()).await?;
+    let mut rare = Vec::new();
+    for (at, text) in texts.iter().enumerate() {
+        let count: i64 = row.try_get(at)?;
+        if count <= RARE_IN {
+            rare.push((count, text.as_str()));
+        }
+    }
+    rare.sort_by_key(|(count, _)| *count);
+    Ok(rare.into_iter().map(|(_, text)| text).take(LOOKED_UP).collect())
+}
+
+/// Joins the table `f`, if a condition looks at it.
+fn search_joined(condition: &str) -> String {
+    let join = "JOIN {s}.issue_search f ON f.id = i.id ";
+    if condition.contains("f.") { join.to_owned() } else { String::new() }
+}
+
+/// Joins the table `h`, if a condition looks at it.
+fn texts_joined(condition: &str) -> String {
+    let join = "JOIN {s}.issue_texts h ON h.id = i.id ";
+    if condition.contains("h.") { join.to_owned() } else { String::new() }
+}
+
+/// Returns the page of the issues in `matching`, which a statement has defined.
+async fn page_of(
     client: &Client,
     schema: &str,
     query: &Query,
-) -> Result<(Vec<Row>, i64), Failure> {
-    let (limits, mut selection) = (Limits::of(query), Selection::default());
-    let most = match query.condition.texts().is_empty() {
-        true => i64::MAX,
-        false => limits.skip.saturating_add(limits.take).max(MAX_COUNTED),
-    };
-    let statement = SEARCH
-        .replace("{relevance}", &selection.relevance(&query.condition))
-        .replace("{condition}", &selection.matches(&query.condition))
-        .replace("{statuses}", &selection.param(limits.statuses, Type::INT2_ARRAY))
-        .replace("{kinds}", &selection.param(limits.kinds, Type::INT2_ARRAY))
-        .replace("{most}", &selection.param(most.saturating_add(1), Type::INT8))
+    matching: String,
+    examined: &str,
+    mut selection: Selection,
+) -> Result<Vec<Row>, Failure> {
+    let limits = Limits::of(query);
+    let statement = (matching + PAGE_OF_MATCHING)
+        .replace("{examined}", examined)
         .replace("{skip}", &selection.param(limits.skip, Type::INT8))
         .replace("{take}", &selection.param(limits.take, Type::INT8))
-        .replace("{inner}", &order(query, "i", "f"))
         .replace("{outer}", &order(query, "o", "o"))
         .replace("{s}", schema);
-    Ok((client.query_typed(&statement, &selection.params()).await?, most))
+    Ok(client.query_typed(&statement, &selection.params()).await?)
+}
+
+fn counted(rows: &[Row], column: usize) -> Result<i64, Failure> {
+    Ok(rows.first().map_or(Ok(0), |row| row.try_get(column))?)
 }

@@ -53,13 +53,12 @@ pub(super) async fn list(database: &Database, query: &Query) -> Result<Page, Fai
         let total = (0..counts.len()).filter(is_counted).map(|slot| counts[slot]).sum();
         return Ok(Page { total, is_exact: true, issues: issues(&rows)? });
     }
-    let (rows, most) = list::search(&connection, database.schema(), query).await?;
-    let total: i64 = rows.first().map_or(Ok(0), |row| row.try_get(6))?;
+    let found = list::search(&connection, database.schema(), query).await?;
     let has_page = |row: &&Row| row.try_get::<_, Option<Uuid>>(0).is_ok_and(|id| id.is_some());
-    let issues = rows.iter().filter(has_page).map(|row| Ok(StoredRow::read(row)?.issue));
+    let issues = found.rows.iter().filter(has_page).map(|row| Ok(StoredRow::read(row)?.issue));
     let issues = issues.collect::<Result<_, Failure>>()?;
-    let (is_exact, total) = (total <= most, total.min(most));
-    Ok(Page { total: usize::try_from(total).unwrap_or_default(), is_exact, issues })
+    let total = usize::try_from(found.total).unwrap_or_default();
+    Ok(Page { total, is_exact: found.is_exact, issues })
 }
 
 fn issues(rows: &[Row]) -> Result<Vec<Arc<Issue>>, Failure> {
