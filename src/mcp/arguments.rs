@@ -35,6 +35,19 @@ pub(super) fn check(
     Err(format!("{}. {}", listed(&problems), usage(tool, schema)))
 }
 
+/// Makes a text of an argument: of a list its values, separated by commas, and of an object JSON.
+pub(super) fn loosen(arguments: &mut JsonObject, name: &str) {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    match arguments.get_mut(name) {
+        Some(Value::Array(values)) => {
+            let texts: Vec<_> = values.iter().map(text).collect();
+            arguments.insert(name.to_owned(), texts.join(",").into());
+        }
+        Some(value @ (Value::Object(_) | Value::Number(_))) => *value = value.to_string().into(),
+        _ => {}
+    }
+}
+
 /// Examines the members of an object. `path` is what their names begin with.
 fn examine_object(
     path: &str,
@@ -212,6 +225,25 @@ mod tests {
             json!({"agent": "", "to": [], "issues": [{"title": ""}]})
         );
         assert_eq!(checked(json!({"agent": "a", "take": 2.0})).unwrap()["take"], json!(2));
+    }
+
+    #[test]
+    fn loose_texts_are_given_as_lists_and_objects_too() {
+        for (given, text) in [
+            (json!([0, 2]), json!("0,2")),
+            (json!(["3f2a9c1e", "4f2a9c1e"]), json!("3f2a9c1e,4f2a9c1e")),
+            (json!([]), json!("")),
+            (json!({"kinds": ["bug"]}), json!("{\"kinds\":[\"bug\"]}")),
+            (json!(7), json!("7")),
+            (json!("all"), json!("all")),
+            (json!(null), json!(null)),
+        ] {
+            let mut arguments = JsonObject::from_iter([("items".to_owned(), given)]);
+            loosen(&mut arguments, "items");
+            assert_eq!(arguments["items"], text);
+            loosen(&mut arguments, "other");
+            assert_eq!(arguments.len(), 1);
+        }
     }
 
     #[test]

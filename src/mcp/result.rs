@@ -11,7 +11,7 @@ use super::undelivered_claim::UndeliveredClaim;
 use crate::domain::{ErrorCode, ErrorDetails, Issue, IssueId};
 use crate::hints;
 use crate::metrics::Outcome;
-use crate::tracker::StoreError;
+use crate::tracker::{StoreError, Tracker};
 
 /// The key of the details of an error in `_meta`.
 const ERROR_KEY: &str = "ait/error";
@@ -115,6 +115,14 @@ impl Success {
         Self { reply: Reply::Text(text), outcome: Outcome::Empty, claim: None }
     }
 
+    /// Adds the number of the change to a confirmation.
+    pub async fn numbered(mut self, tracker: &Tracker) -> Self {
+        if let Reply::Confirmation { issue, change, .. } = &mut self.reply {
+            *change = tracker.change_number(issue).await;
+        }
+        self
+    }
+
     /// Writes the reply.
     ///
     /// # Errors
@@ -177,7 +185,7 @@ fn bounded(text: String) -> String {
 
 /// Returns the short confirmation of a change.
 pub(super) fn confirmation(what: &'static str, issue: Arc<Issue>) -> Success {
-    Success::done(Reply::Confirmation { what, issue })
+    Success::done(Reply::Confirmation { what, issue, change: None })
 }
 
 #[cfg(test)]

@@ -131,6 +131,7 @@ impl McpServer {
         let mut replies = ReplyOptions::from(&*self.options);
         let toolsets = request_context::toolsets(context, self.options.toolsets);
         replies.is_planning = toolsets.contains(Toolset::Planning);
+        replies.is_bulk = toolsets.contains(Toolset::Bulk);
         if let Some(asked) = request_context::reply_budget(context) {
             replies.max_tokens = replies.max_tokens.min(asked);
         }

@@ -139,6 +139,18 @@ impl Tracker {
         self.carry_out(plan, &selected, is_dry_run).await
     }
 
+    /// Returns the number of the change that led to an issue; `None` if it is not among the newest ones, or they cannot be
+    /// read.
+    pub async fn change_number(&self, issue: &Issue) -> Option<u64> {
+        const NEWEST: usize = 100;
+        let newest = self.newest_number().await.ok()?;
+        let read = self.events(newest.saturating_sub(NEWEST as u64), NEWEST).await.ok()?;
+        let is_change = |numbered: &&NumberedEvent| {
+            numbered.event.issue == issue.id && numbered.event.at == issue.modified_at
+        };
+        read.events.iter().rfind(is_change).map(|numbered| numbered.position.number)
+    }
+
     /// Returns the numbers of the selected events, with their issues. There is at least one.
     async fn selected(
         &self,

@@ -80,22 +80,30 @@ fn items_are_all_places_or_a_query() {
         (&json!(8), &json!("4 more match, and are not in the handle"))
     );
     let handle = found["handle"].as_str().unwrap();
-    let mut change = |items: &str| {
+    let mut change = |items: Value| {
         let arguments =
             json!({ "handle": handle, "items": items, "agent": "lead", "labels_add": ["ui"] });
         client.call("change_issues", arguments)
     };
     for (items, count) in [
-        ("all", 8),
-        ("0", 1),
-        ("0,2-5", 5),
-        ("[1, 2]", 2),
-        ("login", 8),
-        ("fails \"fails 3\"", 1),
-        ("status:closed", 0),
-        (&id(9)[..8], 0),
+        (json!("all"), 8),
+        (json!("0"), 1),
+        (json!(0), 1),
+        (json!("0,2-5"), 5),
+        (json!("[1, 2]"), 2),
+        (json!([1, 2]), 2),
+        (json!("login"), 8),
+        (json!("fails \"fails 3\""), 1),
+        (json!("status:closed"), 0),
+        (json!(id(9)[..8]), 0),
+        (json!({ "statuses": ["created", "closed"], "kinds": ["bug"] }), 8),
+        (json!({ "title_contains": "FAILS 3" }), 1),
+        (json!({ "labels": ["ui"] }), 0),
+        (json!({ "idle_days_min": 0, "idle_days_max": 100_000 }), 8),
+        (json!({ "idle_days_min": 100_000 }), 0),
+        (json!("{\"statuses\":[\"closed\"]}"), 0),
     ] {
-        let answer: Value = serde_json::from_str(&change(items).ok()).unwrap();
+        let answer: Value = serde_json::from_str(&change(items.clone()).ok()).unwrap();
         match count {
             0 => assert!(
                 answer["warning"].as_str().unwrap().contains("no issue of the handle"),
@@ -104,13 +112,18 @@ fn items_are_all_places_or_a_query() {
             count => assert_eq!(answer["would_change"], json!(count), "{items}: {answer}"),
         }
     }
+    let invalid = "Invalid items: must be \"all\", an array of indices, or criteria";
     for (items, words) in [
-        ("8", "the handle has the places 0 to 7, not 8"),
-        ("1,,2", "Invalid items: must be \"all\""),
-        ("5000", "Invalid items"),
-        ("labell:ui", "invalid query"),
+        (json!("8"), "the handle has the places 0 to 7, not 8"),
+        (json!([0, 8]), "the handle has the places 0 to 7, not 8"),
+        (json!("1,,2"), invalid),
+        (json!("5000"), invalid),
+        (json!([]), invalid),
+        (json!({ "state": "open" }), invalid),
+        (json!({ "statuses": ["opne"] }), "use open, created"),
+        (json!("labell:ui"), "invalid query"),
     ] {
-        let refused = change(items).refusal();
+        let refused = change(items.clone()).refusal();
         assert!(refused.contains(words), "{items}: {refused}");
     }
     client.close();

@@ -37,6 +37,8 @@ pub enum Reply {
         what: &'static str,
         /// The issue after the change.
         issue: Arc<Issue>,
+        /// The number of the change, for clients that can undo it.
+        change: Option<u64>,
     },
     /// One whole issue.
     Issue(WholeIssue),
@@ -128,6 +130,8 @@ pub struct ReplyOptions {
     pub(super) names: ToolNames,
     /// Whether the client has the toolset `planning`: replies then have the version of the issue and what is around it.
     pub(super) is_planning: bool,
+    /// Whether the client has the toolset `bulk`: confirmations then have the number of the change, for `undo_change`.
+    pub(super) is_bulk: bool,
 }
 
 impl From<&McpOptions> for ReplyOptions {
@@ -137,6 +141,7 @@ impl From<&McpOptions> for ReplyOptions {
             max_tokens: options.max_reply_tokens,
             names: ToolNames::new(options.tool_prefix.clone()),
             is_planning: options.toolsets.contains(Toolset::Planning),
+            is_bulk: options.toolsets.contains(Toolset::Bulk),
         }
     }
 }
@@ -150,18 +155,21 @@ impl ReplyOptions {
     pub fn write(&self, reply: &Reply) -> serde_json::Result<String> {
         match reply {
             Reply::Text(text) => Ok(text.clone()),
-            Reply::Confirmation { what, issue } => {
-                let text = match self.format {
+            Reply::Confirmation { what, issue, change } => {
+                let mut text = match self.format {
                     ReplyFormat::Json => {
                         let Issue { id, status, modified_at, .. } = &**issue;
                         format!("Issue {id} {what}: status {status}, {modified_at}")
                     }
                     ReplyFormat::Compact => compact::confirmation(what, issue),
                 };
-                Ok(match self.is_planning {
-                    true => format!("{text}, version {}", issue.version()),
-                    false => text,
-                })
+                if self.is_planning {
+                    text += &format!(", version {}", issue.version());
+                }
+                if let Some(change) = change {
+                    text += &format!(", change {change}");
+                }
+                Ok(text)
             }
             Reply::Issue(whole) => self.issue(whole),
             Reply::List(list) => self.list(list),

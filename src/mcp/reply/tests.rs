@@ -201,7 +201,7 @@ fn compact_rows_and_confirmations_are_one_line() {
     assert_eq!(text, "1 issue\n3f2a9c1e bug created - 2h A title ");
     let title = "A title of many words that goes on and on ".repeat(9);
     let issue = Arc::new(Issue { title, ..issue("", &[], &["Issue filed".to_owned()], json!({})) });
-    let reply = Reply::Confirmation { what: "completed", issue };
+    let reply = Reply::Confirmation { what: "completed", issue, change: None };
     let text = options(ReplyFormat::Compact, 10_000).write(&reply).unwrap();
     assert!(text.starts_with("3f2a9c1e completed: A title of many words"), "{text}");
     assert!(budget::tokens(&text) <= 25, "{text}");
@@ -251,7 +251,10 @@ fn issues_with_every_label_stay_within_the_smallest_budget() {
             (rows(3, fields()), "00a:1"),
             (claim(None), "ああ"),
             (claim(fields()), "00a:1"),
-            (Reply::Confirmation { what: "changed", issue: issue.clone() }, "changed"),
+            (
+                Reply::Confirmation { what: "changed", issue: issue.clone(), change: None },
+                "changed",
+            ),
         ] {
             let text = options.write(&reply).unwrap();
             assert!(budget::tokens(&text) <= ReplyBudget::MIN, "{}: {text}", budget::tokens(&text));

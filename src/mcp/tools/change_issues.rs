@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
-use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::query_issues::{MAX_PREVIEW, preview};
+use super::query_issues::MAX_PREVIEW;
 use super::update_issue::removable;
 use super::{CallContext, Tool};
 use crate::domain::{
@@ -18,6 +17,7 @@ use crate::domain::{
 use crate::hints;
 use crate::mcp::context::blocking;
 use crate::mcp::options::Toolset;
+use crate::mcp::reply::issue_line;
 use crate::mcp::result::{Failure, Success};
 use crate::tracker::{BulkChange, BulkEnd, BulkOutcome, MAX_BULK, UndoSelection};
 
@@ -64,6 +64,7 @@ impl Tool for ChangeIssues {
     const DESCRIPTION: &'static str = "Change the issues of a handle in one step; refused ones are named, the others are \
         changed. First shows what would happen; then call again with dry_run false.";
     const TOOLSET: Toolset = Toolset::Bulk;
+    const LOOSE: &[&str] = &["items"];
     type Args = Args;
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
@@ -135,7 +136,42 @@ enum Items {
     All,
     Places(BTreeSet<usize>),
     Query(String),
+    Criteria(Criteria),
 }
+
+/// What issues are like, as programs say it.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct Criteria {
+    statuses: Vec<String>,
+    kinds: Vec<String>,
+    labels: Vec<String>,
+    title_contains: String,
+    idle_days_min: Option<u32>,
+    idle_days_max: Option<u32>,
+}
+
+impl Criteria {
+    /// Returns the criteria that the query language has, as a query.
+    fn query(&self) -> String {
+        let lists = [("status", &self.statuses), ("kind", &self.kinds), ("label", &self.labels)]
+            .map(|(key, values)| {
+                (!values.is_empty()).then(|| format!("{key}:\"{}\"", values.join(",")))
+            });
+        let least = self.idle_days_min.map(|days| format!("idle:>={days}d"));
+        let most = self.idle_days_max.map(|days| format!("idle:<={days}d"));
+        let terms: Vec<_> = lists.into_iter().chain([least, most]).flatten().collect();
+        terms.join(" ")
+    }
+
+    fn fits_title(&self, issue: &Issue) -> bool {
+        issue.title.to_lowercase().contains(&self.title_contains.to_lowercase())
+    }
+}
+
+/// What `items` takes.
+const ITEMS: &str = "Invalid items: must be \"all\", an array of indices, or criteria: a query such as `status:created`, or an \
+    object with some of statuses, kinds, labels, title_contains, idle_days_min and idle_days_max";
 
 impl FromStr for Items {
     type Err = String;
@@ -144,6 +180,10 @@ impl FromStr for Items {
         let text = text.trim();
         if text == "all" {
             return Ok(Self::All);
+        }
+        if text.starts_with('{') {
+            let criteria = serde_json::from_str(text).map(Self::Criteria);
+            return criteria.map_err(|error| format!("{ITEMS} ({error})"));
         }
         // A longer number is the beginning of an id.
         let are_places = text.bytes().all(|byte| byte.is_ascii_digit() || b" ,-[]".contains(&byte))
@@ -158,9 +198,7 @@ impl FromStr for Items {
             Some(number(first)?..=number(last)?)
         });
         let places: Option<Vec<_>> = places.collect();
-        let invalid =
-            "Invalid items: must be \"all\", places in the handle such as \"0,2-5\", or a query";
-        Ok(Self::Places(places.ok_or(invalid)?.into_iter().flatten().collect()))
+        Ok(Self::Places(places.ok_or(ITEMS)?.into_iter().flatten().collect()))
     }
 }
 
@@ -170,18 +208,23 @@ async fn chosen(
     items: &Items,
     ids: &[IssueId],
 ) -> Result<Vec<IssueId>, Failure> {
-    let places = match items {
+    let (text, criteria) = match items {
         Items::All => return Ok(ids.to_vec()),
-        Items::Query(text) => {
-            let parsed = context.parse_query(Some(text))?;
-            let condition = Condition::Ids(ids.iter().copied().collect());
-            let base = Query { condition, order: Order::Filed, take: MAX_BULK, ..Query::default() };
-            let page = context.read_model.list(parsed.narrow(base)).await?;
-            let fitting: BTreeSet<_> = page.issues.iter().map(|issue| issue.id).collect();
-            return Ok(ids.iter().copied().filter(|id| fitting.contains(id)).collect());
-        }
-        Items::Places(places) => places,
+        Items::Places(places) => return at_places(places, ids),
+        Items::Query(text) => (text.clone(), &Criteria::default()),
+        Items::Criteria(criteria) => (criteria.query(), criteria),
     };
+    let parsed = context.parse_query(Some(&text))?;
+    let condition = Condition::Ids(ids.iter().copied().collect());
+    let base = Query { condition, order: Order::Filed, take: MAX_BULK, ..Query::default() };
+    let page = context.read_model.list(parsed.narrow(base)).await?;
+    let fitting = page.issues.iter().filter(|issue| criteria.fits_title(issue));
+    let fitting: BTreeSet<_> = fitting.map(|issue| issue.id).collect();
+    Ok(ids.iter().copied().filter(|id| fitting.contains(id)).collect())
+}
+
+/// Returns the issues at some places of a handle.
+fn at_places(places: &BTreeSet<usize>, ids: &[IssueId]) -> Result<Vec<IssueId>, Failure> {
     if let Some(beyond) = places.last().filter(|last| **last >= ids.len()) {
         let last = ids.len().saturating_sub(1);
         return Err(Failure::invalid(format!(
@@ -192,14 +235,15 @@ async fn chosen(
 }
 
 fn report(outcome: &BulkOutcome, is_dry_run: bool) -> serde_json::Value {
-    let issues = outcome.changed.iter().map(|issue: &Arc<Issue>| &**issue);
+    // Without numbers, which would look like places in the handle.
+    let issues = outcome.changed.iter().take(MAX_PREVIEW).map(|issue| issue_line(issue));
     let refused = outcome.refused.iter().take(MAX_PREVIEW).map(|(id, error)| {
         let why = hints::for_refusal(error, &hints::TOOLS);
         format!("{}: {why}", id.short())
     });
     let mut report = json!({
         if is_dry_run { "would_change" } else { "changed" }: outcome.changed.len(),
-        "issues": preview(issues),
+        "issues": issues.collect::<Vec<_>>(),
         "refused": outcome.refused.len(),
         "why": refused.collect::<Vec<_>>(),
         "unchanged": outcome.unchanged.len(),

@@ -83,6 +83,7 @@ impl Tool for GetContext {
         duplicates, what earlier attempts said, branches and commits.";
     const READ_ONLY: bool = true;
     const TOOLSET: Toolset = Toolset::Analysis;
+    const LOOSE: &[&str] = &["issue_id"];
     type Args = Args;
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {

@@ -132,6 +132,8 @@ pub(super) trait Tool: 'static {
     /// Whether it may replace or remove what users wrote or installed.
     const DESTRUCTIVE: bool = false;
     const TOOLSET: Toolset = Toolset::Lifecycle;
+    /// The parameters for texts that take a list, too, as if its values were separated by commas, or an object as JSON.
+    const LOOSE: &[&str] = &[];
 
     type Args: DeserializeOwned + JsonSchema + Send;
 

@@ -1,5 +1,7 @@
 //! `query_issues`: find issues, and keep them under a handle for changes.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -54,20 +56,21 @@ impl Tool for QueryIssues {
             ))
         })?;
         let count = page.issues.len();
+        let row = |(place, issue): (usize, &Arc<Issue>)| format!("{place}: {}", issue_line(issue));
+        let preview = page.issues.iter().take(MAX_PREVIEW).enumerate().map(row);
         let mut report = json!({
             "handle": handle.name, "count": count, "expires": handle.expires_at,
-            "preview": preview(page.issues.iter().map(|issue| &**issue)),
+            "preview": preview.collect::<Vec<_>>(),
         });
-        if page.total > count {
-            let more = format!("{} more match, and are not in the handle", page.total - count);
-            report["more"] = more.into();
+        if page.total > count || !page.is_exact {
+            let more = page.total - count;
+            let more = match (more, page.is_exact) {
+                (0, _) => "more match".to_owned(),
+                (more, true) => format!("{more} more match"),
+                (more, false) => format!("{more} or more match"),
+            };
+            report["more"] = format!("{more}, and are not in the handle").into();
         }
         Success::report(report)
     }
-}
-
-/// Returns a row for each of the first issues, with its place.
-pub(super) fn preview<'a>(issues: impl Iterator<Item = &'a Issue>) -> Vec<String> {
-    let row = |(place, issue): (usize, &Issue)| format!("{place}: {}", issue_line(issue));
-    issues.take(MAX_PREVIEW).enumerate().map(row).collect()
 }

@@ -149,6 +149,7 @@ fn entry<T: Tool>(names: &ToolNames, toolsets: Toolsets) -> ToolEntry {
         let (schema, name) = (Arc::clone(&schema), full_name.clone());
         async move {
             let invalid = |reason| Failure::invalid(reason).with_next(T::NAME);
+            T::LOOSE.iter().for_each(|loose| arguments::loosen(&mut arguments, loose));
             arguments::check(&name, &schema, &mut arguments).map_err(invalid)?;
             // Parsing into `Args` would lose the kind of the error, and with it the hint.
             let given = arguments.get("issue_id").and_then(Value::as_str);
@@ -161,8 +162,12 @@ fn entry<T: Tool>(names: &ToolNames, toolsets: Toolsets) -> ToolEntry {
             }
             let args = serde_json::from_value(Value::Object(arguments))
                 .map_err(|error| invalid(format!("{error}; correct it and call {name} again")))?;
-            let replies = context.replies.clone();
-            T::call(context, args).await?.answer(&replies)
+            let (replies, tracker) = (context.replies.clone(), context.tracker.clone());
+            let mut success = T::call(context, args).await?;
+            if replies.is_bulk {
+                success = success.numbered(&tracker).await;
+            }
+            success.answer(&replies)
         }
         .boxed()
     };
