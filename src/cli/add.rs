@@ -75,14 +75,14 @@ pub(super) async fn run(
     let change = arguments.attributes.change();
     if !arguments.edit {
         let filed = file(draft, arguments.classification, change, agent, tracker).await?;
-        let ended = print_changed(&filed, arguments.format.json, output);
+        let ended = print_changed(&filed, arguments.format.json, tracker, output).await;
         advise_on_labels(&filed);
         return ended;
     }
     let edited = editor::edited(&draft, NOTHING)?;
     let draft = edited.draft.clone();
     match file(draft, arguments.classification, change, agent, tracker).await {
-        Ok(filed) => print_changed(&filed, arguments.format.json, output),
+        Ok(filed) => print_changed(&filed, arguments.format.json, tracker, output).await,
         Err(error) => Err(edited.keep_after(error, NOTHING)),
     }
 }

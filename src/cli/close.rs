@@ -34,5 +34,5 @@ pub(super) async fn run(
     let resolution = if arguments.reject { Resolution::Rejected } else { Resolution::Closed };
     let proof = arguments.claim.proof();
     let change = |id, comment, agent| tracker.close_issue(id, resolution, comment, agent, proof);
-    arguments.handover.run(change, default_agent, output).await
+    arguments.handover.run(change, tracker, default_agent, output).await
 }

@@ -25,5 +25,5 @@ pub(super) async fn run(
     output: &mut Output,
 ) -> Result<ExitStatus> {
     let change = |id, comment, agent| tracker.comment_issue(id, comment, agent);
-    arguments.handover.run(change, default_agent, output).await
+    arguments.handover.run(change, tracker, default_agent, output).await
 }

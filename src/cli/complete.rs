@@ -29,5 +29,5 @@ pub(super) async fn run(
 ) -> Result<ExitStatus> {
     let proof = arguments.claim.proof();
     let change = |id, comment, agent| tracker.complete_issue(id, comment, agent, proof);
-    arguments.handover.run(change, default_agent, output).await
+    arguments.handover.run(change, tracker, default_agent, output).await
 }

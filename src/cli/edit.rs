@@ -80,7 +80,7 @@ pub(super) async fn run(
     } else {
         tracker.change_issue(arguments.id.clone(), change, agent).await?
     };
-    print_changed(&issue, arguments.format.json, output)
+    print_changed(&issue, arguments.format.json, tracker, output).await
 }
 
 /// Lets the user edit the texts, and changes the issue if no other change came in between.

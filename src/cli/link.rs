@@ -115,7 +115,7 @@ impl Links {
     ) -> Result<ExitStatus> {
         let agent = self.acting.agent(default_agent)?;
         let issue = change_or_say(&self.from, change, why_not, agent, tracker).await?;
-        print_changed(&issue, self.format.json, output)
+        print_changed(&issue, self.format.json, tracker, output).await
     }
 }
 

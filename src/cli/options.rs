@@ -79,6 +79,7 @@ impl IssueCommentArgs {
     pub async fn run<F>(
         &self,
         change: impl FnOnce(IssueRef, CommentText, AgentName) -> F,
+        tracker: &Tracker,
         default_agent: Option<&AgentName>,
         output: &mut Output,
     ) -> Result<ExitStatus>
@@ -88,7 +89,7 @@ impl IssueCommentArgs {
         let comment = CommentText::try_from(text_or_stdin(&self.message, "the message")?)?;
         let agent = self.acting.agent(default_agent)?;
         let issue = change(self.id.clone(), comment, agent).await?;
-        print_changed(&issue, self.format.json, output)
+        print_changed(&issue, self.format.json, tracker, output).await
     }
 }
 

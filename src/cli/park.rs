@@ -68,7 +68,7 @@ pub(super) async fn park(
     let reason = CommentText::try_from(text_or_stdin(&arguments.message, "the reason")?)?;
     let change = IssueChange { parked: Some(Some((reason, until))), ..IssueChange::default() };
     let issue = tracker.change_issue(arguments.id.clone(), change, agent).await?;
-    print_changed(&issue, arguments.format.json, output)
+    print_changed(&issue, arguments.format.json, tracker, output).await
 }
 
 pub(super) async fn unpark(
@@ -80,5 +80,5 @@ pub(super) async fn unpark(
     let agent = arguments.acting.agent(default_agent)?;
     let change = IssueChange { parked: Some(None), ..IssueChange::default() };
     let issue = change_or_say(&arguments.id, change, "is not parked", agent, tracker).await?;
-    print_changed(&issue, arguments.format.json, output)
+    print_changed(&issue, arguments.format.json, tracker, output).await
 }

@@ -10,12 +10,23 @@ use super::{ExitStatus, Output, sanitize};
 use crate::domain::{ActionKind, Issue, Status, WithClaim};
 use crate::tracker::Tracker;
 
-/// Prints one line about an issue that has just changed, or the issue as JSON.
-pub(super) fn print_changed(issue: &Issue, json: bool, output: &mut Output) -> Result<ExitStatus> {
+/// Prints one line about an issue that has just changed, or the issue as JSON. People get the number of the change, too.
+pub(super) async fn print_changed(
+    issue: &Issue,
+    json: bool,
+    tracker: &Tracker,
+    output: &mut Output,
+) -> Result<ExitStatus> {
     if json {
         output.json(&WithClaim::from(issue))?;
-    } else {
-        print_line(issue, remark(issue), output)?;
+        return Ok(ExitStatus::Done);
+    }
+    print_line(issue, remark(issue), output)?;
+    if output.is_terminal()
+        && let Some(number) = tracker.change_number(issue).await
+    {
+        let undo = format!("change {number}: `ait undo {number}` takes it back");
+        output.line(output.styled(FAINT, undo))?;
     }
     Ok(ExitStatus::Done)
 }

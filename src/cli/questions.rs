@@ -96,7 +96,7 @@ pub(super) async fn ask(
     let proof = arguments.claim.proof();
     let issue = tracker.ask_human(arguments.id.clone(), question, agent, proof).await?;
     if arguments.format.json {
-        return print_changed(&issue, true, output);
+        return print_changed(&issue, true, tracker, output).await;
     }
     let remark = "asked; nobody holds it now, and it is parked until `ait answer`";
     print_line(&issue, Some(remark.to_owned()), output)?;
@@ -118,7 +118,7 @@ pub(super) async fn answer(
         }
     };
     let issue = tracker.answer_question(arguments.id.clone(), answer, agent).await?;
-    print_changed(&issue, arguments.format.json, output)
+    print_changed(&issue, arguments.format.json, tracker, output).await
 }
 
 pub(super) async fn list(

@@ -55,5 +55,5 @@ pub(super) async fn run(
     // Somebody else may have claimed it since.
     let proof = ClaimProof { number: Some(issue.claim_number()), is_forced: false };
     let issue = tracker.return_issue(issue.id.into(), comment, agent, proof).await?;
-    print_changed(&issue, arguments.format.json, output)
+    print_changed(&issue, arguments.format.json, tracker, output).await
 }
