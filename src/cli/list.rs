@@ -159,6 +159,9 @@ fn page_number(text: &str) -> Result<usize, String> {
 #[derive(Serialize)]
 struct Listing<T> {
     total: usize,
+    /// Why nothing matches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nothing: Option<String>,
     issues: Vec<T>,
 }
 
@@ -260,11 +263,18 @@ pub(super) async fn run(
         0 => nothing(arguments, &parsed, &base, past.as_ref(), tracker).await?,
         _ => String::new(),
     };
-    if let Some(fields) = &arguments.fields {
-        let issues = page.issues.iter().map(|issue| fields.select(issue)).collect();
-        output.json(&Listing { total: page.total, issues })?;
-        if page.total == 0 {
-            tracing::info!("{nothing}");
+    if arguments.format.json || arguments.fields.is_some() {
+        let nothing = (page.total == 0).then_some(nothing);
+        let (total, issues) = (page.total, page.issues.iter());
+        match &arguments.fields {
+            Some(fields) => {
+                let issues = issues.map(|issue| fields.select(issue)).collect();
+                output.json(&Listing { total, nothing, issues })?;
+            }
+            None => {
+                let issues = issues.map(|issue| &**issue).collect();
+                output.json(&Listing { total, nothing, issues })?;
+            }
         }
         return Ok(ExitStatus::Done);
     }
@@ -316,10 +326,7 @@ pub(super) fn print(
 ) -> Result<ExitStatus> {
     if format.json {
         let listed = page.issues.iter().map(|issue| &**issue).collect();
-        output.json(&Listing { total: page.total, issues: listed })?;
-        if page.total == 0 {
-            tracing::info!("{nothing}");
-        }
+        output.json(&Listing { total: page.total, nothing: None, issues: listed })?;
         return Ok(ExitStatus::Done);
     }
     let (skip, take) = paging.range(output);

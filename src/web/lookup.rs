@@ -1,14 +1,17 @@
 //! Finds the issue that a path names, and suggests others if there is none.
 
+use std::convert::Infallible;
+use std::future::ready;
 use std::sync::Arc;
 
+use futures::FutureExt;
 use strsim::levenshtein;
 
 use super::pages::error::WebError;
 use super::pages::parts::IssueLink;
 use super::query::ListQuery;
 use crate::domain::{DomainError, Issue, IssueRef, Query, Timestamp};
-use crate::query_language::{ParsedQuery, QueryError, SavedQueries};
+use crate::query_language::{NothingFits, ParsedQuery, QueryError, SavedQueries};
 use crate::read_model::{IssueSummary, ReadView, Sorting};
 
 /// The most suggestions.
@@ -58,6 +61,16 @@ pub(super) struct Resolved {
     pub search: ParsedQuery,
     /// The order.
     pub order: Sorting,
+}
+
+impl Resolved {
+    /// Finds out why nothing fits the search.
+    pub fn nothing_fits(&self, view: &ReadView<'_>) -> NothingFits {
+        let list = |query| ready(Ok::<_, Infallible>(view.list(&query)));
+        let why = NothingFits::explain(&self.search, &self.base, list);
+        let Ok(why) = why.now_or_never().expect("nothing in it waits");
+        why
+    }
 }
 
 /// Returns what a query asks for at a time.

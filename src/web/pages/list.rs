@@ -1,9 +1,5 @@
 //! The list of issues: filtered, searched, sorted, 50 a page.
 
-use std::convert::Infallible;
-use std::future::ready;
-
-use futures::FutureExt;
 use maud::{Markup, html};
 
 use super::Moment;
@@ -75,12 +71,7 @@ impl<'a, 'b> ListView<'a, 'b> {
         let narrowed = resolved.search.narrow(resolved.base.clone());
         let listing = view.find(&narrowed, resolved.order, query.page, PAGE_SIZE);
         let is_searched = listing.total == 0 && !resolved.search.is_empty();
-        let nothing = is_searched.then(|| {
-            let list = |query| ready(Ok::<_, Infallible>(view.list(&query)));
-            let why = NothingFits::explain(&resolved.search, &resolved.base, list);
-            let Ok(why) = why.now_or_never().expect("nothing in it waits");
-            why
-        });
+        let nothing = is_searched.then(|| resolved.nothing_fits(view));
         let marks = Marks::of(&resolved.search.condition());
         Ok(Self { listing, marks, nothing, ..base })
     }
