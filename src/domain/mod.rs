@@ -1,7 +1,7 @@
 //! The issue, its lifecycle and its rules, as pure values and functions.
 //!
 //! This module does no I/O and no logging, never blocks, and uses neither a clock nor random numbers. A caller sends
-//! a [`Command`]; [`rules::decide`] turns it into an [`Event`] or a [`DomainError`]. An [`Issue`] changes only by
+//! a [`Command`]; [`decide()`] turns it into an [`Event`] or a [`DomainError`]. An [`Issue`] changes only by
 //! applying an event.
 
 pub mod action;
@@ -9,6 +9,7 @@ mod attributes;
 mod claim;
 pub mod command;
 pub mod condition;
+mod decide;
 pub mod error;
 pub mod error_code;
 pub mod event;
@@ -37,6 +38,7 @@ pub use claim::{
 };
 pub use command::{Command, CommandTarget, Resolution};
 pub use condition::{Condition, Subject};
+pub use decide::{IssueQueue, decide};
 pub use error::DomainError;
 pub use error_code::{ErrorCode, ErrorDetails};
 pub use event::{Before, Event, EventKind, HAND_EDIT};

@@ -21,7 +21,7 @@ use super::stored_issue::StoredIssue;
 pub use super::stored_issue::Version;
 use crate::domain::{
     AgentName, Classification, Counts, DomainError, Event, EventKind, Issue, IssueGraph, IssueId,
-    IssueRef, Lease, LinkKind, Status, StatusSet, Timestamp,
+    IssueQueue, IssueRef, Lease, LinkKind, ReviewPolicy, Status, StatusSet, Timestamp,
 };
 
 /// The indexed issues of a store.
@@ -426,5 +426,41 @@ impl IssueGraph for IndexedIssues {
 
     fn resolve(&self, reference: &IssueRef) -> Result<IssueId, DomainError> {
         self.find(reference).map(|issue| issue.id)
+    }
+}
+
+impl IssueQueue for IndexedIssues {
+    fn next_ready(
+        &self,
+        agent: &AgentName,
+        classification: Option<Classification>,
+        now: Timestamp,
+    ) -> Option<Arc<Issue>> {
+        self.next_ready(agent, classification, now).map(|position| self.at(position))
+    }
+
+    fn next_review(
+        &self,
+        agent: &AgentName,
+        policy: ReviewPolicy,
+        now: Timestamp,
+    ) -> Option<Arc<Issue>> {
+        self.next_review(agent, policy, now).map(|position| self.at(position))
+    }
+
+    fn obstacle(&self, issue: &Issue, agent: &AgentName, now: Timestamp) -> Option<String> {
+        self.obstacle(issue, agent, now)
+    }
+
+    fn open_parts(&self, id: IssueId) -> Vec<IssueId> {
+        self.open_parts(id).collect()
+    }
+
+    fn holds(&self, agent: &AgentName, count: usize) -> bool {
+        self.held_by(agent).take(count).count() == count
+    }
+
+    fn lease(&self, id: IssueId) -> Option<&Lease> {
+        self.lease(id)
     }
 }
