@@ -21,7 +21,7 @@ use tokio::signal::unix::{SignalKind, signal};
 const WRONG_USAGE: u8 = 2;
 
 fn main() -> ExitCode {
-    let line: Vec<_> = env::args_os().collect();
+    let line = cli::with_excluding_terms(env::args_os());
     // A server that an agent starts goes on without invalid flags; its agent has no other tracker.
     let parsed = match io::stdin().is_terminal() {
         true => Arguments::try_parse_from(&line)

@@ -18,7 +18,6 @@ use crate::domain::{
 };
 use crate::hints::{self, COMMANDS};
 use crate::query_language::{NothingFits, ParsedQuery};
-use crate::read_model::ReadModel;
 use crate::tracker::{BulkChange, BulkEnd, BulkOutcome, MAX_BULK, UndoSelection};
 
 /// How many issues are shown before the change.
@@ -152,12 +151,14 @@ pub(super) async fn run(
     let bulk = arguments.change()?;
     let text = arguments.query.join(" ");
     let parsed = ParsedQuery::parse(&text, saved_queries, tracker.now())?;
+    if parsed.is_empty() {
+        return Err(WrongUsage("the query is empty; for all open issues, write is:open").into());
+    }
     let statuses = if parsed.names_status() { StatusSet::ALL } else { StatusSet::open() };
     let base = Query { statuses, order: Order::Filed, take: MAX_BULK, ..Query::default() };
-    let model = ReadModel::new(tracker.clone());
-    let page = model.list(parsed.narrow(base.clone())).await?;
+    let page = tracker.list_issues(parsed.narrow(base.clone())).await?;
     if page.issues.is_empty() {
-        let why = NothingFits::explain(&parsed, &base, |query| model.list(query)).await?;
+        let why = NothingFits::explain(&parsed, &base, |query| tracker.list_issues(query)).await?;
         tracing::info!("{why}");
         return Ok(ExitStatus::Nothing);
     }
@@ -169,20 +170,21 @@ pub(super) async fn run(
         (ClaimProof { number: None, is_forced: arguments.force }, arguments.format.json);
     if !arguments.yes {
         let preview = tracker.change_many(&ids, &bulk, &agent, proof, true).await?;
-        show(&preview, true, json, output)?;
+        show(&preview, &bulk, true, json, output)?;
         let is_wanted = !preview.changed.is_empty()
             && !arguments.dry_run
             && can_ask(json)
             && is_confirmed(&format!("Change {}?", issues(preview.changed.len())))?;
         if !is_wanted {
-            if !arguments.dry_run {
-                tracing::info!("nothing was changed; --yes changes them");
+            if arguments.dry_run {
+                return Ok(ExitStatus::Done);
             }
-            return Ok(ExitStatus::Done);
+            tracing::info!("nothing was changed; --yes changes them");
+            return Ok(ExitStatus::Nothing);
         }
     }
     let outcome = tracker.change_many(&ids, &bulk, &agent, proof, false).await?;
-    show(&outcome, false, json, output)?;
+    show(&outcome, &bulk, false, json, output)?;
     Ok(match (outcome.changed.is_empty(), outcome.refused.is_empty()) {
         (_, false) => ExitStatus::Partly,
         (true, true) => ExitStatus::Nothing,
@@ -190,7 +192,13 @@ pub(super) async fn run(
     })
 }
 
-fn show(outcome: &BulkOutcome, is_dry_run: bool, json: bool, output: &mut Output) -> Result<()> {
+fn show(
+    outcome: &BulkOutcome,
+    bulk: &BulkChange,
+    is_dry_run: bool,
+    json: bool,
+    output: &mut Output,
+) -> Result<()> {
     let BulkOutcome { changed, unchanged, refused, events } = outcome;
     if json {
         return output.json(&Report {
@@ -221,9 +229,15 @@ fn show(outcome: &BulkOutcome, is_dry_run: bool, json: bool, output: &mut Output
     if !unchanged.is_empty() {
         tracing::info!("{} already so", issues(unchanged.len()));
     }
+    if is_dry_run && bulk.ends_issues() && !changed.is_empty() {
+        tracing::warn!("issues that have ended never open again: there is no undo");
+    }
     if let Some(events) = events {
-        let numbers = UndoSelection::shown(events);
-        tracing::info!("changed {}; `ait undo {numbers}` takes it back", issues(changed.len()));
+        let (numbers, count) = (UndoSelection::shown(events), issues(changed.len()));
+        match bulk.ends_issues() {
+            true => tracing::info!("changed {count}, with the changes {numbers}"),
+            false => tracing::info!("changed {count}; `ait undo {numbers}` takes it back"),
+        }
     }
     Ok(())
 }

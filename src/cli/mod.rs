@@ -95,6 +95,7 @@ pub use hooks::{
 pub use init::{Arguments as InitArguments, run as set_up};
 pub use migrate::{Arguments as MigrateArguments, report as report_migration};
 pub use open::{Arguments as OpenArguments, run as open_page};
+pub use options::with_excluding_terms;
 pub use output::{Output, is_closed_pipe};
 pub use save::WHEN_QUIET as SAVE_WHEN_QUIET;
 pub use spinner::with_spinner;

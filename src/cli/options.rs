@@ -1,5 +1,6 @@
 //! Options that several commands share, and parsers of their values.
 
+use std::ffi::OsString;
 use std::future::pending;
 use std::io::{self, IsTerminal, Read};
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use crate::domain::{
     AgentName, ClaimProof, Classification, CommentText, DomainError, Issue, IssueRef, Timestamp,
 };
 use crate::hints::{self, COMMANDS};
+use crate::query_language::is_excluding;
 use crate::time_arg::TimeArg;
 use crate::tracker::{Claimant, IndexedIssues, StoreError, Tracker, Wanted};
 
@@ -26,6 +28,21 @@ use crate::tracker::{Claimant, IndexedIssues, StoreError, Tracker, Wanted};
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct WrongUsage(pub &'static str);
+
+/// The commands that take a query.
+const WITH_QUERY: [&str; 4] = ["list", "ls", "search", "bulk"];
+
+/// Returns the words of a command line, where the terms that exclude issues, such as `-label:ui`, are no options: a
+/// space stands before them, which means nothing in a query.
+pub fn with_excluding_terms(line: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let mut has_query = false;
+    let word = |word: OsString| {
+        let text = word.to_str().unwrap_or_default();
+        has_query |= WITH_QUERY.contains(&text);
+        if has_query && is_excluding(text) { format!(" {text}").into() } else { word }
+    };
+    line.into_iter().map(word).collect()
+}
 
 /// The output format.
 #[derive(Clone, Copy, Debug, Args)]

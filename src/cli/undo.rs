@@ -128,7 +128,8 @@ pub(super) async fn run(
             if undone > 0 && !arguments.dry_run {
                 tracing::info!("nothing was changed; --yes does it");
             }
-            return Ok(if undone > 0 { ExitStatus::Done } else { ExitStatus::Nothing });
+            let is_shown = undone > 0 && arguments.dry_run;
+            return Ok(if is_shown { ExitStatus::Done } else { ExitStatus::Nothing });
         }
         if let UndoSelection::Last(_) = selection {
             // What was shown, whatever has happened since.

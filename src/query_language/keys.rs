@@ -174,6 +174,12 @@ impl Key {
     }
 }
 
+/// Returns true if a word begins with `-` and a key, so that it excludes issues, such as `-label:ui`.
+pub fn is_excluding(word: &str) -> bool {
+    let key = word.strip_prefix('-').and_then(|term| term.split_once(':'));
+    key.is_some_and(|(name, _)| Key::named(name).is_some())
+}
+
 /// Returns the names of the keys, in the order of the documentation.
 pub fn names() -> impl Iterator<Item = &'static str> {
     Key::all().map(|key| key.name)

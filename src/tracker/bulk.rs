@@ -37,6 +37,13 @@ pub enum BulkEnd {
     Close(Resolution, CommentText),
 }
 
+impl BulkChange {
+    /// Returns true if the issues end, which no undo takes back.
+    pub fn ends_issues(&self) -> bool {
+        matches!(self.end, Some(BulkEnd::Close(..)))
+    }
+}
+
 /// What a change of many issues did, or would do.
 #[derive(Clone, Debug, Default)]
 pub struct BulkOutcome {

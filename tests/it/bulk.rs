@@ -268,7 +268,7 @@ fn commands_show_first_then_change_and_take_back() {
     };
     let shown = ended(
         &["bulk", "login", "-l", "+ui", "-p", "1"],
-        0,
+        1,
         "nothing was changed; --yes changes them",
     );
     assert!(shown.contains("Login fails 9") && !shown.contains("Login fails 10"), "{shown}");
@@ -283,11 +283,19 @@ fn commands_show_first_then_change_and_take_back() {
     assert_eq!(with_label(path, "ui"), 10);
     ended(&["bulk", "login status:all", "-p", "0", "--yes"], 1, "stays: issue");
     ended(&["bulk", "nowhere", "-p", "0", "--yes"], 1, "`nowhere` excludes");
+    // A script whose variable is not set means no issue, rather than all of them.
+    ended(&["bulk", "", "--reject", "-m", "x", "--yes"], 2, "the query is empty");
+    // A term that excludes issues is no option.
+    ended(&["bulk", "-label:ui", "-p", "0", "--dry-run"], 1, "excludes");
+    ended(&["list", "-label:ui", "login"], 0, "no issue matches");
+    let unlabelled = ended(&["list", "login", "-label:nothing"], 0, "Login fails 9");
+    assert!(unlabelled.contains("Login fails 0"), "{unlabelled}");
     ended(&["bulk", "login"], 2, "say what to change");
     ended(&["bulk", "login", "--close"], 2, "say why with -m");
     ended(&["bulk", "login", "--close", "--park", "-m", "x"], 2, "cannot be used with");
 
-    ended(&["undo", "--last"], 0, "would undo: priority");
+    ended(&["undo", "--last"], 1, "would undo: priority");
+    ended(&["undo", "--last", "--dry-run"], 0, "would undo: priority");
     ended(&["undo", "--last", "--yes"], 0, "takes that back");
     assert_eq!(stored_issues(path)[0]["priority"], Value::Null);
     // The log shows the numbers.
@@ -307,6 +315,9 @@ fn commands_show_first_then_change_and_take_back() {
     ended(&["undo", "x"], 2, "is not the number of a change");
     ended(&["undo", "7", "--last"], 2, "cannot be used with");
 
-    ended(&["bulk", "fails", "3", "--close", "-m", "fixed", "--yes"], 0, "changed 1 issue;");
+    let close = ["bulk", "fails", "3", "--close", "-m", "fixed"];
+    ended(&[&close[..], &["--dry-run"]].concat(), 0, "there is no undo");
+    let closed = ended(&[&close[..], &["--yes"]].concat(), 0, "changed 1 issue, with the change");
+    assert!(!closed.contains("ait undo"), "{closed}");
     ended(&["undo", "--last", "--yes"], 1, "never opens again");
 }

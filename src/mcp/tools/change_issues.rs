@@ -86,7 +86,7 @@ impl Tool for ChangeIssues {
         }
         let proof = context.proof(None);
         let outcome = context.tracker.change_many(&ids, &bulk, &agent, proof, is_dry_run).await?;
-        Success::report(report(&outcome, is_dry_run))
+        Success::report(report(&outcome, &bulk, is_dry_run))
     }
 }
 
@@ -234,7 +234,7 @@ fn at_places(places: &BTreeSet<usize>, ids: &[IssueId]) -> Result<Vec<IssueId>, 
     Ok(places.iter().map(|place| ids[*place]).collect())
 }
 
-fn report(outcome: &BulkOutcome, is_dry_run: bool) -> serde_json::Value {
+fn report(outcome: &BulkOutcome, bulk: &BulkChange, is_dry_run: bool) -> serde_json::Value {
     // Without numbers, which would look like places in the handle.
     let issues = outcome.changed.iter().take(MAX_PREVIEW).map(|issue| issue_line(issue));
     let refused = outcome.refused.iter().take(MAX_PREVIEW).map(|(id, error)| {
@@ -250,8 +250,13 @@ fn report(outcome: &BulkOutcome, is_dry_run: bool) -> serde_json::Value {
     });
     if let Some(events) = &outcome.events {
         let numbers = UndoSelection::shown(events);
-        report["undo"] = format!("undo_change with change: \"{numbers}\"").into();
+        if !bulk.ends_issues() {
+            report["undo"] = format!("undo_change with change: \"{numbers}\"").into();
+        }
         report["change"] = numbers.into();
+    }
+    if bulk.ends_issues() && !outcome.changed.is_empty() {
+        report["warning"] = "issues that have ended never open again: there is no undo".into();
     }
     if is_dry_run {
         report["next"] = "nothing was changed yet: call again with dry_run: false".into();

@@ -40,6 +40,9 @@ impl Tool for QueryIssues {
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
         let parsed = context.parse_query(Some(&args.query))?;
+        if parsed.is_empty() {
+            return Err(Failure::invalid("the query is empty; for all open issues, give is:open"));
+        }
         let take = args.take.unwrap_or(MAX_BULK);
         let base = Query { order: Order::Filed, take, ..Query::default() };
         let page = context.read_model.list(parsed.narrow(base.clone())).await?;
