@@ -1,7 +1,7 @@
 //! `ait import`: imports issues from a file.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -12,13 +12,14 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
+use serde_json::value::RawValue;
 
 use super::export::{form, promised};
 use super::import_links;
 use super::import_report::{Outcome, Place, Report, Row};
 use super::options::{AgentArgs, Format};
 use super::progress::Progress;
-use super::{ExitStatus, Output};
+use super::{ExitStatus, Output, sanitize};
 use crate::domain::{AgentName, Classification, DomainError, Issue, IssueId, Status};
 use crate::hints;
 use crate::interchange::difference::differences;
@@ -34,6 +35,8 @@ const MAX_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 const MAX_UNDER_WAY: usize = 512;
 /// How many bytes of issues are imported concurrently, to bound memory.
 const MAX_BYTES_UNDER_WAY: usize = 32 * 1024 * 1024;
+/// How many columns a note names.
+const MAX_NOTED_COLUMNS: usize = 10;
 /// How long the store may be busy before the command logs it.
 const BUSY_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -111,12 +114,12 @@ pub(super) async fn run(
     drop(bytes);
     let kept = told_when_busy(tracker.state(), &mut false).await?.issues;
     let mut import = Import::of(entries, &kept);
-    let note = import.id_note();
+    let notes = [import.id_note(), import.column_note(&options.mapping)];
     if !arguments.dry_run {
         import.file(tracker, &agent).await?;
     }
     let status = import.report.write(form, arguments.dry_run, arguments.format.json, output)?;
-    if let Some(note) = note {
+    for note in notes.into_iter().flatten() {
         output.flush()?;
         tracing::info!("{note}");
     }
@@ -284,6 +287,26 @@ impl Import {
         Some(format!(
             "{count} no id: if title or description changes, the next import adds {them} again; to avoid that, \
              include {what} from the first import on"
+        ))
+    }
+
+    /// Returns which columns of a CSV file have no meaning, so that they are kept as they are.
+    fn column_note(&self, mapping: &Mapping) -> Option<String> {
+        let mut columns = BTreeSet::new();
+        for (_, draft) in &self.new {
+            let kept = draft.issue.issue().unknown_keys.get(FileFormat::Csv.as_str());
+            let kept = kept.and_then(|kept| {
+                serde_json::from_str::<BTreeMap<String, Box<RawValue>>>(kept).ok()
+            });
+            let columns_of = kept.into_iter().flat_map(BTreeMap::into_keys);
+            columns.extend(columns_of.filter(|column| !mapping.has_meaning(column)));
+        }
+        let first = shell_words::quote(columns.first()?);
+        let names: Vec<_> = columns.iter().take(MAX_NOTED_COLUMNS).map(String::as_str).collect();
+        let more = if columns.len() > names.len() { " and others" } else { "" };
+        Some(format!(
+            "kept as they are, because their names are no fields: {}{more}; --map {first}=FIELD gives a column a meaning",
+            sanitize::line(&names.join(", "))
         ))
     }
 

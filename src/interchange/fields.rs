@@ -192,6 +192,11 @@ impl Mapping {
         self.get(name).is_some() || self.values.iter().any(of_value)
     }
 
+    /// Returns true if a column or key has a meaning: the user gives it one, or its name is that of a field.
+    pub fn has_meaning(&self, name: &str) -> bool {
+        self.mentions(name) || is_known(name)
+    }
+
     /// Returns the value that replaces that of a column or key, if there is one.
     pub(super) fn replacement(&self, name: &str, value: Value<'_>) -> Option<&str> {
         if self.values.is_empty() {

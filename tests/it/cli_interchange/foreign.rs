@@ -371,6 +371,18 @@ fn imports_without_ids_are_noted_with_the_missing_field() {
 }
 
 #[test]
+fn columns_that_become_no_field_are_noted() {
+    let directory = directory();
+    let file = "id,title,prio,Sev,state\nS-1,A,1,high,open\nS-2,B,2,,closed\n";
+    let told = text(&import(directory.path(), &["--dry-run"], file).stderr);
+    assert!(told.contains("no fields: Sev, prio; --map Sev=FIELD"), "{told}");
+    let told = text(
+        &import(directory.path(), &["--map", "prio=priority", "--ignore", "Sev"], file).stderr,
+    );
+    assert_eq!(told, "");
+}
+
+#[test]
 fn unknown_columns_and_fields_are_refused_with_the_known_ones() {
     let directory = directory();
     for (file, arguments) in [
