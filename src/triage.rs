@@ -136,51 +136,100 @@ fn for_agent(finding: &Finding, id: &str, other: &str) -> String {
 fn for_person(finding: &Finding, id: &str, other: &str) -> String {
     match finding.kind {
         FindingKind::Stale => {
-            format!("`ait show {id}`; then `ait close {id} --reject`, or `ait comment {id}`")
+            format!(
+                "`ait show {id}`; then `ait close {id} --reject -m WHY`, or `ait comment {id} -m TEXT`"
+            )
         }
         FindingKind::OldClaim => {
-            format!("`ait show {id}`; if its agent is gone, `ait return {id} --force`")
+            format!("`ait show {id}`; if its agent is gone, `ait return {id} --force -m WHY`")
         }
         FindingKind::ReturnedOften => {
             format!(
-                "`ait show {id}`; then split it with `ait add --parent {id}`, or `ait park {id}`"
+                "`ait show {id}`; then split it with `ait add TITLE --parent {id}`, or `ait park {id} -m WHY`"
             )
         }
         FindingKind::WaitsLongForReview => "`ait review`, or start a reviewer".to_owned(),
-        FindingKind::PlaceholderTitle => format!("`ait show {id}`; then `ait edit {id} --title`"),
+        FindingKind::PlaceholderTitle => {
+            format!("`ait show {id}`; then `ait edit {id} --title TITLE`")
+        }
         FindingKind::Duplicate => {
             format!(
-                "`ait show {other}`; then `ait link {id} duplicate-of {other}` and `ait close {id} --reject`, or `ait link {id} related {other}`"
+                "`ait show {other}`; then `ait link {id} duplicate-of {other}` and `ait close {id} --reject -m WHY`, or `ait link {id} related {other}`"
             )
         }
         FindingKind::ThinDescription => format!("`ait edit {id} --edit`"),
-        FindingKind::Orphan => format!("`ait show {id}`; then `ait unlink {id}`"),
+        FindingKind::Orphan => format!("`ait show {id}`; then `ait unlink {id} KIND OTHER`"),
         FindingKind::ParentState => match finding.issues.len() {
             1 => format!(
-                "`ait tree {id}`; then `ait close {id}`, or `ait add --parent {id}` what is missing"
+                "`ait tree {id}`; then `ait close {id} -m WHY`, or `ait add TITLE --parent {id}`"
             ),
             _ => format!(
-                "`ait tree {id}`; then `ait close {other}`, or `ait unlink {other} parent {id}`"
+                "`ait tree {id}`; then `ait close {other} -m WHY`, or `ait unlink {other} parent {id}`"
             ),
         },
         FindingKind::BlockedByRejected => {
             format!(
-                "`ait show {id}`; then `ait close {id} --reject`, or `ait unlink {id} blocked-by {other}`"
+                "`ait show {id}`; then `ait close {id} --reject -m WHY`, or `ait unlink {id} blocked-by {other}`"
             )
         }
         FindingKind::SelfReviewed => {
             match finding.issues.first().map(|issue| issue.status.is_terminal()) {
-                Some(true) => format!(
-                    "`ait show {id}`; look at the change, and `ait add --from {id}` what is wrong"
-                ),
-                _ => format!("`ait return {id} --force`, or review it yourself"),
+                Some(true) => {
+                    format!("`ait show {id}`; look at the change, and `ait add TITLE --from {id}`")
+                }
+                _ => format!("`ait return {id} --force -m WHY`, or review it yourself"),
             }
         }
         FindingKind::Overloaded => {
-            format!("`ait board`; then `ait return {id} --force` what it does not work on")
+            format!("`ait board`; then `ait return {id} --force -m WHY` what it does not work on")
         }
         FindingKind::FilingFasterThanClosing => {
             "`ait list --status created`; start more workers, or close what nobody wants".to_owned()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::config::Arguments;
+    use crate::domain::{IssueId, Status};
+    use crate::read_model::FoundIssue;
+
+    #[test]
+    fn commands_for_people_are_complete() {
+        let issue = |number: u128, status| FoundIssue {
+            id: IssueId::from(uuid::Uuid::from_u128(number << 96)),
+            title: "t".into(),
+            status,
+        };
+        let (one, two) = (issue(1, Status::Closed), issue(2, Status::Created));
+        let findings = FindingKind::ALL.iter().map(|kind| (*kind, vec![one.clone(), two.clone()]));
+        let of_one = [FindingKind::ParentState, FindingKind::SelfReviewed];
+        let of_one = of_one.into_iter().map(|kind| (kind, vec![two.clone()]));
+        let mut count = 0;
+        for (kind, issues) in findings.chain(of_one) {
+            let agent = Some("dev".to_owned());
+            let finding = Finding { kind, issues, agent, why: String::new() };
+            let next = next_step(&finding, Reader::Person);
+            for command in next.split('`').skip(1).step_by(2) {
+                // The placeholder of a kind of link is none.
+                let words = command.split(' ').map(|word| match word {
+                    "KIND" => "related",
+                    "OTHER" => "00000002",
+                    word => word,
+                });
+                let parsed = Arguments::try_parse_from(words);
+                assert!(
+                    parsed.is_ok(),
+                    "{command}: {}",
+                    parsed.err().map(|error| error.to_string()).unwrap_or_default()
+                );
+                count += 1;
+            }
+        }
+        assert!(count > 20, "{count}");
     }
 }
