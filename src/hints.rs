@@ -69,6 +69,9 @@ pub fn for_refusal(error: &DomainError, names: &OperationNames) -> String {
             format!("{error}: claim another one with {review}")
         }
         DomainError::NotClaimable { .. } => format!("{error}: claim another one with {next}"),
+        DomainError::OtherClaim { number, .. } => {
+            format!("{error}: if you mean that claim, call again with the number {number}")
+        }
         DomainError::NotOwned { holder: Some(_), .. } => format!("{error}; {force}"),
         DomainError::NoQuestion { .. } => format!("{error}: say it with {comment}"),
         DomainError::NotReady { .. } => format!("{error}; claim another one with {next}"),

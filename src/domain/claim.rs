@@ -188,7 +188,7 @@ impl ClaimGuard {
     ///
     /// # Errors
     ///
-    /// [`DomainError::NotOwned`].
+    /// [`DomainError::NotOwned`]; [`DomainError::OtherClaim`] if the agent holds the issue with another number.
     pub(super) fn check(self, issue: &Issue, agent: &AgentName) -> Result<(), DomainError> {
         let holder = issue.holder();
         let is_allowed = match self {
@@ -206,6 +206,11 @@ impl ClaimGuard {
             _ => None,
         };
         let number = issue.claim_number();
+        if let Some(given) = given
+            && holder.as_ref().is_some_and(|holder| holder.agent == agent.as_str())
+        {
+            return Err(DomainError::OtherClaim { id: issue.id, given, number });
+        }
         let holder = holder.map(|holder| (holder.agent.to_owned(), holder.since));
         Err(DomainError::NotOwned { id: issue.id, given, number, holder, status: issue.status })
     }

@@ -221,6 +221,16 @@ pub enum DomainError {
         /// The issue.
         id: IssueId,
     },
+    /// The caller holds the issue, and gave another number than that of its claim.
+    #[error("issue {id} is yours, with claim {number}, not {given}")]
+    OtherClaim {
+        /// The issue.
+        id: IssueId,
+        /// The number that the caller gave.
+        given: usize,
+        /// The number of its claim.
+        number: usize,
+    },
     /// The caller does not hold the claim that it needs.
     #[error("{}", not_owned_text(*id, *given, *number, holder.as_ref(), *status))]
     NotOwned {
@@ -285,7 +295,9 @@ impl DomainError {
             | Self::OpenParts { .. }
             | Self::VersionChanged { .. } => ErrorCode::Conflict,
             Self::Terminal { .. } => ErrorCode::Final,
-            Self::ClaimEnded { .. } | Self::NotOwned { .. } => ErrorCode::NotOwned,
+            Self::ClaimEnded { .. } | Self::OtherClaim { .. } | Self::NotOwned { .. } => {
+                ErrorCode::NotOwned
+            }
             Self::DoesNotFollow { .. } => ErrorCode::Internal,
         }
     }
@@ -402,6 +414,7 @@ mod tests {
             (DomainError::NotClaimable { id, status, required, holder: None }, "CONFLICT"),
             (DomainError::DoesNotFollow { id }, "INTERNAL"),
             (DomainError::ClaimEnded { id }, "NOT_OWNED"),
+            (DomainError::OtherClaim { id, given: 2, number: 1 }, "NOT_OWNED"),
             (
                 DomainError::NotOwned { id, given: Some(1), number: 2, holder: None, status },
                 "NOT_OWNED",

@@ -59,6 +59,9 @@ fn a_stale_number_ends_no_claim_of_a_successor() {
         }
         let issue = only_issue(directory.path());
         assert_eq!(issue["status"], "in_progress");
+        // Its holder is not told to leave it to another agent.
+        let refusal = client.call("complete_issue", end(&id, "second", Some(7))).refusal();
+        assert!(refusal.contains("is yours, with claim 2, not 7"), "{refusal}");
         client.call("complete_issue", end(&id, "second", Some(2))).ok();
     }
 }
