@@ -239,6 +239,9 @@ fn several_issues_are_filed_with_links_or_none_of_them() {
     ] {
         client.call("add_issues", json!({ "agent": "lead", "issues": bad })).refusal();
     }
+    let blank = json!([entry("a", json!({})), entry(" ", json!({}))]);
+    let refusal = client.call("add_issues", json!({ "agent": "lead", "issues": blank })).refusal();
+    assert!(refusal.contains("`issues[1].title`: "), "{refusal}");
     let listed = client.call("list_issues", json!({ "take": 1 })).issue();
     assert_eq!(listed["count"], 3);
     // Thirty short ids fit into a short reply.

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use futures::future::FutureExt;
 use rmcp::model::{JsonObject, Tool as Definition, ToolAnnotations};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{
@@ -160,8 +161,8 @@ fn entry<T: Tool>(names: &ToolNames, toolsets: Toolsets) -> ToolEntry {
             if let Some(invalid) = invalid_reference {
                 return Err(StoreError::Refused(invalid).into());
             }
-            let args = serde_json::from_value(Value::Object(arguments))
-                .map_err(|error| invalid(format!("{error}; correct it and call {name} again")))?;
+            let args = parsed(arguments)
+                .map_err(|why| invalid(format!("{why}; correct it and call {name} again")))?;
             let (replies, tracker) = (context.replies.clone(), context.tracker.clone());
             let mut success = T::call(context, args).await?;
             if replies.is_bulk {
@@ -178,6 +179,17 @@ fn entry<T: Tool>(names: &ToolNames, toolsets: Toolsets) -> ToolEntry {
         definition,
         call: Box::new(call),
     }
+}
+
+/// Parses arguments. An error names the entry of a list that it is in.
+fn parsed<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, String> {
+    serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|error| {
+        let path = error.path().to_string();
+        match path.contains('[') {
+            true => format!("`{path}`: {}", error.inner()),
+            false => error.into_inner().to_string(),
+        }
+    })
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::cancellation::WriterTicket;
 use super::fs::{FileSystem, directory_of, lock_at};
-use super::lock_check::{ensure_lock_is_exclusive, refused};
+use super::lock_check::{ensure_lock_is_exclusive, not_writable, refused};
 use super::log::frame::{self, MAX_JSON_BYTES};
 use super::log::segment::{self, ordinals};
 use super::log::{BatchEnd, Cut, Segment, record};
@@ -200,8 +200,7 @@ impl Committer {
                 // The permissions may have changed since it was opened.
                 let open = self.fs().open(&segment.path).ok().flatten();
                 if open.is_none_or(|open| !open.is_writable) {
-                    let denied = io::ErrorKind::PermissionDenied.into();
-                    return Err(refused(&segment.path, &denied));
+                    return Err(not_writable(&segment.path));
                 }
                 shared.forget();
                 continue;
@@ -272,7 +271,9 @@ impl Committer {
             return match self.roll(view, &log_end, &undurable) {
                 Ok(()) => Err(error),
                 Err(rolled) if self.is_longer(&log_end) => Err(StoreError::Uncertain(format!(
-                    "{error}, and the part that was written could not be discarded ({rolled})"
+                    "{}, and the part that was written could not be discarded: {}",
+                    error.reason(),
+                    rolled.reason()
                 ))),
                 Err(_) => Err(error),
             };

@@ -115,12 +115,23 @@ fn not_locked(path: &Path, source: &io::Error) -> StoreError {
     }
 }
 
+/// Returns the error for a file that this process could open for reading only.
+pub(super) fn not_writable(path: &Path) -> StoreError {
+    StoreError::ReadOnly(format!(
+        "{} cannot be written: give this user the right to write there, or mount its file system writable",
+        path.display()
+    ))
+}
+
 /// Returns the error for a change that the file system refused.
 pub(super) fn refused(path: &Path, source: &io::Error) -> StoreError {
     let text = format!("{}: {source}", path.display());
     match source.kind() {
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+        io::ErrorKind::PermissionDenied => {
             StoreError::ReadOnly(format!("{text}: give this user the right to write there"))
+        }
+        io::ErrorKind::ReadOnlyFilesystem => {
+            StoreError::ReadOnly(format!("{text}: mount the file system writable"))
         }
         io::ErrorKind::IsADirectory => StoreError::NotSaved(format!("{text}: move it away")),
         _ => StoreError::NotSaved(text),

@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::commit::{Committer, Draft, begin_log, sync_names};
 use super::edits;
 use super::fs::{FileSystem, Rename, TO_THE_END, directory_of, lock_at};
-use super::lock_check::{ensure_lock_is_exclusive, refused};
+use super::lock_check::{ensure_lock_is_exclusive, not_writable, refused};
 use super::log::Segment;
 use super::log::segment::{SegmentError, ordinals, path_of};
 use super::open::{self, OpenError};
@@ -109,7 +109,16 @@ impl Maintenance {
         }
         let warn = |error: &StoreError| {
             let why = error.reason();
-            tracing::warn!("issues.json is not up to date: {why}; every change is in the log");
+            match error.is_damage() {
+                true => tracing::warn!(
+                    "issues.json was not written, and may be newer than what can be read: {why}"
+                ),
+                false => {
+                    tracing::warn!(
+                        "issues.json is not up to date: {why}; every change is in the log"
+                    );
+                }
+            }
             true
         };
         let publisher = self.publisher();
@@ -251,7 +260,7 @@ impl Maintenance {
                 _ => refused(&path, &source),
             })?;
             if open.is_none_or(|open| !open.is_writable) {
-                return Err(refused(&path, &io::ErrorKind::PermissionDenied.into()));
+                return Err(not_writable(&path));
             }
         }
         if probe == Probe::Known { Ok(()) } else { try_writing(fs, paths) }
