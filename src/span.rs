@@ -1,9 +1,13 @@
-//! Durations as text.
+//! Durations and sizes as text.
 
 const SECOND_MS: u64 = 1_000;
 const MINUTE_MS: u64 = 60 * SECOND_MS;
 const HOUR_MS: u64 = 60 * MINUTE_MS;
 const DAY_MS: u64 = 24 * HOUR_MS;
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
 
 /// Formats a duration in one unit, rounded down: `42 s`, `12 min`, `5 h`, `3 d`.
 ///
@@ -18,9 +22,35 @@ pub(crate) fn humanize_duration(span_ms: u64) -> String {
     format!("{count} {unit}")
 }
 
+/// Formats a size in the largest unit that gives at least 1: `999 B`, `1.50 KiB`, `2.00 MiB`.
+pub(crate) fn humanize_bytes(bytes: u64) -> String {
+    let scaled = |unit| bytes as f64 / unit as f64;
+    match bytes {
+        ..KIB => format!("{bytes} B"),
+        KIB..MIB => format!("{:.2} KiB", scaled(KIB)),
+        MIB..GIB => format!("{:.2} MiB", scaled(MIB)),
+        GIB.. => format!("{:.2} GiB", scaled(GIB)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::humanize_duration;
+    use super::{humanize_bytes, humanize_duration};
+
+    #[test]
+    fn size_text_changes_its_unit_at_the_boundaries() {
+        for (bytes, expected) in [
+            (0, "0 B"),
+            (1_023, "1023 B"),
+            (1_024, "1.00 KiB"),
+            (1_536, "1.50 KiB"),
+            (1 << 20, "1.00 MiB"),
+            (5 << 30, "5.00 GiB"),
+            (5 << 40, "5120.00 GiB"),
+        ] {
+            assert_eq!(humanize_bytes(bytes), expected);
+        }
+    }
 
     #[test]
     fn duration_text_changes_its_unit_at_the_boundaries() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow, bail};
 
 use super::{configured, open_database, publish_in_background};
-use crate::cli::{self, MigrateArguments, Output, with_spinner};
+use crate::cli::{self, MigrateArguments, Output, with_progress};
 use crate::config::{Config, StoreUrl};
 use crate::processes::Registry;
 use crate::store::JsonStore;
@@ -43,10 +43,10 @@ pub async fn migrate(
         let transfer = Transfer::of(&*source).await?;
         target.take_over(&transfer).await
     };
-    with_spinner("moving", moving).await.context(unmoved)?;
+    with_progress("moving", moving).await.context(unmoved)?;
     // Both are opened again, so that nothing is compared that is only in memory.
     let (source, target) = (from.open(config)?, to.open(config)?);
-    let compared = with_spinner("comparing", compare(&*source, &*target)).await;
+    let compared = with_progress("comparing", compare(&*source, &*target)).await;
     source.close().await;
     let is_published = target.close().await;
     if let (StoreName::File(path), false) = (&to, is_published) {

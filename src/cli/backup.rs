@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use indicatif::HumanBytes;
 use serde::Serialize;
 
 use super::options::{Format, WrongUsage};
 use super::output::STRONG;
-use super::spinner::with_spinner;
+use super::progress::with_progress;
 use super::{CommandContext, ExitStatus, Output};
 use crate::domain::Timestamp;
+use crate::span::humanize_bytes;
 use crate::tracker::backup::file;
 use crate::tracker::{BackupContent, Maintenance, SaveOptions, Saved, StoreError, Tracker};
 
@@ -73,11 +73,11 @@ pub(super) async fn run(
         let why = "the backup and --json both use stdout: name a FILE, or omit --json";
         return Err(WrongUsage(why).into());
     }
-    let content = match with_spinner("reading the store", content(tracker)).await {
+    let content = match with_progress("reading the store", content(tracker)).await {
         Ok(content) => content,
         Err(why) => match maintenance {
             Some(files) if arguments.partial => {
-                with_spinner("reading what can be read", salvaged(files, &why)).await?
+                with_progress("reading what can be read", salvaged(files, &why)).await?
             }
             Some(_) => {
                 bail!("nothing was saved: {why}. `ait backup --partial` saves what can be read")
@@ -96,8 +96,9 @@ pub(super) async fn run(
     let path = target(arguments.target.as_deref(), store.first().map(PathBuf::as_path), now);
     let saving = SaveOptions { path, replaces: arguments.force, store, now };
     let saved = tokio::task::spawn_blocking(move || saving.save(&content));
-    let saved =
-        with_spinner("writing the backup", saved).await.context("the backup was interrupted")??;
+    let saved = with_progress("writing the backup", saved)
+        .await
+        .context("the backup was interrupted")??;
     answer(&saved, arguments.format.json, output)
 }
 
@@ -143,7 +144,7 @@ fn answer(saved: &Saved, json: bool, output: &mut Output) -> Result<ExitStatus> 
         })?;
     } else {
         let name = output.styled(STRONG, path.display());
-        let (issues, bytes) = (issues(about.issues), HumanBytes(*length_bytes));
+        let (issues, bytes) = (issues(about.issues), humanize_bytes(*length_bytes));
         output.line(format_args!("saved {issues} in {name} ({bytes})"))?;
     }
     Ok(ExitStatus::Done)

@@ -83,7 +83,7 @@ async fn salvage(
     output: &mut Output,
 ) -> Result<ExitStatus> {
     let salvaged = tokio::task::spawn_blocking(move || doctor::salvage(&context, &target));
-    let salvaged = super::spinner::with_spinner("reading what can be read", salvaged).await??;
+    let salvaged = super::progress::with_progress("reading what can be read", salvaged).await??;
     if json {
         output.json(&salvaged)?;
     } else {

@@ -12,8 +12,8 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::print_issue::print_changed;
+use super::progress::with_progress;
 use super::signals::until_end;
-use super::spinner::with_spinner;
 use super::{ExitStatus, Output};
 use crate::activity::state_at;
 use crate::domain::{
@@ -207,7 +207,7 @@ impl WaitArgs {
         };
         // At the end, this drops the claim. If it has just been made, it lapses.
         let claim = tracker.wait_for_next(wanted, agent.clone(), pending());
-        let claimed = with_spinner("waiting for an issue", until_end(limit, claim)).await?;
+        let claimed = with_progress("waiting for an issue", until_end(limit, claim)).await?;
         Ok(claimed.transpose()?.flatten())
     }
 }
@@ -215,7 +215,7 @@ impl WaitArgs {
 pub(super) fn agent_name(text: &str) -> Result<AgentName, String> {
     if text.eq_ignore_ascii_case("@me") {
         return Err(
-            "@me is nobody's name here: `ait config` shows as which agent you act".to_owned()
+            "@me is not supported: give the name of the agent; `ait config` shows as which one you act".to_owned()
         );
     }
     with_command_hints(AgentName::try_from(text))

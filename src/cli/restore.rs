@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::backup::{STREAM, issues};
 use super::options::Format;
 use super::output::{FAINT, STRONG, local};
-use super::spinner::with_spinner;
+use super::progress::with_progress;
 use super::{CommandContext, ExitStatus, Output, sanitize};
 use crate::domain::{IssueId, Timestamp};
 use crate::tracker::backup::{Difference, file};
@@ -87,7 +87,7 @@ pub(super) async fn run(
     let file = arguments.backup.clone();
     let read = tokio::task::spawn_blocking(move || read(&file));
     let backup =
-        with_spinner("reading the backup", read).await.context("reading was interrupted")??;
+        with_progress("reading the backup", read).await.context("reading was interrupted")??;
     let consent = match arguments {
         Arguments { dry_run: true, .. } => OverwritePolicy::DryRun,
         Arguments { force: true, .. } => OverwritePolicy::Everything,
@@ -106,7 +106,7 @@ pub(super) async fn run(
             Some(maintenance) => maintenance.restore(document, consent),
             None => context.tracker.restore(document, consent).boxed(),
         };
-        with_spinner("restoring", restored).await?
+        with_progress("restoring", restored).await?
     };
     let would_refuse = replacement.needs_consent() && !arguments.force;
     if arguments.format.json {

@@ -8,11 +8,11 @@ use clap::Args;
 use super::issue_view::words;
 use super::options::{AgentArgs, Format, classification, issue_ref, time_span};
 use super::print_issue::print_line;
+use super::progress::with_progress;
 use super::questions::{NO_QUESTIONS, print as print_questions};
 use super::ready::why_nothing;
 use super::review::why_no_review;
 use super::signals::until_end;
-use super::spinner::with_spinner;
 use super::{ExitStatus, Output};
 use crate::domain::{AgentName, Classification, IssueRef};
 use crate::tracker::{IndexedIssues, OpenQuestion, Part, Tracker, Wanted};
@@ -130,6 +130,6 @@ impl Arguments {
         find: impl Fn(&IndexedIssues) -> Option<T>,
     ) -> Result<Option<T>> {
         let waiting = until_end(self.timeout, tracker.wait_until(part, find));
-        Ok(with_spinner("waiting", waiting).await?.transpose()?)
+        Ok(with_progress("waiting", waiting).await?.transpose()?)
     }
 }

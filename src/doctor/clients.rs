@@ -33,13 +33,13 @@ const VARIABLE: &str = "${";
 
 /// A defect of an entry.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Told {
+struct Defect {
     verdict: Verdict,
     what: String,
     fix: String,
 }
 
-impl Told {
+impl Defect {
     fn warning(what: String, fix: impl Into<String>) -> Self {
         Self { verdict: Verdict::Warning, what, fix: fix.into() }
     }
@@ -59,40 +59,41 @@ pub(super) async fn examine(context: &CheckContext) -> Vec<Finding> {
             "no client is configured here (`ait init` does that)",
         )];
     }
-    let told = join_all(found.iter().take(MAX_ENTRIES).map(|entry| look(context, entry))).await;
-    let told = told.concat();
-    let Some(verdict) = told.iter().map(|finding| finding.verdict).max() else {
-        let mut names: Vec<_> = found.iter().flatten().map(who).collect();
+    let defects =
+        join_all(found.iter().take(MAX_ENTRIES).map(|entry| examine_entry(context, entry))).await;
+    let defects = defects.concat();
+    let Some(verdict) = defects.iter().map(|defect| defect.verdict).max() else {
+        let mut names: Vec<_> = found.iter().flatten().map(describe).collect();
         names.dedup();
         return vec![Finding::ok(
             check,
             format!("configured for this store: {}", names.join(", ")),
         )];
     };
-    let mut fixes: Vec<_> = told.iter().map(|finding| finding.fix.clone()).collect();
+    let mut fixes: Vec<_> = defects.iter().map(|defect| defect.fix.clone()).collect();
     fixes.dedup();
     let finding = match verdict {
         Verdict::Problem => Finding::problem,
         _ => Finding::warning,
     };
-    let finding = match &told[..] {
+    let finding = match &defects[..] {
         [one] => finding(check, one.what.clone()),
         more => {
             let reason = counted(more.len(), "defect", "defects");
             finding(check, format!("{reason} in client configurations"))
-                .about(more.iter().map(|finding| finding.what.clone()))
+                .about(more.iter().map(|defect| defect.what.clone()))
         }
     };
     vec![finding.fix(fixes.join("; "))]
 }
 
 /// Returns the client and its file, as the start of a sentence.
-fn who(entry: &Entry) -> String {
+fn describe(entry: &Entry) -> String {
     format!("{} ({})", entry.client.title, entry.file)
 }
 
 /// Returns the fix for an entry.
-fn mend(entry: &Entry) -> String {
+fn fix_of(entry: &Entry) -> String {
     if entry.is_written {
         format!("`ait init --client {}` rewrites it", entry.client.name)
     } else {
@@ -100,19 +101,22 @@ fn mend(entry: &Entry) -> String {
     }
 }
 
-async fn look(context: &CheckContext, entry: &Result<Entry, Damaged>) -> Vec<Told> {
+async fn examine_entry(context: &CheckContext, entry: &Result<Entry, Damaged>) -> Vec<Defect> {
     let entry = match entry {
         Ok(entry) => entry,
         Err(Damaged { client, file, problem }) => {
             let what = format!("{} reads {file}: {problem}", client.title);
-            return vec![Told::problem(what, format!("correct {file}"))];
+            return vec![Defect::problem(what, format!("correct {file}"))];
         }
     };
     match &entry.way {
         Err(flaw) => {
-            vec![Told::problem(format!("{}, {:?}: {flaw}", who(entry), entry.name), mend(entry))]
+            vec![Defect::problem(
+                format!("{}, {:?}: {flaw}", describe(entry), entry.name),
+                fix_of(entry),
+            )]
         }
-        Ok(Transport::Http(url)) => asked(context, entry, url).await.into_iter().collect(),
+        Ok(Transport::Http(url)) => check_url(context, entry, url).await.into_iter().collect(),
         Ok(Transport::Stdio { program, arguments, directory, store, store_by }) => {
             let root = &context.project.root;
             let directory = root.join(directory.as_deref().unwrap_or_default());
@@ -123,22 +127,22 @@ async fn look(context: &CheckContext, entry: &Result<Entry, Damaged>) -> Vec<Tol
             if !is_program(program) {
                 return foreign(entry, program, arguments).into_iter().collect();
             }
-            let mut told = program_of(context, entry, program, &directory).await;
+            let mut defects = program_of(context, entry, program, &directory).await;
             let store = store.as_ref().map(|store| directory.join(store));
             if store.as_ref().is_none_or(|store| is_known(&store.to_string_lossy())) {
-                told.extend(store_of(
+                defects.extend(store_of(
                     context,
                     entry,
                     store.as_deref().map(|path| (path, *store_by)),
                 ));
             }
-            told
+            defects
         }
     }
 }
 
 /// Reports another program under the tracker's name, unless its arguments lead to the tracker.
-fn foreign(entry: &Entry, program: &str, arguments: &[String]) -> Option<Told> {
+fn foreign(entry: &Entry, program: &str, arguments: &[String]) -> Option<Defect> {
     let leads =
         |argument: &String| is_program(argument) || argument.contains(env!("CARGO_PKG_NAME"));
     if arguments.iter().any(leads) {
@@ -146,7 +150,7 @@ fn foreign(entry: &Entry, program: &str, arguments: &[String]) -> Option<Told> {
     }
     let what = format!(
         "{} starts {program} under the name {:?}, where the prompts expect ait",
-        who(entry),
+        describe(entry),
         entry.name
     );
     let fix = match entry.is_written {
@@ -154,9 +158,9 @@ fn foreign(entry: &Entry, program: &str, arguments: &[String]) -> Option<Told> {
             "rename it; then `ait init --client {}` adds the entry of ait",
             entry.client.name
         ),
-        false => mend(entry),
+        false => fix_of(entry),
     };
-    Some(Told::warning(what, fix))
+    Some(Defect::warning(what, fix))
 }
 
 /// Checks that a program exists and has this version.
@@ -165,9 +169,8 @@ async fn program_of(
     entry: &Entry,
     program: &str,
     directory: &Path,
-) -> Vec<Told> {
-    let path = context.project.machine.path.as_ref();
-    let Ok(found) = which::which_in(program, path, directory) else {
+) -> Vec<Defect> {
+    let Some(found) = context.project.machine.program_from(program, directory) else {
         return vec![missing(entry, program, directory)];
     };
     // Anyone who can commit may have put a program into the repository, so the doctor does not run it.
@@ -177,18 +180,18 @@ async fn program_of(
     {
         return Vec::new();
     }
-    let starts = format!("{} starts {}", who(entry), found.display());
+    let starts = format!("{} starts {}", describe(entry), found.display());
     let version = match version(&found, directory).await {
         Ok(version) => version,
-        Err(why) => return vec![Told::problem(format!("{starts}, which {why}"), mend(entry))],
+        Err(why) => return vec![Defect::problem(format!("{starts}, which {why}"), fix_of(entry))],
     };
     let own = env!("CARGO_PKG_VERSION");
     match Version::parse(own).map(|own| version.cmp(&own)) {
-        Ok(Ordering::Less) => vec![Told::warning(
+        Ok(Ordering::Less) => vec![Defect::warning(
             format!("{starts} {version}, older than this {own}"),
-            format!("update {}; or {}", quoted(&found), mend(entry)),
+            format!("update {}; or {}", quoted(&found), fix_of(entry)),
         )],
-        Ok(Ordering::Greater) => vec![Told::warning(
+        Ok(Ordering::Greater) => vec![Defect::warning(
             format!("{starts} {version}, newer than this {own}"),
             "update this ait",
         )],
@@ -196,21 +199,23 @@ async fn program_of(
     }
 }
 
-fn missing(entry: &Entry, program: &str, directory: &Path) -> Told {
-    let starts = format!("{} starts {program}", who(entry));
+fn missing(entry: &Entry, program: &str, directory: &Path) -> Defect {
+    let starts = format!("{} starts {program}", describe(entry));
     if !program.contains(['/', '\\']) {
-        let fix =
-            format!("install it with `cargo install --path .` in its sources; or {}", mend(entry));
-        return Told::problem(format!("{starts}, which is not on the PATH"), fix);
+        let fix = format!(
+            "install it with `cargo install --path .` in its sources; or {}",
+            fix_of(entry)
+        );
+        return Defect::problem(format!("{starts}, which is not on the PATH"), fix);
     }
     let path = directory.join(program);
     match fs::metadata(&path) {
-        Ok(file) if file.is_file() => Told::problem(
+        Ok(file) if file.is_file() => Defect::problem(
             format!("{starts}, which this user may not execute"),
-            format!("`chmod +x {}`; or {}", quoted(&path), mend(entry)),
+            format!("`chmod +x {}`; or {}", quoted(&path), fix_of(entry)),
         ),
-        Ok(_) => Told::problem(format!("{starts}, which is not a file"), mend(entry)),
-        Err(_) => Told::problem(format!("{starts}, which does not exist"), mend(entry)),
+        Ok(_) => Defect::problem(format!("{starts}, which is not a file"), fix_of(entry)),
+        Err(_) => Defect::problem(format!("{starts}, which does not exist"), fix_of(entry)),
     }
 }
 
@@ -234,7 +239,7 @@ async fn version(program: &Path, directory: &Path) -> Result<Version, String> {
 }
 
 /// Checks that the store of an entry is this one.
-fn store_of(context: &CheckContext, entry: &Entry, named: Option<(&Path, &str)>) -> Option<Told> {
+fn store_of(context: &CheckContext, entry: &Entry, named: Option<(&Path, &str)>) -> Option<Defect> {
     let CheckContext { path, project, .. } = context;
     let real = |path: &Path| paths_of(path).map_or_else(|_| path.to_owned(), |paths| paths.issues);
     let (leads, found): (_, PathBuf) = match (named, &project.found) {
@@ -242,9 +247,9 @@ fn store_of(context: &CheckContext, entry: &Entry, named: Option<(&Path, &str)>)
         (None, _) if !entry.is_in_project => {
             let what = format!(
                 "{} names no store and starts ait outside the project, so which store it uses is unknown",
-                who(entry)
+                describe(entry)
             );
-            return Some(Told::warning(what, mend(entry)));
+            return Some(Defect::warning(what, fix_of(entry)));
         }
         (None, Some(found)) => ("names no store and finds".to_owned(), found.clone()),
         (None, None) => return None,
@@ -252,7 +257,7 @@ fn store_of(context: &CheckContext, entry: &Entry, named: Option<(&Path, &str)>)
     if real(&found) == real(path) {
         return None;
     }
-    let what = format!("{} {leads} {}, not {}", who(entry), found.display(), path.display());
+    let what = format!("{} {leads} {}, not {}", describe(entry), found.display(), path.display());
     let variable = named.map(|(_, by)| by).filter(|by| !by.starts_with('-'));
     let fix = if let Some(variable) = variable {
         format!(
@@ -267,27 +272,27 @@ fn store_of(context: &CheckContext, entry: &Entry, named: Option<(&Path, &str)>)
         let client = entry.client.name;
         format!("if that is not intended, `ait{named} init --client {client}{force}` leads it here")
     } else {
-        mend(entry)
+        fix_of(entry)
     };
-    Some(Told::warning(what, fix))
+    Some(Defect::warning(what, fix))
 }
 
 /// Checks that this store answers at an address.
-async fn asked(context: &CheckContext, entry: &Entry, url: &str) -> Option<Told> {
+async fn check_url(context: &CheckContext, entry: &Entry, url: &str) -> Option<Defect> {
     if url.contains(VARIABLE) {
         return None;
     }
-    let asks = format!("{} connects to {url}", who(entry));
+    let asks = format!("{} connects to {url}", describe(entry));
     let uri: Option<Uri> = url.parse().ok().filter(|uri: &Uri| uri.scheme().is_some());
     let Some((uri, host)) = uri.as_ref().and_then(|uri| Some((uri, uri.host()?))) else {
-        return Some(Told::problem(format!("{asks}, which is not a valid URL"), mend(entry)));
+        return Some(Defect::problem(format!("{asks}, which is not a valid URL"), fix_of(entry)));
     };
     if !matches!(host, "localhost" | "[::1]") && !host.starts_with("127.") {
         let what = format!("{asks}, which is on another machine and was not probed");
-        return Some(Told::warning(what, format!("if that is not intended: {}", mend(entry))));
+        return Some(Defect::warning(what, format!("if that is not intended: {}", fix_of(entry))));
     }
     if uri.path() != "/mcp" {
-        return Some(Told::problem(format!("{asks}; ait answers at /mcp"), mend(entry)));
+        return Some(Defect::problem(format!("{asks}; ait answers at /mcp"), fix_of(entry)));
     }
     let is_https = uri.scheme_str() == Some("https");
     let port = uri.port_u16().unwrap_or(if is_https { 443 } else { 80 });
@@ -296,15 +301,18 @@ async fn asked(context: &CheckContext, entry: &Entry, url: &str) -> Option<Told>
     if let Some((wanted, by)) = pinned.filter(|(wanted, _)| *wanted != port) {
         let what = format!("{asks}, but {by} has port {wanted}");
         let fix = format!("`ait init --client {} --http` makes them agree", entry.client.name);
-        return Some(Told::warning(what, fix));
+        return Some(Defect::warning(what, fix));
     }
     if is_https {
-        return Some(Told::warning(format!("{asks}; ait itself serves plain http"), mend(entry)));
+        return Some(Defect::warning(
+            format!("{asks}; ait itself serves plain http"),
+            fix_of(entry),
+        ));
     }
     let Some(answer) = port_probe::answer(port, PROBE_TIMEOUT).await else {
         let pin = if pinned.is_some() { "" } else { "; `ait init --http` pins its port" };
         let fix = format!("`ait serve --port {port}`, and keep it running{pin}");
-        return Some(Told::warning(format!("{asks}, where nothing answers"), fix));
+        return Some(Defect::warning(format!("{asks}, where nothing answers"), fix));
     };
     let who = match answer.store_id {
         Some(id) if id == context.store.id().await => return None,
@@ -317,5 +325,5 @@ async fn asked(context: &CheckContext, entry: &Entry, url: &str) -> Option<Told>
         None => port_probe::describe_listener(port, Some(&answer)).await.unwrap_or_default(),
     };
     let fix = "`ait init --http` picks a port that is free; or stop the program on this one";
-    Some(Told::problem(format!("{asks}, where {who} answers"), fix))
+    Some(Defect::problem(format!("{asks}, where {who} answers"), fix))
 }

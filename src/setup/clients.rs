@@ -191,8 +191,8 @@ pub const CODEX: Client = Client {
 };
 
 /// Claude Desktop: `claude_desktop_config.json` of the user, which has servers that are started only
-/// (<https://modelcontextprotocol.io/docs/develop/connect-local-servers>, for macOS and Windows; on Linux
-/// it lies where other settings do).
+/// (<https://modelcontextprotocol.io/docs/develop/connect-local-servers>, for macOS; on Linux it lies where other
+/// settings do).
 pub const CLAUDE_DESKTOP: Client = Client {
     name: "claude-desktop",
     title: "Claude Desktop",
@@ -248,10 +248,7 @@ pub const ZED: Client = Client {
     title: "Zed",
     location: ConfigLocation::Project(&[".zed/settings.json"]),
     format: Format::Json(Dialect::TrailingCommas),
-    of_user: |env| match env.app_data.as_ref() {
-        Some(directory) => Some(directory.join("Zed/settings.json")),
-        None => Some(env.settings.as_ref()?.join("zed/settings.json")),
-    },
+    of_user: |env| Some(env.settings.as_ref()?.join("zed/settings.json")),
     servers: &[&["context_servers"]],
     entry: |connection| match connection {
         Connection::Url(url) => members(json!({ "url": url })),

@@ -1,7 +1,10 @@
 //! The user's home, settings and programs.
 
+use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
 
 /// Where the user's home, settings and programs are.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -10,8 +13,6 @@ pub struct HostEnv {
     pub home: Option<PathBuf>,
     /// Where programs have their settings: `$XDG_CONFIG_HOME`, else `~/.config`.
     pub settings: Option<PathBuf>,
-    /// `$APPDATA`, on Windows.
-    pub app_data: Option<PathBuf>,
     /// `$PATH`.
     pub path: Option<OsString>,
 }
@@ -23,7 +24,7 @@ impl HostEnv {
             |name| environment(name).map(PathBuf::from).filter(|directory| directory.is_absolute());
         let settings =
             directory("XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
-        Self { settings, app_data: directory("APPDATA"), path: environment("PATH"), home }
+        Self { settings, path: environment("PATH"), home }
     }
 
     /// A file in the user's home.
@@ -33,16 +34,26 @@ impl HostEnv {
 
     /// Where desktop programs have the data of this user.
     pub fn application_data(&self) -> Option<PathBuf> {
-        match std::env::consts::OS {
+        match env::consts::OS {
             "macos" => self.at_home("Library/Application Support"),
-            "windows" => self.app_data.clone(),
             _ => self.settings.clone(),
         }
     }
 
     /// Finds a program on the `PATH`.
     pub fn program(&self, name: &str) -> Option<PathBuf> {
-        which::which_in(name, self.path.as_ref(), Path::new("/")).ok()
+        self.program_from(name, Path::new("/"))
+    }
+
+    /// Finds a program: on the `PATH`, or relative to a directory if `name` has a `/`, as shells do.
+    pub fn program_from(&self, name: &str, directory: &Path) -> Option<PathBuf> {
+        let is_executable =
+            |file: &PathBuf| file.is_file() && access(file, Access::EXEC_OK).is_ok();
+        if name.contains('/') {
+            return Some(directory.join(name)).filter(is_executable);
+        }
+        let directories = env::split_paths(self.path.as_ref()?);
+        directories.map(|entry| directory.join(entry).join(name)).find(is_executable)
     }
 
     /// A path, with `~` for the home.
