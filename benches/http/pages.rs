@@ -175,7 +175,6 @@ fn page(
 
 /// Lets a thousand pages be open, and agents change issues meanwhile.
 fn streams(out: &mut dyn Write, runtime: &Runtime) -> io::Result<()> {
-    #[cfg(unix)]
     rlimit::increase_nofile_limit(2 * STREAMS as u64).expect("files enough");
     let server = lived_in(SIZES[0]);
     body(server.port, "/", "identity");

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -215,12 +216,8 @@ impl Change {
         fs::create_dir_all(directory)?;
         let mut builder = tempfile::Builder::new();
         builder.prefix(".ait-hooks.");
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            // The umask applies.
-            builder.permissions(fs::Permissions::from_mode(0o777));
-        }
+        // The umask applies.
+        builder.permissions(fs::Permissions::from_mode(0o777));
         let mut file = builder.tempfile_in(directory)?;
         file.write_all(script.as_bytes())?;
         file.as_file().sync_all()?;
@@ -232,7 +229,7 @@ impl Change {
     }
 }
 
-/// The script of a hook, for every POSIX shell, also that of Git for Windows.
+/// The script of a hook, for every POSIX shell.
 fn script(hook: Hook, command: &str) -> String {
     let (name, command) = (hook.name(), shell_words::quote(command));
     let (on_failure, end) = match hook {
@@ -294,14 +291,6 @@ fn read(path: &Path) -> Result<Option<String>> {
 }
 
 /// Returns true if git runs a hook.
-#[cfg(unix)]
 fn is_executable(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
     fs::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0)
-}
-
-/// Returns true if git runs a hook: without such permissions, every file.
-#[cfg(not(unix))]
-fn is_executable(path: &Path) -> bool {
-    path.exists()
 }

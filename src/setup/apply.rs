@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use tempfile::Builder;
@@ -89,12 +90,8 @@ fn replace(path: &Path, text: &str, like: &Path) -> io::Result<()> {
     fs::create_dir_all(directory)?;
     let mut builder = Builder::new();
     builder.prefix(".ait-init.");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // The umask applies.
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
+    // The umask applies.
+    builder.permissions(fs::Permissions::from_mode(0o666));
     let mut file = builder.tempfile_in(directory)?;
     file.write_all(text.as_bytes())?;
     if let Ok(metadata) = fs::metadata(like) {

@@ -267,7 +267,6 @@ fn original_tracker_file_loads_and_keeps_untouched_bytes() {
     assert!(written.contains(untouched.trim_end_matches(['\n', '}', ']', ' '])), "{written}");
 }
 
-#[cfg(unix)]
 #[test]
 fn publishing_preserves_symbolic_links_and_file_mode() {
     use std::os::unix::fs::{PermissionsExt, symlink};

@@ -5,6 +5,7 @@ mod foreign;
 
 use std::fs;
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -160,14 +161,10 @@ fn export_replaces_files_only_with_force_and_never_the_store() {
     let answer = done(&run(directory.path(), &["export", "copy.json", "--force", "--json"]));
     assert_eq!(answer, "{\"exported\":1,\"format\":\"json\",\"file\":\"copy.json\"}\n");
     assert_ne!(fs::read(directory.path().join("copy.json")).unwrap(), b"mine");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let copy = directory.path().join("copy.json");
-        fs::set_permissions(&copy, fs::Permissions::from_mode(0o600)).unwrap();
-        done(&run(directory.path(), &["export", "copy.json", "--force"]));
-        assert_eq!(fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
-    }
+    let copy = directory.path().join("copy.json");
+    fs::set_permissions(&copy, fs::Permissions::from_mode(0o600)).unwrap();
+    done(&run(directory.path(), &["export", "copy.json", "--force"]));
+    assert_eq!(fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
     fs::create_dir_all(directory.path().join(".ait/issues.json/log")).unwrap();
     for file in [
         "issues.json",
@@ -193,7 +190,6 @@ fn export_replaces_files_only_with_force_and_never_the_store() {
     assert_eq!(names(directory.path()), [".ait", "copy.json", "issues.json"]);
 }
 
-#[cfg(unix)]
 #[test]
 fn export_writes_to_a_device_without_replacing_it() {
     let directory = directory();

@@ -1,7 +1,5 @@
 //! A limit of the size of files (`ulimit -f`): it refuses changes, and ends nobody.
 
-#![cfg(unix)]
-
 use std::path::Path;
 
 use serde_json::{Value, json};

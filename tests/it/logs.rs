@@ -1,7 +1,5 @@
 //! The log of a server: its forms, its file, and that nothing waits for it.
 
-#![cfg(unix)]
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

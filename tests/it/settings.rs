@@ -151,7 +151,6 @@ fn network_file_system_setting_is_read_and_validated() {
 }
 
 /// A pipe that nobody writes to would hang the program, and a device without an end would fill the memory.
-#[cfg(unix)]
 #[test]
 fn settings_path_that_is_no_regular_file_is_refused_at_once() {
     use std::time::{Duration, Instant};

@@ -29,7 +29,6 @@ async fn store_id_depends_only_on_the_path() {
     assert_ne!(id(&away).await, before);
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn symbolic_links_to_a_store_give_the_same_id() {
     let directory = directory();

@@ -258,7 +258,6 @@ fn default_tls(config: &Config) -> Tls {
             let address = name.parse::<IpAddr>();
             name == "localhost" || address.is_ok_and(|address| address.is_loopback())
         }
-        #[cfg(unix)]
         Host::Unix(_) => true,
     };
     if config.get_hosts().iter().all(is_local) { Tls::Offered } else { Tls::Verified }
@@ -276,7 +275,6 @@ fn with_tls(mut config: Config, tls: Tls) -> Config {
 fn host_text(host: &Host) -> String {
     match host {
         Host::Tcp(name) => name.clone(),
-        #[cfg(unix)]
         Host::Unix(path) => path.display().to_string(),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use tokio_postgres::Config;
@@ -40,7 +41,6 @@ fn in_file(options: &PostgresOptions, config: &Config) -> Option<Password> {
     }
     let host = match config.get_hosts().first()? {
         Host::Tcp(name) => name.clone(),
-        #[cfg(unix)]
         Host::Unix(_) => "localhost".to_owned(),
     };
     let port = config.get_ports().first().copied().unwrap_or(5432).to_string();
@@ -49,15 +49,8 @@ fn in_file(options: &PostgresOptions, config: &Config) -> Option<Password> {
     find(&text, [&host, &port, database, user]).map(Password::new)
 }
 
-#[cfg(unix)]
 fn is_readable_by_others(path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
     fs::metadata(path).is_ok_and(|file| file.mode() & 0o077 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_readable_by_others(_: &Path) -> bool {
-    false
 }
 
 /// Returns the password of the first line of a password file that fits: `host:port:database:user:password`, where `*`

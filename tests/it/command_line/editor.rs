@@ -1,7 +1,5 @@
 //! Writing an issue in an editor.
 
-#![cfg(unix)]
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;

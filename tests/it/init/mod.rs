@@ -58,7 +58,7 @@ impl Desk {
         let mut command = ait(directory);
         command.args(arguments).env("HOME", self.root.join("home"));
         command.env("PATH", self.root.join("bin")).env("XDG_STATE_HOME", self.root.join("state"));
-        command.env_remove("XDG_CONFIG_HOME").env_remove("APPDATA").env_remove("PORT");
+        command.env_remove("XDG_CONFIG_HOME").env_remove("PORT");
         command
     }
 
