@@ -239,7 +239,7 @@ fn excess_connections_get_503() {
     // Each is a file of this process, too.
     let (_, most) = rlimit::Resource::NOFILE.get().unwrap();
     if most < 8_192 {
-        eprintln!("skipped: {most} open files are too few for this");
+        crate::support::skip(&format!("{most} open files are too few for this"));
         return;
     }
     rlimit::Resource::NOFILE.set(most.min(16_384), most).unwrap();

@@ -98,8 +98,7 @@ fn systemd_unit_is_valid() {
     let text = text.replace("\n#LoadCredential", "\nLoadCredential");
     fs::write(&unit, &text).unwrap();
     let Ok(verified) = analyze(&["verify", "--man=no"], &unit) else {
-        assert!(std::env::var_os("CI").is_none(), "CI must have systemd-analyze(1), of systemd");
-        eprintln!("skipped: no systemd-analyze(1) here");
+        crate::support::skip("no systemd-analyze(1) here");
         return;
     };
     let said = String::from_utf8_lossy(&verified.stderr);

@@ -158,8 +158,7 @@ fn agents_in_real_worktrees_and_subfolders_share_one_queue() {
         done.is_ok_and(|output| output.status.success())
     };
     if !git(&["init", "-q", "repo"]) {
-        assert!(std::env::var_os("CI").is_none(), "CI must have git");
-        eprintln!("skipped: no git here");
+        crate::support::skip("no git here");
         return;
     }
     assert!(git(&["-C", "repo", "commit", "-q", "--allow-empty", "-m", "start"]));

@@ -23,7 +23,7 @@ fn start_in(directory: &tempfile::TempDir, unshared: &[&str], script: &str) -> O
     let mut probe = Command::new("unshare");
     probe.args(["-rm", "mount", "-t", "tmpfs", "tmpfs"]).arg(directory.path());
     if !probe.output().is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: nothing can be mounted here");
+        crate::support::skip("nothing can be mounted here");
         return None;
     }
     let script = format!("{script}\nexec \"$2\"");
@@ -165,11 +165,12 @@ fn bind_mounted_file_is_refused_by_name() {
 }
 
 /// What a program serves is not refused by its name: its locks are tried. (No file system of a network can be
-/// mounted without a server; see `grounds`.)
+/// mounted without a server.)
 #[test]
 fn fuse_file_system_is_tested_reported_and_used() {
-    if which::which("bindfs").is_err() || !Path::new("/dev/fuse").exists() {
-        eprintln!("skipped: there is no bindfs here, or no /dev/fuse");
+    if Command::new("bindfs").arg("--version").output().is_err() || !Path::new("/dev/fuse").exists()
+    {
+        crate::support::skip("there is no bindfs here, or no /dev/fuse");
         return;
     }
     let directory = directory();

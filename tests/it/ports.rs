@@ -264,7 +264,7 @@ fn default_ports_are_shared_with_other_projects_and_programs() {
         shell.output()
     };
     if !alone(&["true"]).is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: no network of its own can be made here (unshare, ip)");
+        crate::support::skip("no network of its own can be made here (unshare, ip)");
         return;
     }
     let test = std::env::current_exe().unwrap();

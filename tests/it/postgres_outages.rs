@@ -156,7 +156,7 @@ impl SmallDisk {
         let mut mount = Program::new("mount");
         mount.args(["-t", "tmpfs", "-o", "size=24m", "tmpfs"]).arg(&directory);
         if !mount.output().is_ok_and(|done| done.status.success()) {
-            eprintln!("skipped: nothing can be mounted here");
+            crate::support::skip("nothing can be mounted here");
             let _ = fs::remove_dir(&directory);
             return None;
         }

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, SystemTime};
 
 use serde_json::json;
@@ -66,7 +67,7 @@ fn read_only_and_nearly_full_disks_are_reported() {
         let mut probe = std::process::Command::new("unshare");
         probe.args(["-rm", "mount", "-t", "tmpfs", "tmpfs"]).arg(directory.path());
         if !probe.output().is_ok_and(|output| output.status.success()) {
-            eprintln!("skipped: nothing can be mounted here");
+            crate::support::skip("nothing can be mounted here");
             return;
         }
         let mut command = ait_through("unshare", directory.path());
@@ -83,7 +84,7 @@ fn pipe_in_place_of_a_file_is_reported_without_blocking() {
     let directory = healthy();
     let pipe = directory.path().join("tokens");
     if !std::process::Command::new("mkfifo").arg(&pipe).status().is_ok_and(|it| it.success()) {
-        eprintln!("skipped: no mkfifo here");
+        crate::support::skip("no mkfifo here");
         return;
     }
     let mut command = ait(directory.path());
@@ -232,20 +233,15 @@ fn access_check_reports_open_access_and_fixes_token_mode() {
     with(&[("AIT_TOKEN_FILE", "none")]).is("access", "problem").says("access", &["does not exist"]);
     fs::write(path.join("tokens"), "short\n").unwrap();
     with(&[("AIT_TOKEN_FILE", "tokens")]).is("access", "problem").says("access", &["too short"]);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-
-        fs::write(path.join("tokens"), "0123456789abcdef\n").unwrap();
-        fs::set_permissions(path.join("tokens"), fs::Permissions::from_mode(0o644)).unwrap();
-        let shared = with(&[("AIT_TOKEN_FILE", "tokens")]);
-        shared.only(&["access"]).says("access", &["chmod 600"]).ends_with(0);
-        let mut command = ait(path);
-        command.args(["doctor", "--fix", "--json"]).env("AIT_TOKEN_FILE", "tokens");
-        examine_by(&mut command).only(&[]).ends_with(0);
-        let mode = fs::metadata(path.join("tokens")).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
-    }
+    fs::write(path.join("tokens"), "0123456789abcdef\n").unwrap();
+    fs::set_permissions(path.join("tokens"), fs::Permissions::from_mode(0o644)).unwrap();
+    let shared = with(&[("AIT_TOKEN_FILE", "tokens")]);
+    shared.only(&["access"]).says("access", &["chmod 600"]).ends_with(0);
+    let mut command = ait(path);
+    command.args(["doctor", "--fix", "--json"]).env("AIT_TOKEN_FILE", "tokens");
+    examine_by(&mut command).only(&[]).ends_with(0);
+    let mode = fs::metadata(path.join("tokens")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
 }
 
 #[test]

@@ -10,8 +10,7 @@ use crate::support::{BINARY, Log, wait};
 /// command succeeded; `None` without `script(1)`.
 fn answered(desk: &Desk, arguments: &str, answers: &[(&str, &str)]) -> Option<(String, bool)> {
     if Command::new("script").arg("--version").output().is_err() {
-        assert!(std::env::var_os("CI").is_none(), "CI must have script(1), of bsdutils");
-        eprintln!("skipped: no script(1) here");
+        crate::support::skip("no script(1) here");
         return None;
     }
     // The programs of this machine are not to be found.

@@ -35,8 +35,7 @@ pub fn run(interpreter: Result<PathBuf, &'static str>, script: &str, given: &[&s
     let interpreter = match interpreter {
         Ok(interpreter) => interpreter,
         Err(missing) => {
-            assert!(std::env::var_os("CI").is_none(), "CI must run {script}: {missing}");
-            eprintln!("skipped: {missing}");
+            super::skip(&format!("{script}: {missing}"));
             return;
         }
     };

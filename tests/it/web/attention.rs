@@ -6,7 +6,7 @@ use super::serve;
 use crate::support::files::{id, issue_json, write_issues};
 use crate::support::http::{IN_PROGRESS, Server, wait_for_metric};
 use crate::support::runs::run;
-use crate::support::{Client, directory, get};
+use crate::support::{Client, directory, get, until};
 
 const CLAIMED: &str = "Issue claimed for work";
 const RETURNED: &str = "Issue returned to created status";
@@ -158,10 +158,7 @@ fn agents_that_wait_while_nothing_is_ready_need_attention() {
     let waiting = client.ask_tool("get_next_issue", wait);
     wait_for_metric(port, IN_PROGRESS, 1);
     let is_shown = || section(&get(port, "/").body).contains("wait for work: idle-agent");
-    assert!((0..200).any(|_| is_shown() || {
-        std::thread::sleep(std::time::Duration::from_millis(10));
-        false
-    }));
+    until("the page shows who waits", is_shown);
     assert!(section(&get(port, "/").body).contains(">nothing is ready</a>"));
     client.add("work at last", "bug");
     client.answer(waiting).unwrap().issue();
