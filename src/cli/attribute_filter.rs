@@ -7,10 +7,8 @@ use clap::Args;
 use super::attribute_args::{OrNone, label, or_none, priority};
 use super::options::{agent_name, issue_ref};
 use crate::domain::{
-    AgentName, Classification, Condition, Issue, IssueId, IssueRef, Label, Priority, Status,
-    Timestamp,
+    AgentName, Classification, Condition, IssueId, IssueRef, Label, Priority, Timestamp,
 };
-use crate::tracker::IndexedIssues;
 
 /// The attributes that issues must have.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
@@ -89,14 +87,6 @@ impl AttributeFilter {
     pub fn parent(&self) -> Option<&IssueRef> {
         self.parent.as_ref()
     }
-}
-
-/// Returns true if an issue can be claimed for work, by any agent or by its assignee.
-pub(super) fn is_ready(issue: &Issue, issues: &IndexedIssues, now: Timestamp) -> bool {
-    issue.status == Status::Created
-        && !issue.attributes.is_parked_at(now)
-        && !issues.is_blocked(issue)
-        && issues.open_parts(issue.id).next().is_none()
 }
 
 #[cfg(test)]

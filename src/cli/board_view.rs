@@ -6,14 +6,13 @@ use std::sync::Arc;
 use clap::builder::styling::Style;
 
 use super::NO_ISSUES;
-use super::attribute_filter::is_ready;
 use super::issue_view::words;
 use super::list::waits;
 use super::output::{FAINT, Output, STRONG, of_classification, of_status};
 use super::sanitize::{self, columns, cut};
 use super::short_ids::ShortIds;
 use super::styled_line::Line;
-use crate::domain::{Issue, IssueId, Order, Query, Status, StatusSet, Timestamp};
+use crate::domain::{Condition, Issue, IssueId, Order, Query, Status, StatusSet, Timestamp};
 use crate::span;
 use crate::tracker::IndexedIssues;
 
@@ -57,12 +56,14 @@ impl Board {
     pub fn of(issues: &IndexedIssues, gone: &BTreeSet<IssueId>, now: Timestamp) -> Self {
         let (statuses, order) = (StatusSet::open(), Order::Priority);
         let open = Query { statuses, order, take: issues.len(), ..Query::default() };
+        let ready = Query { condition: Condition::Ready(now), ..open.clone() };
+        let ready: BTreeSet<_> = issues.list(&ready).issues.iter().map(|issue| issue.id).collect();
         let (open, counts) = (issues.list(&open).issues, issues.counts());
         let column = |status: Status| {
             let of_status = open.iter().filter(|issue| issue.status == status);
             let mut found: Vec<_> = of_status.cloned().collect();
             match status {
-                Status::Created => found.sort_by_cached_key(|issue| !is_ready(issue, issues, now)),
+                Status::Created => found.sort_by_cached_key(|issue| !ready.contains(&issue.id)),
                 Status::Completed => found.sort_by_key(|issue| issue.attributes.is_parked_at(now)),
                 _ => found.sort_by_key(|issue| since(issue)),
             }
