@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::agent_interner::{Name, Names};
 use super::status_timeline::{StatusChange, steps_of};
-use super::text_facts::Facts;
+use super::text_facts::TextFacts;
 use crate::domain::{
     ActionKind, Attributes, Classification, Issue, IssueId, LinkKind, STALE_CLAIM_AFTER_MS, Status,
     Timestamp,
@@ -39,7 +39,7 @@ pub struct IssueSummary {
     /// The changes of the status, oldest first.
     pub(crate) steps: Box<[StatusChange]>,
     /// What the findings need of the texts of an open issue.
-    pub(crate) facts: Option<Box<Facts>>,
+    pub(crate) facts: Option<Box<TextFacts>>,
 }
 
 /// A history entry.
@@ -91,7 +91,7 @@ impl IssueSummary {
             last_words: last_words.map(|entry| entry.action.as_str().into()),
             attributes: issue.attributes.clone(),
             steps: steps_of(issue).into_boxed_slice(),
-            facts: Facts::of(issue),
+            facts: TextFacts::of(issue),
         }
     }
 

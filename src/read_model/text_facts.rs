@@ -51,7 +51,7 @@ const FILLERS: [&str; 16] = [
 
 /// The facts.
 #[derive(Clone, Debug)]
-pub(crate) struct Facts {
+pub(crate) struct TextFacts {
     /// The hash of the words of the title. Titles that differ in order, case, endings and marks have the same one.
     pub(super) title: u64,
     pub(super) is_placeholder: bool,
@@ -60,7 +60,7 @@ pub(crate) struct Facts {
     pub(super) description: Sketch,
 }
 
-impl Facts {
+impl TextFacts {
     /// Returns the facts of an issue; `None` if it has ended.
     pub(in crate::read_model) fn of(issue: &Issue) -> Option<Box<Self>> {
         if issue.status.is_terminal() {

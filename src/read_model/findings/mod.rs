@@ -23,7 +23,7 @@ use super::finding::{Finding, FindingKind, Findings, FoundIssue, MAX_KEPT};
 use super::findings_cache::Cached;
 use super::read_view::ReadView;
 use super::summary::IssueSummary;
-use super::text_facts::Facts;
+use super::text_facts::TextFacts;
 use crate::domain::Timestamp;
 
 /// What a rule looks at.
@@ -35,7 +35,7 @@ struct Scene<'a> {
 
 impl<'a> Scene<'a> {
     /// Returns the open issues with their positions and their facts.
-    fn open(self) -> impl Iterator<Item = (usize, &'a IssueSummary, &'a Facts)> {
+    fn open(self) -> impl Iterator<Item = (usize, &'a IssueSummary, &'a TextFacts)> {
         let summaries = self.view.summaries().iter().enumerate();
         summaries.filter_map(|(at, summary)| Some((at, &**summary, summary.facts.as_deref()?)))
     }

@@ -35,18 +35,18 @@ struct Request {
     commands: Vec<Command>,
     now: Timestamp,
     ticket: WriterTicket,
-    reply: oneshot::Sender<Answer>,
+    reply: oneshot::Sender<UnreceivedReply>,
 }
 
 /// The outcomes of commands, on their way to the caller. If the caller does not receive them, its claims lapse.
-struct Answer {
+struct UnreceivedReply {
     /// `None` after the caller received it.
     reply: Option<Reply>,
     commands: Vec<Command>,
     writer: Weak<Writer>,
 }
 
-impl Answer {
+impl UnreceivedReply {
     fn into_reply(mut self) -> Reply {
         self.reply.take().expect("an answer is received once")
     }
@@ -58,7 +58,7 @@ impl Answer {
     }
 }
 
-impl Drop for Answer {
+impl Drop for UnreceivedReply {
     /// Runs if the caller goes away after the answer was sent and before it is received.
     fn drop(&mut self) {
         let lapses = self.take_lapses();
@@ -275,9 +275,9 @@ impl WriterHandle {
 }
 
 /// Returns the reply of the writer thread. It replies to every command that it decides, unless it panics.
-fn settled(answer: Result<Answer, oneshot::error::RecvError>) -> Reply {
+fn settled(answer: Result<UnreceivedReply, oneshot::error::RecvError>) -> Reply {
     let lost = |_| Err(StoreError::Uncertain("the writer thread failed".to_owned()));
-    answer.map_or_else(lost, Answer::into_reply)
+    answer.map_or_else(lost, UnreceivedReply::into_reply)
 }
 
 struct Thread {
@@ -366,7 +366,7 @@ impl Thread {
         for (request, reply) in batch.into_iter().zip(replies) {
             let (commands, writer) = (request.commands, self.writer.clone());
             if let Err(mut unheard) =
-                request.reply.send(Answer { reply: Some(reply), commands, writer })
+                request.reply.send(UnreceivedReply { reply: Some(reply), commands, writer })
             {
                 abandoned.extend(unheard.take_lapses());
             }

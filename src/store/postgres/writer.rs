@@ -43,7 +43,7 @@ struct Request {
     commands: Vec<Command>,
     now: Timestamp,
     since: Instant,
-    reply: oneshot::Sender<Answer>,
+    reply: oneshot::Sender<UnreceivedReply>,
 }
 
 impl Request {
@@ -59,7 +59,7 @@ impl Request {
 }
 
 /// The outcomes of commands, on their way to the caller. If the caller does not receive them, its claims lapse.
-struct Answer {
+struct UnreceivedReply {
     /// `None` after the caller received it.
     reply: Option<Reply>,
     commands: Vec<Command>,
@@ -68,7 +68,7 @@ struct Answer {
     writer: mpsc::WeakSender<Request>,
 }
 
-impl Drop for Answer {
+impl Drop for UnreceivedReply {
     fn drop(&mut self) {
         let outcomes = self.reply.take().and_then(Result::ok).unwrap_or_default();
         let Some(writer) = self.writer.upgrade() else { return };
@@ -209,7 +209,7 @@ fn refuse_late(batch: Vec<Request>, answers: &mpsc::WeakSender<Request>) -> Vec<
 fn answer(batch: Vec<Request>, replies: Vec<Reply>, writer: &mpsc::WeakSender<Request>) {
     for (request, reply) in batch.into_iter().zip(replies) {
         let Request { commands, now, .. } = request;
-        let answer = Answer { reply: Some(reply), commands, now, writer: writer.clone() };
+        let answer = UnreceivedReply { reply: Some(reply), commands, now, writer: writer.clone() };
         // An answer that nobody receives lapses its claims when it is dropped.
         drop(request.reply.send(answer));
     }
