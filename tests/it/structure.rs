@@ -246,6 +246,23 @@ fn architecture_document_names_existing_files_and_functions() {
     }
 }
 
+#[test]
+fn storage_page_names_existing_tests() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(root.join("docs/storage.md")).unwrap();
+    let (_, tests) = text.split_once("### Tests").unwrap();
+    let (tests, _) = tests.split_once("\n## ").unwrap();
+    let rows = tests.lines().filter_map(|line| line.strip_prefix("| `"));
+    let named: Vec<&str> = rows.flat_map(|row| row.split('|').next().unwrap().split("`")).collect();
+    let named: Vec<&str> =
+        named.into_iter().filter(|part| part.contains(char::is_alphabetic)).collect();
+    assert!(named.len() > 20, "{named:?}");
+    for name in named {
+        let path = root.join("tests/it").join(name);
+        assert!(path.is_dir() || path.with_extension("rs").exists(), "{name}");
+    }
+}
+
 /// Hints that name them belong to the interfaces.
 #[test]
 fn domain_and_stores_name_no_command_flag_or_tool() {
