@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::read_model::{Finding, FindingKind, Findings};
 
-/// How many findings a report has if nobody asks for another number.
+/// How many findings a report has by default.
 pub const DEFAULT_TAKE: usize = 20;
 
 /// Who reads a report.
@@ -92,7 +92,7 @@ fn for_agent(finding: &Finding, id: &str, other: &str) -> String {
     let show = format!("list_issues {{\"issue_id\":\"{id}\"}}");
     match finding.kind {
         FindingKind::Stale => format!(
-            "{show}; end what nobody wants with close_issue, or say with update_issue what it waits for"
+            "{show}; close_issue what is not wanted any more, or say with update_issue what it waits for"
         ),
         FindingKind::OldClaim => {
             format!("{show}; if its agent is gone, return_issue with what is known")
@@ -128,7 +128,7 @@ fn for_agent(finding: &Finding, id: &str, other: &str) -> String {
             format!("list_issues {{\"agent\":{agent},\"status\":\"in_progress\"}}; return_issue what it does not work on")
         }
         FindingKind::FilingFasterThanClosing => {
-            "list_issues {\"status\":\"created\"}; start more workers, or close_issue what nobody wants".to_owned()
+            "list_issues {\"status\":\"created\"}; start more workers, or close_issue what is not wanted".to_owned()
         }
     }
 }
@@ -184,7 +184,8 @@ fn for_person(finding: &Finding, id: &str, other: &str) -> String {
             format!("`ait board`; then `ait return {id} --force -m WHY` what it does not work on")
         }
         FindingKind::FilingFasterThanClosing => {
-            "`ait list --status created`; start more workers, or close what nobody wants".to_owned()
+            "`ait list --status created`; start more workers, or close what is not wanted"
+                .to_owned()
         }
     }
 }

@@ -22,7 +22,7 @@ pub(super) fn is_confirmed(question: &str) -> Result<bool> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Returns true if somebody can answer: stdin is a terminal, and no program reads the output.
+/// Returns true if a person can answer: stdin is a terminal, and no program reads the output.
 pub(super) fn can_ask(is_json: bool) -> bool {
     io::stdin().is_terminal() && !is_json
 }

@@ -98,7 +98,7 @@ pub(super) async fn ask(
     if arguments.format.json {
         return print_changed(&issue, true, tracker, output).await;
     }
-    let remark = "asked; nobody holds it now, and it is parked until `ait answer`";
+    let remark = "asked; the claim has ended, and the issue is parked until `ait answer`";
     print_line(&issue, Some(remark.to_owned()), output)?;
     Ok(ExitStatus::Done)
 }

@@ -52,7 +52,7 @@ pub(super) async fn run(
         ),
         None => bail!("{short} is not claimed: it is {}", issue.status),
     }
-    // Somebody else may have claimed it since.
+    // Another agent may have claimed it since.
     let proof = ClaimProof { number: Some(issue.claim_number()), is_forced: false };
     let issue = tracker.return_issue(issue.id.into(), comment, agent, proof).await?;
     print_changed(&issue, arguments.format.json, tracker, output).await

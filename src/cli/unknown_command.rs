@@ -45,7 +45,7 @@ const ELSEWHERE: [(&[&str], &str); 34] = [
     ),
     (
         &["login", "logout", "auth"],
-        "nobody logs in to a local store; --agent NAME says who acts, and `ait serve --token-file FILE` demands tokens",
+        "a local store has no logins; --agent NAME says who acts, and `ait serve --token-file FILE` demands tokens",
     ),
     (
         &["update", "change", "modify", "set", "move", "transition"],

@@ -17,7 +17,9 @@ pub(super) fn links(issues: &[Arc<Issue>], store: &IndexedIssues) -> Finding {
     let cycles = Cycles::of(issues, &by_id, store);
     about.extend(cycles.found.iter().map(|cycle| cycle.join(" waits for ")));
     if let Some(link) = &cycles.link {
-        fixes.push(format!("nobody can claim what waits for itself: `ait unlink {link}`"));
+        fixes.push(format!(
+            "an issue that waits for itself can never be claimed: `ait unlink {link}`"
+        ));
     }
     let is_cycle = !about.is_empty();
     let lost = issues.iter().flat_map(|issue| {
@@ -128,12 +130,12 @@ impl Cycles {
 
 pub(super) fn queue(issues: &[Arc<Issue>], store: &IndexedIssues, now: Timestamp) -> Finding {
     let check = Check::Queue;
-    let anybody = AgentName::try_from("anybody").expect("a valid name");
+    let anyone = AgentName::try_from("anyone").expect("a valid name");
     let mut about = Vec::new();
     for issue in issues.iter().filter(|issue| issue.status == Status::Created) {
         let assignee = issue.attributes.assignee.as_deref();
         let agent = assignee.and_then(|name| AgentName::try_from(name).ok());
-        match store.obstacle(issue, agent.as_ref().unwrap_or(&anybody), now) {
+        match store.obstacle(issue, agent.as_ref().unwrap_or(&anyone), now) {
             Some(reason) => about.push(format!("{}: {reason}", issue.id.short())),
             None => return Finding::ok(check, "an issue that waits can be claimed"),
         }
@@ -150,7 +152,7 @@ pub(super) fn queue(issues: &[Arc<Issue>], store: &IndexedIssues, now: Timestamp
     if issues.iter().any(is_moving) {
         return Finding::ok(check, format!("{count}, and others are worked on or reviewed"));
     }
-    Finding::warning(check, format!("{count}, but nobody can claim any")).about(about).fix(
+    Finding::warning(check, format!("{count}, but none can be claimed")).about(about).fix(
         "see `ait tree`; then end a wait: `ait unpark ID`, `ait unlink ID blocked-by OTHER`, or `ait close OTHER`",
     )
 }

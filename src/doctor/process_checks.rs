@@ -71,7 +71,7 @@ async fn ports(context: &CheckContext, living: &[Entry]) -> Finding {
     {
         return taken(*port, by, id).await;
     }
-    told(&served, context)
+    finding_of(&served, context)
 }
 
 /// Reports a port that does not answer for the store, although a live process claims to serve it there.
@@ -109,7 +109,7 @@ async fn taken(port: u16, by: &str, id: StoreId) -> Finding {
     )
 }
 
-fn told(served: &[Served<'_>], context: &CheckContext) -> Finding {
+fn finding_of(served: &[Served<'_>], context: &CheckContext) -> Finding {
     let check = Check::Ports;
     let listed =
         served.iter().map(|server| format!("port {} by process {}", server.port, server.entry.pid));

@@ -9,7 +9,7 @@ use super::{Check, CheckContext, Finding, Repair};
 pub(super) fn examine(context: &CheckContext) -> Vec<Finding> {
     let check = Check::Prompts;
     vec![match upkeep(context).look() {
-        Ok(state) => told(&state),
+        Ok(state) => finding_of(&state),
         Err(error @ SetupError::Outside { .. }) => Finding::skipped(check, reason(&error)),
         Err(error) => Finding::problem(check, reason(&error))
             .fix("correct it there; `ait init` changes nothing until then"),
@@ -26,7 +26,7 @@ fn upkeep(context: &CheckContext) -> InstalledSetup<'_> {
 const FILE: &str = "file that `ait init` wrote is";
 const FILES: &str = "files that `ait init` wrote are";
 
-fn told(state: &SetupStatus) -> Finding {
+fn finding_of(state: &SetupStatus) -> Finding {
     let check = Check::Prompts;
     let SetupStatus { current, changes, edited, newer } = state;
     let outdated = changes.iter().map(|change| format!("{}: of another version", change.shown));

@@ -172,7 +172,7 @@ pub struct Parked {
     pub since: Timestamp,
     /// Who parked it.
     pub by: String,
-    /// The time from which on it counts as not parked; `None` until somebody unparks it.
+    /// The time from which on it counts as not parked; `None` if it is parked without an end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
     /// The question to people that the issue waits for.
@@ -190,7 +190,7 @@ pub struct AttributeValues {
     /// The labels, ascending, each once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<Label>,
-    /// The agent that the issue is for; `None` for anybody.
+    /// The agent that the issue is for; `None` for any agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assignee: Option<String>,
     /// The links, in the order in which they were made.

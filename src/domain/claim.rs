@@ -35,7 +35,7 @@ impl fmt::Display for ClientId {
     }
 }
 
-/// A claim that lives as long as its client. A claim without a lease lasts until somebody ends it.
+/// A claim that lives as long as its client. A claim without a lease lasts until a command ends it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lease {
@@ -121,7 +121,7 @@ impl FromStr for ClaimPolicy {
 pub struct ClaimProof {
     /// The number of the claim, if the caller gave one.
     pub number: Option<usize>,
-    /// Whether the change is made whoever holds the issue.
+    /// Whether the change is made even if another agent holds the issue.
     pub is_forced: bool,
 }
 
@@ -159,7 +159,7 @@ impl Default for ClaimSettings {
 /// Which claim a caller needs to complete, return or close an issue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ClaimGuard {
-    /// None: the change is allowed whoever holds the issue.
+    /// None: the change is allowed even if another agent holds the issue.
     #[default]
     Anyone,
     /// The claim of the same agent, if the issue is claimed.
@@ -264,7 +264,7 @@ impl Issue {
     }
 
     /// Returns the number of the latest claim: the how-manieth claim of this issue it is, for work and for review
-    /// together. 0 if nobody ever claimed it.
+    /// together. 0 if it was never claimed.
     ///
     /// A history only grows, so no number comes twice. Restoring a backup takes back the numbers, too.
     pub fn claim_number(&self) -> usize {

@@ -27,9 +27,9 @@ pub enum Condition {
     Priority(RangeInclusive<Priority>),
     /// It has this label; no label at all for `None`.
     Label(Option<Label>),
-    /// It is assigned to this agent; to nobody for `None`.
+    /// It is assigned to this agent; to no agent for `None`.
     Assignee(Option<String>),
-    /// This agent holds it; nobody for `None`.
+    /// This agent holds it; no agent for `None`.
     Holder(Option<String>),
     /// This agent filed it.
     Filer(String),

@@ -51,7 +51,7 @@ pub enum DomainError {
         /// The open question, shortened.
         question: String,
     },
-    /// Nobody asked a question about the issue, or it has been answered.
+    /// The issue has no open question: none was asked, or it has been answered.
     #[error("issue {id} has no open question")]
     NoQuestion {
         /// The issue.
@@ -366,7 +366,7 @@ fn not_owned_text(
             shortened(agent, SHOWN_CHARS)
         ),
         (None, _) => format!(
-            "claim {} of issue {id} has ended: the issue is {status}, and nobody holds it",
+            "claim {} of issue {id} has ended: the issue is {status}, and no agent holds it",
             given.unwrap_or(number)
         ),
     }

@@ -53,7 +53,7 @@ impl Issue {
     }
 
     /// Counts how often the issue came back after a claim: returned, or because its claim lapsed. A claim whose answer
-    /// never reached its caller does not count, because nobody tried.
+    /// never reached its caller does not count, because no agent tried.
     pub fn failed_attempts(&self) -> usize {
         let is_abandoned = |entry: &TimelineEntry<'_>| {
             entry.kind() == ActionKind::Lapsed && entry.comment != Some(UNDELIVERED_REASON)
@@ -65,7 +65,7 @@ impl Issue {
 impl Issue {
     /// Says what the next agent has to know first: what was asked and answered last, how often the issue was tried
     /// before, and what the last agent said, such as `returned 2 times, lapsed once; last: the fixture is missing`.
-    /// `None` if nobody gave it back and no question was answered.
+    /// `None` if it never came back and no question was answered.
     pub fn earlier_attempts(&self) -> Option<String> {
         let parts = [self.last_answer(), self.failures()];
         let parts: Vec<_> = parts.into_iter().flatten().collect();

@@ -82,7 +82,7 @@ pub struct Row {
 }
 
 impl Digest {
-    /// Returns from when on a digest tells what ended, if nobody says.
+    /// Returns the default start of the time for which a digest tells what ended.
     pub fn default_since(now: Timestamp) -> Timestamp {
         Timestamp::from_unix_millis(now.unix_millis().saturating_sub(DEFAULT_SINCE_MS))
     }

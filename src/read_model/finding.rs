@@ -21,7 +21,7 @@ string_enum! {
         OldClaim = "old_claim",
         /// An open issue that agents gave back again and again.
         ReturnedOften = "returned_often",
-        /// A completed issue that nobody reviews.
+        /// A completed issue that waits long for its review.
         WaitsLongForReview = "waits_long_for_review",
         /// A title that says nothing.
         PlaceholderTitle = "placeholder_title",

@@ -33,7 +33,7 @@ pub trait Clients: Send + Sync {
     /// Records that a client has ended.
     fn end(&self, client: &ClientId);
 
-    /// Returns for how long a client has been gone, since somebody first noticed; `None` if it lives. The time does not
+    /// Returns for how long a client has been gone, since a process first noticed; `None` if it lives. The time does not
     /// count while the machine is suspended, and begins again after a restart of the machine.
     ///
     /// # Errors

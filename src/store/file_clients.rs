@@ -149,7 +149,7 @@ impl FileClients {
     fn presence(&self, client: &ClientId, path: &Path) -> io::Result<Presence> {
         let gone = Presence::Gone { expired_for: None };
         if let Some(own) = self.held().get_mut(client) {
-            // Somebody removed the files of the store that are not under version control.
+            // The files of the store that are not under version control were removed, such as by `git clean`.
             if !path.exists() {
                 *own = Self::locked(path)?;
             }

@@ -1,7 +1,7 @@
 //! The move of everything from one store to another one of any kind.
 //!
 //! The target begins with the state of the source and with the events that the source still has, each with its number,
-//! so that whoever follows events by their numbers goes on. Knows no kind of store.
+//! so that readers that follow events by their numbers go on. Knows no kind of store.
 
 use super::{NumberedEvent, Probe, State, Store, StoreError, StoreFuture, event_format};
 use crate::domain::{IssueId, Lease};

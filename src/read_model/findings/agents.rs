@@ -40,7 +40,7 @@ pub(super) fn self_reviewed(scene: Scene<'_>) -> Vec<Hit> {
 }
 
 /// Returns who reviews or closed what it completed itself. A review by another agent after the completion counts for
-/// the issue, whoever closed it.
+/// the issue, no matter which agent closed it.
 fn own_review(summary: &IssueSummary) -> Option<Why> {
     let actions = &summary.actions;
     let completed = actions.iter().rposition(|action| action.kind == ActionKind::Completed)?;

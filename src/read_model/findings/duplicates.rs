@@ -7,7 +7,7 @@ use super::thresholds::{RELATED_SLOTS, SIMILAR_SLOTS, SIMILAR_TITLES};
 use super::{Hit, Scene, Why};
 use crate::read_model::IssueSummary;
 use crate::read_model::sketch::SLOTS;
-use crate::read_model::text_facts::{Facts, normalized};
+use crate::read_model::text_facts::{TextFacts, normalized};
 
 /// With how many earlier issues of its block an issue is compared.
 const MAX_COMPARED: usize = 4;
@@ -29,7 +29,7 @@ pub(super) fn duplicates(scene: Scene<'_>) -> Vec<Hit> {
     search.hits
 }
 
-type Candidate<'a> = (usize, &'a IssueSummary, &'a Facts);
+type Candidate<'a> = (usize, &'a IssueSummary, &'a TextFacts);
 
 struct Search<'a> {
     open: Vec<Candidate<'a>>,
@@ -41,7 +41,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// Compares the issues with equal keys.
-    fn compare_blocks(&mut self, key: impl Fn(&Facts) -> Option<u64>) {
+    fn compare_blocks(&mut self, key: impl Fn(&TextFacts) -> Option<u64>) {
         let keyed = self.open.iter().enumerate();
         let keyed = keyed.filter_map(|(index, (_, _, facts))| Some((key(facts)?, index)));
         let mut keyed: Vec<(u64, usize)> = keyed.collect();
@@ -90,7 +90,7 @@ impl Search<'_> {
     }
 }
 
-/// Returns true if somebody has linked the issues, or made them parts of two parents.
+/// Returns true if the issues are linked with each other, or are parts of two parents.
 fn are_told_apart(one: &IssueSummary, other: &IssueSummary) -> bool {
     let leads = |from: &IssueSummary, to: &IssueSummary| {
         from.attributes.links.iter().any(|link| link.to == to.id)

@@ -122,7 +122,7 @@ impl Attention {
         self.items.extend(rows.map(|(issue, why, next)| Item { kind, issue, why, next }));
     }
 
-    /// Adds the open questions, and the issues that are parked until somebody unparks them, those that wait longest first.
+    /// Adds the open questions, and the issues that are parked without an end, those that wait longest first.
     fn add_parked(&mut self, view: &ReadView<'_>, now: Timestamp) {
         let parked = view.parked().filter_map(|summary| {
             let parked = summary.attributes.parked.as_ref()?;

@@ -138,7 +138,7 @@ impl Layout<'_> {
         }
     }
 
-    /// Renders the state of the page, and the controls of whoever reads it. The script shows those.
+    /// Renders the state of the page, and the controls for its reader, which the script shows.
     fn live(&self) -> Markup {
         html! {
             div.follow hidden[self.version.is_none()] {

@@ -9,7 +9,7 @@ pub const CHOOSE: &str = "Choose an answer";
 pub const OWN_WORDS: &str = "Or answer in your own words";
 pub const NO_OPTION: &str = "none of these";
 pub const COMMENT: &str = "Comment";
-pub const PARK_REASON: &str = "Why nobody should claim it now";
+pub const PARK_REASON: &str = "Why agents should not claim it now";
 pub const RETURN_REASON: &str = "Why, and what the next agent should know";
 pub const NO_PRIORITY: &str = "none: counts as 2";
 pub const LABELS: &str = "Labels, with spaces between";
@@ -55,7 +55,7 @@ pub fn done(action: Action) -> &'static str {
         Action::Answer => "The answer is saved. Agents can claim the issue again.",
         Action::Comment => "The comment is saved.",
         Action::Attributes => "Priority and labels are saved.",
-        Action::Park => "The issue is parked: nobody gets it.",
+        Action::Park => "The issue is parked: agents cannot claim it.",
         Action::Unpark => "The issue is no longer parked.",
         Action::Return => "The issue is back in the queue.",
     }

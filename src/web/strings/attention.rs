@@ -1,4 +1,4 @@
-//! On what needs somebody, above the list.
+//! The texts of what needs attention, above the list.
 
 use crate::span::humanize_duration as duration;
 

@@ -129,7 +129,7 @@ fn a_question_says_that_the_claim_has_ended() {
     let issue = desk.add("t");
     desk.run(&["claim", &issue]).done();
     let told = desk.run(&["ask", &issue, "Which database?"]).done().stdout();
-    let what = "asked; nobody holds it now, and it is parked until `ait answer`";
+    let what = "asked; the claim has ended, and the issue is parked until `ait answer`";
     assert_eq!(told, format!("{} created: t ({what})\n", &issue[..8]));
     let shown = desk.run(&["show", &issue, "--json"]).done().json();
     assert_eq!((&shown["status"], &shown["claim"]), (&json!("created"), &json!(null)));

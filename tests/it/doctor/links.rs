@@ -160,7 +160,7 @@ fn a_queue_in_which_nothing_can_be_claimed_is_reported() {
     };
     let examined = examine_these(&held_back());
     examined.only(&["queue"]).is("queue", "warning").ends_with(0);
-    let says = ["3 issues wait, but nobody can claim any", "00000001: it is parked: holiday"];
+    let says = ["3 issues wait, but none can be claimed", "00000001: it is parked: holiday"];
     examined.says("queue", &says).says("queue", &["00000003: it waits for 00000001", "ait unpark"]);
     for moving in [
         linked(4, "created", &[]),
