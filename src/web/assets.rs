@@ -53,6 +53,7 @@ pub(super) static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
             include_str!("assets/script/controls.js"),
             include_str!("assets/script/palette.js"),
             include_str!("assets/script/keyboard.js"),
+            include_str!("assets/script/notify.js"),
             include_str!("assets/script/wall.js"),
             "})();\n",
         ),

@@ -112,6 +112,7 @@ pub mod layout {
 pub mod list {
     pub const OPEN: &str = "Open";
     pub const FILTERS: &str = "Search and filters";
+    pub const MORE_FILTERS: &str = "Filters";
     pub const SAVED: &str = "Saved queries";
     pub const SEARCH: &str = "Search";
     pub const SEARCH_HINT: &str = "words, or the start of an id";
@@ -344,7 +345,7 @@ pub mod activity {
     pub const NEWEST: &str = "Newest";
     pub const NEWER: &str = "Newer";
     pub const OLDER: &str = "Older";
-    pub const EMPTY: &str = "Nothing has happened yet.";
+    pub const EMPTY: &str = "Nothing has happened yet. Each change from now on appears here.";
     pub const NO_MATCH: &str = "No event matches the filters.";
     pub const SHOW_ALL: &str = "Show all events";
     pub const SUBSCRIBE: &str = "Subscribe to the feed";

@@ -7,7 +7,7 @@ use super::{dialogs, icons};
 use crate::domain::Timestamp;
 use crate::web::assets::{APPEARANCE, SCRIPT, STYLE, WORKER};
 use crate::web::project::Project;
-use crate::web::strings::{self, actions, layout, projects, wall};
+use crate::web::strings::{self, actions, attention, layout, projects, wall};
 
 /// How often a page reloads in browsers without scripts.
 const REFRESH_S: u32 = 30;
@@ -90,6 +90,10 @@ impl Layout<'_> {
                     footer.bottom {
                         p { @if project.has_actions { (actions::READ_ONLY) } @else { (layout::READ_ONLY) } }
                         (appearance())
+                        p {
+                            button #notify type="button" hidden data-off=(attention::NOTIFY)
+                                data-on=(attention::NOTIFY_NO_MORE) data-note=(attention::NOTE) {}
+                        }
                         p { button #open-help type="button" hidden { (strings::dialogs::SHORTCUTS) } }
                         @if project.has_projects { p { a href="/projects" { (projects::ALL_PROJECTS) } } }
                         @if let Some(json) = self.json {

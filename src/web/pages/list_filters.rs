@@ -14,6 +14,13 @@ const MAX_OFFERED: usize = 100;
 
 /// Renders the search and the other filters. It offers only filters that can find something.
 pub(super) fn filters(query: &ListQuery, view: &ReadView) -> Markup {
+    let has_chosen = query.kind.is_some()
+        || query.agent.is_some()
+        || query.assignee.is_some()
+        || !query.priorities.is_empty()
+        || query.is_ready
+        || query.is_blocked
+        || query.is_parked;
     let hidden = ["status", "label", "parent", "sort", "dir", "fields"];
     html! {
         form #filters.filters method="get" action="/" autocomplete="off" role="search" aria-label=(text::FILTERS) {
@@ -25,11 +32,16 @@ pub(super) fn filters(query: &ListQuery, view: &ReadView) -> Markup {
                 input type="search" name="q" value=(query.search) placeholder=(text::SEARCH_HINT)
                     maxlength="1000" autocomplete="off" spellcheck="false";
             }
-            (choice(strings::KIND, "classification", text::ANY_KIND, Classification::ALL.iter().map(|&kind| {
-                (kind.to_string(), strings::classification(kind).to_owned(), query.kind == Some(kind))
-            })))
-            (parts::agent_filter(view, query.agent.as_deref()))
-            (attribute_filters(query, view))
+            details #more-filters.more-filters open[has_chosen] {
+                summary { (text::MORE_FILTERS) }
+                div {
+                    (choice(strings::KIND, "classification", text::ANY_KIND, Classification::ALL.iter().map(|&kind| {
+                        (kind.to_string(), strings::classification(kind).to_owned(), query.kind == Some(kind))
+                    })))
+                    (parts::agent_filter(view, query.agent.as_deref()))
+                    (attribute_filters(query, view))
+                }
+            }
             button type="submit" { (strings::APPLY) }
             @if !query.is_unfiltered() { a.clear href="/" { (strings::CLEAR_FILTERS) } }
         }

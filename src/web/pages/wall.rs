@@ -12,7 +12,7 @@ use crate::read_model::{Agent, Column, IssueSummary, ReadView};
 use crate::web::strings::{self, wall as text};
 
 /// How many issues a column has, and how many agents and rows show: what fits on a screen.
-const MAX_CARDS: usize = 4;
+const MAX_CARDS: usize = 5;
 const MAX_AGENTS: usize = 8;
 const MAX_ROWS: usize = 6;
 

@@ -74,3 +74,8 @@ pub fn unpark(short_id: &str) -> String {
 pub fn more(count: usize) -> String {
     format!("{count} more")
 }
+
+pub const NOTIFY: &str = "Notify me of what needs attention";
+pub const NOTIFY_NO_MORE: &str = "Do not notify me any more";
+/// What a notification of the desktop says.
+pub const NOTE: &str = "{count} need attention";

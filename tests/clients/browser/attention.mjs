@@ -5,6 +5,7 @@
 //
 //     node browser/attention.mjs /path/to/ait
 
+import { execute } from '../programs.mjs';
 import { check, run } from '../scenario.mjs';
 import { accessible } from './axe.mjs';
 import { Chromium } from './chromium.mjs';
@@ -12,6 +13,7 @@ import { agent, elementOf, idOf, issue, issues, site } from './stores.mjs';
 import { DESKTOP, PHONE } from './visit.mjs';
 
 const RUN_MS = 180_000;
+const COMMAND_MS = 30_000;
 /** How much of the first screen what needs attention may take. */
 const SHARE = 0.5;
 const DAY_MINUTES = 24 * 60;
@@ -41,6 +43,28 @@ const stored = [
 
 const icon = () => document.querySelector('link[rel=icon]').href;
 
+/** How far down the first issue may begin, and how many issues must show, on screens of 900 and 844 px. */
+const FIRST_ROWS = [[1440, 900, 540, 4], [1024, 900, 560, 4], [390, 844, 512, 2]];
+
+async function theFirstRows(visit) {
+  const before = visit.page.viewport();
+  for (const [width, height, limit, count] of FIRST_ROWS) {
+    await visit.page.setViewport({ width, height });
+    await visit.open('/');
+    const tops = await visit.page.$$eval('.issues tbody tr', (rows) => rows.map((row) => row.getBoundingClientRect().top));
+    check.ok(tops[0] < limit, `the first issue begins at ${tops[0]} px of ${width} x ${height}`);
+    const shown = tops.filter((top) => top < height - 40).length;
+    check.ok(shown >= count, `${shown} issues show at ${width} x ${height}`);
+    // Filters are at hand, whether they are folded or not.
+    if (await visit.inPage(() => document.querySelector('.more-filters summary').checkVisibility())) {
+      await visit.page.click('.more-filters summary');
+    }
+    check.ok(await visit.page.$eval('#filters select[name=classification]', (choice) => choice.checkVisibility()));
+    await visit.fits();
+  }
+  await visit.page.setViewport(before);
+}
+
 async function theList(visit) {
   await visit.open('/');
   const { height } = visit.page.viewport();
@@ -59,6 +83,15 @@ async function theList(visit) {
 
 /** An answer in another process takes the question away, and the icon and the title follow. */
 async function live(visit, server) {
+  // A browser without a desktop shows none, so this notes them.
+  await visit.page.evaluateOnNewDocument(() => {
+    window.notes = [];
+    window.Notification = class extends EventTarget {
+      static permission = 'default';
+      static async requestPermission() { return (this.permission = 'granted'); }
+      constructor(title) { super(); window.notes.push(title); }
+    };
+  });
   await visit.open('/');
   await visit.until('live', () => document.querySelector('#live').dataset.state === 'connected');
   const [title, before] = [await visit.page.title(), await visit.inPage(icon)];
@@ -69,6 +102,14 @@ async function live(visit, server) {
   await visit.until('one less', (expected) => document.title.startsWith(`${expected}! (`), [count - 1]);
   // More than nine have one icon.
   check.equal(await visit.inPage(icon), before);
+  check.deepEqual(await visit.inPage(() => window.notes), [], 'nobody asked for notifications');
+  await visit.page.click('#notify');
+  await visit.until('notifying', () => document.getElementById('notify').textContent === document.getElementById('notify').dataset.on);
+  const { ended } = await execute(server.command, ['park', '-m', 'No Mac.', idOf(0)], COMMAND_MS, { cwd: server.directory });
+  check.equal(ended, 0);
+  await visit.until('a notification', (expected) => window.notes.includes(expected), [`${count} need attention`]);
+  await visit.page.click('#notify');
+  await visit.until('no more', () => document.getElementById('notify').textContent === document.getElementById('notify').dataset.off);
 }
 
 async function marks(visit) {
@@ -163,7 +204,7 @@ await run('attention', RUN_MS, async () => {
   const chromium = await Chromium.start();
   for (const size of [DESKTOP, PHONE]) {
     const visit = await chromium.visit(server.origin, { size });
-    for (const part of [theList, marks, code, appearance, theWall]) {
+    for (const part of [theList, theFirstRows, marks, code, appearance, theWall]) {
       await part(visit);
       visit.calm();
     }

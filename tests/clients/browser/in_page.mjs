@@ -41,6 +41,8 @@ export function beyondTheEdge() {
 export function clippedTexts() {
   const found = [];
   for (const element of document.querySelectorAll('main *, header *')) {
+    // The text of a field scrolls with the cursor.
+    if (element.matches('input')) continue;
     const { overflowX } = getComputedStyle(element);
     const isCut = overflowX === 'clip' && element.clientWidth > 1 && element.scrollWidth > element.clientWidth + 1;
     if (isCut) found.push(`${element.tagName.toLowerCase()}.${element.className}: ${element.textContent.trim().slice(0, 40)}`);

@@ -179,7 +179,7 @@ fn the_wallboard_has_the_board_the_agents_and_what_needs_attention() {
     };
     let board = part("wall-board");
     assert!(board.contains(">slow claim</a>") && board.contains("worker</bdi> <time"), "{board}");
-    assert!(board.contains(">and 11 more</li>"), "{board}");
+    assert!(board.contains(">and 10 more</li>"), "{board}");
     assert!(part("wall-agents").contains("Agents at work <span class=\"count\">1</span>"));
     let attention = part("wall-attention");
     assert!(

@@ -222,7 +222,7 @@ fn the_form_offers_and_keeps_attribute_filters() {
     let (_directory, _client, port) = serve(&linked());
     let form = |path: &str| {
         let body = get(port, path).body;
-        between(&body, "id=\"filters\"", "</div>").to_owned()
+        between(&body, "id=\"filters\"", "<footer").to_owned()
     };
     let plain = form("/");
     for expected in [

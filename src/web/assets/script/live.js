@@ -149,6 +149,7 @@ const showTrouble = (young) => {
 
 /** Takes over the title and the icon, which count what needs attention. */
 const showTitle = (young) => {
+  notify(document.title, young.title);
   document.title = young.title;
   const icon = (page) => page.querySelector("link[rel=icon]");
   if (icon(young) && icon(document).href !== icon(young).href) icon(document).replaceWith(document.importNode(icon(young)));
