@@ -5,9 +5,11 @@ use std::sync::Arc;
 use agent_issue_tracker::store::Store;
 use proptest::prelude::*;
 
-use crate::support::commands::any_command;
+use crate::support::PATIENCE;
+use crate::support::commands::{any_command, at, claim, review};
 use crate::support::pgbouncer::Pooler;
 use crate::support::postgres::{open, project, shared};
+use crate::support::stores::apply;
 use crate::{conformance, lease_conformance};
 
 #[tokio::test]
@@ -72,6 +74,47 @@ async fn a_lapse_and_a_take_up_in_postgres_never_both_win() {
     let Some(url) = project() else { return };
     lease_conformance::race_lapses_with_take_ups([Arc::new(open(&url)), Arc::new(open(&url))])
         .await;
+}
+
+/// Claims look at a few issues, however many are ready, and whatever plans the server makes.
+#[tokio::test]
+async fn claims_read_no_more_of_a_large_project() {
+    const READY: u64 = 20_000;
+    let Some(server) = shared() else { return };
+    let url = server.project();
+    let schema = url.split_once("schema=").unwrap().1;
+    open(&url).migrate().await.unwrap();
+    let client = server.connect().await;
+    let fill = "INSERT INTO {s}.issues (id, position, status, kind, priority, modified, parked, question, authors) \
+        SELECT lpad(to_hex(n), 32, '0')::uuid, n::bigint << 20, n % 2 * 2, n % 3, 2, n, false, false, '{a}' \
+        FROM generate_series(1, 40000) n; \
+        INSERT INTO {s}.issue_texts SELECT id, json_build_object('id', id, 'title', 'Issue', 'description', '', \
+        'classification', (ARRAY['bug', 'improvement', 'feature'])[kind + 1], 'createdAt', '2026-01-31T09:30:00.000Z', \
+        'modifiedAt', '2026-01-31T09:30:00.000Z', 'status', CASE status WHEN 0 THEN 'created' ELSE 'completed' END, \
+        'history', '[]'::json, 'comments', '[]'::json)::text, '{a}', 'a', 0, 0, 0, 0, '{}' FROM {s}.issues; \
+        SELECT setval('{s}.event_seq', 40001);";
+    client.batch_execute(&fill.replace("{s}", schema)).await.unwrap();
+    for table in ["issues", "issue_texts"] {
+        client.batch_execute(&format!("VACUUM ANALYZE {schema}.{table}")).await.unwrap();
+    }
+    let read = "SELECT coalesce(sum(idx_tup_read), 0)::bigint FROM pg_stat_user_indexes WHERE schemaname = $1";
+    let read = async || client.query_one(read, &[&schema]).await.unwrap().get::<_, i64>(0);
+    let before = read().await;
+    let store = open(&url);
+    for nth in 0..20 {
+        let command = if nth % 2 == 0 { claim(None) } else { review() };
+        assert!(apply(&store, command, at(nth)).await.unwrap().is_some());
+    }
+    // Its connections report what they did when they end.
+    drop(store);
+    let begun = std::time::Instant::now();
+    while read().await < before + 20 {
+        assert!(begun.elapsed() < PATIENCE, "the server does not report what was read");
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    let read = (read().await - before).cast_unsigned();
+    assert!(read < READY / 4, "20 claims read {read} entries of indexes");
 }
 
 proptest! {

@@ -9,11 +9,12 @@ use super::rows::{FactColumns, Facts};
 use super::sql::advisory_key;
 
 /// The migrations, oldest first. The version of a schema is how many of them it has had.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("migrations/0001.sql"),
     include_str!("migrations/0002.sql"),
     include_str!("migrations/0003.sql"),
     include_str!("migrations/0004.sql"),
+    include_str!("migrations/0005.sql"),
 ];
 
 /// Makes or migrates a schema, unless it has the newest version. Several processes may do that at the same time.

@@ -101,10 +101,11 @@ macro_rules! ready {
         "i.status = 0 AND NOT i.waits AND NOT i.parked AND i.assignee IS NULL"
     };
     // Those that were not ready before a moment but come before the first one of that moment ($1, $2). The sums keep the
-    // server from reading the index of the order, which has the old entries.
+    // server from reading the index of the order, which has the old entries. That `written_in` is above 0, which it always
+    // is, allows the other index here alone.
     (again) => {
         concat!(
-            ready!(), " AND i.written_in >= $3 AND (i.priority + 0, i.position + 0) < ($1::smallint, $2::bigint)"
+            ready!(), " AND i.written_in > 0 AND i.written_in >= $3 AND (i.priority + 0, i.position + 0) < ($1::smallint, $2::bigint)"
         )
     };
     // All others.
