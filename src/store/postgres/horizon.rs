@@ -14,6 +14,8 @@ use super::connection::Param;
 
 /// After this time everything is looked at again, in case the database was replaced meanwhile.
 const KNOWN_FOR: Duration = Duration::from_secs(60);
+/// How often the first issue that is ready is looked for.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The place before which no issue was ready at some moment.
 #[derive(Clone, Copy)]
@@ -43,6 +45,8 @@ struct Known {
     /// Since when the process knows something.
     begun: Option<Instant>,
     ready: Option<Ready>,
+    /// When the first issue that is ready was looked for.
+    looked: Option<Instant>,
     /// The oldest transaction that may have added an event without a number.
     unnumbered: i64,
 }
@@ -66,9 +70,16 @@ impl Horizon {
         self.change(|known| known.ready.unwrap_or(Ready::START))
     }
 
+    /// Returns true if the first issue that is ready should be looked for.
+    pub fn is_ready_old(&self) -> bool {
+        self.change(|known| known.looked.is_none_or(|looked| looked.elapsed() > LOOK_EVERY))
+    }
+
     /// Notes the place before which no issue was ready just now.
     pub fn note_ready(&self, ready: Ready) {
-        self.change(|known| known.ready = Some(ready));
+        self.change(|known| {
+            (known.ready, known.looked) = (Some(ready), Some(Instant::now()));
+        });
     }
 
     /// Returns the oldest transaction that may have added an event without a number.

@@ -5,13 +5,13 @@
 //! later one can only add higher numbers.
 
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::future::TryFutureExt;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use super::connection::{Param, Session};
+use super::connection::{Param, Session, run};
 use super::database::Database;
 use super::error::Failure;
 use super::horizon::Ready;
@@ -19,9 +19,11 @@ use super::sql::{BEGIN, advisory_key};
 use crate::store::Position;
 
 /// How many events the statement numbers at once.
-const NUMBERED_AT_ONCE: u64 = 20_000;
+const NUMBERED_AT_ONCE: i64 = 20_000;
 /// How long commits are gathered before their events are numbered.
 const GATHER_FOR: Duration = Duration::from_millis(20);
+/// How long commits are gathered at most, while another process numbers their events.
+const GATHER_AT_MOST_FOR: Duration = Duration::from_millis(320);
 /// How long to wait for the process that is numbering events.
 const OTHERS_WITHIN: Duration = Duration::from_millis(100);
 
@@ -71,7 +73,7 @@ async fn number_all(database: &Database) -> Result<Position, Failure> {
 }
 
 /// Numbers events once. Returns the position of the newest one, and how many it has numbered.
-async fn number_some(database: &Database) -> Result<(Position, u64), Failure> {
+async fn number_some(database: &Database) -> Result<(Position, i64), Failure> {
     let (session, sql) = (database.session().await?, &database.sql);
     let key = vec![advisory_key("number", database.schema())];
     let key: [Param<'_>; 1] = [(&key, Type::INT8_ARRAY)];
@@ -89,21 +91,24 @@ async fn number_some(database: &Database) -> Result<(Position, u64), Failure> {
 async fn number_and_commit(
     database: &Database,
     session: &Session,
-) -> Result<(Position, u64), Failure> {
+) -> Result<(Position, i64), Failure> {
     let sql = &database.sql;
     let from = database.horizon.unnumbered();
     let from: [Param<'_>; 1] = [(&from, Type::INT8)];
     let (oldest, numbered, newest, _) = tokio::try_join!(
         biased;
-        session.query_typed_one(&sql.oldest_transaction, &[]),
-        session.execute_typed(&sql.number, &from),
-        session.query_typed_opt(&sql.newest, &[]),
+        run(session, sql, &sql.oldest_transaction, &[]),
+        run(session, sql, &sql.number, &from),
+        run(session, sql, &sql.newest, &[]),
         session.batch_execute("COMMIT"),
     )?;
-    if numbered < NUMBERED_AT_ONCE {
+    let numbered = numbered.first().map_or(Ok(0), |row| row.try_get::<_, i64>(0))?;
+    if numbered < NUMBERED_AT_ONCE
+        && let Some(oldest) = oldest.first()
+    {
         database.horizon.note_numbered(oldest.try_get(0)?);
     }
-    Ok((position(newest.as_ref())?, numbered))
+    Ok((position(newest.first())?, numbered))
 }
 
 /// Sees to it that the events of this process get their numbers soon after each commit, as long as the store exists.
@@ -112,17 +117,27 @@ pub(super) fn spawn(database: &Arc<Database>) {
     let database: Weak<Database> = Arc::downgrade(database);
     tokio::spawn(async move {
         let mut gather_for = GATHER_FOR;
-        // Ends with the database.
-        while committed.changed().await.is_ok() {
+        loop {
+            let idle_since = Instant::now();
+            // Ends with the database.
+            if committed.changed().await.is_err() {
+                return;
+            }
+            if idle_since.elapsed() > OTHERS_WITHIN {
+                gather_for = GATHER_FOR;
+            }
+            let seq = *committed.borrow_and_update();
             tokio::time::sleep(gather_for).await;
             let Some(database) = database.upgrade() else { return };
-            let seq = *committed.borrow_and_update();
-            if let Err(failure) = look_for_ready(&database).await {
+            if database.horizon.is_ready_old()
+                && let Err(failure) = look_for_ready(&database).await
+            {
                 tracing::debug!("the first issue that is ready is not known: {failure:?}");
             }
-            // While several processes commit, one of them numbers the events of all.
+            // While several processes commit, one of them numbers the events of all, and the others look ever less often.
             match announce(&database, seq).await {
-                Ok(is_ours) => gather_for = if is_ours { GATHER_FOR } else { OTHERS_WITHIN },
+                Ok(true) => gather_for = GATHER_FOR,
+                Ok(false) => gather_for = (gather_for * 2).min(GATHER_AT_MOST_FOR),
                 // Every read of events numbers them first, and each process looks once a second.
                 Err(failure) => tracing::debug!("new events are not announced: {failure:?}"),
             }
@@ -134,7 +149,8 @@ pub(super) fn spawn(database: &Arc<Database>) {
 async fn look_for_ready(database: &Database) -> Result<(), Failure> {
     let connection = database.connection().await?;
     let known = database.horizon.ready();
-    let row = connection.query_typed_one(&database.sql.first_ready, &known.params()).await?;
+    let rows = run(&connection, &database.sql, &database.sql.first_ready, &known.params()).await?;
+    let Some(row) = rows.first() else { return Ok(()) };
     database.horizon.note_ready(Ready {
         priority: row.try_get::<_, Option<i16>>(0)?.unwrap_or(i16::MAX),
         position: row.try_get::<_, Option<i64>>(1)?.unwrap_or(i64::MAX),
@@ -150,12 +166,12 @@ async fn announce(database: &Database, seq: i64) -> Result<bool, Failure> {
         let connection = database.connection().await?;
         let (unnumbered, newest) = tokio::try_join!(
             biased;
-            connection.query_typed_opt(&sql.is_unnumbered, &ours),
-            connection.query_typed_opt(&sql.newest, &[]),
+            run(&connection, sql, &sql.is_unnumbered, &ours),
+            run(&connection, sql, &sql.newest, &[]),
         )?;
         drop(connection);
-        if unnumbered.is_none() {
-            database.publish(position(newest.as_ref())?);
+        if unnumbered.is_empty() {
+            database.publish(position(newest.first())?);
             return Ok(false);
         }
         if let Some((position, numbered)) = try_number(database).await? {
@@ -172,16 +188,16 @@ async fn announce(database: &Database, seq: i64) -> Result<bool, Failure> {
 }
 
 /// Numbers the events, unless another process is doing that.
-async fn try_number(database: &Database) -> Result<Option<(Position, u64)>, Failure> {
+async fn try_number(database: &Database) -> Result<Option<(Position, i64)>, Failure> {
     let (session, sql) = (database.session().await?, &database.sql);
     let key = advisory_key("number", database.schema());
     let key: [Param<'_>; 1] = [(&key, Type::INT8)];
     let (_, is_ours) = tokio::try_join!(
         biased;
-        session.batch_execute(BEGIN),
-        session.query_typed_one(&sql.try_advisory, &key),
+        session.batch_execute(BEGIN).map_err(Failure::from),
+        run(&session, sql, &sql.try_advisory, &key).map_err(Failure::from),
     )?;
-    if !is_ours.try_get::<_, bool>(0)? {
+    if !is_ours.first().is_some_and(|row| row.get(0)) {
         session.batch_execute("ROLLBACK").await?;
         session.finish();
         return Ok(None);

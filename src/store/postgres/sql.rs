@@ -324,7 +324,7 @@ statements! {
     nonce = "SELECT nonce FROM {s}.events WHERE seq = $1";
 
     /// Numbers the first 20,000 events that are visible, have no number, and were not written before the transaction `$1`.
-    /// The caller repeats it until there are fewer.
+    /// Returns how many. The caller repeats it until there are fewer.
     /// An issue that was filed late is moved behind those with higher numbers. `slot` and `totals` are those of the tables.
     number = "WITH newest AS MATERIALIZED (SELECT number, totals FROM {s}.events WHERE number IS NOT NULL \
         ORDER BY number DESC LIMIT 1), \
@@ -341,9 +341,10 @@ statements! {
         WHERE n.filed), \
         moved AS (UPDATE {s}.issues i SET written_in = pg_current_xact_id()::text::bigint, \
         position = (late.seq << 20) + least(late.place, 1048575) FROM late \
-        WHERE i.id = late.issue) \
-        UPDATE {s}.events e SET number = n.number, totals = CASE WHEN n.number = (SELECT max(number) FROM next) \
-        THEN (SELECT totals FROM sums) END FROM next n WHERE e.seq = n.seq";
+        WHERE i.id = late.issue), \
+        numbered AS (UPDATE {s}.events e SET number = n.number, totals = CASE WHEN n.number = \
+        (SELECT max(number) FROM next) THEN (SELECT totals FROM sums) END FROM next n WHERE e.seq = n.seq) \
+        SELECT count(*) FROM next";
     /// Returns priority and position of the first issue that is ready and assigned to nobody, and the oldest transaction
     /// that has not ended. `$1` to `$3` are what this returned before.
     first_ready = concat!(
@@ -441,7 +442,7 @@ statements! {
 
 impl Statements {
     /// Returns the statements that changes use most. A connection to the server itself prepares them.
-    pub fn hot(&self) -> [&str; 16] {
+    pub fn hot(&self) -> [&str; 22] {
         [
             &self.advisory,
             &self.announce,
@@ -459,6 +460,12 @@ impl Statements {
             &self.set_search,
             &self.lock_waiting,
             &self.set_waiting,
+            &self.try_advisory,
+            &self.number,
+            &self.oldest_transaction,
+            &self.newest,
+            &self.is_unnumbered,
+            &self.first_ready,
         ]
     }
 
