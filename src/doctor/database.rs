@@ -2,7 +2,10 @@
 
 use super::{Check, CheckContext, Finding};
 use crate::hints;
-use crate::store::Probe;
+use crate::store::{DatabaseHealth, Probe};
+
+/// The tolerated difference between the clocks of this machine and the database.
+const CLOCK_TOLERANCE_MS: i64 = 30_000;
 
 /// Asks the database for what the next read and the next change would answer.
 pub(super) async fn examine(context: &CheckContext, url: &str) -> Vec<Finding> {
@@ -16,7 +19,49 @@ pub(super) async fn examine(context: &CheckContext, url: &str) -> Vec<Finding> {
         (None, Some(warning)) => {
             Finding::warning(check, warning).fix("docs/postgres.md says how to set the server up")
         }
-        (None, None) => Finding::ok(check, format!("{url} can be read and changed")),
+        (None, None) => {
+            let oldest_s = health.database.as_ref().map_or(0, |found| found.oldest_snapshot_s);
+            Finding::ok(
+                check,
+                format!(
+                    "{url} can be read and changed; the oldest open transaction is {oldest_s} s old"
+                ),
+            )
+        }
     };
-    vec![finding]
+    let mut findings = vec![finding];
+    findings.extend(health.database.iter().flat_map(|found| slow(context, found)));
+    findings
+}
+
+/// Returns what does not keep the store from working, but is not as it should be.
+fn slow(context: &CheckContext, found: &DatabaseHealth) -> Vec<Finding> {
+    let check = Check::Database;
+    let mut findings = Vec::new();
+    if !found.missing_indexes.is_empty() {
+        let names = found.missing_indexes.join(", ");
+        let warning =
+            format!("indexes are missing or not valid: {names}; claims and lists are slow");
+        findings.push(Finding::warning(check, warning).fix(
+            "as the owner of the schema, REINDEX those that are not valid, and create the missing ones as in \
+             src/store/postgres/migrations",
+        ));
+    }
+    if !found.bloated_tables.is_empty() {
+        let names = found.bloated_tables.join(", ");
+        let warning = format!("tables have many more old rows than current ones: {names}");
+        findings.push(Finding::warning(check, warning).fix(
+            "end transactions that are open for long (pg_stat_activity), check that autovacuum is on, and VACUUM the \
+             tables",
+        ));
+    }
+    let ahead_ms = found.clock.unix_millis() - context.now.unix_millis();
+    if ahead_ms.abs() > CLOCK_TOLERANCE_MS {
+        let warning = format!(
+            "the clock of the database says {}, that of this machine {}: times in histories come from this one",
+            found.clock, context.now
+        );
+        findings.push(Finding::warning(check, warning).fix("set the clock that is wrong"));
+    }
+    findings
 }

@@ -38,6 +38,21 @@ pub struct StoreHealth {
     pub last_write: Option<Timestamp>,
     /// When `issues.json` was last written.
     pub published_at: Option<Timestamp>,
+    /// What only a store in a database knows.
+    pub database: Option<DatabaseHealth>,
     /// The time that each fsync of this process took, in seconds.
     pub syncs: Option<Histogram>,
+}
+
+/// The health of a database.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DatabaseHealth {
+    /// For how long the oldest transaction has been open that keeps the database from removing old rows, in seconds.
+    pub oldest_snapshot_s: u64,
+    /// The time of the clock of the database.
+    pub clock: Timestamp,
+    /// The indexes that are missing or not valid.
+    pub missing_indexes: Vec<String>,
+    /// The tables with many more old rows than current ones.
+    pub bloated_tables: Vec<String>,
 }

@@ -36,7 +36,7 @@ use crate::domain::{
 
 use self::clients::Clients;
 pub use events::{Events, NumberedEvent, Position};
-pub use health::{DURATION_BUCKETS_S, Probe, StoreHealth};
+pub use health::{DURATION_BUCKETS_S, DatabaseHealth, Probe, StoreHealth};
 pub use identity::{NotAStoreId, StoreId};
 pub use json::JsonStore;
 pub use memory::{HeldBack, IndexedIssues, Version};

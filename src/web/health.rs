@@ -48,6 +48,8 @@ struct Report {
     uptime_seconds: u64,
     last_durable_write: Option<Timestamp>,
     snapshot_age_seconds: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    oldest_snapshot_seconds: Option<u64>,
     store: Option<String>,
     store_id: Option<String>,
 }
@@ -86,6 +88,7 @@ impl Health {
             uptime_seconds: self.started.elapsed().as_secs(),
             last_durable_write: health.last_write,
             snapshot_age_seconds: health.published_at.map(age),
+            oldest_snapshot_seconds: health.database.map(|database| database.oldest_snapshot_s),
             store: Some(health.name).filter(|name| !name.is_empty()),
             store_id: store_id.map(|id| id.to_string()),
         }

@@ -114,6 +114,38 @@ async fn a_database_that_only_allows_reads_says_so() {
 }
 
 #[tokio::test]
+async fn what_slows_the_database_down_is_named() {
+    let Some(server) = shared() else { return };
+    let url = server.project();
+    let schema = url.split_once("schema=").unwrap().1;
+    let store = open(&url);
+    store.migrate().await.unwrap();
+    let known = async || store.health(Probe::Known).await.database.unwrap();
+    assert_eq!(known().await.missing_indexes, Vec::<String>::new());
+    let client = server.connect().await;
+    client.batch_execute(&format!("DROP INDEX {schema}.issues_ready")).await.unwrap();
+    assert_eq!(known().await.missing_indexes, ["issues_ready"]);
+    let hold = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1 FROM pg_class";
+    client.batch_execute(hold).await.unwrap();
+    let begun = std::time::Instant::now();
+    while known().await.oldest_snapshot_s < 1 {
+        assert!(begun.elapsed() < crate::support::PATIENCE, "the old snapshot is not seen");
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    client.batch_execute("COMMIT").await.unwrap();
+    let fill = format!(
+        "ALTER TABLE {schema}.links SET (autovacuum_enabled = false); INSERT INTO {schema}.links \
+         SELECT gen_random_uuid(), 0, gen_random_uuid() FROM generate_series(1, 30000); DELETE FROM {schema}.links"
+    );
+    client.batch_execute(&fill).await.unwrap();
+    let begun = std::time::Instant::now();
+    while known().await.bloated_tables != ["links"] {
+        assert!(begun.elapsed() < crate::support::PATIENCE, "the bloat is not seen");
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+}
+
+#[tokio::test]
 async fn a_wrong_password_says_where_to_put_it_and_shows_none() {
     let Some(server) = Server::start(&[]) else { return };
     let client = server.connect().await;

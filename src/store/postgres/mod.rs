@@ -39,6 +39,7 @@ use std::time::Duration;
 use futures::future::{BoxFuture, FutureExt, ready};
 use tokio::runtime::Handle;
 use tokio::sync::watch::Receiver;
+use tokio_postgres::types::Type;
 
 use self::clients::PostgresClients;
 use self::database::Database;
@@ -49,8 +50,8 @@ use self::writer::Writer;
 use super::clients::Clients;
 use super::transfer::{Target, Transfer};
 use super::{
-    Events, Outcome, Part, Position, Probe, State, Store, StoreError, StoreFuture, StoreHealth,
-    StoreId,
+    DatabaseHealth, Events, Outcome, Part, Position, Probe, State, Store, StoreError, StoreFuture,
+    StoreHealth, StoreId,
 };
 use crate::domain::{Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
 
@@ -98,12 +99,22 @@ impl PostgresStore {
         self.database.options.shown()
     }
 
-    async fn examine(&self) -> Result<Option<String>, Failure> {
+    /// Asks the database what it knows, and notes it. Returns what needs attention.
+    async fn examine(&self, health: &mut StoreHealth) -> Result<Option<String>, Failure> {
+        let indexes = schema::indexes();
+        let indexes = [(&indexes as _, Type::TEXT_ARRAY)];
         let row = self.database.read(|| async {
             let connection = self.database.connection().await?;
-            Ok(connection.query_typed_one(&self.database.sql.health, &[]).await?)
+            Ok(connection.query_typed_one(&self.database.sql.health, &indexes).await?)
         });
         let row = row.await?;
+        let oldest_s: i64 = row.try_get(3)?;
+        health.database = Some(DatabaseHealth {
+            oldest_snapshot_s: oldest_s.max(0).cast_unsigned(),
+            clock: Timestamp::from_unix_millis(row.try_get(4)?),
+            missing_indexes: row.try_get(5)?,
+            bloated_tables: row.try_get(6)?,
+        });
         if row.try_get::<_, bool>(0)? {
             return Err(Failure::ReadOnly(
                 "the server is a standby that only allows reads; connect to the primary".into(),
@@ -116,7 +127,6 @@ impl PostgresStore {
                 "{name} is off in the database: a power failure can lose changes; turn it on"
             )));
         }
-        let oldest_s = row.try_get::<_, Option<i64>>(3)?.unwrap_or_default();
         Ok((oldest_s > OLD_TRANSACTION_S).then(|| {
             let minutes = oldest_s / 60;
             format!(
@@ -218,7 +228,7 @@ impl Store for PostgresStore {
     fn health(&self, probe: Probe) -> BoxFuture<'_, StoreHealth> {
         async move {
             let mut health = StoreHealth { name: self.shown(), ..StoreHealth::default() };
-            match self.examine().await {
+            match self.examine(&mut health).await {
                 Ok(warning) => health.warning = warning,
                 Err(failure) => health.trouble = Some(failure.of_health()),
             }

@@ -17,6 +17,15 @@ const MIGRATIONS: [&str; 5] = [
     include_str!("migrations/0005.sql"),
 ];
 
+/// Returns the names of the indexes that every project has.
+pub(super) fn indexes() -> Vec<&'static str> {
+    let created = |line: &'static str| {
+        let rest = line.strip_prefix("CREATE ")?;
+        rest.strip_prefix("UNIQUE ").unwrap_or(rest).strip_prefix("INDEX ")?.split(' ').next()
+    };
+    MIGRATIONS.iter().flat_map(|text| text.lines()).filter_map(created).collect()
+}
+
 /// Makes or migrates a schema, unless it has the newest version. Several processes may do that at the same time.
 pub(super) async fn migrate(connections: &Connections, schema: &str) -> Result<(), Failure> {
     let known = i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX);

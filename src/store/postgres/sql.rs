@@ -432,10 +432,17 @@ statements! {
     gone = "SELECT client FROM {s}.clients WHERE gone_since IS NOT NULL";
     /// Forgets the clients `$1`, unless they came back.
     forget = "DELETE FROM {s}.clients WHERE client = ANY($1) AND gone_since IS NOT NULL";
-    /// Looks whether the server can be changed, and at settings that matter.
+    /// Looks whether the server can be changed, at settings that matter, and at what slows it down. `$1` are the names of
+    /// the indexes that there should be.
     health = "SELECT pg_is_in_recovery(), current_setting('synchronous_commit'), current_setting('fsync'), \
-        (SELECT max(extract(epoch FROM clock_timestamp() - xact_start))::bigint FROM pg_stat_activity \
-        WHERE datname = current_database() AND backend_xmin IS NOT NULL)";
+        coalesce((SELECT max(extract(epoch FROM clock_timestamp() - xact_start))::bigint FROM pg_stat_activity \
+        WHERE datname = current_database() AND backend_xmin IS NOT NULL), 0), \
+        (extract(epoch FROM clock_timestamp()) * 1000)::bigint, \
+        ARRAY(SELECT name FROM unnest($1::text[]) AS name WHERE NOT EXISTS (SELECT FROM pg_index x \
+        JOIN pg_class c ON c.oid = x.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
+        WHERE n.nspname = '{s}' AND c.relname = name AND x.indisvalid)), \
+        ARRAY(SELECT relname::text FROM pg_stat_user_tables WHERE schemaname = '{s}' \
+        AND n_dead_tup > 20000 AND n_dead_tup > 2 * n_live_tup)";
     /// Writes something, to be taken back.
     trial = "INSERT INTO {s}.clients (client, ttl_ms) VALUES ('trial', 0) ON CONFLICT DO NOTHING";
 }
