@@ -5,8 +5,11 @@ use clap::Args;
 
 use super::short_ids::ShortIds;
 use super::{ExitStatus, Output, sanitize};
-use crate::domain::{IssueRef, Order, Query, StatusSet};
+use crate::domain::{Condition, IssueRef, Order, Query, StatusSet};
 use crate::tracker::Tracker;
+
+/// The most ids that are offered: those of the issues that changed last.
+const MAX_OFFERED: usize = 200;
 
 /// The arguments of `ait issue-ids`.
 #[derive(Clone, Debug, Args)]
@@ -25,13 +28,14 @@ pub(super) async fn run(
     tracker: &Tracker,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let issues = tracker.state().await?.issues;
     let Some(range) = IssueRef::begun(&arguments.begun) else { return Ok(ExitStatus::Done) };
-    let statuses = if arguments.begun.is_empty() { StatusSet::open() } else { StatusSet::ALL };
+    let (statuses, condition) = match arguments.begun.is_empty() {
+        true => (StatusSet::open(), Condition::default()),
+        false => (StatusSet::ALL, Condition::Id(range)),
+    };
     let order = Order::LatestActivity;
-    let all = Query { statuses, order, take: issues.len(), ..Query::default() };
-    let mut listed = issues.list(&all).issues;
-    listed.retain(|issue| range.contains(&issue.id));
+    let query = Query { statuses, condition, order, take: MAX_OFFERED, ..Query::default() };
+    let listed = tracker.list_issues(query).await?.issues;
     let ids = ShortIds::of(listed.iter().map(|issue| issue.id));
     for issue in &listed {
         let id = ids.short(issue.id);
