@@ -4,6 +4,8 @@
 //! The search is written here because it is short. The usual model checker for Rust, stateright, brings 18 packages and
 //! a web server, and checks what must happen at last only in histories without circles.
 
+#[cfg(feature = "postgres")]
+mod postgres;
 mod protocol;
 mod replay;
 

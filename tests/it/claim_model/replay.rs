@@ -1,7 +1,7 @@
 //! Random histories of the model, replayed on a real store and the real registry of clients. After each step both agree
 //! on who holds what, with which number and client, on what was refused, and on how long clients have been gone.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::mem::discriminant;
 use std::sync::Arc;
@@ -27,11 +27,26 @@ use crate::support::{directory_in_memory, until};
 /// How long a tick takes.
 const TICK: Duration = Duration::from_secs(1_000);
 /// Longer than a tick, so that a session that is renewed with each tick lives.
-const TTL: Duration = Duration::from_secs(1_500);
+pub(super) const TTL: Duration = Duration::from_secs(1_500);
 /// No session is renewed meanwhile, and all marks become older than the grace period.
 const PAUSE: Duration = Duration::from_secs(10_000);
 
-struct Replay {
+/// A store and its registry of clients, whose time the test lets pass.
+pub(super) trait World {
+    fn store(&self) -> &dyn Store;
+    /// The registry as a process sees it that is none of the clients.
+    fn observer(&self) -> &dyn Clients;
+    /// Registers a client.
+    fn begin(&mut self, client: Client) -> ClientId;
+    /// Does what a caller does before it claims or takes up.
+    fn renew(&self, client: Client, id: &ClientId);
+    fn pass(&self, time: Duration);
+    /// Ends a process without a word, or lets the time of a session pass.
+    fn die(&mut self, client: Client, id: &ClientId);
+}
+
+/// A store in memory, and clients by their files.
+struct Files {
     directory: tempfile::TempDir,
     now_ms: Arc<AtomicU64>,
     store: MemoryStore,
@@ -39,7 +54,71 @@ struct Replay {
     /// The server of all sessions.
     server: FileClients,
     /// The registries of living processes, by client.
-    processes: Vec<Option<FileClients>>,
+    processes: BTreeMap<Client, FileClients>,
+}
+
+impl Files {
+    fn new() -> Self {
+        let (directory, now_ms) = (directory_in_memory(), Arc::new(AtomicU64::new(1)));
+        let registry = || Self::registry(&directory, &now_ms);
+        let (observer, server) = (registry(), registry());
+        let (store, processes) = (MemoryStore::default(), BTreeMap::new());
+        Self { directory, now_ms, store, observer, server, processes }
+    }
+
+    fn registry(directory: &tempfile::TempDir, now_ms: &Arc<AtomicU64>) -> FileClients {
+        let (path, now_ms) = (directory.path().to_owned(), Arc::clone(now_ms));
+        let now = move || Moment { boot: "b".to_owned(), ms: now_ms.load(Ordering::Relaxed) };
+        FileClients::with_clock(move || Ok(path.clone()), Arc::new(now))
+    }
+}
+
+impl World for Files {
+    fn store(&self) -> &dyn Store {
+        &self.store
+    }
+
+    fn observer(&self) -> &dyn Clients {
+        &self.observer
+    }
+
+    fn begin(&mut self, client: Client) -> ClientId {
+        if is_session(client) {
+            let id = ClientId::new(&format!("session-{client}"));
+            self.renew(client, &id);
+            return id;
+        }
+        let process = Self::registry(&self.directory, &self.now_ms);
+        let id = process.begin_process().unwrap();
+        self.processes.insert(client, process);
+        id
+    }
+
+    fn renew(&self, client: Client, id: &ClientId) {
+        if is_session(client) {
+            self.server.renew(id, TTL).unwrap();
+        }
+    }
+
+    fn pass(&self, time: Duration) {
+        self.now_ms.fetch_add(u64::try_from(time.as_millis()).unwrap(), Ordering::Relaxed);
+    }
+
+    fn die(&mut self, client: Client, id: &ClientId) {
+        let file = self.directory.path().join(id.as_str());
+        if is_session(client) {
+            std::fs::remove_file(file).unwrap();
+            return;
+        }
+        drop(self.processes.remove(&client).unwrap());
+        // A child that another test has just started holds the lock until it is another program.
+        let file = File::open(file).unwrap();
+        until("the lock is released", || file.try_lock_shared().is_ok());
+    }
+}
+
+struct Replay<W> {
+    world: W,
     clients: Vec<ClientId>,
     /// The lapse that the observer is about to make.
     lapse: Option<Command>,
@@ -54,56 +133,18 @@ fn issue_id(issue: usize) -> agent_issue_tracker::domain::IssueId {
     number(u32::try_from(issue).unwrap())
 }
 
-impl Replay {
-    async fn start(protocol: &Protocol) -> Self {
-        let directory = directory_in_memory();
-        let now_ms = Arc::new(AtomicU64::new(1));
-        let registry = || {
-            let (path, now_ms) = (directory.path().to_owned(), Arc::clone(&now_ms));
-            let now = move || Moment { boot: "b".to_owned(), ms: now_ms.load(Ordering::Relaxed) };
-            FileClients::with_clock(move || Ok(path.clone()), Arc::new(now))
-        };
-        let (server, store) = (registry(), MemoryStore::default());
-        let (mut processes, mut clients) = (Vec::new(), Vec::new());
-        for client in 0..2 * protocol.agents {
-            let process = (!is_session(client)).then(registry);
-            let id = match &process {
-                Some(process) => process.begin_process().unwrap(),
-                None => ClientId::new(&format!("session-{client}")),
-            };
-            if is_session(client) {
-                server.renew(&id, TTL).unwrap();
-            }
-            processes.push(process);
-            clients.push(id);
-        }
+impl<W: World> Replay<W> {
+    async fn start(protocol: &Protocol, mut world: W) -> Self {
+        let clients = (0..2 * protocol.agents).map(|client| world.begin(client)).collect();
         for issue in 0..protocol.issues {
             let filed = add(u32::try_from(issue).unwrap(), Classification::Bug);
-            store.commit(vec![filed], at(0)).await.unwrap();
+            world.store().commit(vec![filed], at(0)).await.unwrap();
         }
-        let observer = registry();
-        Self {
-            directory,
-            now_ms,
-            store,
-            observer,
-            server,
-            processes,
-            clients,
-            lapse: None,
-            steps: 0,
-        }
+        Self { world, clients, lapse: None, steps: 0 }
     }
 
-    fn pass(&self, time: Duration) {
-        self.now_ms.fetch_add(u64::try_from(time.as_millis()).unwrap(), Ordering::Relaxed);
-    }
-
-    /// Does what a caller does before it claims or takes up.
     fn renew(&self, client: Client) {
-        if is_session(client) {
-            self.server.renew(&self.clients[client], TTL).unwrap();
-        }
+        self.world.renew(client, &self.clients[client]);
     }
 
     /// Commits a command, and says what became of it.
@@ -111,7 +152,7 @@ impl Replay {
         let before = self.state().await.position;
         // The wall clock jumps all the time.
         let now = at((self.steps * 7919) % 1_000_000);
-        match self.store.commit(vec![command], now).await {
+        match self.world.store().commit(vec![command], now).await {
             Ok(_) if self.state().await.position == before => Outcome::Unchanged,
             Ok(_) => Outcome::Done,
             Err(StoreError::Refused(_)) => Outcome::Refused,
@@ -120,7 +161,7 @@ impl Replay {
     }
 
     async fn state(&self) -> StoreState {
-        self.store.state().await.unwrap()
+        self.world.store().state().await.unwrap()
     }
 
     async fn act(&mut self, action: &Action, model: &State) -> Outcome {
@@ -141,44 +182,33 @@ impl Replay {
             Action::TakeUp { client, issue } => {
                 self.renew(*client);
                 let from = model.issues[*issue].held.unwrap();
-                assert!(self.observer.gone_for(&self.clients[from]).unwrap().is_some());
+                assert!(self.world.observer().gone_for(&self.clients[from]).unwrap().is_some());
                 let [from, to] = [from, *client].map(|client| self.clients[client].clone());
                 let (issue, agent) = (issue_id(*issue), name(agent_of(*client)));
                 return self.commit(Command::TakeUpClaim { issue, agent, from, to }).await;
             }
-            Action::Die(client) => self.die(*client),
+            Action::Die(client) => self.world.die(*client, &self.clients[*client]),
             Action::ComeBack(client) => self.renew(*client),
-            Action::Notice(client) => drop(self.observer.gone_for(&self.clients[*client]).unwrap()),
+            Action::Notice(client) => {
+                self.world.observer().gone_for(&self.clients[*client]).unwrap();
+            }
             Action::FindDue(issue) => return self.find_due(*issue, model).await,
             Action::Lapse => {
                 let lapse = self.lapse.take().unwrap();
                 return self.commit(lapse).await;
             }
             Action::Tick => {
-                self.pass(TICK);
+                self.world.pass(TICK);
                 for client in 0..self.clients.len() {
                     if !model.clients[client].is_dead {
                         self.renew(client);
                     }
                 }
             }
-            Action::Pause => self.pass(PAUSE),
+            Action::Pause => self.world.pass(PAUSE),
             Action::Jump => self.steps += 100_003,
         }
         Outcome::Done
-    }
-
-    /// Ends a process without a word, or lets the time of a session pass.
-    fn die(&mut self, client: Client) {
-        let file = self.directory.path().join(self.clients[client].as_str());
-        if is_session(client) {
-            std::fs::remove_file(file).unwrap();
-            return;
-        }
-        drop(self.processes[client].take().unwrap());
-        // A child that another test has just started holds the lock until it is another program.
-        let file = File::open(file).unwrap();
-        until("the lock is released", || file.try_lock_shared().is_ok());
     }
 
     /// Looks as `lapse_orphans` does. The rest after a pause is up to the model.
@@ -186,7 +216,7 @@ impl Replay {
         let state = self.state().await;
         let id = issue_id(issue);
         let client = state.issues.lease(id).unwrap().client.clone();
-        let gone = self.observer.gone_for(&client).unwrap();
+        let gone = self.world.observer().gone_for(&client).unwrap();
         if model.is_resting() || gone.is_none_or(|gone| gone < TICK * GRACE.into()) {
             return Outcome::Refused;
         }
@@ -220,7 +250,7 @@ impl Replay {
             let holds = model.issues.iter().any(|issue| issue.held == Some(client));
             // A look at a client that is gone without a mark would write one.
             if holds && (presence.mark.is_some() || !presence.seems_gone()) {
-                let gone = self.observer.gone_for(&self.clients[client]).unwrap();
+                let gone = self.world.observer().gone_for(&self.clients[client]).unwrap();
                 let ticks = gone.map(|gone| gone.as_secs() / TICK.as_secs());
                 assert_eq!(
                     ticks.map(|ticks| ticks.min(GRACE.into())),
@@ -261,9 +291,9 @@ fn pick(actions: Vec<Action>, (kind, place): &(Index, Index)) -> Action {
     place.get(&of_kind).clone()
 }
 
-async fn replay(choices: &[(Index, Index)]) {
+pub(super) async fn replay(world: impl World, choices: &[(Index, Index)]) {
     let protocol = Protocol { issues: 2, agents: 3, claims: 8, fault: Fault::Nothing };
-    let (mut model, mut replay) = (protocol.start(), Replay::start(&protocol).await);
+    let (mut model, mut replay) = (protocol.start(), Replay::start(&protocol, world).await);
     let mut history = Vec::new();
     for choice in choices {
         let action = pick(protocol.actions(&model), choice);
@@ -280,6 +310,6 @@ proptest! {
 
     #[test]
     fn store_and_registry_follow_the_model(choices in prop::collection::vec(any::<(Index, Index)>(), 1..150)) {
-        Runtime::new().unwrap().block_on(replay(&choices));
+        Runtime::new().unwrap().block_on(replay(Files::new(), &choices));
     }
 }

@@ -1,0 +1,130 @@
+//! The same random histories on the store in PostgreSQL, whose clients the clock of the database times.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use agent_issue_tracker::domain::ClientId;
+use agent_issue_tracker::store::clients::Clients;
+use agent_issue_tracker::store::{PostgresStore, Store};
+use proptest::prelude::*;
+use proptest::sample::Index;
+use tokio::runtime::{Handle, Runtime};
+use tokio::task::block_in_place;
+
+use super::protocol::{Client, is_session};
+use super::replay::{TTL, World, replay};
+use crate::support::postgres::{open, project, shared};
+
+/// A project. Time passes by setting the times in it back. The clients renew themselves through the server.
+struct Project {
+    server: PostgresStore,
+    clients: Arc<dyn Clients>,
+    observer: Observer,
+    schema: String,
+    admin: tokio_postgres::Client,
+    renewals: AtomicU64,
+}
+
+/// A registry for callers on a thread of the runtime.
+struct Observer(Arc<dyn Clients>);
+
+impl Clients for Observer {
+    fn begin_process(&self) -> std::io::Result<ClientId> {
+        block_in_place(|| self.0.begin_process())
+    }
+
+    fn renew(&self, client: &ClientId, ttl: Duration) -> std::io::Result<()> {
+        block_in_place(|| self.0.renew(client, ttl))
+    }
+
+    fn end(&self, client: &ClientId) {
+        block_in_place(|| self.0.end(client));
+    }
+
+    fn gone_for(&self, client: &ClientId) -> std::io::Result<Option<Duration>> {
+        block_in_place(|| self.0.gone_for(client))
+    }
+
+    fn forget_gone(&self, needed: &dyn Fn(&ClientId) -> bool) {
+        block_in_place(|| self.0.forget_gone(needed));
+    }
+}
+
+impl Project {
+    async fn new(url: &str) -> Self {
+        let server = open(url);
+        server.migrate().await.unwrap();
+        let admin = shared().unwrap().connect().await;
+        let schema = url.split_once("schema=").unwrap().1.to_owned();
+        let (clients, observer) = (server.clients(), Observer(open(url).clients()));
+        Self { server, clients, observer, schema, admin, renewals: AtomicU64::new(0) }
+    }
+
+    /// Changes clients in the database.
+    fn set(&self, change: &str, of: &str, time: Duration) {
+        let back = format!("{} * interval '1 millisecond'", time.as_millis());
+        let change = change.replace("{back}", &back);
+        let statement = format!("UPDATE {}.clients SET {change} WHERE {of}", self.schema);
+        block_in_place(|| Handle::current().block_on(self.admin.batch_execute(&statement)))
+            .unwrap();
+    }
+}
+
+impl World for Project {
+    fn store(&self) -> &dyn Store {
+        &self.server
+    }
+
+    fn observer(&self) -> &dyn Clients {
+        &self.observer
+    }
+
+    fn begin(&mut self, client: Client) -> ClientId {
+        let kind = if is_session(client) { "session" } else { "process" };
+        let id = ClientId::new(&format!("{kind}-{client}"));
+        self.beat(&id);
+        id
+    }
+
+    fn renew(&self, client: Client, id: &ClientId) {
+        if is_session(client) {
+            self.beat(id);
+        }
+    }
+
+    /// The living processes renew themselves meanwhile.
+    fn pass(&self, time: Duration) {
+        let is_old = "client LIKE 'session-%' OR gone_since IS NOT NULL";
+        self.set("seen = seen - {back}, gone_since = gone_since - {back}", is_old, time);
+    }
+
+    fn die(&mut self, _: Client, id: &ClientId) {
+        self.set("seen = seen - {back}", &format!("client = '{id}'"), TTL * 2);
+    }
+}
+
+impl Project {
+    fn beat(&self, id: &ClientId) {
+        // With another time than before, so that it is not left out as too early.
+        let longer = self.renewals.fetch_add(1, Ordering::Relaxed);
+        let ttl = TTL + Duration::from_millis(longer);
+        block_in_place(|| self.clients.renew(id, ttl)).unwrap();
+    }
+}
+
+proptest! {
+    // Each step is synced to the disk.
+    #![proptest_config(ProptestConfig { cases: 8, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn postgres_store_and_registry_follow_the_model(
+        choices in prop::collection::vec(any::<(Index, Index)>(), 20..100),
+    ) {
+        if let Some(url) = project() {
+            Runtime::new().unwrap().block_on(async {
+                replay(Project::new(&url).await, &choices).await;
+            });
+        }
+    }
+}
