@@ -20,6 +20,25 @@ pub async fn claims_per_second(server: &Server, claims: usize) -> f64 {
     per_second(server, &table, "plain", claim, &[&"agent"], claims).await
 }
 
+/// Claims in plain SQL a second that write the rows which ours write: an event, the issue and its text, in
+/// one statement and without any rule.
+pub async fn whole_claims_per_second(server: &Server, claims: usize) -> f64 {
+    let table = format!(
+        "DROP TABLE IF EXISTS whole, whole_texts, whole_events; CREATE TABLE whole (id uuid PRIMARY KEY, position bigint, \
+         status smallint, holder text); CREATE INDEX whole_ready ON whole (position) WHERE status = 0; \
+         CREATE INDEX whole_order ON whole (status, position); CREATE INDEX whole_held ON whole (holder) \
+         WHERE holder IS NOT NULL; CREATE TABLE whole_texts (id uuid PRIMARY KEY, body text) WITH (fillfactor = 75); \
+         CREATE TABLE whole_events (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, issue uuid, body text); \
+         INSERT INTO whole SELECT gen_random_uuid(), n, 0, NULL FROM generate_series(1, {claims} + 100) n; \
+         INSERT INTO whole_texts SELECT id, repeat('what is wrong here ', 30) FROM whole"
+    );
+    let claim = "WITH next AS MATERIALIZED (SELECT id FROM whole WHERE status = 0 ORDER BY position LIMIT 1 \
+        FOR UPDATE SKIP LOCKED), taken AS (UPDATE whole w SET status = 1, holder = $1 FROM next WHERE w.id = next.id), \
+        event AS (INSERT INTO whole_events (issue, body) SELECT id, repeat('what happened ', 10) FROM next) \
+        UPDATE whole_texts t SET body = 'taken ' || t.body FROM next WHERE t.id = next.id RETURNING t.body";
+    per_second(server, &table, "whole", claim, &[&"agent"], claims).await
+}
+
 /// Commits of one new row a second.
 pub async fn commits_per_second(server: &Server, commits: usize) -> f64 {
     let table = "DROP TABLE IF EXISTS one; CREATE TABLE one (id uuid PRIMARY KEY, body text)";
