@@ -86,7 +86,7 @@ fn wrong_arguments_get_a_hint_that_says_what_to_type() {
     }
     for arguments in [&["list", "--assignee", "@me"][..], &["add", "T", "--assign", "@ME"]] {
         let text = desk.run(arguments).failed(2);
-        assert!(text.contains("`ait config` shows as which agent you act"), "{text}");
+        assert!(text.contains("`ait config` shows as which one you act"), "{text}");
     }
     // What is not known is left to clap, but --file is no help.
     let text = desk.run(&["board", "--title"]).failed(2);

@@ -75,7 +75,7 @@ fn what_needs_somebody_stands_above_the_list_with_why_and_what_to_do() {
         "<code>ait answer 00000002 'TEXT'</code>",
         "data-copy=\"ait answer 00000002 'TEXT'\"",
         "worker has held it for 30 h",
-        "<code>ait return 00000004 --force</code>",
+        "<code>ait return 00000004 --force -m WHY</code>",
         "returned 3 times",
         "parked by asker: There is no Mac.",
         "<code>ait unpark 00000003</code>",
