@@ -1,12 +1,13 @@
-//! Shell completions: the scripts of `clap_complete`, which also complete ids of issues in bash, zsh and fish.
+//! Shell completions: the scripts of `clap_complete`, which also complete ids of issues, and the names of saved queries,
+//! in bash, zsh and fish.
 
 use clap::{Arg, Command};
 use clap_complete::Shell;
 
 use crate::setup::PROGRAM;
 
-/// The value name of arguments that name an issue.
-const ID: &str = "ID";
+/// The value names of arguments that name an issue, or a query with a saved one among its words.
+const COMPLETED: [&str; 2] = ["ID", "QUERY"];
 /// Stands for the ids in a generated script, until the call that lists them replaces it.
 const PLACEHOLDER: &str = "AIT_ISSUE_IDS";
 
@@ -66,7 +67,10 @@ _ait_issue_ids() {
 
 /// Generates the script for a shell; `line` is the whole command line definition.
 pub(super) fn script(shell: Shell, line: &Command) -> String {
-    let takes_id = |arg: &Arg| arg.get_value_names().is_some_and(|names| *names == [ID]);
+    let takes_id = |arg: &Arg| {
+        let name = arg.get_value_names().and_then(<[_]>::first);
+        name.is_some_and(|name| COMPLETED.contains(&name.as_str()))
+    };
     // The generators would offer hidden commands.
     let commands = line.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
     let commands = commands.map(|command| {

@@ -303,7 +303,7 @@ async fn run_on_queue(
         QueueCommand::Save(arguments) => save::run(arguments, context, output).await,
         QueueCommand::Backup(arguments) => backup::run(arguments, context, output).await,
         QueueCommand::Restore(arguments) => restore::run(arguments, context, output).await,
-        QueueCommand::IssueIds(arguments) => issue_ids::run(arguments, tracker, output).await,
+        QueueCommand::IssueIds(arguments) => issue_ids::run(arguments, context, output).await,
     }
 }
 

@@ -66,7 +66,9 @@ fn full_disk_refuses_changes_until_space_is_freed() {
         filed += 1;
         assert!(filed < 100, "the disk does not fill");
     };
-    assert!(refusal.contains("nothing was changed"), "{refusal}");
+    // If the next segment does not fit either, what was written of the change may be read again.
+    let is_certain = refusal.contains("nothing was changed");
+    assert!(is_certain != refusal.contains("it is not certain"), "{refusal}");
     assert!(refusal.contains("space") || refusal.contains("bytes"), "{refusal}");
     assert!(filed > 5, "{filed}: {refusal}");
     assert_eq!(count(&mut client), filed);

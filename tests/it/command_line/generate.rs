@@ -8,7 +8,7 @@ use clap::{Arg, CommandFactory};
 
 use super::{Desk, Run, assert_written};
 use crate::support::files::{issue_json, names};
-use crate::support::{BINARY, ait_through};
+use crate::support::{BINARY, ait_through, skip};
 
 fn commands() -> Vec<String> {
     let line = Arguments::command();
@@ -82,7 +82,7 @@ fn bash_completes_ids_of_issues() {
         issue_json("8d1f02aa-0000-4000-8000-000000000003", "three", "closed"),
     ]);
     let Some(first) = complete_in_bash(&desk, "ait show ''", 2) else {
-        eprintln!("skipped: no bash here");
+        skip("bash");
         return;
     };
     let complete = |words: &str, at| complete_in_bash(&desk, words, at).unwrap();
@@ -125,6 +125,23 @@ fn bash_completes_ids_of_issues() {
 }
 
 #[test]
+fn names_of_saved_queries_are_completed() {
+    let desk = Desk::new();
+    let queries = "[queries]\ntriage = \"is:open returns:>1\"\nmine = \"holder:dev-1\"\n";
+    fs::write(desk.path().join("ait.toml"), queries).unwrap();
+    let listed = |begun: &str| desk.run(&["issue-ids", "--titles", "--", begun]).done().stdout();
+    assert_eq!(listed("@tr"), "@triage\tis:open returns:>1\n");
+    assert_eq!(listed("@").lines().count(), 2);
+    assert_eq!(listed("@x"), "");
+    for command in ["list", "search", "bulk"] {
+        let Some(offered) = complete_in_bash(&desk, &format!("ait {command} @m"), 2) else {
+            return skip("bash");
+        };
+        assert_eq!(offered, "@mine");
+    }
+}
+
+#[test]
 fn scripts_for_zsh_and_fish_list_ids_with_titles() {
     let desk = Desk::new();
     let issue = desk.add("a title: with words");
@@ -132,7 +149,7 @@ fn scripts_for_zsh_and_fish_list_ids_with_titles() {
     assert_eq!(listed, format!("{}\ta title: with words\n", &issue[..8]));
     let zsh = desk.run(&["completions", "zsh"]).done().stdout();
     assert!(zsh.starts_with("#compdef ait\n"), "{zsh}");
-    assert_eq!(zsh.matches(":_ait_issue_ids'").count(), 33, "{zsh}");
+    assert_eq!(zsh.matches(":_ait_issue_ids'").count(), 37, "{zsh}");
     let fish = desk.run(&["completions", "fish"]).done().stdout();
     for command in
         ["show", "claim", "comment", "park", "tree", "return", "complete", "close", "log"]
@@ -155,7 +172,7 @@ fn bash_completes_commands_options_and_values() {
     let desk = Desk::new();
     let complete = |words: &str, at| complete_in_bash(&desk, words, at);
     let Some(first) = complete("ait comp", 1) else {
-        eprintln!("skipped: no bash here");
+        skip("bash");
         return;
     };
     assert_eq!(first, "complete completions");
@@ -186,7 +203,7 @@ fn manual_has_a_valid_page_for_each_command() {
         let mut groff = Command::new("groff");
         let groff = groff.args(["-man", "-Tascii", "-ww", "-z", &page]).current_dir(&pages);
         let Ok(output) = groff.output() else {
-            eprintln!("skipped: no groff here");
+            skip("groff");
             return;
         };
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{page}");

@@ -17,6 +17,8 @@ let looking;
 let typing;
 /** Whether the reader has moved to the chosen option, which then stays chosen. */
 let isMoved = false;
+/** The issues that the last search found. */
+let latest = { text: "", issues: [] };
 
 const ownPlaces = () => {
   const links = [...document.querySelectorAll(".tabs a"), ...palette.querySelectorAll("#palette-places a")];
@@ -84,11 +86,14 @@ const look = async () => {
   const near = places.filter(fits).slice(0, MAX_PLACES);
   const list = { kind: palette.dataset.search, name: text, href: `/?${new URLSearchParams({ q: text })}` };
   const all = (issues) => text ? [...near, ...issues, list] : near;
-  show(all([]));
+  // The agents may come later than the issues, which then stay.
+  show(all(latest.text === text ? latest.issues : []));
   if (!text) return;
   try {
     const issues = await findIssues(text, signal);
-    if (!signal.aborted) show(all(issues));
+    if (signal.aborted) return;
+    latest = { text, issues };
+    show(all(issues));
   } catch {
     // Typed on, or the server is away: the list has what is known.
   }
