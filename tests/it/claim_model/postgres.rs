@@ -9,11 +9,13 @@ use agent_issue_tracker::store::clients::Clients;
 use agent_issue_tracker::store::{PostgresStore, Store};
 use proptest::prelude::*;
 use proptest::sample::Index;
+use proptest::test_runner::RngSeed;
 use tokio::runtime::{Handle, Runtime};
 use tokio::task::block_in_place;
 
 use super::protocol::{Client, is_session};
 use super::replay::{TTL, World, replay};
+use crate::support::factor;
 use crate::support::postgres::{open, project, shared};
 
 /// A project. Time passes by setting the times in it back. The clients renew themselves through the server.
@@ -113,9 +115,16 @@ impl Project {
     }
 }
 
+/// The same histories each time, or random ones in the long tests.
+fn seed() -> RngSeed {
+    if factor() > 1 { RngSeed::Random } else { RngSeed::Fixed(1) }
+}
+
 proptest! {
     // Each step is synced to the disk.
-    #![proptest_config(ProptestConfig { cases: 8, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 8, rng_seed: seed(), failure_persistence: None, ..ProptestConfig::default()
+    })]
 
     #[test]
     fn postgres_store_and_registry_follow_the_model(
