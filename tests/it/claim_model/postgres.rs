@@ -1,7 +1,7 @@
 //! The same random histories on the store in PostgreSQL, whose clients the clock of the database times.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use agent_issue_tracker::domain::ClientId;
@@ -16,7 +16,7 @@ use tokio::task::block_in_place;
 use super::protocol::{Client, is_session};
 use super::replay::{TTL, World, replay};
 use crate::support::factor;
-use crate::support::postgres::{open, project, shared};
+use crate::support::postgres::{Server, open};
 
 /// A project. Time passes by setting the times in it back. The clients renew themselves through the server.
 struct Project {
@@ -54,10 +54,11 @@ impl Clients for Observer {
 }
 
 impl Project {
-    async fn new(url: &str) -> Self {
+    async fn new(database: &Server) -> Self {
+        let url = &database.project();
         let server = open(url);
         server.migrate().await.unwrap();
-        let admin = shared().unwrap().connect().await;
+        let admin = database.connect().await;
         let schema = url.split_once("schema=").unwrap().1.to_owned();
         let (clients, observer) = (server.clients(), Observer(open(url).clients()));
         Self { server, clients, observer, schema, admin, renewals: AtomicU64::new(0) }
@@ -115,6 +116,12 @@ impl Project {
     }
 }
 
+/// A server of its own: transactions that other tests hold open could delay the numbers of events.
+fn database() -> Option<&'static Server> {
+    static DATABASE: OnceLock<Option<Server>> = OnceLock::new();
+    DATABASE.get_or_init(|| Server::start(&[])).as_ref()
+}
+
 /// The same histories each time, or random ones in the long tests.
 fn seed() -> RngSeed {
     if factor() > 1 { RngSeed::Random } else { RngSeed::Fixed(1) }
@@ -130,9 +137,9 @@ proptest! {
     fn postgres_store_and_registry_follow_the_model(
         choices in prop::collection::vec(any::<(Index, Index)>(), 20..100),
     ) {
-        if let Some(url) = project() {
+        if let Some(database) = database() {
             Runtime::new().unwrap().block_on(async {
-                replay(Project::new(&url).await, &choices).await;
+                replay(Project::new(database).await, &choices).await;
             });
         }
     }
