@@ -1,4 +1,4 @@
-// Desktop notifications of what needs attention, for whoever asks for them.
+// Desktop notifications of what needs attention, if the reader turns them on.
 
 /** Where the browser keeps that its reader wants notifications. */
 const NOTIFIES = "ait-notify";
