@@ -84,15 +84,28 @@ impl SessionTexts {
             (SessionEvent::SessionStart, HookClient::Cursor) => {
                 Some(json!({ "additional_context": greeting }))
             }
-            (SessionEvent::SessionStart, _) => Some(json!({ "hookSpecificOutput": {
-                "hookEventName": client.event(event), "additionalContext": greeting,
-            } })),
+            (SessionEvent::SessionStart, _) => {
+                let mut answer = json!({ "hookSpecificOutput": {
+                    "hookEventName": client.event(event), "additionalContext": greeting,
+                } });
+                // For Copilot CLI.
+                if client == HookClient::VsCode {
+                    answer["additionalContext"] = json!(greeting);
+                }
+                Some(answer)
+            }
             (SessionEvent::Stop, HookClient::Cursor) => {
                 reminder.map(|text| json!({ "followup_message": text }))
             }
-            (SessionEvent::Stop, _) => {
-                reminder.map(|text| json!({ "decision": "block", "reason": text }))
-            }
+            (SessionEvent::Stop, _) => reminder.map(|text| {
+                let mut answer = json!({ "decision": "block", "reason": text });
+                if client == HookClient::VsCode {
+                    answer["hookSpecificOutput"] = json!({
+                        "hookEventName": client.event(event), "decision": "block", "reason": text,
+                    });
+                }
+                answer
+            }),
             (SessionEvent::SessionEnd, _) => None,
         }
     }

@@ -23,8 +23,10 @@ const ALWAYS: &str = "|| true";
 /// Claude Code (<https://code.claude.com/docs/en/hooks>), Gemini CLI
 /// (<https://github.com/google-gemini/gemini-cli/blob/main/docs/hooks/reference.md>) and Codex
 /// (<https://developers.openai.com/codex/hooks>) have a list of groups for each event, and each group has a list of
-/// commands; they understand the same answers. Cursor (<https://cursor.com/docs/agent/hooks>) has a list of commands for
-/// each event, and answers of its own.
+/// commands; they understand the same answers. Cursor (<https://cursor.com/docs/agent/hooks>) and VS Code
+/// (<https://code.visualstudio.com/docs/copilot/customization/hooks>) have a list of commands for each event, and answers
+/// of their own. Copilot CLI (<https://docs.github.com/en/copilot/reference/hooks-reference>) reads the file of VS Code
+/// and understands its names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HookClient {
     /// Claude Code.
@@ -35,13 +37,17 @@ pub enum HookClient {
     Cursor,
     /// Gemini CLI.
     Gemini,
+    /// VS Code, and Copilot CLI. VS Code has no hook for the end of a session, and Copilot CLI has called its own after
+    /// each turn (<https://github.com/github/copilot-cli/issues/2491>).
+    VsCode,
 }
 
 impl HookClient {
     /// Every client with hooks.
-    pub const ALL: [Self; 4] = [Self::ClaudeCode, Self::Codex, Self::Cursor, Self::Gemini];
+    pub const ALL: [Self; 5] =
+        [Self::ClaudeCode, Self::Codex, Self::Cursor, Self::Gemini, Self::VsCode];
     /// Their names on the command line.
-    pub const NAMES: [&str; 4] = ["claude-code", "codex", "cursor", "gemini"];
+    pub const NAMES: [&str; 5] = ["claude-code", "codex", "cursor", "gemini", "vscode"];
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
@@ -60,6 +66,7 @@ impl HookClient {
             Self::Codex => ".codex/hooks.json",
             Self::Cursor => ".cursor/hooks.json",
             Self::Gemini => ".gemini/settings.json",
+            Self::VsCode => ".github/hooks/ait.json",
         }
     }
 
@@ -77,7 +84,7 @@ impl HookClient {
             (Self::Cursor, SessionEvent::Stop) => Some("stop"),
             (Self::Cursor, SessionEvent::SessionEnd) => Some("sessionEnd"),
             (Self::Gemini, SessionEvent::Stop) => Some("AfterAgent"),
-            (Self::Codex, SessionEvent::SessionEnd) => None,
+            (Self::Codex | Self::VsCode, SessionEvent::SessionEnd) => None,
             (_, SessionEvent::SessionStart) => Some("SessionStart"),
             (_, SessionEvent::Stop) => Some("Stop"),
             (_, SessionEvent::SessionEnd) => Some("SessionEnd"),
@@ -95,7 +102,7 @@ impl HookClient {
     fn command(self, program: &str, event: SessionEvent) -> String {
         let (program, event) = (shell_words::quote(program), event.name());
         match self {
-            Self::Cursor => {
+            Self::Cursor | Self::VsCode => {
                 format!("{program} {COMMAND} {event} --client {} {ALWAYS}", self.name())
             }
             _ => format!("{program} {COMMAND} {event} {ALWAYS}"),
@@ -106,13 +113,14 @@ impl HookClient {
     fn item(self, command: &str) -> Value {
         match self {
             Self::Cursor => json!({ "command": command }),
+            Self::VsCode => json!({ "type": "command", "command": command }),
             _ => json!({ "hooks": [{ "type": "command", "command": command }] }),
         }
     }
 
     /// A member of the file that the client demands.
     fn version(self) -> Option<(&'static str, Value)> {
-        (self == Self::Cursor).then(|| ("version", json!(1)))
+        matches!(self, Self::Cursor | Self::VsCode).then(|| ("version", json!(1)))
     }
 }
 

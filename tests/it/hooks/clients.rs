@@ -133,7 +133,8 @@ fn client_hooks_of_another_program_are_replaced_and_a_file_of_ours_is_deleted() 
 
 #[test]
 fn hooks_of_other_clients_are_merged_into_their_files_and_removed_again() {
-    let group = |command: &str| json!({ "hooks": [{ "type": "command", "command": command }] });
+    let command = |command: &str| json!({ "type": "command", "command": command });
+    let group = |text: &str| json!({ "hooks": [command(text)] });
     let files = [
         (
             "gemini",
@@ -164,6 +165,15 @@ fn hooks_of_other_clients_are_merged_into_their_files_and_removed_again() {
                 "sessionEnd": [{ "command": "ait hook session-end --client cursor || true" }],
             }),
         ),
+        (
+            "vscode",
+            ".github/hooks/ait.json",
+            "",
+            json!({
+                "SessionStart": [command("ait hook session-start --client vscode || true")],
+                "Stop": [command("ait hook stop --client vscode || true")],
+            }),
+        ),
     ];
     let desk = Desk::new();
     for (client, file, own, expected) in files {
@@ -176,7 +186,10 @@ fn hooks_of_other_clients_are_merged_into_their_files_and_removed_again() {
         let text = fs::read_to_string(desk.project().join(file)).unwrap();
         let written: Value = serde_json::from_str(text.trim_start_matches("// mine\n")).unwrap();
         assert_eq!(written["hooks"], expected);
-        assert_eq!(written.get("version"), (client == "cursor").then_some(&json!(1)));
+        assert_eq!(
+            written.get("version"),
+            (matches!(client, "cursor" | "vscode")).then_some(&json!(1))
+        );
         assert!(hooks("install").ok().contains("nothing to do"));
         assert_eq!(hooks("status").code, 0);
         let (doctor, all) = (desk.doctor(), desk.ait(&["hooks", "status"]).out);
@@ -229,6 +242,25 @@ fn cursor_gets_answers_in_its_own_form() {
         said("session-end", json!({ "reason": "user_close" }));
         desk.comments(&id) == ["the session of the agent ended (user_close)"]
     });
+}
+
+#[test]
+fn vs_code_and_copilot_cli_each_find_their_form_in_an_answer() {
+    let desk = Desk::new();
+    let id = desk.add("Login fails");
+    desk.ait(&["next", "-a", "dev"]).ok();
+    let start = desk.said("session-start --client vscode", "dev", &json!({}));
+    let text = &start["additionalContext"];
+    assert!(text.as_str().unwrap().contains(&id), "{start}");
+    let nested = json!({ "hookEventName": "SessionStart", "additionalContext": text });
+    assert_eq!(start["hookSpecificOutput"], nested);
+    let stop = desk.said("stop --client vscode", "dev", &json!({ "stop_hook_active": false }));
+    let reason = &stop["reason"];
+    assert!(reason.as_str().unwrap().contains("still hold"), "{stop}");
+    let nested = json!({ "hookEventName": "Stop", "decision": "block", "reason": reason });
+    assert_eq!((&stop["decision"], &stop["hookSpecificOutput"]), (&json!("block"), &nested));
+    let again = json!({ "stop_hook_active": true });
+    assert_eq!(desk.said("stop --client vscode", "dev", &again), Value::Null);
 }
 
 #[test]
