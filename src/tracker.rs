@@ -424,6 +424,11 @@ impl Tracker {
         self.store.health(probe).await
     }
 
+    /// Returns the damage that the last read of the store met. What it answers is older than the damage then.
+    pub fn damage(&self) -> Option<StoreError> {
+        self.store.damage()
+    }
+
     /// Checks whether issues can be read and, as far as is known, changed.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! The results of tools: one compact text, marked as an error if it is one.
 
+use std::iter;
 use std::sync::Arc;
 
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
@@ -135,18 +136,31 @@ impl Success {
             Reply::Issue(whole) => Some(whole.issue.id),
             Reply::Text(_) | Reply::List(_) | Reply::Report(_) => None,
         };
-        Ok(Answer { text, outcome: self.outcome, issue, claim: self.claim })
+        Ok(Answer { text, warning: None, outcome: self.outcome, issue, claim: self.claim })
     }
 }
 
 /// The answer to a call.
 pub(super) struct Answer {
     pub text: String,
+    /// Why the text may be out of date.
+    pub warning: Option<String>,
     pub outcome: Outcome,
     /// The issue that it filed, changed, claimed or shows.
     pub issue: Option<IssueId>,
     /// The claim that the call made, until its caller knows of it.
     pub claim: Option<UndeliveredClaim>,
+}
+
+impl Answer {
+    /// Warns that a damaged store has answered.
+    pub fn with_damage(self, damage: Option<&StoreError>) -> Self {
+        let warning = damage.map(|damage| {
+            let damage = hints::for_store(damage, &hints::TOOLS);
+            bounded(format!("Warning: {damage}. What you see is the state before the damage."))
+        });
+        Self { warning, ..self }
+    }
 }
 
 /// Returns how a call ended, for the metrics.
@@ -160,7 +174,10 @@ pub(super) fn outcome_of(result: &Result<Answer, Failure>) -> Outcome {
 /// Converts what a tool returned into the result of its call.
 pub(super) fn call_tool_result(outcome: Result<Answer, Failure>) -> CallToolResult {
     match outcome {
-        Ok(Answer { text, .. }) => CallToolResult::success(vec![ContentBlock::text(text)]),
+        Ok(Answer { text, warning, .. }) => {
+            let texts = iter::once(text).chain(warning);
+            CallToolResult::success(texts.map(ContentBlock::text).collect())
+        }
         Err(Failure { reason, details, .. }) => {
             let text = bounded(format!("Error: {reason}."));
             let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);

@@ -312,7 +312,9 @@ impl ServerHandler for McpServer {
         let _in_progress = self.metrics.begin();
         let outcome = delivery::run(call, &context.ct, Caller::of(&context)).await;
         self.metrics.operation(tool, outcome_of(&outcome), log.duration());
-        let outcome = outcome.map_err(|failure| failure.with_names(self.tool_names()));
+        let outcome = outcome
+            .map(|answer| answer.with_damage(self.tracker.damage().as_ref()))
+            .map_err(|failure| failure.with_names(self.tool_names()));
         Ok(log.reply(outcome, &context).into())
     }
 

@@ -159,6 +159,11 @@ pub trait Store: Send + Sync {
     /// Returns whether the store can be read and changed, with its sizes and times.
     fn health(&self, probe: Probe) -> BoxFuture<'_, StoreHealth>;
 
+    /// Returns the damage that the last read met. What the store answers is older than the damage then.
+    fn damage(&self) -> Option<StoreError> {
+        None
+    }
+
     /// Refuses new commands and waits for those that are being written. Returns false if work is left that would take
     /// long.
     fn close(&self) -> BoxFuture<'_, bool>;

@@ -279,6 +279,10 @@ impl Store for JsonStore {
         Arc::<FileClients>::clone(&self.clients)
     }
 
+    fn damage(&self) -> Option<StoreError> {
+        self.shared.latest()?.damage.as_ref().map(StoreError::from)
+    }
+
     fn health(&self, probe: Probe) -> BoxFuture<'_, StoreHealth> {
         let maintenance = self.maintenance();
         let examined =
