@@ -1,10 +1,10 @@
 //! `ait config`: shows the settings and their sources.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::styling::Style;
 
-use super::options::Format;
+use super::options::{Format, WrongUsage};
 use super::output::{FAINT, STRONG};
 use super::table::{Cell, Column, rows};
 use super::{ExitStatus, Output, sanitize};
@@ -19,9 +19,14 @@ use crate::setting::EffectiveSetting;
     allow-host = [\"tracker.example\"]\n\n\
     Examples:\n  \
     ait config\n  \
-    ait config --json | jq -r '.[] | select(.name == \"port\").value'"
+    ait config claim-grace\n  \
+    ait config port --json | jq -r '.[0].value'"
 )]
 pub struct Arguments {
+    /// The setting to show
+    ///
+    /// Without it, every setting is shown.
+    setting: Option<String>,
     #[command(flatten)]
     format: Format,
 }
@@ -30,12 +35,19 @@ pub struct Arguments {
 ///
 /// # Errors
 ///
-/// stdout cannot be written.
+/// There is no setting of this name, or stdout cannot be written.
 pub fn run(
     arguments: &Arguments,
     settings: &[EffectiveSetting],
     output: &mut Output,
 ) -> Result<ExitStatus> {
+    let is_asked = |setting: &&EffectiveSetting| {
+        arguments.setting.as_ref().is_none_or(|name| setting.name == name)
+    };
+    let settings: Vec<_> = settings.iter().filter(is_asked).collect();
+    if settings.is_empty() {
+        bail!(WrongUsage("there is no such setting: `ait config` shows them all"));
+    }
     if arguments.format.json {
         output.json(&settings)?;
     } else {

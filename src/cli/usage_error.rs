@@ -243,8 +243,7 @@ fn unknown_argument(error: &Error) -> Option<String> {
             format!("the port is --port: ait serve --port {given}")
         }
         "config" => format!(
-            "`ait config` takes no {given:?}: it shows every setting; to change one, write it to ait.toml beside the store, \
-             as in port = 3001, or use its option or environment variable, which `ait help` lists"
+            "`ait config` changes nothing: to set {given:?}, write it to ait.toml beside the store, as in port = 3001, or use its option or environment variable, which `ait help` lists"
         ),
         "next" | "review" => format!(
             "`ait {command}` takes no {given:?}: it claims the first issue that waits; {}",

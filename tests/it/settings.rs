@@ -37,6 +37,10 @@ fn config_shows_each_value_and_its_source() {
     );
     let plain = run(directory.path(), &["config"]).ok();
     assert!(plain.starts_with("SETTING ") && plain.contains("team"), "{plain}");
+    let one = run(directory.path(), &["config", "agent"]).ok();
+    assert_eq!((one.lines().count(), one.contains("team")), (2, true), "{one}");
+    let unknown = run(directory.path(), &["config", "agnet"]);
+    assert_eq!((unknown.code, unknown.log.contains("`ait config` shows them all")), (2, true));
     assert_eq!(names(directory.path()), ["ait.toml"]);
 }
 
