@@ -131,11 +131,11 @@ fn client_hooks_of_another_program_are_replaced_and_a_file_of_ours_is_deleted() 
     }
 }
 
-#[test]
-fn hooks_of_other_clients_are_merged_into_their_files_and_removed_again() {
+/// Clients with their file, what it held, and the hooks that it gets.
+fn other_clients() -> [(&'static str, &'static str, &'static str, Value); 4] {
     let command = |command: &str| json!({ "type": "command", "command": command });
     let group = |text: &str| json!({ "hooks": [command(text)] });
-    let files = [
+    [
         (
             "gemini",
             ".gemini/settings.json",
@@ -174,9 +174,13 @@ fn hooks_of_other_clients_are_merged_into_their_files_and_removed_again() {
                 "Stop": [command("ait hook stop --client vscode || true")],
             }),
         ),
-    ];
+    ]
+}
+
+#[test]
+fn hooks_of_other_clients_are_merged_into_their_files_and_removed_again() {
     let desk = Desk::new();
-    for (client, file, own, expected) in files {
+    for (client, file, own, expected) in other_clients() {
         if !own.is_empty() {
             desk.write(file, own);
         }
