@@ -23,9 +23,7 @@ use crate::setting::EffectiveSetting;
     ait config port --json | jq -r '.[0].value'"
 )]
 pub struct Arguments {
-    /// The setting to show
-    ///
-    /// Without it, every setting is shown.
+    /// The setting to show [default: all]
     setting: Option<String>,
     #[command(flatten)]
     format: Format,
