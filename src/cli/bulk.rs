@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::attribute_args::ChangedAttributes;
 use super::confirmation::{can_ask, is_confirmed};
-use super::options::{AgentArgs, Format, WrongUsage, text_or_stdin};
+use super::options::{AgentArgs, Format, WrongUsage, text_or_stdin, with_terms};
 use super::output::FAINT;
 use super::print_issue::print_line;
 use super::{CommandContext, ExitStatus, Output, sanitize};
@@ -23,19 +23,19 @@ use crate::tracker::{BulkChange, BulkEnd, BulkOutcome, MAX_BULK, UndoSelection};
 /// How many issues are shown before the change.
 const SHOWN: usize = 20;
 
-/// The arguments of `ait bulk`.
-#[derive(Clone, Debug, Args)]
-#[command(
-    after_help = "Shows first what would change, and asks. Everything is one change: `ait undo` takes all of it back.\n\
+const HELP: &str = "Shows first what would change, and asks. Everything is one change: `ait undo` takes all of it back.\n\
     Issues whose change is refused stay as they are. Without a status in the query, only open issues are meant.\n\n\
     Examples:\n  \
     ait bulk 'label:ui idle:>30d' -l +stale -p 3\n  \
     ait bulk 'kind:bug safari' --assign dev-1 --yes\n  \
     ait bulk 'holder:dev-2' --return -m 'dev-2 has stopped'\n  \
-    ait bulk 'label:wontfix' --reject -m 'out of scope' --dry-run"
-)]
+    ait bulk 'label:wontfix' --reject -m 'out of scope' --dry-run";
+
+/// The arguments of `ait bulk`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = with_terms(HELP))]
 pub struct Arguments {
-    /// Which issues: words, and terms such as label:ui; docs/queries.md has all of them
+    /// Which issues: words, and terms such as label:ui; --help lists them
     #[arg(value_name = "QUERY", required = true)]
     query: Vec<String>,
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::attribute_filter::AttributeFilter;
 use super::issue_view::words;
-use super::options::{Format, agent_name, classification, issues_at, time_arg};
+use super::options::{Format, agent_name, classification, issues_at, time_arg, with_terms};
 use super::output::{FAINT, STRONG, of_classification, of_status};
 use super::short_ids::ShortIds;
 use super::table::{self, Cell, Column};
@@ -29,19 +29,20 @@ use crate::tracker::{IndexedIssues, StoreError, Tracker};
 /// How many issues are shown at once on a terminal.
 const SCREENFUL: usize = 50;
 
-/// The arguments of `ait list`.
-#[derive(Clone, Debug, Args)]
-#[command(after_help = "Examples:\n  \
+const HELP: &str = "Examples:\n  \
     ait list                          open issues, last changed first\n  \
     ait list --status created,in_progress -c bug\n  \
     ait list safari login --status all\n  \
     ait list 'kind:bug returns:>=2 holder:none \"session expired\"'\n  \
     ait list -p 0-1 -l ui --ready\n  \
     ait list --at '2026-11-21 13:00'  as of that time\n  \
-    ait list --holder dev-1 --json | jq -r '.issues[].id'")]
+    ait list --holder dev-1 --json | jq -r '.issues[].id'";
+
+/// The arguments of `ait list`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = with_terms(HELP))]
 pub struct Arguments {
-    /// What to look for: words, "several words" in quotes, and terms such as label:ui or returns:>=2; docs/queries.md
-    /// has all of them
+    /// What to look for: words, "several words" in quotes, and terms such as label:ui or returns:>=2; --help lists them
     #[arg(value_name = "QUERY")]
     query: Vec<String>,
 

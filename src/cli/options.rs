@@ -20,7 +20,7 @@ use crate::domain::{
     AgentName, ClaimProof, Classification, CommentText, DomainError, Issue, IssueRef, Timestamp,
 };
 use crate::hints::{self, COMMANDS};
-use crate::query_language::is_excluding;
+use crate::query_language::{is_excluding, key_help};
 use crate::time_arg::TimeArg;
 use crate::tracker::{Claimant, IndexedIssues, StoreError, Tracker, Wanted};
 
@@ -31,6 +31,14 @@ pub(super) struct WrongUsage(pub &'static str);
 
 /// The commands that take a query.
 const WITH_QUERY: [&str; 4] = ["list", "ls", "search", "bulk"];
+
+/// Returns a help text with the terms of a query before it.
+pub(super) fn with_terms(help: &str) -> String {
+    format!(
+        "Terms of a query; a - before one excludes what matches it, and OR and parentheses combine them:\n{}\n\n{help}",
+        key_help()
+    )
+}
 
 /// Returns the words of a command line, where the terms that exclude issues, such as `-label:ui`, are no options: a
 /// space stands before them, which means nothing in a query.

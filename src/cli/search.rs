@@ -4,18 +4,20 @@ use anyhow::Result;
 use clap::Args;
 
 use super::list::{self, Paging};
-use super::options::{Format, classification};
+use super::options::{Format, classification, with_terms};
 use super::{CommandContext, ExitStatus, Output};
 use crate::domain::Classification;
 
-/// The arguments of `ait search`.
-#[derive(Clone, Debug, Args)]
-#[command(after_help = "`ait list` has more filters.\n\n\
+const HELP: &str = "`ait list` has more filters.\n\n\
     Examples:\n  \
     ait search safari login\n  \
     ait search '#12'                  also the issue with this number on GitHub\n  \
     ait search ABC-12\n  \
-    ait search '\"session expired\"' -c bug --json")]
+    ait search '\"session expired\"' -c bug --json";
+
+/// The arguments of `ait search`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = with_terms(HELP))]
 pub struct Arguments {
     /// What to look for: words, which must all occur in the title, description or comments, "several words" in quotes,
     /// and terms such as label:ui. The id or number that an imported issue has in another tracker counts, too

@@ -34,20 +34,20 @@ const NONE: &str = "none";
 const KEYS: [Key; 18] = [
     Key {
         name: "status",
-        parse: |value, _| any(value, |word| status(word).map(Condition::Status)),
+        parse: |value, _| any_word(value, |word| status(word).map(Condition::Status)),
         expected: "use open, created, in_progress, completed, in_review, closed or rejected, or several with commas",
     },
     Key {
         name: "kind",
         parse: |value, _| {
-            any(value, |word| Classification::from_word(word).map(Condition::Classification))
+            any_word(value, |word| Classification::from_word(word).map(Condition::Classification))
         },
         expected: "use bug, improvement or feature",
     },
     Key {
         name: "label",
         parse: |value, _| {
-            any(value, |word| match word {
+            any_word(value, |word| match word {
                 NONE => Some(Condition::Label(None)),
                 word => word.parse::<Label>().ok().map(|label| Condition::Label(Some(label))),
             })
@@ -135,14 +135,14 @@ const KEYS: [Key; 18] = [
     },
     Key {
         name: "is",
-        parse: |value, now| any(value, |word| state(word, now)),
+        parse: |value, now| any_word(value, |word| state(word, now)),
         expected: "use open, ready, blocked, claimed, parked or stale",
     },
 ];
 
 const SORT: Key = Key {
     name: "sort",
-    parse: |value, _| order(value),
+    parse: |value, _| order(&value.to_lowercase()),
     expected: "use changed, filed, priority or title, with -asc or -desc behind it",
 };
 
@@ -180,6 +180,15 @@ pub fn is_excluding(word: &str) -> bool {
     key.is_some_and(|(name, _)| Key::named(name).is_some())
 }
 
+/// Returns a line for each key, which says what its values are.
+pub fn help() -> String {
+    let line = |key: Key| {
+        let values = key.expected.strip_prefix("use ").unwrap_or(key.expected);
+        format!("  {:<11} {values}", format!("{}:", key.name))
+    };
+    Key::all().map(line).collect::<Vec<_>>().join("\n")
+}
+
 /// Returns the names of the keys, in the order of the documentation.
 pub fn names() -> impl Iterator<Item = &'static str> {
     Key::all().map(|key| key.name)
@@ -197,6 +206,11 @@ pub(super) fn nearest_to(name: &str) -> Option<&'static str> {
 /// Returns what a key with a value means, or what was expected.
 pub(super) fn parse(key: Key, value: &str, now: Timestamp) -> Result<Meaning, &'static str> {
     (key.parse)(value.trim(), now).ok_or(key.expected)
+}
+
+/// Parses values that are separated by commas, regardless of case: any of them may hold.
+fn any_word(value: &str, parse: impl Fn(&str) -> Option<Condition>) -> Option<Meaning> {
+    any(&value.to_lowercase(), parse)
 }
 
 /// Parses values that are separated by commas: any of them may hold.

@@ -78,6 +78,19 @@ fn keys_have_other_names_and_values_may_be_quoted() {
 }
 
 #[test]
+fn the_case_of_values_matters_in_names_of_agents_alone() {
+    for (other, usual) in [
+        ("STATUS:Open,Closed", "status:open,closed"),
+        ("kind:BUG", "kind:bug"),
+        ("label:UI,None", "label:ui,none"),
+        ("is:Ready", "is:ready"),
+    ] {
+        assert_eq!(condition(other), condition(usual));
+    }
+    assert_ne!(condition("holder:Dev"), condition("holder:dev"));
+}
+
+#[test]
 fn the_order_and_the_statuses_go_to_the_query() {
     let parsed = parse("status:open kind:bug sort:title-desc a").unwrap();
     assert!(parsed.names_status());
@@ -155,7 +168,7 @@ fn mistakes_name_the_place_and_what_was_expected() {
         ("ä statuss:open", 3, "did you mean status:?"),
         ("status:done", 1, "status:done is invalid: use open, created"),
         ("kind:", 1, "use bug, improvement or feature"),
-        ("label:UI", 1, "use a label"),
+        ("label:ü", 1, "use a label"),
         ("priority:high", 1, "use 0 (first) to 4 (last)"),
         ("a holder:", 3, "use the name of an agent, or none"),
         ("parent:3f2a", 1, "at least its first 8 digits, or none"),
