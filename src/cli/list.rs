@@ -372,10 +372,10 @@ const COLUMNS: [Column; 9] = [
     Column { name: "STATUS", from_width: 0, at_most: 11 },
     Column { name: "WAITS", from_width: 50, at_most: 15 },
     Column { name: "P", from_width: 50, at_most: 1 },
-    Column { name: "KIND", from_width: 80, at_most: 11 },
+    Column { name: "KIND", from_width: 100, at_most: 11 },
     Column { name: "HELD BY", from_width: 60, at_most: 20 },
-    Column { name: "CHANGED", from_width: 70, at_most: 8 },
-    Column { name: "LABELS", from_width: 110, at_most: 24 },
+    Column { name: "CHANGED", from_width: 90, at_most: 8 },
+    Column { name: "LABELS", from_width: 120, at_most: 24 },
     Column { name: "TITLE", from_width: 0, at_most: usize::MAX },
 ];
 

@@ -162,12 +162,14 @@ fn listings_fit_into_40_columns() {
 }
 
 #[test]
-fn list_in_60_columns_drops_the_kind_before_the_holder() {
+fn list_on_narrow_terminals_leaves_room_for_the_title() {
     let desk = desk();
     let heads = [
         (50, "ID STATUS TITLE"),
         (60, "ID STATUS HELD BY TITLE"),
-        (70, "ID STATUS HELD BY CHANGED TITLE"),
+        (80, "ID STATUS HELD BY TITLE"),
+        (90, "ID STATUS HELD BY CHANGED TITLE"),
+        (100, "ID STATUS KIND HELD BY CHANGED TITLE"),
     ];
     for (width, expected) in heads {
         let Some(terminal) = Terminal::run(&desk, (width, 20), "--color never list") else {
