@@ -98,7 +98,9 @@ impl ActionKind {
             Self::Rejected => "rejected",
             Self::Lapsed => "lapsed",
             Self::Commented => "commented",
-            Self::Changed | Self::Asked | Self::Answered => "changed",
+            Self::Changed => "changed",
+            Self::Asked => "asked",
+            Self::Answered => "answered",
             Self::Edited => "edited",
             Self::Other => return None,
         })
@@ -202,8 +204,8 @@ mod tests {
             ("Issue rejected", &["Issue closed as \"rejected\""], "rejected"),
             ("Claim lapsed", &[], "lapsed"),
             ("Comment added", &["Comment added"], "commented"),
-            ("Question asked", &[], "changed"),
-            ("Question answered", &[], "changed"),
+            ("Question asked", &[], "asked"),
+            ("Question answered", &[], "answered"),
             ("Issue edited by hand", &[], "edited"),
         ] {
             for phrase in originals.iter().chain([&ours]) {

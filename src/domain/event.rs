@@ -211,8 +211,18 @@ impl EventKind {
         })
     }
 
-    /// Returns the word for the kind in the log and in JSON.
+    /// Returns the word for the kind, for readers: a question and its answer have words of their own, although the log
+    /// has them as changes.
     pub fn word(&self) -> &'static str {
+        match (self, self.action()) {
+            (Self::Changed { .. }, Some(ASK_ACTION)) => "asked",
+            (Self::Changed { .. }, Some(ANSWER_ACTION)) => "answered",
+            _ => self.logged_word(),
+        }
+    }
+
+    /// Returns the word for the kind in the log.
+    pub fn logged_word(&self) -> &'static str {
         match self {
             Self::Filed { .. } => "filed",
             Self::Imported { .. } => "imported",
@@ -232,12 +242,14 @@ impl EventKind {
         }
     }
 
-    /// The words of all kinds.
-    pub const WORDS: [&'static str; 15] = [
+    /// The words of all kinds, for readers.
+    pub const WORDS: [&'static str; 17] = [
         "filed",
         "imported",
         "edited",
         "changed",
+        "asked",
+        "answered",
         "removed",
         "unknown_keys_edited",
         "claimed",

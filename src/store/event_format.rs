@@ -71,7 +71,7 @@ impl<'a> Fields<'a> {
         let before =
             event.before.map(|Before { status, modified_at }| BeforeFields { status, modified_at });
         let mut fields = Self {
-            kind: event.kind.word(),
+            kind: event.kind.logged_word(),
             issue: event.issue,
             at: event.at,
             agent: event.agent.clone(),

@@ -70,6 +70,12 @@ fn an_answered_question_stands_first_in_the_next_claim() {
     let refused = run(path, &["answer", &id, "No", "--agent", "ann"]).refusal();
     assert!(refused.contains("has no open question: say it with ait comment"), "{refused}");
     assert!(run(path, &["questions"]).log.contains("no open questions"));
+    for (kind, said) in [("asked", "Which database?"), ("answered", "SQLite")] {
+        let log = run(path, &["log", "--kind", kind]).ok();
+        assert_eq!(log.lines().count(), 1, "{log}");
+        assert!(log.contains(said), "no {said} in {log}");
+    }
+    assert_eq!(run(path, &["log", "--kind", "changed"]).ok(), "");
 
     let mut client = planner(path, "trusting");
     let claimed = client.call("get_next_issue", json!({ "agent": "new" })).issue();
