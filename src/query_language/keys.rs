@@ -180,18 +180,22 @@ pub fn is_excluding(word: &str) -> bool {
     key.is_some_and(|(name, _)| Key::named(name).is_some())
 }
 
-/// Returns a line for each key, which says what its values are.
-pub fn help() -> String {
-    let line = |key: Key| {
-        let values = key.expected.strip_prefix("use ").unwrap_or(key.expected);
-        format!("  {:<11} {values}", format!("{}:", key.name))
-    };
-    Key::all().map(line).collect::<Vec<_>>().join("\n")
+/// Returns the names of the keys with what their values are, in the order of the documentation.
+pub fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
+    Key::all().map(|key| (key.name, key.expected.strip_prefix("use ").unwrap_or(key.expected)))
 }
 
-/// Returns the names of the keys, in the order of the documentation.
-pub fn names() -> impl Iterator<Item = &'static str> {
-    Key::all().map(|key| key.name)
+/// Returns a line for each key, which says what its values are.
+pub fn help() -> String {
+    let line = |(name, values)| format!("  {:<11} {values}", format!("{name}:"));
+    all().map(line).collect::<Vec<_>>().join(
+        "
+",
+    )
+}
+
+fn names() -> impl Iterator<Item = &'static str> {
+    all().map(|(name, _)| name)
 }
 
 /// Returns the key whose name is most like a given name, if the name looks like one that was mistyped or shortened.

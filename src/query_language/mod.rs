@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use strsim::levenshtein;
 
-pub use self::keys::{STALE_AFTER_DAYS, help as key_help, is_excluding, names as key_names};
+pub use self::keys::{STALE_AFTER_DAYS, all as known_keys, help as key_help, is_excluding};
 pub use self::lexer::is_saved_name;
 use self::lexer::{Kind, Token};
 pub use self::nothing::NothingFits;

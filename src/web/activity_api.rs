@@ -43,7 +43,7 @@ pub(super) async fn read(
     state: &WebState,
 ) -> Result<Activity, WebError> {
     let filter = filter(query, state).await?;
-    if let PageCursor::After(after) = query.part {
+    if let PageCursor::After(after) = query.cursor {
         let page = oldest_first(&state.tracker, &filter, after, limit).await?;
         // A part that reaches the newest event is shown as the newest part.
         if !page.is_last {
@@ -56,7 +56,7 @@ pub(super) async fn read(
             return Ok(Activity { events, older, newer: Some(reached), is_cut, oldest });
         }
     }
-    let before = if let PageCursor::Before(before) = query.part { Some(before) } else { None };
+    let before = if let PageCursor::Before(before) = query.cursor { Some(before) } else { None };
     let page = newest_first(&state.tracker, &filter, before, limit).await?;
     let newer = before.filter(|before| *before <= page.newest.number).map(|before| {
         page.events.first().map_or(before.saturating_sub(1), |event| event.position.number)

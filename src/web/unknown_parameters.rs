@@ -5,7 +5,7 @@ use axum::extract::Request;
 use axum::http::Uri;
 use axum::http::uri::PathAndQuery;
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Redirect, Response};
 
 /// The parameters that some page takes.
 #[rustfmt::skip]
@@ -14,11 +14,23 @@ const KNOWN: [&str; 24] = [
     "sort", "dir", "page", "fields", "kind", "issue", "since", "before", "after", "all", "range", "lanes", "done",
 ];
 
+/// The wallboard, which `?wall` behind the address of any page leads to.
+const WALL: &str = "/wall";
+
+fn asks_for_wall(pair: &str) -> bool {
+    pair.split('=').next() == Some("wall")
+}
+
 /// Passes a request for a page on without the parameters that no page takes.
 pub(super) async fn ignore(mut request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let is_for_programs =
         path.starts_with("/api/") || ["/activity.atom", "/issues.csv"].contains(&path);
+    if !is_for_programs
+        && request.uri().query().is_some_and(|query| query.split('&').any(asks_for_wall))
+    {
+        return Redirect::to(WALL).into_response();
+    }
     if !is_for_programs && let Some(uri) = without_unknown(request.uri()) {
         *request.uri_mut() = uri;
     }

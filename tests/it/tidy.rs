@@ -348,7 +348,7 @@ fn visible_texts_are_in_the_strings_module() {
         }
         pages += 1;
         let found: Vec<_> = readable_literals(&text);
-        assert!(found.is_empty(), "{name}: put {found:?} into src/web/strings.rs");
+        assert!(found.is_empty(), "{name}: put {found:?} into src/web/strings/");
     }
     assert!(pages > 5, "the pages are elsewhere");
     let code = "html! { p.a-b class=\"x y\" { \"Two words\" } h1 { \"Word\" } b { \"lower\" } }";

@@ -1,4 +1,4 @@
-//! What people can do to an issue on its page.
+//! What people can do on the pages.
 
 /// An action. Its word is part of the address of its form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -7,7 +7,7 @@ pub(in crate::web) enum Action {
     Answer,
     /// Add a comment.
     Comment,
-    /// Set priority and labels.
+    /// Set priority, labels and assignee.
     Attributes,
     /// Keep the issue from being claimed.
     Park,
@@ -15,12 +15,24 @@ pub(in crate::web) enum Action {
     Unpark,
     /// Return it to the queue, which ends its claim.
     Return,
+    /// Close or reject it, for good.
+    Close,
+    /// File another issue.
+    File,
 }
 
 impl Action {
     /// All actions.
-    pub const ALL: [Self; 6] =
-        [Self::Answer, Self::Comment, Self::Attributes, Self::Park, Self::Unpark, Self::Return];
+    const ALL: [Self; 8] = [
+        Self::Answer,
+        Self::Comment,
+        Self::Attributes,
+        Self::Park,
+        Self::Unpark,
+        Self::Return,
+        Self::Close,
+        Self::File,
+    ];
 
     /// Returns the word.
     pub fn as_str(self) -> &'static str {
@@ -31,6 +43,8 @@ impl Action {
             Self::Park => "park",
             Self::Unpark => "unpark",
             Self::Return => "return",
+            Self::Close => "close",
+            Self::File => "file",
         }
     }
 

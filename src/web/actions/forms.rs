@@ -1,21 +1,25 @@
-//! The forms on the page of an issue. They work without scripts.
+//! The forms with which people change an issue. They work without scripts.
 
 use std::sync::Arc;
 
 use maud::{Markup, html};
 
 use super::action::Action;
-use super::form::{AGENT, CONFIRMED, Fields, LABELS, OPTION, PRIORITY, TEXT, TOKEN, VERSION};
+use super::fields::{
+    AGENT, ASSIGNEE, CONFIRMED, Fields, LABELS, OPTION, OUTCOME, PRIORITY, TEXT, TOKEN, VERSION,
+};
 use super::form_token::{FormTokens, Purpose};
 use super::person::Person;
 use crate::domain::text::shortened;
-use crate::domain::{AgentName, CommentText, Issue, Priority, Question, Status};
+use crate::domain::{AgentName, CommentText, Issue, Label, Priority, Question, Status};
 use crate::web::pages::parts::issue_path;
 use crate::web::strings::actions as text;
 use crate::web::strings::attributes;
 
 /// How many options of a question a form offers.
 const MAX_OPTIONS: usize = 20;
+/// How many characters the field for all labels takes.
+const MAX_LABELS_CHARS: usize = 50 * (Label::MAX_CHARS + 1);
 /// How many characters of an option a form shows.
 const MAX_OPTION_CHARS: usize = 1_000;
 
@@ -42,6 +46,7 @@ fn further_actions(issue: &Issue) -> impl Iterator<Item = Action> {
         (Action::Park, is_open && !is_parked),
         (Action::Unpark, is_open && is_parked && !has_question),
         (Action::Return, is_open && issue.status != Status::Created),
+        (Action::Close, is_open),
     ];
     allowed.into_iter().filter_map(|(action, is_allowed)| is_allowed.then_some(action))
 }
@@ -81,19 +86,11 @@ impl IssueForms {
 
     /// Renders the form of an action with what was typed into it.
     pub fn filled(&self, action: Action, issue: &Issue, fields: &Fields) -> Markup {
-        let name = match fields.get(AGENT) {
-            "" => self.person.name.as_str(),
-            typed => typed,
-        };
         html! {
             form.action id={ "act-" (action.as_str()) } method="post" action=(action_path(issue, action)) {
                 (self.hidden(action, issue, false))
                 (inputs(action, issue, fields))
-                label.who {
-                    span { (text::YOUR_NAME) }
-                    input type="text" name=(AGENT) value=(name) required maxlength=(AgentName::MAX_CHARS)
-                        autocomplete="nickname" dir="auto";
-                }
+                (your_name(fields, &self.person))
                 button type="submit" { (text::label(action)) }
             }
         }
@@ -107,6 +104,10 @@ impl IssueForms {
                 input type="hidden" name=(CONFIRMED) value="true";
                 input type="hidden" name=(AGENT) value=(fields.get(AGENT));
                 input type="hidden" name=(TEXT) value=(fields.get(TEXT));
+                @if action == Action::Close {
+                    input type="hidden" name=(OUTCOME) value=(fields.get(OUTCOME));
+                    p { (text::OUTCOME) ": " b { (fields.get(OUTCOME)) } }
+                }
                 blockquote.typed dir="auto" { (fields.get(TEXT)) }
                 button type="submit" { (text::label(action)) } " "
                 a href=(issue_path(issue.id)) { (text::CANCEL) }
@@ -141,19 +142,63 @@ fn inputs(action: Action, issue: &Issue, fields: &Fields) -> Markup {
         Action::Comment => textarea(text::COMMENT, fields, true),
         Action::Park => textarea(text::PARK_REASON, fields, true),
         Action::Return => textarea(text::RETURN_REASON, fields, true),
-        Action::Unpark => html! {},
-        Action::Attributes => html! {
-            @if !issue.status.is_terminal() { (priority(fields.get(PRIORITY))) }
-            label {
-                span { (text::LABELS) }
-                input type="text" name=(LABELS) value=(fields.get(LABELS)) autocomplete="off"
-                    autocapitalize="none" spellcheck="false";
-            }
+        Action::Close => html! {
+            (outcome(fields.get(OUTCOME)))
+            (textarea(text::CLOSE_REASON, fields, true))
         },
+        Action::Unpark | Action::File => html! {},
+        Action::Attributes => attributes(fields, issue.status.is_terminal()),
     }
 }
 
-fn textarea(label: &str, fields: &Fields, is_required: bool) -> Markup {
+/// Renders the fields for the attributes of an issue. One that has ended keeps its priority and assignee.
+pub(super) fn attributes(fields: &Fields, has_ended: bool) -> Markup {
+    let input = |label: &str, name: &str, max_chars: usize| {
+        html! {
+            label {
+                span { (label) }
+                input type="text" name=(name) value=(fields.get(name)) maxlength=(max_chars) autocomplete="off"
+                    autocapitalize="none" spellcheck="false" dir="auto";
+            }
+        }
+    };
+    html! {
+        @if !has_ended { (priority(fields.get(PRIORITY))) }
+        (input(text::LABELS, LABELS, MAX_LABELS_CHARS))
+        @if !has_ended { (input(text::ASSIGNEE, ASSIGNEE, AgentName::MAX_CHARS)) }
+    }
+}
+
+/// Renders the field for the name of the person, which is known after the first time.
+pub(super) fn your_name(fields: &Fields, person: &Person) -> Markup {
+    let name = match fields.get(AGENT) {
+        "" => person.name.as_str(),
+        typed => typed,
+    };
+    html! {
+        label.who {
+            span { (text::YOUR_NAME) }
+            input type="text" name=(AGENT) value=(name) required maxlength=(AgentName::MAX_CHARS)
+                autocomplete="nickname" dir="auto";
+        }
+    }
+}
+
+/// Renders the choice of how an issue ends.
+fn outcome(chosen: &str) -> Markup {
+    html! {
+        label {
+            span { (text::OUTCOME) }
+            select name=(OUTCOME) {
+                @for (value, name) in text::OUTCOMES {
+                    option value=(value) selected[chosen == value] { (name) }
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn textarea(label: &str, fields: &Fields, is_required: bool) -> Markup {
     html! {
         label {
             span { (label) }

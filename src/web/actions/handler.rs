@@ -9,7 +9,7 @@ use axum::response::{AppendHeaders, IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
 use super::action::Action;
-use super::form::{self, Change, Fields};
+use super::fields::{self, Change, Fields};
 use super::form_token::{FormTokens, Purpose};
 use super::forms::IssueForms;
 use super::person::{Person, Sender, remembering};
@@ -43,7 +43,7 @@ pub(super) async fn to_issue(asked: Result<Path<(String, String)>, PathRejection
     }
 }
 
-/// Takes a form.
+/// Takes a form that changes an issue.
 pub(super) async fn act(
     State(state): State<WebState>,
     asked: Result<Path<(String, String)>, PathRejection>,
@@ -51,23 +51,36 @@ pub(super) async fn act(
 ) -> Result<Response, ErrorPage> {
     let Path((asked, action)) = asked?;
     let tokens = state.form_tokens.clone().ok_or_else(WebError::not_found)?;
-    let action = Action::from_word(&action).ok_or_else(WebError::not_found)?;
+    let action = Action::from_word(&action).filter(|action| *action != Action::File);
+    let action = action.ok_or_else(WebError::not_found)?;
+    let (person, fields) = match receive(request).await? {
+        Ok(received) => received,
+        Err(refusal) => return Ok(refusal),
+    };
+    let issue = state.read_model.read(move |view| find(&asked, view).map(|found| found.issue));
+    let issue = issue.await??;
+    Ok(Submission { state: &state, tokens, action, person, issue, fields }.answer().await)
+}
+
+/// Receives a form from a page of this server: who sent it, and its fields; or the answer to a body that is too large or
+/// too slow.
+///
+/// # Errors
+///
+/// The request is no such form, or its sender may not change issues.
+pub(super) async fn receive(
+    request: Request,
+) -> Result<Result<(Person, Fields), Response>, WebError> {
     let (mut parts, body) = request.into_parts();
     let Ok(Sender(person)) = Sender::from_request_parts(&mut parts, &()).await;
     let person = person.ok_or_else(|| WebError::forbidden(text::READ_ONLY_TOKEN))?;
     if !is_from_own_page(&parts.headers) {
-        return Err(WebError::forbidden(text::FOREIGN).into());
+        return Err(WebError::forbidden(text::FOREIGN));
     }
     if !has_media_type(&parts.headers, FORM) {
-        return Err(WebError::unsupported(text::NO_FORM).into());
+        return Err(WebError::unsupported(text::NO_FORM));
     }
-    let body = match read_body(body, BODY_TIMEOUT).await {
-        Ok(body) => body,
-        Err(refusal) => return Ok(refusal),
-    };
-    let issue = state.read_model.read(move |view| find(&asked, view).map(|found| found.issue));
-    let (issue, fields) = (issue.await??, Fields::parse(&body));
-    Ok(Submission { state: &state, tokens, action, person, issue, fields }.answer().await)
+    Ok(read_body(body, BODY_TIMEOUT).await.map(|body| (person, Fields::parse(&body))))
 }
 
 /// Returns true if a browser sent a form from a page of this server. Forms of a page of any other origin, also of
@@ -91,8 +104,8 @@ struct Submission<'a> {
 
 impl Submission<'_> {
     async fn answer(self) -> Response {
-        let version = self.fields.get(form::VERSION);
-        let is_confirmed = !self.fields.get(form::CONFIRMED).is_empty();
+        let version = self.fields.get(fields::VERSION);
+        let is_confirmed = !self.fields.get(fields::CONFIRMED).is_empty();
         let purpose = Purpose {
             action: self.action,
             is_confirmed,
@@ -100,19 +113,23 @@ impl Submission<'_> {
             version,
             principal: &self.person.principal,
         };
-        if !self.tokens.is_valid(self.fields.get(form::TOKEN), &purpose) {
+        if !self.tokens.is_valid(self.fields.get(fields::TOKEN), &purpose) {
             return self.refuse(StatusCode::FORBIDDEN, text::NO_LONGER_VALID, &html! {});
         }
         if self.issue.version() != version {
             return self.stale(&self.issue);
         }
-        let parsed = form::agent(&self.fields)
+        let parsed = fields::agent(&self.fields)
             .and_then(|agent| Ok((agent, Change::parse(self.action, &self.fields, &self.issue)?)));
         let (agent, change) = match parsed {
             Ok(parsed) => parsed,
             Err(problem) => return self.refuse(StatusCode::BAD_REQUEST, &problem, &html! {}),
         };
-        if self.action == Action::Return && self.issue.holder().is_some() && !is_confirmed {
+        let must_confirm = match self.action {
+            Action::Return => self.issue.holder().is_some(),
+            action => action == Action::Close,
+        };
+        if must_confirm && !is_confirmed {
             return self.confirm();
         }
         let tracker = &self.state.tracker;
@@ -146,7 +163,7 @@ impl Submission<'_> {
 
     /// Answers that the issue has changed since, and how.
     fn stale(&self, issue: &Arc<Issue>) -> Response {
-        let known = self.fields.get(form::VERSION).split('.').next().map(str::parse::<usize>);
+        let known = self.fields.get(fields::VERSION).split('.').next().map(str::parse::<usize>);
         let known = known.and_then(Result::ok).unwrap_or_default();
         let newer = issue.history.len().saturating_sub(known);
         let shown = changes(issue, newer, self.state.tracker.now());
@@ -182,7 +199,7 @@ impl Submission<'_> {
         self.page(StatusCode::SERVICE_UNAVAILABLE, text::UNCERTAIN, &content)
     }
 
-    /// Asks whether a claim is to end.
+    /// Asks whether a claim is to end, or the issue for good.
     fn confirm(&self) -> Response {
         let title = text::confirm(self.action, &parts::undirected(&self.issue.title));
         let now = self.state.tracker.now();
@@ -194,6 +211,7 @@ impl Submission<'_> {
             section.action-page {
                 h1 dir="auto" { (title) }
                 @if let Some(consequence) = consequence { p.notice dir="auto" { (consequence) } }
+                @if self.action == Action::Close { p.notice { (text::FINAL) } }
                 (self.forms().confirmation(self.action, &self.issue, &self.fields))
             }
         };

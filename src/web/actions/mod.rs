@@ -5,7 +5,8 @@
 
 pub(super) mod action;
 mod answer_api;
-mod form;
+mod fields;
+mod filing;
 pub(super) mod form_token;
 pub(super) mod forms;
 mod handler;
@@ -24,6 +25,7 @@ pub(super) fn routes(state: &WebState) -> Router {
         return Router::new();
     }
     Router::new()
+        .route("/new", get(filing::show).post(filing::file))
         .route("/issues/{id}/actions/{action}", get(handler::to_issue).post(handler::act))
         .route("/api/issues/{id}/answer", post(answer_api::answer))
         .with_state(state.clone())

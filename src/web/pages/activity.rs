@@ -162,6 +162,8 @@ fn seconds(time: Timestamp) -> String {
 
 fn action(event: &Event) -> Markup {
     let fields = match &event.kind {
+        // What is asked or answered says more than its fields.
+        EventKind::Changed { .. } if event.kind.word() != event.kind.logged_word() => Vec::new(),
         EventKind::Edited { patch } | EventKind::Changed { patch } => patch.fields(),
         _ => Vec::new(),
     };
@@ -218,7 +220,7 @@ fn nothing(query: &ActivityQuery) -> Markup {
 }
 
 fn paging(view: &ActivityView) -> Markup {
-    let query = |part: PageCursor| view.query.at(part).query_string();
+    let query = |cursor: PageCursor| view.query.at(cursor).query_string();
     html! {
         nav.paging aria-label=(text::PAGING) {
             @if let Some(newer) = view.activity.newer {

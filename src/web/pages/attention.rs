@@ -284,9 +284,7 @@ fn row(item: &Item) -> Markup {
             div.attention-next {
                 span { (with_code(&item.next)) }
                 " "
-                button.copy type="button" data-copy=(command) data-copied=(text::COPIED) aria-label=(text::COPY) hidden {
-                    (crate::web::strings::issue::COPY)
-                }
+                (parts::copy_command(command))
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Chips: the attributes of an issue as links to the list of issues that have the same.
 
 use maud::{Markup, html};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::icons;
 use super::parts::{self, undirected};
@@ -12,6 +13,8 @@ use crate::web::strings::attributes as text;
 
 /// How many characters of a reason a chip shows on hover.
 const MAX_REASON_CHARS: usize = 200;
+/// How many colours labels have in the style sheet.
+const TINTS: u64 = 12;
 /// How many blockers a chip names on hover.
 const MAX_BLOCKERS: usize = 5;
 
@@ -56,7 +59,7 @@ impl Chips<'_, '_> {
     }
 
     fn label(&self, label: &Label) -> Markup {
-        html! { a.chip.label href=(path(&self.query.with_label(label))) { (label) } }
+        html! { a class={ "chip label tint-" (tint(label)) } href=(path(&self.query.with_label(label))) { (label) } }
     }
 
     fn assignee(&self, assignee: &str) -> Markup {
@@ -74,6 +77,11 @@ impl Chips<'_, '_> {
             }
         }
     }
+}
+
+/// Returns the number of the colour of a label, which is the same everywhere.
+fn tint(label: &Label) -> u64 {
+    xxh3_64(label.as_str().as_bytes()) % TINTS
 }
 
 fn path(query: &ListQuery) -> String {

@@ -137,6 +137,7 @@ impl Layout<'_> {
                         }
                     }
                 }
+                @if project.has_actions { a.new href="/new" { (actions::NEW) } }
                 (self.live())
             }
         }

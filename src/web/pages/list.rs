@@ -91,7 +91,7 @@ pub(super) fn content(view: &ListView) -> Markup {
         div.bar {
             (saved(view))
             (statuses(view))
-            (filters(view.query, view.view))
+            (filters(view.query, view.view, view.saved))
         }
         @if let Some(mistake) = &view.mistake {
             section.notice role="alert" {
@@ -217,7 +217,7 @@ fn row(position: usize, view: &ListView, chips: &Chips) -> Markup {
                     code { (summary.id.short()) }
                     (chips.of(summary))
                     @if summary.comments > 0 {
-                        span { (icons::other("comment")) (text::comments(summary.comments)) }
+                        (parts::number("comment", summary.comments, &text::comments(summary.comments)))
                     }
                     (parts::returns(summary.returns()))
                 }
@@ -227,8 +227,8 @@ fn row(position: usize, view: &ListView, chips: &Chips) -> Markup {
             td.who role="cell" { (agent(summary, view)) }
             td.when role="cell" {
                 @if let Some(last) = summary.actions.last() {
-                    span.kind dir="auto" {
-                        (summary.last_words.as_deref().unwrap_or(strings::agents::action(last.kind)))
+                    span.deed dir="auto" {
+                        (summary.last_words.as_deref().unwrap_or(strings::agents::did(last.kind)))
                     }
                     " "
                     (parts::ago(last.at, view.now))
@@ -237,7 +237,6 @@ fn row(position: usize, view: &ListView, chips: &Chips) -> Markup {
                 }
             }
             td.filed role="cell" {
-                span.narrow { (text::CREATED) " " }
                 (parts::ago(summary.created_at, view.now))
             }
         }
@@ -246,10 +245,13 @@ fn row(position: usize, view: &ListView, chips: &Chips) -> Markup {
 
 /// Renders the holder of an issue, or else the last agent that changed it.
 fn agent(summary: &IssueSummary, view: &ListView) -> Markup {
-    let name = |name| parts::agent(view.view.names().text(name));
+    // A long name is cut in its column.
+    let name = |name| {
+        let name = parts::undirected(view.view.names().text(name));
+        html! { bdi.agent title=(name) { (name) } }
+    };
     html! {
         @if let Some(held) = summary.holder() {
-            span.narrow { (text::HELD_BY) " " }
             b { (name(held.agent)) }
             " " span.since { (parts::held_since(held.since, view.now)) }
         } @else if let Some(last) = summary.actions.last() {
@@ -266,9 +268,9 @@ fn nothing(view: &ListView) -> Markup {
             @if view.view.summaries().is_empty() {
                 h2 { (text::EMPTY) }
                 p { (text::FILE_FIRST) }
-                pre tabindex="0" { code { (text::FILE_COMMAND) } }
+                (parts::command(text::FILE_COMMAND))
                 p { (text::CONNECT) }
-                pre tabindex="0" { code { (text::CONNECT_COMMAND) } }
+                (parts::command(text::CONNECT_COMMAND))
                 p { (text::APPEARS) }
             } @else {
                 h2 { (text::NO_MATCH) }

@@ -1,26 +1,23 @@
-//! The filters of the list: a form that works without scripts, and the chosen labels and parent as links that drop
-//! them.
+//! The filters of the list: a form that works without scripts, and the chosen ones as links that drop them.
 
 use maud::{Markup, html};
 
 use super::parts;
-use crate::domain::{Classification, Priority};
+use crate::domain::text::shortened;
+use crate::domain::{Classification, Priority, Status};
+use crate::query_language::{SavedQueries, known_keys};
 use crate::read_model::ReadView;
 use crate::web::query::ListQuery;
 use crate::web::strings::{self, attributes, list as text};
 
 /// How many labels, or assignees, the form offers: those of the most issues.
 const MAX_OFFERED: usize = 100;
+/// How many saved queries, labels, and agents the search box offers, and how many characters of each query.
+const MAX_TERMS: usize = 20;
+const MAX_TERM_CHARS: usize = 80;
 
 /// Renders the search and the other filters. It offers only filters that can find something.
-pub(super) fn filters(query: &ListQuery, view: &ReadView) -> Markup {
-    let has_chosen = query.kind.is_some()
-        || query.agent.is_some()
-        || query.assignee.is_some()
-        || !query.priorities.is_empty()
-        || query.is_ready
-        || query.is_blocked
-        || query.is_parked;
+pub(super) fn filters(query: &ListQuery, view: &ReadView, saved: &SavedQueries) -> Markup {
     let hidden = ["status", "label", "parent", "sort", "dir", "fields"];
     html! {
         form #filters.filters method="get" action="/" autocomplete="off" role="search" aria-label=(text::FILTERS) {
@@ -29,10 +26,11 @@ pub(super) fn filters(query: &ListQuery, view: &ReadView) -> Markup {
             }
             label {
                 span { (text::SEARCH) }
-                input type="search" name="q" value=(query.search) placeholder=(text::SEARCH_HINT)
+                input type="search" name="q" value=(query.search) placeholder=(text::SEARCH_HINT) list="terms"
                     maxlength="1000" autocomplete="off" spellcheck="false";
             }
-            details #more-filters.more-filters open[has_chosen] {
+            (terms(view, saved))
+            details #more-filters.more-filters {
                 summary { (text::MORE_FILTERS) }
                 div {
                     (choice(strings::KIND, "classification", text::ANY_KIND, Classification::ALL.iter().map(|&kind| {
@@ -43,9 +41,31 @@ pub(super) fn filters(query: &ListQuery, view: &ReadView) -> Markup {
                 }
             }
             button type="submit" { (strings::APPLY) }
-            @if !query.is_unfiltered() { a.clear href="/" { (strings::CLEAR_FILTERS) } }
         }
         (chosen(query, view))
+    }
+}
+
+/// Renders what the search box offers: saved queries, and the terms of the query language. The script completes the last
+/// word with them.
+fn terms(view: &ReadView, saved: &SavedQueries) -> Markup {
+    let of = |key: &'static str| move |value: &str| format!("{key}:{value}");
+    let labels = view.attribute_counts();
+    let labels = labels.labels(MAX_TERMS).into_iter().map(|label| of("label")(label.as_str()));
+    let statuses = Status::ALL.iter().map(|status| of("status")(status.as_str()));
+    let kinds = Classification::ALL.iter().map(|kind| of("kind")(kind.as_str()));
+    // A name with spaces would need quotes.
+    let agents = view.recent_agents(MAX_TERMS);
+    let agents = agents.into_iter().filter(|name| !name.contains([' ', '"', ',']));
+    let agents = agents.map(of("holder"));
+    html! {
+        datalist #terms {
+            @for (name, query) in saved.iter().take(MAX_TERMS) {
+                option value={ "@" (name) } label=(shortened(query, MAX_TERM_CHARS)) {}
+            }
+            @for term in statuses.chain(kinds).chain(labels).chain(agents) { option value=(term) {} }
+            @for (key, expected) in known_keys() { option value={ (key) ":" } label=(expected) {} }
+        }
     }
 }
 
@@ -117,28 +137,58 @@ fn priorities(query: &ListQuery) -> Vec<(String, String, bool)> {
     each.map(|priority| named(&[priority])).chain(several).collect()
 }
 
-/// Renders the chosen labels and the chosen parent, each with a link to the list without it.
+/// Renders what is chosen besides search and status, each with a link to the list without it.
 fn chosen(query: &ListQuery, view: &ReadView) -> Markup {
-    let parent = query.parent.as_ref().and_then(|parent| view.position(parent).ok());
-    let parent = parent.map(|position| &view.summaries()[position]);
-    let drop = |query: ListQuery, name: Markup| {
-        html! {
-            li { a.chip href={ "/" (query.query_string()) } { (name) span.drop { (text::DROP) } } }
-        }
-    };
+    let chosen = without_each(query, view);
     html! {
-        @if parent.is_some() || !query.labels.is_empty() {
+        @if !chosen.is_empty() {
             ul #chosen.chosen aria-label=(text::CHOSEN) {
-                @if let Some(parent) = parent {
-                    (drop(
-                        ListQuery { parent: None, ..query.at_page(0) },
-                        html! { (text::PARTS_OF) bdi { (super::parts::undirected(&parent.title)) } },
-                    ))
+                @for (name, query) in &chosen {
+                    li { a.chip href={ "/" (query.query_string()) } { (name) span.drop { (text::DROP) } } }
                 }
-                @for label in &query.labels {
-                    (drop(query.without_label(label), html! { (label) }))
-                }
+                li { a.clear href="/" { (strings::CLEAR_FILTERS) } }
             }
         }
     }
+}
+
+/// Returns each chosen filter with the query without it.
+fn without_each(query: &ListQuery, view: &ReadView) -> Vec<(Markup, ListQuery)> {
+    let base = query.at_page(0);
+    let mut chosen = Vec::new();
+    let parent = query.parent.as_ref().and_then(|parent| view.position(parent).ok());
+    if let Some(position) = parent {
+        let title = parts::undirected(&view.summaries()[position].title);
+        let name = html! { (text::PARTS_OF) bdi { (title) } };
+        chosen.push((name, ListQuery { parent: None, ..base.clone() }));
+    }
+    for label in &query.labels {
+        chosen.push((html! { (label) }, query.without_label(label)));
+    }
+    if let Some(kind) = query.kind {
+        let name = html! { (strings::classification(kind)) };
+        chosen.push((name, ListQuery { kind: None, ..base.clone() }));
+    }
+    if !query.priorities.is_empty() {
+        let names: Vec<_> =
+            query.priorities.iter().copied().map(attributes::short_priority).collect();
+        let name = html! { (names.join(", ")) };
+        chosen.push((name, ListQuery { priorities: Vec::new(), ..base.clone() }));
+    }
+    if let Some(agent) = &query.agent {
+        let name = html! { (strings::AGENT) " " (parts::agent(agent)) };
+        chosen.push((name, ListQuery { agent: None, ..base.clone() }));
+    }
+    if let Some(assignee) = &query.assignee {
+        let name = html! { (attributes::FOR) (parts::agent(assignee)) };
+        chosen.push((name, ListQuery { assignee: None, ..base.clone() }));
+    }
+    let flags = [
+        (attributes::READY, query.is_ready, ListQuery { is_ready: false, ..base.clone() }),
+        (attributes::BLOCKED, query.is_blocked, ListQuery { is_blocked: false, ..base.clone() }),
+        (attributes::PARKED, query.is_parked, ListQuery { is_parked: false, ..base }),
+    ];
+    let flags = flags.into_iter().filter(|(_, is_set, _)| *is_set);
+    chosen.extend(flags.map(|(name, _, query)| (html! { (name) }, query)));
+    chosen
 }

@@ -107,9 +107,10 @@ pub(super) async fn issues(State(state): State<WebState>, RawQuery(query): RawQu
 /// Shows the board.
 pub(super) async fn board(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
     let query = BoardQuery::parse(query.as_deref())?;
+    let has_actions = state.project.has_actions;
     page(&state, Tab::Board, move |view, moment| {
-        let content =
-            board::content(&BoardView { query: &query, view, gone: &moment.gone, now: moment.now });
+        let (gone, now) = (&moment.gone, moment.now);
+        let content = board::content(&BoardView { query: &query, view, gone, now, has_actions });
         Ok(Page { title: strings::board::TITLE.to_owned(), content, ..Page::default() })
     })
     .await

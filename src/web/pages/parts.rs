@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::icons;
 use crate::domain::{Classification, IssueId, Status, Timestamp};
 use crate::read_model::{IssueSummary, ReadView};
-use crate::web::strings;
+use crate::web::strings::{self, attention};
 
 /// What a link to an issue shows.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,6 +28,14 @@ const MAX_AGENTS: usize = 100;
 pub(in crate::web) fn status(status: Status) -> Markup {
     html! {
         span class={ "badge status-" (status) } { (icons::status(status)) (strings::status(status)) }
+    }
+}
+
+/// Renders the icon of a status, where its name has no room.
+pub(super) fn status_icon(status: Status) -> Markup {
+    let name = strings::status(status);
+    html! {
+        span class={ "badge-icon status-" (status) } title=(name) { (icons::status(status)) span.unseen { (name) } }
     }
 }
 
@@ -60,8 +68,36 @@ pub(in crate::web) fn agent(name: &str) -> Markup {
 
 /// Renders how often an issue was returned.
 pub(super) fn returns(count: usize) -> Markup {
+    html! { @if count > 0 { span.returns { (number("return", count, &strings::returned(count))) } } }
+}
+
+/// Renders a number behind its icon; `meaning` shows on hover and is read out.
+pub(super) fn number(icon: &str, number: usize, meaning: &str) -> Markup {
     html! {
-        @if count > 0 { span.returns { (icons::other("return")) (strings::returned(count)) } }
+        span title=(meaning) {
+            (icons::other(icon)) span aria-hidden="true" { (number) } span.unseen { (meaning) }
+        }
+    }
+}
+
+/// Renders a command for a terminal, with a button that copies it.
+pub(super) fn command(command: &str) -> Markup {
+    html! {
+        div.command {
+            pre tabindex="0" { code { (command) } }
+            (copy_command(command))
+        }
+    }
+}
+
+/// Renders the button that copies a command. The script shows it.
+pub(super) fn copy_command(command: &str) -> Markup {
+    html! {
+        button.copy type="button" data-copy=(command) data-copied=(attention::COPIED)
+            aria-label=(attention::COPY) hidden
+        {
+            (strings::issue::COPY)
+        }
     }
 }
 

@@ -16,7 +16,7 @@ const MAX_CHARS: usize = 2_000;
 const MAX_OPTIONS: usize = 20;
 
 /// Renders the open questions of all issues; nothing if there is none.
-pub(super) fn of_all(view: &ReadView, now: Timestamp) -> Markup {
+pub(super) fn of_all(view: &ReadView, now: Timestamp, has_actions: bool) -> Markup {
     let total = view.questions().count();
     html! {
         @if total > 0 {
@@ -26,6 +26,7 @@ pub(super) fn of_all(view: &ReadView, now: Timestamp) -> Markup {
                     article.question id={ "q-" (issue.id.short()) } {
                         h3 { a href=(parts::issue_path(issue.id)) dir="auto" { (parts::undirected(&issue.title)) } }
                         (question(&issue, now))
+                        (way(&issue, has_actions))
                     }
                 }
                 @if total > MAX_QUESTIONS { p.more { (text::more(total - MAX_QUESTIONS)) } }
@@ -34,13 +35,27 @@ pub(super) fn of_all(view: &ReadView, now: Timestamp) -> Markup {
     }
 }
 
-/// Renders the open question of an issue; nothing if it has none.
-pub(super) fn of_issue(issue: &Issue, now: Timestamp) -> Markup {
+/// Renders the open question of an issue; nothing if it has none. With `has_form` the form for the answer follows.
+pub(super) fn of_issue(issue: &Issue, now: Timestamp, has_form: bool) -> Markup {
     html! {
         @if issue.open_question().is_some() {
             section.question #issue-question aria-labelledby="question-heading" {
                 h2 #question-heading { (text::QUESTION) }
                 (question(issue, now))
+                @if !has_form { (way(issue, false)) }
+            }
+        }
+    }
+}
+
+/// Renders how to answer: on the page of the issue, or in a terminal.
+fn way(issue: &Issue, has_actions: bool) -> Markup {
+    html! {
+        p.quiet {
+            @if has_actions {
+                a href={ (parts::issue_path(issue.id)) "#act-answer" } { (text::ANSWER) }
+            } @else {
+                (text::ANSWER_WITH) code { (text::command(&issue.id.short())) }
             }
         }
     }
@@ -60,7 +75,6 @@ fn question(issue: &Issue, now: Timestamp) -> Markup {
             }
             p.quiet {
                 (text::ASKED_BY) (parts::agent(&parked.by)) " " (parts::ago(parked.since, now))
-                " · " (text::ANSWER_WITH) code { (text::command(&issue.id.short())) }
             }
         }
     }

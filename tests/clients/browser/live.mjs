@@ -78,7 +78,7 @@ async function onTheList(visit, session) {
   check.ok(Math.min(...moved) <= 1, `the page has moved by ${moved} px`);
   const open = stored.filter(({ status }) => OPEN.includes(status)).length + 1;
   check.match(await visit.page.title(), new RegExp(`^(\\d+! )?\\(${open}\\) `));
-  check.ok((await visit.inPage(() => window.sawChanged)).includes(elementOf(id)), 'shown as changed');
+  await visit.until('shown as changed', (one) => window.sawChanged.includes(one), [elementOf(id)]);
   await visit.until('not for long', (one) => !document.getElementById(one).matches('.changed'), [elementOf(id)]);
 
   // A text selection in a row that moves down, since the claimed one comes to the top.

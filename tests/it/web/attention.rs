@@ -188,6 +188,10 @@ fn the_wallboard_has_the_board_the_agents_and_what_needs_attention() {
     );
     assert!(!attention.contains("<code>"), "{attention}");
     assert!(get(port, "/board").body.contains("<a href=\"/wall\">Wallboard</a>"));
+    for path in ["/?wall", "/board?lanes=agent&wall=1"] {
+        let page = get(port, path);
+        assert!(page.body.contains("<section id=\"wall-board\""), "{path}: {}", page.body);
+    }
     let (_directory, _client, port) = serve(&issues[..1]);
     let body = get(port, "/wall").body;
     assert!(

@@ -232,6 +232,10 @@ fn the_form_offers_and_keeps_attribute_filters() {
         "<input type=\"checkbox\" name=\"ready\" value=\"true\">",
         "<input type=\"checkbox\" name=\"blocked\" value=\"true\">",
         "<input type=\"checkbox\" name=\"parked\" value=\"true\">",
+        // For the search.
+        "<option value=\"label:area/ui\">",
+        "<option value=\"status:in_progress\">",
+        "<option value=\"idle:\" label=\"&gt;3d",
     ] {
         assert!(plain.contains(expected), "no {expected:?} in {plain}");
     }
@@ -247,6 +251,8 @@ fn the_form_offers_and_keeps_attribute_filters() {
         format!("href=\"/?priority=0%2C1&amp;parent={}&amp;blocked=true\">api", id(EPIC)),
         "href=\"/?priority=0%2C1&amp;label=api&amp;blocked=true\">parts of <bdi>[0] the epic"
             .to_owned(),
+        format!("href=\"/?label=api&amp;parent={}&amp;blocked=true\">P0, P1", id(EPIC)),
+        format!("href=\"/?priority=0%2C1&amp;label=api&amp;parent={}\">blocked", id(EPIC)),
     ] {
         assert!(chosen.contains(&expected), "no {expected:?} in {chosen}");
     }

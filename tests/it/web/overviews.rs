@@ -92,7 +92,7 @@ fn each_agent_has_a_row_with_its_claims_and_actions() {
     assert!(
         rows[0].contains("dev &amp; co") && rows[0].contains("href=\"/agents/dev%20%26%20co\"")
     );
-    assert!(rows[0].contains("second") && rows[0].contains("badge status-in_progress"));
+    assert!(rows[0].contains("second") && rows[0].contains("badge-icon status-in_progress"));
     assert!(rows[0].contains("<span class=\"alive\">connected</span>"), "{}", rows[0]);
     assert!(rows[0].contains("aria-label=\"2 claims for work, 0 for review\""), "{}", rows[0]);
     assert_eq!(rows[0].matches("<rect class=\"status-in_progress\"").count(), 2);

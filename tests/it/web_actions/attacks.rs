@@ -7,10 +7,11 @@ use reqwest::blocking::RequestBuilder;
 use serde_json::json;
 
 use super::{
-    FORM, Form, OTHER, READER, WRITER, asked, basic, bearer, claimed, client, issue, origin, send,
-    serve, serve_with_tokens,
+    FORM, Form, OTHER, READER, WRITER, asked, basic, bearer, claimed, client, filing, issue,
+    origin, send, serve, serve_with_tokens,
 };
 use crate::support::http::{Raw, Server};
+use crate::support::runs::run;
 use crate::support::{Client, directory, get};
 
 /// Other methods and paths are as they are without the setting.
@@ -93,8 +94,12 @@ fn forged_forms_change_nothing() {
     cases.push(("sent to another issue", elsewhere.request(), 403));
     let elsewhere = Form { path: format!("/issues/{id}/actions/park"), ..form.clone() };
     cases.push(("sent to another action", elsewhere.request(), 403));
-    let elsewhere = Form { path: format!("/issues/{id}/actions/close"), ..form.clone() };
+    let elsewhere = Form { path: format!("/issues/{id}/actions/erase"), ..form.clone() };
     cases.push(("an unknown action", elsewhere.request(), 404));
+    let elsewhere = Form { path: format!("/issues/{id}/actions/file"), ..form.clone() };
+    cases.push(("sent to an action on no issue", elsewhere.request(), 404));
+    let elsewhere = Form { path: "/new".to_owned(), ..form.clone() }.with("id", &id);
+    cases.push(("sent to the page that files", elsewhere.request(), 403));
     let version = form.clone().with("version", "9.9.00000000");
     cases.push(("another version than that of the token", version.request(), 403));
     for (name, request, status) in cases {
@@ -109,6 +114,60 @@ fn forged_forms_change_nothing() {
     // The control: the same form as a browser sends it.
     form.done();
     assert_eq!(issue(directory.path(), &id)["comments"][0]["text"], "forged");
+}
+
+/// What no page shows, or an outcome that is none, ends no issue; nor does the token of the first step.
+#[test]
+fn forged_ends_and_filings_change_nothing() {
+    let directory = directory();
+    let server = serve(directory.path());
+    let (id, port) = (claimed(directory.path()), server.port);
+    let before = run(directory.path(), &["list", "--status", "all", "--json"]).ok();
+    let close = Form::load(port, &id, "close").with("text", "x").with("outcome", "closed");
+    let file = filing(port).with("title", "forged");
+    let other_id = file.clone().with("id", "00000000-0000-4000-8000-000000000001");
+    for (name, request, status) in [
+        ("confirmed by itself", close.clone().with("confirmed", "true").request(), 403),
+        ("an unknown outcome", close.clone().with("outcome", "deleted").request(), 400),
+        ("without a reason", close.clone().with("text", " ").request(), 400),
+        ("ended from elsewhere", close.bare().header("origin", "http://evil.example"), 403),
+        ("filed from elsewhere", file.bare().header("origin", "http://evil.example"), 403),
+        ("filed without an origin", file.bare(), 403),
+        ("filed without a token", file.clone().with("token", "").request(), 403),
+        ("filed with another id", other_id.request(), 403),
+        ("filed with the id of an issue", file.clone().with("id", &id).request(), 403),
+        ("filed without a title", file.clone().with("title", " ").request(), 400),
+        ("filed as an unknown kind", file.clone().with("classification", "epic").request(), 400),
+        ("filed with labels that are none", file.clone().with("labels", "A b").request(), 400),
+        (
+            "filed for a name that is none",
+            file.clone().with("assignee", &"x".repeat(201)).request(),
+            400,
+        ),
+    ] {
+        let response = send(request);
+        assert_eq!(response.status, status, "{name}: {}", response.body);
+        assert_eq!(response.headers["x-frame-options"], "DENY", "{name}");
+    }
+    assert_eq!(run(directory.path(), &["list", "--status", "all", "--json"]).ok(), before);
+    // The control: the same forms as a browser sends them.
+    assert_eq!(close.send().status, 200, "it asks first");
+    file.done();
+    assert_ne!(run(directory.path(), &["list", "--status", "all", "--json"]).ok(), before);
+}
+
+#[test]
+fn of_filings_that_are_sent_at_once_one_counts() {
+    let directory = directory();
+    let server = serve(directory.path());
+    let form = filing(server.port).with("title", "once");
+    let mut statuses: Vec<u16> = thread::scope(|scope| {
+        let sent: Vec<_> = (0..8).map(|_| scope.spawn(|| form.send().status)).collect();
+        sent.into_iter().map(|sent| sent.join().unwrap()).collect()
+    });
+    statuses.sort_unstable();
+    assert_eq!(statuses, [303, 409, 409, 409, 409, 409, 409, 409]);
+    assert_eq!(run(directory.path(), &["list", "--json"]).ok().matches("once").count(), 1);
 }
 
 #[test]
@@ -157,6 +216,10 @@ fn forms_need_a_token_that_may_write() {
         page.body
     };
     assert!(!page(READER).contains("method=\"post\""));
+    let new = |secret: &str| {
+        send(client().get(format!("{}/new", origin(port))).header("authorization", basic(secret)))
+    };
+    assert_eq!((new(READER).status, new(WRITER).status), (403, 200));
     let writers = page(WRITER);
     assert!(writers.contains("name=\"agent\" value=\"adam\""), "{writers}");
     assert!(page(OTHER).contains("name=\"agent\" value=\"\""), "`default` names nobody");

@@ -82,8 +82,9 @@ fn unescaped(text: &str) -> String {
 /// What a browser would send of the hidden fields of a form.
 #[track_caller]
 fn hidden(page: &str, action: &str) -> Vec<(String, String)> {
-    let target = format!("/actions/{action}\">");
-    let (_, form) = page.split_once(&target).unwrap_or_else(|| panic!("no {action} in {page}"));
+    let target =
+        if action == "file" { "action=\"/new\">".into() } else { format!("/actions/{action}\">") };
+    let (_, form) = page.split_once(&*target).unwrap_or_else(|| panic!("no {action} in {page}"));
     let form = form.split("</form>").next().unwrap();
     let inputs = form.split("<input type=\"hidden\" name=\"").skip(1);
     let field = |input: &str| {
@@ -95,7 +96,6 @@ fn hidden(page: &str, action: &str) -> Vec<(String, String)> {
 
 /// A form on the page of an issue, which a test fills in and sends as a browser does.
 #[derive(Clone)]
-
 struct Form {
     port: u16,
     path: String,
@@ -195,6 +195,87 @@ fn people_act_on_an_issue_from_its_page() {
     assert!(page.body.contains("name=\"agent\" value=\"Ann\""), "{}", page.body);
 }
 
+/// The form that files an issue, with a kind and a name.
+fn filing(port: u16) -> Form {
+    let page = get(port, "/new");
+    assert_eq!(page.status, 200, "{}", page.body);
+    let fields = hidden(&page.body, "file");
+    let form = Form { port, path: "/new".to_owned(), fields };
+    form.with("classification", "bug").with("agent", "Ann")
+}
+
+#[test]
+fn people_file_assign_and_end_issues() {
+    let directory = directory();
+    let server = serve(directory.path());
+    let (path, port) = (directory.path(), server.port);
+    assert!(get(port, "/").body.contains("href=\"/new\""));
+    let form = filing(port).with("title", "Too <slow>").with("text", "one\r\ntwo");
+    let form = form.with("priority", "1").with("labels", "ui perf").with("assignee", "dev");
+    let led_to = form.done();
+    let id = led_to.strip_prefix("/issues/").unwrap().strip_suffix("?done=file").unwrap();
+    let filed = issue(path, id);
+    assert_eq!(
+        (&filed["title"], &filed["description"]),
+        (&json!("Too <slow>"), &json!("one\ntwo"))
+    );
+    assert_eq!((&filed["priority"], &filed["labels"]), (&json!(1), &json!(["perf", "ui"])));
+    assert_eq!((&filed["assignee"], &filed["classification"]), (&json!("dev"), &json!("bug")));
+    assert_eq!(filed["history"][0]["agent"], "Ann");
+    assert!(get(port, &led_to).body.contains("The issue is filed."));
+    // The same form again files nothing, and comes back for another one.
+    let again = form.send();
+    assert_eq!(again.status, 409);
+    assert!(again.body.contains("has filed an issue already"), "{}", again.body);
+    assert!(again.body.contains("value=\"Too &lt;slow&gt;\""), "{}", again.body);
+    let mut other = form.clone();
+    other.fields = hidden(&again.body, "file");
+    let other = other.with("title", "b").with("classification", "feature").with("agent", "Ann");
+    assert_ne!(other.done(), led_to);
+
+    Form::load(port, id, "attributes").with("assignee", "").with("labels", "ui").done();
+    assert_eq!(issue(path, id)["assignee"], Value::Null);
+    assert_eq!(issue(path, id)["priority"], 1, "what a form does not have stays");
+
+    run(path, &["claim", id, "--agent", "dev"]).ok();
+    for (outcome, expected) in [("rejected", "rejected"), ("closed", "closed")] {
+        let form = Form::load(port, id, "close").with("outcome", outcome).with("text", "<done>");
+        let question = form.send();
+        assert_eq!(question.status, 200, "{}", question.body);
+        for shown in ["dev has held this issue", "stays so", expected, "&lt;done&gt;"] {
+            assert!(question.body.contains(shown), "no {shown} in {}", question.body);
+        }
+        assert_eq!(issue(path, id)["status"], "in_progress");
+        if outcome == "closed" {
+            Form { fields: hidden(&question.body, "close"), ..form }.done();
+        }
+    }
+    let closed = issue(path, id);
+    assert_eq!(closed["status"], "closed");
+    assert!(closed["comments"][0]["text"].as_str().unwrap().starts_with("<done>"), "{closed}");
+    let page = get(port, &format!("/issues/{id}")).body;
+    assert!(!page.contains("/actions/close\"") && !page.contains("name=\"assignee\""), "{page}");
+}
+
+#[test]
+fn a_question_says_where_it_can_be_answered() {
+    let directory = directory();
+    let id = asked(directory.path());
+    for (actions, where_to) in
+        [(true, format!("/issues/{id}#act-answer")), (false, format!("ait answer {}", &id[..8]))]
+    {
+        let setting = format!("web-actions = {actions}\n");
+        std::fs::write(directory.path().join("ait.toml"), setting).unwrap();
+        let server = Server::start(directory.path());
+        let board = get(server.port, "/board").body;
+        let page = get(server.port, &format!("/issues/{id}")).body;
+        assert!(board.contains(&where_to), "{board}");
+        assert_eq!(board.contains("in a terminal"), !actions, "{board}");
+        assert_eq!(page.contains("in a terminal"), !actions, "{page}");
+        assert_eq!(page.contains("id=\"act-answer\""), actions, "{page}");
+    }
+}
+
 #[test]
 fn a_claim_ends_after_a_second_step() {
     let directory = directory();
@@ -236,7 +317,7 @@ fn without_the_setting_every_page_is_read_only() {
     }
     let answer = format!("/api/issues/{id}/answer");
     for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS] {
-        for path in [format!("/issues/{id}/actions/comment"), answer.clone()] {
+        for path in [format!("/issues/{id}/actions/comment"), answer.clone(), "/new".to_owned()] {
             let request = client().request(method.clone(), format!("{}{path}", origin(port)));
             let response = send(request.header("content-type", FORM).body("text=x&agent=a"));
             assert_eq!(
@@ -247,6 +328,7 @@ fn without_the_setting_every_page_is_read_only() {
     }
     assert_eq!(get(port, &format!("/issues/{id}/actions/comment")).status, 404);
     assert_eq!(get(port, &answer).status, 404);
+    assert_eq!(get(port, "/new").status, 404);
     assert_eq!(issue(directory.path(), &id), before);
 }
 

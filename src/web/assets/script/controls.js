@@ -35,6 +35,15 @@ main.addEventListener("change", ({ target }) => {
   if (target === pointed && target.form?.method === "get") target.form.requestSubmit();
 });
 
+// The search offers terms for the last word, behind the words before it.
+main.addEventListener("input", ({ target }) => {
+  const before = target.value?.slice(0, target.value.lastIndexOf(" ") + 1) ?? "";
+  for (const option of target.list?.options ?? []) {
+    option.dataset.term ??= option.value;
+    option.value = before + option.dataset.term;
+  }
+});
+
 // Times are in UTC, because the server does not know the reader's time zone.
 main.addEventListener("pointerover", ({ target }) => {
   const time = target.closest?.("time[datetime]");

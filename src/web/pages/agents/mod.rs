@@ -90,7 +90,10 @@ pub(super) fn content(
     html! {
         h1.unseen { (text::TITLE) }
         @if agents.is_empty() {
-            p.notice { (text::EMPTY) }
+            section.notice {
+                p { (text::EMPTY) }
+                (parts::command(strings::list::CONNECT_COMMAND))
+            }
         } @else {
             div.agents-head { (period.choice("/agents")) (lane::legend()) }
             div.sheet {
@@ -187,7 +190,7 @@ fn held(position: usize, view: &ReadView, now: Timestamp) -> Markup {
     let summary = &view.summaries()[position];
     html! {
         @if let Some(held) = summary.holder() {
-            (parts::status(summary.status)) " "
+            (parts::status_icon(summary.status)) " "
             a.title href=(parts::issue_path(summary.id)) dir="auto" { (parts::undirected(&summary.title)) } " "
             (parts::held_since(held.since, now))
         }

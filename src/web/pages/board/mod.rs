@@ -25,6 +25,7 @@ pub(super) struct BoardView<'a, 'b> {
     pub view: &'a ReadView<'b>,
     pub gone: &'a GoneClients,
     pub now: Timestamp,
+    pub has_actions: bool,
 }
 
 /// Renders the page.
@@ -42,7 +43,7 @@ pub(super) fn content(board: &BoardView) -> Markup {
     let chips = Chips { view, now, query: ListQuery::default() };
     html! {
         h1.unseen { (text::TITLE) }
-        (questions::of_all(view, now))
+        (questions::of_all(view, now, board.has_actions))
         (query.controls(view))
         @if is_empty { p.notice { (text::NO_MATCH) } }
         @if query.has_lanes {

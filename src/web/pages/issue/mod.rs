@@ -77,7 +77,7 @@ pub(super) fn content(view: &IssueView) -> Markup {
             @if let Some(forms) = &view.forms { (forms.notice()) }
             div.issue-columns {
                 div.issue-main {
-                    (questions::of_issue(issue, view.now))
+                    (questions::of_issue(issue, view.now, view.forms.is_some()))
                     @if let Some(forms) = &view.forms { (forms.answer(issue)) }
                     section aria-labelledby="description-heading" {
                         h2 #description-heading { (text::DESCRIPTION) }

@@ -1,10 +1,10 @@
 //! The fields of a form: as they were sent, and what they mean.
 
 use crate::domain::{
-    AgentName, ClaimProof, CommentText, Issue, IssueChange, IssueRef, Label, Priority,
-    QuestionAnswer,
+    AgentName, ClaimProof, Classification, CommentText, Issue, IssueChange, IssueId, IssueRef,
+    Label, Priority, QuestionAnswer, Resolution,
 };
-use crate::tracker::{StoreError, Tracker};
+use crate::tracker::{NewIssue, StoreError, Tracker};
 use crate::web::strings::actions as text;
 
 use super::action::Action;
@@ -17,6 +17,11 @@ pub(super) const TEXT: &str = "text";
 pub(super) const OPTION: &str = "option";
 pub(super) const PRIORITY: &str = "priority";
 pub(super) const LABELS: &str = "labels";
+pub(super) const ASSIGNEE: &str = "assignee";
+pub(super) const OUTCOME: &str = "outcome";
+pub(super) const ID: &str = "id";
+pub(super) const TITLE: &str = "title";
+pub(super) const KIND: &str = "classification";
 
 /// The fields of a form as they were sent or are shown.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -56,7 +61,10 @@ impl Fields {
         }
         let priority = issue.attributes.priority.map(|priority| priority.to_string());
         let labels: Vec<&str> = issue.attributes.labels.iter().map(Label::as_str).collect();
-        fields.with(PRIORITY, priority.unwrap_or_default()).with(LABELS, labels.join(" "))
+        fields
+            .with(PRIORITY, priority.unwrap_or_default())
+            .with(LABELS, labels.join(" "))
+            .with(ASSIGNEE, issue.attributes.assignee.clone().unwrap_or_default())
     }
 }
 
@@ -65,6 +73,7 @@ impl Fields {
 pub(super) enum Change {
     Answer(QuestionAnswer),
     Return(CommentText, ClaimProof),
+    Close(Resolution, CommentText, ClaimProof),
     /// Any change that leaves the status alone.
     Other(Box<IssueChange>),
 }
@@ -77,13 +86,12 @@ impl Change {
     /// What the person should correct.
     pub fn parse(action: Action, fields: &Fields, issue: &Issue) -> Result<Self, String> {
         let other = |change| Self::Other(Box::new(change));
+        // Whose claim it is was confirmed. The comment then tells of it.
+        let proof = ClaimProof { number: None, is_forced: issue.holder().is_some() };
         Ok(match action {
             Action::Answer => Self::Answer(answer(fields)?),
-            Action::Return => {
-                // Whose claim it is was confirmed. The comment then tells of it.
-                let is_forced = issue.holder().is_some();
-                Self::Return(comment(fields)?, ClaimProof { number: None, is_forced })
-            }
+            Action::Return => Self::Return(comment(fields)?, proof),
+            Action::Close => Self::Close(outcome(fields)?, comment(fields)?, proof),
             Action::Comment => {
                 other(IssueChange { comment: Some(comment(fields)?), ..IssueChange::default() })
             }
@@ -93,6 +101,7 @@ impl Change {
             }
             Action::Unpark => other(IssueChange { parked: Some(None), ..IssueChange::default() }),
             Action::Attributes => other(attributes(fields, issue)?),
+            Action::File => return Err(text::NOT_HERE.to_owned()),
         })
     }
 
@@ -108,6 +117,9 @@ impl Change {
             Self::Answer(answer) => tracker.answer_question_in(version, issue, answer, agent).await,
             Self::Return(comment, proof) => {
                 tracker.return_issue_in(version, issue, comment, agent, proof).await
+            }
+            Self::Close(outcome, comment, proof) => {
+                tracker.close_issue_in(version, issue, outcome, comment, agent, proof).await
             }
             Self::Other(change) => {
                 let change = IssueChange { if_version: Some(version), ..*change };
@@ -148,20 +160,78 @@ fn answer(fields: &Fields) -> Result<QuestionAnswer, String> {
     }
 }
 
-/// Parses all labels and the priority. A form without a priority leaves it as it is.
+/// Parses how an issue ends.
+pub(super) fn outcome(fields: &Fields) -> Result<Resolution, String> {
+    match fields.get(OUTCOME) {
+        "closed" => Ok(Resolution::Closed),
+        "rejected" => Ok(Resolution::Rejected),
+        _ => Err(text::NO_OUTCOME.to_owned()),
+    }
+}
+
+/// Parses the attributes. A form without a priority or an assignee leaves it as it is.
 fn attributes(fields: &Fields, issue: &Issue) -> Result<IssueChange, String> {
-    let priority = match fields.given(PRIORITY) {
-        None => None,
-        Some("") => Some(None),
-        Some(given) => Some(Some(given.parse::<Priority>().map_err(|error| error.to_string())?)),
-    };
-    let words = fields.get(LABELS).split([' ', ',', '\n', '\t']).filter(|word| !word.is_empty());
-    let wanted = words.map(|word| word.parse::<Label>().map_err(|error| error.to_string()));
-    let wanted: Vec<Label> = wanted.collect::<Result<_, _>>()?;
+    let wanted = labels(fields)?;
     let labels = &issue.attributes.labels;
     let labels_remove = labels.iter().filter(|label| !wanted.contains(label)).cloned().collect();
     let labels_add = wanted.into_iter().filter(|label| !labels.contains(label)).collect();
     // What is as it was would be refused on an issue that has ended.
-    let priority = priority.filter(|priority| *priority != issue.attributes.priority);
-    Ok(IssueChange { priority, labels_add, labels_remove, ..IssueChange::default() })
+    let priority = priority(fields)?.filter(|priority| *priority != issue.attributes.priority);
+    let current = issue.attributes.assignee.as_deref();
+    let assignee = assignee(fields)?.filter(|name| name.as_ref().map(AgentName::as_str) != current);
+    Ok(IssueChange { priority, labels_add, labels_remove, assignee, ..IssueChange::default() })
+}
+
+/// Parses the fields of an issue that is to be filed.
+///
+/// # Errors
+///
+/// What the person should correct.
+pub(super) fn new_issue(id: IssueId, fields: &Fields) -> Result<NewIssue, String> {
+    let classification = Classification::from_word(fields.get(KIND));
+    let details = IssueChange {
+        // Nothing chosen is nothing to change.
+        priority: priority(fields)?.filter(Option::is_some),
+        labels_add: labels(fields)?,
+        assignee: assignee(fields)?.filter(Option::is_some),
+        ..IssueChange::default()
+    };
+    Ok(NewIssue {
+        id,
+        title: fields.get(TITLE).try_into().map_err(|error| format!("{}: {error}", text::TITLE))?,
+        description: fields
+            .get(TEXT)
+            .try_into()
+            .map_err(|error| format!("{}: {error}", text::DESCRIPTION))?,
+        classification: classification.ok_or_else(|| text::NO_KIND.to_owned())?,
+        details,
+    })
+}
+
+fn priority(fields: &Fields) -> Result<Option<Option<Priority>>, String> {
+    match fields.given(PRIORITY) {
+        None => Ok(None),
+        Some("") => Ok(Some(None)),
+        Some(given) => given
+            .parse()
+            .map(|priority| Some(Some(priority)))
+            .map_err(|error: _| format!("{error}")),
+    }
+}
+
+fn labels(fields: &Fields) -> Result<Vec<Label>, String> {
+    let words = fields.get(LABELS).split([' ', ',', '\n', '\t']).filter(|word| !word.is_empty());
+    words.map(|word| word.parse::<Label>().map_err(|error| error.to_string())).collect()
+}
+
+fn assignee(fields: &Fields) -> Result<Option<Option<AgentName>>, String> {
+    match fields.given(ASSIGNEE) {
+        None => Ok(None),
+        Some(given) if given.trim().is_empty() => Ok(Some(None)),
+        Some(given) => {
+            let name: Result<AgentName, _> = given.parse();
+            name.map(|name| Some(Some(name)))
+                .map_err(|error| format!("{}: {error}", text::ASSIGNEE))
+        }
+    }
 }

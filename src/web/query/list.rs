@@ -1,87 +1,22 @@
-//! Parses and writes the query strings of pages.
+//! The query string of the list of issues.
 
 use std::collections::BTreeSet;
 
-use chrono::Utc;
-use form_urlencoded::Serializer;
-
-use crate::activity::kind_from_word;
+use super::{InvalidParameter, Parameters, id_form, joined, query_string};
 use crate::domain::{
-    Classification, Condition, EventKind, IssueId, IssueRef, Label, Priority, Query, Status,
-    StatusSet, Timestamp,
+    Classification, Condition, IssueId, IssueRef, Label, Priority, Query, Status, StatusSet,
+    Timestamp,
 };
 use crate::field_selection::{BadSelection, FieldSelection};
 use crate::query_language::ParsedQuery;
-use crate::read_model::stats::Range;
-use crate::read_model::{Direction, FindingKind, SortKey, Sorting};
-use crate::time_arg::{self, TimeArg};
+use crate::read_model::{Direction, SortKey, Sorting};
 
 /// The value of `status` that stands for all statuses that are not final.
 const OPEN: &str = "open";
 
-/// A query parameter that is unknown or has an invalid value.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct InvalidParameter {
-    pub name: String,
-    pub given: String,
-    /// The valid values, or the known names.
-    pub expected: String,
-}
-
-/// The parameters of a query string. Empty ones count as missing.
-pub(super) struct Parameters(Vec<(String, String)>);
-
-impl Parameters {
-    /// Parses a query string and rejects unknown names.
-    pub fn parse(query: Option<&str>, known: &[&str]) -> Result<Self, InvalidParameter> {
-        let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes()).into_owned();
-        let pairs: Vec<_> = pairs.filter(|(_, value)| !value.trim().is_empty()).collect();
-        match pairs.iter().find(|(name, _)| !known.contains(&name.as_str())) {
-            Some((name, value)) => Err(InvalidParameter {
-                name: name.clone(),
-                given: value.clone(),
-                expected: known.join(", "),
-            }),
-            None => Ok(Self(pairs)),
-        }
-    }
-
-    /// Returns all values of a parameter.
-    fn all(&self, name: &str) -> impl Iterator<Item = &str> {
-        self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.trim())
-    }
-
-    /// Parses the last value of a parameter.
-    pub fn get<T>(
-        &self,
-        name: &str,
-        expected: impl FnOnce() -> String,
-        parse: impl FnOnce(&str) -> Option<T>,
-    ) -> Result<Option<T>, InvalidParameter> {
-        let Some(given) = self.all(name).last() else { return Ok(None) };
-        let bad = || InvalidParameter {
-            name: name.to_owned(),
-            given: given.to_owned(),
-            expected: expected(),
-        };
-        parse(given).map(Some).ok_or_else(bad)
-    }
-}
-
-/// Parses a selection of fields.
-fn fields(parameters: &Parameters) -> Result<Option<FieldSelection>, InvalidParameter> {
-    let Some(given) = parameters.all("fields").last() else { return Ok(None) };
-    let bad = |error: BadSelection| InvalidParameter {
-        name: "fields".to_owned(),
-        given: given.to_owned(),
-        expected: error.to_string(),
-    };
-    given.parse().map(Some).map_err(bad)
-}
-
 /// A query for a page of the list of issues.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct ListQuery {
+pub(in crate::web) struct ListQuery {
     pub statuses: StatusSet,
     pub kind: Option<Classification>,
     /// An agent that acted on the issues.
@@ -267,126 +202,15 @@ impl ListQuery {
     }
 }
 
-/// A query for a part of the events.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct ActivityQuery {
-    pub agent: Option<String>,
-    pub kind: Option<&'static str>,
-    pub issue: Option<IssueRef>,
-    pub since: Option<Since>,
-    pub part: PageCursor,
-}
-
-/// A point in time with the text that it was parsed from.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Since {
-    pub text: String,
-    pub time: TimeArg,
-}
-
-/// A part of the matching events.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum PageCursor {
-    /// The newest events.
-    #[default]
-    Newest,
-    /// The newest events before a number.
-    Before(u64),
-    /// The oldest events after a number.
-    After(u64),
-}
-
-impl ActivityQuery {
-    const BEFORE: &str = "before";
-    const AFTER: &str = "after";
-    const MAX_LIMIT: usize = 1_000;
-    const DEFAULT_LIMIT: usize = 100;
-
-    /// Parses the query string of the page.
-    pub fn parse(query: Option<&str>) -> Result<Self, InvalidParameter> {
-        let parameters = Parameters::parse(
-            query,
-            &["agent", "kind", "issue", "since", Self::BEFORE, Self::AFTER],
-        )?;
-        let before = number(&parameters, Self::BEFORE)?;
-        let after = number(&parameters, Self::AFTER)?;
-        let part = match (before, after) {
-            (None, None) => PageCursor::Newest,
-            (Some(before), None) => PageCursor::Before(before),
-            (None, Some(after)) => PageCursor::After(after),
-            (Some(_), Some(after)) => {
-                return Err(InvalidParameter {
-                    name: Self::AFTER.to_owned(),
-                    given: after.to_string(),
-                    expected: "before, after".to_owned(),
-                });
-            }
-        };
-        Ok(Self { part, ..Self::filters(&parameters)? })
-    }
-
-    /// Parses the query string of the feed, which always starts at the newest event.
-    pub fn parse_feed(query: Option<&str>) -> Result<Self, InvalidParameter> {
-        Self::filters(&Parameters::parse(query, &["agent", "kind", "issue", "since"])?)
-    }
-
-    /// Parses the query string of the JSON API into filters, the number that the events come after, and the limit.
-    pub fn parse_request(query: Option<&str>) -> Result<(Self, u64, usize), InvalidParameter> {
-        let known = ["agent", "kind", "issue", "since", Self::AFTER, "limit"];
-        let parameters = Parameters::parse(query, &known)?;
-        let expected = || format!("1 … {}", Self::MAX_LIMIT);
-        let limit = parameters.get("limit", expected, |text| {
-            text.parse().ok().filter(|limit| (1..=Self::MAX_LIMIT).contains(limit))
-        })?;
-        let after = number(&parameters, Self::AFTER)?.unwrap_or_default();
-        Ok((Self::filters(&parameters)?, after, limit.unwrap_or(Self::DEFAULT_LIMIT)))
-    }
-
-    fn filters(parameters: &Parameters) -> Result<Self, InvalidParameter> {
-        let kinds = || joined(EventKind::WORDS.into_iter());
-        let since = |text: &str| {
-            let time = TimeArg::parse(text, &Utc).ok()?;
-            Some(Since { text: text.to_owned(), time })
-        };
-        Ok(Self {
-            agent: parameters.all("agent").last().map(str::to_owned),
-            kind: parameters.get("kind", kinds, kind_from_word)?,
-            issue: parameters.get("issue", id_form, |text| text.parse().ok())?,
-            since: parameters.get("since", || time_arg::FORMS.to_owned(), since)?,
-            part: PageCursor::Newest,
-        })
-    }
-
-    /// Returns the query string with its question mark, or an empty string if there are no parameters.
-    pub fn query_string(&self) -> String {
-        let parameters = [
-            ("agent", self.agent.clone()),
-            ("kind", self.kind.map(str::to_owned)),
-            ("issue", self.issue.as_ref().map(ToString::to_string)),
-            ("since", self.since.as_ref().map(|since| since.text.clone())),
-            match self.part {
-                PageCursor::Newest => (Self::BEFORE, None),
-                PageCursor::Before(number) => (Self::BEFORE, Some(number.to_string())),
-                PageCursor::After(number) => (Self::AFTER, Some(number.to_string())),
-            },
-        ];
-        query_string(parameters.into_iter().filter_map(|(name, value)| Some((name, value?))))
-    }
-
-    /// Returns true if the query matches all events.
-    pub fn is_unfiltered(&self) -> bool {
-        self.at(PageCursor::Newest) == Self::default()
-    }
-
-    /// Returns the same query for another part.
-    pub fn at(&self, part: PageCursor) -> Self {
-        Self { part, ..self.clone() }
-    }
-}
-
-/// Returns the valid forms of the id of an issue.
-fn id_form() -> String {
-    format!("{} … 32 hex digits", IssueRef::MIN_DIGITS)
+/// Parses a selection of fields.
+fn fields(parameters: &Parameters) -> Result<Option<FieldSelection>, InvalidParameter> {
+    let Some(given) = parameters.all("fields").last() else { return Ok(None) };
+    let bad = |error: BadSelection| InvalidParameter {
+        name: "fields".to_owned(),
+        given: given.to_owned(),
+        expected: error.to_string(),
+    };
+    given.parse().map(Some).map_err(bad)
 }
 
 /// Parses a parameter that can only be switched on.
@@ -420,32 +244,6 @@ fn labels(parameters: &Parameters) -> Result<Vec<Label>, InvalidParameter> {
         })?);
     }
     Ok(found.into_iter().collect())
-}
-
-fn number(parameters: &Parameters, name: &str) -> Result<Option<u64>, InvalidParameter> {
-    parameters.get(name, || "0, 1, 2, …".to_owned(), |text| text.parse().ok())
-}
-
-fn query_string(parameters: impl IntoIterator<Item = (&'static str, String)>) -> String {
-    let mut query = Serializer::new(String::new());
-    parameters.into_iter().for_each(|(name, value)| {
-        query.append_pair(name, &value);
-    });
-    let query = query.finish();
-    if query.is_empty() { query } else { format!("?{query}") }
-}
-
-/// Parses the query string of the statistics. The default range is a week.
-pub(super) fn stats_range(query: Option<&str>) -> Result<Range, InvalidParameter> {
-    let known = || joined(Range::ALL.iter().map(|range| range.as_str()));
-    let parameters = Parameters::parse(query, &["range"])?;
-    Ok(parameters.get("range", known, Range::from_word)?.unwrap_or(Range::Week))
-}
-
-/// Parses the query of the triage page: one kind of findings, or all of them.
-pub(super) fn finding_kind(query: Option<&str>) -> Result<Option<FindingKind>, InvalidParameter> {
-    let known = || joined(FindingKind::ALL.iter().map(|kind| kind.as_str()));
-    Parameters::parse(query, &["kind"])?.get("kind", known, FindingKind::from_word)
 }
 
 fn statuses(parameters: &Parameters) -> Result<StatusSet, InvalidParameter> {
@@ -495,10 +293,6 @@ fn sort_key(word: &str) -> Option<SortKey> {
 
 fn sort_words() -> String {
     joined(SortKey::ALL.iter().map(|&key| sort_word(key)))
-}
-
-fn joined<'a>(words: impl Iterator<Item = &'a str>) -> String {
-    words.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -558,39 +352,6 @@ mod tests {
             assert_eq!(bad.name, parameter, "{query}");
             assert!(bad.expected.contains(expected), "{bad:?}");
         }
-    }
-
-    #[test]
-    fn activity_queries_are_parsed_and_written() {
-        for (query, expected) in [
-            ("", ""),
-            ("agent=&kind=&since=", ""),
-            ("agent=x%26y&kind=claimed", "?agent=x%26y&kind=claimed"),
-            ("since=2026-11-21+13:00&after=7", "?since=2026-11-21+13%3A00&after=7"),
-            ("before=8&issue=3F2A9C1E", "?issue=3f2a9c1e&before=8"),
-        ] {
-            let parsed = ActivityQuery::parse(Some(query)).unwrap();
-            assert_eq!(parsed.query_string(), expected, "{query}");
-        }
-        let request = ActivityQuery::parse_request(Some("after=7")).unwrap();
-        assert_eq!((request.1, request.2), (7, 100));
-        for (query, parameter, expected) in [
-            ("kind=done", "kind", "review_started"),
-            ("issue=3f2a", "issue", "8"),
-            ("since=soon", "since", "2h"),
-            ("before=-1", "before", "1"),
-            ("before=5&after=1", "after", "before"),
-            ("limit=5", "limit", "since"),
-        ] {
-            let bad = ActivityQuery::parse(Some(query)).unwrap_err();
-            assert_eq!(bad.name, parameter, "{query}");
-            assert!(bad.expected.contains(expected), "{bad:?}");
-        }
-        for limit in ["limit=0", "limit=1001", "limit=x"] {
-            let bad = ActivityQuery::parse_request(Some(limit)).unwrap_err();
-            assert!(bad.expected.contains("1000"), "{bad:?}");
-        }
-        assert!(ActivityQuery::parse_feed(Some("after=1")).is_err());
     }
 
     #[test]

@@ -1,0 +1,140 @@
+//! Filing an issue: the page with the form, and what it sends.
+//!
+//! The form has the id that the issue gets, and its token is bound to that id. So of forms that are sent at once one
+//! counts, as with all others.
+
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use axum::response::{AppendHeaders, IntoResponse, Redirect, Response};
+use maud::{Markup, html};
+
+use super::action::Action;
+use super::fields::{self, Fields};
+use super::form_token::{FormTokens, Purpose};
+use super::forms;
+use super::handler::receive;
+use super::person::{Person, Sender, remembering};
+use crate::domain::{Classification, DomainError, IssueId, Title};
+use crate::hints;
+use crate::tracker::{NewIssue, StoreError};
+use crate::web::WebState;
+use crate::web::pages::error::{ErrorPage, WebError};
+use crate::web::pages::layout::Layout;
+use crate::web::pages::{parts, respond};
+use crate::web::strings::{self, actions as text};
+
+/// Shows an empty form.
+pub(super) async fn show(
+    State(state): State<WebState>,
+    Sender(person): Sender,
+) -> Result<Response, ErrorPage> {
+    let tokens = state.form_tokens.as_deref().ok_or_else(WebError::not_found)?;
+    let person = person.ok_or_else(|| WebError::forbidden(text::READ_ONLY_TOKEN))?;
+    let filing = Filing { state: &state, tokens, person, fields: Fields::default() };
+    Ok(filing.page(StatusCode::OK, NewIssue::random_id(), None))
+}
+
+/// Takes the form.
+pub(super) async fn file(
+    State(state): State<WebState>,
+    request: Request,
+) -> Result<Response, ErrorPage> {
+    let tokens = state.form_tokens.as_deref().ok_or_else(WebError::not_found)?;
+    let (person, fields) = match receive(request).await? {
+        Ok(received) => received,
+        Err(refusal) => return Ok(refusal),
+    };
+    Ok(Filing { state: &state, tokens, person, fields }.answer().await)
+}
+
+struct Filing<'a> {
+    state: &'a WebState,
+    tokens: &'a FormTokens,
+    person: Person,
+    fields: Fields,
+}
+
+impl Filing<'_> {
+    async fn answer(self) -> Response {
+        let id = IssueId::parse(self.fields.get(fields::ID));
+        let own =
+            |id: &IssueId| self.tokens.is_valid(self.fields.get(fields::TOKEN), &self.purpose(*id));
+        let Some(id) = id.filter(own) else {
+            let problem = text::NO_LONGER_VALID.to_owned();
+            return self.page(StatusCode::FORBIDDEN, NewIssue::random_id(), Some(problem));
+        };
+        let parsed = fields::agent(&self.fields)
+            .and_then(|agent| Ok((agent, fields::new_issue(id, &self.fields)?)));
+        let (agent, issue) = match parsed {
+            Ok(parsed) => parsed,
+            Err(problem) => return self.page(StatusCode::BAD_REQUEST, id, Some(problem)),
+        };
+        let cookie = remembering(&agent);
+        match self.state.tracker.add_issues(vec![issue], agent).await {
+            Ok(_) => {
+                let page = format!("{}?done={}", parts::issue_path(id), Action::File.as_str());
+                let cookie = AppendHeaders([(header::SET_COOKIE, cookie)]);
+                (cookie, Redirect::to(&page)).into_response()
+            }
+            Err(StoreError::Refused(DomainError::IdTaken { .. })) => {
+                let problem = text::FILED_ALREADY.to_owned();
+                self.page(StatusCode::CONFLICT, NewIssue::random_id(), Some(problem))
+            }
+            Err(error) => {
+                let status = match error {
+                    StoreError::Refused(_) => StatusCode::CONFLICT,
+                    _ => StatusCode::SERVICE_UNAVAILABLE,
+                };
+                // With the same id, so that it is safe to send it again.
+                self.page(status, id, Some(hints::for_store(&error, &hints::COMMANDS)))
+            }
+        }
+    }
+
+    fn purpose(&self, issue: IssueId) -> Purpose<'_> {
+        let principal = &self.person.principal;
+        Purpose { action: Action::File, is_confirmed: false, issue, version: "", principal }
+    }
+
+    /// Answers with the form as it was filled in, for an issue with an id; `problem` is what is wrong with it.
+    fn page(&self, status: StatusCode, id: IssueId, problem: Option<String>) -> Response {
+        let content = html! {
+            section.action-page {
+                h1 { (text::label(Action::File)) }
+                @if let Some(problem) = problem { p.notice.bad role="alert" dir="auto" { (problem) } }
+                (self.form(id))
+            }
+        };
+        let title = text::label(Action::File);
+        let layout = Layout { title, has_forms: true, ..Layout::default() };
+        respond(status, layout.around(&self.state.project, &content))
+    }
+
+    fn form(&self, id: IssueId) -> Markup {
+        let fields = &self.fields;
+        let chosen = fields.get(fields::KIND);
+        html! {
+            form.action #act-file method="post" action="/new" {
+                input type="hidden" name=(fields::ID) value=(id);
+                input type="hidden" name=(fields::TOKEN) value=(self.tokens.token(&self.purpose(id)));
+                label {
+                    span { (text::TITLE) }
+                    input type="text" name=(fields::TITLE) value=(fields.get(fields::TITLE)) required
+                        maxlength=(Title::MAX_CHARS) autocomplete="off" dir="auto";
+                }
+                (forms::textarea(text::DESCRIPTION, fields, false))
+                label {
+                    span { (strings::KIND) }
+                    select name=(fields::KIND) {
+                        @for kind in Classification::ALL {
+                            option value=(kind) selected[chosen == kind.as_str()] { (strings::classification(*kind)) }
+                        }
+                    }
+                }
+                (forms::attributes(fields, false))
+                (forms::your_name(fields, &self.person))
+                button type="submit" { (text::label(Action::File)) }
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Parses and writes the query strings of pages.
+
+mod activity;
+mod list;
+
+use form_urlencoded::Serializer;
+
+pub(super) use self::activity::{ActivityQuery, PageCursor};
+pub(super) use self::list::ListQuery;
+use crate::domain::IssueRef;
+use crate::read_model::FindingKind;
+use crate::read_model::stats::Range;
+
+/// A query parameter that is unknown or has an invalid value.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct InvalidParameter {
+    pub name: String,
+    pub given: String,
+    /// The valid values, or the known names.
+    pub expected: String,
+}
+
+/// The parameters of a query string. Empty ones count as missing.
+pub(super) struct Parameters(Vec<(String, String)>);
+
+impl Parameters {
+    /// Parses a query string and rejects unknown names.
+    pub fn parse(query: Option<&str>, known: &[&str]) -> Result<Self, InvalidParameter> {
+        let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes()).into_owned();
+        let pairs: Vec<_> = pairs.filter(|(_, value)| !value.trim().is_empty()).collect();
+        match pairs.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+            Some((name, value)) => Err(InvalidParameter {
+                name: name.clone(),
+                given: value.clone(),
+                expected: known.join(", "),
+            }),
+            None => Ok(Self(pairs)),
+        }
+    }
+
+    /// Returns all values of a parameter.
+    fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.trim())
+    }
+
+    /// Parses the last value of a parameter.
+    pub fn get<T>(
+        &self,
+        name: &str,
+        expected: impl FnOnce() -> String,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<Option<T>, InvalidParameter> {
+        let Some(given) = self.all(name).last() else { return Ok(None) };
+        let bad = || InvalidParameter {
+            name: name.to_owned(),
+            given: given.to_owned(),
+            expected: expected(),
+        };
+        parse(given).map(Some).ok_or_else(bad)
+    }
+}
+
+/// Returns the valid forms of the id of an issue.
+fn id_form() -> String {
+    format!("{} … 32 hex digits", IssueRef::MIN_DIGITS)
+}
+
+fn query_string(parameters: impl IntoIterator<Item = (&'static str, String)>) -> String {
+    let mut query = Serializer::new(String::new());
+    parameters.into_iter().for_each(|(name, value)| {
+        query.append_pair(name, &value);
+    });
+    let query = query.finish();
+    if query.is_empty() { query } else { format!("?{query}") }
+}
+
+/// Parses the query string of the statistics. The default range is a week.
+pub(super) fn stats_range(query: Option<&str>) -> Result<Range, InvalidParameter> {
+    let known = || joined(Range::ALL.iter().map(|range| range.as_str()));
+    let parameters = Parameters::parse(query, &["range"])?;
+    Ok(parameters.get("range", known, Range::from_word)?.unwrap_or(Range::Week))
+}
+
+/// Parses the query of the triage page: one kind of findings, or all of them.
+pub(super) fn finding_kind(query: Option<&str>) -> Result<Option<FindingKind>, InvalidParameter> {
+    let known = || joined(FindingKind::ALL.iter().map(|kind| kind.as_str()));
+    Parameters::parse(query, &["kind"])?.get("kind", known, FindingKind::from_word)
+}
+
+fn joined<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    words.collect::<Vec<_>>().join(", ")
+}
