@@ -13,7 +13,7 @@ use agent_issue_tracker::store::JsonStore;
 use agent_issue_tracker::store::json::format::Document;
 use agent_issue_tracker::store::json::fs::RealFileSystem;
 use agent_issue_tracker::store::json::{JsonStoreOptions, Maintenance, format};
-use agent_issue_tracker::tracker::{Probe, Tracker};
+use agent_issue_tracker::tracker::{NewIssue, Probe, Tracker};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -169,7 +169,8 @@ impl Drop for Fixture {
 
 pub async fn add(tracker: &Tracker, filing: Filing) -> IssueId {
     let Filing { title, description } = filing;
-    let added = tracker.add_issue(title, description, Classification::Bug, issues::agent()).await;
+    let issue = NewIssue::new(title, description, Classification::Bug);
+    let added = tracker.add_issue(issue, issues::agent()).await;
     added.expect("a store that can be changed").id
 }
 

@@ -3,34 +3,35 @@
 //! The tracker owns the clock and generates ids. It knows nothing of MCP, HTTP or terminals, and prints nothing.
 
 mod bulk;
+mod claims;
 mod leases;
+mod log;
 mod questions;
-mod returns;
 mod undo;
 mod waiting;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::Utc;
-use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 pub use self::bulk::{BulkChange, BulkEnd, BulkOutcome, MAX_BULK};
+pub use self::claims::Wanted;
 pub use self::leases::{Claimant, Connection, LAPSES_OF_A_COMMAND, LeaseState, ProcessClient};
 use self::leases::{Connected, LeaseCheck};
+pub use self::log::{Bounds, EventNumbers, LogReader, ends_before};
 pub use self::questions::{OpenQuestion, QuestionCommand};
 pub use self::undo::{UndoError, UndoOutcome, UndoSelection, UndoneIssue};
-use self::waiting::Line;
-pub use self::waiting::{MAX_WAITING, Wanted};
+pub use self::waiting::MAX_WAITING;
+use self::waiting::WaitList;
 use crate::domain::{
-    AgentName, ClaimGuard, ClaimProof, ClaimSettings, ClaimTerms, Classification, ClientId,
-    Command, CommentText, Counts, Description, ImportedIssue, Issue, IssueChange, IssueId,
-    IssueRef, Page, Query, Resolution, Status, Timestamp, Title,
+    AgentName, ClaimGuard, ClaimProof, ClaimSettings, Classification, Command, CommentText, Counts,
+    Description, ImportedIssue, Issue, IssueChange, IssueId, IssueRef, Page, Query, Resolution,
+    Timestamp, Title,
 };
 use crate::store::backup::Difference;
 pub use crate::store::backup::{
@@ -45,8 +46,6 @@ pub use crate::store::{
 };
 use crate::store::{Document, Outcome, Store};
 
-/// How many issues that cannot be claimed are named.
-const SHOWN: usize = 3;
 /// How long [`Tracker::close`] waits for claims that are being released.
 const LAST_LAPSES: Duration = Duration::from_millis(200);
 
@@ -70,6 +69,39 @@ impl NewIssue {
     pub fn random_id() -> IssueId {
         IssueId::from(Uuid::new_v4())
     }
+
+    /// Returns an issue with a new id, and without attributes and links.
+    pub fn new(title: Title, description: Description, classification: Classification) -> Self {
+        let (id, details) = (Self::random_id(), IssueChange::default());
+        Self { id, title, description, classification, details }
+    }
+
+    fn into_command(self, agent: AgentName) -> Command {
+        let Self { id, title, description, classification, details } = self;
+        let details = Box::new(details);
+        Command::AddIssue { id, title, description, classification, details, agent }
+    }
+}
+
+/// An issue to change; only in this [version](Issue::version), if one is given.
+#[derive(Clone, Debug)]
+pub struct KnownIssue {
+    /// The issue.
+    pub issue: IssueRef,
+    /// The version that the caller knows. The change is refused if the issue has another one.
+    pub version: Option<String>,
+}
+
+impl From<IssueRef> for KnownIssue {
+    fn from(issue: IssueRef) -> Self {
+        Self { issue, version: None }
+    }
+}
+
+impl From<IssueId> for KnownIssue {
+    fn from(issue: IssueId) -> Self {
+        IssueRef::from(issue).into()
+    }
 }
 
 /// The issue queue as its users see it. Clones share it.
@@ -84,7 +116,7 @@ pub struct Tracker {
     connected: Connected,
     lease_check: LeaseCheck,
     /// The callers that wait for something to claim.
-    line: Line,
+    wait_list: WaitList,
 }
 
 impl Tracker {
@@ -98,7 +130,7 @@ impl Tracker {
             on_question: None,
             connected: Connected::default(),
             lease_check: LeaseCheck::default(),
-            line: Line::default(),
+            wait_list: WaitList::default(),
         }
     }
 
@@ -107,40 +139,17 @@ impl Tracker {
         Timestamp::from(Utc::now())
     }
 
-    /// Adds a new issue at the end of the queue.
+    /// Adds an issue at the end of the queue.
     ///
     /// # Errors
     ///
     /// Those of [`Store::commit`].
     pub async fn add_issue(
         &self,
-        title: Title,
-        description: Description,
-        classification: Classification,
+        issue: NewIssue,
         agent: AgentName,
     ) -> Result<Arc<Issue>, StoreError> {
-        let id = IssueId::from(Uuid::new_v4());
-        let details = Box::default();
-        self.change(Command::AddIssue { id, title, description, classification, details, agent })
-            .await
-    }
-
-    /// Adds a new issue with attributes and links at the end of the queue.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::commit`].
-    pub async fn add_issue_with(
-        &self,
-        title: Title,
-        description: Description,
-        classification: Classification,
-        details: IssueChange,
-        agent: AgentName,
-    ) -> Result<Arc<Issue>, StoreError> {
-        let (id, details) = (IssueId::from(Uuid::new_v4()), Box::new(details));
-        self.change(Command::AddIssue { id, title, description, classification, details, agent })
-            .await
+        self.change(issue.into_command(agent)).await
     }
 
     /// Adds several issues at the end of the queue, in this order: all of them, or none.
@@ -155,11 +164,7 @@ impl Tracker {
         issues: Vec<NewIssue>,
         agent: AgentName,
     ) -> Result<Vec<Arc<Issue>>, StoreError> {
-        let command = |NewIssue { id, title, description, classification, details }| {
-            let (details, agent) = (Box::new(details), agent.clone());
-            Command::AddIssue { id, title, description, classification, details, agent }
-        };
-        let commands = issues.into_iter().map(command).collect();
+        let commands = issues.into_iter().map(|issue| issue.into_command(agent.clone())).collect();
         let added = self.commit_all(commands).await?;
         let lost = || StoreError::Uncertain("add_issues returned no outcome".to_owned());
         added.into_iter().map(|issue| issue.ok_or_else(lost)).collect()
@@ -172,11 +177,13 @@ impl Tracker {
     /// Those of [`Store::commit`].
     pub async fn change_issue(
         &self,
-        issue: IssueRef,
+        known: KnownIssue,
         change: IssueChange,
         agent: AgentName,
     ) -> Result<Arc<Issue>, StoreError> {
-        self.change(Command::ChangeIssue { issue, change: change.into(), agent }).await
+        let issue = known.issue.clone();
+        self.change_known(known, [Command::ChangeIssue { issue, change: change.into(), agent }])
+            .await
     }
 
     /// Imports an issue from another tracker unchanged, at the end of the queue.
@@ -213,36 +220,6 @@ impl Tracker {
         self.store.get(issue).await
     }
 
-    /// Claims one created issue.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::commit`]. An issue that is not `created` is refused.
-    pub async fn claim_issue(
-        &self,
-        issue: IssueRef,
-        agent: AgentName,
-    ) -> Result<Arc<Issue>, StoreError> {
-        if self.is_command() {
-            self.lapse_orphans(LAPSES_OF_A_COMMAND).await?;
-        }
-        let (issue, terms) = (Some(issue), self.terms(self.client_for(&agent).await));
-        self.change(Command::GetNextIssue { issue, classification: None, agent, terms }).await
-    }
-
-    /// Claims the oldest created issue, of one classification or of any; `None` if there is none.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::commit`].
-    pub async fn get_next_issue(
-        &self,
-        classification: Option<Classification>,
-        agent: AgentName,
-    ) -> Result<Option<Arc<Issue>>, StoreError> {
-        self.claim_next(Wanted::Work(classification), agent).await
-    }
-
     /// Completes an open issue, which then waits for review.
     ///
     /// # Errors
@@ -259,16 +236,20 @@ impl Tracker {
         self.change(Command::CompleteIssue { issue, comment, agent, guard }).await
     }
 
-    /// Claims the oldest completed issue for review; `None` if there is none.
+    /// Returns an open issue to its old place in the queue.
     ///
     /// # Errors
     ///
     /// Those of [`Store::commit`].
-    pub async fn get_next_review_item(
+    pub async fn return_issue(
         &self,
+        known: KnownIssue,
+        comment: CommentText,
         agent: AgentName,
-    ) -> Result<Option<Arc<Issue>>, StoreError> {
-        self.claim_next(Wanted::Review, agent).await
+        proof: ClaimProof,
+    ) -> Result<Arc<Issue>, StoreError> {
+        let returning = self.returning(known.issue.clone(), comment, agent, proof);
+        self.change_known(known, returning).await
     }
 
     /// Closes an open issue.
@@ -278,14 +259,15 @@ impl Tracker {
     /// Those of [`Store::commit`].
     pub async fn close_issue(
         &self,
-        issue: IssueRef,
+        known: KnownIssue,
         resolution: Resolution,
         comment: CommentText,
         agent: AgentName,
         proof: ClaimProof,
     ) -> Result<Arc<Issue>, StoreError> {
-        let guard = self.guard(proof);
-        self.change(Command::CloseIssue { issue, resolution, comment, agent, guard }).await
+        let (issue, guard) = (known.issue.clone(), self.guard(proof));
+        let close = Command::CloseIssue { issue, resolution, comment, agent, guard };
+        self.change_known(known, [close]).await
     }
 
     /// Adds a comment to an issue in any status; nothing else changes.
@@ -302,46 +284,6 @@ impl Tracker {
         self.change(Command::CommentIssue { issue, comment, agent }).await
     }
 
-    /// Returns how many created issues there are, and why an agent cannot claim the first of them.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::list`] and [`Store::part`].
-    pub async fn held_back(
-        &self,
-        agent: &AgentName,
-        classification: Option<Classification>,
-    ) -> Result<HeldBack, StoreError> {
-        let statuses = Some(Status::Created).into();
-        let query = Query { statuses, classification, take: SHOWN, ..Query::default() };
-        let created = self.store.list(query).await?;
-        let around = self.issues_around(&created.issues).await?;
-        let now = self.now();
-        let reason = |issue: &Arc<Issue>| Some((issue.id, around.obstacle(issue, agent, now)?));
-        let first = created.issues.iter().filter_map(reason).collect();
-        Ok(HeldBack { count: created.total, first })
-    }
-
-    /// Returns why an agent cannot claim the first of the completed issues for review; none if it can claim one.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::part`] and [`Store::list`].
-    pub async fn held_back_reviews(&self, agent: &AgentName) -> Result<HeldBack, StoreError> {
-        if self.next_claimable(Wanted::Review, agent).await?.is_some() {
-            return Ok(HeldBack::default());
-        }
-        let statuses = Some(Status::Completed).into();
-        let completed =
-            self.store.list(Query { statuses, take: SHOWN, ..Query::default() }).await?;
-        let (policy, now) = (self.claims.review, self.now());
-        let reason = |issue: &Arc<Issue>| {
-            Some((issue.id, IndexedIssues::review_obstacle(issue, agent, policy, now)?))
-        };
-        let first = completed.issues.iter().filter_map(reason).collect();
-        Ok(HeldBack { count: completed.total, first })
-    }
-
     /// Returns issues with those around them; see [`Part::Around`].
     ///
     /// # Errors
@@ -350,16 +292,6 @@ impl Tracker {
     pub async fn issues_around(&self, issues: &[Arc<Issue>]) -> Result<IndexedIssues, StoreError> {
         let ids = issues.iter().map(|issue| issue.id).collect();
         Ok(self.store.part(Part::Around(ids)).await?.issues)
-    }
-
-    /// Returns what an agent holds, with the leases.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::part`].
-    pub async fn held_by(&self, agent: &AgentName) -> Result<Vec<Arc<Issue>>, StoreError> {
-        let issues = self.store.part(Part::HeldBy(agent.clone())).await?.issues;
-        Ok(issues.held_by(agent).filter_map(|id| issues.get(id)).collect())
     }
 
     /// Counts the issues in each status.
@@ -378,40 +310,6 @@ impl Tracker {
     /// Those of [`Store::state`].
     pub async fn state(&self) -> Result<State, StoreError> {
         self.store.state().await
-    }
-
-    /// Returns at most `limit` durable events after an event number.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::events`].
-    pub async fn events(&self, after: u64, limit: usize) -> Result<Events, StoreError> {
-        self.store.events(after, limit).await
-    }
-
-    /// Returns the issues that events after a number changed, with the number of the newest event. The first part is
-    /// `None` if the log no longer has all of these events.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::events`].
-    pub async fn changed_after(
-        &self,
-        number: u64,
-    ) -> Result<(Option<BTreeSet<IssueId>>, u64), StoreError> {
-        const EVENTS_AT_ONCE: usize = 1_000;
-        let (mut changed, mut after) = (BTreeSet::new(), number);
-        loop {
-            let read = self.events(after, EVENTS_AT_ONCE).await?;
-            if !read.is_complete_after(after) {
-                return Ok((None, read.newest.number));
-            }
-            let Some(last) = read.events.last() else {
-                return Ok((Some(changed), after));
-            };
-            after = last.position.number;
-            changed.extend(read.events.iter().map(|numbered| numbered.event.issue));
-        }
     }
 
     /// Returns a receiver of the position of the latest durable event; see [`Store::watch`].
@@ -474,71 +372,25 @@ impl Tracker {
         Ok(RestoreOutcome { verdict, difference, damage: None, kept: Vec::new() })
     }
 
-    /// Releases a claim that was never delivered. Does nothing if the issue has moved on since.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::commit`].
-    pub async fn lapse_claim(&self, claimed: &Issue, reason: &str) -> Result<(), StoreError> {
-        match self.lapse(claimed, None, reason).await {
-            Err(StoreError::Refused(_)) => Ok(()),
-            lapsed => lapsed,
-        }
-    }
-
-    /// Starts a task that releases an undelivered claim; [`close`](Self::close) waits for it.
-    pub fn begin_lapse(&self, claimed: Arc<Issue>, reason: &'static str) {
-        // Without a runtime the process is already exiting.
-        let Ok(runtime) = Handle::try_current() else { return };
-        let tracker = self.clone();
-        let lapse = async move {
-            if let Err(error) = tracker.lapse_claim(&claimed, reason).await {
-                let id = claimed.id;
-                tracing::warn!(
-                    "the claim of {id} was not delivered, and cannot be released: {error}"
-                );
-            }
-        };
-        self.lapsing.spawn_on(lapse, &runtime);
-    }
-
-    /// Claims an issue, if one is ready. The client of the claim is noted only then, because a claim that finds nothing
-    /// writes nothing.
-    async fn claim(
-        &self,
-        agent: &AgentName,
-        is_ready: impl Fn(&IndexedIssues) -> bool,
-        command: impl Fn(ClaimTerms) -> Command,
-    ) -> Result<Option<Arc<Issue>>, StoreError> {
-        if self.is_command() {
-            // No server may be running that looks for them.
-            self.lapse_orphans(LAPSES_OF_A_COMMAND).await?;
-        } else if !self.is_begun() && !self.is_ready(agent, is_ready).await? {
-            self.note_call(agent).await?;
-            // Without commands, it only tells of damage, which may hide what is ready.
-            self.store.commit(Vec::new(), self.now()).await?;
-            return Ok(None);
-        }
-        let client = self.client_for(agent).await;
-        self.commit(command(self.terms(client))).await
-    }
-
-    async fn is_ready(
-        &self,
-        agent: &AgentName,
-        is_ready: impl Fn(&IndexedIssues) -> bool,
-    ) -> Result<bool, StoreError> {
-        Ok(is_ready(&self.store.part(Part::Claimable(vec![agent.clone()])).await?.issues))
-    }
-
-    /// Returns the terms of a claim of a client.
-    fn terms(&self, client: Option<ClientId>) -> ClaimTerms {
-        let ClaimSettings { max_claims, review, .. } = *self.claims;
-        ClaimTerms { client, max_claims, review }
-    }
-
     fn guard(&self, proof: ClaimProof) -> ClaimGuard {
         ClaimGuard::of(proof, self.claims.policy)
+    }
+
+    /// Returns the commands that return an issue to the queue, and park it after too many attempts.
+    fn returning(
+        &self,
+        issue: IssueRef,
+        comment: CommentText,
+        agent: AgentName,
+        proof: ClaimProof,
+    ) -> impl Iterator<Item = Command> {
+        let guard = self.guard(proof);
+        let park = self.claims.max_attempts.map(|limit| Command::ParkAfterAttempts {
+            issue: issue.clone(),
+            limit,
+            agent: agent.clone(),
+        });
+        [Command::ReturnIssue { issue, comment, agent, guard }].into_iter().chain(park)
     }
 
     /// Commits commands of one agent, all or none.
@@ -557,11 +409,16 @@ impl Tracker {
         outcome.ok_or_else(lost)
     }
 
-    /// Commits commands on one issue, all or none, and returns the issue after them.
-    async fn change_with(&self, commands: Vec<Command>) -> Result<Arc<Issue>, StoreError> {
-        let operation = commands.first().map_or("change", Command::operation);
-        let outcomes = self.commit_all(commands).await?;
-        let lost = || StoreError::Uncertain(format!("{operation} returned no issue"));
+    /// Commits commands on one issue, if it has the known version: all or none. Returns the issue after them.
+    async fn change_known(
+        &self,
+        known: KnownIssue,
+        commands: impl IntoIterator<Item = Command>,
+    ) -> Result<Arc<Issue>, StoreError> {
+        let KnownIssue { issue, version } = known;
+        let required = version.map(|version| Command::RequireVersion { issue, version });
+        let outcomes = self.commit_all(required.into_iter().chain(commands).collect()).await?;
+        let lost = || StoreError::Uncertain("the change returned no issue".to_owned());
         outcomes.into_iter().flatten().next_back().ok_or_else(lost)
     }
 

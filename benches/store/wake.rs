@@ -46,7 +46,8 @@ fn fixture() -> Fixture {
 }
 
 fn claim(fixture: &Fixture) {
-    let claimed = fixture.runtime.block_on(fixture.tracker.get_next_issue(None, issues::agent()));
+    let claimed =
+        fixture.runtime.block_on(fixture.tracker.claim_next(Wanted::Work(None), issues::agent()));
     claimed.expect("a store that can be changed").expect("an issue");
 }
 

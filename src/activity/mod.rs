@@ -7,24 +7,14 @@ mod record;
 #[cfg(test)]
 mod tests;
 
-use chrono::{DateTime, TimeDelta, Utc};
-
 pub use point_in_time::{HistoryError, IssueActivity, of_issue, state_at};
 pub use record::{EventRecord, title_in};
 
 use crate::domain::{Event, EventKind, IssueId, TimelineEntry, Timestamp};
-use crate::tracker::{NumberedEvent, Position, StoreError, Tracker};
+use crate::tracker::{Bounds, LogReader, NumberedEvent, StoreError, Tracker, ends_before};
 
 /// The maximum number of events that one call reads.
 pub const MAX_SCANNED: usize = 50_000;
-/// The number of events in the first read of a call; each further read is [`CHUNK_GROWTH`] times larger. Tests use
-/// short logs.
-const FIRST_CHUNK: usize = if cfg!(test) { 3 } else { 1_000 };
-const CHUNK_GROWTH: usize = 8;
-/// How much earlier than its neighbours an event may be dated. A change gets its time before it waits for the lock.
-const TIME_JITTER: TimeDelta = TimeDelta::minutes(1);
-/// A number that no event has, and that can still be incremented.
-const LAST_NUMBER: u64 = u64::MAX - 1;
 
 /// A filter on events. An empty filter accepts all.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -57,15 +47,6 @@ impl ActivityFilter {
         self.agent.as_deref().is_none_or(|wanted| wanted == agent)
             && self.since.is_none_or(|since| at >= since)
     }
-
-    /// Returns true if all events before this one are too old for the filter.
-    fn ends_before(&self, event: &Event) -> bool {
-        let earliest = self.since.and_then(|since| {
-            let since: DateTime<Utc> = since.into();
-            since.checked_sub_signed(TIME_JITTER)
-        });
-        earliest.is_some_and(|earliest| DateTime::<Utc>::from(event.at) < earliest)
-    }
 }
 
 /// Returns the word of a kind of events; `None` if there is no such kind.
@@ -83,10 +64,8 @@ pub struct ActivityPage {
     /// True if there are no more events in this direction. If false, there may be more, even after an empty page,
     /// because a call reads at most [`MAX_SCANNED`] events.
     pub is_last: bool,
-    /// The position of the newest event of the store.
-    pub newest: Position,
-    /// The number of the oldest retained event; one more than `newest` if there is none.
-    pub oldest: u64,
+    /// The ends of the log.
+    pub bounds: Bounds,
 }
 
 impl ActivityPage {
@@ -103,37 +82,6 @@ impl ActivityPage {
     }
 }
 
-/// The sizes of successive reads. The first is small, because most pages need no more.
-struct Chunks {
-    next: usize,
-    left: usize,
-}
-
-impl Chunks {
-    /// Creates the sizes for a page of `limit` events. Reads one more event, to find out if the page is the last one.
-    fn new(limit: usize) -> Self {
-        Self { next: limit.saturating_add(1).max(FIRST_CHUNK), left: MAX_SCANNED }
-    }
-
-    /// Returns the size of the next read; `None` once the call has read enough.
-    fn next(&mut self) -> Option<usize> {
-        let count = self.next.min(self.left);
-        self.left -= count;
-        self.next = self.next.saturating_mul(CHUNK_GROWTH);
-        (count > 0).then_some(count)
-    }
-}
-
-/// Returns the position of the newest durable event and the number of the oldest retained one.
-///
-/// # Errors
-///
-/// Returns the errors of [`Tracker::events`].
-pub async fn bounds(tracker: &Tracker) -> Result<(Position, u64), StoreError> {
-    let none = tracker.events(LAST_NUMBER, 0).await?;
-    Ok((none.newest, none.oldest))
-}
-
 /// Returns at most `limit` events after a number, oldest first.
 ///
 /// # Errors
@@ -145,23 +93,22 @@ pub async fn oldest_first(
     after: u64,
     limit: usize,
 ) -> Result<ActivityPage, StoreError> {
-    let (newest, oldest) = bounds(tracker).await?;
-    let mut page = ActivityPage { reached: after, newest, oldest, ..ActivityPage::default() };
-    let mut chunks = Chunks::new(limit);
-    while page.reached < page.newest.number
-        && let Some(count) = chunks.next()
-    {
-        let read = tracker.events(page.reached, count).await?;
-        page.newest = read.newest;
-        if read.events.is_empty() {
-            // The remaining events were pruned.
-            page.reached = page.newest.number;
-        }
-        if !read.events.iter().all(|event| page.take(event, filter, limit)) {
-            break;
+    // One more event shows whether the page is the last one.
+    let mut log = LogReader::after(tracker, after).expecting(limit.saturating_add(1));
+    let mut page = ActivityPage { reached: after, ..ActivityPage::default() };
+    for _ in 0..MAX_SCANNED {
+        match log.next().await? {
+            Some(event) if page.take(&event, filter, limit) => {}
+            Some(_) => break,
+            // Events that are no longer kept count as read.
+            None => {
+                page.reached = page.reached.max(log.bounds().newest.number);
+                break;
+            }
         }
     }
-    page.is_last = page.reached >= page.newest.number;
+    page.bounds = log.bounds();
+    page.is_last = page.reached >= page.bounds.newest.number;
     Ok(page)
 }
 
@@ -178,30 +125,23 @@ pub async fn newest_first(
     before: Option<u64>,
     limit: usize,
 ) -> Result<ActivityPage, StoreError> {
-    let (newest, oldest) = bounds(tracker).await?;
-    // One more than the number of the next event to read.
-    let mut end = before.map_or(newest.number + 1, |before| before.min(newest.number + 1));
-    let mut page = ActivityPage { reached: end, newest, oldest, ..ActivityPage::default() };
-    let mut chunks = Chunks::new(limit);
-    while end > page.oldest
-        && let Some(count) = chunks.next()
-    {
-        let begin = end.saturating_sub(count as u64).max(page.oldest);
-        let read = tracker.events(begin - 1, (end - begin) as usize).await?;
-        for event in read.events.iter().rev() {
-            if filter.ends_before(&event.event) {
+    let before = before.unwrap_or(u64::MAX);
+    let mut log = LogReader::before(tracker, before).expecting(limit.saturating_add(1));
+    let mut page = ActivityPage { reached: before, ..ActivityPage::default() };
+    for _ in 0..MAX_SCANNED {
+        match log.next().await? {
+            Some(event) if filter.since.is_some_and(|since| ends_before(&event.event, since)) => {
                 page.is_last = true;
-                return Ok(page);
             }
-            if !page.take(event, filter, limit) {
-                return Ok(page);
-            }
+            Some(event) if page.take(&event, filter, limit) => continue,
+            Some(_) => {}
+            None => page.is_last = true,
         }
-        // The log may have been pruned meanwhile.
-        page.oldest = page.oldest.max(read.oldest);
-        end = begin;
+        break;
     }
-    page.is_last = end <= page.oldest;
+    page.bounds = log.bounds();
+    page.reached = page.reached.min(page.bounds.newest.number + 1);
+    page.is_last |= page.reached <= page.bounds.oldest;
     Ok(page)
 }
 

@@ -16,6 +16,7 @@ use crate::store::clients::Clients;
 use crate::store::{
     Events, MemoryStore, Outcome, Part, Probe, State, Store, StoreFuture, StoreHealth, StoreId,
 };
+use crate::tracker::Position;
 
 const AGENTS: [&str; 3] = ["ann", "bob", "cy"];
 

@@ -11,7 +11,7 @@ use super::options::{AgentArgs, Format, classification, text_or_stdin};
 use super::print_issue::print_changed;
 use super::{ExitStatus, Output};
 use crate::domain::{AgentName, Classification, Description, Issue, IssueChange, Title};
-use crate::tracker::Tracker;
+use crate::tracker::{NewIssue, Tracker};
 
 /// What an error says of the store.
 const NOTHING: &str = "nothing was filed";
@@ -112,5 +112,6 @@ async fn file(
 ) -> Result<Arc<Issue>> {
     let (title, description) =
         (Title::try_from(draft.title)?, Description::try_from(draft.description)?);
-    Ok(tracker.add_issue_with(title, description, classification, details, agent).await?)
+    let issue = NewIssue { details, ..NewIssue::new(title, description, classification) };
+    Ok(tracker.add_issue(issue, agent).await?)
 }

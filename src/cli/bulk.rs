@@ -18,7 +18,7 @@ use crate::domain::{
 };
 use crate::hints::{self, COMMANDS};
 use crate::query_language::{NothingFits, ParsedQuery};
-use crate::tracker::{BulkChange, BulkEnd, BulkOutcome, MAX_BULK, UndoSelection};
+use crate::tracker::{BulkChange, BulkEnd, BulkOutcome, MAX_BULK};
 
 /// How many issues are shown before the change.
 const SHOWN: usize = 20;
@@ -209,7 +209,7 @@ fn show(
                 .iter()
                 .map(|(id, error)| Refused { id: *id, why: why(error) })
                 .collect(),
-            change: events.as_ref().map(UndoSelection::shown),
+            change: events.as_ref().map(ToString::to_string),
         });
     }
     let remark = |issue: &Issue| issue.history.last().map(|entry| sanitize::line(&entry.action));
@@ -233,10 +233,10 @@ fn show(
         tracing::warn!("issues that have ended never open again: there is no undo");
     }
     if let Some(events) = events {
-        let (numbers, count) = (UndoSelection::shown(events), issues(changed.len()));
+        let count = issues(changed.len());
         match bulk.ends_issues() {
-            true => tracing::info!("changed {count}, with the changes {numbers}"),
-            false => tracing::info!("changed {count}; `ait undo {numbers}` takes it back"),
+            true => tracing::info!("changed {count}, with the changes {events}"),
+            false => tracing::info!("changed {count}; `ait undo {events}` takes it back"),
         }
     }
     Ok(())

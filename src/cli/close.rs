@@ -5,7 +5,7 @@ use clap::Args;
 
 use super::options::{ClaimArgs, IssueCommentArgs};
 use super::{ExitStatus, Output};
-use crate::domain::{AgentName, Resolution};
+use crate::domain::{AgentName, IssueRef, Resolution};
 use crate::tracker::Tracker;
 
 /// The arguments of `ait close`.
@@ -33,6 +33,8 @@ pub(super) async fn run(
 ) -> Result<ExitStatus> {
     let resolution = if arguments.reject { Resolution::Rejected } else { Resolution::Closed };
     let proof = arguments.claim.proof();
-    let change = |id, comment, agent| tracker.close_issue(id, resolution, comment, agent, proof);
+    let change = |id: IssueRef, comment, agent| {
+        tracker.close_issue(id.into(), resolution, comment, agent, proof)
+    };
     arguments.handover.run(change, tracker, default_agent, output).await
 }

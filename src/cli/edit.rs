@@ -11,7 +11,7 @@ use super::options::{AgentArgs, Format, WrongUsage, issue_ref, text_or_stdin};
 use super::print_issue::print_changed;
 use super::{ExitStatus, Output};
 use crate::domain::{AgentName, Description, Issue, IssueChange, IssueRef, Title};
-use crate::tracker::Tracker;
+use crate::tracker::{KnownIssue, Tracker};
 
 /// What an error says of the store.
 const NOTHING: &str = "nothing was changed";
@@ -78,7 +78,7 @@ pub(super) async fn run(
             "say what to change, such as --title TEXT, -p 1 or -l +ui; --edit opens an editor";
         return Err(WrongUsage(what).into());
     } else {
-        tracker.change_issue(arguments.id.clone(), change, agent).await?
+        tracker.change_issue(arguments.id.clone().into(), change, agent).await?
     };
     print_changed(&issue, arguments.format.json, tracker, output).await
 }
@@ -86,7 +86,7 @@ pub(super) async fn run(
 /// Lets the user edit the texts, and changes the issue if no other change came in between.
 async fn change_in_editor(
     id: &IssueRef,
-    mut change: IssueChange,
+    change: IssueChange,
     agent: AgentName,
     tracker: &Tracker,
 ) -> Result<Arc<Issue>> {
@@ -101,11 +101,11 @@ async fn change_in_editor(
         },
         NOTHING,
     )?;
-    change.if_version = Some(issue.version());
+    let known = KnownIssue { issue: issue.id.into(), version: Some(issue.version()) };
     let before = before.unedited();
     let draft = edited.draft.clone();
     let is_edited = draft != before;
-    match apply(issue.id, change, draft, &before, agent, tracker).await {
+    match apply(known, change, draft, &before, agent, tracker).await {
         Err(error) if is_edited => Err(edited.keep_after(error, NOTHING)),
         changed => changed,
     }
@@ -113,7 +113,7 @@ async fn change_in_editor(
 
 /// Changes the issue as the draft says, where that differs from the texts before.
 async fn apply(
-    id: crate::domain::IssueId,
+    known: KnownIssue,
     mut change: IssueChange,
     draft: Draft,
     before: &Draft,
@@ -128,5 +128,5 @@ async fn apply(
         description if description == before.description => None,
         description => Some(Description::try_from(description)?),
     };
-    Ok(tracker.change_issue(id.into(), change, agent).await?)
+    Ok(tracker.change_issue(known, change, agent).await?)
 }

@@ -127,7 +127,7 @@ pub(super) async fn change_or_say(
     agent: AgentName,
     tracker: &Tracker,
 ) -> Result<Arc<Issue>> {
-    let changed = tracker.change_issue(reference.clone(), change, agent).await;
+    let changed = tracker.change_issue(reference.clone().into(), change, agent).await;
     let error = match changed {
         Ok(issue) => return Ok(issue),
         Err(error) => anyhow::Error::from(error),

@@ -27,7 +27,7 @@ use crate::domain::{
 };
 use crate::hints::{self, COMMANDS};
 use crate::time_arg::TimeArg;
-use crate::tracker::{NumberedEvent, Position, StoreError, Tracker};
+use crate::tracker::{Bounds, NumberedEvent, Position, StoreError, Tracker};
 
 /// How many events are shown at once on a terminal.
 const SCREENFUL: usize = 50;
@@ -121,7 +121,7 @@ pub(super) async fn run(
     let most = arguments.most(output);
     let mut log = Log { tracker, filter, json: arguments.json, written: 0, looked: tracker.now() };
     let end = match (issue, arguments.after) {
-        _ if most == Some(0) => activity::bounds(tracker).await?.0,
+        _ if most == Some(0) => tracker.log_bounds().await?.newest,
         (Some(issue), None) => log.write_issue(issue, most, output).await?,
         (_, Some(after)) => log.write_after(after, most, output).await?,
         (None, None) => match most {
@@ -200,7 +200,7 @@ impl Log<'_> {
         most: Option<usize>,
         output: &mut Output,
     ) -> Result<Position> {
-        let (newest, oldest) = activity::bounds(self.tracker).await?;
+        let Bounds { newest, oldest } = self.tracker.log_bounds().await?;
         let (mut after, mut left) = (after, most.unwrap_or(usize::MAX));
         if after > newest.number {
             tracing::warn!("there is no event {after}: the latest is {}", newest.number);
@@ -222,7 +222,7 @@ impl Log<'_> {
 
     /// Writes the latest events; returns the position of the last one.
     async fn write_latest(&mut self, most: usize, output: &mut Output) -> Result<Position> {
-        let (newest, _) = activity::bounds(self.tracker).await?;
+        let newest = self.tracker.log_bounds().await?.newest;
         let mut before = newest.number + 1;
         let mut events = VecDeque::new();
         while events.len() < most {
@@ -271,19 +271,10 @@ impl Log<'_> {
     async fn write_news(&mut self, last: &mut Position, output: &mut Output) -> Result<()> {
         loop {
             let looked = mem::replace(&mut self.looked, self.tracker.now());
-            let first = self.tracker.events(last.number.saturating_sub(1), MAX_SCANNED).await?;
-            let mut events = first.events;
-            if last.number > 0 {
-                let is_same = match events.first() {
-                    Some(event) if event.position.number == last.number => event.position == *last,
-                    // The last event that was read has been pruned.
-                    _ => first.newest.number >= last.number && first.oldest > last.number,
-                };
-                if !is_same {
-                    return self.write_replaced(last, looked, output).await;
-                }
-                events.retain(|event| event.position.number > last.number);
-            }
+            let Some(read) = self.tracker.events_since(*last, MAX_SCANNED).await? else {
+                return self.write_replaced(last, looked, output).await;
+            };
+            let events = read.events;
             let Some(newest) = events.last().map(|event| event.position) else { return Ok(()) };
             let wanted = events.iter().filter(|event| self.filter.accepts(&event.event)).collect();
             self.write_events(wanted, output).await?;
@@ -305,7 +296,7 @@ impl Log<'_> {
         let mut page = newest_first(self.tracker, &filter, None, PAGE).await?;
         page.events.reverse();
         self.write_events(page.events.iter().collect(), output).await?;
-        *last = page.newest;
+        *last = page.bounds.newest;
         Ok(())
     }
 

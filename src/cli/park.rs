@@ -67,7 +67,7 @@ pub(super) async fn park(
     }
     let reason = CommentText::try_from(text_or_stdin(&arguments.message, "the reason")?)?;
     let change = IssueChange { parked: Some(Some((reason, until))), ..IssueChange::default() };
-    let issue = tracker.change_issue(arguments.id.clone(), change, agent).await?;
+    let issue = tracker.change_issue(arguments.id.clone().into(), change, agent).await?;
     print_changed(&issue, arguments.format.json, tracker, output).await
 }
 

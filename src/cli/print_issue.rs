@@ -12,20 +12,20 @@ use crate::tracker::Tracker;
 
 /// Prints one line about an issue that has just changed, or the issue as JSON. People get the number of the change, too.
 pub(super) async fn print_changed(
-    issue: &Issue,
+    issue: &Arc<Issue>,
     json: bool,
     tracker: &Tracker,
     output: &mut Output,
 ) -> Result<ExitStatus> {
     if json {
-        output.json(&WithClaim::from(issue))?;
+        output.json(&WithClaim::from(&**issue))?;
         return Ok(ExitStatus::Done);
     }
     print_line(issue, remark(issue), output)?;
     if output.is_terminal()
-        && let Some(number) = tracker.change_number(issue).await
+        && let Some(change) = tracker.change_numbers(std::slice::from_ref(issue)).await
     {
-        let undo = format!("change {number}: `ait undo {number}` takes it back");
+        let undo = format!("change {change}: `ait undo {change}` takes it back");
         output.line(output.styled(FAINT, undo))?;
     }
     Ok(ExitStatus::Done)

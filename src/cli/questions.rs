@@ -117,7 +117,7 @@ pub(super) async fn answer(
             QuestionAnswer::Text(CommentText::try_from(text)?)
         }
     };
-    let issue = tracker.answer_question(arguments.id.clone(), answer, agent).await?;
+    let issue = tracker.answer_question(arguments.id.clone().into(), answer, agent).await?;
     print_changed(&issue, arguments.format.json, tracker, output).await
 }
 

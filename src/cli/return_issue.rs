@@ -5,7 +5,7 @@ use clap::Args;
 
 use super::options::{ClaimArgs, IssueCommentArgs};
 use super::{ExitStatus, Output};
-use crate::domain::AgentName;
+use crate::domain::{AgentName, IssueRef};
 use crate::tracker::Tracker;
 
 /// The arguments of `ait return`.
@@ -28,6 +28,7 @@ pub(super) async fn run(
     output: &mut Output,
 ) -> Result<ExitStatus> {
     let proof = arguments.claim.proof();
-    let change = |id, comment, agent| tracker.return_issue(id, comment, agent, proof);
+    let change =
+        |id: IssueRef, comment, agent| tracker.return_issue(id.into(), comment, agent, proof);
     arguments.handover.run(change, tracker, default_agent, output).await
 }

@@ -58,7 +58,7 @@ pub(super) async fn run(
 
 /// Says why an agent can claim nothing for review.
 pub(super) async fn why_no_review(tracker: &Tracker, agent: &AgentName) -> Result<String> {
-    let held_back = tracker.held_back_reviews(agent).await?;
+    let held_back = tracker.held_back(Wanted::Review, agent).await?;
     Ok(match held_back.count {
         0 if is_empty(tracker).await? => NO_ISSUES.to_owned(),
         0 => "nothing to review: no issue is completed".to_owned(),

@@ -1,7 +1,5 @@
 //! `ait undo`: takes changes back with new ones.
 
-use std::ops::RangeInclusive;
-
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
@@ -15,7 +13,7 @@ use super::{ExitStatus, Output, sanitize};
 use crate::domain::{AgentName, ClaimProof, IssueId};
 use crate::hints::{self, COMMANDS};
 use crate::time_arg::TimeArg;
-use crate::tracker::{Tracker, UndoError, UndoOutcome, UndoSelection, UndoneIssue};
+use crate::tracker::{EventNumbers, Tracker, UndoError, UndoOutcome, UndoSelection, UndoneIssue};
 
 /// The arguments of `ait undo`.
 #[derive(Clone, Debug, Args)]
@@ -31,8 +29,8 @@ use crate::tracker::{Tracker, UndoError, UndoOutcome, UndoSelection, UndoneIssue
 )]
 pub struct Arguments {
     /// The number of a change, or of the first and the last of several: 412-460
-    #[arg(value_name = "NUMBER", group = "what", value_parser = UndoSelection::numbers)]
-    change: Option<RangeInclusive<u64>>,
+    #[arg(value_name = "NUMBER", group = "what")]
+    change: Option<EventNumbers>,
 
     /// Your last change
     #[arg(long, group = "what")]
@@ -181,7 +179,7 @@ fn show(outcome: &UndoOutcome, is_dry_run: bool, json: bool, output: &mut Output
             dry_run: is_dry_run,
             changes: outcome.count,
             issues: outcome.issues.iter().map(reported).collect(),
-            change: outcome.events.as_ref().map(UndoSelection::shown),
+            change: outcome.events.as_ref().map(ToString::to_string),
         });
     }
     for issue in &outcome.issues {
@@ -201,7 +199,7 @@ fn show(outcome: &UndoOutcome, is_dry_run: bool, json: bool, output: &mut Output
     if count(outcome) == 0 {
         tracing::info!("there is nothing to undo");
     } else if let Some(events) = &outcome.events {
-        tracing::info!("undone; `ait undo {}` takes that back", UndoSelection::shown(events));
+        tracing::info!("undone; `ait undo {}` takes that back", events);
     }
     Ok(())
 }

@@ -42,8 +42,6 @@ pub struct IssueChange {
     pub parked: Option<Option<(CommentText, Option<Timestamp>)>>,
     /// A comment to add. It alone is allowed, too.
     pub comment: Option<CommentText>,
-    /// The version that the caller knows; another one refuses the change.
-    pub if_version: Option<String>,
 }
 
 impl IssueChange {
@@ -52,7 +50,7 @@ impl IssueChange {
     /// # Errors
     ///
     /// Refuses a change that changes nothing, one that a terminal issue does not allow, links that make a cycle or go
-    /// too deep, too many labels or links, and another version than the caller knows.
+    /// too deep, and too many labels or links.
     pub fn decide(
         &self,
         issue: &Issue,
@@ -60,9 +58,6 @@ impl IssueChange {
         now: Timestamp,
         graph: &dyn IssueGraph,
     ) -> Result<Event, DomainError> {
-        if let Some(given) = &self.if_version {
-            issue.require_version(given)?;
-        }
         if let (Some(Some(_)), Some(question)) = (&self.parked, issue.open_question()) {
             // The question would be lost.
             let question = shortened(&question.text, REASON_CHARS);

@@ -1,12 +1,13 @@
 //! The results of tools: one compact text, marked as an error if it is one.
 
 use std::iter;
+use std::slice;
 use std::sync::Arc;
 
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 use serde::Serialize;
 
-use super::reply::{Reply, ReplyOptions};
+use super::reply::{Reply, ReplyOptions, WholeIssue};
 use super::tool_names::ToolNames;
 use super::undelivered_claim::UndeliveredClaim;
 use crate::domain::{ErrorCode, ErrorDetails, Issue, IssueId};
@@ -116,11 +117,17 @@ impl Success {
         Self { reply: Reply::Text(text), outcome: Outcome::Empty, claim: None }
     }
 
-    /// Adds the number of the change to a confirmation.
+    /// Adds the number of the change, if the call made one.
     pub async fn numbered(mut self, tracker: &Tracker) -> Self {
-        if let Reply::Confirmation { issue, change, .. } = &mut self.reply {
-            *change = tracker.change_number(issue).await;
-        }
+        let (issues, change) = match &mut self.reply {
+            Reply::Confirmation { issue, change, .. } => (slice::from_ref(issue), change),
+            Reply::Issue(WholeIssue { issue, change, .. }) if self.claim.is_some() => {
+                (slice::from_ref(issue), change)
+            }
+            Reply::Filed { issues, change } => (&issues[..], change),
+            _ => return self,
+        };
+        *change = tracker.change_numbers(issues).await;
         self
     }
 
@@ -134,7 +141,7 @@ impl Success {
         let issue = match &self.reply {
             Reply::Confirmation { issue, .. } => Some(issue.id),
             Reply::Issue(whole) => Some(whole.issue.id),
-            Reply::Text(_) | Reply::List(_) | Reply::Report(_) => None,
+            Reply::Filed { .. } | Reply::Text(_) | Reply::List(_) | Reply::Report(_) => None,
         };
         Ok(Answer { text, warning: None, outcome: self.outcome, issue, claim: self.claim })
     }

@@ -463,10 +463,10 @@ mod tests {
             let mut waiting = claim(2);
             waiting["params"]["arguments"]["wait_seconds"] = 600.into();
             client.send(&[waiting]).await;
-            let issue = only_issue(&client.tracker).await.id.into();
+            let issue = only_issue(&client.tracker).await.id;
             let (comment, agent) = ("again".try_into().unwrap(), "a".try_into().unwrap());
             let proof = ClaimProof::default();
-            client.tracker.return_issue(issue, comment, agent, proof).await.unwrap();
+            client.tracker.return_issue(issue.into(), comment, agent, proof).await.unwrap();
             for _ in 0..round % 9 {
                 tokio::task::yield_now().await;
             }

@@ -98,35 +98,23 @@ impl ChangeStream {
         let mut changed = HashSet::new();
         loop {
             let Some(known) = self.known else {
-                self.known = Some(self.tracker.events(AFTER_ALL, 0).await?.newest);
+                self.known = Some(self.tracker.log_bounds().await?.newest);
                 return Ok(Change::Anything);
             };
-            // Includes the known event: if it differs, another log has replaced the one that was read.
-            let after = known.number.saturating_sub(1);
-            let read = self.tracker.events(after, PAGE).await?;
-            let first = read.events.first().map(|event| event.position);
-            let is_kept = known.number > 0 && read.oldest <= known.number;
-            if read.newest.number < known.number
-                || !read.is_complete_after(known.number)
-                || is_kept && first != Some(known)
-            {
+            let read = self.tracker.events_since(known, PAGE).await?;
+            let Some(read) = read.filter(|read| read.is_complete_after(known.number)) else {
                 self.known = None;
                 continue;
-            }
-            let is_new = |position: Position| position.number > known.number;
-            let new = read.events.iter().filter(|event| is_new(event.position));
-            changed.extend(new.map(|event| event.event.issue));
+            };
+            changed.extend(read.events.iter().map(|event| event.event.issue));
             let last = read.events.last().map_or(known, |event| event.position);
             self.known = Some(last);
-            if last.number >= read.newest.number || !is_new(last) {
+            if read.events.is_empty() || last.number >= read.newest.number {
                 return Ok(Change::Issues(changed));
             }
         }
     }
 }
-
-/// A number that no event follows.
-const AFTER_ALL: u64 = u64::MAX - 1;
 
 impl Change {
     /// Returns true if a resource may have changed.

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use crate::domain::{Classification, Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
 use crate::store::clients::Clients;
 use crate::store::{MemoryStore, Outcome, Part, Store, StoreFuture};
-use crate::tracker::{Events, Position, Probe, State, StoreHealth, StoreId, Tracker};
+use crate::tracker::{Events, NewIssue, Position, Probe, State, StoreHealth, StoreId, Tracker};
 
 /// Returns a tracker over a store in memory that runs `then` after each claim, before the caller gets it. `then` is told
 /// whether the claim found an issue.
@@ -21,7 +21,8 @@ pub fn tracker(then: impl Fn(bool) + Send + Sync + 'static) -> Tracker {
 pub async fn file_issue(tracker: &Tracker) -> Arc<Issue> {
     let (title, description) = ("t".try_into().unwrap(), "".try_into().unwrap());
     let agent = "a".try_into().unwrap();
-    tracker.add_issue(title, description, Classification::Bug, agent).await.unwrap()
+    let issue = NewIssue::new(title, description, Classification::Bug);
+    tracker.add_issue(issue, agent).await.unwrap()
 }
 
 /// Returns the issue that was filed first.

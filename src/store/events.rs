@@ -32,6 +32,13 @@ pub struct NumberedEvent {
     pub event: Arc<Event>,
 }
 
+impl NumberedEvent {
+    /// Returns the number of the event.
+    pub fn number(&self) -> u64 {
+        self.position.number
+    }
+}
+
 /// A range of the log.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Events {

@@ -1,9 +1,8 @@
 //! Changes of many issues in one commit: each refusal is named, and the rest is done.
 
-use std::collections::BTreeSet;
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use super::log::EventNumbers;
 use super::{Part, Position, State, StoreError, Tracker};
 use crate::domain::{
     AgentName, ClaimProof, Command, CommentText, DomainError, Issue, IssueChange, IssueId,
@@ -14,10 +13,6 @@ use crate::domain::{
 pub const MAX_BULK: usize = 1_000;
 /// How many issues may turn out to be refused while the rest is committed.
 const MAX_LATE_REFUSALS: usize = 50;
-/// How many events are read at once.
-const EVENTS_AT_ONCE: usize = 8_000;
-/// A number that no event has.
-const LAST_NUMBER: u64 = u64::MAX - 1;
 
 /// What to do with many issues.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -54,7 +49,7 @@ pub struct BulkOutcome {
     /// The issues that stay, with the reasons.
     pub refused: Vec<(IssueId, DomainError)>,
     /// The numbers of the first and the last event of the change; `None` if nothing was changed.
-    pub events: Option<RangeInclusive<u64>>,
+    pub events: Option<EventNumbers>,
 }
 
 /// The commands for one issue: all of them take effect, or none.
@@ -132,7 +127,7 @@ impl Tracker {
         if is_dry_run || accepted.is_empty() {
             return Ok(outcome);
         }
-        let before = self.newest_number().await?;
+        let before = self.log_bounds().await?.newest.number;
         for _ in 0..MAX_LATE_REFUSALS {
             let commands = accepted.iter().flat_map(|attempt| attempt.commands.clone()).collect();
             let error = match self.commit_all(commands).await {
@@ -200,33 +195,5 @@ impl Tracker {
         let Some(event) = state.decide(command, self.now())? else { return Ok(false) };
         let next = Position { number: state.position.number + 1, hash: 0 };
         state.apply(&event, next).map(|_| true)
-    }
-
-    /// Returns the number of the newest durable event.
-    pub(super) async fn newest_number(&self) -> Result<u64, StoreError> {
-        Ok(self.events(LAST_NUMBER, 0).await?.newest.number)
-    }
-
-    /// Returns the first and the last number of the events after a number that led to these issues.
-    async fn numbers_after(
-        &self,
-        mut after: u64,
-        changed: &[Arc<Issue>],
-    ) -> Result<Option<RangeInclusive<u64>>, StoreError> {
-        let ids: BTreeSet<_> = changed.iter().map(|issue| issue.id).collect();
-        let times: BTreeSet<_> = changed.iter().map(|issue| issue.modified_at).collect();
-        let mut numbers: Option<RangeInclusive<u64>> = None;
-        loop {
-            let read = self.events(after, EVENTS_AT_ONCE).await?;
-            let Some(last) = read.events.last() else { return Ok(numbers) };
-            after = last.position.number;
-            for numbered in &read.events {
-                if ids.contains(&numbered.event.issue) && times.contains(&numbered.event.at) {
-                    let number = numbered.position.number;
-                    let first = numbers.map_or(number, |numbers| *numbers.start());
-                    numbers = Some(first..=number);
-                }
-            }
-        }
     }
 }

@@ -12,7 +12,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::Command as Process;
 use tokio::time::timeout;
 
-use super::Tracker;
+use super::{KnownIssue, Tracker};
 use crate::domain::{
     AgentName, ClaimProof, Command, Issue, IssueId, IssueRef, Question, QuestionAnswer, Timestamp,
 };
@@ -120,27 +120,12 @@ impl Tracker {
     /// Those of [`Store::commit`](crate::store::Store::commit).
     pub async fn answer_question(
         &self,
-        issue: IssueRef,
+        known: KnownIssue,
         answer: QuestionAnswer,
         agent: AgentName,
     ) -> Result<Arc<Issue>, StoreError> {
-        self.change(Command::AnswerQuestion { issue, answer, agent }).await
-    }
-
-    /// Answers the open question of an issue of a [version](Issue::version).
-    ///
-    /// # Errors
-    ///
-    /// Those of [`answer_question`](Self::answer_question), and a refusal if the issue has another version.
-    pub async fn answer_question_in(
-        &self,
-        version: String,
-        issue: IssueRef,
-        answer: QuestionAnswer,
-        agent: AgentName,
-    ) -> Result<Arc<Issue>, StoreError> {
-        let known = Command::RequireVersion { issue: issue.clone(), version };
-        self.change_with(vec![known, Command::AnswerQuestion { issue, answer, agent }]).await
+        let issue = known.issue.clone();
+        self.change_known(known, [Command::AnswerQuestion { issue, answer, agent }]).await
     }
 }
 

@@ -1,14 +1,13 @@
 //! Taking changes back: by their numbers, or those of an agent in some time.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
 use tokio::time::sleep;
 
 use super::bulk::{Attempt, BulkOutcome, MAX_BULK};
+use super::log::{Bounds, EventNumbers, LogReader, ends_before};
 use super::{NumberedEvent, Part, StoreError, Tracker};
 use crate::domain::text::shortened;
 use crate::domain::undo::{self, LeftReason, Undoing, Undone};
@@ -17,11 +16,7 @@ use crate::domain::{
     Resolution, Timestamp,
 };
 
-/// How many events are read at once.
-const EVENTS_AT_ONCE: usize = 8_000;
-/// How much earlier than its neighbours an event may be dated. A change gets its time before it waits for the lock.
-const TIME_JITTER: TimeDelta = TimeDelta::minutes(1);
-/// How much of a text an error or a report shows, in characters.
+/// How much of a title a report shows, in characters.
 const SHOWN_CHARS: usize = 60;
 /// How often, and how long each time, to wait until the log tells of all changes of the issues.
 const TRIALS: usize = 20;
@@ -31,7 +26,7 @@ const TRIAL: Duration = Duration::from_millis(50);
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum UndoSelection {
     /// The events with these numbers, of the agent of the first one. What others changed in between stays.
-    Numbers(RangeInclusive<u64>),
+    Numbers(EventNumbers),
     /// The events of an agent.
     By {
         /// The agent.
@@ -98,11 +93,11 @@ pub struct UndoOutcome {
     /// How many events it concerns.
     pub count: usize,
     /// The numbers of the first and the last of them.
-    pub numbers: RangeInclusive<u64>,
+    pub numbers: EventNumbers,
     /// The issues.
     pub issues: Vec<UndoneIssue>,
     /// The numbers of the first and the last event of the undo; `None` if nothing was changed.
-    pub events: Option<RangeInclusive<u64>>,
+    pub events: Option<EventNumbers>,
 }
 
 impl Tracker {
@@ -139,18 +134,6 @@ impl Tracker {
         self.carry_out(plan, &selected, is_dry_run).await
     }
 
-    /// Returns the number of the change that led to an issue; `None` if it is not among the newest ones, or they cannot be
-    /// read.
-    pub async fn change_number(&self, issue: &Issue) -> Option<u64> {
-        const NEWEST: usize = 100;
-        let newest = self.newest_number().await.ok()?;
-        let read = self.events(newest.saturating_sub(NEWEST as u64), NEWEST).await.ok()?;
-        let is_change = |numbered: &&NumberedEvent| {
-            numbered.event.issue == issue.id && numbered.event.at == issue.modified_at
-        };
-        read.events.iter().rfind(is_change).map(|numbered| numbered.position.number)
-    }
-
     /// Returns the numbers of the selected events, with their issues. There is at least one.
     async fn selected(
         &self,
@@ -169,32 +152,27 @@ impl Tracker {
 
     async fn numbered(
         &self,
-        numbers: &RangeInclusive<u64>,
+        EventNumbers(numbers): &EventNumbers,
     ) -> Result<BTreeMap<u64, IssueId>, UndoError> {
-        let (given, mut after) = (*numbers.start(), numbers.start().saturating_sub(1));
+        let given = *numbers.start();
+        let mut log = LogReader::after(self, given.saturating_sub(1));
         let (mut selected, mut agent) = (BTreeMap::new(), None);
-        loop {
-            let read = self.events(after, EVENTS_AT_ONCE).await?;
-            let first = read.events.first().map(|first| first.position.number);
-            if agent.is_none() && first != Some(given) {
-                let (oldest, newest) = (read.oldest, read.newest.number);
-                return Err(UndoError::NoSuchChange { given, oldest, newest });
+        while let Some(read) = log.next().await?
+            && numbers.contains(&read.number())
+        {
+            if agent.is_none() && read.number() != given {
+                break;
             }
-            for numbered in &read.events {
-                let NumberedEvent { position, event } = numbered;
-                if !numbers.contains(&position.number) {
-                    return Ok(selected);
-                }
-                let agent = agent.get_or_insert_with(|| event.agent.clone());
-                if *agent == event.agent {
-                    selected.insert(position.number, event.issue);
-                }
-                after = position.number;
-            }
-            if read.events.is_empty() {
-                return Ok(selected);
+            let agent = agent.get_or_insert_with(|| read.event.agent.clone());
+            if *agent == read.event.agent {
+                selected.insert(read.number(), read.event.issue);
             }
         }
+        if selected.is_empty() {
+            let Bounds { newest, oldest } = log.bounds();
+            return Err(UndoError::NoSuchChange { given, oldest, newest: newest.number });
+        }
+        Ok(selected)
     }
 
     /// Returns the events of an agent in a time; only those of the newest change if `is_last`.
@@ -208,33 +186,21 @@ impl Tracker {
         until: Timestamp,
         is_last: bool,
     ) -> Result<BTreeMap<u64, IssueId>, UndoError> {
-        let earliest = DateTime::<Utc>::from(since).checked_sub_signed(TIME_JITTER);
-        let is_older =
-            |event: &Event| earliest.is_some_and(|at| DateTime::<Utc>::from(event.at) < at);
-        let mut end = self.newest_number().await? + 1;
         let (mut selected, mut time) = (BTreeMap::new(), None);
-        while end > 1 {
-            let begin = end.saturating_sub(EVENTS_AT_ONCE as u64).max(1);
-            let read = self.events(begin - 1, (end - begin) as usize).await?;
-            let mut is_begin = read.oldest >= begin;
-            for NumberedEvent { position, event } in read.events.iter().rev() {
-                let is_wanted = event.agent == agent.as_str()
-                    && (since..=until).contains(&event.at)
-                    && event.issue != IssueId::NIL;
-                let ends_change = time.is_some_and(|time| !is_wanted || event.at != time);
-                if is_older(event) || (is_last && ends_change) {
-                    is_begin = true;
-                    break;
-                }
-                if is_wanted {
-                    time = Some(event.at);
-                    selected.insert(position.number, event.issue);
-                }
-            }
-            if is_begin {
+        let mut log = LogReader::before(self, u64::MAX);
+        while let Some(read) = log.next().await? {
+            let event = &read.event;
+            let is_wanted = event.agent == agent.as_str()
+                && (since..=until).contains(&event.at)
+                && event.issue != IssueId::NIL;
+            let ends_change = time.is_some_and(|time| !is_wanted || event.at != time);
+            if ends_before(event, since) || (is_last && ends_change) {
                 break;
             }
-            end = begin;
+            if is_wanted {
+                time = Some(event.at);
+                selected.insert(read.number(), event.issue);
+            }
         }
         match selected.is_empty() {
             true => Err(UndoError::NothingBy { agent: agent.clone() }),
@@ -287,17 +253,14 @@ impl Tracker {
         ids: &BTreeSet<IssueId>,
         first: u64,
     ) -> Result<BTreeMap<IssueId, Vec<NumberedEvent>>, StoreError> {
-        let (mut found, mut after): (BTreeMap<_, Vec<_>>, _) = (BTreeMap::new(), first - 1);
-        loop {
-            let read = self.events(after, EVENTS_AT_ONCE).await?;
-            let Some(last) = read.events.last() else { return Ok(found) };
-            after = last.position.number;
-            for numbered in read.events {
-                if ids.contains(&numbered.event.issue) {
-                    found.entry(numbered.event.issue).or_default().push(numbered);
-                }
+        let mut found: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        let mut log = LogReader::after(self, first - 1);
+        while let Some(read) = log.next().await? {
+            if ids.contains(&read.event.issue) {
+                found.entry(read.event.issue).or_default().push(read);
             }
         }
+        Ok(found)
     }
 
     async fn carry_out(
@@ -325,7 +288,8 @@ impl Tracker {
         });
         let numbers = selected.keys();
         let (first, last) = (numbers.clone().next(), numbers.clone().next_back());
-        let numbers = first.copied().unwrap_or_default()..=last.copied().unwrap_or_default();
+        let (first, last) = (first.copied().unwrap_or_default(), last.copied().unwrap_or_default());
+        let numbers = EventNumbers(first..=last);
         Ok(UndoOutcome { count: selected.len(), numbers, issues: issues.collect(), events })
     }
 
@@ -377,33 +341,6 @@ impl Planned {
         };
         let title = issue.map(|issue| issue.title.clone());
         UndoneIssue { id, title, undone: fields, left, refused }
-    }
-}
-
-impl UndoSelection {
-    /// Writes the numbers of changes as [`numbers`](Self::numbers) reads them.
-    pub fn shown(numbers: &RangeInclusive<u64>) -> String {
-        match (numbers.start(), numbers.end()) {
-            (first, last) if first == last => first.to_string(),
-            (first, last) => format!("{first}-{last}"),
-        }
-    }
-
-    /// Parses the number of a change, or those of the first and the last one.
-    ///
-    /// # Errors
-    ///
-    /// The text has another form.
-    pub fn numbers(text: &str) -> Result<RangeInclusive<u64>, String> {
-        let text = text.trim().trim_start_matches('#');
-        let (first, last) = text.split_once(['-', '–']).unwrap_or((text, text));
-        let number = |text: &str| text.trim().parse::<u64>().ok().filter(|number| *number > 0);
-        let numbers = number(first).zip(number(last)).filter(|(first, last)| first <= last);
-        let invalid = || {
-            let shown = shortened(text, SHOWN_CHARS);
-            format!("{shown:?} is not the number of a change, such as 412 or 412-460")
-        };
-        numbers.map(|(first, last)| first..=last).ok_or_else(invalid)
     }
 }
 

@@ -13,7 +13,7 @@ use super::lookup::find;
 use super::pages::error::{ErrorJson, WebError};
 use super::query::{ActivityQuery, PageCursor};
 use crate::activity::{ActivityFilter, ActivityPage, EventRecord, newest_first, oldest_first};
-use crate::tracker::{IndexedIssues, NumberedEvent};
+use crate::tracker::{Bounds, IndexedIssues, NumberedEvent};
 
 /// The size at which a response takes no further events.
 const MAX_RESPONSE_BYTES: usize = 8 * 1024 * 1024;
@@ -48,7 +48,7 @@ pub(super) async fn read(
         // A part that reaches the newest event is shown as the newest part.
         if !page.is_last {
             let is_cut = page.events.len() < limit;
-            let ActivityPage { mut events, reached, oldest, .. } = page;
+            let ActivityPage { mut events, reached, bounds: Bounds { oldest, .. }, .. } = page;
             events.reverse();
             let first =
                 events.last().map_or(after.saturating_add(1), |event| event.position.number);
@@ -58,7 +58,7 @@ pub(super) async fn read(
     }
     let before = if let PageCursor::Before(before) = query.cursor { Some(before) } else { None };
     let page = newest_first(&state.tracker, &filter, before, limit).await?;
-    let newer = before.filter(|before| *before <= page.newest.number).map(|before| {
+    let newer = before.filter(|before| *before <= page.bounds.newest.number).map(|before| {
         page.events.first().map_or(before.saturating_sub(1), |event| event.position.number)
     });
     Ok(Activity {
@@ -66,7 +66,7 @@ pub(super) async fn read(
         newer,
         is_cut: !page.is_last && page.events.len() < limit,
         events: page.events,
-        oldest: page.oldest,
+        oldest: page.bounds.oldest,
     })
 }
 
@@ -111,13 +111,13 @@ pub(super) async fn activity(
     let page = oldest_first(&state.tracker, &filter, after, limit).await?;
     let issues = state.tracker.state().await?.issues;
     let (events, next) = records(&page, &issues);
-    let newest = page.newest.number;
+    let newest = page.bounds.newest.number;
     let reply = Reply {
         events,
         next: next.min(newest),
         newest,
-        oldest: page.oldest,
-        complete: after <= newest && page.oldest <= after.saturating_add(1),
+        oldest: page.bounds.oldest,
+        complete: after <= newest && page.bounds.oldest <= after.saturating_add(1),
     };
     let json = serde_json::to_vec(&reply).expect("events can always be serialized");
     Ok(etag::respond(&request, JSON, json))

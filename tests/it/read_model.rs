@@ -5,7 +5,7 @@ use std::sync::Arc;
 use agent_issue_tracker::domain::Classification;
 use agent_issue_tracker::read_model::ReadModel;
 use agent_issue_tracker::store::MemoryStore;
-use agent_issue_tracker::tracker::Tracker;
+use agent_issue_tracker::tracker::{NewIssue, Tracker};
 
 #[test]
 fn read_model_survives_a_panicking_reader() {
@@ -15,13 +15,8 @@ fn read_model_survives_a_panicking_reader() {
         let read_model = ReadModel::new(tracker.clone());
         for count in 1..4 {
             let (title, text, agent) = ("t".try_into(), "".try_into(), "a".try_into());
-            let filed = tracker.add_issue(
-                title.unwrap(),
-                text.unwrap(),
-                Classification::Bug,
-                agent.unwrap(),
-            );
-            filed.await.unwrap();
+            let issue = NewIssue::new(title.unwrap(), text.unwrap(), Classification::Bug);
+            tracker.add_issue(issue, agent.unwrap()).await.unwrap();
             let broken = read_model.clone();
             let broken = tokio::spawn(async move { broken.read(|_| panic!("on purpose")).await });
             assert!(broken.await.unwrap_err().is_panic());

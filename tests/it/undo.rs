@@ -13,7 +13,8 @@ use agent_issue_tracker::domain::{
 };
 use agent_issue_tracker::store::{JsonStore, MemoryStore, Store};
 use agent_issue_tracker::tracker::{
-    BulkChange, BulkEnd, BulkOutcome, Tracker, UndoError, UndoOutcome, UndoSelection,
+    BulkChange, BulkEnd, BulkOutcome, EventNumbers, NewIssue, Tracker, UndoError, UndoOutcome,
+    UndoSelection, Wanted,
 };
 
 use crate::support::disk::{Disk, FaultyDuty};
@@ -42,7 +43,7 @@ fn priority(number: u64) -> IssueChange {
 
 async fn file(tracker: &Tracker, title: &str, agent: &str) -> Arc<Issue> {
     let (title, text) = (Title::try_from(title).unwrap(), Description::try_from("").unwrap());
-    tracker.add_issue(title, text, Classification::Bug, name(agent)).await.unwrap()
+    tracker.add_issue(NewIssue::new(title, text, Classification::Bug), name(agent)).await.unwrap()
 }
 
 async fn change(tracker: &Tracker, id: IssueId, change: IssueChange, agent: &str) -> Arc<Issue> {
@@ -96,7 +97,7 @@ async fn change_many(tracker: &Tracker) {
     assert_eq!(newest(tracker).await, before);
 
     let outcome = bulk(tracker, &ids, &wanted, false).await;
-    assert_eq!(outcome.events, Some(before + 1..=before + 10));
+    assert_eq!(outcome.events, Some(EventNumbers(before + 1..=before + 10)));
     let refused: Vec<_> = outcome.refused.iter().map(|(id, _)| *id).collect();
     assert_eq!(refused, ids[10..]);
     assert!(outcome.refused.iter().all(|(_, why)| matches!(why, DomainError::Terminal { .. })));
@@ -126,7 +127,7 @@ async fn change_many(tracker: &Tracker) {
     let statuses: BTreeSet<_> = outcome.changed.iter().map(|issue| issue.status).collect();
     assert_eq!(statuses, BTreeSet::from([Status::Rejected]));
     let range = outcome.events.unwrap();
-    assert_eq!(range.end() - range.start(), 19);
+    assert_eq!(range.0.end() - range.0.start(), 19);
     // They never open again. What was said stays, too.
     let undone = undo(tracker, &UndoSelection::Numbers(range)).await;
     assert!(undone.issues.iter().all(|issue| issue.undone.is_empty()), "{undone:?}");
@@ -156,7 +157,7 @@ async fn take_back_what_was_not_changed_since(tracker: &Tracker) {
     assert_eq!((preview.count, newest(tracker).await), (2, before));
 
     let undone = undo(tracker, &selection).await;
-    assert_eq!(undone.events, Some(before + 1..=before + 2));
+    assert_eq!(undone.events, Some(EventNumbers(before + 1..=before + 2)));
     let of = |id| undone.issues.iter().find(|issue| issue.id == id).unwrap();
     assert_eq!(of(one).undone, ["priority", "labels"]);
     assert_eq!(of(one).left, [("comments", LeftReason::Said)]);
@@ -167,7 +168,7 @@ async fn take_back_what_was_not_changed_since(tracker: &Tracker) {
     assert_eq!((issue.attributes.priority, issue.attributes.labels.len()), (None, 0));
     assert_eq!(issue.comments.len(), 1);
     let action = &issue.history.last().unwrap().action;
-    let (first, last) = (range.start(), range.end());
+    let (first, last) = (range.0.start(), range.0.end());
     assert_eq!(
         *action,
         format!("Issue changed: priority, labels (undoes changes {first} to {last})")
@@ -215,7 +216,7 @@ async fn take_back_the_lifecycle(tracker: &Tracker) {
 
     // A return from a review goes back to where the issue waits for review.
     tracker.complete_issue(id.into(), said("done"), name("next"), proof()).await.unwrap();
-    tracker.get_next_review_item(name("reviewer")).await.unwrap().unwrap();
+    tracker.claim_next(Wanted::Review, name("reviewer")).await.unwrap().unwrap();
     tracker.return_issue(id.into(), said("no"), name("reviewer"), proof()).await.unwrap();
     undo(tracker, &last("reviewer")).await;
     assert_eq!(get(tracker, id).await.status, Status::Completed);
@@ -245,7 +246,7 @@ async fn select_by_agent_and_time(tracker: &Tracker) {
     let title = Some(Title::try_from("many other hands").unwrap());
     change(tracker, id, IssueChange { title, ..IssueChange::default() }, "rogue").await;
     // A range is one agent's: what others did in between stays.
-    let undone = undo(tracker, &UndoSelection::Numbers(first..=first + 2)).await;
+    let undone = undo(tracker, &UndoSelection::Numbers(EventNumbers(first..=first + 2))).await;
     assert_eq!((undone.count, &undone.issues[0].undone[..]), (2, &["title", "priority"][..]));
     let issue = get(tracker, id).await;
     assert_eq!((&*issue.title, issue.attributes.labels.len()), ("many hands", 1));
@@ -274,7 +275,12 @@ async fn select_by_agent_and_time(tracker: &Tracker) {
     assert_eq!(get(tracker, id).await.attributes.priority, None);
     let given = newest(tracker).await + 1;
     let unknown = tracker
-        .undo(&UndoSelection::Numbers(given..=given), &name("lead"), ClaimProof::default(), false)
+        .undo(
+            &UndoSelection::Numbers(EventNumbers(given..=given)),
+            &name("lead"),
+            ClaimProof::default(),
+            false,
+        )
         .await;
     assert!(matches!(unknown, Err(UndoError::NoSuchChange { .. })), "{unknown:?}");
 }
@@ -307,7 +313,7 @@ async fn undo_ends_a_protected_claim_only_by_force() {
     let range = newest(&tracker).await + 1;
     change(&tracker, id, priority(0), "a").await;
     assert_eq!(
-        undo(&tracker, &UndoSelection::Numbers(range..=range)).await.issues[0].undone,
+        undo(&tracker, &UndoSelection::Numbers(EventNumbers(range..=range))).await.issues[0].undone,
         ["priority"]
     );
     let forced = ClaimProof { number: None, is_forced: true };
@@ -381,11 +387,11 @@ async fn any_change(tracker: &Tracker, id: IssueId, rng: &mut fastrand::Rng) -> 
     let change = match rng.u8(0..12) {
         0 => return tracker.claim_issue(id, agent).await.is_ok(),
         1 => return tracker.complete_issue(id, said("done"), agent, proof).await.is_ok(),
-        2 => return tracker.return_issue(id, said("back"), agent, proof).await.is_ok(),
-        3 => return tracker.get_next_review_item(agent).await.is_ok(),
+        2 => return tracker.return_issue(id.into(), said("back"), agent, proof).await.is_ok(),
+        3 => return tracker.claim_next(Wanted::Review, agent).await.is_ok(),
         4 if rng.u8(0..4) == 0 => {
             return tracker
-                .close_issue(id, Resolution::Closed, said("end"), agent, proof)
+                .close_issue(id.into(), Resolution::Closed, said("end"), agent, proof)
                 .await
                 .is_ok();
         }
@@ -409,7 +415,7 @@ async fn any_change(tracker: &Tracker, id: IssueId, rng: &mut fastrand::Rng) -> 
         10 => IssueChange { comment: Some(said("hm")), ..Default::default() },
         _ => priority(rng.u64(0..4)),
     };
-    tracker.change_issue(id, change, agent).await.is_ok()
+    tracker.change_issue(id.into(), change, agent).await.is_ok()
 }
 
 /// Any history, and the undo of any part of it.
@@ -432,7 +438,7 @@ async fn undo_at_random(store: Arc<dyn Store>, seed: u64) {
     let last = rng.usize(first..events.len());
     let agent = &events[first].event.agent;
     let number = |at: usize| events[at].position.number;
-    let selection = UndoSelection::Numbers(number(first)..=number(last));
+    let selection = UndoSelection::Numbers(EventNumbers(number(first)..=number(last)));
     let mut expected = Vec::new();
     for id in &ids {
         let mut after = Issue::clone(&*get(&tracker, *id).await);

@@ -23,6 +23,7 @@ use crate::domain::text::shortened;
 use crate::domain::{Classification, Issue, IssueId, Page, Status, Timestamp};
 use crate::field_selection::FieldSelection;
 use crate::json_compat;
+use crate::tracker::EventNumbers;
 
 /// What a list needs besides its rows, in tokens: the count, how much is left out, and how to get it.
 const LIST_FRAME: usize = 80;
@@ -38,7 +39,14 @@ pub enum Reply {
         /// The issue after the change.
         issue: Arc<Issue>,
         /// The number of the change, for clients that can undo it.
-        change: Option<u64>,
+        change: Option<EventNumbers>,
+    },
+    /// Issues were filed.
+    Filed {
+        /// The issues, in their order.
+        issues: Vec<Arc<Issue>>,
+        /// The numbers of the change, for clients that can undo it.
+        change: Option<EventNumbers>,
     },
     /// One whole issue.
     Issue(WholeIssue),
@@ -56,6 +64,8 @@ pub struct WholeIssue {
     pub skip: usize,
     /// Whether its agent is about to work on it.
     pub is_claim: bool,
+    /// The number of the change that claimed it, for clients that can undo it.
+    pub change: Option<EventNumbers>,
     /// The fields to write; `None` for all.
     pub fields: Option<FieldSelection>,
     /// The issues around it.
@@ -71,7 +81,7 @@ impl WholeIssue {
     /// Returns an issue alone.
     pub fn plain(issue: Arc<Issue>) -> Self {
         let neighbours = Neighbours::default();
-        Self { issue, skip: 0, is_claim: false, fields: None, neighbours }
+        Self { issue, skip: 0, is_claim: false, change: None, fields: None, neighbours }
     }
 }
 
@@ -130,7 +140,7 @@ pub struct ReplyOptions {
     pub(super) names: ToolNames,
     /// Whether the client has the toolset `planning`: replies then have the version of the issue and what is around it.
     pub(super) is_planning: bool,
-    /// Whether the client has the toolset `bulk`: confirmations then have the number of the change, for `undo_change`.
+    /// Whether the client has the toolset `bulk`: answers to changes then have their numbers, for `undo_change`.
     pub(super) is_bulk: bool,
 }
 
@@ -166,10 +176,12 @@ impl ReplyOptions {
                 if self.is_planning {
                     text += &format!(", version {}", issue.version());
                 }
-                if let Some(change) = change {
-                    text += &format!(", change {change}");
-                }
-                Ok(text)
+                Ok(text + &numbered(change.as_ref()))
+            }
+            Reply::Filed { issues, change } => {
+                let short: Vec<_> = issues.iter().map(|issue| issue.id.short()).collect();
+                let numbered = numbered(change.as_ref());
+                Ok(format!("{} filed: {}{numbered}", short.len(), short.join(" ")))
             }
             Reply::Issue(whole) => self.issue(whole),
             Reply::List(list) => self.list(list),
@@ -198,7 +210,7 @@ impl ReplyOptions {
     }
 
     fn issue(&self, whole: &WholeIssue) -> serde_json::Result<String> {
-        let WholeIssue { issue, skip, is_claim, fields, neighbours } = whole;
+        let WholeIssue { issue, skip, is_claim, change, fields, neighbours } = whole;
         let list_tool = self.names.full("list_issues");
         if let Some(fields) = fields {
             let selected = fields.select(issue);
@@ -219,6 +231,9 @@ impl ReplyOptions {
         if *skip == 0 {
             if self.is_planning {
                 members.insert("version".to_owned(), issue.version().into());
+            }
+            if let Some(change) = change {
+                members.insert("change".to_owned(), change.to_string().into());
             }
             neighbours.write(&mut members, self.max_tokens.tokens() / 4);
         }
@@ -310,6 +325,11 @@ fn joined(mut object: String, members: &str) -> String {
         object += members;
     }
     object
+}
+
+/// Says which number a change has.
+fn numbered(change: Option<&EventNumbers>) -> String {
+    change.map(|change| format!(", change {change}")).unwrap_or_default()
 }
 
 /// Returns a value as compact JSON.

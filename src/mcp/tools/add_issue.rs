@@ -6,6 +6,7 @@ use serde::Deserialize;
 use super::{CallContext, Tool};
 use crate::domain::{AgentName, Classification, Description, IssueChange, Priority, Title};
 use crate::mcp::result::{Failure, Success, confirmation};
+use crate::tracker::NewIssue;
 
 pub(super) struct AddIssue;
 
@@ -31,9 +32,8 @@ impl Tool for AddIssue {
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
         let Args { title, description, classification, agent, priority } = args;
         let details = IssueChange { priority: priority.map(Some), ..IssueChange::default() };
-        let tracker = context.tracker;
-        let issue =
-            tracker.add_issue_with(title, description, classification, details, agent).await?;
+        let issue = NewIssue { details, ..NewIssue::new(title, description, classification) };
+        let issue = context.tracker.add_issue(issue, agent).await?;
         Ok(confirmation("filed", issue))
     }
 }

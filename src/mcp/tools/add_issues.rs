@@ -56,9 +56,8 @@ impl Tool for AddIssues {
         let ids: Vec<_> = args.issues.iter().map(|_| NewIssue::random_id()).collect();
         let entries = args.issues.into_iter().enumerate();
         let issues: Result<Vec<_>, _> = entries.map(|(at, entry)| entry.issue(at, &ids)).collect();
-        let added = context.tracker.add_issues(issues?, args.agent).await?;
-        let short: Vec<_> = added.iter().map(|issue| issue.id.short()).collect();
-        Ok(Success::done(Reply::Text(format!("{} filed: {}", short.len(), short.join(" ")))))
+        let issues = context.tracker.add_issues(issues?, args.agent).await?;
+        Ok(Success::done(Reply::Filed { issues, change: None }))
     }
 }
 

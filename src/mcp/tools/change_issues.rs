@@ -19,7 +19,7 @@ use crate::mcp::context::blocking;
 use crate::mcp::options::Toolset;
 use crate::mcp::reply::issue_line;
 use crate::mcp::result::{Failure, Success};
-use crate::tracker::{BulkChange, BulkEnd, BulkOutcome, MAX_BULK, UndoSelection};
+use crate::tracker::{BulkChange, BulkEnd, BulkOutcome, MAX_BULK};
 
 pub(super) struct ChangeIssues;
 
@@ -249,7 +249,7 @@ fn report(outcome: &BulkOutcome, bulk: &BulkChange, is_dry_run: bool) -> serde_j
         "unchanged": outcome.unchanged.len(),
     });
     if let Some(events) = &outcome.events {
-        let numbers = UndoSelection::shown(events);
+        let numbers = events.to_string();
         if !bulk.ends_issues() {
             report["undo"] = format!("undo_change with change: \"{numbers}\"").into();
         }

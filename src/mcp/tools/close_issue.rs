@@ -33,7 +33,7 @@ impl Tool for CloseIssue {
         let Args { issue_id, resolution, comment, agent, claim } = args;
         let proof = context.proof(claim);
         let issue =
-            context.tracker.close_issue(issue_id, resolution, comment, agent, proof).await?;
+            context.tracker.close_issue(issue_id.into(), resolution, comment, agent, proof).await?;
         Ok(confirmation(resolution.as_str(), issue))
     }
 }

@@ -66,7 +66,7 @@ impl Tool for GetNextIssue {
         match issue {
             Some(issue) => context.claimed(issue, fields).await,
             None => {
-                let held_back = tracker.held_back(&agent, classification).await?;
+                let held_back = tracker.held_back(Wanted::Work(classification), &agent).await?;
                 Ok(Success::nothing(nothing(classification, &held_back)))
             }
         }

@@ -35,7 +35,10 @@ impl Tool for GetNextReviewItem {
         let wait_seconds = args.wait_seconds.unwrap_or(0);
         match context.next(Wanted::Review, args.agent.clone(), wait_seconds).await? {
             Some(issue) => context.claimed(issue, args.fields.map(|fields| fields.0)).await,
-            None => Ok(Success::nothing(nothing(&tracker.held_back_reviews(&args.agent).await?))),
+            None => {
+                let held_back = tracker.held_back(Wanted::Review, &args.agent).await?;
+                Ok(Success::nothing(nothing(&held_back)))
+            }
         }
     }
 }

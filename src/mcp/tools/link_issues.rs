@@ -36,7 +36,7 @@ impl Tool for LinkIssues {
             }
             _ => (IssueChange { links_add: links, ..IssueChange::default() }, "linked"),
         };
-        let issue = context.tracker.change_issue(args.issue_id, change, args.agent).await?;
+        let issue = context.tracker.change_issue(args.issue_id.into(), change, args.agent).await?;
         Ok(confirmation(what, issue))
     }
 }

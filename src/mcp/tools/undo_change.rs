@@ -42,7 +42,7 @@ impl Tool for UndoChange {
         let now = context.tracker.now();
         let selection = match (&args.change, args.by_agent) {
             (Some(change), None) if args.since.is_none() && args.until.is_none() => {
-                UndoSelection::Numbers(UndoSelection::numbers(change).map_err(Failure::invalid)?)
+                UndoSelection::Numbers(change.parse().map_err(Failure::invalid)?)
             }
             (None, Some(agent)) => {
                 let since = args.since.as_deref().map(|text| time("since", text, now));
@@ -94,7 +94,7 @@ fn report(outcome: &UndoOutcome, is_dry_run: bool) -> Value {
         }).collect::<Vec<_>>(),
     });
     if let Some(events) = &outcome.events {
-        report["change"] = UndoSelection::shown(events).into();
+        report["change"] = events.to_string().into();
     }
     if is_dry_run {
         report["next"] = "nothing was changed yet: call again with dry_run: false".into();

@@ -10,7 +10,7 @@ use crate::domain::{
 };
 use crate::mcp::options::Toolset;
 use crate::mcp::result::{Failure, Success, confirmation};
-use crate::tracker::StoreError;
+use crate::tracker::{KnownIssue, StoreError};
 
 pub(super) struct UpdateIssue;
 
@@ -58,10 +58,10 @@ impl Tool for UpdateIssue {
             parent: removable(args.parent, |id| id.parse())?,
             blocked_by: args.blocked_by,
             comment: args.comment,
-            if_version: args.if_version,
             ..IssueChange::default()
         };
-        let issue = context.tracker.change_issue(args.issue_id, change, args.agent).await?;
+        let known = KnownIssue { issue: args.issue_id, version: args.if_version };
+        let issue = context.tracker.change_issue(known, change, args.agent).await?;
         Ok(confirmation("changed", issue))
     }
 }

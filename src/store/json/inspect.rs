@@ -353,7 +353,7 @@ pub(super) mod samples {
     use crate::domain::{AgentName, Classification, Event, EventKind, Issue, Status, Title};
     use crate::store::backup::OverwritePolicy;
     use crate::store::{Position, Store};
-    use crate::tracker::Tracker;
+    use crate::tracker::{NewIssue, Tracker, Wanted};
 
     pub struct Sample {
         pub directory: TempDir,
@@ -375,7 +375,7 @@ pub(super) mod samples {
                 for title in ["one", "two", "three"] {
                     add(tracker, title).await;
                 }
-                tracker.get_next_issue(None, agent()).await.unwrap();
+                tracker.claim_next(Wanted::Work(None), agent()).await.unwrap();
             });
             sample
         }
@@ -492,8 +492,8 @@ pub(super) mod samples {
 
     pub async fn add(tracker: &Tracker, title: &str) {
         let title = Title::try_from(title).unwrap();
-        let added = tracker.add_issue(title, "".try_into().unwrap(), Classification::Bug, agent());
-        added.await.unwrap();
+        let issue = NewIssue::new(title, "".try_into().unwrap(), Classification::Bug);
+        tracker.add_issue(issue, agent()).await.unwrap();
     }
 }
 
@@ -507,6 +507,7 @@ mod tests {
     use crate::store::json::log::{frame, record, segment};
     use crate::store::json::snapshot;
     use crate::store::{Position, State};
+    use crate::tracker::Wanted;
 
     fn examine(sample: &Sample) -> Inspection {
         let before = sample.everything();
@@ -715,7 +716,7 @@ mod tests {
                 .complete_issue(id.into(), text(), agent(), ClaimProof::default())
                 .await
                 .unwrap();
-            let claimed = tracker.get_next_review_item(agent()).await.unwrap().unwrap();
+            let claimed = tracker.claim_next(Wanted::Review, agent()).await.unwrap().unwrap();
             tracker.lapse_claim(&claimed, "gone").await.unwrap();
             tracker.return_issue(id.into(), text(), agent(), ClaimProof::default()).await.unwrap();
             tracker

@@ -10,9 +10,11 @@ use tokio::time::timeout;
 
 use super::*;
 use crate::domain::{
-    ClaimProof, ClaimSettings, CommentText, IssueChange, IssueId, ReviewPolicy, Status,
+    ClaimProof, ClaimSettings, Classification, CommentText, IssueChange, IssueId, ReviewPolicy,
+    Status,
 };
 use crate::store::MemoryStore;
+use crate::tracker::NewIssue;
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -27,7 +29,8 @@ fn name(name: &str) -> AgentName {
 
 async fn file(tracker: &Tracker, kind: Classification, details: IssueChange) -> IssueId {
     let (title, description) = ("t".try_into().unwrap(), "".try_into().unwrap());
-    let filed = tracker.add_issue_with(title, description, kind, details, name("filer")).await;
+    let issue = NewIssue { details, ..NewIssue::new(title, description, kind) };
+    let filed = tracker.add_issue(issue, name("filer")).await;
     filed.unwrap().id
 }
 
@@ -63,7 +66,7 @@ impl Callers {
         })
     }
 
-    /// Starts a caller, and returns when it is in the line.
+    /// Starts a caller, and returns when it is in the list.
     async fn begin(&self, agent: &str, wanted: Wanted) -> JoinHandle<()> {
         let before = self.waiting();
         let caller = self.start(agent, wanted);
@@ -72,7 +75,7 @@ impl Callers {
     }
 
     fn waiting(&self) -> usize {
-        self.tracker.line.state().callers.len()
+        self.tracker.wait_list.state().callers.len()
     }
 
     async fn until_waiting(&self, count: usize) {
@@ -148,16 +151,16 @@ async fn a_claim_that_does_not_wait_lets_others_go_first() {
     let tracker = tracker();
     let mut callers = Callers::of(&tracker);
     callers.begin("first", ANY).await;
-    // Nothing else runs between these two, so the line has not seen the issue.
+    // Nothing else runs between these two, so the list has not seen the issue.
     let filed = file_bug(&tracker).await;
-    let hasty = tracker.get_next_issue(None, name("hasty")).await.unwrap();
+    let hasty = tracker.claim_next(ANY, name("hasty")).await.unwrap();
     assert_eq!(hasty, None);
     assert_eq!(callers.next().await, ("first".to_owned(), filed));
 
     // One that waits for something else does not keep others from it.
     callers.begin("maker of features", FEATURE).await;
     let filed = file_bug(&tracker).await;
-    let claimed = tracker.get_next_issue(None, name("hasty")).await.unwrap().unwrap();
+    let claimed = tracker.claim_next(ANY, name("hasty")).await.unwrap().unwrap();
     assert_eq!(claimed.id, filed);
 }
 
@@ -181,7 +184,7 @@ async fn a_caller_that_is_gone_gets_nothing() {
         }
         let filed = file_bug(&tracker).await;
         late.abort();
-        let claimed = tracker.get_next_issue(None, name("there")).await.unwrap();
+        let claimed = tracker.claim_next(ANY, name("there")).await.unwrap();
         assert_eq!(claimed.unwrap().id, filed);
         callers.until_waiting(0).await;
     }
@@ -192,7 +195,7 @@ async fn a_wait_ends_at_its_end() {
     let tracker = tracker();
     let wait = tracker.wait_for_next(ANY, name("a"), async {});
     assert_eq!(timeout(PATIENCE, wait).await.unwrap().unwrap(), None);
-    assert!(tracker.line.is_empty());
+    assert!(tracker.wait_list.is_empty());
     // What is there is claimed even then.
     let filed = file_bug(&tracker).await;
     let wait = tracker.wait_for_next(ANY, name("a"), async {});

@@ -4,7 +4,7 @@ use crate::domain::{
     AgentName, ClaimProof, Classification, CommentText, Issue, IssueChange, IssueId, IssueRef,
     Label, Priority, QuestionAnswer, Resolution,
 };
-use crate::tracker::{NewIssue, StoreError, Tracker};
+use crate::tracker::{KnownIssue, NewIssue, StoreError, Tracker};
 use crate::web::strings::actions as text;
 
 use super::action::Action;
@@ -113,18 +113,16 @@ impl Change {
         version: String,
         agent: AgentName,
     ) -> Result<(), StoreError> {
+        let known = KnownIssue { issue, version: Some(version) };
         let changed = match self {
-            Self::Answer(answer) => tracker.answer_question_in(version, issue, answer, agent).await,
+            Self::Answer(answer) => tracker.answer_question(known, answer, agent).await,
             Self::Return(comment, proof) => {
-                tracker.return_issue_in(version, issue, comment, agent, proof).await
+                tracker.return_issue(known, comment, agent, proof).await
             }
             Self::Close(outcome, comment, proof) => {
-                tracker.close_issue_in(version, issue, outcome, comment, agent, proof).await
+                tracker.close_issue(known, outcome, comment, agent, proof).await
             }
-            Self::Other(change) => {
-                let change = IssueChange { if_version: Some(version), ..*change };
-                tracker.change_issue(issue, change, agent).await
-            }
+            Self::Other(change) => tracker.change_issue(known, *change, agent).await,
         };
         changed.map(drop)
     }

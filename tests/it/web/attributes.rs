@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use agent_issue_tracker::domain::{AgentName, Classification, IssueChange};
+use agent_issue_tracker::domain::{AgentName, Classification, IssueChange, IssueRef};
 use agent_issue_tracker::store::JsonStore;
 use agent_issue_tracker::tracker::Tracker;
 use reqwest::header::{ACCEPT_ENCODING, IF_NONE_MATCH};
@@ -301,7 +301,8 @@ fn change(directory: &Path, n: usize, change: IssueChange) {
     let run = async move {
         let tracker = Tracker::new(Arc::new(JsonStore::new(file)));
         let agent = AgentName::try_from("editor").unwrap();
-        tracker.change_issue(id(n).parse().unwrap(), change, agent).await.unwrap();
+        let issue: IssueRef = id(n).parse().unwrap();
+        tracker.change_issue(issue.into(), change, agent).await.unwrap();
         tracker.close().await;
     };
     tokio::runtime::Runtime::new().unwrap().block_on(run);

@@ -1,0 +1,241 @@
+//! Claims: the next issue for work or review, or a certain one; at once, or when there is one; and giving one back that
+//! its agent never learned of.
+//!
+//! Which issue is next, the store decides (`src/domain/decide.rs`); how long a claim lives, `leases` knows.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::time::timeout;
+
+use super::{LAPSES_OF_A_COMMAND, Tracker};
+use crate::domain::{
+    AgentName, ClaimSettings, ClaimTerms, Classification, ClientId, Command, Issue, IssueRef,
+    Query, Status,
+};
+use crate::store::{HeldBack, IndexedIssues, Part, StoreError};
+
+/// How long a claim that does not wait lets those that wait go first.
+const COURTESY: Duration = Duration::from_millis(250);
+
+/// How many issues that cannot be claimed are named.
+const SHOWN: usize = 3;
+
+/// What a caller claims next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wanted {
+    /// An issue to work on, of one classification or of any.
+    Work(Option<Classification>),
+    /// A completed issue to review.
+    Review,
+}
+
+impl Tracker {
+    /// Claims one created issue.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::commit`](crate::store::Store::commit). An issue that is not `created` is refused.
+    pub async fn claim_issue(
+        &self,
+        issue: IssueRef,
+        agent: AgentName,
+    ) -> Result<Arc<Issue>, StoreError> {
+        if self.is_command() {
+            self.lapse_orphans(LAPSES_OF_A_COMMAND).await?;
+        }
+        let (issue, terms) = (Some(issue), self.terms(self.client_for(&agent).await));
+        self.change(Command::GetNextIssue { issue, classification: None, agent, terms }).await
+    }
+
+    /// Claims the next issue; `None` if there is none. Callers that wait go first.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::commit`](crate::store::Store::commit).
+    pub async fn claim_next(
+        &self,
+        wanted: Wanted,
+        agent: AgentName,
+    ) -> Result<Option<Arc<Issue>>, StoreError> {
+        let is_alone = self.wait_list.is_empty();
+        let mut waiter = (!is_alone).then(|| self.join(wanted, agent.clone(), true)).flatten();
+        let _turn = match &mut waiter {
+            Some(waiter) => timeout(COURTESY, waiter.turn()).await.ok(),
+            None => None,
+        };
+        self.claim_now(wanted, &agent).await
+    }
+
+    /// Claims the next issue, and waits until there is one; `None` if `end` comes first.
+    ///
+    /// Callers of this process that could claim the same issue get it in the order in which they came. If
+    /// [`MAX_WAITING`] callers wait already, this one does not.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::commit`](crate::store::Store::commit).
+    pub async fn wait_for_next(
+        &self,
+        wanted: Wanted,
+        agent: AgentName,
+        end: impl Future<Output = ()>,
+    ) -> Result<Option<Arc<Issue>>, StoreError> {
+        if let Some(issue) = self.claim_next(wanted, agent.clone()).await? {
+            return Ok(Some(issue));
+        }
+        let Some(mut waiter) = self.join(wanted, agent.clone(), false) else { return Ok(None) };
+        let (mut end, mut renewing) = (pin!(end), pin!(self.renew_waiting(&agent)));
+        loop {
+            let turn = tokio::select! {
+                biased;
+                turn = waiter.turn() => turn,
+                () = &mut end => return Ok(None),
+                () = &mut renewing => continue,
+            };
+            if let Some(issue) = self.claim_now(wanted, &agent).await? {
+                return Ok(Some(issue));
+            }
+            drop(turn);
+        }
+    }
+
+    /// Claims the next issue. The client of the claim is noted only if there is one, because a claim that finds nothing
+    /// writes nothing.
+    async fn claim_now(
+        &self,
+        wanted: Wanted,
+        agent: &AgentName,
+    ) -> Result<Option<Arc<Issue>>, StoreError> {
+        if self.is_command() {
+            // No server may be running that looks for them.
+            self.lapse_orphans(LAPSES_OF_A_COMMAND).await?;
+        } else if !self.is_begun() && self.next_claimable(wanted, agent).await?.is_none() {
+            self.note_call(agent).await?;
+            // Without commands, it only tells of damage, which may hide what is ready.
+            self.store.commit(Vec::new(), self.now()).await?;
+            return Ok(None);
+        }
+        let (terms, agent) = (self.terms(self.client_for(agent).await), agent.clone());
+        self.commit(match wanted {
+            Wanted::Work(classification) => {
+                Command::GetNextIssue { issue: None, classification, agent, terms }
+            }
+            Wanted::Review => Command::GetNextReviewItem { agent, terms },
+        })
+        .await
+    }
+
+    /// Returns the issue that an agent would claim next.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::part`](crate::store::Store::part).
+    pub async fn next_claimable(
+        &self,
+        wanted: Wanted,
+        agent: &AgentName,
+    ) -> Result<Option<Arc<Issue>>, StoreError> {
+        let issues = self.store.part(Part::Claimable(vec![agent.clone()])).await?.issues;
+        Ok(self.next_in(&issues, wanted, agent))
+    }
+
+    /// Returns the issue among these that an agent would claim next.
+    pub fn next_in(
+        &self,
+        issues: &IndexedIssues,
+        wanted: Wanted,
+        agent: &AgentName,
+    ) -> Option<Arc<Issue>> {
+        self.next_position(issues, wanted, agent).map(|position| issues.at(position))
+    }
+
+    pub(super) fn next_position(
+        &self,
+        issues: &IndexedIssues,
+        wanted: Wanted,
+        agent: &AgentName,
+    ) -> Option<usize> {
+        match wanted {
+            Wanted::Work(classification) => issues.next_ready(agent, classification, self.now()),
+            Wanted::Review => issues.next_review(agent, self.claims.review, self.now()),
+        }
+    }
+
+    /// Returns the terms of a claim of a client.
+    fn terms(&self, client: Option<ClientId>) -> ClaimTerms {
+        let ClaimSettings { max_claims, review, .. } = *self.claims;
+        ClaimTerms { client, max_claims, review }
+    }
+
+    /// Returns how many issues wait for work or review, and why an agent that found none to claim cannot claim the first
+    /// of them.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::list`](crate::store::Store::list) and [`Store::part`](crate::store::Store::part).
+    pub async fn held_back(
+        &self,
+        wanted: Wanted,
+        agent: &AgentName,
+    ) -> Result<HeldBack, StoreError> {
+        let (status, classification) = match wanted {
+            Wanted::Work(classification) => (Status::Created, classification),
+            Wanted::Review => (Status::Completed, None),
+        };
+        let statuses = Some(status).into();
+        let query = Query { statuses, classification, take: SHOWN, ..Query::default() };
+        let waiting = self.store.list(query).await?;
+        let around = self.issues_around(&waiting.issues).await?;
+        let (policy, now) = (self.claims.review, self.now());
+        let reason = |issue: &Arc<Issue>| {
+            let obstacle = match wanted {
+                Wanted::Work(_) => around.obstacle(issue, agent, now),
+                Wanted::Review => IndexedIssues::review_obstacle(issue, agent, policy, now),
+            };
+            Some((issue.id, obstacle?))
+        };
+        let first = waiting.issues.iter().filter_map(reason).collect();
+        Ok(HeldBack { count: waiting.total, first })
+    }
+
+    /// Returns what an agent holds, with the leases.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::part`](crate::store::Store::part).
+    pub async fn held_by(&self, agent: &AgentName) -> Result<Vec<Arc<Issue>>, StoreError> {
+        let issues = self.store.part(Part::HeldBy(agent.clone())).await?.issues;
+        Ok(issues.held_by(agent).filter_map(|id| issues.get(id)).collect())
+    }
+
+    /// Releases a claim that was never delivered. Does nothing if the issue has moved on since.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::commit`](crate::store::Store::commit).
+    pub async fn lapse_claim(&self, claimed: &Issue, reason: &str) -> Result<(), StoreError> {
+        match self.lapse(claimed, None, reason).await {
+            Err(StoreError::Refused(_)) => Ok(()),
+            lapsed => lapsed,
+        }
+    }
+
+    /// Starts a task that releases an undelivered claim; [`close`](Self::close) waits for it.
+    pub fn begin_lapse(&self, claimed: Arc<Issue>, reason: &'static str) {
+        // Without a runtime the process is already exiting.
+        let Ok(runtime) = Handle::try_current() else { return };
+        let tracker = self.clone();
+        let lapse = async move {
+            if let Err(error) = tracker.lapse_claim(&claimed, reason).await {
+                let id = claimed.id;
+                tracing::warn!(
+                    "the claim of {id} was not delivered, and cannot be released: {error}"
+                );
+            }
+        };
+        self.lapsing.spawn_on(lapse, &runtime);
+    }
+}

@@ -1,0 +1,252 @@
+//! Reading the log of a store: batch by batch, from any event on, in both directions.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use super::Tracker;
+use crate::domain::text::shortened;
+use crate::domain::{Event, Issue, IssueId, Timestamp};
+use crate::store::{Events, NumberedEvent, Position, StoreError};
+
+/// The number of events in the first read of a reader. Tests use short logs.
+const FIRST_BATCH: usize = if cfg!(test) { 3 } else { 1_000 };
+/// Each further read is this many times larger, up to the limit.
+const BATCH_GROWTH: usize = 8;
+const MAX_BATCH: usize = 8_000;
+/// A number that no event has, and that can still be incremented.
+const LAST_NUMBER: u64 = u64::MAX - 1;
+/// How much earlier than its neighbours an event may be dated. A change gets its time before it waits for the lock.
+const TIME_JITTER: TimeDelta = TimeDelta::minutes(1);
+/// Among how many of the newest events the numbers of a change are looked for, besides its own.
+const NEWEST: usize = 100;
+
+/// How much of a text an error shows, in characters.
+const SHOWN_CHARS: usize = 60;
+
+/// Reads events one after another, up to the end of the log as it was at the last read.
+pub struct LogReader<'a> {
+    tracker: &'a Tracker,
+    is_backward: bool,
+    /// Forwards the number of the last event that was read, backwards one more than that of the next one.
+    at: u64,
+    batch: usize,
+    read: VecDeque<NumberedEvent>,
+    /// What the last read said of the log; `None` before the first one.
+    bounds: Option<Bounds>,
+    is_complete: bool,
+}
+
+/// The ends of a log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Bounds {
+    /// The position of the newest durable event.
+    pub newest: Position,
+    /// The number of the oldest event that is kept; one more than `newest` if there is none.
+    pub oldest: u64,
+}
+
+/// The numbers of the first and the last event of a change, or of several: `412`, or `412-460`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EventNumbers(pub RangeInclusive<u64>);
+
+impl fmt::Display for EventNumbers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (first, last) = (self.0.start(), self.0.end());
+        if first == last { write!(f, "{first}") } else { write!(f, "{first}-{last}") }
+    }
+}
+
+impl FromStr for EventNumbers {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim().trim_start_matches('#');
+        let (first, last) = text.split_once(['-', '–']).unwrap_or((text, text));
+        let number = |text: &str| text.trim().parse::<u64>().ok().filter(|number| *number > 0);
+        let numbers = number(first).zip(number(last)).filter(|(first, last)| first <= last);
+        let invalid = || {
+            let shown = shortened(text, SHOWN_CHARS);
+            format!("{shown:?} is not the number of a change, such as 412 or 412-460")
+        };
+        numbers.map(|(first, last)| Self(first..=last)).ok_or_else(invalid)
+    }
+}
+
+impl<'a> LogReader<'a> {
+    /// Reads the events after a number, oldest first.
+    pub fn after(tracker: &'a Tracker, number: u64) -> Self {
+        let (read, bounds) = (VecDeque::new(), None);
+        let (at, batch) = (number, FIRST_BATCH);
+        Self { tracker, is_backward: false, at, batch, read, bounds, is_complete: true }
+    }
+
+    /// Reads the events before a number, newest first.
+    pub fn before(tracker: &'a Tracker, number: u64) -> Self {
+        Self { is_backward: true, ..Self::after(tracker, number) }
+    }
+
+    /// Reads at least so many events in the first read, because the caller needs as many.
+    pub fn expecting(self, count: usize) -> Self {
+        Self { batch: count.clamp(FIRST_BATCH, MAX_BATCH), ..self }
+    }
+
+    /// Returns the next event; `None` at the end of the log.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Tracker::events`].
+    pub async fn next(&mut self) -> Result<Option<NumberedEvent>, StoreError> {
+        if self.read.is_empty() {
+            match self.is_backward {
+                true => self.read_backward().await?,
+                false => self.read_forward().await?,
+            }
+        }
+        Ok(if self.is_backward { self.read.pop_back() } else { self.read.pop_front() })
+    }
+
+    /// Returns the ends of the log as of the last read.
+    pub fn bounds(&self) -> Bounds {
+        self.bounds.unwrap_or_default()
+    }
+
+    /// Returns true if no event was missing between those that were read.
+    pub fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
+    async fn read_forward(&mut self) -> Result<(), StoreError> {
+        if self.bounds.is_some_and(|bounds| self.at >= bounds.newest.number) {
+            return Ok(());
+        }
+        let after = self.at;
+        let read = self.read(after, self.batch).await?;
+        self.is_complete &= read.is_complete_after(after);
+        self.at = read.events.last().map_or(after.max(read.newest.number), |last| last.number());
+        self.read = read.events.into();
+        Ok(())
+    }
+
+    async fn read_backward(&mut self) -> Result<(), StoreError> {
+        let bounds = match self.bounds {
+            Some(bounds) => bounds,
+            None => self.tracker.log_bounds().await?,
+        };
+        self.bounds = Some(bounds);
+        let end = self.at.min(bounds.newest.number + 1);
+        if end > bounds.oldest {
+            let begin = end.saturating_sub(self.batch as u64).max(bounds.oldest);
+            let count = usize::try_from(end - begin).unwrap_or(usize::MAX);
+            self.read = self.read(begin - 1, count).await?.events.into();
+            self.at = begin;
+        }
+        Ok(())
+    }
+
+    async fn read(&mut self, after: u64, count: usize) -> Result<Events, StoreError> {
+        let read = self.tracker.events(after, count).await?;
+        self.bounds = Some(Bounds { newest: read.newest, oldest: read.oldest });
+        self.batch = self.batch.saturating_mul(BATCH_GROWTH).min(MAX_BATCH);
+        Ok(read)
+    }
+}
+
+/// Returns true if an event is so old that none before it is from a time on.
+pub fn ends_before(event: &Event, since: Timestamp) -> bool {
+    let earliest = DateTime::<Utc>::from(since).checked_sub_signed(TIME_JITTER);
+    earliest.is_some_and(|earliest| DateTime::<Utc>::from(event.at) < earliest)
+}
+
+impl Tracker {
+    /// Returns at most `limit` durable events after an event number.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::events`](crate::store::Store::events).
+    pub async fn events(&self, after: u64, limit: usize) -> Result<Events, StoreError> {
+        self.store.events(after, limit).await
+    }
+
+    /// Returns the ends of the log.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`events`](Self::events).
+    pub async fn log_bounds(&self) -> Result<Bounds, StoreError> {
+        let Events { newest, oldest, .. } = self.events(LAST_NUMBER, 0).await?;
+        Ok(Bounds { newest, oldest })
+    }
+
+    /// Returns at most `limit` events after a position that the caller has read; `None` if another log has replaced
+    /// that one. Where the log no longer has the event at the position, events after it may be missing.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`events`](Self::events).
+    pub async fn events_since(
+        &self,
+        known: Position,
+        limit: usize,
+    ) -> Result<Option<Events>, StoreError> {
+        // Includes the known event, because its position tells whether the log is the same.
+        let before = known.number.saturating_sub(1);
+        let mut read = self.events(before, limit.saturating_add(1)).await?;
+        let is_same = match read.events.first() {
+            _ if known.number == 0 => true,
+            Some(first) if first.number() == known.number => first.position == known,
+            _ => read.newest.number >= known.number && read.oldest > known.number,
+        };
+        read.events.retain(|event| event.number() > known.number);
+        Ok(is_same.then_some(read))
+    }
+
+    /// Returns the issues that events after a number changed, with the number of the last of these events. The first part
+    /// is `None` if the log no longer has all of them.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`events`](Self::events).
+    pub async fn changed_after(
+        &self,
+        number: u64,
+    ) -> Result<(Option<BTreeSet<IssueId>>, u64), StoreError> {
+        let (mut changed, mut log) = (BTreeSet::new(), LogReader::after(self, number));
+        while let Some(read) = log.next().await? {
+            changed.insert(read.event.issue);
+        }
+        Ok((log.is_complete().then_some(changed), log.at))
+    }
+
+    /// Returns the numbers of the first and the last event that led to issues which were just changed together; `None` if
+    /// these events are no longer among the newest ones, or they cannot be read.
+    ///
+    /// They are looked up, because not every store has numbered an event when it answers the change.
+    pub async fn change_numbers(&self, issues: &[Arc<Issue>]) -> Option<EventNumbers> {
+        let newest = self.log_bounds().await.ok()?.newest.number;
+        let among = (NEWEST + issues.len()) as u64;
+        self.numbers_after(newest.saturating_sub(among), issues).await.ok()?
+    }
+
+    /// Returns the numbers of the first and the last event after a number that led to these issues.
+    pub(super) async fn numbers_after(
+        &self,
+        number: u64,
+        issues: &[Arc<Issue>],
+    ) -> Result<Option<EventNumbers>, StoreError> {
+        let changes: BTreeSet<_> =
+            issues.iter().map(|issue| (issue.id, issue.modified_at)).collect();
+        let (mut numbers, mut log) = (None, LogReader::after(self, number));
+        while let Some(read) = log.next().await? {
+            if changes.contains(&(read.event.issue, read.event.at)) {
+                let first = numbers.map_or(read.number(), |(first, _)| first);
+                numbers = Some((first, read.number()));
+            }
+        }
+        Ok(numbers.map(|(first, last)| EventNumbers(first..=last)))
+    }
+}
