@@ -31,7 +31,7 @@ pub(super) enum Meaning {
 const NONE: &str = "none";
 
 /// The keys, in the order of the documentation.
-const KEYS: [Key; 18] = [
+const KEYS: [Key; 19] = [
     Key {
         name: "status",
         parse: |value, _| any_word(value, |word| status(word).map(Condition::Status)),
@@ -138,13 +138,12 @@ const KEYS: [Key; 18] = [
         parse: |value, now| any_word(value, |word| state(word, now)),
         expected: "use open, ready, blocked, claimed, parked or stale",
     },
+    Key {
+        name: "sort",
+        parse: |value, _| order(&value.to_lowercase()),
+        expected: "use changed, filed, priority or title, with -asc or -desc behind it",
+    },
 ];
-
-const SORT: Key = Key {
-    name: "sort",
-    parse: |value, _| order(&value.to_lowercase()),
-    expected: "use changed, filed, priority or title, with -asc or -desc behind it",
-};
 
 const IDS: &str = "use the id of an issue, or at least its first 8 digits";
 const IDS_OR_NONE: &str = "use the id of an issue, or at least its first 8 digits, or none";
@@ -166,11 +165,7 @@ impl Key {
         let name = name.to_ascii_lowercase();
         let alias = ALIASES.iter().find(|(other, _)| *other == name);
         let name = alias.map_or(&*name, |(_, name)| name);
-        Self::all().find(|key| key.name == name)
-    }
-
-    fn all() -> impl Iterator<Item = Self> {
-        KEYS.into_iter().chain([SORT])
+        KEYS.into_iter().find(|key| key.name == name)
     }
 }
 
@@ -182,16 +177,14 @@ pub fn is_excluding(word: &str) -> bool {
 
 /// Returns the names of the keys with what their values are, in the order of the documentation.
 pub fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
-    Key::all().map(|key| (key.name, key.expected.strip_prefix("use ").unwrap_or(key.expected)))
+    KEYS.into_iter()
+        .map(|key| (key.name, key.expected.strip_prefix("use ").unwrap_or(key.expected)))
 }
 
 /// Returns a line for each key, which says what its values are.
 pub fn help() -> String {
     let line = |(name, values)| format!("  {:<11} {values}", format!("{name}:"));
-    all().map(line).collect::<Vec<_>>().join(
-        "
-",
-    )
+    all().map(line).collect::<Vec<_>>().join("\n")
 }
 
 fn names() -> impl Iterator<Item = &'static str> {

@@ -12,6 +12,7 @@ mod ranges;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::mem;
 
 use strsim::levenshtein;
 
@@ -81,7 +82,7 @@ impl ParsedQuery {
             return Ok(paste::query(text));
         }
         let mut parser = Parser { saved, now, order: None, terms: 0, within: Vec::new() };
-        let terms = match parser.top_level(text, 0) {
+        let terms = match parser.whole(text, 0) {
             Err(_) if paste::is_mostly_words(text) => return Ok(paste::query(text)),
             terms => terms?,
         };
@@ -132,78 +133,51 @@ struct Parser<'a> {
     within: Vec<String>,
 }
 
-/// What a list of terms ends with.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
-    OfText,
-    OfGroup,
-}
-
 impl Parser<'_> {
     /// Parses a whole text into the terms that must all hold.
-    fn top_level(&mut self, text: &str, depth: usize) -> Result<Vec<Term>, QueryError> {
+    fn whole(&mut self, text: &str, depth: usize) -> Result<Vec<Term>, QueryError> {
         let tokens = lexer::tokens(text)?;
-        let mut rest = &tokens[..];
-        let mut alternatives = vec![Vec::new()];
-        while let Some((first, _)) = rest.split_first() {
-            if matches!(first.kind, Kind::Or) {
-                alternatives.push(Vec::new());
-                rest = &rest[1..];
-                continue;
-            }
-            let begin = first.begin;
-            let condition = self.term(&mut rest, depth)?;
-            let end = rest.first().map_or(text.len(), |next| next.begin);
-            let term = text[begin..end].trim_end();
-            let alternative = alternatives.last_mut().expect("there is always one");
-            alternative
-                .extend(condition.map(|condition| Term { text: term.to_owned(), condition }));
+        let mut alternatives = self.alternatives(text, &mut &tokens[..], depth)?;
+        if alternatives.len() <= 1 {
+            return Ok(alternatives.pop().unwrap_or_default());
         }
-        if alternatives.len() == 1 {
-            return Ok(alternatives.remove(0));
-        }
-        let any = alternatives.into_iter().filter(|terms| !terms.is_empty());
-        let any: Vec<_> =
-            any.map(|terms| Condition::all(terms.into_iter().map(|term| term.condition))).collect();
-        if any.is_empty() {
-            return Ok(Vec::new());
-        }
-        Ok(vec![Term { text: text.trim().to_owned(), condition: Condition::Any(any) }])
+        Ok(vec![Term { text: text.trim().to_owned(), condition: one_of(alternatives) }])
     }
 
-    /// Parses what stands in parentheses.
-    fn group(&mut self, rest: &mut &[Token<'_>], depth: usize) -> Result<Condition, QueryError> {
-        let mut alternatives = vec![Vec::new()];
-        let end = loop {
-            match rest.first().map(|token| &token.kind) {
-                None => break End::OfText,
-                Some(Kind::Close) => {
+    /// Parses the terms up to the end of the text, or of the group that they stand in: those that must all hold, for
+    /// each side of an `OR`.
+    fn alternatives(
+        &mut self,
+        text: &str,
+        rest: &mut &[Token<'_>],
+        depth: usize,
+    ) -> Result<Vec<Vec<Term>>, QueryError> {
+        let (mut alternatives, mut terms) = (Vec::new(), Vec::new());
+        while let Some(first) = rest.first() {
+            match first.kind {
+                Kind::Close => break,
+                Kind::Or => {
                     *rest = &rest[1..];
-                    break End::OfGroup;
+                    alternatives.push(mem::take(&mut terms));
                 }
-                Some(Kind::Or) => {
-                    *rest = &rest[1..];
-                    alternatives.push(Vec::new());
-                }
-                Some(_) => {
-                    let condition = self.term(rest, depth)?;
-                    alternatives.last_mut().expect("there is always one").extend(condition);
+                _ => {
+                    let begin = first.begin;
+                    let condition = self.term(text, rest, depth)?;
+                    let end = rest.first().map_or(text.len(), |next| next.begin);
+                    let text = || text[begin..end].trim_end().to_owned();
+                    terms.extend(condition.map(|condition| Term { text: text(), condition }));
                 }
             }
-        };
-        debug_assert!(end == End::OfGroup, "the lexer pairs parentheses");
-        let mut any = alternatives.into_iter().filter(|all| !all.is_empty()).map(Condition::all);
-        let first = any.next().unwrap_or_default();
-        let others: Vec<_> = any.collect();
-        if others.is_empty() {
-            return Ok(first);
         }
-        Ok(Condition::Any([first].into_iter().chain(others).collect()))
+        alternatives.push(terms);
+        alternatives.retain(|terms| !terms.is_empty());
+        Ok(alternatives)
     }
 
     /// Parses one term; `None` for an order, which is no condition.
     fn term(
         &mut self,
+        text: &str,
         rest: &mut &[Token<'_>],
         depth: usize,
     ) -> Result<Option<Condition>, QueryError> {
@@ -227,16 +201,21 @@ impl Parser<'_> {
                 ) {
                     return Err(at("`-` excludes what follows it, and nothing does".to_owned()));
                 }
-                let excluded = self.term(rest, depth + 1)?;
+                let excluded = self.term(text, rest, depth + 1)?;
                 let excluded =
                     excluded.ok_or_else(|| at("an order cannot be excluded".to_owned()))?;
                 Ok(Some(Condition::Not(Box::new(excluded))))
             }
-            Kind::Open => self.group(rest, depth + 1).map(Some),
+            Kind::Open => {
+                let alternatives = self.alternatives(text, rest, depth + 1)?;
+                // The lexer pairs parentheses.
+                *rest = rest.split_first().map_or(&[], |(_, others)| others);
+                Ok(Some(one_of(alternatives)))
+            }
             // The lexer makes none of these here.
             Kind::Close | Kind::Or => Ok(None),
             Kind::Saved(name) => self.saved_query(name, depth).map(Some).map_err(at),
-            Kind::Phrase(text) => Ok(Some(Condition::Text(text.to_lowercase()))),
+            Kind::Phrase(phrase) => Ok(Some(Condition::Text(phrase.to_lowercase()))),
             Kind::Word(word) => Ok(Some(Condition::Text(word.to_lowercase()))),
             Kind::Pair { key, value } => {
                 let parsed = keys::parse(*key, value, self.now).map_err(|expected| {
@@ -254,6 +233,17 @@ impl Parser<'_> {
     }
 }
 
+/// Returns the condition that one of the alternatives holds; without any, that of all issues.
+fn one_of(alternatives: Vec<Vec<Term>>) -> Condition {
+    let all = |terms: Vec<Term>| Condition::all(terms.into_iter().map(|term| term.condition));
+    let mut conditions: Vec<_> = alternatives.into_iter().map(all).collect();
+    match conditions.len() {
+        0 => Condition::default(),
+        1 => conditions.remove(0),
+        _ => Condition::Any(conditions),
+    }
+}
+
 impl Parser<'_> {
     /// Parses a saved query, or says what is wrong with it.
     fn saved_query(&mut self, name: &str, depth: usize) -> Result<Condition, String> {
@@ -268,7 +258,7 @@ impl Parser<'_> {
             ));
         }
         self.within.push(name.to_owned());
-        let terms = self.top_level(query, depth + 1).map_err(|error| {
+        let terms = self.whole(query, depth + 1).map_err(|error| {
             // One name is enough where queries name others.
             let message = error.message.strip_prefix(OF_SAVED);
             let message = message.and_then(|rest| Some(rest.split_once(": ")?.1.to_owned()));
