@@ -31,11 +31,8 @@ pub(super) static STYLE: LazyLock<Asset> = LazyLock::new(|| {
             include_str!("assets/style/stats.css"),
             include_str!("assets/style/issue.css"),
             include_str!("assets/style/actions.css"),
-            include_str!("assets/style/projects.css"),
-            include_str!("assets/style/errors.css"),
             include_str!("assets/style/dialogs.css"),
-            include_str!("assets/style/wall.css"),
-            include_str!("assets/style/print.css"),
+            include_str!("assets/style/appearance.css"),
         ),
     )
 });

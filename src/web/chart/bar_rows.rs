@@ -38,7 +38,7 @@ impl BarRows<'_> {
     /// Renders the chart.
     pub fn draw(&self, caption: Caption<'_>) -> Markup {
         let highest = self.rows.iter().flat_map(|row| &row.values).max();
-        let scale = Scale::of_numbers(highest.copied().unwrap_or(0).into(), 1);
+        let scale = Scale::of_numbers(highest.copied().unwrap_or(0).into(), 2);
         let height = ROW_HEIGHT * self.rows.len() as u32;
         let width = 1.0 / self.hints.len() as f64;
         let drawing = html! {

@@ -150,7 +150,7 @@ impl Layout<'_> {
                 p #live.live data-state="off"
                     data-connecting=(layout::CONNECTING) data-connected=(layout::CONNECTED)
                     data-disconnected=(layout::DISCONNECTED) data-stale=(layout::STALE)
-                    data-failing=(layout::FAILING) data-paused=(layout::PAUSED)
+                    data-troubled=(layout::TROUBLED) data-failing=(layout::FAILING) data-paused=(layout::PAUSED)
                 {
                     @if self.has_forms { (layout::RELOAD) } @else { (layout::reloads(REFRESH_S)) }
                 }

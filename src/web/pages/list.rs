@@ -150,7 +150,9 @@ fn statuses(view: &ListView) -> Markup {
                 a href={ "/" (view.query.in_statuses(statuses).query_string()) }
                     aria-current=[is_current.then_some("true")]
                 {
-                    (label) " " span.count { (sum(counts, statuses)) @if !has_exact_counts { "+" } }
+                    (label) " " span.count {
+                        @if *has_exact_counts { (sum(counts, statuses)) } @else { (sum(counts, statuses).min(MAX_FOUND)) "+" }
+                    }
                 }
             }
         }

@@ -77,6 +77,8 @@ pub mod layout {
     pub const AS_CSV: &str = "Download as CSV";
     pub const CONNECTING: &str = "connecting";
     pub const CONNECTED: &str = "live";
+    /// The page follows the store, which has a problem. The page says which.
+    pub const TROUBLED: &str = "connected: see the problem";
     /// `{time}` is when the page was last known to be up to date.
     pub const DISCONNECTED: &str = "stale since {time}, ages as of then: reconnecting";
     pub const STALE: &str = "stale since {time}, ages as of then: reloading";

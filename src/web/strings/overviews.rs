@@ -202,6 +202,7 @@ pub mod activity {
             "unknown_keys_edited" => "edited other keys",
             "claimed" => "claimed for work",
             "review_started" => "claimed for review",
+            "taken_up" => "took over the claim",
             "lapsed" => "lost the claim",
             "returned" => "returned",
             "completed" => "completed",

@@ -110,6 +110,20 @@ async function unreadable(visit, server) {
   visit.calm();
 }
 
+/** An edit that cannot be read keeps nobody from working, but the page is not simply live beside its reason. */
+async function brokenEdit(visit, server) {
+  const file = join(server.directory, 'issues.json');
+  const whole = readFileSync(file);
+  await visit.open('/');
+  await visit.until('connected', isInState, ['connected']);
+  writeFileSync(file, '{"issues": [ broken');
+  await visit.until('the reason', () => document.getElementById('trouble') !== null);
+  await visit.until('that there is one', isInState, ['troubled']);
+  writeFileSync(file, whole);
+  await visit.until('all is well', isInState, ['connected']);
+  visit.calm();
+}
+
 /** A load that fails while the stream goes on is tried again. */
 async function oneFailure(visit, session) {
   await visit.open('/');
@@ -159,6 +173,7 @@ await run('outage', RUN_MS, async () => {
     visit.calm();
   }
   await oneFailure(visit, session);
+  await brokenEdit(visit, server);
   await idle(visit);
   await visit.end();
 });

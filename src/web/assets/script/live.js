@@ -103,6 +103,7 @@ const state = () => {
   if (main.dataset.version === UNREADABLE) return "failing";
   if (hasFailed || Date.now() - outdatedAt > LATE_MS) return "stale";
   if (isPaused) return "paused";
+  if (isConnected && main.querySelector("#trouble")) return "troubled";
   return isConnected ? "connected" : "connecting";
 };
 
