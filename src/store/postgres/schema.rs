@@ -35,10 +35,11 @@ pub(super) async fn migrate(connections: &Connections, schema: &str) -> Result<(
         return Ok(());
     }
     let session = connections.session(&[]).await?;
+    // One lock for all schemas of the database, because they share its extensions.
     let lock = format!(
         "BEGIN; SET LOCAL lock_timeout = '60s'; \
          SELECT pg_advisory_xact_lock({})",
-        advisory_key("migrate", schema)
+        advisory_key("migrate", "")
     );
     session.batch_execute(&lock).await?;
     // Another process may have done it meanwhile.
