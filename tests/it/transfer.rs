@@ -21,7 +21,8 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
 use crate::support::commands::{
-    add, agent, any_command, at, claim, close, complete, import, number, return_issue, review, say,
+    add, agent, answer, any_command, ask, at, claim, close, complete, import, number, return_issue,
+    review, say,
 };
 use crate::support::disk::{Disk, FaultyDuty};
 use crate::support::power::{fates, files_after, write_files};
@@ -66,6 +67,8 @@ pub async fn make_every_kind(store: &dyn Store) {
         return_issue(ids[3].into()),
         complete(ids[4].into()),
         say(ids[5].into()),
+        ask(ids[5].into()),
+        answer(ids[5].into()),
         close(ids[6].into(), Resolution::Closed),
         close(ids[7].into(), Resolution::Rejected),
         review(),

@@ -117,12 +117,12 @@ pub fn say(issue: IssueRef) -> Command {
     Command::CommentIssue { issue, comment: comment(), agent: agent() }
 }
 
-fn ask(issue: IssueRef) -> Command {
+pub fn ask(issue: IssueRef) -> Command {
     let question = Question::new("q", &["o".to_owned()]).unwrap();
     Command::AskHuman { issue, question, agent: other(), guard: Default::default() }
 }
 
-fn answer(issue: IssueRef) -> Command {
+pub fn answer(issue: IssueRef) -> Command {
     Command::AnswerQuestion { issue, answer: QuestionAnswer::Option(1), agent: agent() }
 }
 
