@@ -23,11 +23,6 @@ pub enum Relation {
 }
 
 impl ReadView<'_> {
-    /// Returns the parts of an issue.
-    pub fn parts_of(&self, id: IssueId) -> impl Iterator<Item = IssueId> {
-        self.issues.linked_from(LinkKind::Parent, id).into_iter()
-    }
-
     /// Returns the issues that an issue is linked with, by relation. Relations without issues are left out.
     ///
     /// The links of the issue itself keep their order, and may lead to issues that do not exist. The links of others

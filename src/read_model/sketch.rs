@@ -9,6 +9,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// The number of slots of a sketch.
 pub const SLOTS: usize = 8;
+/// The number of keys of a sketch.
+pub const KEYS: usize = SLOTS / 2;
 /// How much of a text counts, in bytes. The beginning of a long one tells it from others.
 const MAX_BYTES: usize = 4_000;
 
@@ -46,9 +48,9 @@ impl Sketch {
         self.0.iter().zip(&other.0).filter(|(one, other)| one == other).count()
     }
 
-    /// Returns the keys by which similar texts meet: each is made of two slots.
-    pub fn keys(&self) -> [u64; SLOTS / 2] {
-        std::array::from_fn(|at| u64::from(self.0[2 * at]) << 32 | u64::from(self.0[2 * at + 1]))
+    /// Returns one of the [`KEYS`] by which similar texts meet: each is made of two slots.
+    pub fn key(&self, at: usize) -> u64 {
+        u64::from(self.0[2 * at]) << 32 | u64::from(self.0[2 * at + 1])
     }
 }
 

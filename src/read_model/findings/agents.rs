@@ -1,14 +1,14 @@
 //! Agents that hold too much, or review what they made.
 
 use super::thresholds::{MANY_CLAIMS, SELF_REVIEW_WITHIN_MS};
-use super::{Hit, Scene, Why};
+use super::{Hit, Hits, Scene, Why};
 use crate::domain::{ActionKind, Status};
 use crate::read_model::{IssueSummary, Name};
 
 /// How many issues of an agent a finding names.
 const MAX_ISSUES: usize = 10;
 
-pub(super) fn overloaded(scene: Scene<'_>) -> Vec<Hit> {
+pub(super) fn overloaded<'a>(scene: &'a Scene<'a>) -> Hits<'a> {
     let mut held: Vec<Vec<usize>> = vec![Vec::new(); scene.view.names().len()];
     for (at, summary, _) in scene.open() {
         if let Some(claim) = summary.holder() {
@@ -20,12 +20,13 @@ pub(super) fn overloaded(scene: Scene<'_>) -> Vec<Hit> {
         agents.filter(|(_, held)| held.len() >= MANY_CLAIMS).map(|((name, _), mut issues)| {
             let count = issues.len();
             issues.truncate(MAX_ISSUES);
-            Hit { weight: count as u64, issues, why: Why::Holds(name, count) }
+            let (issue, others) = (issues.first().copied(), issues.split_off(1));
+            Hit { weight: count as u64, issue, others, why: Why::Holds(name, count) }
         });
-    hits.collect()
+    Box::new(hits)
 }
 
-pub(super) fn self_reviewed(scene: Scene<'_>) -> Vec<Hit> {
+pub(super) fn self_reviewed<'a>(scene: &'a Scene<'a>) -> Hits<'a> {
     let summaries = scene.view.summaries().iter().enumerate();
     let reviewed = summaries.filter(|(_, summary)| match summary.status {
         Status::InReview => true,
@@ -36,7 +37,7 @@ pub(super) fn self_reviewed(scene: Scene<'_>) -> Vec<Hit> {
         let why = own_review(summary)?;
         Some(Hit::new(at, u64::MAX - scene.age(summary.modified_at), why))
     });
-    hits.collect()
+    Box::new(hits)
 }
 
 /// Returns who reviews or closed what it completed itself. A review by another agent after the completion counts for

@@ -4,9 +4,9 @@
 //! part of their [sketch](crate::read_model::sketch). So the cost grows with the number of issues, not with its square.
 
 use super::thresholds::{RELATED_SLOTS, SIMILAR_SLOTS, SIMILAR_TITLES};
-use super::{Hit, Scene, Why};
+use super::{Hit, Hits, OpenIssue, Scene, Why};
 use crate::read_model::IssueSummary;
-use crate::read_model::sketch::SLOTS;
+use crate::read_model::sketch::{KEYS, SLOTS};
 use crate::read_model::text_facts::{TextFacts, normalized};
 
 /// With how many earlier issues of its block an issue is compared.
@@ -14,25 +14,19 @@ const MAX_COMPARED: usize = 4;
 /// How many titles are compared letter by letter. Only a store with thousands of similar descriptions has more.
 const MAX_TITLES: usize = 2_000;
 
-pub(super) fn duplicates(scene: Scene<'_>) -> Vec<Hit> {
-    let mut search = Search {
-        open: scene.open().collect(),
-        found: Vec::new(),
-        titles_left: MAX_TITLES,
-        hits: Vec::new(),
-    };
+pub(super) fn duplicates<'a>(scene: &'a Scene<'a>) -> Hits<'a> {
+    let mut search =
+        Search { open: &scene.open, found: Vec::new(), titles_left: MAX_TITLES, hits: Vec::new() };
     search.found = vec![false; search.open.len()];
     search.compare_blocks(|facts| (!facts.is_placeholder).then_some(facts.title));
-    for slot in 0..SLOTS / 2 {
-        search.compare_blocks(|facts| facts.is_described().then(|| facts.description.keys()[slot]));
+    for slot in 0..KEYS {
+        search.compare_blocks(|facts| facts.is_described().then(|| facts.description.key(slot)));
     }
-    search.hits
+    Box::new(search.hits.into_iter())
 }
 
-type Candidate<'a> = (usize, &'a IssueSummary, &'a TextFacts);
-
 struct Search<'a> {
-    open: Vec<Candidate<'a>>,
+    open: &'a [OpenIssue<'a>],
     /// Whether an older issue says what the one at this index of `open` says.
     found: Vec<bool>,
     titles_left: usize,
@@ -76,7 +70,8 @@ impl Search<'_> {
         }
         self.found[newer] = true;
         let weight = common + if is_same_title { SLOTS } else { 0 };
-        self.hits.push(Hit { weight: weight as u64, issues: vec![other.0, one.0], why });
+        let hit = Hit::new(other.0, weight as u64, why);
+        self.hits.push(Hit { others: vec![one.0], ..hit });
     }
 
     /// Returns true if the titles are similar. Parts of one parent often differ in one word that matters.

@@ -1,9 +1,11 @@
 //! A queue that grows: more is filed than ends.
 
-use super::thresholds::{FILED_PER_ENDED, FILING_WINDOW_MS, MANY_FILED};
-use super::{Hit, Scene, Why};
+use std::iter;
 
-pub(super) fn faster_than_closing(scene: Scene<'_>) -> Vec<Hit> {
+use super::thresholds::{FILED_PER_ENDED, FILING_WINDOW_MS, MANY_FILED};
+use super::{Hit, Hits, Scene, Why};
+
+pub(super) fn faster_than_closing<'a>(scene: &'a Scene<'a>) -> Hits<'a> {
     let is_recent = |time| scene.age(time) <= FILING_WINDOW_MS;
     let summaries = scene.view.summaries();
     let filed = summaries.iter().filter(|summary| is_recent(summary.created_at)).count();
@@ -14,7 +16,8 @@ pub(super) fn faster_than_closing(scene: Scene<'_>) -> Vec<Hit> {
     });
     let ended = ended.count();
     if filed < MANY_FILED || filed < FILED_PER_ENDED * ended {
-        return Vec::new();
+        return Box::new(iter::empty());
     }
-    vec![Hit { weight: 0, issues: Vec::new(), why: Why::Filed { filed, ended } }]
+    let why = Why::Filed { filed, ended };
+    Box::new(iter::once(Hit { weight: 0, issue: None, others: Vec::new(), why }))
 }

@@ -15,6 +15,7 @@ mod why;
 mod tests;
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -24,24 +25,59 @@ use super::findings_cache::Cached;
 use super::read_view::ReadView;
 use super::summary::IssueSummary;
 use super::text_facts::TextFacts;
-use crate::domain::Timestamp;
+use crate::domain::{IssueId, Timestamp};
 
-/// What a rule looks at.
-#[derive(Clone, Copy)]
+/// What rules look at, collected once for all of them.
 struct Scene<'a> {
     view: &'a ReadView<'a>,
     now: Timestamp,
+    /// The open issues, in the order of filing.
+    open: Vec<OpenIssue<'a>>,
+    /// The parents of all issues that are parts, each with the position of the part; sorted.
+    parts: Vec<(IssueId, usize)>,
+    /// Where the issues are to which open ones are linked; `None` for one that does not exist.
+    linked: HashMap<IssueId, Option<usize>>,
 }
 
+/// An open issue: its position, its summary and its facts.
+type OpenIssue<'a> = (usize, &'a IssueSummary, &'a TextFacts);
+
 impl<'a> Scene<'a> {
-    /// Returns the open issues with their positions and their facts.
-    fn open(self) -> impl Iterator<Item = (usize, &'a IssueSummary, &'a TextFacts)> {
-        let summaries = self.view.summaries().iter().enumerate();
-        summaries.filter_map(|(at, summary)| Some((at, &**summary, summary.facts.as_deref()?)))
+    fn of(view: &'a ReadView<'a>, now: Timestamp) -> Self {
+        let (mut open, mut parts, mut linked) = (Vec::new(), Vec::new(), HashMap::new());
+        for (at, summary) in view.summaries().iter().enumerate() {
+            parts.extend(summary.attributes.parent().map(|parent| (parent, at)));
+            if let Some(facts) = summary.facts.as_deref() {
+                linked.extend(summary.attributes.links.iter().map(|link| (link.to, None)));
+                open.push((at, &**summary, facts));
+            }
+        }
+        parts.sort_unstable();
+        if !linked.is_empty() {
+            for (at, summary) in view.summaries().iter().enumerate() {
+                if let Some(position) = linked.get_mut(&summary.id) {
+                    *position = Some(at);
+                }
+            }
+        }
+        Self { view, now, open, parts, linked }
+    }
+
+    fn open(&self) -> impl Iterator<Item = OpenIssue<'a>> {
+        self.open.iter().copied()
+    }
+
+    /// Returns the position of an issue to which an open one is linked, if it exists.
+    fn linked(&self, id: IssueId) -> Option<usize> {
+        self.linked.get(&id).copied().flatten()
+    }
+
+    fn has_parts(&self, id: IssueId) -> bool {
+        self.parts.binary_search_by_key(&id, |(parent, _)| *parent).is_ok()
     }
 
     /// Returns how long ago something was, in milliseconds.
-    fn age(self, time: Timestamp) -> u64 {
+    fn age(&self, time: Timestamp) -> u64 {
         self.now.millis_since(time)
     }
 }
@@ -50,18 +86,27 @@ impl<'a> Scene<'a> {
 struct Hit {
     /// How bad it is, among the hits of a rule.
     weight: u64,
-    /// The positions of the issues: first the one to act on.
-    issues: Vec<usize>,
+    /// The position of the issue to act on; `None` if it is about the whole queue.
+    issue: Option<usize>,
+    /// The positions of the other issues.
+    others: Vec<usize>,
     why: Why,
 }
 
 impl Hit {
     fn new(position: usize, weight: u64, why: Why) -> Self {
-        Self { weight, issues: vec![position], why }
+        Self { weight, issue: Some(position), others: Vec::new(), why }
+    }
+
+    fn issues(&self) -> impl Iterator<Item = usize> {
+        self.issue.into_iter().chain(self.others.iter().copied())
     }
 }
 
-type Rule = fn(Scene<'_>) -> Vec<Hit>;
+/// What a rule finds, one after another: in a large queue most of it is only counted.
+type Hits<'a> = Box<dyn Iterator<Item = Hit> + 'a>;
+
+type Rule = for<'a> fn(&'a Scene<'a>) -> Hits<'a>;
 
 /// Returns the rule that finds a kind.
 fn rule(kind: FindingKind) -> Rule {
@@ -82,25 +127,38 @@ fn rule(kind: FindingKind) -> Rule {
     }
 }
 
+/// Returns the worst hits, and how many there are.
+fn worst(all: Hits<'_>) -> (Vec<Hit>, usize) {
+    const ROOM: usize = 4 * MAX_KEPT;
+    // The worst first, then the first filed.
+    let rank = |hit: &Hit| (Reverse(hit.weight), hit.issue);
+    let keep = |hits: &mut Vec<Hit>| {
+        hits.sort_unstable_by_key(rank);
+        hits.truncate(MAX_KEPT);
+    };
+    let (mut hits, mut count) = (Vec::new(), 0);
+    for hit in all {
+        count += 1;
+        hits.push(hit);
+        if hits.len() == ROOM {
+            keep(&mut hits);
+        }
+    }
+    keep(&mut hits);
+    (hits, count)
+}
+
 impl Findings {
     /// Applies all rules.
     pub fn of(view: &ReadView<'_>, now: Timestamp) -> Self {
-        let scene = Scene { view, now };
+        let scene = Scene::of(view, now);
         let mut findings = Self::default();
         for &kind in FindingKind::ALL {
-            let mut hits = rule(kind)(scene);
-            findings.counts[kind as usize] = hits.len();
-            // The worst first, then the first filed.
-            let rank = |hit: &Hit| (Reverse(hit.weight), hit.issues.first().copied());
-            if hits.len() > MAX_KEPT {
-                hits.select_nth_unstable_by_key(MAX_KEPT, rank);
-                hits.truncate(MAX_KEPT);
-            }
-            hits.sort_unstable_by_key(rank);
+            let (hits, count) = worst(rule(kind)(&scene));
+            findings.counts[kind as usize] = count;
             findings.found.extend(hits.iter().map(|hit| Finding {
                 kind,
-                issues:
-                    hit.issues.iter().map(|&at| FoundIssue::from(&*view.summaries()[at])).collect(),
+                issues: hit.issues().map(|at| FoundIssue::from(&*view.summaries()[at])).collect(),
                 agent: hit.why.agent().map(|name| view.names().text(name).to_owned()),
                 why: hit.why.text(view),
             }));
