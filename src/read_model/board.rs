@@ -50,15 +50,22 @@ impl ReadView<'_> {
             } else if column.status.is_claimed() {
                 first(cards, most, |at| (Reverse(summary(at).holder().map(|held| held.since)), at));
             } else {
-                cards.sort_by_cached_key(|&at| {
-                    let issue = summary(at);
-                    let waits = match issue.status {
-                        Status::Created => !issue.is_ready_at(now, &self.issues),
-                        _ => issue.is_parked_at(now),
-                    };
-                    (waits, issue.attributes.effective_priority())
-                });
-                cards.truncate(most);
+                cards.sort_by_key(|&at| summary(at).attributes.effective_priority());
+                let can_be_claimed = |issue: &IssueSummary| match issue.status {
+                    Status::Created => issue.is_ready_at(now, &self.issues),
+                    _ => !issue.is_parked_at(now),
+                };
+                // Looking at links takes longer than all else here: no more are looked at than are shown.
+                let (mut shown, mut waiting) = (Vec::new(), Vec::new());
+                for &at in &*cards {
+                    if shown.len() == most {
+                        break;
+                    }
+                    if can_be_claimed(summary(at)) { shown.push(at) } else { waiting.push(at) }
+                }
+                shown.extend(waiting);
+                shown.truncate(most);
+                *cards = shown;
             }
         }
         columns
