@@ -149,7 +149,11 @@ impl Tally {
             return;
         }
         let kind = life.classification as usize;
-        self.lead_ms[kind].push(closed_ms.abs_diff(filed_ms));
+        let lead_ms = closed_ms.abs_diff(filed_ms);
+        // An import that says nothing of the closing dates it like the filing.
+        if lead_ms > 0 {
+            self.lead_ms[kind].push(lead_ms);
+        }
         let has_lapsed = |place: usize| life.steps.get(place + 1).is_some_and(|next| next.is_lapse);
         let first = (0..life.steps.len())
             .find(|&place| life.steps[place].status == Status::InProgress && !has_lapsed(place));

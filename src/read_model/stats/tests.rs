@@ -148,6 +148,8 @@ fn lead_and_cycle_times_cover_issues_closed_in_the_range() {
         Sketch(Improvement, vec![(3 * day, Created), (50, Closed)]),
         Sketch(Bug, vec![(9 * day, Created), (8 * day, InProgress), (3 * day, Closed)]),
         Sketch(Feature, vec![(70, Created), (60, Completed), (50, InProgress), (40, Closed)]),
+        // Imported, without a time of closing.
+        Sketch(Improvement, vec![(20, Created), (20, Closed)]),
     ];
     let stats = stats(&lives, Range::Day);
     let minutes = |spread: Percentiles| {
@@ -159,7 +161,7 @@ fn lead_and_cycle_times_cover_issues_closed_in_the_range() {
     assert_eq!(minutes(stats.lead.feature), (1, Some(30), Some(30)));
     assert_eq!(minutes(stats.lead.all), (4, Some(60), Some(4270)));
     assert_eq!(minutes(stats.cycle.all), (2, Some(10), Some(100)));
-    let total = Work { filed: 4, completed: 4, closed: 4, rejected: 1, returned: 1 };
+    let total = Work { filed: 5, completed: 4, closed: 5, rejected: 1, returned: 1 };
     assert_eq!(stats.throughput.total, total);
     assert_eq!(stats.flow.points[0].counts.0, [1, 0, 0, 0, 1, 0], "as the range began");
     assert_eq!(last(&stats), stats.present);
