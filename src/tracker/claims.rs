@@ -72,7 +72,7 @@ impl Tracker {
     /// Claims the next issue, and waits until there is one; `None` if `end` comes first.
     ///
     /// Callers of this process that could claim the same issue get it in the order in which they came. If
-    /// [`MAX_WAITING`] callers wait already, this one does not.
+    /// [`MAX_WAITING`](super::MAX_WAITING) callers wait already, this one does not.
     ///
     /// # Errors
     ///
