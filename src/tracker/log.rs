@@ -193,7 +193,7 @@ impl Tracker {
         known: Position,
         limit: usize,
     ) -> Result<Option<Events>, StoreError> {
-        // Includes the known event, because its position tells whether the log is the same.
+        // Read the known event again: if its position differs, another log has replaced the one that the caller read.
         let before = known.number.saturating_sub(1);
         let mut read = self.events(before, limit.saturating_add(1)).await?;
         let is_same = match read.events.first() {
