@@ -69,6 +69,25 @@ fn agent_finds_changes_and_takes_back_with_a_handle_that_survives_a_restart() {
 }
 
 #[test]
+fn what_is_filed_and_claimed_has_the_numbers_of_its_changes() {
+    let directory = directory();
+    let mut client =
+        Client::begin(ait(directory.path()).args(["--toolsets", "lifecycle,planning,bulk"]));
+    let issue = |title: &str| json!({ "title": title, "description": "", "classification": "bug" });
+    let issues = json!({ "issues": [issue("one"), issue("two")], "agent": "lead" });
+    let filed = client.call("add_issues", issues).ok();
+    assert!(filed.starts_with("2 filed: ") && filed.ends_with(", change 1-2"), "{filed}");
+    let claimed = client.call("get_next_issue", json!({ "agent": "dev" })).issue();
+    assert_eq!(claimed["change"], "3", "{claimed}");
+    // What is only shown was not changed.
+    let shown = client.call("list_issues", json!({ "issue_id": claimed["id"] })).issue();
+    assert_eq!(shown["change"], Value::Null);
+    let undo = json!({ "change": "3", "agent": "lead", "dry_run": false });
+    assert_eq!(report(&mut client, "undo_change", undo)["undone"], 1);
+    client.close();
+}
+
+#[test]
 fn items_are_all_places_or_a_query() {
     let directory = directory();
     write_issues(directory.path(), &issues());
