@@ -8,11 +8,10 @@ use futures::FutureExt;
 use strsim::levenshtein;
 
 use super::pages::error::WebError;
-use super::pages::parts::IssueLink;
 use super::query::ListQuery;
 use crate::domain::{DomainError, Issue, IssueRef, Query, Timestamp};
 use crate::query_language::{NothingFits, ParsedQuery, QueryError, SavedQueries};
-use crate::read_model::{IssueSummary, ReadView, Sorting};
+use crate::read_model::{FoundIssue, IssueSummary, ReadView, Sorting};
 
 /// The most suggestions.
 const MAX_SUGGESTIONS: usize = 5;
@@ -20,8 +19,8 @@ const MAX_SUGGESTIONS: usize = 5;
 /// An issue with its neighbours in the order of filing.
 pub(super) struct Found {
     pub issue: Arc<Issue>,
-    pub previous: Option<IssueLink>,
-    pub next: Option<IssueLink>,
+    pub previous: Option<FoundIssue>,
+    pub next: Option<FoundIssue>,
 }
 
 /// Finds an issue by its id or by the start of its id.
@@ -31,7 +30,7 @@ pub(super) struct Found {
 /// The error to answer with; it offers the issues that may have been meant.
 pub(super) fn find(asked: &str, view: &ReadView) -> Result<Found, WebError> {
     let summaries = view.summaries();
-    let links = || suggestions(asked, summaries).into_iter().map(IssueLink::from).collect();
+    let links = || suggestions(asked, summaries).into_iter().map(FoundIssue::from).collect();
     let reference = asked.parse::<IssueRef>();
     let position = match reference.and_then(|reference| view.position(&reference)) {
         Ok(position) => position,
@@ -40,12 +39,12 @@ pub(super) fn find(asked: &str, view: &ReadView) -> Result<Found, WebError> {
         }
         Err(DomainError::AmbiguousReference { candidates, count, .. }) => {
             let candidates = candidates.into_iter().filter_map(|id| view.summary(id));
-            let candidates = candidates.map(IssueLink::from).collect();
+            let candidates = candidates.map(FoundIssue::from).collect();
             return Err(WebError::ambiguous(asked, count, candidates));
         }
         Err(_) => return Err(WebError::not_an_id(asked, links())),
     };
-    let link = |position: Option<usize>| Some(IssueLink::from(&**summaries.get(position?)?));
+    let link = |position: Option<usize>| Some(FoundIssue::from(&**summaries.get(position?)?));
     Ok(Found {
         issue: view.issue(position),
         previous: link(position.checked_sub(1)),

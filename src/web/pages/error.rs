@@ -9,12 +9,13 @@ use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::layout::Layout;
-use super::parts::{self, IssueLink, undirected};
+use super::parts::{self, undirected};
 use super::respond;
 use crate::domain::text::shortened;
 use crate::domain::{ErrorCode, ErrorDetails};
 use crate::hints;
 use crate::query_language::QueryError;
+use crate::read_model::FoundIssue;
 use crate::tracker::StoreError;
 use crate::web::project::Project;
 use crate::web::query::InvalidParameter;
@@ -34,7 +35,7 @@ pub(in crate::web) struct WebError {
     text: String,
     /// The heading above the links.
     offer: &'static str,
-    links: Vec<IssueLink>,
+    links: Vec<FoundIssue>,
 }
 
 /// An error that is answered with a page.
@@ -56,7 +57,7 @@ impl WebError {
     }
 
     /// Returns the error for an id that no issue has.
-    pub fn unknown_issue(asked: &str, suggestions: Vec<IssueLink>) -> Self {
+    pub fn unknown_issue(asked: &str, suggestions: Vec<FoundIssue>) -> Self {
         let text = strings::unknown_issue(&repeatable(asked));
         Self::new(StatusCode::NOT_FOUND, ErrorCode::NotFound, strings::NO_ISSUE, text)
             .with_links(strings::SUGGESTIONS, suggestions)
@@ -69,14 +70,14 @@ impl WebError {
     }
 
     /// Returns the error for a text that cannot be an id.
-    pub fn not_an_id(asked: &str, suggestions: Vec<IssueLink>) -> Self {
+    pub fn not_an_id(asked: &str, suggestions: Vec<FoundIssue>) -> Self {
         let text = strings::not_an_id(&repeatable(asked));
         Self::new(StatusCode::NOT_FOUND, ErrorCode::Validation, strings::NO_ISSUE, text)
             .with_links(strings::SUGGESTIONS, suggestions)
     }
 
     /// Returns the error for the start of several ids.
-    pub fn ambiguous(asked: &str, count: usize, candidates: Vec<IssueLink>) -> Self {
+    pub fn ambiguous(asked: &str, count: usize, candidates: Vec<FoundIssue>) -> Self {
         let text = strings::ambiguous(&repeatable(asked), count);
         Self::new(StatusCode::NOT_FOUND, ErrorCode::Ambiguous, strings::SEVERAL_ISSUES, text)
             .with_links(strings::CANDIDATES, candidates)
@@ -116,7 +117,7 @@ impl WebError {
         Self { status, code, title, text, offer: "", links: Vec::new() }
     }
 
-    fn with_links(self, offer: &'static str, links: Vec<IssueLink>) -> Self {
+    fn with_links(self, offer: &'static str, links: Vec<FoundIssue>) -> Self {
         Self { offer, links, ..self }
     }
 }
@@ -296,7 +297,7 @@ mod tests {
     #[test]
     fn ambiguous_id_errors_link_the_candidates() {
         let id = IssueId::parse("3f2a9c1e-7d54-4b0a-9e6f-2c8b1d5a4e73").unwrap();
-        let links = vec![IssueLink { id, title: "a & b".into(), status: Status::InReview }];
+        let links = vec![FoundIssue { id, title: "a & b".into(), status: Status::InReview }];
         let error = WebError::ambiguous("3f2a9c1e", 7, links);
         let html = content(&error).into_string();
         let link = format!(

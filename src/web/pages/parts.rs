@@ -4,22 +4,8 @@ use maud::{Markup, html};
 
 use super::icons;
 use crate::domain::{Classification, IssueId, Status, Timestamp};
-use crate::read_model::{IssueSummary, ReadView};
+use crate::read_model::ReadView;
 use crate::web::strings::{self, attention};
-
-/// What a link to an issue shows.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(in crate::web) struct IssueLink {
-    pub id: IssueId,
-    pub title: Box<str>,
-    pub status: Status,
-}
-
-impl From<&IssueSummary> for IssueLink {
-    fn from(summary: &IssueSummary) -> Self {
-        Self { id: summary.id, title: summary.title.clone(), status: summary.status }
-    }
-}
 
 /// How many agents a filter offers: those that were active last.
 const MAX_AGENTS: usize = 100;

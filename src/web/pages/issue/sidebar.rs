@@ -5,9 +5,9 @@ use maud::{Markup, html};
 use super::{IssueView, parts};
 use crate::domain::text::shortened;
 use crate::domain::{Timestamp, UnknownKeys};
+use crate::read_model::FoundIssue;
 use crate::web::lookup::Found;
 use crate::web::markdown::{self, MAX_CHARS};
-use crate::web::pages::parts::IssueLink;
 use crate::web::strings::{self, issue as text};
 
 /// How many characters of the reason for parking the default page shows.
@@ -103,7 +103,7 @@ pub(super) fn neighbours(found: &Found) -> Markup {
     }
 }
 
-fn neighbour(relation: &str, name: &str, link: &IssueLink) -> Markup {
+fn neighbour(relation: &str, name: &str, link: &FoundIssue) -> Markup {
     html! {
         a class=(relation) rel=(relation) href=(parts::issue_path(link.id)) {
             span.quiet { (name) } " "
