@@ -92,6 +92,16 @@ pub struct KnownIssue {
     pub version: Option<String>,
 }
 
+impl KnownIssue {
+    /// Returns a command on the issue, after one that refuses another version than the known one.
+    fn checked(self, command: impl FnOnce(IssueRef) -> Command) -> Vec<Command> {
+        let Self { issue, version } = self;
+        let command = command(issue.clone());
+        let required = version.map(|version| Command::RequireVersion { issue, version });
+        required.into_iter().chain([command]).collect()
+    }
+}
+
 impl From<IssueRef> for KnownIssue {
     fn from(issue: IssueRef) -> Self {
         Self { issue, version: None }
@@ -149,7 +159,7 @@ impl Tracker {
         issue: NewIssue,
         agent: AgentName,
     ) -> Result<Arc<Issue>, StoreError> {
-        self.change(issue.into_command(agent)).await
+        self.change([issue.into_command(agent)]).await
     }
 
     /// Adds several issues at the end of the queue, in this order: all of them, or none.
@@ -165,7 +175,7 @@ impl Tracker {
         agent: AgentName,
     ) -> Result<Vec<Arc<Issue>>, StoreError> {
         let commands = issues.into_iter().map(|issue| issue.into_command(agent.clone())).collect();
-        let added = self.commit_all(commands).await?;
+        let added = self.commit(commands).await?;
         let lost = || StoreError::Uncertain("add_issues returned no outcome".to_owned());
         added.into_iter().map(|issue| issue.ok_or_else(lost)).collect()
     }
@@ -181,9 +191,8 @@ impl Tracker {
         change: IssueChange,
         agent: AgentName,
     ) -> Result<Arc<Issue>, StoreError> {
-        let issue = known.issue.clone();
-        self.change_known(known, [Command::ChangeIssue { issue, change: change.into(), agent }])
-            .await
+        let change = change.into();
+        self.change(known.checked(|issue| Command::ChangeIssue { issue, change, agent })).await
     }
 
     /// Imports an issue from another tracker unchanged, at the end of the queue.
@@ -199,7 +208,7 @@ impl Tracker {
         issue: ImportedIssue,
         agent: AgentName,
     ) -> Result<Arc<Issue>, StoreError> {
-        self.change(Command::ImportIssue { issue, agent }).await
+        self.change([Command::ImportIssue { issue, agent }]).await
     }
 
     /// Finds the issues that match a query.
@@ -233,7 +242,7 @@ impl Tracker {
         proof: ClaimProof,
     ) -> Result<Arc<Issue>, StoreError> {
         let guard = self.guard(proof);
-        self.change(Command::CompleteIssue { issue, comment, agent, guard }).await
+        self.change([Command::CompleteIssue { issue, comment, agent, guard }]).await
     }
 
     /// Returns an open issue to its old place in the queue.
@@ -248,8 +257,7 @@ impl Tracker {
         agent: AgentName,
         proof: ClaimProof,
     ) -> Result<Arc<Issue>, StoreError> {
-        let returning = self.returning(known.issue.clone(), comment, agent, proof);
-        self.change_known(known, returning).await
+        self.change(self.returning(known, comment, agent, proof)).await
     }
 
     /// Closes an open issue.
@@ -265,9 +273,9 @@ impl Tracker {
         agent: AgentName,
         proof: ClaimProof,
     ) -> Result<Arc<Issue>, StoreError> {
-        let (issue, guard) = (known.issue.clone(), self.guard(proof));
-        let close = Command::CloseIssue { issue, resolution, comment, agent, guard };
-        self.change_known(known, [close]).await
+        let guard = self.guard(proof);
+        let close = |issue| Command::CloseIssue { issue, resolution, comment, agent, guard };
+        self.change(known.checked(close)).await
     }
 
     /// Adds a comment to an issue in any status; nothing else changes.
@@ -281,7 +289,7 @@ impl Tracker {
         comment: CommentText,
         agent: AgentName,
     ) -> Result<Arc<Issue>, StoreError> {
-        self.change(Command::CommentIssue { issue, comment, agent }).await
+        self.change([Command::CommentIssue { issue, comment, agent }]).await
     }
 
     /// Returns issues with those around them; see [`Part::Around`].
@@ -379,53 +387,36 @@ impl Tracker {
     /// Returns the commands that return an issue to the queue, and park it after too many attempts.
     fn returning(
         &self,
-        issue: IssueRef,
+        known: KnownIssue,
         comment: CommentText,
         agent: AgentName,
         proof: ClaimProof,
     ) -> impl Iterator<Item = Command> {
         let guard = self.guard(proof);
         let park = self.claims.max_attempts.map(|limit| Command::ParkAfterAttempts {
-            issue: issue.clone(),
+            issue: known.issue.clone(),
             limit,
             agent: agent.clone(),
         });
-        [Command::ReturnIssue { issue, comment, agent, guard }].into_iter().chain(park)
+        let returned = known.checked(|issue| Command::ReturnIssue { issue, comment, agent, guard });
+        returned.into_iter().chain(park)
     }
 
     /// Commits commands of one agent, all or none.
-    async fn commit_all(&self, commands: Vec<Command>) -> Result<Vec<Outcome>, StoreError> {
+    async fn commit(&self, commands: Vec<Command>) -> Result<Vec<Outcome>, StoreError> {
         if let Some(agent) = commands.iter().find_map(Command::agent) {
             self.note_call(agent).await?;
         }
         self.store.commit(commands, self.now()).await
     }
 
-    /// Commits a single command.
-    async fn commit(&self, command: Command) -> Result<Option<Arc<Issue>>, StoreError> {
-        let operation = command.operation();
-        let outcome = self.commit_all(vec![command]).await?.pop();
-        let lost = || StoreError::Uncertain(format!("{operation} returned no outcome"));
-        outcome.ok_or_else(lost)
-    }
-
-    /// Commits commands on one issue, if it has the known version: all or none. Returns the issue after them.
-    async fn change_known(
+    /// Commits commands on one issue, all or none. Returns the issue after them.
+    async fn change(
         &self,
-        known: KnownIssue,
         commands: impl IntoIterator<Item = Command>,
     ) -> Result<Arc<Issue>, StoreError> {
-        let KnownIssue { issue, version } = known;
-        let required = version.map(|version| Command::RequireVersion { issue, version });
-        let outcomes = self.commit_all(required.into_iter().chain(commands).collect()).await?;
+        let outcomes = self.commit(commands.into_iter().collect()).await?;
         let lost = || StoreError::Uncertain("the change returned no issue".to_owned());
         outcomes.into_iter().flatten().next_back().ok_or_else(lost)
-    }
-
-    /// Commits a command that names its issue, and so must return one.
-    async fn change(&self, command: Command) -> Result<Arc<Issue>, StoreError> {
-        let operation = command.operation();
-        let issue = self.commit(command).await?;
-        issue.ok_or_else(|| StoreError::Uncertain(format!("{operation} returned no issue")))
     }
 }

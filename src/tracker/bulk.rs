@@ -130,7 +130,7 @@ impl Tracker {
         let before = self.log_bounds().await?.newest.number;
         for _ in 0..MAX_LATE_REFUSALS {
             let commands = accepted.iter().flat_map(|attempt| attempt.commands.clone()).collect();
-            let error = match self.commit_all(commands).await {
+            let error = match self.commit(commands).await {
                 Ok(outcomes) => {
                     let lasts = accepted.iter().scan(0, |end, attempt| {
                         *end += attempt.commands.len();

@@ -47,7 +47,7 @@ impl Tracker {
             self.lapse_orphans(LAPSES_OF_A_COMMAND).await?;
         }
         let (issue, terms) = (Some(issue), self.terms(self.client_for(&agent).await));
-        self.change(Command::GetNextIssue { issue, classification: None, agent, terms }).await
+        self.change([Command::GetNextIssue { issue, classification: None, agent, terms }]).await
     }
 
     /// Claims the next issue; `None` if there is none. Callers that wait go first.
@@ -114,18 +114,17 @@ impl Tracker {
             self.lapse_orphans(LAPSES_OF_A_COMMAND).await?;
         } else if !self.is_begun() && self.next_claimable(wanted, agent).await?.is_none() {
             self.note_call(agent).await?;
-            // Without commands, it only tells of damage, which may hide what is ready.
-            self.store.commit(Vec::new(), self.now()).await?;
-            return Ok(None);
+            // Damage may hide what is ready.
+            return self.damage().map_or(Ok(None), Err);
         }
         let (terms, agent) = (self.terms(self.client_for(agent).await), agent.clone());
-        self.commit(match wanted {
+        let claim = match wanted {
             Wanted::Work(classification) => {
                 Command::GetNextIssue { issue: None, classification, agent, terms }
             }
             Wanted::Review => Command::GetNextReviewItem { agent, terms },
-        })
-        .await
+        };
+        Ok(self.commit(vec![claim]).await?.pop().flatten())
     }
 
     /// Returns the issue that an agent would claim next.

@@ -102,7 +102,7 @@ impl Tracker {
         proof: ClaimProof,
     ) -> Result<Arc<Issue>, StoreError> {
         let (guard, before) = (self.guard(proof), self.now());
-        let asked = self.change(Command::AskHuman { issue, question, agent, guard }).await?;
+        let asked = self.change([Command::AskHuman { issue, question, agent, guard }]).await?;
         // A repeated question was told of when it was new.
         let is_new = asked.attributes.parked.as_ref().is_some_and(|parked| parked.since >= before);
         if let Some(on_question) = self.on_question.clone().filter(|_| is_new) {
@@ -124,8 +124,7 @@ impl Tracker {
         answer: QuestionAnswer,
         agent: AgentName,
     ) -> Result<Arc<Issue>, StoreError> {
-        let issue = known.issue.clone();
-        self.change_known(known, [Command::AnswerQuestion { issue, answer, agent }]).await
+        self.change(known.checked(|issue| Command::AnswerQuestion { issue, answer, agent })).await
     }
 }
 
