@@ -22,13 +22,13 @@ mod state;
 mod stored_issue;
 pub mod transfer;
 mod unusable;
+mod writer_reply;
 
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use tokio::sync::watch;
 
-use crate::domain::event::UNDELIVERED_REASON;
 use crate::domain::{
     AgentName, Command, Counts, DomainError, ErrorCode, Issue, IssueId, IssueRef, Page, Query,
     Timestamp,
@@ -69,18 +69,6 @@ pub enum Part {
 /// issue. Otherwise `None` means that nothing had to change, for example because a claim found no issue.
 pub type Outcome = Option<Arc<Issue>>;
 
-/// Returns the commands that lapse the claims among these commands.
-fn lapses(commands: &[Command], outcomes: &[Outcome]) -> Vec<Command> {
-    let claims = commands.iter().zip(outcomes).filter_map(|(command, outcome)| {
-        let is_claim =
-            matches!(command, Command::GetNextIssue { .. } | Command::GetNextReviewItem { .. });
-        let issue = outcome.as_ref().filter(|_| is_claim)?;
-        let (entry, reason) = (issue.claim_entry()?, UNDELIVERED_REASON.to_owned());
-        Some(Command::LapseClaim { issue: issue.id, entry, client: None, reason })
-    });
-    claims.collect()
-}
-
 /// A place that stores issues, shared by any number of callers.
 ///
 /// Once a change is answered, every later read sees it, by any caller and through any process.
@@ -94,9 +82,9 @@ pub trait Store: Send + Sync {
     /// Decides commands in order, each on the state that the previous one left, and makes their events durable: all
     /// in one step, or none.
     ///
-    /// Returns the outcome of each command, or the first refusal; then none of them changed anything. An answer means that the events are durable. Dropping the future before
-    /// that withdraws the commands that are not decided yet. If a caller is gone when its claim is decided, the claim
-    /// lapses at once.
+    /// Returns the outcome of each command, or the first refusal; then none of them changed anything. An answer means
+    /// that the events are durable. Dropping the future before that withdraws the commands that are not decided yet.
+    /// If a caller is gone when its claim is decided, the claim lapses at once.
     ///
     /// # Errors
     ///

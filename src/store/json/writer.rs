@@ -19,57 +19,20 @@ use super::edits;
 use super::shared::Shared;
 use super::support::{lock, now};
 use crate::domain::{Command, Timestamp};
-use crate::store::{Outcome, StoreError, lapses};
+use crate::store::StoreError;
+use crate::store::writer_reply::{
+    LapseQueue, MAX_BATCH, MAX_QUEUED, UnreceivedReply, WriterReply, queue_is_full,
+};
 
-/// The most requests in one commit.
-const MAX_BATCH: usize = 256;
 /// How long shutdown waits for a lock that another process holds.
 const LAST_LOCK: Duration = Duration::from_millis(100);
-/// The most requests in the queue.
-const MAX_WAITING: usize = 4096;
-
-type Reply = Result<Vec<Outcome>, StoreError>;
 
 /// Commands that are queued for the writer thread.
 struct Request {
     commands: Vec<Command>,
     now: Timestamp,
     ticket: WriterTicket,
-    reply: oneshot::Sender<UnreceivedReply>,
-}
-
-/// The outcomes of commands, on their way to the caller. If the caller does not receive them, its claims lapse.
-struct UnreceivedReply {
-    /// `None` after the caller received it.
-    reply: Option<Reply>,
-    commands: Vec<Command>,
-    writer: Weak<Writer>,
-}
-
-impl UnreceivedReply {
-    fn into_reply(mut self) -> Reply {
-        self.reply.take().expect("an answer is received once")
-    }
-
-    /// Takes the commands that lapse the claims the caller did not hear of.
-    fn take_lapses(&mut self) -> Vec<Command> {
-        let outcomes = self.reply.take().and_then(Result::ok).unwrap_or_default();
-        lapses(&self.commands, &outcomes)
-    }
-}
-
-impl Drop for UnreceivedReply {
-    /// Runs if the caller goes away after the answer was sent and before it is received.
-    fn drop(&mut self) {
-        let lapses = self.take_lapses();
-        if !lapses.is_empty()
-            && let Some(writer) = self.writer.upgrade()
-            && let Err(error) = WriterHandle(writer)
-                .send(Job::Run(Box::new(move |committer| lapse(committer, &lapses)), None))
-        {
-            tracing::warn!("failed to return a claim whose caller is gone: {error}");
-        }
-    }
+    reply: oneshot::Sender<UnreceivedReply<WeakWriter>>,
 }
 
 /// A job for the writer thread.
@@ -91,6 +54,17 @@ impl WeakWriter {
     /// Returns a handle if the writer still exists.
     pub fn upgrade(&self) -> Option<WriterHandle> {
         self.0.upgrade().map(WriterHandle)
+    }
+}
+
+impl LapseQueue for WeakWriter {
+    /// Is called if the caller goes away after the reply was sent and before it is received.
+    fn lapse(&self, commands: Vec<Command>) {
+        let Some(writer) = self.upgrade() else { return };
+        let job = Job::Run(Box::new(move |committer| lapse(committer, &commands)), None);
+        if let Err(error) = writer.send(job) {
+            tracing::warn!("failed to return a claim whose caller is gone: {error}");
+        }
     }
 }
 
@@ -148,7 +122,7 @@ impl WriterHandle {
     }
 
     /// Sends commands to the thread. Withdraws them if they are not decided in time.
-    pub async fn commit(&self, commands: Vec<Command>, now: Timestamp) -> Reply {
+    pub async fn commit(&self, commands: Vec<Command>, now: Timestamp) -> WriterReply {
         let (caller_ticket, ticket) = ticket();
         let (reply, mut outcome) = oneshot::channel();
         self.send(Job::Commit(Box::new(Request { commands, now, ticket, reply })))?;
@@ -247,13 +221,13 @@ impl WriterHandle {
         }
         let ThreadState::Running(jobs) = &*thread else { return Err(StoreError::Closed) };
         jobs.try_send(job).map_err(|error| match error {
-            TrySendError::Full(_) => StoreError::Busy(format!("{MAX_WAITING} changes are queued")),
+            TrySendError::Full(_) => queue_is_full(),
             TrySendError::Disconnected(_) => StoreError::Closed,
         })
     }
 
     fn start(&self) -> io::Result<SyncSender<Job>> {
-        let (jobs, incoming) = sync_channel(MAX_WAITING);
+        let (jobs, incoming) = sync_channel(MAX_QUEUED);
         let writer = Arc::clone(&self.0);
         let mut thread = Thread {
             committer: Committer::new(Arc::clone(&writer.shared)),
@@ -275,9 +249,9 @@ impl WriterHandle {
 }
 
 /// Returns the reply of the writer thread. It replies to every command that it decides, unless it panics.
-fn settled(answer: Result<UnreceivedReply, oneshot::error::RecvError>) -> Reply {
+fn settled(reply: Result<UnreceivedReply<WeakWriter>, oneshot::error::RecvError>) -> WriterReply {
     let lost = |_| Err(StoreError::Uncertain("the writer thread failed".to_owned()));
-    answer.map_or_else(lost, UnreceivedReply::into_reply)
+    reply.map_or_else(lost, UnreceivedReply::receive)
 }
 
 struct Thread {
@@ -356,7 +330,7 @@ impl Thread {
         // If nothing was decided, the first caller still gets the error.
         batch.extend(first.filter(|request| request.ticket.take()));
         let failure = result.as_ref().err().filter(|_| !batch.is_empty()).cloned();
-        let replies: Vec<Reply> = match result {
+        let replies: Vec<WriterReply> = match result {
             Ok(outcomes) => {
                 outcomes.into_iter().map(|outcome| outcome.map_err(StoreError::Refused)).collect()
             }
@@ -364,11 +338,10 @@ impl Thread {
         };
         let mut abandoned = Vec::new();
         for (request, reply) in batch.into_iter().zip(replies) {
-            let (commands, writer) = (request.commands, self.writer.clone());
-            if let Err(mut unheard) =
-                request.reply.send(UnreceivedReply { reply: Some(reply), commands, writer })
-            {
-                abandoned.extend(unheard.take_lapses());
+            let writer = WeakWriter(self.writer.clone());
+            let reply = UnreceivedReply::new(reply, request.commands, writer);
+            if let Err(mut reply) = request.reply.send(reply) {
+                abandoned.extend(reply.take_lapses());
             }
         }
         if !abandoned.is_empty() {

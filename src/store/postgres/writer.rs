@@ -17,12 +17,11 @@ use super::needs::Needs;
 use super::numbering;
 use super::write::Changes;
 use crate::domain::{Command, DomainError, Timestamp};
-use crate::store::{Outcome, StoreError, lapses};
+use crate::store::writer_reply::{
+    LapseQueue, MAX_BATCH, MAX_QUEUED, UnreceivedReply, WriterReply, queue_is_full,
+};
+use crate::store::{Outcome, StoreError};
 
-/// The most requests in one transaction.
-const MAX_BATCH: usize = 256;
-/// The most requests that wait.
-const MAX_WAITING: usize = 4096;
 /// How long a transaction may take.
 const TRANSACTION_WITHIN: Duration = Duration::from_secs(25);
 /// How long a change is tried again that failed for a passing reason.
@@ -35,7 +34,6 @@ const BUSY_AFTER: Duration = Duration::from_secs(30);
 /// How often other tasks have a turn before a transaction begins.
 const YIELDS: usize = 4;
 
-type Reply = Result<Vec<Outcome>, StoreError>;
 type Outcomes = Vec<Result<Vec<Outcome>, DomainError>>;
 
 /// Commands that wait for the writer.
@@ -43,7 +41,7 @@ struct Request {
     commands: Vec<Command>,
     now: Timestamp,
     since: Instant,
-    reply: oneshot::Sender<UnreceivedReply>,
+    reply: oneshot::Sender<UnreceivedReply<LapsesOfRequest>>,
 }
 
 impl Request {
@@ -58,21 +56,17 @@ impl Request {
     }
 }
 
-/// The outcomes of commands, on their way to the caller. If the caller does not receive them, its claims lapse.
-struct UnreceivedReply {
-    /// `None` after the caller received it.
-    reply: Option<Reply>,
-    commands: Vec<Command>,
-    /// The time of the request, and so of the claims that lapse.
-    now: Timestamp,
+/// The queue of the writer for the claims of a request that lapse.
+struct LapsesOfRequest {
     writer: mpsc::WeakSender<Request>,
+    /// The time of the request, and so of its claims.
+    now: Timestamp,
 }
 
-impl Drop for UnreceivedReply {
-    fn drop(&mut self) {
-        let outcomes = self.reply.take().and_then(Result::ok).unwrap_or_default();
+impl LapseQueue for LapsesOfRequest {
+    fn lapse(&self, commands: Vec<Command>) {
         let Some(writer) = self.writer.upgrade() else { return };
-        for command in lapses(&self.commands, &outcomes) {
+        for command in commands {
             let (reply, _) = oneshot::channel();
             // If the issue has changed since, the claim stays as that change left it.
             let (commands, now) = (vec![command], self.now);
@@ -106,21 +100,18 @@ impl Writer {
 
     /// Sends commands to the task and returns their outcomes. If the future is dropped before they are decided, they are
     /// withdrawn.
-    pub async fn commit(&self, commands: Vec<Command>, now: Timestamp) -> Reply {
+    pub async fn commit(&self, commands: Vec<Command>, now: Timestamp) -> WriterReply {
         if commands.is_empty() {
             return Ok(Vec::new());
         }
         let (reply, outcome) = oneshot::channel();
         let request = Request { commands, now, since: Instant::now(), reply };
         self.queue()?.try_send(request).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => {
-                StoreError::Busy(format!("{MAX_WAITING} changes are queued"))
-            }
+            mpsc::error::TrySendError::Full(_) => queue_is_full(),
             mpsc::error::TrySendError::Closed(_) => StoreError::Closed,
         })?;
         let lost = |_| StoreError::Uncertain("the writer task failed".to_owned());
-        let mut answer = outcome.await.map_err(lost)?;
-        answer.reply.take().unwrap_or_else(|| Err(StoreError::Closed))
+        outcome.await.map_err(lost)?.receive()
     }
 
     fn queue(&self) -> Result<mpsc::Sender<Request>, StoreError> {
@@ -129,7 +120,7 @@ impl Writer {
             Queue::Running(sender) => Ok(sender.clone()),
             Queue::Closed => Err(StoreError::Closed),
             Queue::Idle => {
-                let (sender, requests) = mpsc::channel(MAX_WAITING);
+                let (sender, requests) = mpsc::channel(MAX_QUEUED);
                 let (database, ended) = (Arc::clone(&self.database), self.ended.clone());
                 ended.send_replace(false);
                 numbering::spawn(&database);
@@ -206,17 +197,17 @@ fn refuse_late(batch: Vec<Request>, answers: &mpsc::WeakSender<Request>) -> Vec<
     batch
 }
 
-fn answer(batch: Vec<Request>, replies: Vec<Reply>, writer: &mpsc::WeakSender<Request>) {
+fn answer(batch: Vec<Request>, replies: Vec<WriterReply>, writer: &mpsc::WeakSender<Request>) {
     for (request, reply) in batch.into_iter().zip(replies) {
         let Request { commands, now, .. } = request;
-        let answer = UnreceivedReply { reply: Some(reply), commands, now, writer: writer.clone() };
-        // An answer that nobody receives lapses its claims when it is dropped.
-        drop(request.reply.send(answer));
+        let lapses = LapsesOfRequest { writer: writer.clone(), now };
+        // A reply that nobody receives lapses its claims when it is dropped.
+        drop(request.reply.send(UnreceivedReply::new(reply, commands, lapses)));
     }
 }
 
 /// Commits a batch. Tries again if it failed for a passing reason.
-async fn commit(database: &Database, batch: &[Request]) -> Vec<Reply> {
+async fn commit(database: &Database, batch: &[Request]) -> Vec<WriterReply> {
     let begun = Instant::now();
     let mut pause = Duration::from_millis(10);
     loop {
