@@ -7,7 +7,9 @@ use super::read_view::ReadView;
 use super::summary::IssueSummary;
 use super::text_search::TextSearch;
 use crate::domain::condition::LoweredTexts;
-use crate::domain::{Attributes, Classification, IssueId, LinkKind, Status, Subject, Timestamp};
+use crate::domain::{
+    Attributes, Classification, IssueGraph, IssueId, LinkKind, Status, Subject, Timestamp,
+};
 
 /// An issue of which only the summary is read, unless a text has to be looked for.
 pub(super) struct SummarizedIssue<'a> {
@@ -88,7 +90,8 @@ impl Subject for SummarizedIssue<'_> {
     }
 
     fn blocks(&self, ids: &RangeInclusive<IssueId>) -> bool {
-        self.view.issues.linking(LinkKind::BlockedBy, self.id()).any(|id| ids.contains(&id))
+        let blocked = self.view.issues.linked_from(LinkKind::BlockedBy, self.id());
+        blocked.iter().any(|id| ids.contains(id))
     }
 
     fn contains(&self, text: &str) -> bool {

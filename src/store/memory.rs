@@ -387,11 +387,6 @@ impl IndexedIssues {
         }
     }
 
-    /// Returns the issues that have a link of a kind to an issue.
-    pub fn linking(&self, kind: LinkKind, to: IssueId) -> impl Iterator<Item = IssueId> {
-        self.claims.linked_from(kind, to)
-    }
-
     /// Returns the issues that an agent holds.
     pub fn held_by(&self, agent: &AgentName) -> impl Iterator<Item = IssueId> {
         self.holders.held_by(agent)

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use super::IndexedIssues;
 use crate::domain::condition::{IdName, LoweredTexts};
 use crate::domain::{
-    AgentName, Attributes, Classification, Condition, Issue, IssueId, LinkKind, Order, Page, Query,
-    Status, Subject, Timestamp,
+    AgentName, Attributes, Classification, Condition, Issue, IssueGraph, IssueId, LinkKind, Order,
+    Page, Query, Status, Subject, Timestamp,
 };
 
 impl IndexedIssues {
@@ -175,7 +175,8 @@ impl Subject for StoredSubject<'_> {
     }
 
     fn blocks(&self, ids: &RangeInclusive<IssueId>) -> bool {
-        self.issues.linking(LinkKind::BlockedBy, self.issue.id).any(|id| ids.contains(&id))
+        let blocked = self.issues.linked_from(LinkKind::BlockedBy, self.issue.id);
+        blocked.iter().any(|id| ids.contains(id))
     }
 
     fn contains(&self, text: &str) -> bool {
