@@ -2,6 +2,7 @@
 
 use crate::domain::{DomainError, ErrorDetails, Status};
 use crate::store::StoreError;
+use crate::tracker::UndoneIssue;
 
 /// The names by which an interface calls the operations that hints mention.
 pub struct OperationNames {
@@ -77,6 +78,12 @@ pub fn for_refusal(error: &DomainError, names: &OperationNames) -> String {
         DomainError::NotReady { .. } => format!("{error}; claim another one with {next}"),
         _ => error.to_string(),
     }
+}
+
+/// Says what stays of an issue when changes are undone, and why.
+pub fn for_undone(issue: &UndoneIssue, names: &OperationNames) -> Vec<String> {
+    let left = issue.left.iter().map(|(field, reason)| format!("{field} ({})", reason.as_str()));
+    left.chain(issue.refused.as_ref().map(|error| for_refusal(error, names))).collect()
 }
 
 /// Returns what programs read of an error of the store.

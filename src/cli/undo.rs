@@ -10,10 +10,14 @@ use super::options::{AgentArgs, Format, WrongUsage, agent_name, time_arg};
 use super::output::{FAINT, STRONG};
 use super::styled_line::Line;
 use super::{ExitStatus, Output, sanitize};
+use crate::domain::text::shortened;
 use crate::domain::{AgentName, ClaimProof, IssueId};
 use crate::hints::{self, COMMANDS};
 use crate::time_arg::TimeArg;
 use crate::tracker::{EventNumbers, Tracker, UndoError, UndoOutcome, UndoSelection, UndoneIssue};
+
+/// How much of a title is shown, in characters.
+const TITLE_CHARS: usize = 60;
 
 /// The arguments of `ait undo`.
 #[derive(Clone, Debug, Args)]
@@ -162,18 +166,12 @@ fn count(outcome: &UndoOutcome) -> usize {
     outcome.issues.iter().filter(|issue| !issue.undone.is_empty()).count()
 }
 
-/// Says what stays of an issue, and why.
-fn left(issue: &UndoneIssue) -> Vec<String> {
-    let refusal = issue.refused.as_ref().map(|error| hints::for_refusal(error, &COMMANDS));
-    issue.left_in_words().into_iter().chain(refusal).collect()
-}
-
 fn show(outcome: &UndoOutcome, is_dry_run: bool, json: bool, output: &mut Output) -> Result<()> {
     if json {
         let reported = |issue: &UndoneIssue| ReportedIssue {
             id: issue.id,
             undone: issue.undone.clone(),
-            left: left(issue),
+            left: hints::for_undone(issue, &COMMANDS),
         };
         return output.json(&Report {
             dry_run: is_dry_run,
@@ -184,14 +182,15 @@ fn show(outcome: &UndoOutcome, is_dry_run: bool, json: bool, output: &mut Output
     }
     for issue in &outcome.issues {
         let head = Line::default().part(STRONG, issue.id.short());
-        let line = head.text(format!(" {}", sanitize::line(&issue.shown_title())));
+        let title = shortened(issue.title.as_deref().unwrap_or("gone"), TITLE_CHARS);
+        let line = head.text(format!(" {}", sanitize::line(&title)));
         let what = match &issue.undone[..] {
             [] => String::new(),
             fields if is_dry_run => format!(" (would undo: {})", fields.join(", ")),
             fields => format!(" (undone: {})", fields.join(", ")),
         };
         output.line(line.part(FAINT, what).fitted(output.width(), output))?;
-        for left in left(issue) {
+        for left in hints::for_undone(issue, &COMMANDS) {
             let line = Line::default().part(FAINT, format!("  stays: {}", sanitize::line(&left)));
             line.write_wrapped(4, output)?;
         }

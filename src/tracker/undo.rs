@@ -9,15 +9,12 @@ use tokio::time::sleep;
 use super::bulk::{Attempt, BulkOutcome, MAX_BULK};
 use super::log::{Bounds, EventNumbers, LogReader, ends_before};
 use super::{NumberedEvent, Part, StoreError, Tracker};
-use crate::domain::text::shortened;
 use crate::domain::undo::{self, LeftReason, Undoing, Undone};
 use crate::domain::{
     AgentName, ClaimProof, Command, CommentText, DomainError, Event, Issue, IssueId, Patch,
     Resolution, Timestamp,
 };
 
-/// How much of a title a report shows, in characters.
-const SHOWN_CHARS: usize = 60;
 /// How often, and how long each time, to wait until the log tells of all changes of the issues.
 const TRIALS: usize = 20;
 const TRIAL: Duration = Duration::from_millis(50);
@@ -341,20 +338,5 @@ impl Planned {
         };
         let title = issue.map(|issue| issue.title.clone());
         UndoneIssue { id, title, undone: fields, left, refused }
-    }
-}
-
-impl UndoneIssue {
-    /// Returns the title, shortened; a note if the issue is gone.
-    pub fn shown_title(&self) -> String {
-        self.title
-            .as_deref()
-            .map_or_else(|| "gone".to_owned(), |title| shortened(title, SHOWN_CHARS))
-    }
-
-    /// Says what stays, and why.
-    pub fn left_in_words(&self) -> Vec<String> {
-        let words = |(field, reason): &(&str, LeftReason)| format!("{field} ({})", reason.as_str());
-        self.left.iter().map(words).collect()
     }
 }

@@ -80,17 +80,18 @@ fn report(outcome: &UndoOutcome, is_dry_run: bool) -> Value {
     let undone = outcome.issues.iter().filter(is_undone);
     let left =
         outcome.issues.iter().filter(|issue| !issue.left.is_empty() || issue.refused.is_some());
+    let name = |issue: &UndoneIssue| {
+        let title = shown(issue.title.as_deref().unwrap_or("gone"));
+        format!("{} {title:?}", issue.id.short())
+    };
     let mut report = json!({
         "changes": outcome.count,
         if is_dry_run { "would_undo" } else { "undone" }: undone.clone().count(),
         "issues": undone.take(MAX_PREVIEW).map(|issue| {
-            format!("{} {:?}: {}", issue.id.short(), issue.shown_title(), issue.undone.join(", "))
+            format!("{}: {}", name(issue), issue.undone.join(", "))
         }).collect::<Vec<_>>(),
         "left": left.take(MAX_PREVIEW).map(|issue| {
-            let refusal = issue.refused.as_ref().map(|error| hints::for_refusal(error, &hints::TOOLS));
-            let reason: Vec<_> = issue.left_in_words().into_iter().chain(refusal).collect();
-            let reason = reason.join("; ");
-            format!("{} {:?}: {reason}", issue.id.short(), issue.shown_title())
+            format!("{}: {}", name(issue), hints::for_undone(issue, &hints::TOOLS).join("; "))
         }).collect::<Vec<_>>(),
     });
     if let Some(events) = &outcome.events {
