@@ -2,6 +2,8 @@
 //!
 //! Knows the names of tools and commands, and no protocol.
 
+use std::collections::BTreeMap;
+
 use indexmap::IndexMap;
 use serde::Serialize;
 
@@ -48,31 +50,40 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
+/// Takes at most `take` items, which are in the order of their kinds: the first of each kind, then the second of each
+/// kind, and so on. So many items of one kind do not hide the others.
+pub fn take_in_turns<T, K: Ord>(
+    items: impl Iterator<Item = T>,
+    kind: impl Fn(&T) -> K,
+    take: usize,
+) -> Vec<T> {
+    let mut counts = BTreeMap::new();
+    let ranked = items.map(|item| {
+        let rank = counts.entry(kind(&item)).or_insert(0_usize);
+        *rank += 1;
+        (*rank, item)
+    });
+    let mut ranked: Vec<_> = ranked.collect();
+    // Stable, so the kinds stay in their order.
+    ranked.sort_by_key(|(rank, _)| *rank);
+    ranked.into_iter().take(take).map(|(_, item)| item).collect()
+}
+
 impl<'a> TriageReport<'a> {
-    /// Returns a report on at most `take` findings of some kinds; no kinds mean all. Each kind has its turn, so that many
-    /// findings of one kind do not hide the others.
+    /// Returns a report on at most `take` findings of some kinds, [in turns](take_in_turns); no kinds mean all.
     pub fn of(findings: &'a Findings, kinds: &[FindingKind], take: usize, reader: Reader) -> Self {
         let is_wanted = |kind: FindingKind| kinds.is_empty() || kinds.contains(&kind);
         let counted = FindingKind::ALL.iter().filter(|kind| is_wanted(**kind));
         let counts = counted.map(|kind| (kind.as_str(), findings.count(*kind)));
         let counts: IndexMap<_, _> = counts.filter(|(_, count)| *count > 0).collect();
-        let mut ranks = [0_usize; FindingKind::ALL.len()];
-        let mut ranked: Vec<(usize, &Finding)> = Vec::new();
-        for finding in findings.iter().filter(|finding| is_wanted(finding.kind)) {
-            let rank = &mut ranks[finding.kind as usize];
-            ranked.push((*rank, finding));
-            *rank += 1;
-        }
-        // Stable, so the kinds stay in their order.
-        ranked.sort_by_key(|(rank, _)| *rank);
-        ranked.truncate(take);
-        ranked.sort_by_key(|(rank, finding)| (finding.kind, *rank));
+        let wanted = findings.iter().filter(|finding| is_wanted(finding.kind));
+        let mut taken = take_in_turns(wanted, |finding| finding.kind, take);
+        // Stable, so that of each kind the worst stays first.
+        taken.sort_by_key(|finding| finding.kind);
         let total = counts.values().sum();
-        let reported = |(_, finding): (usize, &'a Finding)| ReportedFinding {
-            finding,
-            next: next_step(finding, reader),
-        };
-        let findings: Vec<_> = ranked.into_iter().map(reported).collect();
+        let reported =
+            |finding: &'a Finding| ReportedFinding { finding, next: next_step(finding, reader) };
+        let findings: Vec<_> = taken.into_iter().map(reported).collect();
         Self { total, counts, more: total - findings.len(), findings }
     }
 }

@@ -14,7 +14,7 @@ use super::triage::with_code;
 use crate::domain::text::shortened;
 use crate::domain::{AgentName, IssueId, StatusSet, Timestamp};
 use crate::read_model::{FindingKind, FoundIssue, IssueSummary, ReadView};
-use crate::triage::{Reader, ReportedFinding, TriageReport};
+use crate::triage::{Reader, ReportedFinding, TriageReport, take_in_turns};
 use crate::web::query::ListQuery;
 use crate::web::strings::attention as text;
 
@@ -189,18 +189,9 @@ impl Attention {
         }
     }
 
-    /// Returns the rows, at most `take`. Each kind has its turn, so that many of one kind do not hide the others.
+    /// Returns at most `take` rows, in turns.
     fn rows(&self, take: usize) -> Vec<&Item> {
-        let mut ranks: BTreeMap<AttentionKind, usize> = BTreeMap::new();
-        let ranked = self.items.iter().map(|item| {
-            let rank = ranks.entry(item.kind).or_default();
-            *rank += 1;
-            (*rank, item)
-        });
-        let mut ranked: Vec<_> = ranked.collect();
-        // Stable, so the kinds stay in their order.
-        ranked.sort_by_key(|(rank, _)| *rank);
-        ranked.into_iter().take(take).map(|(_, item)| item).collect()
+        take_in_turns(self.items.iter(), |item| item.kind, take)
     }
 
     /// Renders the most urgent rows for a wall, without commands.
