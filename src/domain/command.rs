@@ -249,7 +249,7 @@ pub enum CommandTarget<'a> {
 
 impl Command {
     /// Returns the issue the command targets.
-    pub fn selection(&self) -> CommandTarget<'_> {
+    pub fn target(&self) -> CommandTarget<'_> {
         match self {
             Self::AddIssue { id, .. } => CommandTarget::New(*id),
             Self::ImportIssue { issue, .. } => CommandTarget::New(issue.issue().id),

@@ -58,7 +58,7 @@ pub fn decide(
     queue: &dyn IssueQueue,
     unknown_keys: &UnknownKeys,
 ) -> Result<Option<Event>, DomainError> {
-    let issue = match command.selection() {
+    let issue = match command.target() {
         CommandTarget::New(id) => match queue.issue(id) {
             Some(issue) => issue,
             None => return rules::file(command, now, queue),

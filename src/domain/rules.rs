@@ -390,7 +390,7 @@ mod tests {
                 assert_eq!((entry.agent.as_str(), entry.action.as_str()), ("agent", action));
                 assert_eq!(entry.timestamp, at(5));
                 let says = !matches!(
-                    command.selection(),
+                    command.target(),
                     CommandTarget::Next(..) | CommandTarget::NextReview(..)
                 );
                 assert_eq!(after.comments.len(), usize::from(says));

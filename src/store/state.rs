@@ -54,7 +54,7 @@ impl State {
 
     /// Returns the issue that a command names, as the outcome of a command that changes nothing.
     pub fn named(&self, command: &Command) -> Option<Arc<Issue>> {
-        let CommandTarget::Named(reference) = command.selection() else { return None };
+        let CommandTarget::Named(reference) = command.target() else { return None };
         self.issues.find(reference).ok()
     }
 

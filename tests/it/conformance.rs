@@ -402,7 +402,7 @@ fn apply_to_list(
     now: Timestamp,
 ) -> Result<Option<Issue>, DomainError> {
     use agent_issue_tracker::domain::{CommandTarget, rules};
-    let found = match command.selection() {
+    let found = match command.target() {
         CommandTarget::New(id) => list.iter().position(|issue| issue.id == id),
         CommandTarget::Named(reference) => {
             let found = list.iter().position(|issue| reference.range().contains(&issue.id));

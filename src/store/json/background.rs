@@ -198,7 +198,7 @@ impl Watch {
         // Callers of the store get its errors themselves.
         let Ok(view) = shared.fresh_durable() else { return };
         self.watch(&[&view.paths.log, &view.paths.directory, directory_of(&view.paths.issues)]);
-        if edits::is_pending(shared, &view)
+        if edits::needs_merge(shared, &view)
             && let Ok(Err(error)) | Err(error) = writer.run(edits::adopt_external_edit)
         {
             tracing::warn!(

@@ -147,12 +147,12 @@ impl Committer {
         &*self.shared.fs
     }
 
-    /// Marks the current work as begun. It cannot be withdrawn from now on.
+    /// Takes the ticket of the current work. It cannot be withdrawn from now on.
     ///
     /// # Errors
     ///
     /// [`StoreError::Busy`] if the caller has withdrawn it.
-    pub fn begin(&self) -> Result<(), StoreError> {
+    pub fn take_ticket(&self) -> Result<(), StoreError> {
         if self.ticket.as_ref().is_some_and(|ticket| !ticket.take()) {
             return Err(StoreError::Busy("the caller no longer waits for it".to_owned()));
         }
@@ -235,7 +235,7 @@ impl Committer {
                 self.roll(&view, log_end, &undurable)?;
                 continue;
             }
-            self.begin()?;
+            self.take_ticket()?;
             return self.append_under_lock(follower, &view, log_end.clone(), decide);
         }
         Err(StoreError::Busy(format!("other processes keep replacing {}", shared.path.display())))

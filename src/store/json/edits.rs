@@ -53,11 +53,12 @@ impl MergePlan {
 
 /// Returns true if there may be something to merge: an external edit that this process has not seen, or the state of
 /// a replaced log.
-pub(super) fn is_pending(shared: &Shared, view: &View) -> bool {
-    !shared.follower().replaced_logs.is_empty() || is_file_pending(shared, view)
+pub(super) fn needs_merge(shared: &Shared, view: &View) -> bool {
+    !shared.follower().replaced_logs.is_empty() || may_be_edited(shared, view)
 }
 
-fn is_file_pending(shared: &Shared, view: &View) -> bool {
+/// Returns true if `issues.json` may have an external edit that this process has not seen.
+fn may_be_edited(shared: &Shared, view: &View) -> bool {
     if view.log_end().is_none() {
         return false;
     }
@@ -103,11 +104,11 @@ pub(super) fn transact<T>(
                 StoreError::Uncertain(format!("the log of {path} was replaced meanwhile: {why}"))
             };
             merge_replaced_logs(committer).map_err(|error| uncertain(&error))?;
-            let now = shared.fresh().map_err(|error| uncertain(&error))?;
+            let newest = shared.fresh().map_err(|error| uncertain(&error))?;
             let is_there = |issue: &Arc<Issue>| {
-                now.state.issues.get(issue.id).is_some_and(|now| {
-                    common_history(&now, issue) == issue.history.len()
-                        && issue.comments.iter().all(|comment| now.comments.contains(comment))
+                newest.state.issues.get(issue.id).is_some_and(|found| {
+                    common_history(&found, issue) == issue.history.len()
+                        && issue.comments.iter().all(|comment| found.comments.contains(comment))
                 })
             };
             if !issues.iter().all(is_there) {
@@ -130,7 +131,7 @@ pub(super) fn adopt_external_edit(committer: &mut Committer) -> Result<(), Store
         merge_replaced_logs(committer)?;
         view = shared.fresh()?;
     }
-    if !is_file_pending(&shared, &view) {
+    if !may_be_edited(&shared, &view) {
         return Ok(());
     }
     let path = &view.paths.issues;
@@ -192,16 +193,16 @@ fn write_note(
     mut edited: Edited,
 ) -> io::Result<()> {
     let _lock = PublishedNote::lock(fs, paths)?;
-    let now = PublishedNote::read(fs, paths);
+    let current = PublishedNote::read(fs, paths);
     let is_there = fs.fingerprint(&paths.issues)? == Some(adopted.fingerprint);
-    let note = match now.clone().filter(|_| now == before) {
+    let note = match current.clone().filter(|_| current == before) {
         _ if is_there => adopted,
         // The file was saved again since it was read. The newer file includes the merged edit.
         Some(note) => note,
         // Another process has replaced the file and its note.
         None => return Ok(()),
     };
-    edited.extend(now.map(|note| note.edited).unwrap_or_default());
+    edited.extend(current.map(|note| note.edited).unwrap_or_default());
     edited.sort_unstable();
     edited.dedup();
     edited.truncate(MAX_NOTED);
@@ -261,14 +262,14 @@ pub(super) fn merge_state(
     let mut plan = plan_merge(&committer.shared, &view, theirs, edited)?;
     if !plan.commands.is_empty() {
         let (commands, conflicts) = (&plan.commands, &mut plan.conflicts);
-        committer.transact(|draft| decide(draft, commands, conflicts))?;
+        committer.transact(|draft| decide_merge(draft, commands, conflicts))?;
     }
     Ok(plan)
 }
 
 /// Decides the commands of an edit on the current state. Merges once more only to report conflicts that arose since
 /// the comparison; the rules of the domain make the events.
-fn decide(
+fn decide_merge(
     draft: &mut Draft,
     commands: &[Command],
     conflicts: &mut Vec<(IssueId, Vec<&'static str>)>,

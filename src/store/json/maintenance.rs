@@ -235,7 +235,7 @@ impl Maintenance {
     fn trouble(&self, paths: &StorePaths, probe: Probe) -> Result<(), StoreError> {
         let view = self.shared.fresh()?;
         // Merging reveals problems of the file.
-        if edits::is_pending(&self.shared, &view) {
+        if edits::needs_merge(&self.shared, &view) {
             self.writer.run(edits::adopt_external_edit)??;
         }
         if let Some(damage) = &view.damage {
@@ -342,7 +342,7 @@ fn restore(
         if let Some(found) = RestoreOutcome::found_damaged(consent, damage.clone()) {
             return Ok(found);
         }
-        committer.begin()?;
+        committer.take_ticket()?;
         let kept = replace_damaged(shared, document)?;
         return Ok(RestoreOutcome {
             verdict: Verdict::Done,

@@ -148,7 +148,7 @@ impl JsonStore {
         let in_place = shared.options.reads_in_place;
         on_thread(in_place, move || {
             let mut view = shared.fresh()?;
-            if edits::is_pending(&shared, &view) {
+            if edits::needs_merge(&shared, &view) {
                 let adopted = writer.run_within(ADOPT_WITHIN, edits::adopt_external_edit);
                 if let Err(error) = adopted.and_then(|adopted| adopted) {
                     // This user may not be allowed to write. The log has everything except the edit.

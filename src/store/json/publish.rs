@@ -91,7 +91,7 @@ impl Publisher {
             self.writer.run(edits::merge_leftovers)??;
             let known = self.shared.fresh_durable()?;
             // The previous lock holder may have written the file, or a user may have edited it.
-            if edits::is_pending(&self.shared, &known) {
+            if edits::needs_merge(&self.shared, &known) {
                 continue;
             }
             // An edit that is merged from here on must not be the file that is replaced.

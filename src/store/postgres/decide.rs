@@ -161,7 +161,7 @@ impl Draft {
 
 /// Returns true if a command claims any issue that is ready.
 pub(super) fn is_open_claim(command: &Command) -> bool {
-    matches!(command.selection(), CommandTarget::Next(..) | CommandTarget::NextReview(..))
+    matches!(command.target(), CommandTarget::Next(..) | CommandTarget::NextReview(..))
 }
 
 fn merge(rows: &mut Rows, others: &Rows) {

@@ -34,7 +34,7 @@ impl Needs {
     /// Adds what a command looks at.
     pub fn add(&mut self, command: &Command, now: Timestamp) {
         self.now_ms = self.now_ms.max(now.unix_millis());
-        match command.selection() {
+        match command.target() {
             CommandTarget::New(id) | CommandTarget::Existing(id) => self.name_id(id),
             CommandTarget::Named(reference) => self.name(reference),
             CommandTarget::Document => self.sets_keys = true,
