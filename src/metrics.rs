@@ -27,7 +27,7 @@ const PREFIX: &str = "ait";
 
 /// The outcome of a tool call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outcome {
+pub enum CallOutcome {
     /// The call succeeded.
     Ok,
     /// A claim found no issue.
@@ -42,7 +42,7 @@ pub enum Outcome {
     Panicked,
 }
 
-impl Outcome {
+impl CallOutcome {
     /// Returns the word for the outcome.
     pub fn label(self) -> &'static str {
         match self {
@@ -135,7 +135,7 @@ impl Metrics {
 
     /// Records a finished tool call, with the time that the tracker took for it; `None` if it may have waited for an
     /// issue.
-    pub fn operation(&self, tool: &'static str, outcome: Outcome, elapsed: Option<Duration>) {
+    pub fn operation(&self, tool: &'static str, outcome: CallOutcome, elapsed: Option<Duration>) {
         let labels = [("tool", tool), ("outcome", outcome.label())];
         self.0.operations.get_or_create(&labels).inc();
         if let Some(elapsed) = elapsed {
@@ -145,7 +145,7 @@ impl Metrics {
 
     /// Records a refused call that reached no tool. Its duration would say nothing.
     pub fn refused(&self, tool: &'static str) {
-        let labels = [("tool", tool), ("outcome", Outcome::Refused.label())];
+        let labels = [("tool", tool), ("outcome", CallOutcome::Refused.label())];
         self.0.operations.get_or_create(&labels).inc();
     }
 

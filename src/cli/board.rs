@@ -82,7 +82,7 @@ impl Arguments {
 /// Redraws the board on each change until the user ends it.
 async fn watch(arguments: &Arguments, tracker: &Tracker, output: &mut Output) -> Result<()> {
     let mut live = Live::begin()?;
-    let mut changes = Changes::of(tracker);
+    let mut changes = BoardUpdates::of(tracker);
     let mut board = changes.next_board().await?;
     if arguments.format.json || !Screen::is_possible(output) {
         return write_each(board, live, changes, arguments, output).await;
@@ -115,7 +115,7 @@ async fn watch(arguments: &Arguments, tracker: &Tracker, output: &mut Output) ->
 async fn write_each(
     mut board: Option<Result<Board, StoreError>>,
     mut live: Live,
-    mut changes: Changes<'_>,
+    mut changes: BoardUpdates<'_>,
     arguments: &Arguments,
     output: &mut Output,
 ) -> Result<()> {
@@ -157,7 +157,7 @@ fn write_one(
 }
 
 /// The source of changes to the board.
-struct Changes<'a> {
+struct BoardUpdates<'a> {
     tracker: &'a Tracker,
     newest: watch::Receiver<Position>,
     /// The version of the last board and its claims whose clients are gone, or the error of the last read; `None`
@@ -165,7 +165,7 @@ struct Changes<'a> {
     known: Option<Result<(Version, BTreeSet<IssueId>), String>>,
 }
 
-impl<'a> Changes<'a> {
+impl<'a> BoardUpdates<'a> {
     fn of(tracker: &'a Tracker) -> Self {
         Self { tracker, newest: tracker.watch(), known: None }
     }

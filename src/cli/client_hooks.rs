@@ -10,7 +10,8 @@ use serde_json::json;
 use super::options::WrongUsage;
 use super::{ExitStatus, Output, sanitize};
 use crate::setup::{
-    self, Change, ClientHookState, ClientHooks, HookClient, HostEnv, Plan, SessionEvent, SetupError,
+    self, ClientHookState, ClientHooks, FileChange, HookClient, HostEnv, Plan, SessionEvent,
+    SetupError,
 };
 
 /// The arguments of `ait hook`, which clients call.
@@ -77,7 +78,8 @@ impl Target<'_> {
         }
         let is_written = !is_dry_run && !plan.changes.is_empty();
         if is_json {
-            let change = |change: &Change| json!({ "path": change.shown, "what": change.kind() });
+            let change =
+                |change: &FileChange| json!({ "path": change.shown, "what": change.kind() });
             let changes: Vec<_> = plan.changes.iter().map(change).collect();
             output.json(&json!({
                 "client": self.client, "changes": changes, "written": is_written,

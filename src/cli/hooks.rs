@@ -13,7 +13,7 @@ use super::options::{Format, WrongUsage};
 use super::output::{FAINT, STRONG};
 use super::{ExitStatus, Output, sanitize};
 use crate::hooks::{
-    self, Change, ChangeReport, Hook, HookState, HookStatus, HooksDir, Operation, StatusReport,
+    self, ChangeReport, Hook, HookChange, HookState, HookStatus, HooksDir, Operation, StatusReport,
 };
 use crate::setup::{ClientHookState, ClientHooks, HookClient, HostEnv};
 
@@ -210,7 +210,7 @@ fn change(
         output.json(&plan)?;
     } else {
         let ChangeReport { changes, notes, .. } = &plan;
-        for Change { path, what, previous, script } in changes {
+        for HookChange { path, what, previous, script } in changes {
             let file = output.styled(STRONG, sanitize::line(&path.display().to_string()));
             let verb = if script.is_some() { "kept as" } else { "back from" };
             let previous = previous

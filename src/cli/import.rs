@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 
 use super::export::{form, promised};
 use super::import_links;
-use super::import_report::{Outcome, Place, Report, Row};
+use super::import_report::{ImportOutcome, Place, Report, Row};
 use super::options::{AgentArgs, Format};
 use super::progress::Progress;
 use super::{ExitStatus, Output, sanitize};
@@ -231,14 +231,24 @@ impl Import {
             let place = Place { line: entry.line, item: entry.item };
             let draft = match entry.content {
                 Content::Skipped { id, title, reason } => {
-                    import.report.push(Row::of(place, id, title, Outcome::Skipped { reason }));
+                    import.report.push(Row::of(
+                        place,
+                        id,
+                        title,
+                        ImportOutcome::Skipped { reason },
+                    ));
                     continue;
                 }
                 Content::Refused { id, title, mut reason, blamed } => {
                     if let Some(blamed) = blamed {
                         reason = with_column_hint(&reason, &blamed);
                     }
-                    import.report.push(Row::of(place, id, title, Outcome::Refused { reason }));
+                    import.report.push(Row::of(
+                        place,
+                        id,
+                        title,
+                        ImportOutcome::Refused { reason },
+                    ));
                     continue;
                 }
                 Content::Issue(draft) => draft,
@@ -248,18 +258,18 @@ impl Import {
                 Slot::Occupied(earlier) => {
                     let (place, earlier) = earlier.get();
                     if differences(earlier, &draft).is_empty() {
-                        Outcome::Same
+                        ImportOutcome::Same
                     } else {
-                        Outcome::Refused { reason: format!("{place} has the same id") }
+                        ImportOutcome::Refused { reason: format!("{place} has the same id") }
                     }
                 }
                 Slot::Vacant(slot) => {
                     slot.insert((place, Arc::clone(&issue)));
-                    kept.get(issue.id).map_or(Outcome::New, |kept| compared(&kept, &draft))
+                    kept.get(issue.id).map_or(ImportOutcome::New, |kept| compared(&kept, &draft))
                 }
             };
             let (id, title) = (issue.id.to_string(), issue.title.clone());
-            let is_new = outcome == Outcome::New;
+            let is_new = outcome == ImportOutcome::New;
             let is_dated = !draft.unstated.contains(&"createdAt");
             let mut row = Row::of(place, Some(id), Some(title), outcome);
             row.created_at = is_dated.then_some(issue.created_at);
@@ -340,7 +350,7 @@ impl Import {
             progress.step();
             match settled.outcome {
                 Ok(outcome) => {
-                    filed += usize::from(outcome == Outcome::New);
+                    filed += usize::from(outcome == ImportOutcome::New);
                     self.report.set(settled.place, outcome);
                 }
                 // Wait for the other imports in progress: they may still succeed.
@@ -378,27 +388,27 @@ async fn told_when_busy<T>(work: impl Future<Output = T>, is_told: &mut bool) ->
 struct Settled {
     place: usize,
     bytes: usize,
-    outcome: Result<Outcome, StoreError>,
+    outcome: Result<ImportOutcome, StoreError>,
 }
 
 async fn file_one(tracker: &Tracker, agent: &AgentName, place: usize, draft: Draft) -> Settled {
     let bytes = draft.issue.json_bytes();
     let filed = tracker.import_issue(draft.issue.clone(), agent.clone()).await;
     let outcome = match filed {
-        Ok(_) => Ok(Outcome::New),
+        Ok(_) => Ok(ImportOutcome::New),
         // Another process imported it in the meantime.
         Err(StoreError::Refused(DomainError::IdTaken { id })) => {
             tracker.get_issue(id.into()).await.map(|kept| compared(&kept, &draft))
         }
         Err(StoreError::Refused(refusal)) => {
-            Ok(Outcome::Refused { reason: hints::for_refusal(&refusal, &hints::COMMANDS) })
+            Ok(ImportOutcome::Refused { reason: hints::for_refusal(&refusal, &hints::COMMANDS) })
         }
         Err(error) => Err(error),
     };
     Settled { place, bytes, outcome }
 }
 
-fn compared(kept: &Issue, draft: &Draft) -> Outcome {
+fn compared(kept: &Issue, draft: &Draft) -> ImportOutcome {
     let differs = differences(kept, draft);
-    if differs.is_empty() { Outcome::Same } else { Outcome::Different { differs } }
+    if differs.is_empty() { ImportOutcome::Same } else { ImportOutcome::Different { differs } }
 }

@@ -18,7 +18,7 @@ const SCREENFUL: usize = 20;
 /// The outcome of an entry.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case", tag = "outcome")]
-pub(super) enum Outcome {
+pub(super) enum ImportOutcome {
     /// It is not in the store and is imported.
     New,
     /// It is in the store with the same content.
@@ -79,7 +79,7 @@ pub(super) struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created_at: Option<Timestamp>,
     #[serde(flatten)]
-    outcome: Outcome,
+    outcome: ImportOutcome,
 }
 
 #[derive(Clone, Copy, Serialize)]
@@ -109,7 +109,7 @@ impl Report {
     }
 
     /// Replaces the planned outcome of an entry with the actual one.
-    pub fn set(&mut self, place: usize, outcome: Outcome) {
+    pub fn set(&mut self, place: usize, outcome: ImportOutcome) {
         self.rows[place].outcome = outcome;
     }
 
@@ -142,24 +142,26 @@ impl Report {
     }
 
     fn totals(&self) -> Totals {
-        let count = |is_it: fn(&Outcome) -> bool| {
+        let count = |is_it: fn(&ImportOutcome) -> bool| {
             self.rows.iter().filter(|row| is_it(&row.outcome)).count()
         };
         Totals {
-            new: count(|outcome| matches!(outcome, Outcome::New)),
-            same: count(|outcome| matches!(outcome, Outcome::Same)),
-            different: count(|outcome| matches!(outcome, Outcome::Different { .. })),
-            refused: count(|outcome| matches!(outcome, Outcome::Refused { .. })),
-            skipped: count(|outcome| matches!(outcome, Outcome::Skipped { .. })),
+            new: count(|outcome| matches!(outcome, ImportOutcome::New)),
+            same: count(|outcome| matches!(outcome, ImportOutcome::Same)),
+            different: count(|outcome| matches!(outcome, ImportOutcome::Different { .. })),
+            refused: count(|outcome| matches!(outcome, ImportOutcome::Refused { .. })),
+            skipped: count(|outcome| matches!(outcome, ImportOutcome::Skipped { .. })),
         }
     }
 
     /// Prints the entries that were not imported, with the reason; in a dry run, also those that would be.
     fn write_rows(&self, dry_run: bool, output: &mut Output) -> Result<()> {
         let is_told = |row: &&Row| match row.outcome {
-            Outcome::New => dry_run,
-            Outcome::Same => false,
-            Outcome::Different { .. } | Outcome::Refused { .. } | Outcome::Skipped { .. } => true,
+            ImportOutcome::New => dry_run,
+            ImportOutcome::Same => false,
+            ImportOutcome::Different { .. }
+            | ImportOutcome::Refused { .. }
+            | ImportOutcome::Skipped { .. } => true,
         };
         let most = if output.is_terminal() { SCREENFUL } else { usize::MAX };
         let told = self.rows.iter().filter(is_told).count();
@@ -202,29 +204,34 @@ const COLUMNS: [Column; 6] = [
 const WHY_INDENT: &str = "  ";
 
 impl Row {
-    pub fn of(place: Place, id: Option<String>, title: Option<String>, outcome: Outcome) -> Self {
+    pub fn of(
+        place: Place,
+        id: Option<String>,
+        title: Option<String>,
+        outcome: ImportOutcome,
+    ) -> Self {
         Self { place, id, title, created_at: None, outcome }
     }
 
     fn cells(&self) -> [Cell; 6] {
         let (word, colour, why) = match &self.outcome {
-            Outcome::New => ("new", AnsiColor::Green, String::new()),
-            Outcome::Same => ("same", AnsiColor::White, String::new()),
-            Outcome::Different { differs } => {
+            ImportOutcome::New => ("new", AnsiColor::Green, String::new()),
+            ImportOutcome::Same => ("same", AnsiColor::White, String::new()),
+            ImportOutcome::Different { differs } => {
                 let why = format!("different {}; the store keeps its own", differs.join(", "));
                 ("different", AnsiColor::Yellow, why)
             }
-            Outcome::Refused { reason } => ("refused", AnsiColor::Red, reason.clone()),
-            Outcome::Skipped { reason } => ("skipped", AnsiColor::White, reason.clone()),
+            ImportOutcome::Refused { reason } => ("refused", AnsiColor::Red, reason.clone()),
+            ImportOutcome::Skipped { reason } => ("skipped", AnsiColor::White, reason.clone()),
         };
         let text = |text: &Option<String>| text.as_deref().map_or("-".to_owned(), sanitize::line);
         // The ids of the tracker are long, and their first 8 digits suffice.
         let id = match &self.outcome {
-            Outcome::Refused { .. } | Outcome::Skipped { .. } => text(&self.id),
+            ImportOutcome::Refused { .. } | ImportOutcome::Skipped { .. } => text(&self.id),
             _ => text(&self.id).chars().take(8).collect(),
         };
         // It decides the order of the queue.
-        let created = self.created_at.filter(|_| self.outcome == Outcome::New);
+        let created = self.created_at.filter(|_| self.outcome == ImportOutcome::New);
         let created = created.map(|time| local(time, "%Y-%m-%d"));
         [
             Cell::new(self.place.item.unwrap_or(self.place.line).to_string(), FAINT),

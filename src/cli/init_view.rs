@@ -6,7 +6,7 @@ use similar::{ChangeTag, TextDiff};
 
 use super::output::{FAINT, STRONG};
 use super::{Output, sanitize};
-use crate::setup::{Change, FoundClient, Plan};
+use crate::setup::{FileChange, FoundClient, Plan};
 
 /// How many lines of a change are shown; a new file with more lines is only counted.
 const MAX_LINES: usize = 24;
@@ -42,7 +42,7 @@ pub(super) fn write(
     Ok(())
 }
 
-fn write_change(change: &Change, output: &mut Output) -> Result<()> {
+fn write_change(change: &FileChange, output: &mut Output) -> Result<()> {
     let shown = output.styled(STRONG, sanitize::line(&change.shown));
     let (before, after) = (change.before.as_deref(), change.after.as_deref().unwrap_or_default());
     let count = after.lines().count();

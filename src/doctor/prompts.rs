@@ -1,6 +1,6 @@
 //! Checks and repairs of the files that `ait init` wrote: whether they are up to date.
 
-use crate::setup::{self, Change, InstalledSetup, SetupError, SetupStatus};
+use crate::setup::{self, FileChange, InstalledSetup, SetupError, SetupStatus};
 use crate::store::json::inspect::paths_of;
 
 use super::report::counted;

@@ -57,7 +57,7 @@ pub struct HookStatus {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Plan {
     /// The changes, each to another hook.
-    pub changes: Vec<Change>,
+    pub changes: Vec<HookChange>,
     /// What the user should know, a line each.
     pub notes: Vec<String>,
     /// Whether a hook has to stay as it is; the notes say why.
@@ -66,7 +66,7 @@ pub struct Plan {
 
 /// A change of a hook.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Change {
+pub struct HookChange {
     /// Its file.
     #[serde(rename = "file")]
     pub path: PathBuf,
@@ -135,7 +135,7 @@ pub fn install(
             ),
             _ => {}
         }
-        plan.changes.push(Change {
+        plan.changes.push(HookChange {
             path: path.clone(),
             what: if *state == HookState::Missing { "new" } else { "replaced" },
             previous: (*state == HookState::Other).then(|| previous_path(path)),
@@ -166,7 +166,7 @@ pub fn removal(hooks: &[HookStatus], force: bool) -> Plan {
                 previous.display()
             )),
             (HookState::Other, _) | (HookState::Missing, None) => {}
-            _ => plan.changes.push(Change {
+            _ => plan.changes.push(HookChange {
                 path: path.clone(),
                 what: "removed",
                 previous: previous.clone(),
@@ -189,7 +189,7 @@ impl Plan {
 /// # Errors
 ///
 /// A file cannot be changed.
-pub fn apply(changes: &[Change]) -> Result<()> {
+pub fn apply(changes: &[HookChange]) -> Result<()> {
     for (done, change) in changes.iter().enumerate() {
         let (path, count) = (change.path.display(), changes.len());
         change.apply().with_context(|| {
@@ -201,7 +201,7 @@ pub fn apply(changes: &[Change]) -> Result<()> {
     Ok(())
 }
 
-impl Change {
+impl HookChange {
     fn apply(&self) -> io::Result<()> {
         let directory = self.path.parent().unwrap_or(Path::new("."));
         let Some(script) = &self.script else {

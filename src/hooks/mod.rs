@@ -28,7 +28,7 @@ use crate::tracker::{StoreError, Tracker};
 
 pub use git::Git;
 pub use hooks_dir::{Blocker, HooksDir};
-pub use install::{Change, HookState, HookStatus};
+pub use install::{HookChange, HookState, HookStatus};
 pub use issue_work::{IssueBranch, IssueWork, issue_work};
 pub use report::{ChangeReport, Operation, StatusReport, plan, status};
 pub use session::{SessionInput, SessionTexts, end_session};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::install::{Change, HookStatus, Plan, apply, install, removal, survey};
+use super::install::{HookChange, HookStatus, Plan, apply, install, removal, survey};
 use super::{HookState, HooksDir};
 
 /// The state of the hooks of a repository.
@@ -30,7 +30,7 @@ pub struct ChangeReport {
     /// The directory of the hooks.
     pub directory: PathBuf,
     /// The changes.
-    pub changes: Vec<Change>,
+    pub changes: Vec<HookChange>,
     /// What the user should know, a line each.
     pub notes: Vec<String>,
     /// Whether the changes were made.

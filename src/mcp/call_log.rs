@@ -16,7 +16,7 @@ use super::result::{Answer, Failure, call_tool_result};
 use super::shown;
 use super::waiting::may_wait;
 use crate::domain::{AgentName, ErrorCode, IssueRef};
-use crate::metrics::Outcome;
+use crate::metrics::CallOutcome;
 
 /// The target of the lines.
 const TARGET: &str = "ait::calls";
@@ -76,12 +76,12 @@ impl CallLog {
 
     /// Writes the line of a call of a tool that does not exist.
     pub fn unknown_tool(self, context: &RequestContext<RoleServer>) {
-        self.write(Outcome::Refused, Some(ErrorCode::NotFound), 0, context);
+        self.write(CallOutcome::Refused, Some(ErrorCode::NotFound), 0, context);
     }
 
     fn write(
         self,
-        outcome: Outcome,
+        outcome: CallOutcome,
         code: Option<ErrorCode>,
         bytes: usize,
         context: &RequestContext<RoleServer>,
@@ -112,12 +112,12 @@ impl CallLog {
     }
 }
 
-fn level(outcome: Outcome, taken: Duration) -> Level {
+fn level(outcome: CallOutcome, taken: Duration) -> Level {
     match outcome {
-        Outcome::Failed | Outcome::Panicked => Level::WARN,
+        CallOutcome::Failed | CallOutcome::Panicked => Level::WARN,
         _ if taken > SLOW => Level::WARN,
-        Outcome::Refused => Level::INFO,
-        Outcome::Ok | Outcome::Empty | Outcome::Cancelled => Level::DEBUG,
+        CallOutcome::Refused => Level::INFO,
+        CallOutcome::Ok | CallOutcome::Empty | CallOutcome::Cancelled => Level::DEBUG,
     }
 }
 
@@ -140,12 +140,12 @@ mod tests {
     #[test]
     fn slow_and_failed_calls_are_warnings() {
         for (outcome, quick, slow) in [
-            (Outcome::Ok, Level::DEBUG, Level::WARN),
-            (Outcome::Empty, Level::DEBUG, Level::WARN),
-            (Outcome::Cancelled, Level::DEBUG, Level::WARN),
-            (Outcome::Refused, Level::INFO, Level::WARN),
-            (Outcome::Failed, Level::WARN, Level::WARN),
-            (Outcome::Panicked, Level::WARN, Level::WARN),
+            (CallOutcome::Ok, Level::DEBUG, Level::WARN),
+            (CallOutcome::Empty, Level::DEBUG, Level::WARN),
+            (CallOutcome::Cancelled, Level::DEBUG, Level::WARN),
+            (CallOutcome::Refused, Level::INFO, Level::WARN),
+            (CallOutcome::Failed, Level::WARN, Level::WARN),
+            (CallOutcome::Panicked, Level::WARN, Level::WARN),
         ] {
             assert_eq!(level(outcome, SLOW), quick, "{outcome:?}");
             assert_eq!(level(outcome, SLOW + Duration::from_millis(1)), slow, "{outcome:?}");

@@ -164,7 +164,7 @@ mod tests {
     use crate::mcp::tools::CallContext;
     use crate::mcp::tools::registry::ToolRegistry;
     use crate::mcp::waiting::WaitingClient;
-    use crate::metrics::Outcome;
+    use crate::metrics::CallOutcome;
     use crate::read_model::ReadModel;
     use crate::tracker::Tracker;
 
@@ -238,7 +238,7 @@ mod tests {
                 let Err(failure) = run(call, &cancelled, Some(&caller)).await else {
                     panic!("the call succeeded")
                 };
-                assert_eq!(failure.outcome, Outcome::Cancelled);
+                assert_eq!(failure.outcome, CallOutcome::Cancelled);
                 let (status, issue) = settled(&tracker).await;
                 assert_eq!(status, before, "{tool} {is_cancelled}");
                 assert_lapsed(&issue);
@@ -263,7 +263,7 @@ mod tests {
             let waiting = call(&tracker, "get_next_issue", waiting);
             let waiting = run(waiting, &cancelled, Some(&caller));
             let (outcome, _) = tokio::join!(waiting, file_issue(&tracker));
-            assert_eq!(outcome.err().map(|failure| failure.outcome), Some(Outcome::Cancelled));
+            assert_eq!(outcome.err().map(|failure| failure.outcome), Some(CallOutcome::Cancelled));
             let (status, issue) = settled(&tracker).await;
             assert_eq!(status, Status::Created);
             assert_lapsed(&issue);
@@ -358,6 +358,6 @@ mod tests {
         let panicking: Call = async { panic!("on purpose") }.boxed();
         let Err(failure) = catch_panic(panicking).await else { panic!("the call succeeded") };
         assert!(failure.reason.contains("defect of the tracker"), "{failure:?}");
-        assert_eq!(failure.outcome, Outcome::Panicked);
+        assert_eq!(failure.outcome, CallOutcome::Panicked);
     }
 }

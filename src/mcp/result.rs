@@ -12,7 +12,7 @@ use super::tool_names::ToolNames;
 use super::undelivered_claim::UndeliveredClaim;
 use crate::domain::{ErrorCode, ErrorDetails, Issue, IssueId};
 use crate::hints;
-use crate::metrics::Outcome;
+use crate::metrics::CallOutcome;
 use crate::tracker::{StoreError, Tracker};
 
 /// The key of the details of an error in `_meta`.
@@ -24,40 +24,40 @@ const MAX_ERROR_CHARS: usize = 2_000;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Failure {
     pub reason: String,
-    pub outcome: Outcome,
+    pub outcome: CallOutcome,
     /// What programs read of it.
     pub details: ErrorDetails,
 }
 
 impl Failure {
-    fn new(reason: impl Into<String>, outcome: Outcome, code: ErrorCode) -> Self {
+    fn new(reason: impl Into<String>, outcome: CallOutcome, code: ErrorCode) -> Self {
         Self { reason: reason.into(), outcome, details: ErrorDetails::new(code, None) }
     }
 
     /// The arguments are not valid.
     pub fn invalid(reason: impl Into<String>) -> Self {
-        Self::new(reason, Outcome::Refused, ErrorCode::Validation)
+        Self::new(reason, CallOutcome::Refused, ErrorCode::Validation)
     }
 
     /// A file cannot be written.
     pub fn not_saved(reason: impl Into<String>) -> Self {
-        Self::new(reason, Outcome::Failed, ErrorCode::NotSaved)
+        Self::new(reason, CallOutcome::Failed, ErrorCode::NotSaved)
     }
 
     /// The caller may only read.
     pub fn read_only(reason: impl Into<String>) -> Self {
-        Self::new(reason, Outcome::Refused, ErrorCode::ReadOnly)
+        Self::new(reason, CallOutcome::Refused, ErrorCode::ReadOnly)
     }
 
     /// The caller withdrew the call.
     pub fn cancelled(reason: impl Into<String>) -> Self {
-        Self::new(reason, Outcome::Cancelled, ErrorCode::Cancelled)
+        Self::new(reason, CallOutcome::Cancelled, ErrorCode::Cancelled)
     }
 
     /// A reply cannot be written as JSON.
     pub fn not_json(error: serde_json::Error) -> Self {
         let reason = format!("failed to write JSON: {error}");
-        Self::new(reason, Outcome::Failed, ErrorCode::Internal)
+        Self::new(reason, CallOutcome::Failed, ErrorCode::Internal)
     }
 
     /// Returns the failure with the full names of tools.
@@ -69,7 +69,7 @@ impl Failure {
 
     /// A defect of the tracker stopped the call.
     pub fn panicked(reason: impl Into<String>) -> Self {
-        Self::new(reason, Outcome::Panicked, ErrorCode::Internal)
+        Self::new(reason, CallOutcome::Panicked, ErrorCode::Internal)
     }
 
     /// Names the tool to call next, which the text names, too.
@@ -82,7 +82,7 @@ impl Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let is_refusal = matches!(error, StoreError::Refused(_));
-        let outcome = if is_refusal { Outcome::Refused } else { Outcome::Failed };
+        let outcome = if is_refusal { CallOutcome::Refused } else { CallOutcome::Failed };
         let details = hints::details_for_store(&error, &hints::TOOLS);
         Self { reason: hints::for_store(&error, &hints::TOOLS), outcome, details }
     }
@@ -91,7 +91,7 @@ impl From<StoreError> for Failure {
 /// What a call did.
 pub(super) struct Success {
     pub reply: Reply,
-    pub outcome: Outcome,
+    pub outcome: CallOutcome,
     /// The claim that the call made, until its caller knows of it.
     pub claim: Option<UndeliveredClaim>,
 }
@@ -99,7 +99,7 @@ pub(super) struct Success {
 impl Success {
     /// The call did what was asked.
     pub fn done(reply: Reply) -> Self {
-        Self { reply, outcome: Outcome::Ok, claim: None }
+        Self { reply, outcome: CallOutcome::Ok, claim: None }
     }
 
     /// The call reports something.
@@ -114,7 +114,7 @@ impl Success {
 
     /// The call found nothing to claim.
     pub fn nothing(text: String) -> Self {
-        Self { reply: Reply::Text(text), outcome: Outcome::Empty, claim: None }
+        Self { reply: Reply::Text(text), outcome: CallOutcome::Empty, claim: None }
     }
 
     /// Adds the number of the change, if the call made one.
@@ -152,7 +152,7 @@ pub(super) struct Answer {
     pub text: String,
     /// Why the text may be out of date.
     pub warning: Option<String>,
-    pub outcome: Outcome,
+    pub outcome: CallOutcome,
     /// The issue that it filed, changed, claimed or shows.
     pub issue: Option<IssueId>,
     /// The claim that the call made, until its caller knows of it.
@@ -171,7 +171,7 @@ impl Answer {
 }
 
 /// Returns how a call ended, for the metrics.
-pub(super) fn outcome_of(result: &Result<Answer, Failure>) -> Outcome {
+pub(super) fn outcome_of(result: &Result<Answer, Failure>) -> CallOutcome {
     match result {
         Ok(answer) => answer.outcome,
         Err(failure) => failure.outcome,

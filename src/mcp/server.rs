@@ -35,7 +35,7 @@ use super::tools::CallContext;
 use super::tools::registry::{ToolRegistry, ToolSelection};
 use super::waiting::WaitingClient;
 use super::{FIXED_TTL_MS, McpOptions, ServerContext, completion, invalid_params, prompts, shown};
-use crate::metrics::{Metrics, Outcome};
+use crate::metrics::{CallOutcome, Metrics};
 use crate::query_language::SavedQueries;
 use crate::read_model::ReadModel;
 use crate::tracker::{Claimant, ProcessClient, Tracker};
@@ -204,16 +204,16 @@ impl McpServer {
         let begun = Instant::now();
         let (outcome, answer) = tokio::select! {
             answer = AssertUnwindSafe(work).catch_unwind() => match answer {
-                Ok(Ok(answer)) => (Outcome::Ok, Ok(answer)),
+                Ok(Ok(answer)) => (CallOutcome::Ok, Ok(answer)),
                 Ok(Err(error)) if error.code == ErrorCode::INTERNAL_ERROR => {
-                    (Outcome::Failed, Err(error))
+                    (CallOutcome::Failed, Err(error))
                 }
-                Ok(Err(error)) => (Outcome::Refused, Err(error)),
-                Err(_) => (Outcome::Panicked, Err(ErrorData::internal_error(DEFECT, None))),
+                Ok(Err(error)) => (CallOutcome::Refused, Err(error)),
+                Err(_) => (CallOutcome::Panicked, Err(ErrorData::internal_error(DEFECT, None))),
             },
             () = cancelled(context) => {
                 let error = ErrorData::internal_error("the request was cancelled", None);
-                (Outcome::Cancelled, Err(error))
+                (CallOutcome::Cancelled, Err(error))
             }
         };
         self.metrics.operation(method, outcome, Some(begun.elapsed()));

@@ -58,7 +58,7 @@ pub(super) struct ChangeStream {
 
 /// What changed.
 #[derive(PartialEq, Eq, Debug)]
-pub(super) enum Change {
+pub(super) enum Changed {
     /// These issues.
     Issues(HashSet<IssueId>),
     /// Any issue may have changed.
@@ -69,11 +69,11 @@ pub(super) enum Change {
 
 impl ChangeStream {
     /// Waits for the next change.
-    pub async fn next(&mut self) -> Change {
+    pub async fn next(&mut self) -> Changed {
         loop {
             tokio::select! {
                 Ok(()) = self.newest.changed() => {}
-                Ok(()) = self.diagnostics.changed() => return Change::Diagnostics,
+                Ok(()) = self.diagnostics.changed() => return Changed::Diagnostics,
                 // The process is ending.
                 else => std::future::pending().await,
             }
@@ -87,19 +87,19 @@ impl ChangeStream {
                     Err(_) => sleep(RETRY_EVERY).await,
                 }
             };
-            if change != Change::Issues(HashSet::new()) {
+            if change != Changed::Issues(HashSet::new()) {
                 return change;
             }
         }
     }
 
     /// Reads the events since the last time.
-    async fn read(&mut self) -> Result<Change, StoreError> {
+    async fn read(&mut self) -> Result<Changed, StoreError> {
         let mut changed = HashSet::new();
         loop {
             let Some(known) = self.known else {
                 self.known = Some(self.tracker.log_bounds().await?.newest);
-                return Ok(Change::Anything);
+                return Ok(Changed::Anything);
             };
             let read = self.tracker.events_since(known, PAGE).await?;
             let Some(read) = read.filter(|read| read.is_complete_after(known.number)) else {
@@ -110,13 +110,13 @@ impl ChangeStream {
             let last = read.events.last().map_or(known, |event| event.position);
             self.known = Some(last);
             if read.events.is_empty() || last.number >= read.newest.number {
-                return Ok(Change::Issues(changed));
+                return Ok(Changed::Issues(changed));
             }
         }
     }
 }
 
-impl Change {
+impl Changed {
     /// Returns true if a resource may have changed.
     pub fn affects(&self, resource: &Resource) -> bool {
         match (self, resource) {
@@ -169,7 +169,8 @@ impl Subscriptions {
     /// Returns the URI of each resource whenever it may have changed, and of all of them once at the beginning:
     /// what changed before that is unknown.
     pub fn updates(self: Arc<Self>, feed: ChangeFeed) -> impl Stream<Item = String> + Send {
-        let following = async move { self.updates_in(feed.follow().await, Some(Change::Anything)) };
+        let following =
+            async move { self.updates_in(feed.follow().await, Some(Changed::Anything)) };
         stream::once(following).flatten()
     }
 
@@ -177,20 +178,21 @@ impl Subscriptions {
     pub fn updates_in(
         self: Arc<Self>,
         changes: ChangeStream,
-        first: Option<Change>,
+        first: Option<Changed>,
     ) -> impl Stream<Item = String> + Send {
-        let next = async |(this, mut changes, first): (Arc<Self>, ChangeStream, Option<Change>)| {
-            let change = match first {
-                Some(change) => change,
-                None => changes.next().await,
+        let next =
+            async |(this, mut changes, first): (Arc<Self>, ChangeStream, Option<Changed>)| {
+                let change = match first {
+                    Some(change) => change,
+                    None => changes.next().await,
+                };
+                let uris = this.affected(&change);
+                Some((stream::iter(uris), (this, changes, None)))
             };
-            let uris = this.affected(&change);
-            Some((stream::iter(uris), (this, changes, None)))
-        };
         stream::unfold((self, changes, first), next).flatten()
     }
 
-    fn affected(&self, change: &Change) -> Vec<String> {
+    fn affected(&self, change: &Changed) -> Vec<String> {
         let by_uri = self.by_uri();
         let affected = by_uri.iter().filter(|(_, resource)| change.affects(resource));
         affected.map(|(uri, _)| uri.clone()).collect()
@@ -231,10 +233,10 @@ mod tests {
         let before = file(&tracker, 3).await;
         let mut changes = changes(&tracker, 2, 0);
         let change = changes.read().await.unwrap();
-        assert!(matches!(change, Change::Issues(ids) if ids.len() == 1 && ids.is_subset(&before)));
+        assert!(matches!(change, Changed::Issues(ids) if ids.len() == 1 && ids.is_subset(&before)));
         for count in [0, 1, PAGE - 2, PAGE - 1, PAGE, 2 * PAGE + 1] {
             let filed = file(&tracker, count).await;
-            assert!(changes.read().await.unwrap() == Change::Issues(filed), "{count}");
+            assert!(changes.read().await.unwrap() == Changed::Issues(filed), "{count}");
         }
     }
 
@@ -244,11 +246,11 @@ mod tests {
         file(&tracker, 3).await;
         for (number, hash) in [(4, 0), (3, 1), (2, 1), (u64::MAX - 2, 0)] {
             let mut changes = changes(&tracker, number, hash);
-            assert_eq!(changes.read().await.unwrap(), Change::Anything, "{number} {hash}");
-            assert_eq!(changes.read().await.unwrap(), Change::Issues(HashSet::new()));
+            assert_eq!(changes.read().await.unwrap(), Changed::Anything, "{number} {hash}");
+            assert_eq!(changes.read().await.unwrap(), Changed::Issues(HashSet::new()));
         }
         let mut unread = ChangeStream { known: None, ..changes(&tracker, 0, 0) };
-        assert_eq!(unread.read().await.unwrap(), Change::Anything);
+        assert_eq!(unread.read().await.unwrap(), Changed::Anything);
     }
 
     #[tokio::test]
@@ -259,6 +261,6 @@ mod tests {
         let diagnostics = Arc::new(Diagnostics::new(tracker.clone(), context));
         let mut changes = ChangeFeed::new(tracker.clone(), diagnostics).follow().await;
         let filed = file(&tracker, 2).await;
-        assert_eq!(changes.next().await, Change::Issues(filed));
+        assert_eq!(changes.next().await, Changed::Issues(filed));
     }
 }

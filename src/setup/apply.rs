@@ -7,7 +7,7 @@ use std::path::Path;
 
 use tempfile::Builder;
 
-use super::Change;
+use super::FileChange;
 
 /// The result of writing a plan.
 #[derive(Debug, Default)]
@@ -50,7 +50,7 @@ impl Applied {
 }
 
 /// Writes changes in order, until one fails. Deletes the directories below `root` that a deleted file leaves empty.
-pub fn apply(changes: &[Change], root: &Path) -> Applied {
+pub fn apply(changes: &[FileChange], root: &Path) -> Applied {
     let mut applied = Applied::default();
     for change in changes {
         if let Err(error) = write(change, root) {
@@ -62,7 +62,7 @@ pub fn apply(changes: &[Change], root: &Path) -> Applied {
     applied
 }
 
-fn write(change: &Change, root: &Path) -> io::Result<()> {
+fn write(change: &FileChange, root: &Path) -> io::Result<()> {
     let now = match fs::read(&change.path) {
         Ok(bytes) => Some(bytes),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -120,9 +120,9 @@ mod tests {
 
     use super::*;
 
-    fn change(path: PathBuf, before: Option<&str>, after: Option<&str>) -> Change {
+    fn change(path: PathBuf, before: Option<&str>, after: Option<&str>) -> FileChange {
         let (before, after) = (before.map(str::to_owned), after.map(str::to_owned));
-        Change { shown: "it".to_owned(), path, before, after, copy_to: None }
+        FileChange { shown: "it".to_owned(), path, before, after, copy_to: None }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::plan::{patterns, prompt_file, section};
 use super::presets::Preset;
 use super::prompts::{PROMPTS, PromptState};
 use super::staged_file::StagedFiles;
-use super::{Change, Project, REPAIR_SUFFIX};
+use super::{FileChange, Project, REPAIR_SUFFIX};
 
 /// A project that was set up.
 #[derive(Clone, Debug)]
@@ -57,7 +57,7 @@ pub struct SetupStatus {
     /// The files from this version, also edited ones.
     pub current: Vec<String>,
     /// The changes that bring unedited files of other versions up to date.
-    pub changes: Vec<Change>,
+    pub changes: Vec<FileChange>,
     /// The edited prompts of other versions.
     pub edited: Vec<String>,
     /// The prompts of newer versions.
@@ -99,7 +99,7 @@ impl InstalledSetup<'_> {
     pub fn sections(
         &self,
         guides: impl IntoIterator<Item = &'static str>,
-    ) -> Result<(Vec<ManagedSection>, Vec<Change>), SetupError> {
+    ) -> Result<(Vec<ManagedSection>, Vec<FileChange>), SetupError> {
         let mut files = StagedFiles::new(self.root, self.env, false);
         let sections = self.stage_sections(guides, &mut files)?;
         Ok((sections, files.changes()))
@@ -115,7 +115,7 @@ impl InstalledSetup<'_> {
     /// # Errors
     ///
     /// The file cannot be read or edited.
-    pub fn ignore(&self) -> Result<Option<Change>, SetupError> {
+    pub fn ignore(&self) -> Result<Option<FileChange>, SetupError> {
         let directory = self.store.parent().unwrap_or(self.root);
         let patterns = patterns(directory, self.store, false, true);
         let mut files = StagedFiles::new(directory, self.env, false);
@@ -211,7 +211,7 @@ impl InstalledSetup<'_> {
     }
 }
 
-impl Change {
+impl FileChange {
     /// Adds a copy of the present text, whose name ends with this time.
     #[must_use]
     pub fn with_backup_copy(self, time: &str) -> Self {

@@ -44,7 +44,7 @@ pub use recommendation::{Recommendation, recommend};
 pub use removal::removal;
 pub use report::{ChangeReport, SetupReport, next_steps, steps_after_removal};
 pub use server_file::is_program;
-pub use staged_file::Change;
+pub use staged_file::FileChange;
 
 use staged_file::StagedFiles;
 
@@ -89,7 +89,7 @@ impl Project {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Plan {
     /// The files that change, each once.
-    pub changes: Vec<Change>,
+    pub changes: Vec<FileChange>,
     /// What the user should know, a line each.
     pub notes: Vec<String>,
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Change, Client, FoundClient, Plan, Preset, Project, clients_with_hooks};
+use super::{Client, FileChange, FoundClient, Plan, Preset, Project, clients_with_hooks};
 
 /// A plan, or what was written.
 #[derive(Debug, Serialize)]
@@ -52,8 +52,8 @@ impl SetupReport {
     }
 }
 
-impl From<&Change> for ChangeReport {
-    fn from(change: &Change) -> Self {
+impl From<&FileChange> for ChangeReport {
+    fn from(change: &FileChange) -> Self {
         Self { file: change.shown.clone(), what: change.kind() }
     }
 }

@@ -13,7 +13,7 @@ pub(super) const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 /// A file with its text before and after a plan.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Change {
+pub struct FileChange {
     /// The path as the user reads it.
     pub shown: String,
     /// The path, with all links resolved.
@@ -32,7 +32,7 @@ pub(super) struct StagedFiles<'a> {
     env: &'a HostEnv,
     /// Whether links may lead out of the project.
     may_leave: bool,
-    files: Vec<Change>,
+    files: Vec<FileChange>,
 }
 
 impl<'a> StagedFiles<'a> {
@@ -41,7 +41,11 @@ impl<'a> StagedFiles<'a> {
     }
 
     /// Gives a file, and reads it the first time. Its links must not lead out of `within`.
-    pub fn file(&mut self, path: &Path, within: Option<&Path>) -> Result<&mut Change, SetupError> {
+    pub fn file(
+        &mut self,
+        path: &Path,
+        within: Option<&Path>,
+    ) -> Result<&mut FileChange, SetupError> {
         let mut shown = match path.strip_prefix(self.root) {
             Ok(inside) => inside.display().to_string(),
             Err(_) => self.env.short(path),
@@ -60,7 +64,7 @@ impl<'a> StagedFiles<'a> {
             None => {
                 let before = read(&target, &shown)?;
                 let after = before.clone();
-                self.files.push(Change { shown, path: target, before, after, copy_to: None });
+                self.files.push(FileChange { shown, path: target, before, after, copy_to: None });
                 self.files.len() - 1
             }
         };
@@ -68,12 +72,12 @@ impl<'a> StagedFiles<'a> {
     }
 
     /// The files that change, in the order in which they were asked for.
-    pub fn changes(self) -> Vec<Change> {
+    pub fn changes(self) -> Vec<FileChange> {
         self.files.into_iter().filter(|file| file.before != file.after).collect()
     }
 }
 
-impl Change {
+impl FileChange {
     /// The kind of the change, in a word.
     pub fn kind(&self) -> &'static str {
         match (&self.before, &self.after) {

@@ -28,10 +28,10 @@ pub(super) type Turn = oneshot::Sender<()>;
 
 /// The callers that wait, first come, first served. Clones share it.
 #[derive(Clone, Default)]
-pub(super) struct WaitList(Arc<Shared>);
+pub(super) struct WaitList(Arc<SharedWaitList>);
 
 #[derive(Default)]
-struct Shared {
+struct SharedWaitList {
     state: Mutex<WaitListState>,
     /// Notified when a caller joins.
     joined: Notify,
@@ -119,7 +119,7 @@ impl Tracker {
         part: Part,
         find: impl Fn(&IndexedIssues) -> Option<T>,
     ) -> Result<T, StoreError> {
-        let mut changes = Changes::of(self);
+        let mut changes = ChangeSignal::of(self);
         loop {
             if let Some(found) = find(&self.store.part(part.clone()).await?.issues) {
                 return Ok(found);
@@ -165,7 +165,7 @@ impl Tracker {
 
     /// Gives turns until the list is empty.
     async fn serve_list(&self) {
-        let mut changes = Changes::of(self);
+        let mut changes = ChangeSignal::of(self);
         loop {
             self.give_turns().await;
             {
@@ -203,13 +203,13 @@ impl Tracker {
 }
 
 /// The changes of all processes, as far as those who wait need to know.
-struct Changes<'a> {
+struct ChangeSignal<'a> {
     tracker: &'a Tracker,
     newest: watch::Receiver<Position>,
     tick: Interval,
 }
 
-impl<'a> Changes<'a> {
+impl<'a> ChangeSignal<'a> {
     fn of(tracker: &'a Tracker) -> Self {
         let mut tick = interval(LOOK_EVERY);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -88,7 +88,7 @@ async fn filter(query: &ActivityQuery, state: &WebState) -> Result<ActivityFilte
 
 /// A part of the events, oldest first.
 #[derive(Serialize)]
-struct Reply {
+struct EventsJson {
     events: Vec<Box<RawValue>>,
     /// The value of `after` for the next request.
     next: u64,
@@ -112,7 +112,7 @@ pub(super) async fn activity(
     let issues = state.tracker.state().await?.issues;
     let (events, next) = records(&page, &issues);
     let newest = page.bounds.newest.number;
-    let reply = Reply {
+    let reply = EventsJson {
         events,
         next: next.min(newest),
         newest,

@@ -9,7 +9,7 @@ use crate::mcp::context::blocking;
 use crate::mcp::options::Toolset;
 use crate::mcp::result::{Failure, Success};
 use crate::setup::{
-    Change, ChangeReport, InstalledSetup, ManagedSection, Project, SectionState, guides,
+    ChangeReport, FileChange, InstalledSetup, ManagedSection, Project, SectionState, guides,
 };
 
 pub(super) struct ManageMemory;
@@ -103,7 +103,10 @@ impl SectionQuery {
         Ok(UpdateReport { changes, text, notes: self.notes(&sections), written })
     }
 
-    fn sections(&self, project: &Project) -> Result<(Vec<ManagedSection>, Vec<Change>), Failure> {
+    fn sections(
+        &self,
+        project: &Project,
+    ) -> Result<(Vec<ManagedSection>, Vec<FileChange>), Failure> {
         let is_wanted = |guide: &&str| self.file.as_ref().is_none_or(|file| file == guide);
         let wanted = guides().into_iter().filter(is_wanted);
         InstalledSetup::of(project).sections(wanted).map_err(planned::refused)

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::CallContext;
 use crate::mcp::reply::Reply;
 use crate::mcp::result::{Failure, Success};
-use crate::setup::{self, Change, Project, SetupError};
+use crate::setup::{self, FileChange, Project, SetupError};
 
 /// Reports `changes` and whether they are `written`. If not, the report says how to write them.
 pub(super) fn report(
@@ -30,7 +30,7 @@ pub(super) fn refused(error: SetupError) -> Failure {
 }
 
 /// Writes the changes of a plan.
-pub(super) fn write(changes: &[Change], project: &Project) -> Result<(), Failure> {
+pub(super) fn write(changes: &[FileChange], project: &Project) -> Result<(), Failure> {
     let written = setup::apply(changes, &project.root).complete(changes.len());
     written
         .map(drop)

@@ -70,7 +70,7 @@ impl Fields {
 
 /// A change that a person asks for.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Change {
+pub(super) enum FormChange {
     Answer(QuestionAnswer),
     Return(CommentText, ClaimProof),
     Close(Resolution, CommentText, ClaimProof),
@@ -78,7 +78,7 @@ pub(super) enum Change {
     Other(Box<IssueChange>),
 }
 
-impl Change {
+impl FormChange {
     /// Parses the fields of an action on an issue.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use axum::response::{AppendHeaders, IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
 use super::action::Action;
-use super::fields::{self, Change, Fields};
+use super::fields::{self, Fields, FormChange};
 use super::form_token::{FormTokens, Purpose};
 use super::forms::IssueForms;
 use super::person::{Person, Sender, remembering};
@@ -119,8 +119,9 @@ impl Submission<'_> {
         if self.issue.version() != version {
             return self.stale(&self.issue);
         }
-        let parsed = fields::agent(&self.fields)
-            .and_then(|agent| Ok((agent, Change::parse(self.action, &self.fields, &self.issue)?)));
+        let parsed = fields::agent(&self.fields).and_then(|agent| {
+            Ok((agent, FormChange::parse(self.action, &self.fields, &self.issue)?))
+        });
         let (agent, change) = match parsed {
             Ok(parsed) => parsed,
             Err(problem) => return self.refuse(StatusCode::BAD_REQUEST, &problem, &html! {}),
