@@ -16,7 +16,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::report::{counted, quoted};
-use super::{Check, CheckContext, Finding, ProjectContext, Verdict};
+use super::{Check, CheckContext, Finding, PROBE_TIMEOUT, ProjectContext, Verdict};
 use crate::port_probe;
 use crate::setup::{Damaged, Entry, Transport, entries, is_program};
 use crate::store::json::inspect::paths_of;
@@ -24,8 +24,6 @@ use crate::store::json::inspect::paths_of;
 /// The limits on the time and the size of a program's `--version` output.
 const VERSION_WITHIN: Duration = Duration::from_millis(1_000);
 const MAX_VERSION_BYTES: u64 = 4_096;
-/// The timeout for a port probe.
-const PROBE_TIMEOUT: Duration = Duration::from_millis(800);
 /// The maximum number of entries to check.
 const MAX_ENTRIES: usize = 32;
 /// Marks a text with variables that the doctor cannot expand.

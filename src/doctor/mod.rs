@@ -44,6 +44,9 @@ pub use report::{Check, Finding, Repair, Report, Verdict};
 /// The time limit for all checks together.
 const LIMIT: Duration = Duration::from_millis(3_500);
 
+/// How long a listener on a port may take to say who it is. The checks of all ports run at once.
+const PROBE_TIMEOUT: Duration = Duration::from_millis(800);
+
 /// The store to examine, and its environment.
 #[derive(Clone)]
 pub struct CheckContext {

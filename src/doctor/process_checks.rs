@@ -2,20 +2,16 @@
 
 use std::cmp::Ordering;
 use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::time::Duration;
 
 use futures::future::join_all;
 use semver::Version;
 use tokio::task::spawn_blocking;
 
-use super::{Check, CheckContext, Finding, Settings};
+use super::{Check, CheckContext, Finding, PROBE_TIMEOUT, Settings};
 use crate::port_probe::{self, ProbeResponse};
 use crate::processes::{Entry, Registry};
 use crate::store::StoreId;
 use crate::store::json::inspect::paths_of;
-
-/// The timeout for a port probe.
-const PROBE_TIMEOUT: Duration = Duration::from_millis(800);
 
 pub(super) async fn examine(context: &CheckContext) -> Vec<Finding> {
     let path = context.path.clone();

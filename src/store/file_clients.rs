@@ -21,6 +21,7 @@ use uuid::Uuid;
 
 use crate::domain::ClientId;
 use crate::store::clients::Clients;
+use crate::store::json::fs::ABANDONED_AFTER;
 
 /// What the ids of processes begin with.
 const PROCESS: &str = "process-";
@@ -28,8 +29,6 @@ const PROCESS: &str = "process-";
 const GONE: &str = "gone";
 /// The extension of a file that is being written.
 const TEMP: &str = "tmp";
-/// After this time, the process that wrote such a file must have died.
-const TEMP_LASTS: Duration = Duration::from_secs(60 * 60);
 /// The most time between two renewals of a client that are both written. It is added to the time that they count for.
 const MAX_REST: Duration = Duration::from_secs(15);
 
@@ -289,7 +288,7 @@ fn temp_beside(path: &Path) -> PathBuf {
 /// Returns true if another process may still be writing a file.
 fn is_fresh(path: &Path) -> bool {
     let modified = fs::metadata(path).and_then(|about| about.modified());
-    modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < TEMP_LASTS))
+    modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < ABANDONED_AFTER))
 }
 
 /// Removes a file if it is there.

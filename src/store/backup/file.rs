@@ -3,20 +3,19 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
 use uuid::Uuid;
 
 use super::format::{self, Backup, BackupMetadata, InvalidBackup};
 use super::{BackupContent, BackupError};
 use crate::domain::Timestamp;
-use crate::store::json::fs::{FileSystem, RealFileSystem, Rename, TO_THE_END, directory_of};
+use crate::store::json::fs::{
+    FileSystem, RealFileSystem, Rename, TO_THE_END, directory_of, is_abandoned,
+};
 use crate::store::json::render::render;
 
 /// The suffix of a backup that is being written.
 const TEMP_SUFFIX: &str = ".ait-backup.tmp";
-/// The age from which on such a file counts as a leftover of a dead process.
-const STALE_AFTER: Duration = Duration::from_secs(60 * 60);
 
 /// Returns true if a file name is that of an unfinished backup.
 pub fn is_exchange_file(name: &str) -> bool {
@@ -106,14 +105,9 @@ impl SaveOptions {
 
 /// Removes unfinished backups of dead processes.
 fn remove_stale(fs: &dyn FileSystem, directory: &Path) {
-    let is_stale = |path: &PathBuf| {
-        let found = fs.fingerprint(path).ok().flatten();
-        let age = found.and_then(|found| SystemTime::now().duration_since(found.modified()).ok());
-        age.is_some_and(|age| age > STALE_AFTER)
-    };
     let names = fs.list(directory).unwrap_or_default();
     let temps = names.iter().filter(|name| is_exchange_file(name)).map(|name| directory.join(name));
-    for path in temps.filter(is_stale) {
+    for path in temps.filter(|path| is_abandoned(fs, path)) {
         // A leftover file does no harm.
         let _ = fs.remove(&path);
     }

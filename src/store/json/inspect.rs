@@ -13,7 +13,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::edits::is_foreign;
 use super::format::{self, Document, FormatError};
-use super::fs::{FileFingerprint, FileSystem, RealFileSystem, TO_THE_END, directory_of};
+use super::fs::{
+    FileFingerprint, FileSystem, RealFileSystem, TO_THE_END, directory_of, is_abandoned,
+};
 use super::issue_scanner::{self, RepeatedId};
 use super::log::mark::MarkFile;
 use super::log::segment::{ordinals, path_of};
@@ -35,8 +37,6 @@ const LOOKS: usize = 5;
 const PAUSE: Duration = Duration::from_millis(50);
 /// The time limit for looking again. A large store is examined only once.
 const RELOOK_WITHIN: Duration = Duration::from_millis(500);
-/// The age from which on a temporary file counts as a leftover.
-const STALE_AFTER: Duration = Duration::from_secs(60 * 60);
 
 /// Metadata of an existing file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -312,11 +312,7 @@ pub fn leftovers(paths: &StorePaths) -> Leftovers {
         names.into_iter().map(|name| directory.join(name)).collect()
     };
     let name_of = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let is_stale = |path: &PathBuf| {
-        let found = fs.fingerprint(path).ok().flatten();
-        let age = found.and_then(|found| SystemTime::now().duration_since(found.modified()).ok());
-        age.is_some_and(|age| age > STALE_AFTER)
-    };
+    let is_stale = |path: &PathBuf| is_abandoned(fs, path);
     let beside = names(directory_of(&paths.issues));
     let beside = beside.into_iter().filter(|path| is_own_temp(&name_of(path)));
     let (unmerged, own): (Vec<_>, Vec<_>) = names(&paths.directory)

@@ -76,6 +76,17 @@ impl FileFingerprint {
     }
 }
 
+/// The age from which on a temporary file is abandoned: the process that wrote it must have died, because no write
+/// takes an hour.
+pub const ABANDONED_AFTER: Duration = Duration::from_secs(60 * 60);
+
+/// Returns true if a temporary file is abandoned.
+pub fn is_abandoned(fs: &dyn FileSystem, path: &Path) -> bool {
+    let found = fs.fingerprint(path).ok().flatten();
+    let age = found.and_then(|found| SystemTime::now().duration_since(found.modified()).ok());
+    age.is_some_and(|age| age > ABANDONED_AFTER)
+}
+
 /// A file that is open for reading and, if permitted, for writing.
 #[derive(Debug)]
 pub struct OpenFile {

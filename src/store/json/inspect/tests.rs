@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use super::samples::{Sample, add, agent, edit_file, replace_in};
 use super::*;
 use crate::domain::{ClaimProof, Resolution};
+use crate::store::json::fs::ABANDONED_AFTER;
 use crate::store::json::log::{frame, record, segment};
 use crate::store::json::snapshot;
 use crate::store::{Position, State};
@@ -341,7 +342,7 @@ fn only_old_temporary_files_count_as_leftovers() {
     }
     assert_eq!(leftovers(&paths), Leftovers::default());
     for path in stale.iter().chain([&unmerged, &beside.join(".mine.tmp")]) {
-        let old = SystemTime::now() - 2 * STALE_AFTER;
+        let old = SystemTime::now() - 2 * ABANDONED_AFTER;
         File::options().write(true).open(path).unwrap().set_modified(old).unwrap();
     }
     let found = leftovers(&paths);
