@@ -15,9 +15,8 @@ use super::short_ids::ShortIds;
 use super::styled_line::Line;
 use super::table::{Cell, Column, rows};
 use super::{ExitStatus, NO_ISSUES, Output, sanitize};
-use crate::domain::{
-    ClientId, Counts, Issue, IssueId, Query, STALE_CLAIM_AFTER_MS, Status, Timestamp,
-};
+use crate::domain::thresholds::OLD_CLAIM_AFTER_MS;
+use crate::domain::{ClientId, Counts, Issue, IssueId, Query, Status, Timestamp};
 use crate::hints::{self, COMMANDS};
 use crate::processes::{Entry, Registry};
 use crate::span;
@@ -37,7 +36,7 @@ const INDENT: usize = 2;
 )]
 pub struct Arguments {
     /// Show claims at least this old, such as 90m, 2h or 3d
-    #[arg(long, value_name = "SPAN", default_value_t = Duration::from_millis(STALE_CLAIM_AFTER_MS).into())]
+    #[arg(long, value_name = "SPAN", default_value_t = Duration::from_millis(OLD_CLAIM_AFTER_MS).into())]
     old_after: humantime::Duration,
 
     #[command(flatten)]

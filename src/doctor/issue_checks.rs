@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::domain::{ActionKind, Issue, Lease, STALE_CLAIM_AFTER_MS, Status, Timestamp};
+use crate::domain::thresholds::{MANY_RETURNS, OLD_CLAIM_AFTER_MS};
+use crate::domain::{ActionKind, Issue, Lease, Status, Timestamp};
 use crate::span;
 use crate::store::State;
 use crate::store::clients::Clients;
@@ -14,8 +15,6 @@ use super::{Check, Finding, link_checks};
 
 /// The tolerated difference between the clocks of machines.
 const FUTURE_MS: u64 = 60_000;
-/// The number of returns from which the doctor warns.
-const MANY_RETURNS: usize = 3;
 
 pub(super) fn examine(found: &Inspection, clients: &dyn Clients, now: Timestamp) -> Vec<Finding> {
     let Ok(state) = &found.state else {
@@ -135,7 +134,7 @@ fn claims(issues: &[Arc<Issue>], gone: usize, now: Timestamp) -> Finding {
     let check = Check::Claims;
     let held = issues.iter().filter_map(|issue| Some((issue, issue.holder()?)));
     let mut old: Vec<_> =
-        held.filter(|(_, holder)| now.millis_since(holder.since) > STALE_CLAIM_AFTER_MS).collect();
+        held.filter(|(_, holder)| now.millis_since(holder.since) > OLD_CLAIM_AFTER_MS).collect();
     old.sort_by_key(|(_, holder)| holder.since);
     let Some((first, _)) = old.first() else {
         return Finding::ok(

@@ -79,7 +79,7 @@ pub(super) fn ignore(context: &CheckContext) -> Result<Option<String>, String> {
     Ok((!written.is_empty()).then(|| format!("updated {}", written.join(", "))))
 }
 
-fn write(changes: &[Change], context: &CheckContext) -> Result<Vec<String>, String> {
+fn write(changes: &[FileChange], context: &CheckContext) -> Result<Vec<String>, String> {
     let applied = setup::apply(changes, &context.project.root);
     match applied.failure {
         Some((file, error)) => Err(format!("{file}: {error}")),

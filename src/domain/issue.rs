@@ -142,9 +142,6 @@ pub struct Holder<'a> {
     pub since: Timestamp,
 }
 
-/// The age at which a claim counts as stale: one day.
-pub const STALE_CLAIM_AFTER_MS: u64 = 24 * 60 * 60 * 1_000;
-
 impl Issue {
     /// Returns the holder while the status is a claimed one: the agent of the [last claim](ActionKind::claim_in).
     pub fn holder(&self) -> Option<Holder<'_>> {

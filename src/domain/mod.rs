@@ -25,6 +25,7 @@ pub mod query;
 mod question;
 pub mod rules;
 pub mod text;
+pub mod thresholds;
 pub mod time;
 pub mod timeline;
 pub mod undo;
@@ -44,9 +45,7 @@ pub use error_code::{ErrorCode, ErrorDetails};
 pub use event::{Before, Event, EventKind, HAND_EDIT};
 pub use id::{IssueId, IssueRef};
 pub use imported_issue::ImportedIssue;
-pub use issue::{
-    Classification, Comment, HistoryEntry, Holder, Issue, STALE_CLAIM_AFTER_MS, Status,
-};
+pub use issue::{Classification, Comment, HistoryEntry, Holder, Issue, Status};
 pub use issue_change::IssueChange;
 pub use links::IssueGraph;
 pub use merge::{Merged, merge};

@@ -3,13 +3,11 @@
 use std::ops::RangeInclusive;
 
 use super::{nearest, ranges};
+use crate::domain::thresholds::STALE_AFTER_DAYS;
 use crate::domain::{
     AgentName, Classification, Condition, IssueId, IssueRef, Label, Order, Priority, Status,
     StatusSet, Timestamp,
 };
-
-/// After so many days without a substantive change, an open issue is stale.
-pub const STALE_AFTER_DAYS: u32 = 14;
 
 /// A key, by the name that it was found by.
 #[derive(Clone, Copy, Debug)]

@@ -14,7 +14,7 @@ pub struct Column {
     /// The number of issues in this status.
     pub total: usize,
     /// How many of them have been claimed for long.
-    pub stale: usize,
+    pub old_claims: usize,
     /// The positions of the issues to show.
     pub cards: Vec<usize>,
 }
@@ -32,13 +32,13 @@ impl ReadView<'_> {
     ) -> Vec<Column> {
         let mut columns: Vec<_> = Status::ALL
             .iter()
-            .map(|&status| Column { status, total: 0, stale: 0, cards: Vec::new() })
+            .map(|&status| Column { status, total: 0, old_claims: 0, cards: Vec::new() })
             .collect();
         for (position, summary) in self.summaries().iter().enumerate() {
             if is_wanted(summary) {
                 let column = &mut columns[summary.status as usize];
                 column.cards.push(position);
-                column.stale += usize::from(summary.is_stale_at(now));
+                column.old_claims += usize::from(summary.has_old_claim_at(now));
             }
         }
         for column in &mut columns {

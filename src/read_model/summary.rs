@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use super::agent_interner::{Name, Names};
 use super::status_timeline::{StatusChange, steps_of};
 use super::text_facts::TextFacts;
+use crate::domain::thresholds::OLD_CLAIM_AFTER_MS;
 use crate::domain::{
-    ActionKind, Attributes, Classification, Issue, IssueId, LinkKind, STALE_CLAIM_AFTER_MS, Status,
-    Timestamp,
+    ActionKind, Attributes, Classification, Issue, IssueId, LinkKind, Status, Timestamp,
 };
 use crate::tracker::IndexedIssues;
 
@@ -128,10 +128,10 @@ impl IssueSummary {
     }
 
     /// Returns true if the issue has been claimed for long.
-    pub fn is_stale_at(&self, now: Timestamp) -> bool {
+    pub fn has_old_claim_at(&self, now: Timestamp) -> bool {
         self.status.is_claimed()
             && now.millis_since(self.holder().map_or(self.in_status_since(), |held| held.since))
-                >= STALE_CLAIM_AFTER_MS
+                >= OLD_CLAIM_AFTER_MS
     }
 
     /// Returns how often the issue was [returned after a claim](ActionKind::returns_in).

@@ -2,9 +2,9 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::findings::thresholds::ENOUGH_DESCRIPTION_CHARS;
 use super::sketch::{Sketch, words};
 use crate::domain::Issue;
+use crate::domain::thresholds::ENOUGH_DESCRIPTION_CHARS;
 
 /// Words that make no title, alone or together.
 const PLACEHOLDERS: [&str; 34] = [

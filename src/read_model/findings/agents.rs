@@ -1,7 +1,7 @@
 //! Agents that hold too much, or review what they made.
 
-use super::thresholds::{MANY_CLAIMS, SELF_REVIEW_WITHIN_MS};
 use super::{Hit, Hits, Scene, Why};
+use crate::domain::thresholds::{MANY_CLAIMS, SELF_REVIEW_WITHIN_MS};
 use crate::domain::{ActionKind, Status};
 use crate::read_model::{IssueSummary, Name};
 

@@ -3,8 +3,8 @@
 //! Issues are compared only within blocks: those with the same words in the title, and those whose descriptions share a
 //! part of their [sketch](crate::read_model::sketch). So the cost grows with the number of issues, not with its square.
 
-use super::thresholds::{RELATED_SLOTS, SIMILAR_SLOTS, SIMILAR_TITLES};
 use super::{Hit, Hits, OpenIssue, Scene, Why};
+use crate::domain::thresholds::{RELATED_SLOTS, SIMILAR_SLOTS, SIMILAR_TITLES};
 use crate::read_model::IssueSummary;
 use crate::read_model::sketch::{KEYS, SLOTS};
 use crate::read_model::text_facts::{TextFacts, normalized};

@@ -2,8 +2,8 @@
 
 use std::iter;
 
-use super::thresholds::{FILED_PER_ENDED, FILING_WINDOW_MS, MANY_FILED};
 use super::{Hit, Hits, Scene, Why};
+use crate::domain::thresholds::{FILED_PER_ENDED, FILING_WINDOW_MS, MANY_FILED};
 
 pub(super) fn faster_than_closing<'a>(scene: &'a Scene<'a>) -> Hits<'a> {
     let is_recent = |time| scene.age(time) <= FILING_WINDOW_MS;

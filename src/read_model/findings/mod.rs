@@ -7,7 +7,6 @@ mod duplicates;
 mod filing;
 mod linked;
 mod texts;
-pub mod thresholds;
 mod waiting;
 mod why;
 

@@ -1,8 +1,10 @@
 //! Issues that wait too long, or came back too often.
 
-use super::thresholds::{MANY_RETURNS, OLD_CLAIM_AFTER_MS, REVIEW_WAITS_AFTER_MS, STALE_AFTER_MS};
 use super::{Hit, Hits, Scene, Why};
 use crate::domain::Status;
+use crate::domain::thresholds::{
+    MANY_RETURNS, OLD_CLAIM_AFTER_MS, REVIEW_WAITS_AFTER_MS, STALE_AFTER_MS,
+};
 
 pub(super) fn stale<'a>(scene: &'a Scene<'a>) -> Hits<'a> {
     let hits = scene.open().filter_map(|(at, summary, _)| {

@@ -1,7 +1,7 @@
 //! Why something is a finding, in words; and the rules in words.
 
 use super::FindingKind;
-use super::thresholds::{
+use crate::domain::thresholds::{
     ENOUGH_DESCRIPTION_CHARS, FILED_PER_ENDED, FILING_WINDOW_MS, MANY_CLAIMS, MANY_FILED,
     MANY_RETURNS, OLD_CLAIM_AFTER_MS, REVIEW_WAITS_AFTER_MS, SELF_REVIEW_WITHIN_MS, STALE_AFTER_MS,
 };

@@ -74,7 +74,7 @@ fn column(column: &Column, view: &ReadView<'_>, gone: &GoneClients, now: Timesta
             ul {
                 @for &position in &column.cards {
                     @let summary = &view.summaries()[position];
-                    li.wall-row .bad[summary.is_stale_at(now) || gone.is_gone(summary.id)] {
+                    li.wall-row .bad[summary.has_old_claim_at(now) || gone.is_gone(summary.id)] {
                         (title(summary))
                         @if let Some(held) = summary.holder() {
                             span.who {

@@ -5,7 +5,7 @@ use super::{DAY_MS, HOUR_MS, WEEK_MS, counted, duration};
 pub mod board {
     pub const TITLE: &str = "Board";
     pub const EMPTY_COLUMN: &str = "no issues";
-    pub const STALE_CLAIM: &str = "stale claim";
+    pub const OLD_CLAIM: &str = "stale claim";
 
     pub fn waiting(span_ms: u64) -> String {
         format!("waiting for {}", super::duration(span_ms))
@@ -24,7 +24,7 @@ pub mod board {
     pub const NO_MATCH: &str = "No issue matches the filters.";
 
     /// How many claims of a column are old.
-    pub fn stale(count: usize) -> String {
+    pub fn old_claims(count: usize) -> String {
         format!("{count} stale")
     }
 

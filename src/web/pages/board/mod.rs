@@ -72,7 +72,7 @@ fn name(column: &Column) -> Markup {
         (icons::status(column.status))
         span { (strings::status(column.status)) }
         " " span.count { (column.total) }
-        @if column.stale > 0 { " " span.stale { (text::stale(column.stale)) } }
+        @if column.old_claims > 0 { " " span.stale { (text::old_claims(column.old_claims)) } }
     }
 }
 
@@ -124,9 +124,9 @@ fn card(summary: &IssueSummary, chips: &Chips, gone: &GoneClients) -> Markup {
     let holder = summary.holder();
     let since = holder.map_or_else(|| summary.in_status_since(), |held| held.since);
     let age_ms = now.millis_since(since);
-    let is_stale = summary.is_stale_at(now);
+    let has_old_claim = summary.has_old_claim_at(now);
     html! {
-        article id={ "i-" (summary.id.short()) } class={ "card" @if is_stale { " stale" } }
+        article id={ "i-" (summary.id.short()) } class={ "card" @if has_old_claim { " stale" } }
             data-changed=(summary.modified_at.unix_millis())
         {
             h3 { a.title href=(parts::issue_path(summary.id)) dir="auto" { (parts::undirected(&summary.title)) } }
@@ -140,7 +140,7 @@ fn card(summary: &IssueSummary, chips: &Chips, gone: &GoneClients) -> Markup {
                 @if let Some(held) = holder {
                     b { (parts::agent(view.names().text(held.agent))) } " "
                     (parts::held_since(since, now))
-                    @if is_stale { " " strong.stale { (icons::other("clock")) (text::STALE_CLAIM) } }
+                    @if has_old_claim { " " strong.stale { (icons::other("clock")) (text::OLD_CLAIM) } }
                     (gone.mark(summary.id))
                 } @else if summary.status.is_terminal() {
                     (parts::ago(since, now))
