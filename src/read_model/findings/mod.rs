@@ -3,8 +3,6 @@
 //! One rule finds each kind. Rules only read. What to do about a finding depends on who asks, so it is not said here.
 
 mod agents;
-mod duplicates;
-mod filing;
 mod linked;
 mod texts;
 mod waiting;
@@ -115,14 +113,14 @@ fn rule(kind: FindingKind) -> Rule {
         FindingKind::ReturnedOften => waiting::returned_often,
         FindingKind::WaitsLongForReview => waiting::for_review,
         FindingKind::PlaceholderTitle => texts::placeholder_titles,
-        FindingKind::Duplicate => duplicates::duplicates,
+        FindingKind::Duplicate => texts::duplicates,
         FindingKind::ThinDescription => texts::thin_descriptions,
         FindingKind::Orphan => linked::orphans,
         FindingKind::ParentState => linked::parents,
         FindingKind::BlockedByRejected => linked::blocked_by_rejected,
         FindingKind::SelfReviewed => agents::self_reviewed,
         FindingKind::Overloaded => agents::overloaded,
-        FindingKind::FilingFasterThanClosing => filing::faster_than_closing,
+        FindingKind::FilingFasterThanClosing => waiting::filing_faster_than_closing,
     }
 }
 

@@ -1,9 +1,12 @@
-//! Issues that wait too long, or came back too often.
+//! Issues that wait too long, or came back too often, and a queue that grows.
+
+use std::iter;
 
 use super::{Hit, Hits, Scene, Why};
 use crate::domain::Status;
 use crate::domain::thresholds::{
-    MANY_RETURNS, OLD_CLAIM_AFTER_MS, REVIEW_WAITS_AFTER_MS, STALE_AFTER_MS,
+    FILED_PER_ENDED, FILING_WINDOW_MS, MANY_FILED, MANY_RETURNS, OLD_CLAIM_AFTER_MS,
+    REVIEW_WAITS_AFTER_MS, STALE_AFTER_MS,
 };
 
 pub(super) fn stale<'a>(scene: &'a Scene<'a>) -> Hits<'a> {
@@ -41,4 +44,21 @@ pub(super) fn for_review<'a>(scene: &'a Scene<'a>) -> Hits<'a> {
         (age > REVIEW_WAITS_AFTER_MS).then(|| Hit::new(at, age, Why::Unreviewed(age)))
     });
     Box::new(hits)
+}
+
+pub(super) fn filing_faster_than_closing<'a>(scene: &'a Scene<'a>) -> Hits<'a> {
+    let is_recent = |time| scene.age(time) <= FILING_WINDOW_MS;
+    let summaries = scene.view.summaries();
+    let filed = summaries.iter().filter(|summary| is_recent(summary.created_at)).count();
+    let ended = summaries.iter().filter(|summary| {
+        summary.status.is_terminal()
+            && is_recent(summary.modified_at)
+            && is_recent(summary.in_status_since())
+    });
+    let ended = ended.count();
+    if filed < MANY_FILED || filed < FILED_PER_ENDED * ended {
+        return Box::new(iter::empty());
+    }
+    let why = Why::Filed { filed, ended };
+    Box::new(iter::once(Hit { weight: 0, issue: None, others: Vec::new(), why }))
 }
