@@ -6,8 +6,8 @@
 //!
 //! # Invariants
 //!
-//! * Every change takes one path: [`decide()`](domain::decide()) turns a [`Command`](domain::Command) into an [`Event`](domain::Event), and the store makes the event durable and
-//!   applies it. No other code changes an issue.
+//! * Every change takes one path: [`decide()`](domain::decide()) turns a [`Command`](domain::Command) into an
+//!   [`Event`](domain::Event), and the store makes the event durable and applies it. No other code changes an issue.
 //! * An operation is answered only after its change is on disk.
 //! * A file that cannot be read is never overwritten.
 //! * stdout belongs to the protocol, or to the output of a command. Everything else goes to stderr or the log
@@ -45,5 +45,4 @@ mod time_arg;
 pub mod token_file;
 pub mod tracker;
 mod triage;
-mod user_state;
 pub mod web;

@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::domain::Timestamp;
+use crate::small_file;
 use crate::store::json::paths;
-use crate::user_state;
 
 /// Keeps git from tracking the directory; the store writes the same file.
 const GITIGNORE: &str = ".gitignore";
@@ -134,7 +134,7 @@ impl Registry {
 
     /// Returns the registry of all servers of the user that have web pages; `None` if the user has no home directory.
     pub fn of_user() -> Option<Self> {
-        Some(Self { directory: user_state::directory("servers")?.join("processes") })
+        Some(Self { directory: small_file::state_directory("servers")?.join("processes") })
     }
 
     /// Registers a process until the registration is dropped or the process ends.
@@ -265,7 +265,7 @@ impl Registry {
 ///
 /// The files cannot be written.
 pub fn register_for_user(entry: Entry) -> io::Result<Option<Registration>> {
-    let (Some(own), Some(registry)) = (user_state::directory("servers"), Registry::of_user())
+    let (Some(own), Some(registry)) = (small_file::state_directory("servers"), Registry::of_user())
     else {
         return Ok(None);
     };

@@ -17,7 +17,6 @@ use uuid::Uuid;
 use crate::domain::{IssueId, Timestamp};
 use crate::small_file;
 use crate::tracker::StoreId;
-use crate::user_state;
 
 /// What the name of a handle begins with.
 const PREFIX: &str = "qh_";
@@ -81,7 +80,8 @@ pub struct QueryHandle {
 impl QueryHandles {
     /// Returns the handles of a store. Does no I/O.
     pub fn new(store: StoreId, lifetime: HandleLifetime) -> Self {
-        let directory = user_state::directory("handles").map(|path| path.join(store.to_string()));
+        let directory =
+            small_file::state_directory("handles").map(|path| path.join(store.to_string()));
         Self { directory, lifetime }
     }
 

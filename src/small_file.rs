@@ -1,11 +1,12 @@
-//! Reads small text files: settings, tokens, prompts.
+//! Small text files: reads settings, tokens and prompts, and knows where notes of a user lie.
 //!
 //! Reads regular files of a bounded size only: a pipe without a writer would block, and an endless device would fill
 //! the memory.
 
+use std::env;
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The size limit of settings and token files, in bytes.
 pub const MAX_BYTES: u64 = 1024 * 1024;
@@ -44,6 +45,15 @@ pub fn read_bytes(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
     }
     Ok(bytes)
+}
+
+/// Returns a directory of this program for notes of a user that are worth more than a cache, and less than data:
+/// `ait/<name>` in `$XDG_STATE_HOME`, or else in `~/.local/state` (XDG Base Directory Specification); `None` for a
+/// user without a home directory. It need not exist.
+pub fn state_directory(name: &str) -> Option<PathBuf> {
+    let state = env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = state.or_else(|| Some(env::home_dir()?.join(".local/state")))?;
+    Some(state.join("ait").join(name))
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 use crate::config::{self, FILE_NAME};
 use crate::small_file::{self, MAX_BYTES};
-use crate::user_state;
 
 /// The directory of the notes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,7 +21,7 @@ pub(super) struct Pins {
 impl Pins {
     /// Returns the user's notes.
     pub fn of_user() -> Self {
-        Self { directory: user_state::directory("ports") }
+        Self { directory: small_file::state_directory("ports") }
     }
 
     /// Returns the notes in a directory.
