@@ -17,7 +17,7 @@ use crate::domain::{
     StatusSet,
 };
 use crate::hints::{self, COMMANDS};
-use crate::query_language::{NothingFits, ParsedQuery};
+use crate::query_language::{NoMatch, ParsedQuery};
 use crate::tracker::{BulkChange, BulkEnd, BulkOutcome, MAX_BULK};
 
 /// How many issues are shown before the change.
@@ -158,7 +158,7 @@ pub(super) async fn run(
     let base = Query { statuses, order: Order::Filed, take: MAX_BULK, ..Query::default() };
     let page = tracker.list_issues(parsed.narrow(base.clone())).await?;
     if page.issues.is_empty() {
-        let why = NothingFits::explain(&parsed, &base, |query| tracker.list_issues(query)).await?;
+        let why = NoMatch::explain(&parsed, &base, |query| tracker.list_issues(query)).await?;
         tracing::info!("{why}");
         return Ok(ExitStatus::Nothing);
     }

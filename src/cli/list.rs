@@ -21,7 +21,7 @@ use crate::domain::{
     StatusSet, Timestamp,
 };
 use crate::field_selection::FieldSelection;
-use crate::query_language::{NothingFits, ParsedQuery};
+use crate::query_language::{NoMatch, ParsedQuery};
 use crate::span;
 use crate::time_arg::TimeArg;
 use crate::tracker::{IndexedIssues, StoreError, Tracker};
@@ -304,9 +304,9 @@ async fn nothing(
     let why = match past {
         Some(issues) => {
             let list = |query| ready(Ok::<_, StoreError>(issues.list(&query)));
-            NothingFits::explain(parsed, base, list).await?
+            NoMatch::explain(parsed, base, list).await?
         }
-        None => NothingFits::explain(parsed, base, |query| tracker.list_issues(query)).await?,
+        None => NoMatch::explain(parsed, base, |query| tracker.list_issues(query)).await?,
     };
     let all = match arguments.statuses(parsed) {
         StatusSet::ALL => "",

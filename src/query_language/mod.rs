@@ -5,7 +5,7 @@
 
 mod keys;
 mod lexer;
-mod nothing;
+mod no_match;
 mod paste;
 mod ranges;
 #[cfg(test)]
@@ -19,7 +19,7 @@ use strsim::levenshtein;
 pub use self::keys::{all as known_keys, help as key_help, is_excluding};
 pub use self::lexer::is_saved_name;
 use self::lexer::{Kind, Token};
-pub use self::nothing::NothingFits;
+pub use self::no_match::NoMatch;
 use crate::domain::{Condition, Order, Query, Timestamp};
 
 /// The maximum length of a query, in characters.

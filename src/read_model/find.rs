@@ -11,7 +11,7 @@ use crate::domain::{Counts, Order, Page, Query, Status, Subject};
 /// should narrow the search, and the limit makes the cost independent of the size of the store.
 pub const MAX_FOUND: usize = 500;
 
-/// A sort order.
+/// The order of a list on a page. Pages know more keys than the [`Order`] of a query, which every store has to support.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Sorting {
     /// The sort key.
@@ -71,11 +71,12 @@ impl Listing {
 }
 
 impl ReadView<'_> {
-    /// Returns a page of the issues that match a query, in an order of the pages. Pages are counted from 1.
+    /// Returns a page of the issues that match a query, for the web: with counts, and in an order of its own instead of
+    /// that of the query. Pages are counted from 1.
     ///
     /// The cost hardly depends on the number of matches. The first text search builds the signatures of all texts,
     /// which takes some microseconds for each issue.
-    pub fn find(&self, query: &Query, order: Sorting, page: usize, size: usize) -> Listing {
+    pub fn listing(&self, query: &Query, order: Sorting, page: usize, size: usize) -> Listing {
         let search = TextSearch::new(&query.condition, self);
         let of_kind = |at: &usize| {
             let kind = self.summaries()[*at].classification;
@@ -118,7 +119,7 @@ impl ReadView<'_> {
         Listing { is_exact, has_exact_counts, ..listing }
     }
 
-    /// Returns one page of the issues that match a query. A search for texts counts at most [`MAX_FOUND`] matches, or
+    /// Returns one page of the issues that match a query, as a store does. A search for texts counts at most [`MAX_FOUND`] matches, or
     /// as many as the page needs.
     pub fn list(&self, query: &Query) -> Page {
         let search = TextSearch::new(&query.condition, self);

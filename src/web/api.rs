@@ -44,7 +44,7 @@ struct List<'a> {
     /// `hasExactCounts`.
     counts: IndexMap<&'static str, usize>,
     has_exact_counts: bool,
-    /// Why nothing fits the search.
+    /// Why no issue matches the search.
     #[serde(skip_serializing_if = "Option::is_none")]
     nothing: Option<String>,
     /// The issues on the page, in the format of `issues.json`, or the selected fields of each.
@@ -80,7 +80,7 @@ fn list(
 ) -> Result<Vec<u8>, WebError> {
     let resolved = resolve(query, view, saved, now)??;
     let narrowed = resolved.search.narrow(resolved.base.clone());
-    let listing = view.find(&narrowed, resolved.order, query.page, PAGE_SIZE);
+    let listing = view.listing(&narrowed, resolved.order, query.page, PAGE_SIZE);
     let is_searched = listing.total == 0 && !resolved.search.is_empty();
     let issues: Vec<_> = listing.positions.iter().map(|&at| view.issue(at)).collect();
     let count = |status: &Status| (status.as_str(), listing.counts.in_status(*status));
@@ -91,7 +91,7 @@ fn list(
         pages: listing.pages(PAGE_SIZE),
         counts: Status::ALL.iter().map(count).collect(),
         has_exact_counts: listing.has_exact_counts,
-        nothing: is_searched.then(|| resolved.nothing_fits(view).to_string()),
+        nothing: is_searched.then(|| resolved.no_match(view).to_string()),
         issues: issues.iter().map(|issue| listed(issue, query.fields.as_ref())).collect(),
     };
     Ok(serde_json::to_vec(&list).expect("issues can always be serialized"))

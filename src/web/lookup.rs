@@ -10,7 +10,7 @@ use strsim::levenshtein;
 use super::pages::error::WebError;
 use super::query::ListQuery;
 use crate::domain::{DomainError, Issue, IssueRef, Query, Timestamp};
-use crate::query_language::{NothingFits, ParsedQuery, QueryError, SavedQueries};
+use crate::query_language::{NoMatch, ParsedQuery, QueryError, SavedQueries};
 use crate::read_model::{FoundIssue, IssueSummary, ReadView, Sorting};
 
 /// The most suggestions.
@@ -63,10 +63,10 @@ pub(super) struct Resolved {
 }
 
 impl Resolved {
-    /// Finds out why nothing fits the search.
-    pub fn nothing_fits(&self, view: &ReadView<'_>) -> NothingFits {
+    /// Finds out why no issue matches the search.
+    pub fn no_match(&self, view: &ReadView<'_>) -> NoMatch {
         let list = |query| ready(Ok::<_, Infallible>(view.list(&query)));
-        let why = NothingFits::explain(&self.search, &self.base, list);
+        let why = NoMatch::explain(&self.search, &self.base, list);
         let Ok(why) = why.now_or_never().expect("nothing in it waits");
         why
     }

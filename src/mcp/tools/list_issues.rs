@@ -12,7 +12,7 @@ use crate::domain::{AgentName, Condition, IssueId, IssueRef, Order, Query, Times
 use crate::mcp::reply::{List, ListedIssue, Reply, WholeIssue};
 use crate::mcp::result::{Failure, Success};
 use crate::mcp::shown;
-use crate::query_language::NothingFits;
+use crate::query_language::NoMatch;
 use crate::time_arg::{FORMS, TimeArg};
 use crate::tracker::{StoreError, Tracker};
 
@@ -91,8 +91,8 @@ impl Tool for ListIssues {
         };
         let list = List { cursor, fields, ..list(&context, parsed.narrow(base.clone())).await? };
         if list.total == 0 && !parsed.is_empty() {
-            let why = NothingFits::explain(&parsed, &base, |query| context.read_model.list(query))
-                .await?;
+            let why =
+                NoMatch::explain(&parsed, &base, |query| context.read_model.list(query)).await?;
             return Ok(Success::done(Reply::List(List { nothing: Some(why.to_string()), ..list })));
         }
         Ok(Success::done(Reply::List(list)))

@@ -12,7 +12,7 @@ use crate::mcp::context::blocking;
 use crate::mcp::options::Toolset;
 use crate::mcp::reply::issue_line;
 use crate::mcp::result::{Failure, Success};
-use crate::query_language::NothingFits;
+use crate::query_language::NoMatch;
 use crate::tracker::MAX_BULK;
 
 pub(super) struct QueryIssues;
@@ -47,7 +47,7 @@ impl Tool for QueryIssues {
         let base = Query { order: Order::Filed, take, ..Query::default() };
         let page = context.read_model.list(parsed.narrow(base.clone())).await?;
         if page.issues.is_empty() {
-            let why = NothingFits::explain(&parsed, &base, |query| context.read_model.list(query));
+            let why = NoMatch::explain(&parsed, &base, |query| context.read_model.list(query));
             return Success::report(json!({ "count": 0, "nothing": why.await?.to_string() }));
         }
         let (handles, now) = (context.query_handles().await, context.tracker.now());

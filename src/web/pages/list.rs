@@ -10,7 +10,7 @@ use super::list_filters::filters;
 use super::{icons, parts};
 use crate::domain::text::shortened;
 use crate::domain::{Counts, Status, StatusSet, Timestamp};
-use crate::query_language::{NothingFits, QueryError, SavedQueries};
+use crate::query_language::{NoMatch, QueryError, SavedQueries};
 use crate::read_model::{Direction, IssueSummary, Listing, MAX_FOUND, ReadView, SortKey};
 use crate::web::lookup::resolve;
 use crate::web::marks::Marks;
@@ -32,8 +32,8 @@ pub(super) struct ListView<'a, 'b> {
     saved: &'a SavedQueries,
     /// What is wrong with the search.
     mistake: Option<QueryError>,
-    /// Why nothing fits.
-    nothing: Option<NothingFits>,
+    /// Why no issue matches.
+    nothing: Option<NoMatch>,
     view: &'a ReadView<'b>,
     now: Timestamp,
     attention: &'a Attention,
@@ -69,9 +69,9 @@ impl<'a, 'b> ListView<'a, 'b> {
             Err(mistake) => return Ok(Self { mistake: Some(mistake), ..base }),
         };
         let narrowed = resolved.search.narrow(resolved.base.clone());
-        let listing = view.find(&narrowed, resolved.order, query.page, PAGE_SIZE);
+        let listing = view.listing(&narrowed, resolved.order, query.page, PAGE_SIZE);
         let is_searched = listing.total == 0 && !resolved.search.is_empty();
-        let nothing = is_searched.then(|| resolved.nothing_fits(view));
+        let nothing = is_searched.then(|| resolved.no_match(view));
         let marks = Marks::of(&resolved.search.condition());
         Ok(Self { listing, marks, nothing, ..base })
     }
@@ -276,7 +276,7 @@ fn nothing(view: &ListView) -> Markup {
                 p { (text::APPEARS) }
             } @else {
                 h2 { (text::NO_MATCH) }
-                @if let Some(reason) = view.nothing.as_ref().and_then(NothingFits::reason) {
+                @if let Some(reason) = view.nothing.as_ref().and_then(NoMatch::reason) {
                     p { bdi { (reason) "." } }
                 }
                 @if let Some(nearest) = view.nothing.as_ref().map(|why| &why.nearest).filter(|all| !all.is_empty()) {

@@ -1,4 +1,4 @@
-//! Why nothing fits a query.
+//! Why no issue matches a query.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use crate::domain::{Condition, Issue, Order, Page, Query};
 /// How many titles are offered.
 const NEAREST: usize = 3;
 
-/// Why nothing fits: the term that excludes the last issues, and the issues that fit best.
+/// Why no issue matches: the term that excludes the last issues, and the issues that fit best.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct NothingFits {
+pub struct NoMatch {
     /// The term, and how many issues fit all terms before it, as words.
     pub excluding: Option<(String, String)>,
     /// The issues in which the most of the wanted texts occur.
     pub nearest: Vec<Arc<Issue>>,
 }
 
-impl NothingFits {
-    /// Finds out why nothing fits `parsed` within `base`. `list` returns a page of the issues that match a query.
+impl NoMatch {
+    /// Finds out why no issue matches `parsed` within `base`. `list` returns a page of the issues that match a query.
     ///
     /// # Errors
     ///
@@ -70,7 +70,7 @@ impl NothingFits {
     }
 }
 
-impl fmt::Display for NothingFits {
+impl fmt::Display for NoMatch {
     /// Says on one line what excludes the last issues, and names the nearest ones.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("no issue matches")?;
