@@ -4,8 +4,6 @@
 //! pair. Since ES2019, `JSON.stringify` writes such a half as an escape, for example `\ud83d`. RFC 8259, section
 //! 8.2, leaves open how readers treat it; Rust strings cannot hold it.
 
-use crate::domain::text::shortened;
-
 /// The escape of U+FFFD, the replacement character.
 const REPLACEMENT: &[u8] = b"\\ufffd";
 const ESCAPE_BYTES: usize = 6;
@@ -41,8 +39,11 @@ impl FormatError {
 pub(crate) fn problem(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());
-    let text = text.strip_suffix(&position).unwrap_or(&text);
-    shortened(&text.replace(char::is_control, " "), SHOWN_CHARS)
+    let text = text.strip_suffix(&position).unwrap_or(&text).replace(char::is_control, " ");
+    match text.char_indices().nth(SHOWN_CHARS) {
+        Some((cut, _)) => format!("{}…", &text[..cut]),
+        None => text,
+    }
 }
 
 fn hint(bytes: &[u8]) -> &'static str {

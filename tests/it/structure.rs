@@ -47,7 +47,7 @@ fn without_tests(text: &str) -> String {
 /// The path of a module, such as `store::json::view`.
 type Module = Vec<String>;
 
-/// The module of each source file except `lib.rs` and `main.rs`.
+/// The module of each source file except `lib.rs`, `main.rs` and those that only tests have.
 fn modules() -> BTreeMap<Module, PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let module = |path: PathBuf| {
@@ -57,8 +57,9 @@ fn modules() -> BTreeMap<Module, PathBuf> {
         parts.pop_if(|last| last == "mod");
         (parts, path)
     };
-    let is_root = |module: &Module| ["lib", "main"].contains(&&*module.join("::"));
-    sources(&root).into_iter().map(module).filter(|(module, _)| !is_root(module)).collect()
+    let left_out = ["lib", "main", "tests", "testing", "samples"];
+    let is_known = |module: &Module| module.last().is_some_and(|last| !left_out.contains(&&**last));
+    sources(&root).into_iter().map(module).filter(|(module, _)| is_known(module)).collect()
 }
 
 /// Adds the paths with which `code` begins, such as `super::{a, b::c}`, and returns the code after them.
@@ -188,6 +189,51 @@ fn modules_form_no_import_cycle() {
     }
 }
 
+/// The layers at the beginning of `ARCHITECTURE.md`, from the top, each with its modules.
+fn layers() -> Vec<Vec<String>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let block = text.split("```").nth(1).unwrap();
+    let layer = |line: &str| line.split(" · ").map(|name| name.trim().to_owned()).collect();
+    block.trim().lines().map(layer).collect()
+}
+
+/// The uses of a module in the same layer, or in a higher one.
+fn uses_against_layers(
+    uses: &BTreeMap<Module, BTreeSet<Module>>,
+    layers: &[Vec<String>],
+) -> Vec<String> {
+    let layer_of = |module: &Module| layers.iter().position(|layer| layer.contains(&module[0]));
+    let pairs = uses.iter().flat_map(|(user, used)| used.iter().map(move |used| (user, used)));
+    pairs
+        .filter(|(user, used)| !used.is_empty() && user[0] != used[0])
+        .filter(|(user, used)| layer_of(user) >= layer_of(used))
+        .map(|(user, used)| format!("{} uses {}", user.join("::"), used.join("::")))
+        .collect()
+}
+
+#[test]
+fn modules_use_only_those_in_lower_layers() {
+    let (uses, layers) = (uses(), layers());
+    let mut named: Vec<_> = layers.iter().flatten().cloned().collect();
+    named.sort();
+    let all: BTreeSet<_> = uses.keys().map(|module| module[0].clone()).collect();
+    assert_eq!(named, all.into_iter().collect::<Vec<_>>());
+    assert_eq!(uses_against_layers(&uses, &layers), Vec::<String>::new());
+    // The control: the same layers the other way round.
+    let reversed: Vec<_> = layers.iter().rev().cloned().collect();
+    assert!(uses_against_layers(&uses, &reversed).len() > 100);
+}
+
+#[test]
+fn few_modules_know_the_files_of_the_store() {
+    let json = ["store", "json"].map(str::to_owned);
+    let uses = uses();
+    let users = uses.iter().filter(|(_, used)| used.iter().any(|used| used.starts_with(&json)));
+    let users: BTreeSet<_> = users.map(|(user, _)| &*user[0]).collect();
+    assert_eq!(users, BTreeSet::from(["app", "doctor", "processes", "store", "tracker"]));
+}
+
 #[test]
 fn json_store_types_are_implemented_in_their_own_file() {
     let mut owners: BTreeMap<String, PathBuf> = BTreeMap::new();
@@ -243,6 +289,31 @@ fn architecture_document_names_existing_files_and_functions() {
     assert!(functions.len() > 3, "{functions:?}");
     for name in functions {
         assert!(code_of_all.contains(&format!("fn {name}")), "there is no function {name}");
+    }
+}
+
+/// A table of files, such as that of `src/domain/`, names each file and each directory.
+#[test]
+fn tables_of_files_have_no_gaps() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let tables: Vec<_> = text.split("| files in `").skip(1).collect();
+    assert!(tables.len() > 3);
+    for table in tables {
+        let (directory, rest) = table.split_once('`').unwrap();
+        let (table, _) = rest.split_once("\n\n").unwrap();
+        let named: Vec<_> = table.split('`').collect();
+        for entry in fs::read_dir(root.join(directory)).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap();
+            // The parts of a module in a file are beside it.
+            let is_part = path.is_dir() && path.with_extension("rs").exists();
+            if !is_part && !["mod.rs", "tests.rs", "testing.rs"].contains(&name) {
+                let name = if path.is_dir() { format!("{name}/") } else { name.to_owned() };
+                let is_named = named.iter().any(|named| named.starts_with(&name));
+                assert!(is_named, "the table of {directory} lacks {name}");
+            }
+        }
     }
 }
 
