@@ -41,12 +41,12 @@ pub use crate::store::backup::{
 pub use crate::store::json::Maintenance;
 pub use crate::store::transfer::Compared;
 pub use crate::store::{
-    DURATION_BUCKETS_S, Events, HeldBack, IndexedIssues, NumberedEvent, Part, Position, Probe,
+    DURATION_BUCKETS_S, EventPosition, Events, HeldBack, IndexedIssues, NumberedEvent, Part, Probe,
     State, StoreError, StoreHealth, StoreId, Version,
 };
 use crate::store::{Document, Outcome, Store};
 
-/// How long [`Tracker::close`] waits for claims that are being released.
+/// How long [`Tracker::close`] waits for claims that are lapsing.
 const LAST_LAPSES: Duration = Duration::from_millis(200);
 
 /// An issue to add.
@@ -118,7 +118,7 @@ impl From<IssueId> for KnownIssue {
 #[derive(Clone)]
 pub struct Tracker {
     store: Arc<dyn Store>,
-    /// The tasks that release undelivered claims.
+    /// The tasks that let undelivered claims lapse.
     lapsing: TaskTracker,
     claims: Arc<ClaimSettings>,
     claimant: Claimant,
@@ -321,7 +321,7 @@ impl Tracker {
     }
 
     /// Returns a receiver of the position of the latest durable event; see [`Store::watch`].
-    pub fn watch(&self) -> watch::Receiver<Position> {
+    pub fn watch(&self) -> watch::Receiver<EventPosition> {
         self.store.watch()
     }
 
@@ -349,11 +349,11 @@ impl Tracker {
         self.store.id().await
     }
 
-    /// Accepts no more changes, and waits for changes and claim releases in progress; see [`Store::close`].
+    /// Accepts no more changes, and waits for changes and lapses in progress; see [`Store::close`].
     pub async fn close(&self) -> bool {
         self.lapsing.close();
-        let given_back = timeout(LAST_LAPSES, self.lapsing.wait()).await;
-        if given_back.is_err() {
+        let lapsed = timeout(LAST_LAPSES, self.lapsing.wait()).await;
+        if lapsed.is_err() {
             tracing::warn!("undelivered claims may still be held");
         }
         self.store.close().await

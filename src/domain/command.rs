@@ -147,7 +147,7 @@ pub enum Command {
         /// The version that the caller knows.
         version: String,
     },
-    /// Release a claim whose agent is gone.
+    /// End a claim without its agent: its client is gone, or its caller never learned of it.
     LapseClaim {
         /// The issue.
         issue: IssueId,

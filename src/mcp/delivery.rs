@@ -1,4 +1,4 @@
-//! Releases a claim if the response about it does not reach its caller.
+//! Lets a claim lapse if the response about it does not reach its caller.
 //!
 //! A transport keeps the [`Delivery`] of each request until it has sent the response; the request carries the
 //! [`Caller`] to the tool. A [`UndeliveredClaim`] takes the way of its response: from the tool to the caller, then to the
@@ -108,7 +108,7 @@ pub(super) async fn run(
     };
     let mut answer = tokio::select! {
         outcome = catch_panic(call) => outcome?,
-        // Dropping the call withdraws a command that is not decided yet, and releases a claim.
+        // Dropping the call withdraws a command that is not decided yet, and lets a claim lapse.
         () = disconnected(caller) => return withdrawn(),
         () = cancelled.cancelled() => return withdrawn(),
     };

@@ -6,7 +6,7 @@ use crate::domain::Issue;
 use crate::domain::event::UNDELIVERED_REASON;
 use crate::tracker::Tracker;
 
-/// A claim that its caller does not know of. Releases the issue when dropped.
+/// A claim that its caller does not know of. It lapses when this is dropped.
 pub(super) struct UndeliveredClaim {
     tracker: Tracker,
     /// `None` once the caller knows of the claim.

@@ -1,5 +1,5 @@
-//! Claims: the next issue for work or review, or a certain one; at once, or when there is one; and giving one back that
-//! its agent never learned of.
+//! Claims: the next issue for work or review, or a certain one; at once, or when there is one; and the lapse of a claim
+//! of which its agent never learned.
 //!
 //! Which issue is next, the store decides (`src/domain/decide.rs`); how long a claim lives, `leases` knows.
 
@@ -210,7 +210,7 @@ impl Tracker {
         Ok(issues.held_by(agent).filter_map(|id| issues.get(id)).collect())
     }
 
-    /// Releases a claim that was never delivered. Does nothing if the issue has moved on since.
+    /// Lets a claim lapse that was never delivered. Does nothing if the issue has moved on since.
     ///
     /// # Errors
     ///
@@ -222,7 +222,7 @@ impl Tracker {
         }
     }
 
-    /// Starts a task that releases an undelivered claim; [`close`](Self::close) waits for it.
+    /// Starts a task that lets an undelivered claim lapse; [`close`](Self::close) waits for it.
     pub fn begin_lapse(&self, claimed: Arc<Issue>, reason: &'static str) {
         // Without a runtime the process is already exiting.
         let Ok(runtime) = Handle::try_current() else { return };

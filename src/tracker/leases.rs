@@ -27,9 +27,9 @@ const CHECK_EVERY: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_secs(10);
 /// How often a connected client is renewed, and forgotten clients are removed.
 const RENEW_EVERY: Duration = Duration::from_secs(15);
-/// How many claims are released at a time.
+/// How many claims lapse at a time.
 const LAPSES_AT_ONCE: usize = 64;
-/// How many claims a command releases at most.
+/// How many claims a command lets lapse at most.
 pub const LAPSES_OF_A_COMMAND: usize = 16;
 
 /// Who uses a tracker, and with what its claims live.
@@ -349,7 +349,8 @@ impl Tracker {
         self.with_clients(states).await.unwrap_or_default()
     }
 
-    /// Releases claims whose clients have been gone for longer than the grace period, at most `limit`. Returns how many.
+    /// Lets claims lapse whose clients have been gone for longer than the grace period, at most `limit`. Returns how
+    /// many.
     ///
     /// # Errors
     ///
@@ -360,14 +361,14 @@ impl Tracker {
         self.lapse_all(due.take(limit)).await
     }
 
-    /// Releases claims, several at a time, so that they share syncs. Returns how many.
+    /// Lets claims lapse, several at a time, so that they share syncs. Returns how many.
     async fn lapse_all(&self, due: impl Iterator<Item = LeaseState>) -> Result<usize, StoreError> {
         let lapses = stream::iter(due).map(|state| self.lapse_due(state));
         let lapses = lapses.buffer_unordered(LAPSES_AT_ONCE);
         lapses.try_fold(0, |count, is_done| async move { Ok(count + usize::from(is_done)) }).await
     }
 
-    /// Releases a claim. Returns false if it has ended, or its agent took it up.
+    /// Lets a claim lapse. Returns false if it has ended, or its agent took it up.
     async fn lapse_due(&self, due: LeaseState) -> Result<bool, StoreError> {
         let LeaseState { issue, lease, gone_for, .. } = due;
         let claimed = match self.store.get(issue.into()).await {
@@ -417,7 +418,7 @@ impl Tracker {
         self.store.commit(commands, self.now()).await.map(drop)
     }
 
-    /// Looks for claims of clients that are gone, once a second, and releases them. Renews clients that are connected.
+    /// Looks for claims of clients that are gone, once a second, and lets them lapse. Renews clients that are connected.
     ///
     /// After a pause in which this process was stopped, nothing lapses until clients have had the grace period to come
     /// back.

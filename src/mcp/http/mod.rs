@@ -5,7 +5,7 @@
 //! notifications.
 //!
 //! A response goes to the connection that asked, and nowhere else. When that closes, or the session ends, a call
-//! that is not decided yet is withdrawn, and a claim is given back.
+//! that is not decided yet is withdrawn, and a claim lapses.
 
 mod endpoint;
 mod messages;
