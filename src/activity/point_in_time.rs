@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use super::{ActivityFilter, MAX_SCANNED, newest_first};
 use crate::domain::{DomainError, EventKind, Issue, IssueId, Order, Query, Timestamp};
-use crate::tracker::{Events, NumberedEvent, Position, State, StoreError, Tracker};
+use crate::tracker::{EventPosition, Events, NumberedEvent, State, StoreError, Tracker};
 
 /// The number of events per read. Tests use short logs.
 const CHUNK: u64 = if cfg!(test) { 5 } else { 8_000 };
@@ -62,11 +62,11 @@ pub async fn state_at(tracker: &Tracker, at: Timestamp) -> Result<State, History
     let mut oldest = None;
     while state.position.number > 0 {
         let read = events_up_to(tracker, state.position).await?;
-        for (place, NumberedEvent { position, event }) in read.events.iter().enumerate().rev() {
+        for (index, NumberedEvent { position, event }) in read.events.iter().enumerate().rev() {
             if event.at <= at {
                 return Ok(state);
             }
-            let previous = match place.checked_sub(1) {
+            let previous = match index.checked_sub(1) {
                 Some(previous) => read.events[previous].position,
                 None if position.number <= read.oldest => base(*position),
                 // Read this event again, together with the earlier ones.
@@ -92,12 +92,12 @@ pub async fn state_at(tracker: &Tracker, at: Timestamp) -> Result<State, History
 }
 
 /// Returns the position before the oldest retained event. Its hash was pruned with the earlier events.
-fn base(oldest: Position) -> Position {
-    Position { number: oldest.number - 1, hash: 0 }
+fn base(oldest: EventPosition) -> EventPosition {
+    EventPosition { number: oldest.number - 1, hash: 0 }
 }
 
 /// Reads the event at a position and events before it.
-async fn events_up_to(tracker: &Tracker, position: Position) -> Result<Events, HistoryError> {
+async fn events_up_to(tracker: &Tracker, position: EventPosition) -> Result<Events, HistoryError> {
     let begin = position.number.saturating_sub(CHUNK);
     let read = tracker.events(begin, (position.number - begin) as usize).await?;
     let is_pruned = read.events.is_empty() && read.oldest > position.number;
@@ -139,7 +139,7 @@ pub struct IssueActivity {
     /// Its events, oldest first.
     pub events: Vec<NumberedEvent>,
     /// The newest event at the time of reading.
-    pub newest: Position,
+    pub newest: EventPosition,
 }
 
 /// Reads all events of an issue.

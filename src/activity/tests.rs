@@ -16,7 +16,7 @@ use crate::store::clients::Clients;
 use crate::store::{
     Events, MemoryStore, Outcome, Part, Probe, State, Store, StoreFuture, StoreHealth, StoreId,
 };
-use crate::tracker::Position;
+use crate::tracker::EventPosition;
 
 const AGENTS: [&str; 3] = ["ann", "bob", "cy"];
 
@@ -125,7 +125,7 @@ impl Store for Window {
         .boxed()
     }
 
-    fn watch(&self) -> watch::Receiver<Position> {
+    fn watch(&self) -> watch::Receiver<EventPosition> {
         // Watching makes all events durable, as in a real store.
         self.newest.store(u64::MAX, Ordering::SeqCst);
         self.store.watch()
@@ -225,7 +225,7 @@ fn draws() -> impl Strategy<Value = Vec<(u8, usize)>> {
     prop::collection::vec((0..16_u8, 0..100_usize), 0..60)
 }
 
-fn content(state: &State) -> (Vec<Arc<Issue>>, UnknownKeys, Position) {
+fn content(state: &State) -> (Vec<Arc<Issue>>, UnknownKeys, EventPosition) {
     (state.issues.issues().collect(), state.unknown_keys.clone(), state.position)
 }
 

@@ -15,7 +15,7 @@ use super::signals::{Live, Wake};
 use super::{ExitStatus, Output};
 use crate::domain::{Classification, IssueId, Priority, Status, Timestamp};
 use crate::hints::{self, COMMANDS};
-use crate::tracker::{Position, StoreError, Tracker, Version};
+use crate::tracker::{EventPosition, StoreError, Tracker, Version};
 
 /// How long the board waits for more changes before it reads the store again.
 const GATHER: Duration = Duration::from_millis(100);
@@ -159,7 +159,7 @@ fn write_one(
 /// The source of changes to the board.
 struct BoardUpdates<'a> {
     tracker: &'a Tracker,
-    newest: watch::Receiver<Position>,
+    newest: watch::Receiver<EventPosition>,
     /// The version of the last board and its claims whose clients are gone, or the error of the last read; `None`
     /// before the first read.
     known: Option<Result<(Version, BTreeSet<IssueId>), String>>,

@@ -27,7 +27,7 @@ use crate::domain::{
 };
 use crate::hints::{self, COMMANDS};
 use crate::time_arg::TimeArg;
-use crate::tracker::{Bounds, NumberedEvent, Position, StoreError, Tracker};
+use crate::tracker::{Bounds, EventPosition, NumberedEvent, StoreError, Tracker};
 
 /// How many events are shown at once on a terminal.
 const SCREENFUL: usize = 50;
@@ -152,8 +152,8 @@ pub(super) async fn run(
 /// Writes the events after a position until the user ends the command.
 async fn follow(
     mut log: Log<'_>,
-    mut watched: watch::Receiver<Position>,
-    mut last: Position,
+    mut watched: watch::Receiver<EventPosition>,
+    mut last: EventPosition,
     output: &mut Output,
 ) -> Result<()> {
     let mut live = Live::begin()?;
@@ -199,7 +199,7 @@ impl Log<'_> {
         after: u64,
         most: Option<usize>,
         output: &mut Output,
-    ) -> Result<Position> {
+    ) -> Result<EventPosition> {
         let Bounds { newest, oldest } = self.tracker.log_bounds().await?;
         let (mut after, mut left) = (after, most.unwrap_or(usize::MAX));
         if after > newest.number {
@@ -221,7 +221,7 @@ impl Log<'_> {
     }
 
     /// Writes the latest events; returns the position of the last one.
-    async fn write_latest(&mut self, most: usize, output: &mut Output) -> Result<Position> {
+    async fn write_latest(&mut self, most: usize, output: &mut Output) -> Result<EventPosition> {
         let newest = self.tracker.log_bounds().await?.newest;
         let mut before = newest.number + 1;
         let mut events = VecDeque::new();
@@ -245,7 +245,7 @@ impl Log<'_> {
         id: IssueId,
         most: Option<usize>,
         output: &mut Output,
-    ) -> Result<Position> {
+    ) -> Result<EventPosition> {
         let found = activity::of_issue(self.tracker, id).await?;
         let older = found.before.iter().flat_map(Issue::timeline);
         let older: Vec<_> = older.filter(|moment| self.filter.accepts_moment(moment)).collect();
@@ -268,7 +268,7 @@ impl Log<'_> {
     }
 
     /// Writes the events after a position, and advances it.
-    async fn write_news(&mut self, last: &mut Position, output: &mut Output) -> Result<()> {
+    async fn write_news(&mut self, last: &mut EventPosition, output: &mut Output) -> Result<()> {
         loop {
             let looked = mem::replace(&mut self.looked, self.tracker.now());
             let Some(read) = self.tracker.events_since(*last, MAX_SCANNED).await? else {
@@ -286,7 +286,7 @@ impl Log<'_> {
     /// Writes the events since a time, after the log that was followed was replaced.
     async fn write_replaced(
         &mut self,
-        last: &mut Position,
+        last: &mut EventPosition,
         since: Timestamp,
         output: &mut Output,
     ) -> Result<()> {
@@ -331,7 +331,7 @@ impl Log<'_> {
     }
 }
 
-fn is_up_to(event: &NumberedEvent, newest: Position) -> bool {
+fn is_up_to(event: &NumberedEvent, newest: EventPosition) -> bool {
     event.position.number <= newest.number
 }
 

@@ -105,14 +105,14 @@ struct Repository {
 impl Repository {
     fn around(directory: &Path) -> Option<Self> {
         directory.ancestors().find_map(|root| {
-            let mark = root.join(".git");
-            if mark.is_dir() {
+            let dot_git = root.join(".git");
+            if dot_git.is_dir() {
                 return Some(Self { root: root.to_owned(), shared: None });
             }
             if is_bare(root) {
                 return Some(Self { root: root.to_owned(), shared: Some("a bare repository") });
             }
-            let git_directory = git_directory(&mark)?;
+            let git_directory = git_directory(&dot_git)?;
             Some(Self::of_git_file(root, &git_directory))
         })
     }
@@ -144,10 +144,10 @@ impl Repository {
 }
 
 /// Returns the directory that a `.git` file points to.
-fn git_directory(mark: &Path) -> Option<PathBuf> {
-    let text = small_file::read(mark, MAX_BYTES).ok()?;
+fn git_directory(dot_git: &Path) -> Option<PathBuf> {
+    let text = small_file::read(dot_git, MAX_BYTES).ok()?;
     let target = text.strip_prefix("gitdir:")?.trim();
-    Some(mark.parent()?.join(target))
+    Some(dot_git.parent()?.join(target))
 }
 
 /// Returns the git directory that all worktrees share, given that of a linked worktree.

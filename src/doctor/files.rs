@@ -104,8 +104,8 @@ pub(super) fn repository(directory: &Path) -> Option<PathBuf> {
 fn worktrees(root: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(root.join(".git/worktrees")).into_iter().flatten().flatten();
     let of_entry = |entry: fs::DirEntry| {
-        let mark = fs::read_to_string(entry.path().join("gitdir")).ok()?;
-        let tree = entry.path().join(mark.trim()).parent()?.to_owned();
+        let dot_git = fs::read_to_string(entry.path().join("gitdir")).ok()?;
+        let tree = entry.path().join(dot_git.trim()).parent()?.to_owned();
         fs::canonicalize(tree).ok()
     };
     entries.take(MAX_ENTRIES).filter_map(of_entry).collect()

@@ -13,7 +13,7 @@ use tokio::time::sleep;
 
 use super::resources::{Diagnostics, Resource};
 use crate::domain::IssueId;
-use crate::tracker::{Position, StoreError, Tracker};
+use crate::tracker::{EventPosition, StoreError, Tracker};
 
 /// How many resources one client can subscribe to.
 pub(super) const MAX_SUBSCRIPTIONS: usize = 1_000;
@@ -51,8 +51,8 @@ impl ChangeFeed {
 pub(super) struct ChangeStream {
     tracker: Tracker,
     /// The last event read; `None` if it is unknown which that is.
-    known: Option<Position>,
-    newest: watch::Receiver<Position>,
+    known: Option<EventPosition>,
+    newest: watch::Receiver<EventPosition>,
     diagnostics: watch::Receiver<u64>,
 }
 
@@ -221,7 +221,7 @@ mod tests {
     fn changes(tracker: &Tracker, number: u64, hash: u64) -> ChangeStream {
         ChangeStream {
             tracker: tracker.clone(),
-            known: Some(Position { number, hash }),
+            known: Some(EventPosition { number, hash }),
             newest: tracker.watch(),
             diagnostics: watch::Sender::new(0).subscribe(),
         }

@@ -8,7 +8,9 @@ use tokio::sync::watch;
 use crate::domain::{Classification, Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
 use crate::store::clients::Clients;
 use crate::store::{MemoryStore, Outcome, Part, Store, StoreFuture};
-use crate::tracker::{Events, NewIssue, Position, Probe, State, StoreHealth, StoreId, Tracker};
+use crate::tracker::{
+    EventPosition, Events, NewIssue, Probe, State, StoreHealth, StoreId, Tracker,
+};
 
 /// Returns a tracker over a store in memory that runs `then` after each claim, before the caller gets it. `then` is told
 /// whether the claim found an issue.
@@ -83,7 +85,7 @@ impl Store for Racing {
         self.store.events(after, limit)
     }
 
-    fn watch(&self) -> watch::Receiver<Position> {
+    fn watch(&self) -> watch::Receiver<EventPosition> {
         self.store.watch()
     }
 

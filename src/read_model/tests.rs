@@ -10,7 +10,7 @@ use crate::domain::{
     AgentName, Classification, Command, Condition, Counts, HAND_EDIT, Issue, IssueId, Query,
     Resolution, Status, StatusSet, Timestamp,
 };
-use crate::tracker::{IndexedIssues, Position, State};
+use crate::tracker::{EventPosition, IndexedIssues, State};
 
 const AGENTS: [&str; 3] = ["ann", "Bob", "cy"];
 const WORDS: [&str; 6] = ["Alpha", "beta", "GÄMMA", "de\"lta", "\\eps\n", "zeta ß İzmir"];
@@ -145,7 +145,7 @@ fn happen(state: &mut State, happening: Happening, number: usize) {
     };
     if let Ok(Some(event)) = state.decide(&command, time(number / 3)) {
         let number = state.position.number + 1;
-        state.apply(&event, Position { number, hash: 0 }).unwrap();
+        state.apply(&event, EventPosition { number, hash: 0 }).unwrap();
     }
 }
 
@@ -245,7 +245,7 @@ proptest! {
             let direction = if is_descending { Direction::Descending } else { Direction::Ascending };
             let order = Sorting { key: SortKey::ALL[key], direction };
             let view = ReadView::of(&mut index, store.clone());
-            let listing = view.find(&query, order, page, 3);
+            let listing = view.listing(&query, order, page, 3);
             let (counts, found) = read(store, &query, order);
             prop_assert_eq!(listing.counts, counts);
             prop_assert_eq!(listing.total, found.len());
@@ -323,18 +323,18 @@ fn large_results_are_paged_up_to_the_limit() {
     let condition = Condition::Text("same".to_owned());
     let mut query = Query { condition, ..Query::default() };
     let order = Sorting::default();
-    let listing = view.find(&query, order, usize::MAX, 50);
+    let listing = view.listing(&query, order, usize::MAX, 50);
     assert!(!listing.is_exact);
     assert_eq!((listing.total, listing.page), (MAX_FOUND, MAX_FOUND / 50));
     assert_eq!(listing.positions.len(), 50);
     assert_eq!(listing.positions.last(), Some(&(2 * MAX_FOUND + 3)));
     // None of the first matches has this status, but the search still finds all that do.
     query.statuses = StatusSet::from_iter([Status::Rejected]);
-    let listing = view.find(&query, order, 1, 50);
+    let listing = view.listing(&query, order, 1, 50);
     assert_eq!((listing.total, listing.is_exact, listing.has_exact_counts), (3, true, false));
     // More issues have this status than the search over all statuses collected.
     query.statuses = StatusSet::from_iter([Status::Created]);
-    let listing = view.find(&query, order, 1, 50);
+    let listing = view.listing(&query, order, 1, 50);
     assert_eq!((listing.total, listing.is_exact), (MAX_FOUND, false));
     assert!(listing.positions.iter().all(|position| (position - 3) % 2 == 0));
 }

@@ -80,8 +80,8 @@ impl ClaimOrder {
         links.take_while(move |link| (link.0, link.1) == (to, kind)).map(|link| link.2)
     }
 
-    /// Places an issue that waits at a position. `is_free` says that it waits for no other issue.
-    pub fn place(&mut self, issue: &Issue, position: usize, is_free: bool) {
+    /// Inserts the issue at a position, if it waits. `is_free` says that it waits for no other issue.
+    pub fn insert(&mut self, issue: &Issue, position: usize, is_free: bool) {
         if !matches!(issue.status, Status::Created | Status::Completed) {
             return;
         }
@@ -97,8 +97,8 @@ impl ClaimOrder {
         }
     }
 
-    /// Takes an issue out of its place.
-    pub fn take(&mut self, issue: &Issue, position: usize) {
+    /// Removes the issue at a position.
+    pub fn remove(&mut self, issue: &Issue, position: usize) {
         match issue.status {
             Status::Created => drop(self.ready.remove(&key(issue, position))),
             Status::Completed => {

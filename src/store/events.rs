@@ -10,14 +10,14 @@ use crate::domain::Event;
 /// Two positions with the same number differ if the events before them differ. This happens when a power failure
 /// loses events that were not durable, or when a user puts an old log in place.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct Position {
+pub struct EventPosition {
     /// The number of the event. The first event has number 1; zero means no event.
     pub number: u64,
     /// In a log, a hash that is chained over all events up to this one; in PostgreSQL, a random number.
     pub hash: u64,
 }
 
-impl fmt::Display for Position {
+impl fmt::Display for EventPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{:016x}", self.number, self.hash)
     }
@@ -27,7 +27,7 @@ impl fmt::Display for Position {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NumberedEvent {
     /// The position of the event.
-    pub position: Position,
+    pub position: EventPosition,
     /// The event.
     pub event: Arc<Event>,
 }
@@ -45,7 +45,7 @@ pub struct Events {
     /// The events, oldest first.
     pub events: Vec<NumberedEvent>,
     /// The position of the newest durable event of the store.
-    pub newest: Position,
+    pub newest: EventPosition,
     /// The number of the oldest event that the store still has, or `newest` plus one if it has none.
     pub oldest: u64,
 }

@@ -194,13 +194,13 @@ impl IndexedIssues {
         issue: Issue,
         ahead_of: Option<IssueId>,
     ) -> Result<Arc<Issue>, DomainError> {
-        let Some(&place) = ahead_of.and_then(|id| self.positions.get(&id)) else {
+        let Some(&position) = ahead_of.and_then(|id| self.positions.get(&id)) else {
             return self.push(issue);
         };
         if self.positions.contains_key(&issue.id) {
             return Err(DomainError::IdTaken { id: issue.id });
         }
-        let behind = self.take_behind(place);
+        let behind = self.take_behind(position);
         let issue = self.push(issue)?;
         self.put_back(behind);
         Ok(issue)
@@ -212,26 +212,26 @@ impl IndexedIssues {
     ///
     /// [`DomainError::UnknownIssue`]; nothing changes then.
     pub fn remove(&mut self, id: IssueId) -> Result<(), DomainError> {
-        let Some(&place) = self.positions.get(&id) else {
+        let Some(&position) = self.positions.get(&id) else {
             return Err(DomainError::UnknownIssue { reference: id.to_string() });
         };
-        let removed = self.at(place);
-        let behind = self.take_behind(place);
+        let removed = self.at(position);
+        let behind = self.take_behind(position);
         self.put_back(behind.into_iter().skip(1));
-        self.place_linked(&removed);
+        self.requeue_linked(&removed);
         self.holders.set_lease(id, None);
         self.revision = Version::new();
         Ok(())
     }
 
     /// Removes and returns all issues from a position on.
-    fn take_behind(&mut self, place: usize) -> Vec<StoredIssue> {
-        let behind: Vec<StoredIssue> = self.issues.split_off(place).into_iter().collect();
-        drop(self.versions.split_off(place));
+    fn take_behind(&mut self, position: usize) -> Vec<StoredIssue> {
+        let behind: Vec<StoredIssue> = self.issues.split_off(position).into_iter().collect();
+        drop(self.versions.split_off(position));
         for (offset, kept) in behind.iter().enumerate() {
             let issue = kept.issue();
             self.positions.remove(&issue.id);
-            self.dequeue(&issue, place + offset);
+            self.dequeue(&issue, position + offset);
         }
         behind
     }
@@ -297,7 +297,7 @@ impl IndexedIssues {
                 self.versions.push_back(version);
             }
             self.enqueue(&newer.at(position), position);
-            self.place_again(parent);
+            self.requeue(parent);
             self.holders.set_lease(*id, newer.holders.lease(*id).cloned());
         }
         self.revision = newer.revision;
@@ -316,7 +316,7 @@ impl IndexedIssues {
         self.dequeue(&issue, position);
         change(&mut issue);
         self.enqueue(&issue, position);
-        self.place_again(parent);
+        self.requeue(parent);
         let issue = Arc::new(issue);
         self.issues.set(position, StoredIssue::Parsed(Arc::clone(&issue)));
         self.revision = Version::new();
@@ -355,8 +355,8 @@ impl IndexedIssues {
         queue.filed.insert(position);
         queue.latest.insert(Reverse((issue.modified_at, position)));
         self.claims.add_links(issue);
-        self.claims.place(issue, position, self.is_free(issue));
-        self.place_linked(issue);
+        self.claims.insert(issue, position, self.is_free(issue));
+        self.requeue_linked(issue);
         self.holders.add(issue);
     }
 
@@ -365,24 +365,24 @@ impl IndexedIssues {
         queue.filed.remove(&position);
         queue.latest.remove(&Reverse((issue.modified_at, position)));
         self.claims.remove_links(issue);
-        self.claims.take(issue, position);
+        self.claims.remove(issue, position);
         self.holders.remove(issue);
     }
 
-    /// Places the issues again that may wait for an issue.
-    fn place_linked(&mut self, issue: &Issue) {
+    /// Brings the issues up to date in the order of claims that may wait for an issue.
+    fn requeue_linked(&mut self, issue: &Issue) {
         let blocked: Vec<_> = self.claims.linked_from(LinkKind::BlockedBy, issue.id).collect();
-        self.place_again(blocked.into_iter().chain(issue.attributes.parent()));
+        self.requeue(blocked.into_iter().chain(issue.attributes.parent()));
     }
 
-    fn place_again(&mut self, ids: impl IntoIterator<Item = IssueId>) {
+    fn requeue(&mut self, ids: impl IntoIterator<Item = IssueId>) {
         for id in ids {
             if let Some(&position) = self.positions.get(&id)
                 && let Some(stored) = self.issues.get(position)
             {
                 let issue = stored.issue();
-                self.claims.take(&issue, position);
-                self.claims.place(&issue, position, self.is_free(&issue));
+                self.claims.remove(&issue, position);
+                self.claims.insert(&issue, position, self.is_free(&issue));
             }
         }
     }

@@ -9,8 +9,8 @@ use tokio::sync::watch;
 use super::clients::{Clients, MemoryClients};
 use super::transfer::{Target, Transfer};
 use super::{
-    Events, NumberedEvent, Outcome, Part, Position, Probe, State, Store, StoreError, StoreFuture,
-    StoreHealth, StoreId,
+    EventPosition, Events, NumberedEvent, Outcome, Part, Probe, State, Store, StoreError,
+    StoreFuture, StoreHealth, StoreId,
 };
 use crate::domain::{Command, Counts, DomainError, Issue, IssueRef, Page, Query, Timestamp};
 
@@ -19,7 +19,7 @@ use crate::domain::{Command, Counts, DomainError, Issue, IssueRef, Page, Query, 
 pub struct MemoryStore {
     id: StoreId,
     held: Mutex<Held>,
-    newest: watch::Sender<Position>,
+    newest: watch::Sender<EventPosition>,
     clients: Arc<MemoryClients>,
 }
 
@@ -70,7 +70,7 @@ impl Held {
         let Some(event) = self.state.decide(command, now)? else {
             return Ok(self.state.named(command));
         };
-        let position = Position { number: self.state.position.number + 1, hash: 0 };
+        let position = EventPosition { number: self.state.position.number + 1, hash: 0 };
         let issue = self.state.apply(&event, position)?;
         self.events.push_back(NumberedEvent { position, event: Arc::new(event) });
         if self.events.len() > MAX_EVENTS {
@@ -140,7 +140,7 @@ impl Store for MemoryStore {
         ready(Ok(Events { events, newest, oldest })).boxed()
     }
 
-    fn watch(&self) -> watch::Receiver<Position> {
+    fn watch(&self) -> watch::Receiver<EventPosition> {
         self.newest.subscribe()
     }
 

@@ -35,7 +35,7 @@ use crate::domain::{
 };
 
 use self::clients::Clients;
-pub use events::{Events, NumberedEvent, Position};
+pub use events::{EventPosition, Events, NumberedEvent};
 pub use health::{DURATION_BUCKETS_S, DatabaseHealth, Probe, StoreHealth};
 pub use identity::{NotAStoreId, StoreId};
 pub use json::JsonStore;
@@ -139,7 +139,7 @@ pub trait Store: Send + Sync {
 
     /// Returns a receiver for the position of the newest durable event of any process. The first call makes the store
     /// watch the changes of other processes.
-    fn watch(&self) -> watch::Receiver<Position>;
+    fn watch(&self) -> watch::Receiver<EventPosition>;
 
     /// Returns the clients that hold claims.
     fn clients(&self) -> Arc<dyn Clients>;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{IndexedIssues, Position};
+use super::{EventPosition, IndexedIssues};
 use crate::domain::{
     Command, CommandTarget, DomainError, Event, EventKind, Issue, Timestamp, UnknownKeys, decide,
 };
@@ -24,7 +24,7 @@ pub struct State {
     /// The top-level keys that this version does not know.
     pub unknown_keys: UnknownKeys,
     /// The position of the event.
-    pub position: Position,
+    pub position: EventPosition,
 }
 
 impl State {
@@ -33,7 +33,7 @@ impl State {
         Self {
             issues: document.issues,
             unknown_keys: document.unknown_keys,
-            position: Position::default(),
+            position: EventPosition::default(),
         }
     }
 
@@ -68,7 +68,7 @@ impl State {
     pub fn apply(
         &mut self,
         event: &Event,
-        position: Position,
+        position: EventPosition,
     ) -> Result<Option<Arc<Issue>>, DomainError> {
         if let Some(issue) = self.issues.get(event.issue).filter(|issue| !event.follows(issue)) {
             return Err(DomainError::DoesNotFollow { id: issue.id });
@@ -97,7 +97,7 @@ impl State {
     /// # Errors
     ///
     /// [`DomainError::UnknownIssue`] and [`DomainError::IdTaken`] for an event that did not lead to this state.
-    pub fn revert(&mut self, event: &Event, position: Position) -> Result<(), DomainError> {
+    pub fn revert(&mut self, event: &Event, position: EventPosition) -> Result<(), DomainError> {
         match &event.kind {
             EventKind::UnknownKeysEdited { keys } => self.unknown_keys = keys.before.clone(),
             EventKind::Removed { issue, ahead_of } => {

@@ -7,8 +7,8 @@ use tokio::sync::watch;
 
 use super::clients::{Clients, MemoryClients};
 use super::{
-    Events, Outcome, Part, Position, Probe, State, Store, StoreError, StoreFuture, StoreHealth,
-    StoreId,
+    EventPosition, Events, Outcome, Part, Probe, State, Store, StoreError, StoreFuture,
+    StoreHealth, StoreId,
 };
 use crate::domain::{Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
 
@@ -17,7 +17,7 @@ use crate::domain::{Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
 pub struct UnusableStore {
     id: StoreId,
     reason: String,
-    newest: watch::Sender<Position>,
+    newest: watch::Sender<EventPosition>,
     clients: Arc<MemoryClients>,
 }
 
@@ -74,7 +74,7 @@ impl Store for UnusableStore {
         self.refuse()
     }
 
-    fn watch(&self) -> watch::Receiver<Position> {
+    fn watch(&self) -> watch::Receiver<EventPosition> {
         self.newest.subscribe()
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::log::EventNumbers;
-use super::{Part, Position, State, StoreError, Tracker};
+use super::{EventPosition, Part, State, StoreError, Tracker};
 use crate::domain::{
     AgentName, ClaimProof, Command, CommentText, DomainError, Issue, IssueChange, IssueId,
     IssueRef, Resolution,
@@ -193,7 +193,7 @@ impl Tracker {
     /// Decides a command, and applies its event. Returns false if nothing has to change.
     fn decided(&self, state: &mut State, command: &Command) -> Result<bool, DomainError> {
         let Some(event) = state.decide(command, self.now())? else { return Ok(false) };
-        let next = Position { number: state.position.number + 1, hash: 0 };
+        let next = EventPosition { number: state.position.number + 1, hash: 0 };
         state.apply(&event, next).map(|_| true)
     }
 }

@@ -11,7 +11,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::Tracker;
 use crate::domain::text::shortened;
 use crate::domain::{Event, Issue, IssueId, Timestamp};
-use crate::store::{Events, NumberedEvent, Position, StoreError};
+use crate::store::{EventPosition, Events, NumberedEvent, StoreError};
 
 /// The number of events in the first read of a reader. Tests use short logs.
 const FIRST_BATCH: usize = if cfg!(test) { 3 } else { 1_000 };
@@ -45,7 +45,7 @@ pub struct LogReader<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Bounds {
     /// The position of the newest durable event.
-    pub newest: Position,
+    pub newest: EventPosition,
     /// The number of the oldest event that is kept; one more than `newest` if there is none.
     pub oldest: u64,
 }
@@ -190,7 +190,7 @@ impl Tracker {
     /// Those of [`events`](Self::events).
     pub async fn events_since(
         &self,
-        known: Position,
+        known: EventPosition,
         limit: usize,
     ) -> Result<Option<Events>, StoreError> {
         // Read the known event again: if its position differs, another log has replaced the one that the caller read.

@@ -16,7 +16,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::{LAPSES_OF_A_COMMAND, Tracker, Wanted};
 use crate::domain::AgentName;
-use crate::store::{IndexedIssues, Part, Position, StoreError};
+use crate::store::{EventPosition, IndexedIssues, Part, StoreError};
 
 /// How many callers of one process may wait; more are answered at once.
 pub const MAX_WAITING: usize = 1_024;
@@ -182,7 +182,7 @@ impl Tracker {
     /// Gives a turn to each caller that could claim something, one after another.
     async fn give_turns(&self) {
         // What the store was when a caller had its turn. Another process may have been faster.
-        let mut tried: BTreeMap<u64, Option<Position>> = BTreeMap::new();
+        let mut tried: BTreeMap<u64, Option<EventPosition>> = BTreeMap::new();
         while !self.wait_list.is_empty() {
             let state = self.store.part(Part::Claimable(self.wait_list.agents())).await.ok();
             let position = state.as_ref().map(|state| state.position);
@@ -205,7 +205,7 @@ impl Tracker {
 /// The changes of all processes, as far as those who wait need to know.
 struct ChangeSignal<'a> {
     tracker: &'a Tracker,
-    newest: watch::Receiver<Position>,
+    newest: watch::Receiver<EventPosition>,
     tick: Interval,
 }
 

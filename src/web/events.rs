@@ -20,7 +20,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::WebState;
 use crate::hints;
-use crate::tracker::{Position, Probe, Tracker};
+use crate::tracker::{EventPosition, Probe, Tracker};
 
 /// How often an idle stream sends a heartbeat.
 const BEAT_EVERY: Duration = Duration::from_secs(10);
@@ -129,7 +129,7 @@ impl EventStreams {
     }
 }
 
-fn version(position: Position, trouble: Option<&str>) -> Version {
+fn version(position: EventPosition, trouble: Option<&str>) -> Version {
     // Hashed, because the description of the trouble is long and may contain line breaks.
     let text = format!("{position} {trouble:?}");
     format!("{:032x}", xxh3_128(text.as_bytes())).into()

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use agent_issue_tracker::domain::{
     ClaimGuard, ClaimTerms, Classification, ClientId, Command, Question,
 };
-use agent_issue_tracker::tracker::{Position, State};
+use agent_issue_tracker::tracker::{EventPosition, State};
 use serde_json::{Value, json};
 
 use crate::support::commands::{add, agent, at, number};
@@ -276,7 +276,7 @@ fn an_undone_question_gives_back_the_claim_with_its_lease() {
     let mut state = State::default();
     let mut run = |command: &Command| {
         let event = state.decide(command, at(0)).unwrap().unwrap();
-        let position = Position { number: state.position.number + 1, hash: 0 };
+        let position = EventPosition { number: state.position.number + 1, hash: 0 };
         let before = state.clone();
         state.apply(&event, position).unwrap();
         (before, event, state.clone())

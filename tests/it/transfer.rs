@@ -11,7 +11,7 @@ use agent_issue_tracker::domain::{
 use agent_issue_tracker::store::clients::Clients;
 use agent_issue_tracker::store::transfer::{Compared, Target, Transfer, TransferError, compare};
 use agent_issue_tracker::store::{
-    Events, JsonStore, MemoryStore, Outcome, Part, Position, Probe, State, Store, StoreError,
+    EventPosition, Events, JsonStore, MemoryStore, Outcome, Part, Probe, State, Store, StoreError,
     StoreFuture, StoreHealth, StoreId,
 };
 use futures::future::{BoxFuture, FutureExt};
@@ -243,7 +243,7 @@ impl Store for Pruned {
         async move { Ok(Events { oldest: self.gone + 1, ..read.await? }) }.boxed()
     }
 
-    fn watch(&self) -> watch::Receiver<Position> {
+    fn watch(&self) -> watch::Receiver<EventPosition> {
         self.store.watch()
     }
 

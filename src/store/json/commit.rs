@@ -24,7 +24,7 @@ use super::support::{lock, now};
 use super::view::{LogEnd, Source, View};
 use super::{open, snapshot};
 use crate::domain::{Command, DomainError, Event, Issue, Timestamp};
-use crate::store::{NumberedEvent, Outcome, Position, State, StoreError};
+use crate::store::{EventPosition, NumberedEvent, Outcome, State, StoreError};
 
 /// How often another segment may turn out to be the newest one after locking.
 const MAX_ROUNDS: usize = 100;
@@ -38,7 +38,7 @@ pub(super) struct Committer {
     /// The segment whose fsync failed.
     failed: Option<SegmentId>,
     /// The segment whose directory entry is durable.
-    named: Option<SegmentId>,
+    name_synced: Option<SegmentId>,
     /// True while the state of a replaced log is being merged.
     pub merges: bool,
     /// Lets the caller withdraw the current work until a change is decided under the lock.
@@ -140,7 +140,7 @@ struct Appended {
 
 impl Committer {
     pub fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, failed: None, named: None, merges: false, ticket: None }
+        Self { shared, failed: None, name_synced: None, merges: false, ticket: None }
     }
 
     fn fs(&self) -> &dyn FileSystem {
@@ -365,7 +365,7 @@ impl Committer {
             && log_end.segment.header.salt == header.salt
         {
             // The whole segment was durable before it got its name.
-            self.named = Some(id_of(&log_end.segment));
+            self.name_synced = Some(id_of(&log_end.segment));
             self.durable_to(&mut follower, &view, log_end.clone(), log_end.last_batch.offset);
         }
         Ok(())
@@ -393,7 +393,7 @@ impl Committer {
     fn make_durable(&mut self, appended: &Appended) -> Result<CommitResult, StoreError> {
         let (shared, Appended { segment, paths, end, .. }) = (Arc::clone(&self.shared), appended);
         let begun = Instant::now();
-        let synced = self.fs().sync(&segment.file).and_then(|()| self.name_durably(segment, paths));
+        let synced = self.fs().sync(&segment.file).and_then(|()| self.sync_name(segment, paths));
         shared.syncs.observe(begun.elapsed().as_secs_f64());
         if let Err(source) = synced {
             self.failed = Some(id_of(segment));
@@ -416,8 +416,8 @@ impl Committer {
     }
 
     /// Makes the directory entry of a segment durable, once.
-    fn name_durably(&mut self, segment: &Segment, paths: &StorePaths) -> io::Result<()> {
-        if self.named == Some(id_of(segment)) {
+    fn sync_name(&mut self, segment: &Segment, paths: &StorePaths) -> io::Result<()> {
+        if self.name_synced == Some(id_of(segment)) {
             return Ok(());
         }
         // A process writes a mark of a segment only after it made the directory entry durable.
@@ -425,7 +425,7 @@ impl Committer {
         if mark.is_none_or(|mark| (mark.ordinal, mark.salt) != id_of(segment)) {
             sync_names(self.fs(), paths)?;
         }
-        self.named = Some(id_of(segment));
+        self.name_synced = Some(id_of(segment));
         Ok(())
     }
 
@@ -440,8 +440,8 @@ impl Committer {
         };
         let view = shared.fresh().map_err(|error| uncertain(&error))?;
         if shared.contains(&view, appended.end.position) {
-            let named = sync_names(self.fs(), &view.paths);
-            return named.map(|()| CommitResult::Durable).map_err(|error| uncertain(&error));
+            let synced = sync_names(self.fs(), &view.paths);
+            return synced.map(|()| CommitResult::Durable).map_err(|error| uncertain(&error));
         }
         Ok(CommitResult::LogReplaced(appended.issues.clone()))
     }
@@ -464,7 +464,7 @@ impl Committer {
             // Another process began the segment and may not have synced it yet.
             let synced = self.fs().sync(&segment.file);
             synced
-                .and_then(|()| self.name_durably(segment, paths))
+                .and_then(|()| self.sync_name(segment, paths))
                 .map_err(|error| uncertain(&error))?;
         }
         let view = self.shared.fresh().map_err(|error| uncertain(&error))?;
@@ -508,8 +508,8 @@ impl Committer {
 }
 
 /// Returns the position before the first event of a log.
-pub(super) fn base_of(id: Uuid) -> Position {
-    Position { number: 0, hash: id.as_u64_pair().1 }
+pub(super) fn base_of(id: Uuid) -> EventPosition {
+    EventPosition { number: 0, hash: id.as_u64_pair().1 }
 }
 
 /// Creates a durable log that starts from a state. `replaces` is the id of the store that it replaces.

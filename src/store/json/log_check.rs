@@ -14,7 +14,7 @@ use super::log::segment::{Scan, Segment, SegmentError, TailState, ordinals, path
 use super::paths::StorePaths;
 use super::snapshot::{self, Snapshot};
 use crate::domain::{Event, EventKind, IssueId, Status};
-use crate::store::{Position, State};
+use crate::store::{EventPosition, State};
 
 /// The most faults in a report.
 const MAX_FAULTS: usize = 100;
@@ -37,7 +37,7 @@ pub struct LogCheck {
     /// The number of the first event in the log, or that of the last event plus one if the log has none.
     pub first: u64,
     /// The position of the last event.
-    pub last: Position,
+    pub last: EventPosition,
     /// The event number from which on events were replayed and compared.
     pub replayed_from: Option<u64>,
     /// Bytes after the last whole batch, which was never answered.
@@ -354,7 +354,7 @@ impl Replay<'_> {
     /// Replays the segments from an index on.
     fn forward(&mut self, segments: &[Option<Arc<Segment>>], from: usize, paths: &StorePaths) {
         let mark = MarkFile::new(paths.mark()).read(self.fs);
-        let mut end: Option<Position> = None;
+        let mut end: Option<EventPosition> = None;
         for (index, segment) in segments.iter().enumerate().skip(from) {
             let Some(segment) =
                 segment.as_ref().filter(|segment| segment.header.store == self.check.store)
@@ -419,7 +419,7 @@ impl Replay<'_> {
         }
     }
 
-    fn apply(&mut self, path: &Path, position: Position, event: &Event) {
+    fn apply(&mut self, path: &Path, position: EventPosition, event: &Event) {
         if let Some(state) = &mut self.state {
             let contradiction = contradiction(state, event);
             let is_applied = state.apply(event, position).is_ok();
@@ -435,7 +435,7 @@ impl Replay<'_> {
     }
 
     /// Compares the snapshots at a position that the log has reached.
-    fn reach(&mut self, position: Position) {
+    fn reach(&mut self, position: EventPosition) {
         let mut faults = Vec::new();
         for candidate in &mut self.candidates {
             if candidate.number != position.number || candidate.is_judged {

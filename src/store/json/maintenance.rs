@@ -30,7 +30,7 @@ use crate::domain::Timestamp;
 use crate::store::backup::{
     BackupContent, Difference, OverwritePolicy, RestoreOutcome, Verdict, file, restoring,
 };
-use crate::store::{Document, Position, Probe, State, StoreError, StoreFuture, StoreHealth};
+use crate::store::{Document, EventPosition, Probe, State, StoreError, StoreFuture, StoreHealth};
 
 /// The size of a test write, in bytes: more than any file system stores inside an inode.
 const TRIAL_BYTES: usize = 8 * 1024;
@@ -447,7 +447,7 @@ fn replace_damaged(shared: &Shared, document: &Document) -> Result<Vec<PathBuf>,
     if let Some((fingerprint, bytes)) = &noted {
         let path = quarantine::copy_to(fs, &fresh, bytes, "before-restore").map_err(failed)?;
         kept.push(paths.kept.join(path.file_name().unwrap_or_default()));
-        let nothing = Position::default();
+        let nothing = EventPosition::default();
         PublishedNote::new(nothing, *fingerprint, xxh3_128(bytes))
             .write(fs, &fresh)
             .map_err(failed)?;

@@ -80,8 +80,8 @@ use super::clients::Clients;
 use super::file_clients::FileClients;
 use super::transfer::{Target, Transfer};
 use super::{
-    Events, Outcome, Part, Position, Probe, State, Store, StoreError, StoreFuture, StoreHealth,
-    StoreId,
+    EventPosition, Events, Outcome, Part, Probe, State, Store, StoreError, StoreFuture,
+    StoreHealth, StoreId,
 };
 use crate::domain::{Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
 
@@ -259,7 +259,7 @@ impl Store for JsonStore {
         })
     }
 
-    fn watch(&self) -> watch::Receiver<Position> {
+    fn watch(&self) -> watch::Receiver<EventPosition> {
         if !self.is_watching.swap(true, Ordering::SeqCst) {
             let schedule = Arc::clone(&self.schedule);
             let stale = move |shared: &Arc<Shared>, writer| {

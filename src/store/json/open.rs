@@ -11,7 +11,7 @@ use super::log::{BatchEnd, Cut, Segment};
 use super::paths::StorePaths;
 use super::snapshot::{self, Snapshot};
 use crate::store::backup::format as backup;
-use crate::store::{NumberedEvent, Position, State, StoreError};
+use crate::store::{EventPosition, NumberedEvent, State, StoreError};
 
 /// Why the files of a store cannot be read.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -88,7 +88,7 @@ pub(super) struct Opened {
     pub length: u64,
     /// The end of the last batch that is known to be durable, and the position of the newest durable event. They may
     /// differ, because a segment may begin with batches that the snapshot contains.
-    pub durable: (BatchEnd, Position),
+    pub durable: (BatchEnd, EventPosition),
     /// The events after that.
     pub undurable: Vec<NumberedEvent>,
     /// The damage that was found. If there is any, the store is read-only.
@@ -298,7 +298,7 @@ fn holder(
     fs: &dyn FileSystem,
     paths: &StorePaths,
     segments: &[Arc<Segment>],
-    position: Position,
+    position: EventPosition,
 ) -> Result<Option<usize>, OpenError> {
     let bases = segments.iter().map(|segment| segment.begin.position);
     let Some(index) = bases.clone().rposition(|base| base.number <= position.number) else {
@@ -319,7 +319,7 @@ fn holder(
 pub(super) fn has_passed(
     fs: &dyn FileSystem,
     paths: &StorePaths,
-    position: Position,
+    position: EventPosition,
 ) -> Result<bool, OpenError> {
     let ordinals = ordinals(fs, &paths.log).map_err(|source| unreadable(&paths.log, source))?;
     let segments = segments(fs, paths, &ordinals)?;

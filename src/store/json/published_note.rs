@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::fs::{FileFingerprint, FileLock, FileSystem, Rename, TO_THE_END, lock_at};
 use super::paths::StorePaths;
 use crate::domain::IssueId;
-use crate::store::Position;
+use crate::store::EventPosition;
 
 /// The note about the file that was last published, or merged as an external edit. It is a cache: without it, the
 /// file is compared once more.
@@ -49,7 +49,7 @@ pub(super) struct KnownFile {
 
 impl PublishedNote {
     /// Creates the note of a file that shows everything up to a position.
-    pub fn new(position: Position, fingerprint: FileFingerprint, hash: u128) -> Self {
+    pub fn new(position: EventPosition, fingerprint: FileFingerprint, hash: u128) -> Self {
         let event = format!("{:016x}", position.hash);
         let (number, content) = (position.number, format!("{hash:032x}"));
         let (took_ms, displaced, edited) = (None, None, Vec::new());
@@ -67,19 +67,23 @@ impl PublishedNote {
     }
 
     /// Returns the position of the newest event that the file shows.
-    pub fn position(&self) -> Position {
+    pub fn position(&self) -> EventPosition {
         let hash = u64::from_str_radix(&self.event, 16).unwrap_or(0);
-        Position { number: self.number, hash }
+        EventPosition { number: self.number, hash }
     }
 
     /// Reads the note if the log contains what the file shows. Returns `None` if there is no note, or if the log is
     /// an older copy that lacks the note's position.
-    pub fn read_up_to(fs: &dyn FileSystem, paths: &StorePaths, newest: Position) -> Option<Self> {
+    pub fn read_up_to(
+        fs: &dyn FileSystem,
+        paths: &StorePaths,
+        newest: EventPosition,
+    ) -> Option<Self> {
         let lacks = |note: &Self| {
             let position = note.position();
             // This position marks the file that a restore found. It shows nothing of the new log, and is no edit of
             // it.
-            let is_of_log = position != Position::default();
+            let is_of_log = position != EventPosition::default();
             is_of_log
                 && (position.number > newest.number
                     || (position.number == newest.number && position != newest))

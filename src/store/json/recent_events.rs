@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 
 use super::support::lock;
-use crate::store::{NumberedEvent, Position};
+use crate::store::{EventPosition, NumberedEvent};
 
 /// The most events that are kept.
 const MAX_EVENTS: usize = 4_096;
@@ -34,12 +34,12 @@ impl RecentEvents {
     }
 
     /// Returns true if the event at a position is kept.
-    pub fn contains(&self, position: Position) -> bool {
+    pub fn contains(&self, position: EventPosition) -> bool {
         index_of(&lock(&self.0), position).is_some()
     }
 
     /// Returns the events up to a position, or none if the position belongs to another log.
-    pub fn up_to(&self, position: Position) -> Vec<NumberedEvent> {
+    pub fn up_to(&self, position: EventPosition) -> Vec<NumberedEvent> {
         let kept = lock(&self.0);
         let end = index_of(&kept, position).map_or(0, |index| index + 1);
         kept.range(..end).cloned().collect()
@@ -50,7 +50,7 @@ impl RecentEvents {
     pub fn between(
         &self,
         after: u64,
-        position: Position,
+        position: EventPosition,
         limit: usize,
     ) -> Option<Vec<NumberedEvent>> {
         let kept = lock(&self.0);
@@ -61,7 +61,7 @@ impl RecentEvents {
     }
 }
 
-fn index_of(kept: &VecDeque<NumberedEvent>, position: Position) -> Option<usize> {
+fn index_of(kept: &VecDeque<NumberedEvent>, position: EventPosition) -> Option<usize> {
     let index = kept.partition_point(|event| event.position.number < position.number);
     kept.get(index).is_some_and(|event| event.position == position).then_some(index)
 }
@@ -73,8 +73,8 @@ mod tests {
     use super::*;
     use crate::domain::{Event, EventKind, IssueId, Timestamp};
 
-    fn position(number: u64) -> Position {
-        Position { number, hash: number * 7 }
+    fn position(number: u64) -> EventPosition {
+        EventPosition { number, hash: number * 7 }
     }
 
     fn event(number: u64) -> NumberedEvent {
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(numbers(&recent.between(u64::MAX - 1, position(8), 2).unwrap()), [0_u64; 0]);
         // Event 4 is not kept, and the other event 8 belongs to another log.
         assert!(recent.between(3, position(7), 9).is_none());
-        assert!(recent.between(5, Position { number: 8, hash: 1 }, 9).is_none());
+        assert!(recent.between(5, EventPosition { number: 8, hash: 1 }, 9).is_none());
         assert_eq!(numbers(&recent.up_to(position(6))), [5, 6]);
         assert_eq!(numbers(&recent.up_to(position(9))), [0_u64; 0]);
         assert!(recent.contains(position(8)) && !recent.contains(position(4)));

@@ -24,7 +24,7 @@ use super::published_note::PublishedNote;
 use super::snapshot::{self, Snapshot};
 use crate::domain::{Event, EventKind, Issue, IssueId, merge};
 use crate::store::backup::{BackupContent, format as backup};
-use crate::store::{Position, State};
+use crate::store::{EventPosition, State};
 
 /// The most losses that are listed one by one.
 const MAX_TOLD: usize = 1_000;
@@ -218,7 +218,7 @@ fn header(bytes: &[u8]) -> Option<(Header, usize)> {
 struct Line {
     record: Record,
     /// The position before it; `None` if the events before it are lost.
-    before: Option<Position>,
+    before: Option<EventPosition>,
 }
 
 /// Reads every valid event.
@@ -318,7 +318,7 @@ impl Part<'_> {
     }
 
     /// Reads the events of a segment without a valid header. Only their hashes can be verified.
-    fn read_unchecked(&mut self, mut before: Option<Position>, out: &mut Salvage) {
+    fn read_unchecked(&mut self, mut before: Option<EventPosition>, out: &mut Salvage) {
         self.is_damaged = true;
         let first = memchr::memchr(b'\n', self.bytes).map_or(self.bytes.len(), |end| end + 1);
         let mut at = first;
@@ -341,7 +341,13 @@ impl Part<'_> {
     }
 
     /// Adds an event, unless its form is unknown or it does not follow from the previous one.
-    fn take(&mut self, json: &[u8], at: usize, before: &mut Option<Position>, out: &mut Salvage) {
+    fn take(
+        &mut self,
+        json: &[u8],
+        at: usize,
+        before: &mut Option<EventPosition>,
+        out: &mut Salvage,
+    ) {
         let path = self.path.display();
         let Some(record) = record::read_alone(json) else {
             self.is_damaged = true;

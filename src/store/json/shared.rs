@@ -26,7 +26,7 @@ use super::standby::StandbyState;
 use super::support::{lock, now};
 use super::view::{LogEnd, Source, View};
 use crate::domain::Timestamp;
-use crate::store::{DURATION_BUCKETS_S, NumberedEvent, Position, State, StoreError};
+use crate::store::{DURATION_BUCKETS_S, EventPosition, NumberedEvent, State, StoreError};
 
 /// The state that all parts of a store share in this process.
 pub(super) struct Shared {
@@ -39,7 +39,7 @@ pub(super) struct Shared {
     view: RwLock<Option<Arc<View>>>,
     follower: Mutex<Follower>,
     /// The position of the newest durable event.
-    pub newest: watch::Sender<Position>,
+    pub newest: watch::Sender<EventPosition>,
     /// The newest events.
     pub recent: RecentEvents,
     /// What this process knows of `issues.json`.
@@ -172,7 +172,7 @@ impl Shared {
     }
 
     /// Returns true if an event is known to be part of the newest view. Only recent events are checked.
-    pub fn contains(&self, newest: &View, position: Position) -> bool {
+    pub fn contains(&self, newest: &View, position: EventPosition) -> bool {
         position == newest.state.position || self.recent.contains(position)
     }
 
@@ -504,7 +504,7 @@ impl Shared {
         let (state, fingerprint) = match open::read_issues(fs, &paths.issues)? {
             Some(file) => {
                 // No event identifies the content, so its hash does.
-                let position = Position { number: 0, hash: file.hash as u64 };
+                let position = EventPosition { number: 0, hash: file.hash as u64 };
                 (State { position, ..file.state }, Some(file.fingerprint))
             }
             None if follower.view.as_ref().is_some_and(|view| !view.state.issues.is_empty())

@@ -22,7 +22,7 @@ use super::fs::{FileSystem, Rename, TO_THE_END};
 use super::paths::StorePaths;
 use super::render::{RenderedFile, render};
 use crate::domain::{IssueId, Lease};
-use crate::store::{Position, State};
+use crate::store::{EventPosition, State};
 
 const BEGIN: &[u8] = b",\n  \"snapshot\": ";
 const BEFORE_DIGITS: &[u8] = b",\"checksum\":\"xxh3-128:";
@@ -78,7 +78,7 @@ pub fn write(
     state: &State,
     store: &str,
 ) -> io::Result<u64> {
-    let Position { number, hash } = state.position;
+    let EventPosition { number, hash } = state.position;
     let target = paths.snapshot(number, store);
     let name = target.file_name().unwrap_or_default().to_string_lossy();
     let temp = paths.directory.join(format!(".{name}.tmp"));
@@ -139,7 +139,7 @@ pub fn read(fs: &dyn FileSystem, path: &Path) -> Result<Snapshot, SnapshotError>
     bytes.truncate(end);
     bytes.extend_from_slice(format::CLOSE);
     let mut state = State::of(format::parse(bytes)?);
-    state.position = Position { number: about.number, hash };
+    state.position = EventPosition { number: about.number, hash };
     state.issues.set_leases(about.leases);
     Ok(Snapshot { state, store: about.store, length_bytes })
 }

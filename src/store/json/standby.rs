@@ -57,7 +57,7 @@ mod tests {
     use crate::domain::{
         ClaimTerms, Classification, ClientId, Command, Order, Query, Resolution, Timestamp,
     };
-    use crate::store::Position;
+    use crate::store::EventPosition;
 
     fn time(number: u64) -> Timestamp {
         Timestamp::from_unix_millis(1_800_000_000_000 + number as i64 / 3)
@@ -159,7 +159,7 @@ mod tests {
             for _ in 0..rng.usize(1..4) {
                 let command = command(&next, &mut rng);
                 if let Ok(Some(event)) = next.decide(&command, time(number)) {
-                    next.apply(&event, Position { number, hash: rng.u64(..) }).unwrap();
+                    next.apply(&event, EventPosition { number, hash: rng.u64(..) }).unwrap();
                     behind.push(event);
                 }
             }

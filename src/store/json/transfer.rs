@@ -18,7 +18,7 @@ use super::shared::Shared;
 use super::support::{now, on_thread};
 use super::{open, snapshot};
 use crate::store::transfer::Transfer;
-use crate::store::{NumberedEvent, Position, State, StoreError};
+use crate::store::{EventPosition, NumberedEvent, State, StoreError};
 
 /// Takes over everything from another store.
 pub(super) async fn take_over(
@@ -45,7 +45,7 @@ struct NewLog {
     place: StorePaths,
     id: Uuid,
     /// The position of the last event so far.
-    position: Position,
+    position: EventPosition,
     ordinal: u64,
     header: Header,
     lines: Vec<u8>,
@@ -72,7 +72,7 @@ impl NewLog {
         ensure_lock_is_exclusive(fs, &path)?;
         remove_segments(fs, &paths).map_err(failed)?;
         let id = Uuid::new_v4();
-        let position = Position { number: base, ..base_of(id) };
+        let position = EventPosition { number: base, ..base_of(id) };
         let header = segment::header(id.simple().to_string(), position, None, now());
         Ok(Self {
             paths,

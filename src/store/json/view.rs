@@ -6,7 +6,7 @@ use super::fs::FileFingerprint;
 use super::log::{BatchEnd, Segment};
 use super::open::Damage;
 use super::paths::StorePaths;
-use crate::store::{Position, State};
+use crate::store::{EventPosition, State};
 
 /// A view of the store: its state and the end of its log.
 #[derive(Clone)]
@@ -16,7 +16,7 @@ pub(super) struct View {
     /// The newest state. It may contain changes that are not answered yet.
     pub state: Arc<State>,
     /// The position of the newest durable event.
-    pub durable: Position,
+    pub durable: EventPosition,
     /// The damage that was found. If there is any, the store is read-only.
     pub damage: Option<Damage>,
     /// The log, or `issues.json` alone.

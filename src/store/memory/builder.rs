@@ -125,7 +125,7 @@ impl IndexedIssuesBuilder {
         let mut claims = ClaimOrder::of_plain(created, completed);
         claims.set_links(special.iter().map(|(_, issue)| &**issue));
         for (position, issue) in special {
-            claims.place(issue, *position, !waiting.contains(position));
+            claims.insert(issue, *position, !waiting.contains(position));
         }
         claims
     }

@@ -61,11 +61,11 @@ impl IndexedIssues {
     fn candidates<'a>(&'a self, query: &'a Query) -> Box<dyn Iterator<Item = usize> + 'a> {
         let is_latest = matches!(query.order, Order::LatestActivity | Order::Relevance);
         let narrow = query.condition.conjuncts().iter().find_map(|condition| match condition {
-            Condition::Ids(ids) => Some(self.named(ids.iter().copied(), query)),
-            Condition::Id(ids) => Some(self.named(self.ids(ids.clone()), query)),
+            Condition::Ids(ids) => Some(self.with_ids(ids.iter().copied(), query)),
+            Condition::Id(ids) => Some(self.with_ids(self.ids(ids.clone()), query)),
             Condition::Holder(Some(name)) => {
                 let agent = AgentName::try_from(&**name).ok()?;
-                Some(self.named(self.held_by(&agent), query))
+                Some(self.with_ids(self.held_by(&agent), query))
             }
             Condition::Changed(times) => Some(self.changed_from(*times.start(), query)),
             _ => None,
@@ -86,7 +86,11 @@ impl IndexedIssues {
     }
 
     /// Returns the issues with these ids, each with the time of its last change and its position.
-    fn named(&self, ids: impl Iterator<Item = IssueId>, query: &Query) -> Vec<(Timestamp, usize)> {
+    fn with_ids(
+        &self,
+        ids: impl Iterator<Item = IssueId>,
+        query: &Query,
+    ) -> Vec<(Timestamp, usize)> {
         let positions = ids.filter_map(|id| self.positions.get(&id).copied());
         let issues = positions.map(|position| (position, self.at(position)));
         let fits = |issue: &Issue| {

@@ -13,7 +13,7 @@ use super::horizon::Horizon;
 use super::options::PostgresOptions;
 use super::schema;
 use super::sql::{BEGIN_READ, Statements, advisory_key};
-use crate::store::Position;
+use crate::store::EventPosition;
 
 /// How long a read may take.
 const READ_WITHIN: Duration = Duration::from_secs(30);
@@ -27,7 +27,7 @@ pub(super) struct Database {
     connections: OnceCell<Connections>,
     is_migrated: OnceCell<()>,
     /// The position of the newest numbered event that this process knows.
-    pub newest: watch::Sender<Position>,
+    pub newest: watch::Sender<EventPosition>,
     /// The sequence number of the latest commit of this process.
     pub committed: watch::Sender<i64>,
     pub horizon: Horizon,
@@ -119,7 +119,7 @@ impl Database {
     }
 
     /// Tells the watchers of this process of a position.
-    pub fn publish(&self, position: Position) {
+    pub fn publish(&self, position: EventPosition) {
         self.newest.send_if_modified(|newest| {
             let is_newer = newest.number < position.number;
             if is_newer {

@@ -15,7 +15,7 @@ use super::rows::StoredRow;
 use super::sql::Statements;
 use crate::domain::Issue;
 use crate::store::memory::IndexedIssuesBuilder;
-use crate::store::{Position, State};
+use crate::store::{EventPosition, State};
 
 /// How many events are read at once.
 const PAGE: usize = 5000;
@@ -112,5 +112,5 @@ async fn read_all(client: &Client, sql: &Statements) -> Result<State, Failure> {
     let twice = || Failure::Other("two issues have the same id".to_owned());
     let mut issues = builder.build().ok_or_else(twice)?;
     issues.set_leases(leases);
-    Ok(State { issues, position: Position::default(), ..State::default() })
+    Ok(State { issues, position: EventPosition::default(), ..State::default() })
 }

@@ -50,8 +50,8 @@ use self::writer::Writer;
 use super::clients::Clients;
 use super::transfer::{Target, Transfer};
 use super::{
-    DatabaseHealth, Events, Outcome, Part, Position, Probe, State, Store, StoreError, StoreFuture,
-    StoreHealth, StoreId,
+    DatabaseHealth, EventPosition, Events, Outcome, Part, Probe, State, Store, StoreError,
+    StoreFuture, StoreHealth, StoreId,
 };
 use crate::domain::{Command, Counts, Issue, IssueRef, Page, Query, Timestamp};
 
@@ -213,7 +213,7 @@ impl Store for PostgresStore {
         .boxed()
     }
 
-    fn watch(&self) -> Receiver<Position> {
+    fn watch(&self) -> Receiver<EventPosition> {
         // Without a runtime, the next call begins to watch.
         if Handle::try_current().is_ok() && !self.is_watching.swap(true, Ordering::SeqCst) {
             watch::spawn(&self.database);

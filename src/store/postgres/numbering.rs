@@ -16,7 +16,7 @@ use super::database::Database;
 use super::error::Failure;
 use super::horizon::Ready;
 use super::sql::{BEGIN, advisory_key};
-use crate::store::Position;
+use crate::store::EventPosition;
 
 /// How many events the statement numbers at once.
 const NUMBERED_AT_ONCE: i64 = 20_000;
@@ -29,13 +29,13 @@ const OTHERS_WITHIN: Duration = Duration::from_millis(100);
 
 /// Numbers the events that are visible, and tells the watchers of this process. Returns the position of the newest one;
 /// on a standby that only allows reads, that of the newest event with a number.
-pub(super) async fn number(database: &Database) -> Result<Position, Failure> {
+pub(super) async fn number(database: &Database) -> Result<EventPosition, Failure> {
     let position = number_visible(database).await?;
     database.publish(position);
     Ok(position)
 }
 
-async fn number_visible(database: &Database) -> Result<Position, Failure> {
+async fn number_visible(database: &Database) -> Result<EventPosition, Failure> {
     let (connection, sql) = (database.connection().await?, &database.sql);
     let from = database.horizon.unnumbered();
     let from = [(&from as _, Type::INT8)];
@@ -63,7 +63,7 @@ pub(super) async fn look(database: &Database) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn number_all(database: &Database) -> Result<Position, Failure> {
+async fn number_all(database: &Database) -> Result<EventPosition, Failure> {
     loop {
         let (position, numbered) = number_some(database).await?;
         if numbered < NUMBERED_AT_ONCE {
@@ -73,7 +73,7 @@ async fn number_all(database: &Database) -> Result<Position, Failure> {
 }
 
 /// Numbers events once. Returns the position of the newest one, and how many it has numbered.
-async fn number_some(database: &Database) -> Result<(Position, i64), Failure> {
+async fn number_some(database: &Database) -> Result<(EventPosition, i64), Failure> {
     let (session, sql) = (database.session().await?, &database.sql);
     let key = vec![advisory_key("number", database.schema())];
     let key: [Param<'_>; 1] = [(&key, Type::INT8_ARRAY)];
@@ -91,7 +91,7 @@ async fn number_some(database: &Database) -> Result<(Position, i64), Failure> {
 async fn number_and_commit(
     database: &Database,
     session: &Session,
-) -> Result<(Position, i64), Failure> {
+) -> Result<(EventPosition, i64), Failure> {
     let sql = &database.sql;
     let from = database.horizon.unnumbered();
     let from: [Param<'_>; 1] = [(&from, Type::INT8)];
@@ -188,7 +188,7 @@ async fn announce(database: &Database, seq: i64) -> Result<bool, Failure> {
 }
 
 /// Numbers the events, unless another process is doing that.
-async fn try_number(database: &Database) -> Result<Option<(Position, i64)>, Failure> {
+async fn try_number(database: &Database) -> Result<Option<(EventPosition, i64)>, Failure> {
     let (session, sql) = (database.session().await?, &database.sql);
     let key = advisory_key("number", database.schema());
     let key: [Param<'_>; 1] = [(&key, Type::INT8)];
@@ -208,8 +208,8 @@ async fn try_number(database: &Database) -> Result<Option<(Position, i64)>, Fail
 }
 
 /// Reads a row with number and nonce.
-pub(super) fn position(row: Option<&Row>) -> Result<Position, Failure> {
-    let Some(row) = row else { return Ok(Position::default()) };
+pub(super) fn position(row: Option<&Row>) -> Result<EventPosition, Failure> {
+    let Some(row) = row else { return Ok(EventPosition::default()) };
     let (number, nonce): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
-    Ok(Position { number: number.cast_unsigned(), hash: nonce.cast_unsigned() })
+    Ok(EventPosition { number: number.cast_unsigned(), hash: nonce.cast_unsigned() })
 }

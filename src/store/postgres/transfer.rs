@@ -11,7 +11,7 @@ use super::rows::slot;
 use super::write::Changes;
 use crate::domain::IssueId;
 use crate::store::transfer::Transfer;
-use crate::store::{NumberedEvent, Position, StoreError, event_format};
+use crate::store::{EventPosition, NumberedEvent, StoreError, event_format};
 
 /// Begins the transaction. Nobody else can change anything until it ends; reads go on.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '8s'; \
@@ -79,7 +79,7 @@ async fn add_events(
 async fn add_rows(
     session: &Session,
     database: &Database,
-    rows: Vec<(Position, Option<Uuid>, Option<String>)>,
+    rows: Vec<(EventPosition, Option<Uuid>, Option<String>)>,
 ) -> Result<(), Failure> {
     let seq = reserve(session, database, rows.len()).await?;
     let (mut number, mut nonce, mut issue, mut body) = (vec![], vec![], vec![], vec![]);

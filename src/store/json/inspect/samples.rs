@@ -14,7 +14,7 @@ use super::super::{JsonStore, JsonStoreOptions};
 use super::{Document, RealFileSystem, StorePaths, newest_segment, paths_of, snapshot};
 use crate::domain::{AgentName, Classification, Event, EventKind, Issue, Status, Title};
 use crate::store::backup::OverwritePolicy;
-use crate::store::{Position, Store};
+use crate::store::{EventPosition, Store};
 use crate::tracker::{NewIssue, Tracker, Wanted};
 
 pub struct Sample {
@@ -101,7 +101,7 @@ impl Sample {
     }
 
     /// Appends an event with a valid checksum and hash.
-    pub fn forge(&self, event: &Event, last: Position) {
+    pub fn forge(&self, event: &Event, last: EventPosition) {
         let segment = Segment::open(&RealFileSystem, &self.paths().log, 1).unwrap().unwrap();
         let (text, position) = record::encode(event, last);
         let line = record::line(&text, position, 0, true);
@@ -109,7 +109,7 @@ impl Sample {
     }
 
     /// Appends a second claim of an issue.
-    pub fn forge_claim(&self, issue: &Issue, last: Position) {
+    pub fn forge_claim(&self, issue: &Issue, last: EventPosition) {
         let (at, before) = (issue.modified_at, Some(crate::domain::Before::of(issue)));
         let (agent, kind) = ("thief".to_owned(), EventKind::Claimed);
         assert_eq!(issue.status, Status::InProgress);

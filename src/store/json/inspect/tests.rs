@@ -8,7 +8,7 @@ use crate::domain::{ClaimProof, Resolution};
 use crate::store::json::fs::ABANDONED_AFTER;
 use crate::store::json::log::{frame, record, segment};
 use crate::store::json::snapshot;
-use crate::store::{Position, State};
+use crate::store::{EventPosition, State};
 use crate::tracker::Wanted;
 
 fn examine(sample: &Sample) -> Inspection {
@@ -162,7 +162,7 @@ fn a_newer_log_format_is_reported() {
     let sample = Sample::new();
     let mut header = segment::header(
         "x".to_owned(),
-        Position::default(),
+        EventPosition::default(),
         None,
         crate::store::json::support::now(),
     );

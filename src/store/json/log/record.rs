@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::domain::{Event, Timestamp};
-use crate::store::{Position, event_format};
+use crate::store::{EventPosition, event_format};
 
 /// The format version. A process never changes a store with a newer one.
 pub const FORMAT: u32 = 1;
@@ -47,9 +47,9 @@ pub struct Header {
 
 impl Header {
     /// Returns the position before the first event.
-    pub fn base(&self) -> Option<Position> {
+    pub fn base(&self) -> Option<EventPosition> {
         let hash = u64::from_str_radix(&self.hash, 16).ok()?;
-        Some(Position { number: self.first.checked_sub(1)?, hash })
+        Some(EventPosition { number: self.first.checked_sub(1)?, hash })
     }
 
     /// Returns the header as JSON.
@@ -62,7 +62,7 @@ impl Header {
 #[derive(Clone, Debug)]
 pub struct Record {
     /// The position of the event.
-    pub position: Position,
+    pub position: EventPosition,
     /// How many bytes of the segment its writer knew to be durable.
     pub durable: u64,
     /// True if the event ends a batch.
@@ -98,21 +98,21 @@ pub fn durable_in(json: &[u8]) -> Option<u64> {
 }
 
 /// Returns the JSON of an event, and its position after `before`.
-pub fn encode(event: &Event, before: Position) -> (Vec<u8>, Position) {
+pub fn encode(event: &Event, before: EventPosition) -> (Vec<u8>, EventPosition) {
     let text = event_format::write(event);
     let position = next(before, &text);
     (text, position)
 }
 
 /// Returns the JSON of a line for an encoded event. `durable` bytes of its segment are durable.
-pub fn line(event: &[u8], position: Position, durable: u64, is_end: bool) -> Vec<u8> {
+pub fn line(event: &[u8], position: EventPosition, durable: u64, is_end: bool) -> Vec<u8> {
     let event: &RawValue = serde_json::from_slice(event).expect("the event is encoded as JSON");
     let hash = format!("{:016x}", position.hash);
     json(&Line { n: position.number, h: &hash, d: durable, e: event, end: is_end })
 }
 
 /// Reads a line that follows `before`.
-pub fn read(line: &[u8], before: Position) -> Result<Record, RecordError> {
+pub fn read(line: &[u8], before: EventPosition) -> Result<Record, RecordError> {
     let line: Line<'_> = serde_json::from_slice(line).map_err(|_| RecordError::Unknown)?;
     let position = next(before, line.e.get().as_bytes());
     if line.n != position.number || u64::from_str_radix(line.h, 16) != Ok(position.hash) {
@@ -125,13 +125,13 @@ pub fn read(line: &[u8], before: Position) -> Result<Record, RecordError> {
 /// Reads a line without the events before it. Returns `None` for an unknown form.
 pub fn read_alone(line: &[u8]) -> Option<Record> {
     let line: Line<'_> = serde_json::from_slice(line).ok()?;
-    let position = Position { number: line.n, hash: u64::from_str_radix(line.h, 16).ok()? };
+    let position = EventPosition { number: line.n, hash: u64::from_str_radix(line.h, 16).ok()? };
     let event = Arc::new(event_format::read(line.e.get())?);
     Some(Record { position, durable: line.d, is_end: line.end, event })
 }
 
-fn next(before: Position, event: &[u8]) -> Position {
-    Position { number: before.number + 1, hash: xxh3_64_with_seed(event, before.hash) }
+fn next(before: EventPosition, event: &[u8]) -> EventPosition {
+    EventPosition { number: before.number + 1, hash: xxh3_64_with_seed(event, before.hash) }
 }
 
 fn json(value: &impl Serialize) -> Vec<u8> {
@@ -154,11 +154,11 @@ mod tests {
                 before: None,
                 lease: None,
             };
-            let (text, position) = encode(&event, Position::default());
+            let (text, position) = encode(&event, EventPosition::default());
             // Versions that know no such entries refuse the key instead of misreading the event.
             assert_eq!(String::from_utf8_lossy(&text).contains(r#""entry":true"#), leaves_entry);
             let line = line(&text, position, 0, true);
-            assert_eq!(*read(&line, Position::default()).unwrap().event, event);
+            assert_eq!(*read(&line, EventPosition::default()).unwrap().event, event);
         }
     }
 }

@@ -11,7 +11,7 @@ use super::super::fs::{FileFingerprint, FileSystem, Rename, TO_THE_END};
 use super::frame::{self, Frame};
 use super::record::{self, Cut, FORMAT, Header, Record, RecordError};
 use crate::domain::Timestamp;
-use crate::store::{NumberedEvent, Position};
+use crate::store::{EventPosition, NumberedEvent};
 
 const SUFFIX: &str = ".log";
 /// The maximum size of a header, in bytes.
@@ -25,7 +25,7 @@ pub struct BatchEnd {
     /// The offset in bytes.
     pub offset: u64,
     /// The position of the last event before it.
-    pub position: Position,
+    pub position: EventPosition,
 }
 
 /// Events that one commit made durable together.
@@ -115,7 +115,7 @@ pub fn ordinals(fs: &dyn FileSystem, directory: &Path) -> io::Result<Vec<u64>> {
 }
 
 /// Returns the header of a new segment.
-pub fn header(store: String, base: Position, previous: Option<Cut>, now: Timestamp) -> Header {
+pub fn header(store: String, base: EventPosition, previous: Option<Cut>, now: Timestamp) -> Header {
     let salt = Uuid::new_v4().as_u128() as u32;
     let hash = format!("{:016x}", base.hash);
     let first = base.number + 1;
@@ -337,7 +337,7 @@ mod tests {
     }
 
     fn begin() -> BatchEnd {
-        BatchEnd { offset: 1000, position: Position { number: 4, hash: 7 } }
+        BatchEnd { offset: 1000, position: EventPosition { number: 4, hash: 7 } }
     }
 
     /// Writes batches with these numbers of events. If `knows`, each line records everything before its batch as
