@@ -190,8 +190,8 @@ impl QueueCommand {
         match self {
             Self::Log(arguments) => arguments.follows().then_some(Kind::Watch),
             Self::Board(arguments) => arguments.watches().then_some(Kind::Watch),
-            Self::Next(arguments) => arguments.waits().then_some(Kind::Wait),
-            Self::Review(arguments) => arguments.waits().then_some(Kind::Wait),
+            Self::Next(arguments) => arguments.claim.waits().then_some(Kind::Wait),
+            Self::Review(arguments) => arguments.claim.waits().then_some(Kind::Wait),
             Self::Wait(_) => Some(Kind::Wait),
             _ => None,
         }

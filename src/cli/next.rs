@@ -3,8 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::options::{AgentArgs, Format, TtlArgs, WaitArgs, classification};
-use super::print_issue::print_claimed;
+use super::options::{ClaimNextArgs, classification};
 use super::ready::why_nothing;
 use super::{ExitStatus, Output};
 use crate::domain::{AgentName, Classification};
@@ -26,23 +25,7 @@ pub struct Arguments {
     classification: Option<Classification>,
 
     #[command(flatten)]
-    waiting: WaitArgs,
-
-    #[command(flatten)]
-    ttl: TtlArgs,
-
-    #[command(flatten)]
-    acting: AgentArgs,
-
-    #[command(flatten)]
-    format: Format,
-}
-
-impl Arguments {
-    /// Returns true if the command may wait (`--wait`).
-    pub(super) fn waits(&self) -> bool {
-        self.waiting.is_given()
-    }
+    pub(super) claim: ClaimNextArgs,
 }
 
 pub(super) async fn run(
@@ -51,21 +34,22 @@ pub(super) async fn run(
     default_agent: Option<&AgentName>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let agent = arguments.acting.agent(default_agent)?;
-    let tracker = &arguments.ttl.tracker(tracker);
     let kind = arguments.classification;
-    let claimed = arguments.waiting.claim(Wanted::Work(kind), &agent, tracker).await?;
-    let nothing = match claimed {
-        Some(_) => String::new(),
-        None => {
-            let nothing = why_nothing(tracker, kind, &agent).await?;
-            let held = tracker.held_by(&agent).await?;
-            let held: Vec<_> = held.iter().map(|issue| issue.id.short()).collect();
-            match held.is_empty() {
-                true => nothing,
-                false => format!("{nothing}\n{agent} holds {}: `ait show ID`", held.join(", ")),
-            }
-        }
-    };
-    print_claimed(claimed, arguments.format.json, tracker, &nothing, output).await
+    let why = async |tracker: &Tracker, agent: &AgentName| why_none(tracker, kind, agent).await;
+    arguments.claim.run(Wanted::Work(kind), why, tracker, default_agent, output).await
+}
+
+/// Says why an agent can claim nothing for work, and what it holds.
+async fn why_none(
+    tracker: &Tracker,
+    kind: Option<Classification>,
+    agent: &AgentName,
+) -> Result<String> {
+    let nothing = why_nothing(tracker, kind, agent).await?;
+    let held = tracker.held_by(agent).await?;
+    let held: Vec<_> = held.iter().map(|issue| issue.id.short()).collect();
+    Ok(match held.is_empty() {
+        true => nothing,
+        false => format!("{nothing}\n{agent} holds {}: `ait show ID`", held.join(", ")),
+    })
 }

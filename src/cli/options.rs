@@ -11,7 +11,7 @@ use chrono::Local;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::print_issue::print_changed;
+use super::print_issue::{print_changed, print_claimed};
 use super::progress::with_progress;
 use super::signals::until_end;
 use super::{ExitStatus, Output};
@@ -188,24 +188,52 @@ pub(super) fn classification() -> impl TypedValueParser<Value = Classification> 
         .map(|word| Classification::from_word(&word).expect("only these words are possible"))
 }
 
-/// How long a command waits for something to claim.
-#[derive(Clone, Copy, Debug, Args)]
-pub(super) struct WaitArgs {
+/// How `ait next` and `ait review` claim.
+#[derive(Clone, Debug, Args)]
+pub(super) struct ClaimNextArgs {
     /// Wait until there is one, for at most this time [default: for any time]
     #[arg(long, value_name = "TIME", value_parser = time_span)]
     #[expect(clippy::option_option, reason = "clap knows an optional value by this type")]
     wait: Option<Option<Duration>>,
+
+    #[command(flatten)]
+    ttl: TtlArgs,
+
+    #[command(flatten)]
+    acting: AgentArgs,
+
+    #[command(flatten)]
+    format: Format,
 }
 
-impl WaitArgs {
-    /// Returns true if the command may wait.
-    pub fn is_given(self) -> bool {
+impl ClaimNextArgs {
+    /// Returns true if the command may wait (`--wait`).
+    pub fn waits(&self) -> bool {
         self.wait.is_some()
     }
 
+    /// Claims the next issue, and prints it, or why there is none.
+    pub async fn run(
+        &self,
+        wanted: Wanted,
+        why_nothing: impl AsyncFnOnce(&Tracker, &AgentName) -> Result<String>,
+        tracker: &Tracker,
+        default_agent: Option<&AgentName>,
+        output: &mut Output,
+    ) -> Result<ExitStatus> {
+        let agent = self.acting.agent(default_agent)?;
+        let tracker = &self.ttl.tracker(tracker);
+        let claimed = self.claim(wanted, &agent, tracker).await?;
+        let nothing = match claimed {
+            Some(_) => String::new(),
+            None => why_nothing(tracker, &agent).await?,
+        };
+        print_claimed(claimed, self.format.json, tracker, &nothing, output).await
+    }
+
     /// Claims the next issue; `None` if there is none, or if the user ends the wait.
-    pub async fn claim(
-        self,
+    async fn claim(
+        &self,
         wanted: Wanted,
         agent: &AgentName,
         tracker: &Tracker,

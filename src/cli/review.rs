@@ -3,8 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::options::{AgentArgs, Format, TtlArgs, WaitArgs};
-use super::print_issue::print_claimed;
+use super::options::ClaimNextArgs;
 use super::ready::obstacles;
 use super::{ExitStatus, NO_ISSUES, Output, is_empty};
 use crate::domain::{AgentName, Status};
@@ -21,23 +20,7 @@ use crate::tracker::{Tracker, Wanted};
 )]
 pub struct Arguments {
     #[command(flatten)]
-    waiting: WaitArgs,
-
-    #[command(flatten)]
-    ttl: TtlArgs,
-
-    #[command(flatten)]
-    acting: AgentArgs,
-
-    #[command(flatten)]
-    format: Format,
-}
-
-impl Arguments {
-    /// Returns true if the command may wait (`--wait`).
-    pub(super) fn waits(&self) -> bool {
-        self.waiting.is_given()
-    }
+    pub(super) claim: ClaimNextArgs,
 }
 
 pub(super) async fn run(
@@ -46,14 +29,7 @@ pub(super) async fn run(
     default_agent: Option<&AgentName>,
     output: &mut Output,
 ) -> Result<ExitStatus> {
-    let agent = arguments.acting.agent(default_agent)?;
-    let tracker = &arguments.ttl.tracker(tracker);
-    let claimed = arguments.waiting.claim(Wanted::Review, &agent, tracker).await?;
-    let nothing = match claimed {
-        Some(_) => String::new(),
-        None => why_no_review(tracker, &agent).await?,
-    };
-    print_claimed(claimed, arguments.format.json, tracker, &nothing, output).await
+    arguments.claim.run(Wanted::Review, why_no_review, tracker, default_agent, output).await
 }
 
 /// Says why an agent can claim nothing for review.

@@ -132,11 +132,6 @@ impl ActionKind {
         matches!(self, Self::Commented | Self::Changed | Self::Answered | Self::Edited)
     }
 
-    /// Returns true for kinds that most agents never perform.
-    pub fn is_rare(self) -> bool {
-        self.leaves_status() || matches!(self, Self::Lapsed | Self::Asked | Self::Other)
-    }
-
     /// Returns the position of the claim in the history of an issue that is claimed.
     ///
     /// That is the last claim, whatever comments, edits and entries of other programs follow it. If the claim left no
