@@ -130,8 +130,8 @@ const SYLLABLES: [&str; 20] = [
     "qua", "zet", "hob", "jus", "wex", "yul",
 ];
 
-/// A document of open issues whose texts differ, as agents write about different things: half of the words are common, a
-/// tenth are usual, and the others are some of 8,000 rare ones.
+/// A document of open issues whose texts differ, as agents write about different things: half of the words are common,
+/// a tenth are usual, and the others are some of 8,000 rare ones.
 pub fn different(size: usize) -> Document {
     let mut random = fastrand::Rng::with_seed(7);
     let mut word = || match random.usize(..10) {

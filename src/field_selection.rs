@@ -40,7 +40,8 @@ struct Field {
 }
 
 impl FieldSelection {
-    /// Returns the selected fields of an issue as JSON. A field that the issue does not have is `null` or an empty list.
+    /// Returns the selected fields of an issue as JSON. A field that the issue does not have is `null` or an empty
+    /// list.
     pub fn select(&self, issue: &Issue) -> Value {
         let selected = self.0.iter().map(|Field { name, inner }| {
             let value = value(issue, name);

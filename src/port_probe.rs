@@ -1,5 +1,5 @@
-//! The port probe: finds out whether another process of the tracker or another program listens on a local port, and asks
-//! other servers of the user for their numbers.
+//! The port probe: finds out whether another process of the tracker or another program listens on a local port, and
+//! asks other servers of the user for their numbers.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;

@@ -5,8 +5,8 @@
 //! cargo bench -p benches --bench postgres -- claims    one part: claims, sizes, load or watch
 //! ```
 //!
-//! See `benches/README.md` for what the parts mean and for results. It starts a server of its own, as the tests do, which
-//! ends with it.
+//! See `benches/README.md` for what the parts mean and for results. It starts a server of its own, as the tests do,
+//! which ends with it.
 
 mod claims;
 mod load;

@@ -4,8 +4,8 @@
 //! cargo bench -p benches --bench queries
 //! ```
 //!
-//! See `benches/README.md` for results. Both stores have the same issues. The first search of a process, which builds the
-//! index, is shown on its own.
+//! See `benches/README.md` for results. Both stores have the same issues. The first search of a process, which builds
+//! the index, is shown on its own.
 
 #[expect(dead_code, reason = "the tests use more of it")]
 #[path = "../../tests/it/support/postgres.rs"]

@@ -196,8 +196,8 @@ fn open_database(url: &StoreUrl, _: &Config) -> Result<Arc<dyn Target>, String> 
     ))
 }
 
-/// Returns who may use HTTP. On a loopback address, tokens are optional; on other addresses, they are required. After an
-/// error an agent on stdio is still served, because it has no other tracker, but HTTP is not.
+/// Returns who may use HTTP. On a loopback address, tokens are optional; on other addresses, they are required. After
+/// an error an agent on stdio is still served, because it has no other tracker, but HTTP is not.
 fn access(config: &Config) -> Result<AccessPolicy> {
     if config.http_is_unsafe {
         bail!(

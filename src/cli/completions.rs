@@ -1,5 +1,5 @@
-//! Shell completions: the scripts of `clap_complete`, which also complete ids of issues, and the names of saved queries,
-//! in bash, zsh and fish.
+//! Shell completions: the scripts of `clap_complete`, which also complete ids of issues, and the names of saved
+//! queries, in bash, zsh and fish.
 
 use clap::{Arg, Command};
 use clap_complete::Shell;

@@ -163,8 +163,8 @@ const NAMED_STORE: WrongUsage = WrongUsage(
      --file out",
 );
 
-/// Installs, removes or examines the hooks of git. `clients` are the clients that have hooks. `command` starts the tracker;
-/// `is_store_named` says whether the command line names a store, which hooks cannot use.
+/// Installs, removes or examines the hooks of git. `clients` are the clients that have hooks. `command` starts the
+/// tracker; `is_store_named` says whether the command line names a store, which hooks cannot use.
 ///
 /// # Errors
 ///

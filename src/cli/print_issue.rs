@@ -10,7 +10,8 @@ use super::{ExitStatus, Output, sanitize};
 use crate::domain::{ActionKind, Issue, Status, WithClaim};
 use crate::tracker::Tracker;
 
-/// Prints one line about an issue that has just changed, or the issue as JSON. People get the number of the change, too.
+/// Prints one line about an issue that has just changed, or the issue as JSON. People get the number of the change,
+/// too.
 pub(super) async fn print_changed(
     issue: &Arc<Issue>,
     json: bool,
@@ -41,7 +42,8 @@ pub(super) fn print_line(issue: &Issue, remark: Option<String>, output: &mut Out
 }
 
 /// Describes a change that leaves the status alone. Of other changes, describes what the user may not expect: another
-/// agent held the issue, or nothing has changed. Says nothing if an edit by hand came in between, because that may have changed the status, too.
+/// agent held the issue, or nothing has changed. Says nothing if an edit by hand came in between, because that may have
+/// changed the status, too.
 fn remark(issue: &Issue) -> Option<String> {
     let (last, earlier) = issue.history.split_last()?;
     let kind = |action: &str| ActionKind::of(action);

@@ -130,8 +130,8 @@ const HARMLESS: [&str; 18] = [
 
 /// Improves clap's error for an unknown command; `line` is the whole command line definition.
 ///
-/// An unknown word that is a command of other programs gets a hint. For other unknown words, commands are suggested only
-/// if they change nothing: a suggestion invites the user to run it.
+/// An unknown word that is a command of other programs gets a hint. For other unknown words, commands are suggested
+/// only if they change nothing: a suggestion invites the user to run it.
 pub(super) fn explain(mut error: Error, line: &mut Command) -> Error {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
         return error;

@@ -113,8 +113,8 @@ impl Arguments {
         }
     }
 
-    /// Returns a named database if it is the store. Who names a file on the command line means it, and so does who names
-    /// one in the environment.
+    /// Returns a named database if it is the store. Who names a file on the command line means it, and so does who
+    /// names one in the environment.
     fn database(
         &self,
         named: Option<Sourced<StoreUrl>>,

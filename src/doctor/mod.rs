@@ -1,8 +1,8 @@
 //! Diagnosis of a store and its environment: what is wrong, why, and how to fix it.
 //!
-//! [`examine`] runs every check and returns a [`Report`]; it changes nothing. [`examine_and_fix`] can make the safe repairs, too.
-//! Checks are functions of facts that come from the store's inspection of its files, the process registry and the
-//! machine. This module prints nothing; the caller shows the report.
+//! [`examine`] runs every check and returns a [`Report`]; it changes nothing. [`examine_and_fix`] can make the safe
+//! repairs, too. Checks are functions of facts that come from the store's inspection of its files, the process registry
+//! and the machine. This module prints nothing; the caller shows the report.
 //!
 //! Every check has a deadline. Blocking checks run on threads of their own; a check that misses the deadline is
 //! reported as timed out, next to the results of the others.

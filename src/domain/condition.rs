@@ -121,8 +121,8 @@ impl Condition {
         matches!(self, Self::All(all) if all.is_empty())
     }
 
-    /// Returns true if an index of the store finds the matches: if it is empty, or names ids, a holder or the time of the
-    /// last change.
+    /// Returns true if an index of the store finds the matches: if it is empty, or names ids, a holder or the time of
+    /// the last change.
     pub fn is_narrow(&self) -> bool {
         let is_indexed = |condition: &Self| {
             matches!(
@@ -314,8 +314,8 @@ impl LoweredTexts {
     }
 }
 
-/// Which ids a lower-case text names: those that it begins, and the one that it is a reference to, as people write it in
-/// texts.
+/// Which ids a lower-case text names: those that it begins, and the one that it is a reference to, as people write it
+/// in texts.
 #[derive(Clone, Debug)]
 pub struct IdName {
     /// What ids begin with.

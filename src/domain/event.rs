@@ -67,8 +67,8 @@ pub enum EventKind {
         /// The change, including the history.
         patch: Box<Patch>,
     },
-    /// Texts, attributes or links were changed, or a question was asked or answered. Only a question changes the status:
-    /// it ends a claim.
+    /// Texts, attributes or links were changed, or a question was asked or answered. Only a question changes the
+    /// status: it ends a claim.
     Changed {
         /// The change, including the history and a comment.
         patch: Box<Patch>,

@@ -137,8 +137,8 @@ impl IssueRef {
         id.parse().ok()
     }
 
-    /// Parses the name of a branch: `issue-` and at least the first 8 digits of an id, as a word of the name. `None` if it
-    /// names no issue, or more than one.
+    /// Parses the name of a branch: `issue-` and at least the first 8 digits of an id, as a word of the name. `None` if
+    /// it names no issue, or more than one.
     pub fn in_branch(branch: &str) -> Option<Self> {
         const BEFORE_ID: &str = "issue-";
         let branch = branch.to_ascii_lowercase();

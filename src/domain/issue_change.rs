@@ -225,8 +225,8 @@ fn add(links: &mut Vec<Link>, added: impl IntoIterator<Item = Link>) {
 impl Issue {
     /// Returns the version of the issue: a short text that differs after every change.
     ///
-    /// It has the numbers of history entries and comments, so that the changes since then can be told, and a hash of the
-    /// whole issue.
+    /// It has the numbers of history entries and comments, so that the changes since then can be told, and a hash of
+    /// the whole issue.
     pub fn version(&self) -> String {
         let json = serde_json::to_vec(self).unwrap_or_default();
         // 32 bits of the hash: two versions with the same numbers are few.

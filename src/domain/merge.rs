@@ -62,8 +62,8 @@ pub fn merge(base: Option<&Issue>, ours: &Issue, theirs: &Issue) -> Merged {
     merged
 }
 
-/// Merges the texts, attributes, links and unknown keys of `theirs` into `ours`, and adds the names of the fields in which
-/// `ours` wins over a change to `conflicts`.
+/// Merges the texts, attributes, links and unknown keys of `theirs` into `ours`, and adds the names of the fields in
+/// which `ours` wins over a change to `conflicts`.
 pub(super) fn merge_fields(
     base: Option<&Issue>,
     theirs: &Issue,

@@ -106,7 +106,8 @@ pub enum Order {
     Priority,
     /// By lower-case title in Unicode order; ties are broken by the first filed first.
     Title,
-    /// By how many of the wanted texts occur, most first; ties are broken as by [`LatestActivity`](Self::LatestActivity).
+    /// By how many of the wanted texts occur, most first; ties are broken as by
+    /// [`LatestActivity`](Self::LatestActivity).
     Relevance,
 }
 

@@ -177,8 +177,8 @@ impl Issue {
         parked.question.as_ref()
     }
 
-    /// Says what was asked and answered last, such as `asked: which port?; answered by ann: 8080`; `None` if no question
-    /// was answered.
+    /// Says what was asked and answered last, such as `asked: which port?; answered by ann: 8080`; `None` if no
+    /// question was answered.
     pub(super) fn last_answer(&self) -> Option<String> {
         const SHOWN_CHARS: usize = 200;
         let timeline = self.timeline();

@@ -13,8 +13,8 @@
 //! changes none.
 //!
 //! A caller that got no clear answer may repeat `complete_issue`, `return_issue` and `close_issue`: the same words by
-//! the same agent change nothing if they are the last change of the issue. A [`ClaimGuard`](super::ClaimGuard) can require that the caller
-//! holds the claim that these commands end.
+//! the same agent change nothing if they are the last change of the issue. A [`ClaimGuard`](super::ClaimGuard) can
+//! require that the caller holds the claim that these commands end.
 
 use super::event::EDIT_ACTION;
 use super::links;
@@ -30,8 +30,8 @@ use super::{
 ///
 /// # Errors
 ///
-/// The attributes or links of a new issue are refused; see [`IssueChange::attributes_of_new`](super::IssueChange::attributes_of_new)
-/// and [`links::check_new`].
+/// The attributes or links of a new issue are refused; see
+/// [`IssueChange::attributes_of_new`](super::IssueChange::attributes_of_new) and [`links::check_new`].
 pub fn file(
     command: &Command,
     now: Timestamp,

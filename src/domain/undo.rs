@@ -174,12 +174,13 @@ impl Walk {
     }
 }
 
-/// Decides the change that turns an issue into what it [would be](undo) without some events. `undone` names them for the
-/// history. The caller requires the version from which `wanted` was made.
+/// Decides the change that turns an issue into what it [would be](undo) without some events. `undone` names them for
+/// the history. The caller requires the version from which `wanted` was made.
 ///
 /// # Errors
 ///
-/// A claim would end that the agent does not hold and the guard protects, links would make a cycle, or nothing would change.
+/// A claim would end that the agent does not hold and the guard protects, links would make a cycle, or nothing would
+/// change.
 pub fn decide(
     issue: &Issue,
     wanted: &Issue,

@@ -29,7 +29,8 @@ impl UnknownKeys {
         }
     }
 
-    /// Renames a key, if present, to the first free one of `imported_KEY`, `imported_KEY_2` and so on. It moves to the end.
+    /// Renames a key, if present, to the first free one of `imported_KEY`, `imported_KEY_2` and so on. It moves to the
+    /// end.
     pub fn set_aside(&mut self, key: &str) {
         let Some(entries) = &mut self.0 else { return };
         let Some(value) = entries.shift_remove(key) else { return };

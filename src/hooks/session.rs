@@ -1,5 +1,5 @@
-//! What the hooks of a client say and do: what the agent of a session holds and how much waits, a reminder of its claims
-//! when it wants to stop, and the release of its claims at the end.
+//! What the hooks of a client say and do: what the agent of a session holds and how much waits, a reminder of its
+//! claims when it wants to stop, and the release of its claims at the end.
 
 use std::path::PathBuf;
 use std::sync::Arc;

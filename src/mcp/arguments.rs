@@ -1,7 +1,7 @@
 //! Checks tool arguments against the tool's input schema, so that one error names all problems.
 //!
-//! Covers what [`schema`](super::schema) produces: objects of strings, enums, integers, booleans, lists and objects. The
-//! types of the domain check the content of strings afterwards.
+//! Covers what [`schema`](super::schema) produces: objects of strings, enums, integers, booleans, lists and objects.
+//! The types of the domain check the content of strings afterwards.
 
 use rmcp::model::JsonObject;
 use serde_json::Value;

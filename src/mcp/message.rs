@@ -47,8 +47,8 @@ pub(super) fn parse(text: &[u8]) -> Result<(ClientJsonRpcMessage, Option<Vec<u8>
     }
 }
 
-/// Returns the error of an `initialize` that rmcp cannot parse. rmcp would miss in it the `_meta` that only newer revisions
-/// have; with that, it answers that these revisions have no such method.
+/// Returns the error of an `initialize` that rmcp cannot parse. rmcp would miss in it the `_meta` that only newer
+/// revisions have; with that, it answers that these revisions have no such method.
 fn malformed_initialize(message: &ClientJsonRpcMessage, text: &[u8]) -> Option<ErrorData> {
     let JsonRpcMessage::Request(request) = message else { return None };
     match &request.request {

@@ -1,10 +1,9 @@
 //! The sessions of clients up to revision 2025-11-25.
 //!
 //! A session id is `STORE.RANDOM`: the id of the store and 128 random bits, both in hexadecimal. That is all a session
-//! needs, so every process of the store accepts the sessions of the others, and nothing is stored. A process
-//! remembers only the sessions that `DELETE` ended, requests in flight, and what clients subscribed to. Claims live with
-//! the session that made them.
-//! An id is no secret: a client that can guess one could also open a session of its own.
+//! needs, so every process of the store accepts the sessions of the others, and nothing is stored. A process remembers
+//! only the sessions that `DELETE` ended, requests in flight, and what clients subscribed to. Claims live with the
+//! session that made them. An id is no secret: a client that can guess one could also open a session of its own.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

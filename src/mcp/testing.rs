@@ -12,8 +12,8 @@ use crate::tracker::{
     EventPosition, Events, NewIssue, Probe, State, StoreHealth, StoreId, Tracker,
 };
 
-/// Returns a tracker over a store in memory that runs `then` after each claim, before the caller gets it. `then` is told
-/// whether the claim found an issue.
+/// Returns a tracker over a store in memory that runs `then` after each claim, before the caller gets it. `then` is
+/// told whether the claim found an issue.
 pub fn tracker(then: impl Fn(bool) + Send + Sync + 'static) -> Tracker {
     let (store, then) = (MemoryStore::default(), Box::new(then));
     Tracker::new(Arc::new(Racing { store, then }))

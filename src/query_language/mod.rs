@@ -68,8 +68,8 @@ impl ParsedQuery {
     ///
     /// # Errors
     ///
-    /// Returns the first mistake. A text of more than [`MAX_REQUIRED_WORDS`] words that names no key, or few and not as the
-    /// language wants them, is searched as it is, so nothing in it is a mistake.
+    /// Returns the first mistake. A text of more than [`MAX_REQUIRED_WORDS`] words that names no key, or few and not as
+    /// the language wants them, is searched as it is, so nothing in it is a mistake.
     pub fn parse(text: &str, saved: &SavedQueries, now: Timestamp) -> Result<Self, QueryError> {
         let count = text.chars().count();
         if count > MAX_CHARS {

@@ -11,8 +11,8 @@ const MAX_WORDS: usize = 12;
 /// A word with fewer bytes occurs within others of nearly every text.
 const MIN_BYTES: usize = 3;
 
-/// Returns true if a text has more words than have to match, and no key, saved query or operator. Words in quotes do not
-/// count.
+/// Returns true if a text has more words than have to match, and no key, saved query or operator. Words in quotes do
+/// not count.
 pub(super) fn is_pasted(text: &str) -> bool {
     let words = words_outside_quotes(text);
     words.len() > MAX_REQUIRED_WORDS && !words.into_iter().any(is_syntax)

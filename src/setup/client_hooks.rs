@@ -1,6 +1,7 @@
 //! The hooks of clients: commands that a client runs when a session of an agent starts, wants to stop and ends.
 //!
-//! Each client reads them in a file of JSON: `hooks` has a list for each event. An item of ours is known by its command.
+//! Each client reads them in a file of JSON: `hooks` has a list for each event. An item of ours is known by its
+//! command.
 
 use std::path::Path;
 
@@ -24,9 +25,9 @@ const ALWAYS: &str = "|| true";
 /// (<https://github.com/google-gemini/gemini-cli/blob/main/docs/hooks/reference.md>) and Codex
 /// (<https://developers.openai.com/codex/hooks>) have a list of groups for each event, and each group has a list of
 /// commands; they understand the same answers. Cursor (<https://cursor.com/docs/agent/hooks>) and VS Code
-/// (<https://code.visualstudio.com/docs/copilot/customization/hooks>) have a list of commands for each event, and answers
-/// of their own. Copilot CLI (<https://docs.github.com/en/copilot/reference/hooks-reference>) reads the file of VS Code
-/// and understands its names.
+/// (<https://code.visualstudio.com/docs/copilot/customization/hooks>) have a list of commands for each event, and
+/// answers of their own. Copilot CLI (<https://docs.github.com/en/copilot/reference/hooks-reference>) reads the file of
+/// VS Code and understands its names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HookClient {
     /// Claude Code.

@@ -266,7 +266,8 @@ pub(super) fn patterns(root: &Path, store: &Path, is_named: bool, track: bool) -
     patterns
 }
 
-/// The settings of a new project: few tokens, and claims that only their agents end. A project that has others keeps them.
+/// The settings of a new project: few tokens, and claims that only their agents end. A project that has others keeps
+/// them.
 const OF_NEW_PROJECTS: [(&str, &str); 2] = [("replies", "compact"), ("claims", "owned")];
 /// The prompt of the agent that reviews. Without it people review, also what they filed themselves.
 const REVIEWER: &str = "code-reviewer";

@@ -1,7 +1,7 @@
 //! The order in which issues are claimed, as indexes.
 //!
-//! [`IndexedIssues`](super::IndexedIssues) keeps them up to date. They hold what can be claimed now, so that a claim is a
-//! look-up, however many issues wait for others.
+//! [`IndexedIssues`](super::IndexedIssues) keeps them up to date. They hold what can be claimed now, so that a claim is
+//! a look-up, however many issues wait for others.
 
 use std::sync::Arc;
 

@@ -11,8 +11,8 @@ use crate::domain::ClientId;
 
 /// The clients that hold claims of a store, known to all its processes.
 ///
-/// A client is a process, which lives until it ends, or it lives for a time after each [renewal](Self::renew): a session
-/// over HTTP, or the name of an agent. The calls may wait for a disk.
+/// A client is a process, which lives until it ends, or it lives for a time after each [renewal](Self::renew): a
+/// session over HTTP, or the name of an agent. The calls may wait for a disk.
 pub trait Clients: Send + Sync {
     /// Registers this process as a client. It lives until it [ends](Self::end), or until the process ends, however that
     /// happens and however long it is silent.
@@ -33,8 +33,8 @@ pub trait Clients: Send + Sync {
     /// Records that a client has ended.
     fn end(&self, client: &ClientId);
 
-    /// Returns for how long a client has been gone, since a process first noticed; `None` if it lives. The time does not
-    /// count while the machine is suspended, and begins again after a restart of the machine.
+    /// Returns for how long a client has been gone, since a process first noticed; `None` if it lives. The time does
+    /// not count while the machine is suspended, and begins again after a restart of the machine.
     ///
     /// # Errors
     ///

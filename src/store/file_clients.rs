@@ -1,8 +1,9 @@
 //! The clients that hold claims, as files beside the store.
 //!
 //! Each client that made a claim has a file in `.ait/<file name>/clients/`. A process holds its file locked while it
-//! lives; the kernel releases the lock when it ends, however that happens. The file of any other client says when it was
-//! renewed last, and for how long that counts. Once a client is gone, a second file `<client>.gone` says since when.
+//! lives; the kernel releases the lock when it ends, however that happens. The file of any other client says when it
+//! was renewed last, and for how long that counts. Once a client is gone, a second file `<client>.gone` says since
+//! when.
 //!
 //! Times are those of the monotonic clock, which neither jumps nor counts while the machine is suspended. They mean
 //! nothing after a restart of the machine, so each time comes with the id of the boot.

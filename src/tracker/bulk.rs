@@ -65,8 +65,8 @@ impl Tracker {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::commit`](crate::store::Store::commit) and [`Store::part`](crate::store::Store::part). Nothing has
-    /// changed then.
+    /// Those of [`Store::commit`](crate::store::Store::commit) and [`Store::part`](crate::store::Store::part). Nothing
+    /// has changed then.
     pub async fn change_many(
         &self,
         ids: &[IssueId],

@@ -169,8 +169,8 @@ impl Tracker {
         ClaimTerms { client, max_claims, review }
     }
 
-    /// Returns how many issues wait for work or review, and why an agent that found none to claim cannot claim the first
-    /// of them.
+    /// Returns how many issues wait for work or review, and why an agent that found none to claim cannot claim the
+    /// first of them.
     ///
     /// # Errors
     ///

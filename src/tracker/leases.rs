@@ -266,7 +266,8 @@ impl Tracker {
         self.take_up(agent).await
     }
 
-    /// Renews the client of an agent that waits in a call or a command, as long as the agent holds a claim. Does not end.
+    /// Renews the client of an agent that waits in a call or a command, as long as the agent holds a claim. Does not
+    /// end.
     ///
     /// Only a client that is known by a name needs it: a process lives by itself, a session while its call lasts.
     pub(super) async fn renew_waiting(&self, agent: &AgentName) {
@@ -418,7 +419,8 @@ impl Tracker {
         self.store.commit(commands, self.now()).await.map(drop)
     }
 
-    /// Looks for claims of clients that are gone, once a second, and lets them lapse. Renews clients that are connected.
+    /// Looks for claims of clients that are gone, once a second, and lets them lapse. Renews clients that are
+    /// connected.
     ///
     /// After a pause in which this process was stopped, nothing lapses until clients have had the grace period to come
     /// back.

@@ -205,8 +205,8 @@ impl Tracker {
         Ok(is_same.then_some(read))
     }
 
-    /// Returns the issues that events after a number changed, with the number of the last of these events. The first part
-    /// is `None` if the log no longer has all of them.
+    /// Returns the issues that events after a number changed, with the number of the last of these events. The first
+    /// part is `None` if the log no longer has all of them.
     ///
     /// # Errors
     ///
@@ -222,8 +222,8 @@ impl Tracker {
         Ok((log.is_complete().then_some(changed), log.at))
     }
 
-    /// Returns the numbers of the first and the last event that led to issues which were just changed together; `None` if
-    /// these events are no longer among the newest ones, or they cannot be read.
+    /// Returns the numbers of the first and the last event that led to issues which were just changed together; `None`
+    /// if these events are no longer among the newest ones, or they cannot be read.
     ///
     /// They are looked up, because not every store has numbered an event when it answers the change.
     pub async fn change_numbers(&self, issues: &[Arc<Issue>]) -> Option<EventNumbers> {

@@ -174,8 +174,8 @@ impl Tracker {
 
     /// Returns the events of an agent in a time; only those of the newest change if `is_last`.
     ///
-    /// The events of one change follow each other and have the same time, unless an issue was changed later than that by
-    /// another clock.
+    /// The events of one change follow each other and have the same time, unless an issue was changed later than that
+    /// by another clock.
     async fn latest_by(
         &self,
         agent: &AgentName,
@@ -205,7 +205,8 @@ impl Tracker {
         }
     }
 
-    /// Plans the undo of each issue; `None` if the log does not tell of all changes yet. With `is_last`, such issues are left.
+    /// Plans the undo of each issue; `None` if the log does not tell of all changes yet. With `is_last`, such issues
+    /// are left.
     async fn plan(
         &self,
         selected: &BTreeMap<u64, IssueId>,

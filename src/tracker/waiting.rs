@@ -1,9 +1,9 @@
 //! Waiting until there is something to claim: who waits, and who is next.
 //!
-//! The callers of this process that wait are in a list. One task serves the list while it is not empty. After every change
-//! of any process, and once a second for issues whose parking ends, it looks at the store and gives a turn to each
-//! caller that could claim something, one after another. A caller that has its turn claims as any other does, so all
-//! that holds for a claim whose caller is gone holds here, too. Waiting takes no lock and writes nothing.
+//! The callers of this process that wait are in a list. One task serves the list while it is not empty. After every
+//! change of any process, and once a second for issues whose parking ends, it looks at the store and gives a turn to
+//! each caller that could claim something, one after another. A caller that has its turn claims as any other does, so
+//! all that holds for a claim whose caller is gone holds here, too. Waiting takes no lock and writes nothing.
 
 use std::collections::{BTreeMap, HashSet};
 use std::future::pending;
@@ -93,7 +93,8 @@ impl WaitList {
         agents.into_iter().collect()
     }
 
-    /// Gives a turn to the first caller that `is_next`. Returns its number, and what is notified at the end of the turn.
+    /// Gives a turn to the first caller that `is_next`. Returns its number, and what is notified at the end of the
+    /// turn.
     fn give_turn(
         &self,
         is_next: impl Fn(u64, &Caller) -> bool,

@@ -1,5 +1,5 @@
-//! The project whose issues the pages show: its name, its saved queries, and an icon in a colour of its own, so that the tabs of several
-//! projects are told apart.
+//! The project whose issues the pages show: its name, its saved queries, and an icon in a colour of its own, so that
+//! the tabs of several projects are told apart.
 
 use std::iter;
 use std::sync::Arc;

@@ -178,7 +178,8 @@ async fn repeat_changes(store: &dyn Store) {
     }
 }
 
-/// A commit that requires a version changes an issue of that version, and no other one. So of two it is one that counts.
+/// A commit that requires a version changes an issue of that version, and no other one. So of two it is one that
+/// counts.
 async fn require_versions(store: &dyn Store) {
     let before = apply(store, add(80, Classification::Bug), at(4000)).await.unwrap().unwrap();
     let required =

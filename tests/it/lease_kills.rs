@@ -306,7 +306,8 @@ fn entries(issue: &Value) -> impl Iterator<Item = (&str, &str, i64)> {
     })
 }
 
-/// Checks the history of an issue. Adds how long its claims took to lapse after their clients were gone, with the details.
+/// Checks the history of an issue. Adds how long its claims took to lapse after their clients were gone, with the
+/// details.
 fn check(issue: &Value, gone: &HashMap<String, Vec<Gone>>, reclaimed: &mut Vec<(i64, String)>) {
     let (mut number, mut holder, mut completed) = (0, None, 0);
     let mut comments = issue["comments"].as_array().unwrap().iter();
@@ -449,8 +450,8 @@ fn claims_of_hundreds_of_clients_of_eight_processes_end_with_them() {
     let cast = Cast { servers: 6, sessions_per_server: 50, processes: 2, ..Cast::default() };
     let cast = Cast { issues: 800, seconds: 12, think_ms: 3_000, serve_ms: 12_000, ..cast };
     let (tally, max) = try_out(cast);
-    // Where so many share few processors, a call takes seconds, and so does a lapse. The test with few clients checks the
-    // time in each run; this one only among the long tests, which have the machine for themselves.
+    // Where so many share few processors, a call takes seconds, and so does a lapse. The test with few clients checks
+    // the time in each run; this one only among the long tests, which have the machine for themselves.
     let slowest = i64::try_from(tally.slowest.as_millis()).unwrap();
     let is_in_time = max <= GRACE_MS + LATE_MS + slowest;
     assert!(is_in_time || factor() == 1, "{max} ms, while a call took {slowest} ms");

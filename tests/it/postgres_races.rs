@@ -1,5 +1,5 @@
-//! Transactions of several processes that meet in PostgreSQL. One is held at its commit by a trigger, so that the order is
-//! certain.
+//! Transactions of several processes that meet in PostgreSQL. One is held at its commit by a trigger, so that the order
+//! is certain.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -103,7 +103,8 @@ fn add_as(n: u32, agent: AgentName) -> Command {
     Command::AddIssue { id, title, description, classification, details, agent }
 }
 
-/// The transaction that drew its number first commits last. Whoever has read the other event must still come to its event.
+/// The transaction that drew its number first commits last. Whoever has read the other event must still come to its
+/// event.
 #[tokio::test(flavor = "multi_thread")]
 async fn readers_by_number_skip_no_event_that_commits_later() {
     let Some(scene) = Scene::new().await else { return };
@@ -143,8 +144,8 @@ async fn readers_by_number_skip_no_event_that_commits_later() {
     assert_eq!(claimed.id, number(2));
 }
 
-/// A process that remembers from where to look for ready issues must find one that becomes ready before that place, also if
-/// that was being committed when it looked last.
+/// A process that remembers from where to look for ready issues must find one that becomes ready before that place,
+/// also if that was being committed when it looked last.
 #[tokio::test(flavor = "multi_thread")]
 async fn issues_that_become_ready_again_are_next() {
     let Some(scene) = Scene::new().await else { return };

@@ -192,7 +192,8 @@ fn ids_of_rows(page: &str) -> Vec<String> {
     titles.map(|title| title[..36].to_owned()).collect()
 }
 
-/// A search that fits nothing is answered by every face with the term that excludes the last issues, and the nearest ones.
+/// A search that fits nothing is answered by every face with the term that excludes the last issues, and the nearest
+/// ones.
 #[test]
 fn every_face_says_why_nothing_fits() {
     let now = now();

@@ -1,5 +1,5 @@
-//! Changes of many issues at once, and taking changes back: on every store, against an obvious evaluator, and with power
-//! cuts.
+//! Changes of many issues at once, and taking changes back: on every store, against an obvious evaluator, and with
+//! power cuts.
 
 use std::collections::BTreeSet;
 use std::path::Path;

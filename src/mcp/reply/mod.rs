@@ -304,8 +304,8 @@ impl ReplyOptions {
 /// The most characters of the reason why nothing matches.
 const MAX_NOTHING_CHARS: usize = 600;
 
-/// Returns the member `claim` of a claimed issue, with a comma; for the agent that has just claimed it also what earlier
-/// attempts left. Empty if an unknown key has its name.
+/// Returns the member `claim` of a claimed issue, with a comma; for the agent that has just claimed it also what
+/// earlier attempts left. Empty if an unknown key has its name.
 fn claim_member(issue: &Issue, is_new: bool) -> String {
     let Some(claim) = issue.claim().filter(|_| issue.unknown_keys.get("claim").is_none()) else {
         return String::new();

@@ -1,5 +1,5 @@
-//! `get_next_issue`: claim the first issue that is ready, or a given one, or show what the agent holds. What is assigned to
-//! the agent comes first, then the priority decides, then the age.
+//! `get_next_issue`: claim the first issue that is ready, or a given one, or show what the agent holds. What is
+//! assigned to the agent comes first, then the priority decides, then the age.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -9,9 +9,9 @@
 //! 3. **`issues.json` is a rendering that people may edit** (`publish`, `edits`). Edits come back as commands,
 //!    through one three-way merge per issue.
 //!
-//! Any number of processes share the files as equals. Read the modules in this order: `log`, `view` and `shared` (what a
-//! process knows, and how it follows others), `commit` with `writer` (how it makes changes), `publish` with `background`,
-//! `edits`, `open`, `maintenance`.
+//! Any number of processes share the files as equals. Read the modules in this order: `log`, `view` and `shared` (what
+//! a process knows, and how it follows others), `commit` with `writer` (how it makes changes), `publish` with
+//! `background`, `edits`, `open`, `maintenance`.
 //!
 //! | file | contents |
 //! |---|---|

@@ -1,7 +1,8 @@
 //! Follows the log and publishes an immutable view of the store for readers.
 //!
-//! Readers take no file lock and never wait for the fsync of a change. To learn whether a view is the newest, they compare
-//! the fingerprints of the newest segment and of the next one. Following the log continues where the last read ended.
+//! Readers take no file lock and never wait for the fsync of a change. To learn whether a view is the newest, they
+//! compare the fingerprints of the newest segment and of the next one. Following the log continues where the last read
+//! ended.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -447,8 +448,8 @@ impl Shared {
         Ok(self.show_view(follower, view))
     }
 
-    /// Returns true if the log contains the state of a replaced log, or replaced it on purpose. Then there is nothing to
-    /// merge.
+    /// Returns true if the log contains the state of a replaced log, or replaced it on purpose. Then there is nothing
+    /// to merge.
     fn is_followed_by(&self, replaced: &ReplacedLog, view: &View, log_end: &LogEnd) -> bool {
         let header = &log_end.segment.header;
         // A restore from a backup replaced it.

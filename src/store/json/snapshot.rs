@@ -6,8 +6,8 @@
 //!   "snapshot": {"number":17,"hash":"0123456789abcdef","store":"…","checksum":"xxh3-128:…"}
 //! ```
 //!
-//! `leases` has the leases of claims by issue, if there are any. `number` and `hash` are the position of the event, and `store` is the id of the log. The checksum is the XXH3-128
-//! of all bytes before its digits.
+//! `leases` has the leases of claims by issue, if there are any. `number` and `hash` are the position of the event, and
+//! `store` is the id of the log. The checksum is the XXH3-128 of all bytes before its digits.
 
 use std::collections::BTreeMap;
 use std::io;

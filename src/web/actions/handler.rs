@@ -62,8 +62,8 @@ pub(super) async fn act(
     Ok(Submission { state: &state, tokens, action, person, issue, fields }.answer().await)
 }
 
-/// Receives a form from a page of this server: who sent it, and its fields; or the answer to a body that is too large or
-/// too slow.
+/// Receives a form from a page of this server: who sent it, and its fields; or the answer to a body that is too large
+/// or too slow.
 ///
 /// # Errors
 ///

@@ -45,8 +45,8 @@ const MAX_LINES: usize = 2_000;
 /// How much longer each link to what a text names may make the HTML.
 const MAX_MENTION_BYTES: usize = 600;
 
-/// Renders a text as Markdown, or as plain text with a note if it exceeds a limit. What it names becomes a link if `links`
-/// has one.
+/// Renders a text as Markdown, or as plain text with a note if it exceeds a limit. What it names becomes a link if
+/// `links` has one.
 pub(super) fn render(text: &str, links: &Links<'_>) -> Markup {
     if text.chars().nth(MAX_CHARS).is_some() {
         return plain_with_note(text, strings::TOO_LONG);

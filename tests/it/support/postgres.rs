@@ -1,7 +1,7 @@
 //! A PostgreSQL server of the tests, in a temporary directory and on a free port.
 //!
-//! `AIT_TEST_POSTGRES` names the directory of its programs. Without it, the newest one in Debian's place is used. Without
-//! any server the tests say so and pass, except where `CI` is set.
+//! `AIT_TEST_POSTGRES` names the directory of its programs. Without it, the newest one in Debian's place is used.
+//! Without any server the tests say so and pass, except where `CI` is set.
 
 use std::fs;
 use std::io::Write;
