@@ -4,12 +4,10 @@
 //! derived from Rust names, `null` as a value of optional parameters, and that there are no other parameters, which
 //! [`arguments`](super::arguments) checks.
 
-use std::borrow::Cow;
-
 use rmcp::model::JsonObject;
 use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema, json_schema};
 use serde_json::Value;
 
 use super::options::Toolsets;
@@ -71,21 +69,23 @@ impl Transform for Plain {
 /// Implements `JsonSchema` for types whose schema needs no generator.
 macro_rules! string_schema {
     ($($name:ident = $schema:expr,)+) => {
-        $(impl JsonSchema for $name {
+        $(impl schemars::JsonSchema for $name {
             fn inline_schema() -> bool {
                 true
             }
 
-            fn schema_name() -> Cow<'static, str> {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
                 stringify!($name).into()
             }
 
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 $schema
             }
         })+
     };
 }
+pub(super) use string_schema;
+
 string_schema! {
     Title = any_string(),
     Description = any_string(),
@@ -101,11 +101,16 @@ string_schema! {
     Priority = json_schema!({ "type": "integer", "minimum": 0, "maximum": Self::MAX }),
 }
 
-fn any_string() -> Schema {
+/// Returns the schema of any string.
+pub(super) fn any_string() -> Schema {
     json_schema!({ "type": "string" })
 }
 
+/// Returns the schema of a string that is one of some words.
+pub(super) fn one_of_words(words: impl Iterator<Item = &'static str>) -> Schema {
+    json_schema!({ "type": "string", "enum": words.collect::<Vec<_>>() })
+}
+
 fn one_of<T: Copy>(all: &[T], word: fn(T) -> &'static str) -> Schema {
-    let words: Vec<&str> = all.iter().copied().map(word).collect();
-    json_schema!({ "type": "string", "enum": words })
+    one_of_words(all.iter().copied().map(word))
 }

@@ -1,14 +1,13 @@
 //! Parameters that narrow what a tool looks at or answers with. The words of a status and a classification include
 //! `any`, because some clients make the model give every parameter.
 
-use std::borrow::Cow;
 use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 use crate::domain::{Classification, Status, StatusSet};
 use crate::field_selection::FieldSelection;
+use crate::mcp::schema::{any_string, one_of_words, string_schema};
 
 const ANY: &str = "any";
 const OPEN: &str = "open";
@@ -31,21 +30,6 @@ impl TryFrom<String> for StatusFilter {
     }
 }
 
-impl JsonSchema for StatusFilter {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "StatusFilter".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let words = [ANY, OPEN].into_iter().chain(Status::ALL.iter().map(|status| status.as_str()));
-        json_schema!({ "type": "string", "enum": words.collect::<Vec<_>>() })
-    }
-}
-
 /// A classification, or any.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(try_from = "String")]
@@ -65,21 +49,6 @@ impl TryFrom<String> for ClassificationFilter {
     }
 }
 
-impl JsonSchema for ClassificationFilter {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "ClassificationFilter".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let words = Classification::ALL.iter().map(|kind| kind.as_str()).chain([ANY]);
-        json_schema!({ "type": "string", "enum": words.collect::<Vec<_>>() })
-    }
-}
-
 /// A selection of fields, as text.
 #[derive(Clone, Deserialize)]
 #[serde(try_from = "String")]
@@ -93,16 +62,11 @@ impl TryFrom<String> for Fields {
     }
 }
 
-impl JsonSchema for Fields {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Fields".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string" })
-    }
+string_schema! {
+    StatusFilter = one_of_words(
+        [ANY, OPEN].into_iter().chain(Status::words())
+    ),
+    ClassificationFilter =
+        one_of_words(Classification::words().chain([ANY])),
+    Fields = any_string(),
 }

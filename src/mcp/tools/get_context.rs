@@ -1,10 +1,9 @@
 //! `get_context`: what an agent needs to know around an issue before it begins.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -15,6 +14,7 @@ use crate::hooks::{Git, IssueWork, issue_work};
 use crate::mcp::options::Toolset;
 use crate::mcp::reply::{Reply, issue_line};
 use crate::mcp::result::{Failure, Success};
+use crate::mcp::schema::{any_string, string_schema};
 use crate::tracker::IndexedIssues;
 
 pub(super) struct GetContext;
@@ -63,18 +63,8 @@ impl TryFrom<String> for IssueIds {
     }
 }
 
-impl JsonSchema for IssueIds {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "IssueIds".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string" })
-    }
+string_schema! {
+    IssueIds = any_string(),
 }
 
 impl Tool for GetContext {
