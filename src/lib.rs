@@ -41,6 +41,7 @@ pub mod setup;
 mod small_file;
 mod span;
 pub mod store;
+mod string_enum;
 mod time_arg;
 pub mod token_file;
 pub mod tracker;

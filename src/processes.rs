@@ -22,6 +22,7 @@ use uuid::Uuid;
 use crate::domain::Timestamp;
 use crate::small_file;
 use crate::store::json::paths;
+use crate::string_enum::string_enum;
 
 /// Keeps git from tracking the directory; the store writes the same file.
 const GITIGNORE: &str = ".gitignore";
@@ -32,34 +33,24 @@ const BEGUN: &str = "tmp";
 /// How often a process creates its lock file again after another one removed it as stale.
 const TRIALS: usize = 20;
 
-/// How a process uses the store.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// It serves one agent on stdin and stdout.
-    Stdio,
-    /// It serves HTTP alone.
-    Serve,
-    /// It is a command that follows new events.
-    Watch,
-    /// It is a command that waits for an issue.
-    Wait,
+string_enum! {
+    /// How a process uses the store.
+    pub enum ProcessKind {
+        /// It serves one agent on stdin and stdout.
+        Stdio = "stdio",
+        /// It serves HTTP alone.
+        Serve = "serve",
+        /// It is a command that follows new events.
+        Watch = "watch",
+        /// It is a command that waits for an issue.
+        Wait = "wait",
+    }
 }
 
-impl Kind {
+impl ProcessKind {
     /// Returns true if the process serves agents or people, until it is stopped.
     pub fn is_server(self) -> bool {
         matches!(self, Self::Stdio | Self::Serve)
-    }
-
-    /// Returns its name in the entry.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Stdio => "stdio",
-            Self::Serve => "serve",
-            Self::Watch => "watch",
-            Self::Wait => "wait",
-        }
     }
 }
 
@@ -70,7 +61,7 @@ pub struct Entry {
     /// Its process id on its machine or in its container.
     pub pid: u32,
     /// How it uses the store.
-    pub kind: Kind,
+    pub kind: ProcessKind,
     /// Its version.
     pub version: String,
     /// Its start time.
@@ -96,7 +87,7 @@ pub struct Entry {
 
 impl Entry {
     /// Creates the entry of this process, before it serves a port.
-    pub fn new(kind: Kind, now: Timestamp) -> Self {
+    pub fn new(kind: ProcessKind, now: Timestamp) -> Self {
         Self {
             pid: process::id(),
             kind,
@@ -367,7 +358,7 @@ mod tests {
 
     use super::*;
 
-    fn entry(kind: Kind) -> Entry {
+    fn entry(kind: ProcessKind) -> Entry {
         Entry::new(kind, Timestamp::parse("2026-01-31T09:30:00.000Z").unwrap())
     }
 
@@ -376,13 +367,13 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let registry = Registry::for_store(&directory.path().join("issues.json"));
         assert_eq!(registry.list_live().unwrap(), []);
-        let mut one = registry.register(entry(Kind::Stdio)).unwrap();
-        let other = registry.register(entry(Kind::Serve)).unwrap();
+        let mut one = registry.register(entry(ProcessKind::Stdio)).unwrap();
+        let other = registry.register(entry(ProcessKind::Serve)).unwrap();
         one.serves(3000, "http://localhost:3000".to_owned()).unwrap();
         let living = registry.list_live().unwrap();
         let of = |kind| living.iter().find(|entry| entry.kind == kind).unwrap();
         assert_eq!(
-            (living.len(), of(Kind::Stdio).port, of(Kind::Serve).port),
+            (living.len(), of(ProcessKind::Stdio).port, of(ProcessKind::Serve).port),
             (2, Some(3000), None)
         );
         drop(other);
@@ -396,7 +387,7 @@ mod tests {
     fn the_last_process_to_leave_keeps_store_files() {
         let directory = tempfile::tempdir().unwrap();
         let registry = Registry::for_store(&directory.path().join("issues.json"));
-        let one = registry.register(entry(Kind::Stdio)).unwrap();
+        let one = registry.register(entry(ProcessKind::Stdio)).unwrap();
         let own = directory.path().join(".ait/issues.json");
         assert_eq!(fs::read_to_string(own.join(".gitignore")).unwrap(), "*\n");
         fs::create_dir(own.join("log")).unwrap();
@@ -409,7 +400,7 @@ mod tests {
     fn registering_does_not_create_missing_directories() {
         let directory = tempfile::tempdir().unwrap();
         let registry = Registry::for_store(&directory.path().join("missing/issues.json"));
-        assert!(registry.register(entry(Kind::Stdio)).is_err());
+        assert!(registry.register(entry(ProcessKind::Stdio)).is_err());
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 
@@ -417,7 +408,7 @@ mod tests {
     fn read_only_listing_reports_stale_files_without_removing_them() {
         let directory = tempfile::tempdir().unwrap();
         let registry = Registry::for_store(&directory.path().join("issues.json"));
-        let one = registry.register(entry(Kind::Stdio)).unwrap();
+        let one = registry.register(entry(ProcessKind::Stdio)).unwrap();
         let left = ["1-left.lock", "1-left.json"].map(|name| registry.directory.join(name));
         for path in &left {
             fs::write(path, "").unwrap();
@@ -434,7 +425,7 @@ mod tests {
     fn files_of_dead_processes_are_removed() {
         let directory = tempfile::tempdir().unwrap();
         let registry = Registry::for_store(&directory.path().join("issues.json"));
-        let one = registry.register(entry(Kind::Stdio)).unwrap();
+        let one = registry.register(entry(ProcessKind::Stdio)).unwrap();
         let left = registry.directory.join(format!("{}-left", process::id()));
         fs::write(left.with_extension(LOCK), "").unwrap();
         fs::copy(one.path(ENTRY), left.with_extension(ENTRY)).unwrap();
@@ -451,7 +442,7 @@ mod tests {
             for _ in 0..8 {
                 scope.spawn(|| {
                     for _ in 0..50 {
-                        let own = registry.register(entry(Kind::Serve)).unwrap();
+                        let own = registry.register(entry(ProcessKind::Serve)).unwrap();
                         assert!(own.path(LOCK).exists() && own.path(ENTRY).exists());
                         assert!(!registry.list_live().unwrap().is_empty());
                     }

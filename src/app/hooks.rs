@@ -137,7 +137,7 @@ pub async fn call_client_hook(
         Ok(Err(error)) => cli::render_error(&error),
         Err(_) => "it took too long".to_owned(),
     };
-    tracing::warn!("the hook {} did nothing: {problem}", event.name());
+    tracing::warn!("the hook {} did nothing: {problem}", event.as_str());
     Ok(cli::ExitStatus::Done)
 }
 

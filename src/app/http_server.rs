@@ -18,7 +18,7 @@ use crate::config::{Config, FILE_NAME, Source};
 use crate::http::{self, AccessPolicy, Limits, with_security_layers};
 use crate::mcp;
 use crate::mcp::http::{HttpOptions, Shutdown};
-use crate::processes::{Entry, Kind, Registration, Registry, register_for_user};
+use crate::processes::{Entry, ProcessKind, Registration, Registry, register_for_user};
 use crate::tracker::{Maintenance, Tracker};
 use crate::web::{self, WebOptions};
 
@@ -57,7 +57,7 @@ pub(super) struct ProcessContext {
     of_user: Option<Registration>,
     /// How it is described there.
     described: Entry,
-    kind: Kind,
+    kind: ProcessKind,
 }
 
 impl ProcessContext {
@@ -66,7 +66,7 @@ impl ProcessContext {
         tracker: &Tracker,
         maintenance: Option<&Maintenance>,
         config: &Config,
-        kind: Kind,
+        kind: ProcessKind,
         is_guarded: bool,
     ) -> Self {
         let store = file_of(maintenance, config).await;
@@ -82,7 +82,7 @@ impl ProcessContext {
         let ports = Ports {
             wanted,
             is_guarded,
-            defers: kind == Kind::Stdio && !is_chosen,
+            defers: kind == ProcessKind::Stdio && !is_chosen,
             usual: USUAL,
             address,
             store_id: Some(tracker.store_id().await),
@@ -172,7 +172,7 @@ impl ProcessContext {
                          while this process has none: name the same file with {} in {FILE_NAME}",
                         by.pid, TOKEN_FILE.name
                     );
-                    if self.kind == Kind::Serve {
+                    if self.kind == ProcessKind::Serve {
                         bail!(line);
                     }
                     tracing::error!("web UI unavailable: {line}");
@@ -182,7 +182,7 @@ impl ProcessContext {
                 BindOutcome::Taken { port, why } => {
                     let line =
                         format!("port {port} {why}; choose another port with --port or PORT");
-                    if self.kind == Kind::Serve {
+                    if self.kind == ProcessKind::Serve {
                         bail!(line);
                     }
                     (port, Line::Problem(line))
@@ -202,7 +202,7 @@ impl ProcessContext {
     fn served(&self, port: u16, by: Option<&Entry>, greets: bool) -> Result<Line> {
         let who =
             by.map_or_else(|| "another ait".to_owned(), |by| format!("process {} (ait)", by.pid));
-        if self.kind == Kind::Serve && self.ports.wanted.is_some() && !greets {
+        if self.kind == ProcessKind::Serve && self.ports.wanted.is_some() && !greets {
             bail!(
                 "port {port} is taken by {who}, which serves this store already; choose another port with \
                  --port or PORT"

@@ -35,7 +35,7 @@ use crate::http::{AccessPolicy, Tokens};
 use crate::log::{LogOptions, LogProfile};
 use crate::mcp::{self, McpServer, ServerContext};
 use crate::metrics::Metrics;
-use crate::processes::{Kind, Registry};
+use crate::processes::{ProcessKind, Registry};
 use crate::read_model::ReadModel;
 use crate::setup::{self, HostEnv, PROGRAM};
 use crate::store::json::fs::RealFileSystem;
@@ -355,7 +355,7 @@ impl App {
         };
         self.log_what_is_wrong().await;
         let needs_token = !access.tokens().is_empty();
-        let process = self.register(Kind::Serve, needs_token).await;
+        let process = self.register(ProcessKind::Serve, needs_token).await;
         let Some(http) = process.serve(&self, access, &shutdown).await? else { return Ok(()) };
         if greets(&self.config) {
             self.greet(http.page(), counts).await;
@@ -392,7 +392,7 @@ impl App {
                     false => tracing::error!("web UI unavailable: {error:#}"),
                 };
                 let needs_token = access.as_ref().is_ok_and(|access| !access.tokens().is_empty());
-                let process = app.register(Kind::Stdio, needs_token).await;
+                let process = app.register(ProcessKind::Stdio, needs_token).await;
                 match access {
                     Ok(access) => {
                         let http = process.serve(&app, access, &ending).await;
@@ -440,7 +440,7 @@ impl App {
         cli::greet(&Welcome { page, store, counts, has_client });
     }
 
-    async fn register(&self, kind: Kind, needs_token: bool) -> ProcessContext {
+    async fn register(&self, kind: ProcessKind, needs_token: bool) -> ProcessContext {
         let files = self.maintenance.as_ref();
         ProcessContext::of(&self.tracker, files, &self.config, kind, needs_token).await
     }

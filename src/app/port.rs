@@ -16,7 +16,7 @@ use tokio::task::spawn_blocking;
 use super::port_reservations::{Pins, pinned_by_another};
 use crate::config::{DEFAULT_PORT, LAST_PORT};
 use crate::port_probe;
-use crate::processes::{Entry, Kind, Registry};
+use crate::processes::{Entry, ProcessKind, Registry};
 use crate::store::StoreId;
 
 /// The ports to choose from if the user chose none.
@@ -189,7 +189,7 @@ impl Ports {
     /// Returns the live process on this store that serves HTTP alone, with its port.
     async fn dedicated(&self) -> Option<(u16, Entry)> {
         let mut serving =
-            self.list_live().await.into_iter().filter(|entry| entry.kind == Kind::Serve);
+            self.list_live().await.into_iter().filter(|entry| entry.kind == ProcessKind::Serve);
         serving.find_map(|entry| Some((entry.port?, entry)))
     }
 
@@ -254,7 +254,7 @@ mod tests {
         let entry = Entry {
             address: Some(ports.address),
             is_guarded: ports.is_guarded,
-            ..Entry::new(Kind::Stdio, now)
+            ..Entry::new(ProcessKind::Stdio, now)
         };
         let mut registration = ports.registry.register(entry).unwrap();
         registration.serves(port, String::new()).unwrap();

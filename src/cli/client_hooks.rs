@@ -34,12 +34,12 @@ impl Arguments {
         if io::stdin().is_terminal() {
             bail!(WrongUsage("clients call `ait hook`; `ait hooks` manages the hooks"));
         }
-        Ok(SessionEvent::named(&self.event))
+        Ok(SessionEvent::from_word(&self.event))
     }
 
     /// Returns the client that calls.
     pub fn client(&self) -> HookClient {
-        self.client.as_deref().and_then(HookClient::named).unwrap_or(HookClient::ClaudeCode)
+        self.client.as_deref().and_then(HookClient::from_word).unwrap_or(HookClient::ClaudeCode)
     }
 }
 
@@ -100,7 +100,7 @@ impl Target<'_> {
 
 /// Prints the state of the hooks of a client.
 pub(super) fn write(status: &ClientHooks, output: &mut Output) -> Result<()> {
-    let client = status.client.name();
+    let client = status.client.as_str();
     output.line(format_args!("{} ({client})", sanitize::line(&status.file)))?;
     for (name, state) in status.names() {
         let state = match state {

@@ -56,7 +56,7 @@ pub(super) async fn run(
 }
 
 fn write(digest: &Digest, now: Timestamp, output: &mut Output) -> Result<()> {
-    let counted = Status::ALL.iter().map(|status| status.as_str());
+    let counted = Status::words();
     let counted = counted.filter_map(|status| Some((status, digest.counts.get(status)?)));
     let counted = counted.filter(|(_, count)| **count > 0);
     let counted: Vec<_> = counted.map(|(status, count)| format!("{count} {status}")).collect();

@@ -67,7 +67,7 @@ pub struct Arguments {
 
 /// Parses a format, and lists the formats for shell completions.
 pub(super) fn form() -> impl TypedValueParser<Value = FileFormat> {
-    PossibleValuesParser::new(FileFormat::ALL.map(FileFormat::as_str))
+    PossibleValuesParser::new(FileFormat::words())
         .map(|word| FileFormat::from_word(&word).expect("only these words are possible"))
 }
 

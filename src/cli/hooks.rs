@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use clap::builder::styling::{AnsiColor, Style};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
@@ -62,8 +63,8 @@ pub struct ChangeArguments {
     dry_run: bool,
 
     /// The hooks of this client, instead of those of git
-    #[arg(long, value_name = "NAME", value_parser = HookClient::NAMES)]
-    client: Option<String>,
+    #[arg(long, value_name = "NAME", value_parser = hook_client())]
+    client: Option<HookClient>,
 
     /// Also replace or remove a hook of ours that was edited
     #[arg(long, conflicts_with = "client")]
@@ -77,11 +78,16 @@ pub struct ChangeArguments {
 #[derive(Clone, Debug, Args)]
 pub struct StatusArguments {
     /// Only the hooks of this client
-    #[arg(long, value_name = "NAME", value_parser = HookClient::NAMES)]
-    client: Option<String>,
+    #[arg(long, value_name = "NAME", value_parser = hook_client())]
+    client: Option<HookClient>,
 
     #[command(flatten)]
     format: Format,
+}
+
+fn hook_client() -> impl TypedValueParser<Value = HookClient> {
+    PossibleValuesParser::new(HookClient::words())
+        .map(|name| HookClient::from_word(&name).expect("only these names are possible"))
 }
 
 /// A call of a hook by git.
@@ -97,12 +103,11 @@ pub struct CallArguments {
 impl Action {
     /// Returns the client whose hooks alone the action concerns.
     pub fn client(&self) -> Option<HookClient> {
-        let name = match self {
-            Self::Install(arguments) | Self::Remove(arguments) => arguments.client.as_deref(),
-            Self::Status(arguments) => arguments.client.as_deref(),
+        match self {
+            Self::Install(arguments) | Self::Remove(arguments) => arguments.client,
+            Self::Status(arguments) => arguments.client,
             Self::Run(_) => None,
-        };
-        HookClient::named(name?)
+        }
     }
 }
 
@@ -248,7 +253,7 @@ fn show(format: Format, status: &AllHooks<'_>, output: &mut Output) -> Result<Ex
             HookState::Missing | HookState::Other => Style::new(),
             _ => AnsiColor::Yellow.on_default(),
         };
-        let name = output.styled(STRONG, format_args!("{:<18}", hook.name()));
+        let name = output.styled(STRONG, format_args!("{:<18}", hook.as_str()));
         output.line(format_args!("{name}  {}", output.styled(style, describe(*state))))?;
         if let Some(previous) = previous {
             let file = previous.file_name().unwrap_or_default().to_string_lossy();
@@ -290,6 +295,6 @@ fn describe(state: HookState) -> &'static str {
 impl CallArguments {
     /// The hook, if this version knows it.
     pub fn known(&self) -> Option<Hook> {
-        Hook::named(&self.hook)
+        Hook::from_word(&self.hook)
     }
 }

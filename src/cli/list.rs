@@ -146,7 +146,7 @@ const HYPHENATED: [&str; 2] = ["in-progress", "in-review"];
 
 /// Parses the words for statuses; `in-progress` is `in_progress`. The argument ignores the case.
 pub(super) fn statuses() -> impl TypedValueParser<Value = String> {
-    let words = [OPEN, ALL].into_iter().chain(Status::ALL.iter().map(|status| status.as_str()));
+    let words = [OPEN, ALL].into_iter().chain(Status::words());
     let hyphenated = |word| HYPHENATED.into_iter().find(|given| given.replace('-', "_") == word);
     let values = words.map(|word: &str| PossibleValue::new(word).aliases(hyphenated(word)));
     PossibleValuesParser::new(values).map(|word| word.to_lowercase().replace('-', "_"))

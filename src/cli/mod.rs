@@ -78,7 +78,7 @@ use clap::Subcommand;
 use crate::activity::HistoryError;
 use crate::domain::{AgentName, DomainError};
 use crate::hints::{self, COMMANDS};
-use crate::processes::Kind;
+use crate::processes::ProcessKind;
 use crate::query_language::SavedQueries;
 use crate::tracker::{BackupError, Maintenance, StoreError, Tracker};
 
@@ -186,13 +186,13 @@ pub enum QueueCommand {
 
 impl QueueCommand {
     /// Returns as what `ait status` lists the command; `None` if it ends by itself at once.
-    pub fn lasting_kind(&self) -> Option<Kind> {
+    pub fn lasting_kind(&self) -> Option<ProcessKind> {
         match self {
-            Self::Log(arguments) => arguments.follows().then_some(Kind::Watch),
-            Self::Board(arguments) => arguments.watches().then_some(Kind::Watch),
-            Self::Next(arguments) => arguments.claim.waits().then_some(Kind::Wait),
-            Self::Review(arguments) => arguments.claim.waits().then_some(Kind::Wait),
-            Self::Wait(_) => Some(Kind::Wait),
+            Self::Log(arguments) => arguments.follows().then_some(ProcessKind::Watch),
+            Self::Board(arguments) => arguments.watches().then_some(ProcessKind::Watch),
+            Self::Next(arguments) => arguments.claim.waits().then_some(ProcessKind::Wait),
+            Self::Review(arguments) => arguments.claim.waits().then_some(ProcessKind::Wait),
+            Self::Wait(_) => Some(ProcessKind::Wait),
             _ => None,
         }
     }

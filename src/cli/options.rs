@@ -182,7 +182,7 @@ const MAX_STDIN_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Parses a classification, and lists the classifications for shell completions. The argument ignores the case.
 pub(super) fn classification() -> impl TypedValueParser<Value = Classification> {
-    let words = Classification::ALL.iter().map(|kind| kind.as_str());
+    let words = Classification::words();
     PossibleValuesParser::new(words)
         .map(|word| word.to_lowercase())
         .map(|word| Classification::from_word(&word).expect("only these words are possible"))

@@ -31,7 +31,7 @@ pub struct Arguments {
 }
 
 fn range() -> impl TypedValueParser<Value = Range> {
-    let words = Range::ALL.iter().map(|range| range.as_str());
+    let words = Range::words();
     PossibleValuesParser::new(words)
         .map(|word| Range::from_word(&word).expect("only these words are possible"))
 }

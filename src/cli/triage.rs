@@ -34,7 +34,7 @@ pub struct Arguments {
 }
 
 fn kind() -> impl TypedValueParser<Value = FindingKind> {
-    let words = FindingKind::ALL.iter().map(|kind| kind.as_str());
+    let words = FindingKind::words();
     PossibleValuesParser::new(words)
         .map(|word| FindingKind::from_word(&word).expect("only these words are possible"))
 }

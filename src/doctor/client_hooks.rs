@@ -23,7 +23,7 @@ pub(super) fn examine(context: &CheckContext) -> Vec<Finding> {
 }
 
 fn install(client: HookClient) -> String {
-    format!("`ait hooks install --client {}`", client.name())
+    format!("`ait hooks install --client {}`", client.as_str())
 }
 
 fn finding(hooks: Result<ClientHooks, (HookClient, SetupError)>) -> Finding {
@@ -31,12 +31,12 @@ fn finding(hooks: Result<ClientHooks, (HookClient, SetupError)>) -> Finding {
     let hooks = match hooks {
         Ok(hooks) => hooks,
         Err((client, error)) => {
-            let reason = format!("the hooks of {} cannot be read: {error}", client.name());
+            let reason = format!("the hooks of {} cannot be read: {error}", client.as_str());
             return Finding::warning(check, reason).fix("correct the file");
         }
     };
     if hooks.are_all(ClientHookState::Installed) {
-        return Finding::ok(check, format!("{} has them ({})", hooks.client.name(), hooks.file));
+        return Finding::ok(check, format!("{} has them ({})", hooks.client.as_str(), hooks.file));
     }
     let what = hooks.names_not(ClientHookState::Installed).map(|(name, state)| match state {
         ClientHookState::Missing => format!("{name} is missing"),

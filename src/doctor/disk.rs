@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::report::quoted;
 use super::{Check, CheckContext, Finding};
 use crate::hints;
-use crate::store::json::fs::{FileSystem, Kind, RealFileSystem, directory_of};
+use crate::store::json::fs::{FileSystem, FileSystemKind, RealFileSystem, directory_of};
 use crate::store::json::inspect::{self, paths_of};
 use crate::store::json::lock_check::{LOCKS_NOTHING, NETWORK_RISK, OWN_MOUNT, OWN_MOUNT_WAY_OUT};
 use crate::store::{Probe, StoreError};
@@ -76,24 +76,24 @@ pub(super) fn file_system(context: &CheckContext) -> Vec<Finding> {
     vec![kind(RealFileSystem.kind(&path), allows_network)]
 }
 
-fn kind(found: Option<Kind>, allows_network: bool) -> Finding {
+fn kind(found: Option<FileSystemKind>, allows_network: bool) -> Finding {
     let check = Check::FileSystem;
     match found {
         None => Finding::skipped(check, "the type of the file system is unknown"),
-        Some(Kind::Local(name)) => Finding::ok(check, name),
-        Some(Kind::Network(name)) if allows_network => {
+        Some(FileSystemKind::Local(name)) => Finding::ok(check, name),
+        Some(FileSystemKind::Network(name)) if allows_network => {
             Finding::warning(check, format!("{name}, allowed by the settings: {NETWORK_RISK}"))
                 .fix("let no other machine use the store; or keep it on a local disk")
         }
-        Some(Kind::Network(name)) => {
+        Some(FileSystemKind::Network(name)) => {
             Finding::problem(check, format!("{name}: {NETWORK_RISK}; every change is refused"))
                 .fix(hints::NETWORK_FILE_SYSTEM)
         }
-        Some(Kind::OwnMount) => {
+        Some(FileSystemKind::OwnMount) => {
             Finding::problem(check, format!("issues.json {OWN_MOUNT}; every change is refused"))
                 .fix(OWN_MOUNT_WAY_OUT)
         }
-        Some(Kind::Program(name)) => Finding::warning(
+        Some(FileSystemKind::Program(name)) => Finding::warning(
             check,
             format!(
                 "{name}: whether its locks work depends on the program behind it; `lock` \
@@ -271,11 +271,11 @@ mod tests {
     fn file_system_kind_determines_the_verdict() {
         let name = || "x".to_owned();
         for (found, allows, expected) in [
-            (Some(Kind::Local(name())), false, Verdict::Ok),
-            (Some(Kind::Network(name())), false, Verdict::Problem),
-            (Some(Kind::Network(name())), true, Verdict::Warning),
-            (Some(Kind::Program(name())), false, Verdict::Warning),
-            (Some(Kind::OwnMount), false, Verdict::Problem),
+            (Some(FileSystemKind::Local(name())), false, Verdict::Ok),
+            (Some(FileSystemKind::Network(name())), false, Verdict::Problem),
+            (Some(FileSystemKind::Network(name())), true, Verdict::Warning),
+            (Some(FileSystemKind::Program(name())), false, Verdict::Warning),
+            (Some(FileSystemKind::OwnMount), false, Verdict::Problem),
             (None, false, Verdict::Skipped),
         ] {
             assert_eq!(kind(found.clone(), allows).verdict, expected, "{found:?} {allows}");

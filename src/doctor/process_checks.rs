@@ -188,13 +188,15 @@ mod tests {
     use super::super::Verdict;
     use super::*;
     use crate::domain::Timestamp;
-    use crate::processes::Kind;
+    use crate::processes::ProcessKind;
 
     #[test]
     fn processes_of_other_versions_are_reported_as_older_or_newer() {
         let now = Timestamp::parse("2026-01-31T09:30:00.000Z").unwrap();
-        let of =
-            |version: &str| Entry { version: version.to_owned(), ..Entry::new(Kind::Stdio, now) };
+        let of = |version: &str| Entry {
+            version: version.to_owned(),
+            ..Entry::new(ProcessKind::Stdio, now)
+        };
         for (version, said) in [("0.9.10", "older"), ("1.10.0", "newer"), ("x", "another version")]
         {
             let finding = processes(&[of("1.2.0"), of(version)], "1.2.0");

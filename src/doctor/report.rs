@@ -1,19 +1,18 @@
 //! The report of an examination, with the findings of each check.
 
-use std::fmt;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::domain::Timestamp;
-use crate::domain::issue::string_enum;
+use crate::string_enum::string_enum;
 
 /// The maximum number of details in a finding.
 const MAX_DETAILS: usize = 10;
 
 string_enum! {
     /// The result of a check.
-    Verdict {
+    pub enum Verdict {
         /// All is well.
         Ok = "ok",
         /// The check does not apply, or its result cannot be determined.
@@ -27,7 +26,7 @@ string_enum! {
 
 string_enum! {
     /// The checks, in the order of the report.
-    Check {
+    pub enum Check {
         /// The files can be read.
         Readable = "readable",
         /// `issues.json` is valid.

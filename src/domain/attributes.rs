@@ -8,9 +8,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use super::issue::string_enum;
 use super::text::shortened;
 use super::{AgentName, DomainError, IssueId, Question, Timestamp, UnknownKeys};
+use crate::string_enum::string_enum;
 
 /// How urgent an issue is: 0 is first, 4 is last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
@@ -126,7 +126,7 @@ impl<'de> Deserialize<'de> for Label {
 
 string_enum! {
     /// How an issue is related to another one.
-    LinkKind {
+    pub enum LinkKind {
         /// The other one is the whole of which this issue is a part. An issue has at most one parent.
         Parent = "parent",
         /// This issue cannot be claimed before the other one has ended.

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::issue::string_enum;
 use super::{ActionKind, AgentName, DomainError, Issue, Timestamp};
+use crate::string_enum::string_enum;
 
 /// The client that holds a claim: a process, a session, or a name. The registry of clients makes these ids and knows
 /// which of them live.
@@ -59,7 +59,7 @@ pub struct ClaimTerms {
 string_enum! {
     /// Who may review an issue.
     #[derive(Default)]
-    ReviewPolicy {
+    pub enum ReviewPolicy {
         /// Every agent.
         #[default]
         Anyone = "anyone",
@@ -99,7 +99,7 @@ impl ReviewPolicy {
 string_enum! {
     /// Whose claims a change that names no claim may end.
     #[derive(Default)]
-    ClaimPolicy {
+    pub enum ClaimPolicy {
         /// Every claim, as in the original AgentIssueTracker.
         #[default]
         Trusting = "trusting",

@@ -1,17 +1,14 @@
 //! The commands: one variant for each operation that changes the store.
 
-use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
-use super::issue::string_enum;
 use super::{
     AgentName, ClaimGuard, ClaimTerms, Classification, ClientId, CommentText, Description,
     ImportedIssue, Issue, IssueChange, IssueId, IssueRef, Question, QuestionAnswer, ReviewPolicy,
     Title, UnknownKeys,
 };
+use crate::string_enum::string_enum;
 
 /// A request to change the store.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -222,7 +219,7 @@ pub enum Command {
 
 string_enum! {
     /// How an issue ends.
-    Resolution {
+    pub enum Resolution {
         /// Accepted.
         Closed = "closed",
         /// Will not be done.

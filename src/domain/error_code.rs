@@ -2,15 +2,13 @@
 
 use std::borrow::Cow;
 
-use std::fmt;
+use serde::Serialize;
 
-use serde::{Deserialize, Serialize};
-
-use super::issue::string_enum;
+use crate::string_enum::string_enum;
 
 string_enum! {
     /// What kind of error it is. The words are part of the interface: they stay.
-    ErrorCode {
+    pub enum ErrorCode {
         /// An argument is missing, unknown or not valid.
         Validation = "VALIDATION",
         /// Nothing has this name.

@@ -10,45 +10,11 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use super::{ActionKind, Attributes, IssueId, Timestamp, UnknownKeys};
-
-/// Declares an enum whose values are lower-case words in JSON.
-macro_rules! string_enum {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)+ }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-        pub enum $name {
-            $($(#[$variant_doc])* #[serde(rename = $word)] $variant,)+
-        }
-
-        impl $name {
-            /// All values, in display order.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
-
-            /// Returns the JSON word of the value.
-            pub fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $word,)+
-                }
-            }
-
-            /// Returns the value of a JSON word.
-            pub fn from_word(word: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|value| value.as_str() == word)
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-    };
-}
-pub(crate) use string_enum;
+use crate::string_enum::string_enum;
 
 string_enum! {
     /// The status of an issue in its lifecycle.
-    Status {
+    pub enum Status {
         /// Waiting to be claimed.
         Created = "created",
         /// Claimed by the agent that works on it.
@@ -87,7 +53,7 @@ impl Status {
 
 string_enum! {
     /// The kind of work.
-    Classification {
+    pub enum Classification {
         /// A defect.
         Bug = "bug",
         /// An improvement of something that exists.

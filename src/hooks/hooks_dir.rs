@@ -83,7 +83,7 @@ impl HooksDir {
                 self.set_by.as_deref().unwrap_or_default()
             ),
             Some(Blocker::Husky) => {
-                let hook = Hook::PrepareCommitMsg.name();
+                let hook = Hook::PrepareCommitMsg.as_str();
                 let file = self.path.with_file_name(hook);
                 bail!(
                     "husky overwrites the hooks in {directory}: add the line `{command} hooks run {hook} \"$@\" || :` \

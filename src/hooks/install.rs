@@ -87,7 +87,7 @@ pub struct HookChange {
 /// A hook cannot be read.
 pub fn survey(directory: &HooksDir, command: &str) -> Result<Vec<HookStatus>> {
     let status = |hook: Hook| {
-        let path = directory.path.join(hook.name());
+        let path = directory.path.join(hook.as_str());
         let previous = previous_path(&path);
         let previous = read(&previous)?.map(|_| previous);
         let script = script(hook, command);
@@ -102,7 +102,7 @@ pub fn survey(directory: &HooksDir, command: &str) -> Result<Vec<HookStatus>> {
         let previous_runs = previous.as_deref().map(is_executable);
         Ok(HookStatus { hook, state, path, previous, previous_runs })
     };
-    Hook::ALL.into_iter().map(status).collect()
+    Hook::ALL.iter().copied().map(status).collect()
 }
 
 /// Plans to install the hooks. `force` replaces edited ones of ours.
@@ -123,7 +123,7 @@ pub fn install(
             (HookState::Edited, _) if !force => {
                 plan.keep(format!(
                     "{} is ours, edited, and stays; --force replaces it",
-                    hook.name()
+                    hook.as_str()
                 ));
                 continue;
             }
@@ -155,7 +155,7 @@ pub fn install(
 pub fn removal(hooks: &[HookStatus], force: bool) -> Plan {
     let mut plan = Plan::default();
     for HookStatus { hook, state, path, previous, .. } in hooks {
-        let name = hook.name();
+        let name = hook.as_str();
         match (state, previous) {
             (HookState::Edited, _) if !force => {
                 plan.keep(format!("{name} is ours, edited, and stays; --force removes it"));
@@ -231,7 +231,7 @@ impl HookChange {
 
 /// The script of a hook, for every POSIX shell.
 fn script(hook: Hook, command: &str) -> String {
-    let (name, command) = (hook.name(), shell_words::quote(command));
+    let (name, command) = (hook.as_str(), shell_words::quote(command));
     let (on_failure, end) = match hook {
         Hook::PrepareCommitMsg => ("exit $?", "exit 0"),
         // The merge is made already, so ours still runs.

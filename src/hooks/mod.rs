@@ -21,9 +21,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use serde::Serialize;
 
 use crate::domain::{AgentName, Comment, DomainError, Issue, IssueRef};
+use crate::string_enum::string_enum;
 use crate::tracker::{StoreError, Tracker};
 
 pub use git::Git;
@@ -44,31 +44,13 @@ pub const SESSION_END_LIMIT: Duration = Duration::from_millis(1_000);
 /// How long git may take to describe its hooks.
 pub const ASK_LIMIT: Duration = Duration::from_secs(10);
 
-/// A hook that can be installed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Hook {
-    /// Names the claimed issue of the worktree in the message of a commit.
-    PrepareCommitMsg,
-    /// Notes a merged branch on its issue.
-    PostMerge,
-}
-
-impl Hook {
-    /// Every hook.
-    pub const ALL: [Self; 2] = [Self::PrepareCommitMsg, Self::PostMerge];
-
-    /// Its name in git.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::PrepareCommitMsg => "prepare-commit-msg",
-            Self::PostMerge => "post-merge",
-        }
-    }
-
-    /// Finds a hook by its name in git.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|hook| hook.name() == name)
+string_enum! {
+    /// A hook that can be installed.
+    pub enum Hook {
+        /// Names the claimed issue of the worktree in the message of a commit.
+        PrepareCommitMsg = "prepare-commit-msg",
+        /// Notes a merged branch on its issue.
+        PostMerge = "post-merge",
     }
 }
 

@@ -39,36 +39,21 @@ pub use self::times::DateOrder;
 pub use self::value::name_of;
 use crate::domain::{ImportedIssue, Issue, Timestamp};
 use crate::json_compat::{self, FormatError};
+use crate::string_enum::string_enum;
 
-/// The format of a file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum FileFormat {
-    /// One JSON document.
-    Json,
-    /// JSON Lines.
-    JsonLines,
-    /// Comma-separated values. Semicolons and tabs are also accepted on reading.
-    Csv,
+string_enum! {
+    /// The format of a file.
+    pub enum FileFormat {
+        /// One JSON document.
+        Json = "json",
+        /// JSON Lines.
+        JsonLines = "jsonl",
+        /// Comma-separated values. Semicolons and tabs are also accepted on reading.
+        Csv = "csv",
+    }
 }
 
 impl FileFormat {
-    /// All formats.
-    pub const ALL: [Self; 3] = [Self::Json, Self::JsonLines, Self::Csv];
-
-    /// Returns the word for the format on the command line.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Json => "json",
-            Self::JsonLines => "jsonl",
-            Self::Csv => "csv",
-        }
-    }
-
-    /// Returns the format of a word.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|form| form.as_str() == word)
-    }
-
     /// Returns the format of a file name extension.
     pub fn of_extension(extension: &str) -> Option<Self> {
         match extension.to_ascii_lowercase().as_str() {
@@ -293,7 +278,7 @@ mod tests {
         ] {
             assert_eq!(FileFormat::of(bytes.as_bytes(), promised), form, "{bytes}");
         }
-        for form in FileFormat::ALL {
+        for &form in FileFormat::ALL {
             assert_eq!(FileFormat::of_extension(form.as_str()), Some(form));
             assert_eq!(FileFormat::from_word(form.as_str()), Some(form));
         }

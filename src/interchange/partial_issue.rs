@@ -255,7 +255,7 @@ impl<'a> PartialIssue<'a> {
         };
         let kind = given.value.name().and_then(|name| value::classification_of(&name));
         kind.map(Some).ok_or_else(|| {
-            let words = Classification::ALL.iter().map(|kind| kind.as_str());
+            let words = Classification::words();
             given.unknown_word(Field::Classification, words)
         })
     }
@@ -267,7 +267,7 @@ impl<'a> PartialIssue<'a> {
             Some(given) => {
                 let status = given.value.name().and_then(|name| value::status_of(&name));
                 Some(status.ok_or_else(|| {
-                    let words = Status::ALL.iter().map(|status| status.as_str());
+                    let words = Status::words();
                     given.unknown_word(Field::Status, words)
                 })?)
             }

@@ -24,6 +24,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 
+use crate::string_enum::string_enum;
 use file::LogFile;
 use writer::{Lines, Message};
 
@@ -50,32 +51,16 @@ pub enum LogProfile {
     Command,
 }
 
-/// The format of a server's log lines.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum LogFormat {
-    /// Text for people.
-    #[default]
-    Text,
-    /// One JSON object per line, with `timestamp` (RFC 3339, UTC), `level`, `message` and the other fields of the
-    /// event.
-    Json,
-}
-
-impl LogFormat {
-    /// Every format.
-    pub const ALL: [Self; 2] = [Self::Text, Self::Json];
-
-    /// Returns the format's name in the settings.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Json => "json",
-        }
-    }
-
-    /// Parses the format's name in the settings.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.as_str() == word)
+string_enum! {
+    /// The format of a server's log lines.
+    #[derive(Default)]
+    pub enum LogFormat {
+        /// Text for people.
+        #[default]
+        Text = "text",
+        /// One JSON object per line, with `timestamp` (RFC 3339, UTC), `level`, `message` and the other fields of the
+        /// event.
+        Json = "json",
     }
 }
 
@@ -85,12 +70,6 @@ impl FromStr for LogFormat {
     fn from_str(word: &str) -> Result<Self, String> {
         Self::from_word(word)
             .ok_or_else(|| format!("{word:?} is not a log format: use text or json"))
-    }
-}
-
-impl fmt::Display for LogFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

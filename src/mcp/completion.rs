@@ -57,10 +57,8 @@ pub(super) async fn complete(
     };
     let (total, values) = match hint {
         Hint::Text => (0, Vec::new()),
-        Hint::Classification => {
-            matching(&mut Classification::ALL.iter().map(|value| value.as_str()))
-        }
-        Hint::Mode => matching(&mut Mode::WORDS.into_iter()),
+        Hint::Classification => matching(&mut Classification::words()),
+        Hint::Mode => matching(&mut Mode::words()),
         Hint::Preset => matching(&mut Preset::names()),
         Hint::SavedQuery => matching(&mut server.saved_queries().keys().map(String::as_str)),
         Hint::Issue => ids(server, typed).await?,

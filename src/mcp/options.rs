@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::query_handles::HandleLifetime;
 use crate::query_language::SavedQueries;
+use crate::string_enum::string_enum;
 
 /// The settings of the MCP server.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -24,38 +25,21 @@ pub struct McpOptions {
     pub handle_lifetime: HandleLifetime,
 }
 
-/// A group of tools and parameters that a client can have besides the lifecycle tools.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Toolset {
-    /// The seven tools of the lifecycle. Always there.
-    Lifecycle,
-    /// For an agent that plans: choosing the fields of replies.
-    Planning,
-    /// Changes to many issues, and taking changes back.
-    Bulk,
-    /// For an agent that looks at the whole queue: what is wrong in it, and what matters.
-    Analysis,
-    /// Notes that agents keep. Adds nothing yet.
-    Memory,
-    /// Setting up and checking the project.
-    Admin,
-}
-
-impl Toolset {
-    /// All toolsets.
-    pub const ALL: [Self; 6] =
-        [Self::Lifecycle, Self::Planning, Self::Bulk, Self::Analysis, Self::Memory, Self::Admin];
-
-    /// Returns the name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Lifecycle => "lifecycle",
-            Self::Planning => "planning",
-            Self::Bulk => "bulk",
-            Self::Analysis => "analysis",
-            Self::Memory => "memory",
-            Self::Admin => "admin",
-        }
+string_enum! {
+    /// A group of tools and parameters that a client can have besides the lifecycle tools.
+    pub enum Toolset {
+        /// The seven tools of the lifecycle. Always there.
+        Lifecycle = "lifecycle",
+        /// For an agent that plans: choosing the fields of replies.
+        Planning = "planning",
+        /// Changes to many issues, and taking changes back.
+        Bulk = "bulk",
+        /// For an agent that looks at the whole queue: what is wrong in it, and what matters.
+        Analysis = "analysis",
+        /// Notes that agents keep. Adds nothing yet.
+        Memory = "memory",
+        /// Setting up and checking the project.
+        Admin = "admin",
     }
 }
 
@@ -98,7 +82,7 @@ impl Toolsets {
 
     /// Returns the toolsets in display order.
     pub fn iter(self) -> impl Iterator<Item = Toolset> {
-        Toolset::ALL.into_iter().filter(move |toolset| self.contains(*toolset))
+        Toolset::ALL.iter().copied().filter(move |toolset| self.contains(*toolset))
     }
 }
 
@@ -129,9 +113,9 @@ impl Toolsets {
         if name == "all" {
             return Ok(Self::ALL);
         }
-        let known = Toolset::ALL.into_iter().find(|toolset| toolset.as_str() == name);
+        let known = Toolset::from_word(name);
         known.map(Self::from).ok_or_else(|| {
-            let names = Toolset::ALL.map(Toolset::as_str).join(", ");
+            let names = Toolset::words().collect::<Vec<_>>().join(", ");
             let name = super::shown(name);
             format!("there is no toolset {name:?}: the toolsets are {names} and all")
         })
@@ -179,34 +163,23 @@ impl fmt::Display for ToolPrefix {
     }
 }
 
-/// The form of replies.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum ReplyFormat {
-    /// JSON with all fields, as the original tracker replies.
-    #[default]
-    Json,
-    /// As few tokens as possible: lists are lines, and claims leave out what a worker seldom needs.
-    Compact,
+string_enum! {
+    /// The form of replies.
+    #[derive(Default)]
+    pub enum ReplyFormat {
+        /// JSON with all fields, as the original tracker replies.
+        #[default]
+        Json = "json",
+        /// As few tokens as possible: lists are lines, and claims leave out what a worker seldom needs.
+        Compact = "compact",
+    }
 }
 
 impl FromStr for ReplyFormat {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
-        match word {
-            "json" => Ok(Self::Json),
-            "compact" => Ok(Self::Compact),
-            _ => Err(format!("{word:?} is neither json nor compact")),
-        }
-    }
-}
-
-impl fmt::Display for ReplyFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Json => "json",
-            Self::Compact => "compact",
-        })
+        Self::from_word(word).ok_or_else(|| format!("{word:?} is neither json nor compact"))
     }
 }
 

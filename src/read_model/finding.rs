@@ -1,20 +1,19 @@
 //! What a search for problems finds: the values, without the rules that find them.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::summary::IssueSummary;
-use crate::domain::issue::string_enum;
 use crate::domain::{IssueId, Status};
+use crate::string_enum::string_enum;
 
 /// How many findings of each kind are kept, the worst ones. All are counted.
 pub const MAX_KEPT: usize = 200;
 
 string_enum! {
     /// The kind of a finding.
-    FindingKind {
+    pub enum FindingKind {
         /// An open issue without a substantive change for long.
         Stale = "stale",
         /// A claim that lasts long.

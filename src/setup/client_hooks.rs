@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::edit::json::Dialect;
@@ -13,53 +13,39 @@ use super::edit::{EditError, json};
 use super::server_file::is_program;
 use super::staged_file::StagedFiles;
 use super::{HostEnv, Plan, SetupError};
+use crate::string_enum::string_enum;
 
 /// The word before the event in a command of ours.
 const COMMAND: &str = "hook";
 /// What follows the command, so that a machine without `ait` does not disturb the client.
 const ALWAYS: &str = "|| true";
 
-/// A client with hooks.
-///
-/// Claude Code (<https://code.claude.com/docs/en/hooks>), Gemini CLI
-/// (<https://github.com/google-gemini/gemini-cli/blob/main/docs/hooks/reference.md>) and Codex
-/// (<https://developers.openai.com/codex/hooks>) have a list of groups for each event, and each group has a list of
-/// commands; they understand the same answers. Cursor (<https://cursor.com/docs/agent/hooks>) and VS Code
-/// (<https://code.visualstudio.com/docs/copilot/customization/hooks>) have a list of commands for each event, and
-/// answers of their own. Copilot CLI (<https://docs.github.com/en/copilot/reference/hooks-reference>) reads the file of
-/// VS Code and understands its names.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum HookClient {
-    /// Claude Code.
-    ClaudeCode,
-    /// Codex, which has no hook for the end of a session.
-    Codex,
-    /// Cursor.
-    Cursor,
-    /// Gemini CLI.
-    Gemini,
-    /// VS Code, and Copilot CLI. VS Code has no hook for the end of a session, and Copilot CLI has called its own after
-    /// each turn (<https://github.com/github/copilot-cli/issues/2491>).
-    VsCode,
+string_enum! {
+    /// A client with hooks.
+    ///
+    /// Claude Code (<https://code.claude.com/docs/en/hooks>), Gemini CLI
+    /// (<https://github.com/google-gemini/gemini-cli/blob/main/docs/hooks/reference.md>) and Codex
+    /// (<https://developers.openai.com/codex/hooks>) have a list of groups for each event, and each group has a list of
+    /// commands; they understand the same answers. Cursor (<https://cursor.com/docs/agent/hooks>) and VS Code
+    /// (<https://code.visualstudio.com/docs/copilot/customization/hooks>) have a list of commands for each event, and
+    /// answers of their own. Copilot CLI (<https://docs.github.com/en/copilot/reference/hooks-reference>) reads the file of
+    /// VS Code and understands its names.
+    pub enum HookClient {
+        /// Claude Code.
+        ClaudeCode = "claude-code",
+        /// Codex, which has no hook for the end of a session.
+        Codex = "codex",
+        /// Cursor.
+        Cursor = "cursor",
+        /// Gemini CLI.
+        Gemini = "gemini",
+        /// VS Code, and Copilot CLI. VS Code has no hook for the end of a session, and Copilot CLI has called its own after
+        /// each turn (<https://github.com/github/copilot-cli/issues/2491>).
+        VsCode = "vscode",
+    }
 }
 
 impl HookClient {
-    /// Every client with hooks.
-    pub const ALL: [Self; 5] =
-        [Self::ClaudeCode, Self::Codex, Self::Cursor, Self::Gemini, Self::VsCode];
-    /// Their names on the command line.
-    pub const NAMES: [&str; 5] = ["claude-code", "codex", "cursor", "gemini", "vscode"];
-
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        Self::NAMES[self as usize]
-    }
-
-    /// Finds a client by its name on the command line.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|client| client.name() == name)
-    }
-
     /// The file with the hooks, in the project.
     fn file(self) -> &'static str {
         match self {
@@ -94,17 +80,16 @@ impl HookClient {
 
     /// The events that it has, each with the path of its list in the file.
     fn events(self) -> impl Iterator<Item = (SessionEvent, [&'static str; 2])> {
-        SessionEvent::ALL
-            .into_iter()
-            .filter_map(move |event| Some((event, ["hooks", self.event(event)?])))
+        let events = SessionEvent::ALL.iter().copied();
+        events.filter_map(move |event| Some((event, ["hooks", self.event(event)?])))
     }
 
     /// The command of a hook.
     fn command(self, program: &str, event: SessionEvent) -> String {
-        let (program, event) = (shell_words::quote(program), event.name());
+        let (program, event) = (shell_words::quote(program), event.as_str());
         match self {
             Self::Cursor | Self::VsCode => {
-                format!("{program} {COMMAND} {event} --client {} {ALWAYS}", self.name())
+                format!("{program} {COMMAND} {event} --client {} {ALWAYS}", self.as_str())
             }
             _ => format!("{program} {COMMAND} {event} {ALWAYS}"),
         }
@@ -125,40 +110,15 @@ impl HookClient {
     }
 }
 
-impl Serialize for HookClient {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
-    }
-}
-
-/// What happens to the session of an agent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SessionEvent {
-    /// It starts.
-    SessionStart,
-    /// The agent wants to stop.
-    Stop,
-    /// It ends.
-    SessionEnd,
-}
-
-impl SessionEvent {
-    /// Every event.
-    pub const ALL: [Self; 3] = [Self::SessionStart, Self::Stop, Self::SessionEnd];
-
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::SessionStart => "session-start",
-            Self::Stop => "stop",
-            Self::SessionEnd => "session-end",
-        }
-    }
-
-    /// Finds an event by its name on the command line.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|event| event.name() == name)
+string_enum! {
+    /// What happens to the session of an agent.
+    pub enum SessionEvent {
+        /// It starts.
+        SessionStart = "session-start",
+        /// The agent wants to stop.
+        Stop = "stop",
+        /// It ends.
+        SessionEnd = "session-end",
     }
 }
 
@@ -239,10 +199,12 @@ pub fn clients_with_hooks(
     env: &HostEnv,
     program: &str,
 ) -> impl Iterator<Item = Result<ClientHooks, (HookClient, SetupError)>> {
-    let hooks = HookClient::ALL
-        .map(|client| client_hooks(client, root, env, program).map_err(|error| (client, error)));
+    let clients = HookClient::ALL.iter().copied();
+    let hooks = clients.map(move |client| {
+        client_hooks(client, root, env, program).map_err(|error| (client, error))
+    });
     let are_none = |hooks: &ClientHooks| hooks.are_all(ClientHookState::Missing);
-    hooks.into_iter().filter(move |hooks| !hooks.as_ref().is_ok_and(are_none))
+    hooks.filter(move |hooks| !hooks.as_ref().is_ok_and(are_none))
 }
 
 /// Plans to install the hooks of a client. What else is in the file stays.
@@ -320,7 +282,7 @@ fn is_ours(item: &Value, event: SessionEvent) -> bool {
     let is_ours = |command: &str| {
         let words = shell_words::split(command).unwrap_or_default();
         let words: Vec<_> = words.iter().map(String::as_str).collect();
-        matches!(words[..], [program, COMMAND, name, ..] if is_program(program) && name == event.name())
+        matches!(words[..], [program, COMMAND, name, ..] if is_program(program) && name == event.as_str())
     };
     commands(item).next().is_some() && commands(item).all(is_ours)
 }

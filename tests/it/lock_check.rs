@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use agent_issue_tracker::store::json::JsonStoreOptions;
-use agent_issue_tracker::store::json::fs::{FileSystem, Kind, RealFileSystem};
+use agent_issue_tracker::store::json::fs::{FileSystem, FileSystemKind, RealFileSystem};
 use agent_issue_tracker::store::{Probe, Store, StoreError};
 use agent_issue_tracker::tracker::Tracker;
 
@@ -15,12 +15,12 @@ use crate::support::disk::{Disk, FaultyDuty};
 use crate::support::files::{id, issue_json, names, segments, stored_issues, write_issues};
 use crate::support::stores::{add, apply, check, ids, now, open, open_with, quiet};
 
-fn network() -> Kind {
-    Kind::Network("NFS".to_owned())
+fn network() -> FileSystemKind {
+    FileSystemKind::Network("NFS".to_owned())
 }
 
 /// A disk of that kind.
-fn disk_of(directory: &Path, kind: Kind) -> Arc<Disk> {
+fn disk_of(directory: &Path, kind: FileSystemKind) -> Arc<Disk> {
     let disk = Disk::new(directory, FaultyDuty::Nothing);
     disk.be(kind);
     disk
@@ -72,7 +72,7 @@ async fn network_file_system_refuses_publishing() {
 }
 
 /// Tells whether changes are made on a file system of a kind, and how often its kind was asked for.
-async fn are_made(kind: Kind, is_allowed: bool) -> (bool, usize) {
+async fn are_made(kind: FileSystemKind, is_allowed: bool) -> (bool, usize) {
     let directory = directory();
     let disk = disk_of(directory.path(), kind);
     let options = JsonStoreOptions { allows_network: is_allowed, ..quiet() };
@@ -89,8 +89,8 @@ async fn are_made(kind: Kind, is_allowed: bool) -> (bool, usize) {
 
 #[tokio::test]
 async fn only_network_file_systems_are_refused_unless_allowed() {
-    let program = || Kind::Program("FUSE".to_owned());
-    let local = || Kind::Local("ext4".to_owned());
+    let program = || FileSystemKind::Program("FUSE".to_owned());
+    let local = || FileSystemKind::Local("ext4".to_owned());
     for (kind, is_allowed, expected) in [
         (local(), false, (true, 2)),
         (program(), false, (true, 2)),
@@ -104,7 +104,11 @@ async fn only_network_file_systems_are_refused_unless_allowed() {
 
 #[tokio::test]
 async fn ineffective_locks_are_refused_on_every_file_system() {
-    for kind in [network(), Kind::Program("9P".to_owned()), Kind::Local("ext4".to_owned())] {
+    for kind in [
+        network(),
+        FileSystemKind::Program("9P".to_owned()),
+        FileSystemKind::Local("ext4".to_owned()),
+    ] {
         let directory = with_an_issue();
         let disk = disk_of(directory.path(), kind);
         disk.disable_locking();

@@ -17,6 +17,7 @@ use super::tool_names::ToolNames;
 use super::{McpServer, shown};
 use crate::domain::Classification;
 use crate::setup::Preset;
+use crate::string_enum::string_enum;
 
 const SETUP_WIZARD: &str = "setup_wizard";
 const HEALTH_CHECK: &str = "health_check";
@@ -77,26 +78,13 @@ const PRESET: Argument = Argument {
     hint: Hint::Preset,
 };
 
-/// When a team lead stops.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Mode {
-    /// When the queue is empty.
-    UntilEmpty,
-    /// When the person says so.
-    Continuous,
-}
-
-impl Mode {
-    /// The words of all modes.
-    pub const WORDS: [&str; 2] = ["until-empty", "continuous"];
-
-    fn from_word(word: &str) -> Option<Self> {
-        let [until_empty, continuous] = Self::WORDS;
-        match word {
-            _ if word == until_empty => Some(Self::UntilEmpty),
-            _ if word == continuous => Some(Self::Continuous),
-            _ => None,
-        }
+string_enum! {
+    /// When a team lead stops.
+    pub(super) enum Mode {
+        /// When the queue is empty.
+        UntilEmpty = "until-empty",
+        /// When the person says so.
+        Continuous = "continuous",
     }
 }
 
@@ -208,7 +196,7 @@ impl<'a> Given<'a> {
     fn mode(&self) -> Result<Mode, ErrorData> {
         let Some(word) = self.text(MODE) else { return Ok(Mode::UntilEmpty) };
         Mode::from_word(word).ok_or_else(|| {
-            let words = Mode::WORDS.join(" or ");
+            let words = Mode::words().collect::<Vec<_>>().join(" or ");
             refused(format!("mode must be {words}, not {:?}", shown(word)))
         })
     }

@@ -1,14 +1,10 @@
 //! The time range of the statistics.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-
-use crate::domain::issue::string_enum;
+use crate::string_enum::string_enum;
 
 string_enum! {
     /// The time range of the statistics.
-    Range {
+    pub enum Range {
         /// The last 24 hours.
         Day = "24h",
         /// The last seven days.

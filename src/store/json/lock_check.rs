@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::fs::{FileLock, FileSystem, Kind, directory_of};
+use super::fs::{FileLock, FileSystem, FileSystemKind, directory_of};
 use super::paths::StorePaths;
 use super::support::lock;
 use crate::store::StoreError;
@@ -53,16 +53,18 @@ impl LockCheck {
             return Ok(());
         }
         match fs.kind(&paths.issues) {
-            Some(Kind::OwnMount) => Err(StoreError::ReadOnly(format!(
+            Some(FileSystemKind::OwnMount) => Err(StoreError::ReadOnly(format!(
                 "{} {OWN_MOUNT}; {OWN_MOUNT_WAY_OUT}",
                 paths.issues.display()
             ))),
-            Some(Kind::Network(_)) if self.allows_network.load(Ordering::Relaxed) => Ok(()),
-            Some(Kind::Network(name)) => Err(StoreError::NetworkFileSystem(format!(
+            Some(FileSystemKind::Network(_)) if self.allows_network.load(Ordering::Relaxed) => {
+                Ok(())
+            }
+            Some(FileSystemKind::Network(name)) => Err(StoreError::NetworkFileSystem(format!(
                 "{} is on {name}: {NETWORK_RISK}",
                 directory.display()
             ))),
-            Some(Kind::Local(_) | Kind::Program(_)) | None => Ok(()),
+            Some(FileSystemKind::Local(_) | FileSystemKind::Program(_)) | None => Ok(()),
         }
     }
 

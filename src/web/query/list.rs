@@ -60,7 +60,7 @@ impl ListQuery {
         })?;
         let expected = || "1, 2, 3, …".to_owned();
         let number = |text: &str| text.parse().ok().filter(|&page: &usize| page > 0);
-        let kinds = || joined(Classification::ALL.iter().map(|kind| kind.as_str()));
+        let kinds = || joined(Classification::words());
         Ok(Self {
             statuses: statuses(&parameters)?,
             kind: parameters.get("classification", kinds, Classification::from_word)?,
@@ -253,7 +253,7 @@ fn statuses(parameters: &Parameters) -> Result<StatusSet, InvalidParameter> {
             Some(status) => found.push(status),
             None if word == OPEN => found.extend(StatusSet::open().iter()),
             None => {
-                let words = Status::ALL.iter().map(|status| status.as_str());
+                let words = Status::words();
                 return Err(InvalidParameter {
                     name: "status".to_owned(),
                     given: word.to_owned(),

@@ -76,14 +76,14 @@ fn query_string(parameters: impl IntoIterator<Item = (&'static str, String)>) ->
 
 /// Parses the query string of the statistics. The default range is a week.
 pub(super) fn stats_range(query: Option<&str>) -> Result<Range, InvalidParameter> {
-    let known = || joined(Range::ALL.iter().map(|range| range.as_str()));
+    let known = || joined(Range::words());
     let parameters = Parameters::parse(query, &["range"])?;
     Ok(parameters.get("range", known, Range::from_word)?.unwrap_or(Range::Week))
 }
 
 /// Parses the query of the triage page: one kind of findings, or all of them.
 pub(super) fn finding_kind(query: Option<&str>) -> Result<Option<FindingKind>, InvalidParameter> {
-    let known = || joined(FindingKind::ALL.iter().map(|kind| kind.as_str()));
+    let known = || joined(FindingKind::words());
     Parameters::parse(query, &["kind"])?.get("kind", known, FindingKind::from_word)
 }
 

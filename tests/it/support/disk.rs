@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use agent_issue_tracker::store::json::fs::{
-    FileFingerprint, FileLock, FileSystem, Kind, OpenFile, RealFileSystem, Rename, ResolveError,
-    directory_of,
+    FileFingerprint, FileLock, FileSystem, FileSystemKind, OpenFile, RealFileSystem, Rename,
+    ResolveError, directory_of,
 };
 
 use super::pause::Pause;
@@ -50,7 +50,7 @@ pub struct Disk {
     pub trouble: Trouble,
     calls: Mutex<Vec<Call>>,
     hook: Mutex<Option<Hook>>,
-    kind: Mutex<Option<Kind>>,
+    kind: Mutex<Option<FileSystemKind>>,
     locking_is_disabled: AtomicBool,
     /// Whether a lock that is waited for is asked for again and again, each time as a call of its own.
     never_waits_for_locks: AtomicBool,
@@ -143,7 +143,7 @@ impl Disk {
     }
 
     /// Says from now on that it is of this kind.
-    pub fn be(&self, kind: Kind) {
+    pub fn be(&self, kind: FileSystemKind) {
         *self.kind.lock().unwrap() = Some(kind);
     }
 
@@ -489,9 +489,9 @@ impl FileSystem for Disk {
         Ok(())
     }
 
-    fn kind(&self, file: &Path) -> Option<Kind> {
+    fn kind(&self, file: &Path) -> Option<FileSystemKind> {
         self.call("kind", file).ok()?;
         let kind = self.kind.lock().unwrap().clone();
-        Some(kind.unwrap_or(Kind::Local("a disk of a test".to_owned())))
+        Some(kind.unwrap_or(FileSystemKind::Local("a disk of a test".to_owned())))
     }
 }

@@ -6,7 +6,7 @@ use super::directory_of;
 
 /// The kind of file system that a file is on, with its name for people.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum FileSystemKind {
     /// A disk or the memory of this machine. Its locks work between all processes.
     Local(String),
     /// A network file system. Its locks may work within one machine only.
@@ -48,7 +48,7 @@ const NETWORK_NAMES: [&str; 7] = ["nfs", "smbfs", "cifs", "afpfs", "webdav", "ft
 const PROGRAM_NAMES: [&str; 7] =
     ["osxfuse", "macfuse", "fusefs", "fuse-t", "lifs", "AppleVirtIOFS", "vmhgfs"];
 
-impl Kind {
+impl FileSystemKind {
     /// Returns the kind for the magic number of a Linux file system.
     pub fn of_magic(magic: u64) -> Self {
         let named = |list: &[(u64, &str)]| {
@@ -78,12 +78,12 @@ impl Kind {
 
 /// Returns the kind of file system that a file is on or would be on.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(super) fn kind(file: &Path) -> Option<Kind> {
+pub(super) fn kind(file: &Path) -> Option<FileSystemKind> {
     if is_mounted_alone(file) {
-        return Some(Kind::OwnMount);
+        return Some(FileSystemKind::OwnMount);
     }
     let found = rustix::fs::statfs(directory_of(file)).ok()?;
-    Some(Kind::of_magic(magic(&found)))
+    Some(FileSystemKind::of_magic(magic(&found)))
 }
 
 /// Returns true if a file is the root of a mount. Linux reports this since version 5.8.
@@ -101,15 +101,15 @@ fn magic(found: &rustix::fs::StatFs) -> u64 {
 }
 
 #[cfg(target_vendor = "apple")]
-pub(super) fn kind(file: &Path) -> Option<Kind> {
+pub(super) fn kind(file: &Path) -> Option<FileSystemKind> {
     let found = rustix::fs::statfs(directory_of(file)).ok()?;
     let name = found.f_fstypename.iter().take_while(|letter| **letter != 0);
     let name: Vec<u8> = name.map(|letter| *letter as u8).collect();
-    Some(Kind::of_name(&String::from_utf8_lossy(&name)))
+    Some(FileSystemKind::of_name(&String::from_utf8_lossy(&name)))
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
-pub(super) fn kind(_: &Path) -> Option<Kind> {
+pub(super) fn kind(_: &Path) -> Option<FileSystemKind> {
     None
 }
 
@@ -125,12 +125,12 @@ mod tests {
     }
     use Whose::{Local, Network, Program};
 
-    fn whose(kind: &Kind) -> Whose {
+    fn whose(kind: &FileSystemKind) -> Whose {
         match kind {
-            Kind::Local(_) => Local,
-            Kind::Network(_) => Network,
-            Kind::Program(_) => Program,
-            Kind::OwnMount => unreachable!("no file system"),
+            FileSystemKind::Local(_) => Local,
+            FileSystemKind::Network(_) => Network,
+            FileSystemKind::Program(_) => Program,
+            FileSystemKind::OwnMount => unreachable!("no file system"),
         }
     }
 
@@ -148,7 +148,7 @@ mod tests {
             (0x794c_7630, Local),
             (1, Local),
         ] {
-            assert_eq!(whose(&Kind::of_magic(magic)), expected, "{magic:#x}");
+            assert_eq!(whose(&FileSystemKind::of_magic(magic)), expected, "{magic:#x}");
         }
         for (name, expected) in [
             ("nfs", Network),
@@ -161,7 +161,7 @@ mod tests {
             ("hfs", Local),
             ("exfat", Local),
         ] {
-            assert_eq!(whose(&Kind::of_name(name)), expected, "{name}");
+            assert_eq!(whose(&FileSystemKind::of_name(name)), expected, "{name}");
         }
     }
 }

@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-pub use kind::Kind;
+pub use kind::FileSystemKind;
 pub use real::RealFileSystem;
 
 /// Distinguishes versions of a file without reading it: size, time of the last content change, device and inode.
@@ -243,7 +243,7 @@ pub trait FileSystem: Send + Sync {
     fn sync_directory(&self, directory: &Path) -> io::Result<()>;
 
     /// Returns the kind of file system that a file is on or would be on, if the system tells it.
-    fn kind(&self, file: &Path) -> Option<Kind>;
+    fn kind(&self, file: &Path) -> Option<FileSystemKind>;
 }
 
 /// Opens a file for reading and writing. Creates it like `model` if it does not exist.

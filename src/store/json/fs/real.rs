@@ -10,7 +10,8 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use super::{
-    FileFingerprint, FileLock, FileSystem, Kind, OpenFile, Rename, ResolveError, directory_of, kind,
+    FileFingerprint, FileLock, FileSystem, FileSystemKind, OpenFile, Rename, ResolveError,
+    directory_of, kind,
 };
 
 /// The real file system.
@@ -176,7 +177,7 @@ impl FileSystem for RealFileSystem {
         File::open(directory)?.sync_all()
     }
 
-    fn kind(&self, file: &Path) -> Option<Kind> {
+    fn kind(&self, file: &Path) -> Option<FileSystemKind> {
         kind::kind(file)
     }
 }
