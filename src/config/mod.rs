@@ -44,8 +44,8 @@ pub const DEFAULT_PORT: u16 = 3000;
 pub const LAST_PORT: u16 = 3019;
 pub use sources::{ConfigError, FILE_NAME, Source, Sourced};
 pub use values::{
-    Address, BadAddress, BadPort, FilePath, KeptEvents, LogFilter, NetworkFileSystem, Port,
-    ProjectName, RepositoryUrl, Secret, StoreUrl, Switch,
+    Address, FilePath, KeptEvents, LogFilter, NetworkFileSystem, Port, ProjectName, RepositoryUrl,
+    Secret, StoreUrl, Switch,
 };
 
 /// The help heading of the options that every command has.

@@ -11,27 +11,30 @@ use std::time::Duration;
 use tracing_subscriber::filter::Targets;
 
 use super::sources::{Source, Sourced};
+use crate::string_enum::string_enum;
+
+/// Shows types as the values that they wrap.
+macro_rules! shown_as_value {
+    ($($name:ident)+) => {
+        $(impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        })+
+    };
+}
+shown_as_value! { Port ProjectName RepositoryUrl Address LogFilter Switch Limit }
 
 /// A TCP port; 0 means any free port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Port(pub u16);
 
-/// The error for an invalid port.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0:?} is not a port: give a number from 0 to 65535")]
-pub struct BadPort(String);
-
 impl FromStr for Port {
-    type Err = BadPort;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, BadPort> {
-        text.parse().map(Self).map_err(|_| BadPort(text.to_owned()))
-    }
-}
-
-impl fmt::Display for Port {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parsed = text.parse().map(Self);
+        parsed.map_err(|_| format!("{text:?} is not a port: give a number from 0 to 65535"))
     }
 }
 
@@ -54,12 +57,6 @@ impl FromStr for ProjectName {
             true => Ok(Self(text.to_owned())),
             false => Err(format!("{text:?} is not a name: give one line of 1 to {max} characters")),
         }
-    }
-}
-
-impl fmt::Display for ProjectName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
     }
 }
 
@@ -94,35 +91,20 @@ impl FromStr for RepositoryUrl {
     }
 }
 
-impl fmt::Display for RepositoryUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
 /// An address to listen on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Address(pub IpAddr);
 
-/// The error for an invalid address.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0:?} is not an IP address: give one such as 127.0.0.1, 192.0.2.7, or 0.0.0.0 for all")]
-pub struct BadAddress(String);
-
 impl FromStr for Address {
-    type Err = BadAddress;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, BadAddress> {
+    fn from_str(text: &str) -> Result<Self, String> {
         if text == "localhost" {
             return Ok(Self::default());
         }
-        text.parse().map(Self).map_err(|_| BadAddress(text.to_owned()))
-    }
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        text.parse().map(Self).map_err(|_| {
+            format!("{text:?} is not an IP address: give one such as 127.0.0.1, 192.0.2.7, or 0.0.0.0 for all")
+        })
     }
 }
 
@@ -167,12 +149,6 @@ impl FromStr for LogFilter {
     }
 }
 
-impl fmt::Display for LogFilter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
 /// A setting that is on or off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Switch(pub bool);
@@ -189,40 +165,23 @@ impl FromStr for Switch {
     }
 }
 
-impl fmt::Display for Switch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+string_enum! {
+    /// The policy for network file systems.
+    #[derive(Default)]
+    pub enum NetworkFileSystem {
+        /// Refuse all changes.
+        #[default]
+        Refuse = "refuse",
+        /// Allow changes, because no other machine uses the store.
+        Allow = "allow",
     }
-}
-
-/// The policy for network file systems.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum NetworkFileSystem {
-    /// Refuse all changes.
-    #[default]
-    Refuse,
-    /// Allow changes, because no other machine uses the store.
-    Allow,
 }
 
 impl FromStr for NetworkFileSystem {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
-        match word {
-            "refuse" => Ok(Self::Refuse),
-            "allow" => Ok(Self::Allow),
-            _ => Err(format!("{word:?} is neither refuse nor allow")),
-        }
-    }
-}
-
-impl fmt::Display for NetworkFileSystem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Refuse => "refuse",
-            Self::Allow => "allow",
-        })
+        Self::from_word(word).ok_or_else(|| format!("{word:?} is neither refuse nor allow"))
     }
 }
 
@@ -337,12 +296,6 @@ impl FromStr for Limit {
         let parsed = text.parse().map(Self);
         parsed
             .map_err(|_| format!("{text:?} is not a number: give one such as 3, or 0 for no limit"))
-    }
-}
-
-impl fmt::Display for Limit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
     }
 }
 
