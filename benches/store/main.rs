@@ -5,7 +5,7 @@
 //! cargo bench -p benches --bench store                 every group, as tables
 //! cargo bench -p benches --bench store -- reads        the groups whose name contains a word
 //! cargo bench -p benches --bench store -- report       the targets, and the waits of callers in several processes
-//! cargo bench -p benches --bench store -- appends      a change beside an append of the same bytes, which is part of that
+//! cargo bench -p benches --bench store -- appends      a change beside an append of the same bytes, a part of that
 //! cargo bench -p benches --bench store -- attributes   claims and lists where every fifth issue is blocked
 //! cargo bench -p benches --bench store -- stalls       the waits during a publish and a snapshot
 //! cargo bench -p benches --bench store -- watch        how soon another process is told of a change

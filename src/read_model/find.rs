@@ -7,8 +7,8 @@ use super::sort_index::{Direction, SortKey};
 use super::text_search::TextSearch;
 use crate::domain::{Counts, Order, Page, Query, Status, Subject};
 
-/// The maximum number of text matches to collect, and of issues to examine for the best matches. A user with more matches
-/// should narrow the search, and the limit makes the cost independent of the size of the store.
+/// The maximum number of text matches to collect, and of issues to examine for the best matches. A user with more
+/// matches should narrow the search, and the limit makes the cost independent of the size of the store.
 pub const MAX_FOUND: usize = 500;
 
 /// The order of a list on a page. Pages know more keys than the [`Order`] of a query, which every store has to support.
@@ -119,8 +119,8 @@ impl ReadView<'_> {
         Listing { is_exact, has_exact_counts, ..listing }
     }
 
-    /// Returns one page of the issues that match a query, as a store does. A search for texts counts at most [`MAX_FOUND`] matches, or
-    /// as many as the page needs.
+    /// Returns one page of the issues that match a query, as a store does. A search for texts counts at most
+    /// [`MAX_FOUND`] matches, or as many as the page needs.
     pub fn list(&self, query: &Query) -> Page {
         let search = TextSearch::new(&query.condition, self);
         let fits = |at: &usize| {

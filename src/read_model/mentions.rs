@@ -18,8 +18,8 @@ pub struct Mentions {
 }
 
 impl ReadView<'_> {
-    /// Returns at most `limit` issues with a text that has the first 8 digits of an id; `None` if the index of texts would
-    /// have to be built for many issues.
+    /// Returns at most `limit` issues with a text that has the first 8 digits of an id; `None` if the index of texts
+    /// would have to be built for many issues.
     pub fn mentions(&self, id: IssueId, limit: usize) -> Option<Mentions> {
         if self.summaries().len() > MAX_TO_BUILD && !self.index.signatures.are_built() {
             return None;

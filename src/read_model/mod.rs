@@ -143,8 +143,8 @@ impl ReadModel {
         self.current.try_lock().is_ok_and(|current| current.is_empty())
     }
 
-    /// Returns one page of the issues that match a query, as [`Tracker::list_issues`] does. A search for texts counts at
-    /// most [`MAX_FOUND`] matches, or as many as the page needs.
+    /// Returns one page of the issues that match a query, as [`Tracker::list_issues`] does. A search for texts counts
+    /// at most [`MAX_FOUND`] matches, or as many as the page needs.
     ///
     /// # Errors
     ///

@@ -1,9 +1,9 @@
 //! A bit-sliced signature file: finds the issues that may contain a text without reading them.
 //!
-//! Each issue has a signature of [`WIDTH`] bits: a Bloom filter with one hash function over the sequences of one,
-//! two and three bytes in its texts and external ids. An issue whose signature lacks a bit of a text does not contain that text; one
-//! whose signature has all of them may. The signatures of 64 issues are stored bit-sliced, so a lookup reads one
-//! word for each sequence of the text. See C. Faloutsos, "Signature files", in *Information Retrieval: Data
+//! Each issue has a signature of [`WIDTH`] bits: a Bloom filter with one hash function over the sequences of one, two
+//! and three bytes in its texts and external ids. An issue whose signature lacks a bit of a text does not contain that
+//! text; one whose signature has all of them may. The signatures of 64 issues are stored bit-sliced, so a lookup reads
+//! one word for each sequence of the text. See C. Faloutsos, "Signature files", in *Information Retrieval: Data
 //! Structures and Algorithms*, 1992.
 
 use std::sync::{Arc, OnceLock};

@@ -9,7 +9,8 @@ pub struct StatusChange {
     pub at: Timestamp,
     /// The status after the change.
     pub status: Status,
-    /// Whether a claim lapsed or ended with a question. The issue is back where it was before the claim, and no work was done.
+    /// Whether a claim lapsed or ended with a question. The issue is back where it was before the claim, and no work
+    /// was done.
     pub is_lapse: bool,
 }
 

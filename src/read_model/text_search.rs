@@ -55,8 +55,8 @@ impl TextSearch {
         needed.all(|one| one.candidates.contains(position) || one.id_name.names(id))
     }
 
-    /// Returns true if the issue at a position contains one of the texts, or is named by it. `texts` keeps its texts, once
-    /// they were needed.
+    /// Returns true if the issue at a position contains one of the texts, or is named by it. `texts` keeps its texts,
+    /// once they were needed.
     pub fn finds(
         &self,
         text: &str,

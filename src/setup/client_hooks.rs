@@ -28,8 +28,8 @@ string_enum! {
     /// (<https://developers.openai.com/codex/hooks>) have a list of groups for each event, and each group has a list of
     /// commands; they understand the same answers. Cursor (<https://cursor.com/docs/agent/hooks>) and VS Code
     /// (<https://code.visualstudio.com/docs/copilot/customization/hooks>) have a list of commands for each event, and
-    /// answers of their own. Copilot CLI (<https://docs.github.com/en/copilot/reference/hooks-reference>) reads the file of
-    /// VS Code and understands its names.
+    /// answers of their own. Copilot CLI (<https://docs.github.com/en/copilot/reference/hooks-reference>) reads the
+    /// file of VS Code and understands its names.
     pub enum HookClient {
         /// Claude Code.
         ClaudeCode = "claude-code",
@@ -39,8 +39,8 @@ string_enum! {
         Cursor = "cursor",
         /// Gemini CLI.
         Gemini = "gemini",
-        /// VS Code, and Copilot CLI. VS Code has no hook for the end of a session, and Copilot CLI has called its own after
-        /// each turn (<https://github.com/github/copilot-cli/issues/2491>).
+        /// VS Code, and Copilot CLI. VS Code has no hook for the end of a session, and Copilot CLI has called its own
+        /// after each turn (<https://github.com/github/copilot-cli/issues/2491>).
         VsCode = "vscode",
     }
 }

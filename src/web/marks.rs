@@ -40,8 +40,8 @@ impl Marks {
         }
     }
 
-    /// Returns an excerpt of the description or of a comment of an issue with one of the texts that its title lacks; `None`
-    /// if there is none.
+    /// Returns an excerpt of the description or of a comment of an issue with one of the texts that its title lacks;
+    /// `None` if there is none.
     pub fn excerpt(&self, issue: impl FnOnce() -> Arc<Issue>, title: &str) -> Option<String> {
         let title = title.to_lowercase();
         let lacking = self.0.iter().filter(|text| !title.contains(text.as_str())).cloned();

@@ -179,8 +179,8 @@ impl ReadView<'_> {
         findings
     }
 
-    /// Returns what is wrong in the queue, for every page. In a large store that changes all the time it may be some time
-    /// old: looking for it takes at most a twentieth of the time.
+    /// Returns what is wrong in the queue, for every page. In a large store that changes all the time it may be some
+    /// time old: looking for it takes at most a twentieth of the time.
     pub fn recent_findings(&self, now: Timestamp) -> Arc<Findings> {
         self.index.findings.recent(now).unwrap_or_else(|| self.findings(now))
     }

@@ -1,7 +1,8 @@
 //! Open issues whose texts do not say what to do, or say what an older open issue says.
 //!
 //! Duplicates are looked for only within blocks: issues with the same words in the title, and issues whose descriptions
-//! share a part of their [sketch](crate::read_model::sketch). So the cost grows with the number of issues, not with its square.
+//! share a part of their [sketch](crate::read_model::sketch). So the cost grows with the number of issues, not with its
+//! square.
 
 use super::{Hit, Hits, OpenIssue, Scene, Why};
 use crate::domain::Status;

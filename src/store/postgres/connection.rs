@@ -105,8 +105,8 @@ impl Connections {
         })
     }
 
-    /// Returns a connection for a transaction, with the statements prepared that it will use. Behind a pooler nothing is
-    /// prepared.
+    /// Returns a connection for a transaction, with the statements prepared that it will use. Behind a pooler nothing
+    /// is prepared.
     pub async fn session(&self, hot: &[&str]) -> Result<Session, Failure> {
         let session = Session(Some(self.get().await?));
         if session.statement_cache.size() == 0 && !self.is_pooled.load(Ordering::Relaxed) {

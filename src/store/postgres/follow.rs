@@ -47,8 +47,8 @@ impl Follower {
     }
 }
 
-/// Applies the events since a state. Returns false if they do not follow it, or may not: an empty store may have begun with
-/// everything from another one.
+/// Applies the events since a state. Returns false if they do not follow it, or may not: an empty store may have begun
+/// with everything from another one.
 async fn follow(database: &Database, state: &mut State) -> Result<bool, Failure> {
     loop {
         let known = state.position;

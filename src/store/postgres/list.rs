@@ -17,12 +17,12 @@ const PAGE: &str = "SELECT i.id, i.position, i.lease_claim, i.lease_client, t.bo
     ORDER BY {outer} OFFSET $3 LIMIT $4) page \
     JOIN {s}.issues i ON i.id = page.id JOIN {s}.issue_texts t ON t.id = i.id {joined} ORDER BY {order}";
 
-/// One page of the issues that match, each with the number of all that match. Without a page, one row has the number. At
-/// most `{most}` matches are counted: an index has the issues in their usual orders, so the server stops there.
+/// One page of the issues that match, each with the number of all that match. Without a page, one row has the number.
+/// At most `{most}` matches are counted: an index has the issues in their usual orders, so the server stops there.
 const SEARCH: &str = "WITH matching AS MATERIALIZED (SELECT i.id, i.position, i.priority, i.modified {title} \
     FROM {s}.issues i {joins} WHERE {condition} ORDER BY {inner} LIMIT {most})";
-/// Selects the issues that contain the most of some texts. It examines the newest issues, and those that an index finds by
-/// one of the rare texts.
+/// Selects the issues that contain the most of some texts. It examines the newest issues, and those that an index finds
+/// by one of the rare texts.
 const BEST: &str = "WITH newest AS MATERIALIZED (SELECT i.id FROM {s}.issues i {other_joins} WHERE {others} \
     ORDER BY i.modified DESC, i.position DESC LIMIT {most}), \
     rare AS MATERIALIZED (SELECT f.id FROM {s}.issue_search f WHERE {rare} LIMIT {most}), \

@@ -237,8 +237,8 @@ fn take_candidates(loaded: &mut Loaded, claims: &Answers) -> Result<Vec<Uuid>, F
     Ok(changed.into_iter().collect())
 }
 
-/// Waits for the issues that were passed over although no claim holds them: another change does, and they may be the next
-/// ones afterwards.
+/// Waits for the issues that were passed over although no claim holds them: another change does, and they may be the
+/// next ones afterwards.
 async fn wait_for_changes(
     client: &ClientWrapper,
     sql: &Statements,

@@ -134,7 +134,8 @@ pub(super) fn spawn(database: &Arc<Database>) {
             {
                 tracing::debug!("the first issue that is ready is not known: {failure:?}");
             }
-            // While several processes commit, one of them numbers the events of all, and the others look ever less often.
+            // While several processes commit, one of them numbers the events of all, and the others look ever less
+            // often.
             match announce(&database, seq).await {
                 Ok(true) => gather_for = GATHER_FOR,
                 Ok(false) => gather_for = (gather_for * 2).min(GATHER_AT_MOST_FOR),

@@ -52,8 +52,8 @@ macro_rules! named {
     };
 }
 
-/// The condition for an issue that comes before the last one that a claim takes. In two parts, each a range of an index: a
-/// comparison of rows would read all issues of the same priority.
+/// The condition for an issue that comes before the last one that a claim takes. In two parts, each a range of an
+/// index: a comparison of rows would read all issues of the same priority.
 macro_rules! before_last {
     (any) => {
         "(i.priority + 0, i.position + 0) < ((SELECT priority FROM last), (SELECT position FROM last)) \
@@ -67,8 +67,8 @@ macro_rules! before_last {
     };
 }
 
-/// The condition for an issue that something else than a claim is changing, which [`Statements::announce`] says. It takes
-/// the lock of the session and gives it back at once, so that the change does not wait for this transaction.
+/// The condition for an issue that something else than a claim is changing, which [`Statements::announce`] says. It
+/// takes the lock of the session and gives it back at once, so that the change does not wait for this transaction.
 macro_rules! is_changing {
     () => {
         "CASE WHEN pg_try_advisory_lock_shared(uuid_hash_extended(id, {seed})) \
@@ -76,8 +76,8 @@ macro_rules! is_changing {
     };
 }
 
-/// Locks issues for claims, the first ones of those that meet a condition, and then reads their texts. Issues that others
-/// hold are passed over. What the commands after it see is the newest version of both.
+/// Locks issues for claims, the first ones of those that meet a condition, and then reads their texts. Issues that
+/// others hold are passed over. What the commands after it see is the newest version of both.
 macro_rules! take {
     ($condition:expr, $order:literal, $limit:literal) => {
         concat!(
@@ -100,9 +100,9 @@ macro_rules! ready {
     () => {
         "i.status = 0 AND NOT i.waits AND NOT i.parked AND i.assignee IS NULL"
     };
-    // Those that were not ready before a moment but come before the first one of that moment ($1, $2). The sums keep the
-    // server from reading the index of the order, which has the old entries. That `written_in` is above 0, which it always
-    // is, allows the other index here alone.
+    // Those that were not ready before a moment but come before the first one of that moment ($1, $2). The sums keep
+    // the server from reading the index of the order, which has the old entries. That `written_in` is above 0, which it
+    // always is, allows the other index here alone.
     (again) => {
         concat!(
             ready!(), " AND i.written_in > 0 AND i.written_in >= $3 AND (i.priority + 0, i.position + 0) < ($1::smallint, $2::bigint)"
@@ -114,9 +114,9 @@ macro_rules! ready {
     };
 }
 
-/// A claim for work. `$1` to `$3` are from where to look for issues that are assigned to nobody; `$4` and `$5` are the agents,
-/// and how many claims each makes; `$6` is how many they make together, `$7` whether every issue assigned to them is taken
-/// by one of these claims, `$8` the time. `$condition` narrows.
+/// A claim for work. `$1` to `$3` are from where to look for issues that are assigned to nobody; `$4` and `$5` are the
+/// agents, and how many claims each makes; `$6` is how many they make together, `$7` whether every issue assigned to
+/// them is taken by one of these claims, `$8` the time. `$condition` narrows.
 ///
 /// The claims of others hold their issues with the strongest lock and are passed over. The issues that were passed over
 /// and that another change holds come without a text.
@@ -206,8 +206,8 @@ statements! {
     claim_any = claim_work!("");
     /// Claims issues of the kind `$9` for work.
     claim_kind = claim_work!(" AND i.kind = $9");
-    /// Claims issues for review. `$1` are the agents, `$2` whether each must be no author; `$3` is how many claims there
-    /// are, `$4` the time.
+    /// Claims issues for review. `$1` are the agents, `$2` whether each must be no author; `$3` is how many claims
+    /// there are, `$4` the time.
     claim_reviews = concat!(
         "WITH reviews AS MATERIALIZED (SELECT c.* FROM unnest($1::text[], $2::boolean[]) AS a(agent, strict) \
          CROSS JOIN LATERAL (",
@@ -317,15 +317,15 @@ statements! {
     spread_positions = "UPDATE {s}.issues i SET written_in = pg_current_xact_id()::text::bigint, \
         position = n.rank << 20 FROM (SELECT id, \
         row_number() OVER (ORDER BY position, id) AS rank FROM {s}.issues) n WHERE i.id = n.id AND i.position <> n.rank << 20";
-    /// Takes the sequence number of a transaction whose outcome is unknown, unless it has taken it itself. Waits for the
-    /// end of that transaction.
+    /// Takes the sequence number of a transaction whose outcome is unknown, unless it has taken it itself. Waits for
+    /// the end of that transaction.
     burn = "INSERT INTO {s}.events (seq, nonce) VALUES ($1, 0) ON CONFLICT (seq) DO NOTHING";
     /// Returns the nonce of an event.
     nonce = "SELECT nonce FROM {s}.events WHERE seq = $1";
 
-    /// Numbers the first 20,000 events that are visible, have no number, and were not written before the transaction `$1`.
-    /// Returns how many. The caller repeats it until there are fewer.
-    /// An issue that was filed late is moved behind those with higher numbers. `slot` and `totals` are those of the tables.
+    /// Numbers the first 20,000 events that are visible, have no number, and were not written before the transaction
+    /// `$1`. Returns how many. The caller repeats it until there are fewer. An issue that was filed late is moved
+    /// behind those with higher numbers. `slot` and `totals` are those of the tables.
     number = "WITH newest AS MATERIALIZED (SELECT number, totals FROM {s}.events WHERE number IS NOT NULL \
         ORDER BY number DESC LIMIT 1), \
         next AS MATERIALIZED (SELECT seq, issue, slot_before, slot_after, filed, \
@@ -345,8 +345,8 @@ statements! {
         numbered AS (UPDATE {s}.events e SET number = n.number, totals = CASE WHEN n.number = \
         (SELECT max(number) FROM next) THEN (SELECT totals FROM sums) END FROM next n WHERE e.seq = n.seq) \
         SELECT count(*) FROM next";
-    /// Returns priority and position of the first issue that is ready and assigned to nobody, and the oldest transaction
-    /// that has not ended. `$1` to `$3` are what this returned before.
+    /// Returns priority and position of the first issue that is ready and assigned to nobody, and the oldest
+    /// transaction that has not ended. `$1` to `$3` are what this returned before.
     first_ready = concat!(
         "SELECT f.priority, f.position, pg_snapshot_xmin(pg_current_snapshot())::text::bigint FROM (SELECT) one \
          LEFT JOIN (SELECT * FROM ((SELECT i.priority, i.position FROM {s}.issues i WHERE ", ready!(again), " \
@@ -357,8 +357,8 @@ statements! {
     oldest_transaction = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint";
     /// Finds the event `$1` if it has no number.
     is_unnumbered = "SELECT 1 FROM {s}.events WHERE seq = $1 AND number IS NULL AND body IS NOT NULL";
-    /// Returns true if there is an event without a number that was not written before the transaction `$1`, and the oldest
-    /// transaction that has not ended.
+    /// Returns true if there is an event without a number that was not written before the transaction `$1`, and the
+    /// oldest transaction that has not ended.
     has_unnumbered = "SELECT EXISTS (SELECT FROM {s}.events WHERE number IS NULL AND body IS NOT NULL \
         AND written_in >= $1), pg_snapshot_xmin(pg_current_snapshot())::text::bigint";
     /// Returns the newest numbered event.
@@ -415,7 +415,8 @@ statements! {
     /// Reads the issues with an open question.
     questions = concat!("SELECT ", columns!(), " ", from_issues!(), " WHERE i.question");
 
-    /// Registers the client `$1` for `$2` milliseconds, or renews it, unless it has ended. Its time is forever for null.
+    /// Registers the client `$1` for `$2` milliseconds, or renews it, unless it has ended. Its time is forever for
+    /// null.
     renew = "INSERT INTO {s}.clients (client, ttl_ms) VALUES ($1, $2) ON CONFLICT (client) DO UPDATE \
         SET seen = clock_timestamp(), ttl_ms = excluded.ttl_ms, gone_since = NULL WHERE NOT clients.ended";
     /// Records that the client `$1` has ended.
@@ -432,8 +433,8 @@ statements! {
     gone = "SELECT client FROM {s}.clients WHERE gone_since IS NOT NULL";
     /// Forgets the clients `$1`, unless they came back.
     forget = "DELETE FROM {s}.clients WHERE client = ANY($1) AND gone_since IS NOT NULL";
-    /// Looks whether the server can be changed, at settings that matter, and at what slows it down. `$1` are the names of
-    /// the indexes that there should be.
+    /// Looks whether the server can be changed, at settings that matter, and at what slows it down. `$1` are the names
+    /// of the indexes that there should be.
     health = "SELECT pg_is_in_recovery(), current_setting('synchronous_commit'), current_setting('fsync'), \
         coalesce((SELECT max(extract(epoch FROM clock_timestamp() - xact_start))::bigint FROM pg_stat_activity \
         WHERE datname = current_database() AND backend_xmin IS NOT NULL), 0), \

@@ -98,8 +98,8 @@ impl Writer {
         Self { database, queue: Mutex::new(Queue::Idle), ended: watch::Sender::new(true) }
     }
 
-    /// Sends commands to the task and returns their outcomes. If the future is dropped before they are decided, they are
-    /// withdrawn.
+    /// Sends commands to the task and returns their outcomes. If the future is dropped before they are decided, they
+    /// are withdrawn.
     pub async fn commit(&self, commands: Vec<Command>, now: Timestamp) -> WriterReply {
         if commands.is_empty() {
             return Ok(Vec::new());

@@ -254,8 +254,8 @@ pub(in crate::web) async fn not_found(request: Request) -> Response {
     }
 }
 
-/// Returns the path of a page without the slash at its end. Agents get no redirect, and paths that a browser could take for the address of another server have
-/// none.
+/// Returns the path of a page without the slash at its end. Agents get no redirect, and paths that a browser could take
+/// for the address of another server have none.
 fn without_trailing_slash(path: &str) -> Option<&str> {
     let page = path.strip_suffix('/').filter(|page| page.len() > 1)?;
     let is_safe = |character: char| character.is_ascii_alphanumeric() || "/-_.".contains(character);

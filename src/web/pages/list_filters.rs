@@ -46,8 +46,8 @@ pub(super) fn filters(query: &ListQuery, view: &ReadView, saved: &SavedQueries) 
     }
 }
 
-/// Renders what the search box offers: saved queries, and the terms of the query language. The script completes the last
-/// word with them.
+/// Renders what the search box offers: saved queries, and the terms of the query language. The script completes the
+/// last word with them.
 fn terms(view: &ReadView, saved: &SavedQueries) -> Markup {
     let of = |key: &'static str| move |value: &str| format!("{key}:{value}");
     let labels = view.attribute_counts();
