@@ -57,7 +57,7 @@ impl ProcessKind {
 /// The description of a process.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Entry {
+pub struct ProcessEntry {
     /// Its process id on its machine or in its container.
     pub pid: u32,
     /// How it uses the store.
@@ -85,7 +85,7 @@ pub struct Entry {
     pub claim_grace_ms: Option<u64>,
 }
 
-impl Entry {
+impl ProcessEntry {
     /// Creates the entry of this process, before it serves a port.
     pub fn new(kind: ProcessKind, now: Timestamp) -> Self {
         Self {
@@ -133,7 +133,7 @@ impl Registry {
     /// # Errors
     ///
     /// The files cannot be written.
-    pub fn register(&self, entry: Entry) -> io::Result<Registration> {
+    pub fn register(&self, entry: ProcessEntry) -> io::Result<Registration> {
         let mut last = io::Error::from(io::ErrorKind::WouldBlock);
         for _ in 0..TRIALS {
             let name = format!("{}-{}", entry.pid, Uuid::new_v4().simple());
@@ -196,7 +196,7 @@ impl Registry {
     /// # Errors
     ///
     /// The directory cannot be read.
-    pub fn list_live(&self) -> io::Result<Vec<Entry>> {
+    pub fn list_live(&self) -> io::Result<Vec<ProcessEntry>> {
         let living = self.entries(true)?;
         if living.is_empty() {
             self.remove_directories();
@@ -209,11 +209,11 @@ impl Registry {
     /// # Errors
     ///
     /// The directory cannot be read.
-    pub fn list_live_readonly(&self) -> io::Result<Vec<Entry>> {
+    pub fn list_live_readonly(&self) -> io::Result<Vec<ProcessEntry>> {
         self.entries(false)
     }
 
-    fn entries(&self, removes: bool) -> io::Result<Vec<Entry>> {
+    fn entries(&self, removes: bool) -> io::Result<Vec<ProcessEntry>> {
         let names = match fs::read_dir(&self.directory) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             names => names?,
@@ -255,7 +255,7 @@ impl Registry {
 /// # Errors
 ///
 /// The files cannot be written.
-pub fn register_for_user(entry: Entry) -> io::Result<Option<Registration>> {
+pub fn register_for_user(entry: ProcessEntry) -> io::Result<Option<Registration>> {
     let (Some(own), Some(registry)) = (small_file::state_directory("servers"), Registry::of_user())
     else {
         return Ok(None);
@@ -267,7 +267,7 @@ pub fn register_for_user(entry: Entry) -> io::Result<Option<Registration>> {
 }
 
 /// Reads the entry of the process behind a lock file, if it lives. `removes` deletes the files of a dead one.
-fn look(lock: &Path, removes: bool) -> io::Result<Option<Entry>> {
+fn look(lock: &Path, removes: bool) -> io::Result<Option<ProcessEntry>> {
     let about = lock.with_extension(ENTRY);
     let file = match File::open(lock) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -301,14 +301,14 @@ fn is_race(error: &io::Error) -> bool {
 #[derive(Debug)]
 pub struct Registration {
     registry: Registry,
-    entry: Entry,
+    entry: ProcessEntry,
     name: String,
     /// Held locked while the process lives.
     _lock: File,
 }
 
 impl Registration {
-    fn new(registry: Registry, name: String, entry: &Entry) -> io::Result<Self> {
+    fn new(registry: Registry, name: String, entry: &ProcessEntry) -> io::Result<Self> {
         let path = registry.directory.join(&name).with_extension(LOCK);
         let lock = OpenOptions::new().write(true).create_new(true).open(&path)?;
         lock.try_lock()?;
@@ -358,8 +358,8 @@ mod tests {
 
     use super::*;
 
-    fn entry(kind: ProcessKind) -> Entry {
-        Entry::new(kind, Timestamp::parse("2026-01-31T09:30:00.000Z").unwrap())
+    fn entry(kind: ProcessKind) -> ProcessEntry {
+        ProcessEntry::new(kind, Timestamp::parse("2026-01-31T09:30:00.000Z").unwrap())
     }
 
     #[test]

@@ -20,7 +20,7 @@ use agent_issue_tracker::domain::{Order, Query, Timestamp};
 use agent_issue_tracker::query_language::{ParsedQuery, SavedQueries};
 use agent_issue_tracker::read_model::ReadModel;
 use agent_issue_tracker::store::json::format;
-use agent_issue_tracker::store::transfer::{Target, Transfer};
+use agent_issue_tracker::store::transfer::{Transfer, TransferTarget};
 use agent_issue_tracker::store::{JsonStore, Store};
 use agent_issue_tracker::tracker::Tracker;
 use benches::{figures, fixture, issues};

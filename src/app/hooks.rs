@@ -21,7 +21,7 @@ use crate::hooks::{
     SESSION_LIMIT, SessionInput, SessionTexts,
 };
 use crate::port_probe;
-use crate::processes::{Entry, Registry};
+use crate::processes::{ProcessEntry, Registry};
 use crate::setup::{self, HookClient, HostEnv, SessionEvent};
 use crate::store::json::JsonStoreOptions;
 use crate::store::json::fs::{FileSystem, RealFileSystem};
@@ -187,7 +187,7 @@ fn servers(config: &Config) -> Vec<SocketAddr> {
     let store = RealFileSystem.resolve(&config.location.path).ok();
     let store = store.filter(|_| config.database.is_none());
     let living = store.and_then(|store| Registry::for_store(&store).list_live_readonly().ok());
-    living.unwrap_or_default().iter().filter_map(Entry::open_address).collect()
+    living.unwrap_or_default().iter().filter_map(ProcessEntry::open_address).collect()
 }
 
 /// Asks a server what the hook is to say: it knows the store already, and reading a large one takes too long. `None` if

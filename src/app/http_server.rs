@@ -18,7 +18,7 @@ use crate::config::{Config, FILE_NAME, Source};
 use crate::http::{self, AccessPolicy, Limits, with_security_layers};
 use crate::mcp;
 use crate::mcp::http::{HttpOptions, Shutdown};
-use crate::processes::{Entry, ProcessKind, Registration, Registry, register_for_user};
+use crate::processes::{ProcessEntry, ProcessKind, Registration, Registry, register_for_user};
 use crate::tracker::{Maintenance, Tracker};
 use crate::web::{self, WebOptions};
 
@@ -56,7 +56,7 @@ pub(super) struct ProcessContext {
     /// Among all servers of the user, while it serves pages.
     of_user: Option<Registration>,
     /// How it is described there.
-    described: Entry,
+    described: ProcessEntry,
     kind: ProcessKind,
 }
 
@@ -91,13 +91,13 @@ impl ProcessContext {
             project: project.clone(),
         };
         let grace = config.claims.settings().grace.as_millis();
-        let entry = Entry {
+        let entry = ProcessEntry {
             address: Some(address),
             is_guarded,
             claim_grace_ms: kind.is_server().then(|| grace.try_into().unwrap_or(u64::MAX)),
-            ..Entry::new(kind, tracker.now())
+            ..ProcessEntry::new(kind, tracker.now())
         };
-        let described = Entry {
+        let described = ProcessEntry {
             project: Some(config.project_name()),
             store: Some(match &config.database {
                 Some(_) => config.store(),
@@ -199,7 +199,7 @@ impl ProcessContext {
     }
 
     /// Describes the process on the same store that has the port.
-    fn served(&self, port: u16, by: Option<&Entry>, greets: bool) -> Result<Line> {
+    fn served(&self, port: u16, by: Option<&ProcessEntry>, greets: bool) -> Result<Line> {
         let who =
             by.map_or_else(|| "another ait".to_owned(), |by| format!("process {} (ait)", by.pid));
         if self.kind == ProcessKind::Serve && self.ports.wanted.is_some() && !greets {
@@ -223,7 +223,8 @@ impl ProcessContext {
     /// Records this process's port and URL in the registry, and this server among those of the user.
     async fn serves(mut self, port: u16, page: String) -> Self {
         let registration = self.registration.take();
-        let entry = Entry { port: Some(port), url: Some(page.clone()), ..self.described.clone() };
+        let entry =
+            ProcessEntry { port: Some(port), url: Some(page.clone()), ..self.described.clone() };
         let noted = spawn_blocking(move || {
             let note = |mut registration: Registration| {
                 if let Err(error) = registration.serves(port, page) {

@@ -12,7 +12,7 @@ use crate::processes::Registry;
 use crate::store::JsonStore;
 use crate::store::json::JsonStoreOptions;
 use crate::store::json::fs::RealFileSystem;
-use crate::store::transfer::{Target, Transfer, compare};
+use crate::store::transfer::{Transfer, TransferTarget, compare};
 
 /// A store as the command line names it.
 enum StoreName {
@@ -69,7 +69,7 @@ impl StoreName {
     }
 
     /// Opens the store. Reads nothing yet.
-    fn open(&self, config: &Config) -> Result<Arc<dyn Target>> {
+    fn open(&self, config: &Config) -> Result<Arc<dyn TransferTarget>> {
         match self {
             Self::Database(url) => open_database(url, config).map_err(|why| anyhow!(why)),
             Self::File(path) => {

@@ -40,7 +40,7 @@ use crate::read_model::ReadModel;
 use crate::setup::{self, HostEnv, PROGRAM};
 use crate::store::json::fs::RealFileSystem;
 use crate::store::json::{JsonStoreOptions, KeepEvents};
-use crate::store::transfer::Target;
+use crate::store::transfer::TransferTarget;
 use crate::store::{JsonStore, Store, UnusableStore};
 #[cfg(feature = "postgres")]
 use crate::store::{Password, PostgresOptions, PostgresStore};
@@ -179,7 +179,7 @@ fn configured(config: &Config, options: JsonStoreOptions) -> JsonStoreOptions {
 
 /// Opens the store in a database, or returns why it cannot be opened. Connects to nothing yet.
 #[cfg(feature = "postgres")]
-fn open_database(url: &StoreUrl, config: &Config) -> Result<Arc<dyn Target>, String> {
+fn open_database(url: &StoreUrl, config: &Config) -> Result<Arc<dyn TransferTarget>, String> {
     let options =
         PostgresOptions::parse(&url.0).map_err(|why| format!("{url} names no database: {why}"))?;
     let password = config.store_password.as_ref();
@@ -189,7 +189,7 @@ fn open_database(url: &StoreUrl, config: &Config) -> Result<Arc<dyn Target>, Str
 
 /// Refuses the store in a database.
 #[cfg(not(feature = "postgres"))]
-fn open_database(url: &StoreUrl, _: &Config) -> Result<Arc<dyn Target>, String> {
+fn open_database(url: &StoreUrl, _: &Config) -> Result<Arc<dyn TransferTarget>, String> {
     Err(format!(
         "the store is {url}, and this ait was built without PostgreSQL: build it with `cargo build --release --features \
          postgres`"

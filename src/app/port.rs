@@ -16,7 +16,7 @@ use tokio::task::spawn_blocking;
 use super::port_reservations::{Pins, pinned_by_another};
 use crate::config::{DEFAULT_PORT, LAST_PORT};
 use crate::port_probe;
-use crate::processes::{Entry, ProcessKind, Registry};
+use crate::processes::{ProcessEntry, ProcessKind, Registry};
 use crate::store::StoreId;
 
 /// The ports to choose from if the user chose none.
@@ -51,13 +51,13 @@ pub(super) enum BindOutcome {
     /// This process has the port. `instead_of` says which process has an earlier port, if one has.
     Bound { listener: TcpListener, instead_of: Option<String> },
     /// Another process on the same store already serves the web UI.
-    Served { port: u16, by: Option<Entry> },
+    Served { port: u16, by: Option<ProcessEntry> },
     /// Another program has the chosen port, or all of the usual ones.
     Taken { port: u16, why: String },
     /// An `ait serve` on the same store serves HTTP in another way: another address, or tokens.
-    Deferred { port: u16, by: Entry },
+    Deferred { port: u16, by: ProcessEntry },
     /// A process on the same store has the port and requires a token, but this process does not.
-    Guarded { port: u16, by: Entry },
+    Guarded { port: u16, by: ProcessEntry },
 }
 
 impl Ports {
@@ -105,7 +105,8 @@ impl Ports {
     async fn bind_usual(&self) -> io::Result<BindOutcome> {
         // Clients know the port that already serves this store, even if an earlier one is free by now.
         let living = self.list_live().await;
-        let of_usual = |entry: &Entry| entry.port.is_some_and(|port| self.usual.contains(&port));
+        let of_usual =
+            |entry: &ProcessEntry| entry.port.is_some_and(|port| self.usual.contains(&port));
         if let Some(entry) =
             living.into_iter().find(|entry| of_usual(entry) && self.is_alike(entry))
             && let Some(port) = entry.port
@@ -154,7 +155,7 @@ impl Ports {
 
     /// Returns the live process on this store that serves the port as this one would; its entry is `None` if it is not
     /// registered.
-    async fn sibling(&self, port: u16) -> Option<Option<Entry>> {
+    async fn sibling(&self, port: u16) -> Option<Option<ProcessEntry>> {
         if let Some(entry) = self.registered(port).await {
             return self.is_alike(&entry).then_some(Some(entry));
         }
@@ -170,30 +171,30 @@ impl Ports {
     }
 
     /// Returns the process on this store that has the port and requires tokens, if this process does not.
-    async fn stricter(&self, port: u16) -> Option<Entry> {
+    async fn stricter(&self, port: u16) -> Option<ProcessEntry> {
         let entry = self.registered(port).await?;
         (entry.is_guarded && !self.is_guarded).then_some(entry)
     }
 
     /// Returns true if a process listens on the same address and requires tokens just as this one does. Only then may
     /// one replace the other.
-    fn is_alike(&self, entry: &Entry) -> bool {
+    fn is_alike(&self, entry: &ProcessEntry) -> bool {
         (entry.address, entry.is_guarded) == (Some(self.address), self.is_guarded)
     }
 
     /// Returns the live process on this store that serves a port.
-    async fn registered(&self, port: u16) -> Option<Entry> {
+    async fn registered(&self, port: u16) -> Option<ProcessEntry> {
         self.list_live().await.into_iter().find(|entry| entry.port == Some(port))
     }
 
     /// Returns the live process on this store that serves HTTP alone, with its port.
-    async fn dedicated(&self) -> Option<(u16, Entry)> {
+    async fn dedicated(&self) -> Option<(u16, ProcessEntry)> {
         let mut serving =
             self.list_live().await.into_iter().filter(|entry| entry.kind == ProcessKind::Serve);
         serving.find_map(|entry| Some((entry.port?, entry)))
     }
 
-    async fn list_live(&self) -> Vec<Entry> {
+    async fn list_live(&self) -> Vec<ProcessEntry> {
         let registry = self.registry.clone();
         // The disk may hang, so read on a blocking thread.
         let living = spawn_blocking(move || registry.list_live().unwrap_or_default());
@@ -251,10 +252,10 @@ mod tests {
 
     fn serving(ports: &Ports, port: u16) -> Registration {
         let now = Timestamp::parse("2026-01-31T09:30:00.000Z").unwrap();
-        let entry = Entry {
+        let entry = ProcessEntry {
             address: Some(ports.address),
             is_guarded: ports.is_guarded,
-            ..Entry::new(ProcessKind::Stdio, now)
+            ..ProcessEntry::new(ProcessKind::Stdio, now)
         };
         let mut registration = ports.registry.register(entry).unwrap();
         registration.serves(port, String::new()).unwrap();

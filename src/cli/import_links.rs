@@ -8,13 +8,13 @@ use std::collections::{HashMap, HashSet};
 
 use crate::domain::{DomainError, ImportedIssue, Issue, IssueId, Link, LinkKind, links};
 use crate::hints;
-use crate::interchange::{Content, Draft, Entry, NamedLink};
+use crate::interchange::{Content, Draft, FileEntry, NamedLink};
 use crate::tracker::IndexedIssues;
 
 /// Gives the issues of a file the links that can be made. Refuses issues of ait whose links cannot be made.
 ///
 /// The links are checked in the order in which the issues are imported, as the store does it.
-pub(super) fn settle(entries: &mut [Entry], stored: &IndexedIssues) {
+pub(super) fn settle(entries: &mut [FileEntry], stored: &IndexedIssues) {
     let has_links = |draft: &Draft| {
         !draft.named_links.is_empty() || !draft.issue.issue().attributes.links.is_empty()
     };
@@ -50,7 +50,7 @@ pub(super) fn settle(entries: &mut [Entry], stored: &IndexedIssues) {
     }
 }
 
-fn draft_of(entry: &Entry) -> Option<&Draft> {
+fn draft_of(entry: &FileEntry) -> Option<&Draft> {
     match &entry.content {
         Content::Issue(draft) => Some(draft),
         _ => None,
@@ -99,7 +99,7 @@ struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
-    fn of(entries: &[Entry], stored: &'a IndexedIssues) -> Self {
+    fn of(entries: &[FileEntry], stored: &'a IndexedIssues) -> Self {
         let mut known = Self { stored, in_file: HashSet::new(), by_name: HashMap::new() };
         for draft in entries.iter().filter_map(draft_of) {
             let issue = draft.issue.issue();

@@ -18,7 +18,7 @@ use super::{ExitStatus, NO_ISSUES, Output, sanitize};
 use crate::domain::thresholds::OLD_CLAIM_AFTER_MS;
 use crate::domain::{ClientId, Counts, Issue, IssueId, Query, Status, Timestamp};
 use crate::hints::{self, COMMANDS};
-use crate::processes::{Entry, Registry};
+use crate::processes::{ProcessEntry, Registry};
 use crate::span;
 use crate::tracker::{LeaseState, OpenQuestion, StoreError, Tracker};
 
@@ -63,7 +63,7 @@ struct Report<'a> {
     questions: Vec<OpenQuestion>,
     /// The claims that live with a client.
     leases: Vec<LeasedClaim>,
-    processes: Vec<Entry>,
+    processes: Vec<ProcessEntry>,
 }
 
 /// A claim that lives with a client.
@@ -85,7 +85,7 @@ struct LeasedClaim {
 impl LeasedClaim {
     /// Describes a lease. Its claim lapses after the shortest grace period of the servers that run, or else after that
     /// of this command.
-    fn of(state: LeaseState, claimed: &[Arc<Issue>], processes: &[Entry]) -> Option<Self> {
+    fn of(state: LeaseState, claimed: &[Arc<Issue>], processes: &[ProcessEntry]) -> Option<Self> {
         let issue = claimed.iter().find(|issue| issue.id == state.issue)?;
         let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let gone_for_ms = state.gone_for.map(ms);
@@ -301,7 +301,7 @@ fn write_gone(claims: &[&LeasedClaim], output: &mut Output) -> Result<()> {
     rows(output, COLUMNS, &cells).into_iter().try_for_each(|line| output.line(line))
 }
 
-fn write_processes(processes: &[Entry], now: Timestamp, output: &mut Output) -> Result<()> {
+fn write_processes(processes: &[ProcessEntry], now: Timestamp, output: &mut Output) -> Result<()> {
     const COLUMNS: [Column; 5] = [
         column("PROCESS", 0, 10),
         column("KIND", 0, 5),

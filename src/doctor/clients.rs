@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use super::report::{counted, quoted};
 use super::{Check, CheckContext, Finding, PROBE_TIMEOUT, ProjectContext, Verdict};
 use crate::port_probe;
-use crate::setup::{Damaged, Entry, Transport, entries, is_program};
+use crate::setup::{ClientEntry, Damaged, Transport, entries, is_program};
 use crate::store::json::inspect::paths_of;
 
 /// The limits on the time and the size of a program's `--version` output.
@@ -86,12 +86,12 @@ pub(super) async fn examine(context: &CheckContext) -> Vec<Finding> {
 }
 
 /// Returns the client and its file, as the start of a sentence.
-fn describe(entry: &Entry) -> String {
+fn describe(entry: &ClientEntry) -> String {
     format!("{} ({})", entry.client.title, entry.file)
 }
 
 /// Returns the fix for an entry.
-fn fix_of(entry: &Entry) -> String {
+fn fix_of(entry: &ClientEntry) -> String {
     if entry.is_written {
         format!("`ait init --client {}` rewrites it", entry.client.name)
     } else {
@@ -99,7 +99,10 @@ fn fix_of(entry: &Entry) -> String {
     }
 }
 
-async fn examine_entry(context: &CheckContext, entry: &Result<Entry, Damaged>) -> Vec<Defect> {
+async fn examine_entry(
+    context: &CheckContext,
+    entry: &Result<ClientEntry, Damaged>,
+) -> Vec<Defect> {
     let entry = match entry {
         Ok(entry) => entry,
         Err(Damaged { client, file, problem }) => {
@@ -140,7 +143,7 @@ async fn examine_entry(context: &CheckContext, entry: &Result<Entry, Damaged>) -
 }
 
 /// Reports another program under the tracker's name, unless its arguments lead to the tracker.
-fn foreign(entry: &Entry, program: &str, arguments: &[String]) -> Option<Defect> {
+fn foreign(entry: &ClientEntry, program: &str, arguments: &[String]) -> Option<Defect> {
     let leads =
         |argument: &String| is_program(argument) || argument.contains(env!("CARGO_PKG_NAME"));
     if arguments.iter().any(leads) {
@@ -164,7 +167,7 @@ fn foreign(entry: &Entry, program: &str, arguments: &[String]) -> Option<Defect>
 /// Checks that a program exists and has this version.
 async fn program_of(
     context: &CheckContext,
-    entry: &Entry,
+    entry: &ClientEntry,
     program: &str,
     directory: &Path,
 ) -> Vec<Defect> {
@@ -197,7 +200,7 @@ async fn program_of(
     }
 }
 
-fn missing(entry: &Entry, program: &str, directory: &Path) -> Defect {
+fn missing(entry: &ClientEntry, program: &str, directory: &Path) -> Defect {
     let starts = format!("{} starts {program}", describe(entry));
     if !program.contains(['/', '\\']) {
         let fix = format!(
@@ -237,7 +240,11 @@ async fn version(program: &Path, directory: &Path) -> Result<Version, String> {
 }
 
 /// Checks that the store of an entry is this one.
-fn store_of(context: &CheckContext, entry: &Entry, named: Option<(&Path, &str)>) -> Option<Defect> {
+fn store_of(
+    context: &CheckContext,
+    entry: &ClientEntry,
+    named: Option<(&Path, &str)>,
+) -> Option<Defect> {
     let CheckContext { path, project, .. } = context;
     let real = |path: &Path| paths_of(path).map_or_else(|_| path.to_owned(), |paths| paths.issues);
     let (leads, found): (_, PathBuf) = match (named, &project.found) {
@@ -276,7 +283,7 @@ fn store_of(context: &CheckContext, entry: &Entry, named: Option<(&Path, &str)>)
 }
 
 /// Checks that this store answers at an address.
-async fn check_url(context: &CheckContext, entry: &Entry, url: &str) -> Option<Defect> {
+async fn check_url(context: &CheckContext, entry: &ClientEntry, url: &str) -> Option<Defect> {
     if url.contains(VARIABLE) {
         return None;
     }

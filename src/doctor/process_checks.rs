@@ -9,7 +9,7 @@ use tokio::task::spawn_blocking;
 
 use super::{Check, CheckContext, Finding, PROBE_TIMEOUT, Settings};
 use crate::port_probe::{self, ProbeResponse};
-use crate::processes::{Entry, Registry};
+use crate::processes::{ProcessEntry, Registry};
 use crate::store::StoreId;
 use crate::store::json::inspect::paths_of;
 
@@ -35,12 +35,12 @@ pub(super) async fn examine(context: &CheckContext) -> Vec<Finding> {
 
 /// A registered process with a port, and the response of the port probe.
 struct Served<'a> {
-    entry: &'a Entry,
+    entry: &'a ProcessEntry,
     port: u16,
     answer: Option<ProbeResponse>,
 }
 
-async fn ports(context: &CheckContext, living: &[Entry]) -> Finding {
+async fn ports(context: &CheckContext, living: &[ProcessEntry]) -> Finding {
     let id = context.store.id().await;
     let served = living.iter().filter_map(|entry| Some((entry, entry.port?)));
     let served = join_all(served.map(async |(entry, port)| Served {
@@ -147,7 +147,7 @@ fn reaches_loopback(address: Option<IpAddr>) -> bool {
         .is_none_or(|address| address.is_unspecified() || address == IpAddr::from([127, 0, 0, 1]))
 }
 
-fn processes(living: &[Entry], own: &str) -> Finding {
+fn processes(living: &[ProcessEntry], own: &str) -> Finding {
     let check = Check::Processes;
     let (own_version, mut about, mut is_older) = (Version::parse(own).ok(), Vec::new(), false);
     for entry in living {
@@ -193,9 +193,9 @@ mod tests {
     #[test]
     fn processes_of_other_versions_are_reported_as_older_or_newer() {
         let now = Timestamp::parse("2026-01-31T09:30:00.000Z").unwrap();
-        let of = |version: &str| Entry {
+        let of = |version: &str| ProcessEntry {
             version: version.to_owned(),
-            ..Entry::new(ProcessKind::Stdio, now)
+            ..ProcessEntry::new(ProcessKind::Stdio, now)
         };
         for (version, said) in [("0.9.10", "older"), ("1.10.0", "newer"), ("x", "another version")]
         {

@@ -29,7 +29,7 @@ use super::fields::{EXTRA, Field, Meaning};
 use super::partial_issue::{Fault, Given, PartialIssue};
 use super::times::{self, DateOrder};
 use super::value::Value;
-use super::{Content, Entry, ReadOptions, Unreadable, count_of_lines};
+use super::{Content, FileEntry, ReadOptions, Unreadable, count_of_lines};
 use crate::domain::external_id::CSV_KEY;
 use crate::domain::text::shortened;
 use crate::domain::{AttributeValues, Issue, LinkKind, UnknownKeys};
@@ -174,7 +174,7 @@ fn unguarded(text: &str) -> &str {
 /// # Errors
 ///
 /// Returns an error if there is no column for the title, or if a column of the mapping is missing.
-pub fn read(text: &str, options: &ReadOptions) -> Result<Vec<Entry>, Unreadable> {
+pub fn read(text: &str, options: &ReadOptions) -> Result<Vec<FileEntry>, Unreadable> {
     let mut widest = Vec::new();
     for separator in SEPARATORS {
         let mut reader = reader(text, separator);
@@ -206,7 +206,7 @@ fn entries(
     reader: &mut Reader<&[u8]>,
     header: &Header,
     options: &ReadOptions,
-) -> Vec<Entry> {
+) -> Vec<FileEntry> {
     let mut entries = Vec::new();
     let (mut line, mut counted_to) = (1, 0);
     for row in reader.records() {
@@ -224,7 +224,7 @@ fn entries(
         if row.iter().all(|cell| cell.trim().is_empty()) {
             continue;
         }
-        entries.push(Entry { line, item: None, content: header.content(&row, options) });
+        entries.push(FileEntry { line, item: None, content: header.content(&row, options) });
     }
     if let Some(last) = entries.last_mut().filter(|_| is_left_open(text, separator)) {
         let reason = format!(
@@ -341,7 +341,7 @@ mod tests {
     fn drafts(text: &str) -> Vec<crate::interchange::Draft> {
         let now = Timestamp::from_unix_millis(0);
         let options = ReadOptions { now, mapping: Default::default(), date_order: None };
-        let draft = |entry: Entry| match entry.content {
+        let draft = |entry: FileEntry| match entry.content {
             Content::Issue(draft) => draft,
             other => panic!("{other:?}\n{text}"),
         };

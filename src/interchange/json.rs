@@ -8,7 +8,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
-use super::{Entry, ReadOptions, Unreadable, count_of_lines, fields, json_object};
+use super::{FileEntry, ReadOptions, Unreadable, count_of_lines, fields, json_object};
 use crate::domain::Issue;
 use crate::json_compat::{self, FormatError};
 
@@ -17,7 +17,7 @@ use crate::json_compat::{self, FormatError};
 /// # Errors
 ///
 /// Returns an error for invalid JSON or JSON of another shape, or if a key of the mapping is missing.
-pub fn read(text: &str, options: &ReadOptions) -> Result<Vec<Entry>, Unreadable> {
+pub fn read(text: &str, options: &ReadOptions) -> Result<Vec<FileEntry>, Unreadable> {
     let mended = json_compat::without_lone_surrogates(text.as_bytes());
     let bytes = mended.as_deref().unwrap_or(text.as_bytes());
     let document = parse(bytes, options).map_err(|error| FormatError::of(bytes, &error))?;
@@ -28,7 +28,7 @@ pub fn read(text: &str, options: &ReadOptions) -> Result<Vec<Entry>, Unreadable>
         let at = raw.get().as_ptr() as usize - bytes.as_ptr() as usize;
         line += count_of_lines(&bytes[counted_to..at]);
         counted_to = at;
-        Entry { line, item: None, content: json_object::read(raw.get(), options) }
+        FileEntry { line, item: None, content: json_object::read(raw.get(), options) }
     };
     let mut entries: Vec<_> = document.iter().map(read).collect();
     if entries.windows(2).any(|pair| pair[0].line == pair[1].line) {

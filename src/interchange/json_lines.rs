@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use super::{Entry, ReadOptions, Unreadable, json_object};
+use super::{FileEntry, ReadOptions, Unreadable, json_object};
 use crate::domain::Issue;
 use crate::json_compat;
 
@@ -12,14 +12,14 @@ use crate::json_compat;
 /// # Errors
 ///
 /// Returns an error if a key of the mapping is missing.
-pub fn read(text: &str, options: &ReadOptions) -> Result<Vec<Entry>, Unreadable> {
+pub fn read(text: &str, options: &ReadOptions) -> Result<Vec<FileEntry>, Unreadable> {
     json_object::check_keys(text.split('\n'), &options.mapping)?;
     let lines = text.split('\n').enumerate().filter(|(_, line)| !line.trim().is_empty());
     let read = |(number, line): (usize, &str)| {
         let mended = json_compat::without_lone_surrogates(line.as_bytes());
         let mended = mended.and_then(|bytes| String::from_utf8(bytes).ok());
         let line = mended.as_deref().unwrap_or(line);
-        Entry { line: number + 1, item: None, content: json_object::read(line, options) }
+        FileEntry { line: number + 1, item: None, content: json_object::read(line, options) }
     };
     Ok(lines.map(read).collect())
 }

@@ -99,7 +99,7 @@ pub struct ReadOptions {
 
 /// One entry of a file.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Entry {
+pub struct FileEntry {
     /// The line on which it begins, counted from 1.
     pub line: usize,
     /// The position in the array, counted from 1, if several entries begin on one line.
@@ -217,7 +217,7 @@ pub fn read(
     bytes: &[u8],
     form: FileFormat,
     options: &ReadOptions,
-) -> Result<Vec<Entry>, Unreadable> {
+) -> Result<Vec<FileEntry>, Unreadable> {
     let bytes = json_compat::without_byte_order_mark(bytes);
     // Empty JSON Lines are valid: the export of an empty queue.
     if bytes.trim_ascii().is_empty() && form != FileFormat::JsonLines {

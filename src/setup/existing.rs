@@ -13,7 +13,7 @@ use super::{PROGRAM, SERVER};
 
 /// The entry of the tracker in the file of a client.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct ClientEntry {
     /// Whose file it is.
     pub client: &'static Client,
     /// The file as the user reads it.
@@ -78,7 +78,7 @@ pub struct Damaged {
 }
 
 /// Finds the entries of the tracker in the files of all clients.
-pub fn entries(root: &Path, env: &HostEnv) -> Vec<Result<Entry, Damaged>> {
+pub fn entries(root: &Path, env: &HostEnv) -> Vec<Result<ClientEntry, Damaged>> {
     let mut found = Vec::new();
     for client in &CLIENTS {
         let is_of_user = matches!(client.location, ConfigLocation::User(_));
@@ -103,7 +103,7 @@ struct File {
 }
 
 impl File {
-    fn entries(&self, root: &Path, env: &HostEnv) -> Vec<Result<Entry, Damaged>> {
+    fn entries(&self, root: &Path, env: &HostEnv) -> Vec<Result<ClientEntry, Damaged>> {
         let Self { client, ref path, is_of_user, is_written } = *self;
         let file = match path.strip_prefix(root) {
             Ok(inside) if !is_of_user => inside.display().to_string(),
@@ -141,7 +141,7 @@ impl File {
             };
             for (name, value) in servers.as_ref().and_then(Value::as_object).into_iter().flatten() {
                 if is_ours(name, value) {
-                    entries.push(Ok(Entry {
+                    entries.push(Ok(ClientEntry {
                         client,
                         file: file.clone(),
                         name: name.clone(),

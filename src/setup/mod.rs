@@ -34,7 +34,7 @@ pub use client_hooks::{
 };
 pub use clients::{CLIENTS, Client, Connection, guides};
 pub use error::SetupError;
-pub use existing::{Damaged, Entry, InvalidEntry, Transport, entries};
+pub use existing::{ClientEntry, Damaged, InvalidEntry, Transport, entries};
 pub use found_client::FoundClient;
 pub use host_env::HostEnv;
 pub use installed::{InstalledSetup, ManagedSection, SectionState, SetupStatus};

@@ -7,7 +7,7 @@ use futures::future::{BoxFuture, FutureExt, ready};
 use tokio::sync::watch;
 
 use super::clients::{Clients, MemoryClients};
-use super::transfer::{Target, Transfer};
+use super::transfer::{Transfer, TransferTarget};
 use super::{
     EventPosition, Events, NumberedEvent, Outcome, Part, Probe, State, Store, StoreError,
     StoreFuture, StoreHealth, StoreId,
@@ -80,7 +80,7 @@ impl Held {
     }
 }
 
-impl Target for MemoryStore {
+impl TransferTarget for MemoryStore {
     fn take_over<'a>(&'a self, transfer: &'a Transfer<'_>) -> StoreFuture<'a, ()> {
         async move {
             let (mut events, mut after) = (VecDeque::new(), transfer.base());

@@ -10,7 +10,7 @@ use crate::domain::{IssueId, Lease};
 const PAGE: usize = 5000;
 
 /// A store that can begin with everything that another store has.
-pub trait Target: Store {
+pub trait TransferTarget: Store {
     /// Takes over everything, all or nothing. The store has to be empty.
     ///
     /// # Errors

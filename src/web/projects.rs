@@ -21,7 +21,7 @@ use super::etag;
 use super::pages::error::ErrorJson;
 use crate::domain::{Status, Timestamp};
 use crate::port_probe;
-use crate::processes::{Entry, Registry};
+use crate::processes::{ProcessEntry, Registry};
 use crate::read_model::ReadView;
 
 /// The path of the numbers of one project.
@@ -70,7 +70,7 @@ impl ProjectNumbers {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct ServedProject {
     /// Its server.
-    pub entry: Entry,
+    pub entry: ProcessEntry,
     /// Its numbers; `None` for this server, for one that needs a token and one that does not answer.
     pub numbers: Option<ProjectNumbers>,
     /// Whether it is this server.
@@ -84,7 +84,7 @@ pub(super) async fn served(registry: Registry) -> Vec<ServedProject> {
     entries.sort_by_key(|entry| !is_own(entry));
     entries.retain(|entry| entry.url.is_some() && stores.insert(entry.store.clone()));
     entries.sort_by_cached_key(|entry| entry.project.as_ref().map(|name| name.to_lowercase()));
-    let ask = async |entry: Entry| {
+    let ask = async |entry: ProcessEntry| {
         let is_own = is_own(&entry);
         let numbers = if is_own { None } else { numbers(&entry).await };
         ServedProject { entry, numbers, is_own }
@@ -92,12 +92,12 @@ pub(super) async fn served(registry: Registry) -> Vec<ServedProject> {
     join_all(entries.into_iter().take(MAX_PROJECTS).map(ask)).await
 }
 
-fn is_own(entry: &Entry) -> bool {
+fn is_own(entry: &ProcessEntry) -> bool {
     entry.pid == process::id()
 }
 
 /// Asks a server for the numbers of its project; `None` if it needs a token or does not answer.
-async fn numbers(entry: &Entry) -> Option<ProjectNumbers> {
+async fn numbers(entry: &ProcessEntry) -> Option<ProjectNumbers> {
     let answer = port_probe::json(entry.open_address()?, PATH, MAX_BYTES, WITHIN).await?;
     serde_json::from_value(answer).ok()
 }

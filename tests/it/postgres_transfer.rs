@@ -4,7 +4,7 @@ use std::process::Stdio;
 use std::time::Instant;
 
 use agent_issue_tracker::domain::Classification;
-use agent_issue_tracker::store::transfer::{Target, compare};
+use agent_issue_tracker::store::transfer::{TransferTarget, compare};
 use agent_issue_tracker::store::{JsonStore, MemoryStore, Store};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -37,12 +37,12 @@ proptest! {
             let (one, other) = (directory_in_memory(), directory_in_memory());
             let source = files(&one);
             run_all(&source, &before, 0).await;
-            let again = async || Box::new(open(&url)) as Box<dyn Target>;
+            let again = async || Box::new(open(&url)) as Box<dyn TransferTarget>;
             let commands: Vec<_> =
                 [add(50, Classification::Bug)].into_iter().chain(after.clone()).collect();
             let database = open(&url);
             move_and_go_on(&source, &database, again, &commands).await;
-            let again = async || Box::new(files(&other)) as Box<dyn Target>;
+            let again = async || Box::new(files(&other)) as Box<dyn TransferTarget>;
             let commands: Vec<_> =
                 [add(51, Classification::Bug)].into_iter().chain(after).collect();
             move_and_go_on(&database, &files(&other), again, &commands).await;
@@ -56,11 +56,11 @@ async fn every_kind_of_event_is_moved_to_postgres_and_back() {
     let (one, other) = (directory_in_memory(), directory_in_memory());
     let source = files(&one);
     make_every_kind(&source).await;
-    let again = async || Box::new(open(&url)) as Box<dyn Target>;
+    let again = async || Box::new(open(&url)) as Box<dyn TransferTarget>;
     let database = open(&url);
     let compared = move_and_go_on(&source, &database, again, &more()).await;
     assert!(compared.leases >= 1 && compared.oldest == 1, "{compared:?}");
-    let again = async || Box::new(files(&other)) as Box<dyn Target>;
+    let again = async || Box::new(files(&other)) as Box<dyn TransferTarget>;
     let back = move_and_go_on(&database, &files(&other), again, &[]).await;
     assert_eq!(back, compared);
 }
@@ -70,11 +70,11 @@ async fn numbers_go_on_in_postgres_where_old_events_are_gone() {
     let Some(url) = project() else { return };
     let other = directory_in_memory();
     let source = pruned().await;
-    let again = async || Box::new(open(&url)) as Box<dyn Target>;
+    let again = async || Box::new(open(&url)) as Box<dyn TransferTarget>;
     let database = open(&url);
     let compared = move_and_go_on(&source, &database, again, &more()).await;
     assert!(compared.oldest > 1, "{compared:?}");
-    let again = async || Box::new(files(&other)) as Box<dyn Target>;
+    let again = async || Box::new(files(&other)) as Box<dyn TransferTarget>;
     assert_eq!(move_and_go_on(&database, &files(&other), again, &[]).await, compared);
 }
 
@@ -90,12 +90,12 @@ async fn issues_without_events_are_moved_to_postgres() {
     drop(source);
     std::fs::remove_dir_all(one.path().join(".ait")).unwrap();
     let source = files(&one);
-    let again = async || Box::new(open(&url)) as Box<dyn Target>;
+    let again = async || Box::new(open(&url)) as Box<dyn TransferTarget>;
     let database = open(&url);
     let compared = move_and_go_on(&source, &database, again, &[]).await;
     assert_eq!((compared.issues, compared.oldest, compared.newest), (2, 1, 0));
     let commands = [claim(None), add(3, Classification::Bug), claim(None)];
-    let again = async || Box::new(files(&other)) as Box<dyn Target>;
+    let again = async || Box::new(files(&other)) as Box<dyn TransferTarget>;
     let compared = move_and_go_on(&database, &files(&other), again, &commands).await;
     assert_eq!((compared.issues, compared.oldest, compared.newest), (3, 1, 3));
 }

@@ -9,7 +9,9 @@ use agent_issue_tracker::domain::{
     IssueRef, Page, Query, Resolution, Status, Timestamp, Title, UnknownKeys,
 };
 use agent_issue_tracker::store::clients::Clients;
-use agent_issue_tracker::store::transfer::{Compared, Target, Transfer, TransferError, compare};
+use agent_issue_tracker::store::transfer::{
+    Compared, Transfer, TransferError, TransferTarget, compare,
+};
 use agent_issue_tracker::store::{
     EventPosition, Events, JsonStore, MemoryStore, Outcome, Part, Probe, State, Store, StoreError,
     StoreFuture, StoreHealth, StoreId,
@@ -32,7 +34,7 @@ use crate::support::stores::{apply, open};
 use crate::support::trouble::{EIO, Fault};
 use crate::support::{Client, directory, directory_in_memory, until};
 
-pub async fn take_over(source: &dyn Store, target: &dyn Target) -> Result<(), StoreError> {
+pub async fn take_over(source: &dyn Store, target: &dyn TransferTarget) -> Result<(), StoreError> {
     target.take_over(&Transfer::of(source).await?).await
 }
 
@@ -111,8 +113,8 @@ pub async fn run_all(store: &dyn Store, commands: &[Command], from: i64) {
 /// Moves from one store to another, and checks that the second one is the same, also when both go on.
 pub async fn move_and_go_on(
     source: &dyn Store,
-    target: &dyn Target,
-    open_again: impl AsyncFn() -> Box<dyn Target>,
+    target: &dyn TransferTarget,
+    open_again: impl AsyncFn() -> Box<dyn TransferTarget>,
     commands: &[Command],
 ) -> Compared {
     // One who knew the empty store sees what it has then.
@@ -167,7 +169,7 @@ async fn every_kind_of_event_is_moved() {
     let directory = directory_in_memory();
     let path = directory.path();
     let target = open_files(path);
-    let again = async || Box::new(open_files(path)) as Box<dyn Target>;
+    let again = async || Box::new(open_files(path)) as Box<dyn TransferTarget>;
     let compared = move_and_go_on(&source, &target, again, &more()).await;
     assert!(compared.leases >= 1 && compared.oldest == 1, "{compared:?}");
 }
@@ -185,7 +187,7 @@ proptest! {
             run_all(&source, &before, 0).await;
             let directory = directory_in_memory();
             let path = directory.path();
-            let again = async || Box::new(open_files(path)) as Box<dyn Target>;
+            let again = async || Box::new(open_files(path)) as Box<dyn TransferTarget>;
             let commands: Vec<_> =
                 [add(50, Classification::Bug)].into_iter().chain(after).collect();
             move_and_go_on(&source, &open_files(path), again, &commands).await;
@@ -266,7 +268,7 @@ async fn numbers_go_on_where_old_events_are_gone() {
     let to = directory_in_memory();
     let source = pruned().await;
     let open = || JsonStore::new(to.path().join("issues.json"));
-    let again = async || Box::new(open()) as Box<dyn Target>;
+    let again = async || Box::new(open()) as Box<dyn TransferTarget>;
     let compared = move_and_go_on(&source, &open(), again, &more()).await;
     assert!(compared.oldest > 1, "{compared:?}");
 }
@@ -283,7 +285,7 @@ async fn a_mere_file_is_moved_without_events() {
     std::fs::remove_dir_all(from.path().join(".ait")).unwrap();
     let source = open_files(from.path());
     let path = to.path();
-    let again = async || Box::new(open_files(path)) as Box<dyn Target>;
+    let again = async || Box::new(open_files(path)) as Box<dyn TransferTarget>;
     let compared = move_and_go_on(&source, &open_files(path), again, &[]).await;
     assert_eq!((compared.issues, compared.oldest, compared.newest), (2, 1, 0));
     apply(&open_files(path), claim(None), at(9)).await.unwrap();
@@ -314,7 +316,7 @@ async fn a_store_with_anything_is_no_target() {
 }
 
 /// A source that goes on changing loses nothing: nothing is moved.
-pub async fn refuse_changes_meanwhile(target: &dyn Target) {
+pub async fn refuse_changes_meanwhile(target: &dyn TransferTarget) {
     let source = MemoryStore::default();
     make_every_kind(&source).await;
     let transfer = Transfer::of(&source).await.unwrap();

@@ -78,7 +78,7 @@ use self::view::View;
 use self::writer::WriterHandle;
 use super::clients::Clients;
 use super::file_clients::FileClients;
-use super::transfer::{Target, Transfer};
+use super::transfer::{Transfer, TransferTarget};
 use super::{
     EventPosition, Events, Outcome, Part, Probe, State, Store, StoreError, StoreFuture,
     StoreHealth, StoreId,
@@ -179,7 +179,7 @@ impl Drop for JsonStore {
     }
 }
 
-impl Target for JsonStore {
+impl TransferTarget for JsonStore {
     fn take_over<'a>(&'a self, transfer: &'a Transfer<'_>) -> StoreFuture<'a, ()> {
         transfer::take_over(&self.shared, transfer).boxed()
     }

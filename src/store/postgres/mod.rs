@@ -48,7 +48,7 @@ use self::follow::Follower;
 pub use self::options::{NotAPostgresUrl, Password, PostgresOptions};
 use self::writer::Writer;
 use super::clients::Clients;
-use super::transfer::{Target, Transfer};
+use super::transfer::{Transfer, TransferTarget};
 use super::{
     DatabaseHealth, EventPosition, Events, Outcome, Part, Probe, State, Store, StoreError,
     StoreFuture, StoreHealth, StoreId,
@@ -147,7 +147,7 @@ impl PostgresStore {
     }
 }
 
-impl Target for PostgresStore {
+impl TransferTarget for PostgresStore {
     fn take_over<'a>(&'a self, transfer: &'a Transfer<'_>) -> StoreFuture<'a, ()> {
         transfer::take_over(&self.database, transfer).boxed()
     }

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use agent_issue_tracker::domain::Timestamp;
-use agent_issue_tracker::processes::{Entry, ProcessKind, Registration, Registry};
+use agent_issue_tracker::processes::{ProcessEntry, ProcessKind, Registration, Registry};
 use serde_json::{Value, json};
 
 use super::Desk;
@@ -314,7 +314,8 @@ fn with_server(desk: &Desk, store_id: &str) -> Registration {
         }
     });
     let registry = Registry::for_store(&desk.project().join("issues.json"));
-    let mut server = registry.register(Entry::new(ProcessKind::Serve, Timestamp::MIN)).unwrap();
+    let mut server =
+        registry.register(ProcessEntry::new(ProcessKind::Serve, Timestamp::MIN)).unwrap();
     server.serves(port, format!("http://localhost:{port}")).unwrap();
     server
 }
