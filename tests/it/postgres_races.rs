@@ -268,6 +268,29 @@ async fn claims_pass_over_claims_and_wait_for_other_changes() {
     assert_eq!((claimed.id, claimed.comments.len()), (number(3), 1));
 }
 
+/// Claims pass over nothing but what other claims take, whatever else holds an issue and for however short a time.
+#[tokio::test(flavor = "multi_thread")]
+async fn claims_wait_for_whatever_is_no_claim() {
+    let Some(scene) = Scene::new().await else { return };
+    let [first, second] = &scene.stores;
+    for n in [1, 2] {
+        apply(&**first, add(n, Classification::Bug), at(0)).await.unwrap();
+    }
+    let schema = scene.url.split_once("schema=").unwrap().1;
+    let id = number(1);
+    let lock = format!("BEGIN; SELECT FROM {schema}.issues WHERE id = '{id}' FOR NO KEY UPDATE");
+    scene.gate.batch_execute(&lock).await.unwrap();
+    let store = Arc::clone(second);
+    let claim = tokio::spawn(async move { apply(&*store, claim(None), at(2)).await });
+    let gate = scene.gate.query_one("SELECT pg_backend_pid()", &[]).await.unwrap();
+    let waits =
+        "SELECT 1 FROM pg_locks WHERE NOT granted AND $1::bigint = ANY(pg_blocking_pids(pid))";
+    scene.until(waits, gate.get::<_, i32>(0).into()).await;
+    scene.gate.batch_execute("COMMIT").await.unwrap();
+    let claimed = claim.await.unwrap().unwrap();
+    assert_eq!(claimed.map(|issue| issue.id), Some(id));
+}
+
 /// Two processes add links that close a cycle together. One of them is refused.
 #[tokio::test(flavor = "multi_thread")]
 async fn links_of_two_processes_make_no_cycle_together() {

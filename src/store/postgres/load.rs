@@ -93,9 +93,9 @@ pub(super) async fn read(
         loaded.keys = serde_json::from_str(keys)
             .map_err(|error| Failure::Other(format!("the unknown keys cannot be read: {error}")))?;
     }
-    let changed = take_candidates(&mut loaded, &claims)?;
-    if !changed.is_empty() {
-        wait_for_changes(client, sql, &changed, &mut loaded, events).await?;
+    let passed = take_candidates(&mut loaded, &claims)?;
+    if !passed.is_empty() {
+        wait_for_passed(client, sql, &passed, &mut loaded, events).await?;
     }
     Ok(loaded)
 }
@@ -117,9 +117,8 @@ async fn read_named(
     } else {
         run(client, sql, &sql.around, &ranges).boxed()
     };
-    let announced = run(client, sql, &sql.announce, &ranges);
     let locked = run(client, sql, &sql.lock_named, &ranges);
-    let (_, locked, around) = tokio::try_join!(biased; announced, locked, around)?;
+    let (locked, around) = tokio::try_join!(biased; locked, around)?;
     Ok(vec![locked, around])
 }
 
@@ -220,34 +219,34 @@ async fn reserve(
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 
-/// Adds the locked candidates, and returns the issues that were passed over because of another change.
+/// Adds the locked candidates, and returns the issues that were passed over although no claim takes them.
 fn take_candidates(loaded: &mut Loaded, claims: &Answers) -> Result<Vec<Uuid>, Failure> {
-    let mut changed = BTreeSet::new();
+    let mut passed = BTreeSet::new();
     for rows in claims {
         for row in rows {
             if row.try_get::<_, Option<i64>>(1)?.is_some() {
                 loaded.candidates.add(std::slice::from_ref(row))?;
             } else {
-                changed.insert(row.try_get::<_, Uuid>(0)?);
+                passed.insert(row.try_get::<_, Uuid>(0)?);
             }
         }
     }
     loaded.locked.extend(loaded.candidates.0.keys());
-    changed.retain(|id| !loaded.locked.contains(&IssueId::from(*id)));
-    Ok(changed.into_iter().collect())
+    passed.retain(|id| !loaded.locked.contains(&IssueId::from(*id)));
+    Ok(passed.into_iter().collect())
 }
 
-/// Waits for the issues that were passed over although no claim holds them: another change does, and they may be the
-/// next ones afterwards.
-async fn wait_for_changes(
+/// Waits for the issues that were passed over although no claim takes them, and reads them again. Another change holds
+/// them, or did when they were passed over, and they may be the next ones afterwards.
+async fn wait_for_passed(
     client: &ClientWrapper,
     sql: &Statements,
-    changed: &[Uuid],
+    passed: &[Uuid],
     loaded: &mut Loaded,
     events: usize,
 ) -> Result<(), Failure> {
-    let ids: [Param<'_>; 1] = [(&changed, Type::UUID_ARRAY)];
-    let locked = run(client, sql, &sql.lock_changed, &ids).map(|rows| rows.map_err(Failure::from));
+    let ids: [Param<'_>; 1] = [(&passed, Type::UUID_ARRAY)];
+    let locked = run(client, sql, &sql.lock_passed, &ids).map(|rows| rows.map_err(Failure::from));
     let (rows, reserved) = tokio::try_join!(biased; locked, reserve(client, sql, events))?;
     let mut waited = Rows::default();
     waited.add(&rows)?;

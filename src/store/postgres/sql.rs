@@ -67,22 +67,35 @@ macro_rules! before_last {
     };
 }
 
-/// The condition for an issue that something else than a claim is changing, which [`Statements::announce`] says. It
-/// takes the lock of the session and gives it back at once, so that the change does not wait for this transaction.
-macro_rules! is_changing {
+/// The key of the lock that a claim has on an issue.
+macro_rules! claim_key {
     () => {
-        "CASE WHEN pg_try_advisory_lock_shared(uuid_hash_extended(id, {seed})) \
-         THEN NOT pg_advisory_unlock_shared(uuid_hash_extended(id, {seed})) ELSE true END"
+        "uuid_hash_extended(id, {seed})"
     };
 }
 
-/// Locks issues for claims, the first ones of those that meet a condition, and then reads their texts. Issues that
-/// others hold are passed over. What the commands after it see is the newest version of both.
+/// The condition for an issue that no other claim is taking. It takes the lock of the session and gives it back at once,
+/// so that claims do not wait for this transaction.
+macro_rules! is_no_claims {
+    () => {
+        concat!(
+            "CASE WHEN pg_try_advisory_lock_shared(",
+            claim_key!(),
+            ") \
+             THEN pg_advisory_unlock_shared(",
+            claim_key!(),
+            ") ELSE false END"
+        )
+    };
+}
+
+/// Locks issues for claims, the first ones of those that meet a condition, says so to other claims, and then reads their
+/// texts. Issues that others hold are passed over. What the commands after it see is the newest version of both.
 macro_rules! take {
     ($condition:expr, $order:literal, $limit:literal) => {
         concat!(
-            "SELECT i.id, i.position, i.lease_claim, i.lease_client, t.body, i.waits, i.priority \
-             FROM (SELECT * FROM {s}.issues i WHERE ",
+            "SELECT i.*, t.body, pg_advisory_xact_lock(", claim_key!(), ") \
+             FROM (SELECT i.id, i.position, i.lease_claim, i.lease_client, i.waits, i.priority FROM {s}.issues i WHERE ",
             $condition,
             " ORDER BY ",
             $order,
@@ -118,8 +131,7 @@ macro_rules! ready {
 /// agents, and how many claims each makes; `$6` is how many they make together, `$7` whether every issue assigned to
 /// them is taken by one of these claims, `$8` the time. `$condition` narrows.
 ///
-/// The claims of others hold their issues with the strongest lock and are passed over. The issues that were passed over
-/// and that another change holds come without a text.
+/// Issues that others hold are passed over. Those of them that no claim is taking come without a text.
 macro_rules! claim_work {
     ($condition:literal) => {
         concat!(
@@ -173,7 +185,7 @@ macro_rules! claim_work {
              SELECT id, position, lease_claim, lease_client, body, waits FROM mine \
              UNION ALL SELECT id, position, lease_claim, lease_client, body, waits FROM shared \
              UNION ALL SELECT id, position, lease_claim, lease_client, body, waits FROM due \
-             UNION ALL SELECT id, NULL, NULL, NULL, NULL, NULL FROM passed WHERE ", is_changing!()
+             UNION ALL SELECT id, NULL, NULL, NULL, NULL, NULL FROM passed WHERE ", is_no_claims!()
         )
     };
 }
@@ -234,16 +246,12 @@ statements! {
          AS a(agent, strict) WHERE NOT (a.strict AND a.agent = ANY(p.authors))) LIMIT 1000) \
          SELECT id, position, lease_claim, lease_client, body, waits FROM reviews \
          UNION ALL SELECT id, position, lease_claim, lease_client, body, waits FROM due \
-         UNION ALL SELECT id, NULL, NULL, NULL, NULL, NULL FROM passed WHERE ", is_changing!()
+         UNION ALL SELECT id, NULL, NULL, NULL, NULL, NULL FROM passed WHERE ", is_no_claims!()
     );
-    /// Says that the issues in ranges are being changed by something else than a claim.
-    announce = concat!(
-        "SELECT pg_advisory_xact_lock(k) FROM (SELECT uuid_hash_extended(id, {seed}) AS k FROM ", named!(),
-        " s ORDER BY 1) keys"
-    );
-    /// Waits until no change holds the issues `$1`, and takes them for a claim.
-    lock_changed = concat!(
-        "SELECT ", columns!(), " ", from_issues!(), " WHERE i.id = ANY($1) ORDER BY i.id FOR UPDATE OF i, t"
+    /// Waits until nothing else holds those of the issues `$1` that may be claimed, and takes them for a claim.
+    lock_passed = concat!(
+        "SELECT ", columns!(), " ", from_issues!(), " WHERE i.id = ANY($1) AND (i.status = 0 OR i.status = 2) AND NOT i.parked \
+         ORDER BY i.id FOR UPDATE OF i, t"
     );
     /// Draws `$1` sequence numbers. Makes the commit wait for the disk, if the settings of the server do not.
     reserve = "SELECT nextval('{s}.event_seq'), CASE WHEN current_setting('synchronous_commit') = 'off' \
@@ -450,10 +458,9 @@ statements! {
 
 impl Statements {
     /// Returns the statements that changes use most. A connection to the server itself prepares them.
-    pub fn hot(&self) -> [&str; 22] {
+    pub fn hot(&self) -> [&str; 21] {
         [
             &self.advisory,
-            &self.announce,
             &self.reserve,
             &self.lock_named,
             &self.around,
@@ -462,7 +469,7 @@ impl Statements {
             &self.claim_any,
             &self.claim_kind,
             &self.claim_reviews,
-            &self.lock_changed,
+            &self.lock_passed,
             &self.add_issues,
             &self.change,
             &self.set_search,
