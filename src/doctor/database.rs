@@ -1,6 +1,7 @@
 //! Checks of a store in a database.
 
 use super::{Check, CheckContext, Finding};
+use crate::domain::Timestamp;
 use crate::hints;
 use crate::store::{DatabaseHealth, Probe};
 
@@ -30,12 +31,12 @@ pub(super) async fn examine(context: &CheckContext, url: &str) -> Vec<Finding> {
         }
     };
     let mut findings = vec![finding];
-    findings.extend(health.database.iter().flat_map(|found| slow(context, found)));
+    findings.extend(health.database.iter().flat_map(|found| slow(context.now, found)));
     findings
 }
 
 /// Returns what does not keep the store from working, but is not as it should be.
-fn slow(context: &CheckContext, found: &DatabaseHealth) -> Vec<Finding> {
+fn slow(now: Timestamp, found: &DatabaseHealth) -> Vec<Finding> {
     let check = Check::Database;
     let mut findings = Vec::new();
     if !found.missing_indexes.is_empty() {
@@ -55,13 +56,34 @@ fn slow(context: &CheckContext, found: &DatabaseHealth) -> Vec<Finding> {
              tables",
         ));
     }
-    let ahead_ms = found.clock.unix_millis() - context.now.unix_millis();
+    let ahead_ms = found.clock.unix_millis() - now.unix_millis();
     if ahead_ms.abs() > CLOCK_TOLERANCE_MS {
         let warning = format!(
-            "the clock of the database says {}, that of this machine {}: times in histories come from this one",
-            found.clock, context.now
+            "the clock of the database says {}, that of this machine {now}: times in histories come from this one",
+            found.clock
         );
         findings.push(Finding::warning(check, warning).fix("set the clock that is wrong"));
     }
     findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn warnings(clock: &str, now: &str) -> usize {
+        let [clock, now] = [clock, now].map(|time| Timestamp::parse(time).unwrap());
+        let (missing_indexes, bloated_tables) = (Vec::new(), Vec::new());
+        let found = DatabaseHealth { oldest_snapshot_s: 0, clock, missing_indexes, bloated_tables };
+        slow(now, &found).len()
+    }
+
+    #[test]
+    fn a_wrong_clock_is_found_in_either_direction() {
+        let now = "2026-01-31T12:00:30Z";
+        assert_eq!(warnings("2026-01-31T12:00:00Z", now), 0);
+        assert_eq!(warnings("2026-01-31T12:01:00Z", now), 0);
+        assert_eq!(warnings("2026-01-31T11:59:59Z", now), 1);
+        assert_eq!(warnings("2026-01-31T12:01:01Z", now), 1);
+    }
 }

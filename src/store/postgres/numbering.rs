@@ -18,7 +18,7 @@ use super::horizon::Ready;
 use super::sql::{BEGIN, advisory_key};
 use crate::store::EventPosition;
 
-/// How many events the statement numbers at once.
+/// How many events are numbered at once, at most.
 const NUMBERED_AT_ONCE: i64 = 20_000;
 /// How long commits are gathered before their events are numbered.
 const GATHER_FOR: Duration = Duration::from_millis(20);
@@ -94,11 +94,11 @@ async fn number_and_commit(
 ) -> Result<(EventPosition, i64), Failure> {
     let sql = &database.sql;
     let from = database.horizon.unnumbered();
-    let from: [Param<'_>; 1] = [(&from, Type::INT8)];
+    let params: [Param<'_>; 2] = [(&from, Type::INT8), (&NUMBERED_AT_ONCE, Type::INT8)];
     let (oldest, numbered, newest, _) = tokio::try_join!(
         biased;
         run(session, sql, &sql.oldest_transaction, &[]),
-        run(session, sql, &sql.number, &from),
+        run(session, sql, &sql.number, &params),
         run(session, sql, &sql.newest, &[]),
         session.batch_execute("COMMIT"),
     )?;

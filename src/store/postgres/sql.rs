@@ -74,8 +74,8 @@ macro_rules! claim_key {
     };
 }
 
-/// The condition for an issue that no other claim is taking. It takes the lock of the session and gives it back at once,
-/// so that claims do not wait for this transaction.
+/// The condition for an issue that no other claim is taking. It takes the lock of the session and gives it back at
+/// once, so that claims do not wait for this transaction.
 macro_rules! is_no_claims {
     () => {
         concat!(
@@ -89,8 +89,8 @@ macro_rules! is_no_claims {
     };
 }
 
-/// Locks issues for claims, the first ones of those that meet a condition, says so to other claims, and then reads their
-/// texts. Issues that others hold are passed over. What the commands after it see is the newest version of both.
+/// Locks issues for claims, the first ones of those that meet a condition, says so to other claims, and then reads
+/// their texts. Issues that others hold are passed over. What the commands after it see is the newest version of both.
 macro_rules! take {
     ($condition:expr, $order:literal, $limit:literal) => {
         concat!(
@@ -331,15 +331,16 @@ statements! {
     /// Returns the nonce of an event.
     nonce = "SELECT nonce FROM {s}.events WHERE seq = $1";
 
-    /// Numbers the first 20,000 events that are visible, have no number, and were not written before the transaction
-    /// `$1`. Returns how many. The caller repeats it until there are fewer. An issue that was filed late is moved
-    /// behind those with higher numbers. `slot` and `totals` are those of the tables.
+    /// Numbers the first `$2` events that are visible, have no number, and were not written before the transaction
+    /// `$1`. Returns how many. The caller repeats it until there are fewer.
+    /// An issue that was filed late is moved behind those with higher numbers. `slot` and `totals` are those of the
+    /// tables.
     number = "WITH newest AS MATERIALIZED (SELECT number, totals FROM {s}.events WHERE number IS NOT NULL \
         ORDER BY number DESC LIMIT 1), \
         next AS MATERIALIZED (SELECT seq, issue, slot_before, slot_after, filed, \
         coalesce((SELECT number FROM newest), 0) + row_number() OVER (ORDER BY seq) AS number FROM ( \
         SELECT * FROM {s}.events WHERE number IS NULL AND body IS NOT NULL AND written_in >= $1 \
-        ORDER BY seq LIMIT 20000) e), \
+        ORDER BY seq LIMIT $2::bigint) e), \
         sums AS (SELECT array_agg((coalesce((SELECT totals[slot + 1] FROM newest), 0) \
         + (SELECT count(*) FROM next WHERE slot_after = slot) \
         - (SELECT count(*) FROM next WHERE slot_before = slot))::integer ORDER BY slot) AS totals \
