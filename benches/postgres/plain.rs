@@ -1,8 +1,11 @@
-//! Plain SQL over as many connections as there are clients: each statement prepared, each a transaction of its own.
+//! Plain SQL with prepared statements: over as many connections as there are clients, or in processes of their own.
 
 use std::time::Instant;
 
+use futures::future::try_join;
 use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, NoTls, Statement};
+use uuid::Uuid;
 
 use crate::CLIENTS;
 use crate::server::Server;
@@ -23,7 +26,15 @@ pub async fn claims_per_second(server: &Server, claims: usize) -> f64 {
 /// Claims in plain SQL a second that write the rows which ours write: an event, the issue and its text, in
 /// one statement and without any rule.
 pub async fn whole_claims_per_second(server: &Server, claims: usize) -> f64 {
-    let table = format!(
+    let claim = "WITH next AS MATERIALIZED (SELECT id FROM whole WHERE status = 0 ORDER BY position LIMIT 1 \
+        FOR UPDATE SKIP LOCKED), taken AS (UPDATE whole w SET status = 1, holder = $1 FROM next WHERE w.id = next.id), \
+        event AS (INSERT INTO whole_events (issue, body) SELECT id, repeat('what happened ', 10) FROM next) \
+        UPDATE whole_texts t SET body = 'taken ' || t.body FROM next WHERE t.id = next.id RETURNING t.body";
+    per_second(server, &whole_tables(claims), "whole", claim, &[&"agent"], claims).await
+}
+
+fn whole_tables(claims: usize) -> String {
+    format!(
         "DROP TABLE IF EXISTS whole, whole_texts, whole_events; CREATE TABLE whole (id uuid PRIMARY KEY, position bigint, \
          status smallint, holder text); CREATE INDEX whole_ready ON whole (position) WHERE status = 0; \
          CREATE INDEX whole_order ON whole (status, position); CREATE INDEX whole_held ON whole (holder) \
@@ -31,12 +42,51 @@ pub async fn whole_claims_per_second(server: &Server, claims: usize) -> f64 {
          CREATE TABLE whole_events (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, issue uuid, body text); \
          INSERT INTO whole SELECT gen_random_uuid(), n, 0, NULL FROM generate_series(1, {claims} + 100) n; \
          INSERT INTO whole_texts SELECT id, repeat('what is wrong here ', 30) FROM whole"
-    );
-    let claim = "WITH next AS MATERIALIZED (SELECT id FROM whole WHERE status = 0 ORDER BY position LIMIT 1 \
-        FOR UPDATE SKIP LOCKED), taken AS (UPDATE whole w SET status = 1, holder = $1 FROM next WHERE w.id = next.id), \
-        event AS (INSERT INTO whole_events (issue, body) SELECT id, repeat('what happened ', 10) FROM next) \
-        UPDATE whole_texts t SET body = 'taken ' || t.body FROM next WHERE t.id = next.id RETURNING t.body";
-    per_second(server, &table, "whole", claim, &[&"agent"], claims).await
+    )
+}
+
+/// Makes the tables for [`Steps`], and returns the URL of their database.
+pub async fn make(server: &Server, claims: usize) -> String {
+    let client = server.connect().await;
+    client.batch_execute(&whole_tables(claims)).await.expect("new tables");
+    client.batch_execute("VACUUM ANALYZE whole").await.expect("a table");
+    server.url("ait")
+}
+
+/// Claims in two steps, with as many round trips as ours take: one that locks and reads, and after a decision in the client
+/// one that writes the same rows.
+pub struct Steps {
+    client: Client,
+    take: Statement,
+    write: Statement,
+}
+
+impl Steps {
+    /// Connects to the database with the tables.
+    pub async fn new(url: &str) -> Self {
+        let (client, connection) = tokio_postgres::connect(url, NoTls).await.expect("a server");
+        tokio::spawn(connection);
+        let take = "SELECT w.id, t.body FROM (SELECT id FROM whole WHERE status = 0 ORDER BY position LIMIT 1 \
+            FOR UPDATE SKIP LOCKED) w JOIN whole_texts t ON t.id = w.id";
+        let write = "WITH taken AS (UPDATE whole SET status = 1, holder = 'agent' WHERE id = $1), \
+            event AS (INSERT INTO whole_events (issue, body) VALUES ($1, repeat('what happened ', 10))) \
+            UPDATE whole_texts SET body = $2 WHERE id = $1";
+        let take = client.prepare(take).await.expect("a valid statement");
+        let write = client.prepare(write).await.expect("a valid statement");
+        Self { client, take, write }
+    }
+
+    /// Claims the next issue.
+    pub async fn claim(&self) {
+        let begin = self.client.batch_execute("BEGIN");
+        let (_, row) =
+            try_join(begin, self.client.query_one(&self.take, &[])).await.expect("an issue");
+        let (id, body): (Uuid, String) = (row.get(0), row.get(1));
+        let body = format!("taken {body}");
+        let params: [&(dyn ToSql + Sync); 2] = [&id, &body];
+        let write = self.client.execute(&self.write, &params);
+        try_join(write, self.client.batch_execute("COMMIT")).await.expect("a change");
+    }
 }
 
 /// Commits of one new row a second.

@@ -7,6 +7,7 @@ use agent_issue_tracker::domain::AgentName;
 use agent_issue_tracker::store::Store;
 use benches::fixture;
 
+use crate::plain::Steps;
 use crate::project;
 use crate::server::open;
 
@@ -24,7 +25,8 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts a process that makes so many claims when it is told to, or watches the project if it makes none.
+    /// Starts a process that makes so many claims when it is told to, or watches the project if it makes none. Without a
+    /// project in the URL, it claims in plain SQL.
     pub fn start(url: &str, claims: usize) -> Self {
         let program = std::env::current_exe().expect("this program");
         let mut command = Command::new(program);
@@ -65,6 +67,10 @@ pub fn run() -> bool {
     let Ok(url) = std::env::var(VARIABLE) else { return false };
     let claims = std::env::args().nth(1).and_then(|claims| claims.parse().ok()).expect("a number");
     let runtime = fixture::runtime();
+    if !url.contains("schema=") {
+        runtime.block_on(claim_plainly(&url, claims));
+        return true;
+    }
     runtime.block_on(async {
         let store = open(&url);
         store.counts().await.expect("a project");
@@ -96,6 +102,20 @@ pub fn run() -> bool {
         }
     });
     true
+}
+
+async fn claim_plainly(url: &str, claims: usize) {
+    let steps = Steps::new(url).await;
+    for _ in 0..WARM_UP {
+        steps.claim().await;
+    }
+    say("ready");
+    wait();
+    for _ in 0..claims {
+        steps.claim().await;
+    }
+    say("done");
+    wait();
 }
 
 fn wait() {
