@@ -3,7 +3,7 @@
 //! ```text
 //! cargo bench -p benches --bench http                  everything
 //! cargo bench -p benches --bench http -- pages         the parts whose name is given: beside, operations, page,
-//!                                           pages
+//!                                           pages, readers
 //! ```
 //!
 //! See `benches/README.md` for what the tables mean and for results. The server is the real program on
@@ -13,10 +13,12 @@
 mod beside;
 mod client;
 mod floor;
+mod lived_in;
 mod load;
 mod operations;
 mod page;
 mod pages;
+mod readers;
 mod server;
 mod stdio;
 
@@ -27,11 +29,12 @@ use benches::fixture;
 /// A part of the report, which prints its tables.
 type Part = fn(&mut dyn Write) -> io::Result<()>;
 
-const PARTS: [(&str, Part); 4] = [
+const PARTS: [(&str, Part); 5] = [
     ("beside", beside::report),
     ("operations", operations::report),
     ("page", page::report),
     ("pages", pages::report),
+    ("readers", readers::report),
 ];
 
 fn main() {

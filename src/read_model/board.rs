@@ -1,10 +1,12 @@
 //! The board: issues as cards, in one column per status.
 
 use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use super::read_view::ReadView;
 use super::summary::IssueSummary;
-use crate::domain::{Status, Timestamp};
+use super::text_search::TextSearch;
+use crate::domain::{Query, Status, Timestamp};
 
 /// A column of the board.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,7 +22,7 @@ pub struct Column {
 }
 
 impl ReadView<'_> {
-    /// Returns a column for each status, with the wanted issues, and at most `most` cards each.
+    /// Returns a column for each status, with the issues that match a query, and at most `most` cards each.
     ///
     /// Waiting issues are sorted in the order in which they are claimed, with those that must wait last;
     /// claimed ones by claim time and terminal ones by last change, with the newest first.
@@ -28,55 +30,79 @@ impl ReadView<'_> {
         &self,
         now: Timestamp,
         most: impl Fn(Status) -> usize,
-        is_wanted: impl Fn(&IssueSummary) -> bool,
+        query: &Query,
     ) -> Vec<Column> {
-        let mut columns: Vec<_> = Status::ALL
-            .iter()
-            .map(|&status| Column { status, total: 0, old_claims: 0, cards: Vec::new() })
-            .collect();
-        for (position, summary) in self.summaries().iter().enumerate() {
-            if is_wanted(summary) {
-                let column = &mut columns[summary.status as usize];
-                column.cards.push(position);
-                column.old_claims += usize::from(summary.has_old_claim_at(now));
-            }
-        }
-        for column in &mut columns {
-            column.total = column.cards.len();
-            let (cards, most) = (&mut column.cards, most(column.status));
+        let found = self.by_status(query, &most);
+        let is_ready = self.ready(now);
+        let columns = Status::ALL.iter().zip(found).map(|(&status, (total, found))| {
+            let rows = &self.index.rows;
+            let old_claims = found.iter().filter(|&&at| rows[at].has_old_claim_at(now)).count();
             let summary = |position: usize| -> &IssueSummary { &self.summaries()[position] };
-            if column.status.is_terminal() {
-                first(cards, most, |at| (Reverse(summary(at).modified_at), Reverse(at)));
-            } else if column.status.is_claimed() {
-                first(cards, most, |at| (Reverse(summary(at).holder().map(|held| held.since)), at));
+            let is_parked =
+                |at: usize| self.index.attributes.is_parked(at) && summary(at).is_parked_at(now);
+            let (found, most) = (found.into_iter(), most(status));
+            let cards = if status.is_terminal() {
+                first(found.rev(), most, |at| (Reverse(rows[at].modified_at), Reverse(at)))
+            } else if status.is_claimed() {
+                first(found, most, |at| (Reverse(summary(at).holder().map(|held| held.since)), at))
             } else {
-                cards.sort_by_key(|&at| summary(at).attributes.effective_priority());
-                let can_be_claimed = |issue: &IssueSummary| match issue.status {
-                    Status::Created => issue.is_ready_at(now, &self.issues),
-                    _ => !issue.is_parked_at(now),
+                first(found, most, |at| {
+                    let must_wait = match status {
+                        Status::Created => !is_ready.contains(at),
+                        _ => is_parked(at),
+                    };
+                    (must_wait, rows[at].priority, at)
+                })
+            };
+            Column { status, total, old_claims, cards }
+        });
+        columns.collect()
+    }
+
+    /// Returns for each status how many issues match a query, and their positions in the order of filing. Without a
+    /// query, only the latest ended issues are needed, which the store knows.
+    fn by_status(&self, query: &Query, most: impl Fn(Status) -> usize) -> Vec<(usize, Vec<usize>)> {
+        if query.condition.is_empty() && query.classification.is_none() {
+            let found = Status::ALL.iter().map(|&status| {
+                let mut found: Vec<usize> = match status.is_terminal() {
+                    true => self.issues.latest_in(status).take(most(status)).collect(),
+                    false => self.issues.filed_in(status).collect(),
                 };
-                // Looking at links takes longer than all else here: no more are looked at than are shown.
-                let (mut shown, mut waiting) = (Vec::new(), Vec::new());
-                for &at in &*cards {
-                    if shown.len() == most {
-                        break;
-                    }
-                    if can_be_claimed(summary(at)) { shown.push(at) } else { waiting.push(at) }
-                }
-                shown.extend(waiting);
-                shown.truncate(most);
-                *cards = shown;
+                found.sort_unstable();
+                (self.counts().in_status(status), found)
+            });
+            return found.collect();
+        }
+        let search = TextSearch::new(&query.condition, self);
+        let matches = self.matching(query, &search);
+        let mut found = vec![(0, Vec::new()); Status::ALL.len()];
+        for (position, row) in self.index.rows.iter().enumerate() {
+            let is_of_kind = query.classification.is_none_or(|kind| kind == row.classification);
+            if is_of_kind && matches(position) {
+                let (total, positions) = &mut found[row.status as usize];
+                *total += 1;
+                positions.push(position);
             }
         }
-        columns
+        found
     }
 }
 
-/// Keeps the `most` smallest positions by key, in order.
-fn first<K: Ord>(positions: &mut Vec<usize>, most: usize, key: impl Fn(usize) -> K) {
-    if positions.len() > most {
-        positions.select_nth_unstable_by_key(most, |&position| key(position));
-        positions.truncate(most);
+/// Returns the `most` smallest positions by key, in order. It is quickest if these come first.
+fn first<K: Ord>(
+    positions: impl Iterator<Item = usize>,
+    most: usize,
+    key: impl Fn(usize) -> K,
+) -> Vec<usize> {
+    let mut smallest: BinaryHeap<(K, usize)> = BinaryHeap::new();
+    for keyed in positions.map(|at| (key(at), at)) {
+        if smallest.len() < most {
+            smallest.push(keyed);
+        } else if let Some(mut largest) = smallest.peek_mut()
+            && keyed < *largest
+        {
+            *largest = keyed;
+        }
     }
-    positions.sort_unstable_by_key(|&position| key(position));
+    smallest.into_sorted_vec().into_iter().map(|(_, position)| position).collect()
 }

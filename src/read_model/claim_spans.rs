@@ -1,6 +1,10 @@
 //! Who held which issue from when until when, and how the work of each agent went.
 
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
 use super::agent_interner::Name;
+use super::find::Sorting;
 use super::read_view::ReadView;
 use super::summary::IssueSummary;
 use crate::domain::{ActionKind, Timestamp};
@@ -44,18 +48,37 @@ pub struct WorkRecord {
     pub median_ms: Option<u64>,
 }
 
+/// The claims of an agent, and how its work went.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct AgentWork {
+    /// Its claims, the latest first.
+    pub spans: Vec<ClaimSpan>,
+    /// How they went, and reviews of what it completed.
+    pub record: WorkRecord,
+}
+
+/// The work of all agents in some time.
+#[derive(Clone, Debug, Default)]
+pub struct WorkByAgent(HashMap<Name, AgentWork>);
+
+impl WorkByAgent {
+    /// Takes out the work of an agent.
+    pub fn take(&mut self, agent: Name) -> AgentWork {
+        self.0.remove(&agent).unwrap_or_default()
+    }
+}
+
 impl ReadView<'_> {
-    /// Returns the claims that last, and those that ended at `since` or later, by issue in the order of filing.
-    pub fn claim_spans(&self, since: Timestamp) -> Vec<ClaimSpan> {
-        let mut spans = Vec::new();
-        for (position, summary) in self.summaries().iter().enumerate() {
-            // The clocks of several machines stamp the entries, so this is a filter and no proof.
-            if summary.modified_at >= since || summary.status.is_claimed() {
-                spans.extend(spans_of(position, summary));
-            }
-        }
-        spans.retain(|span| span.until.is_none_or(|until| until >= since));
-        spans
+    /// Returns the claims of each agent that last, and those that ended at `since` or later.
+    pub fn work_since(&self, since: Timestamp) -> WorkByAgent {
+        // The clocks of several machines stamp the entries, so this is a filter and no proof.
+        let changed = self.in_order(Sorting::default());
+        let changed = changed.take_while(|at| self.summaries()[*at].modified_at >= since);
+        let mut positions: Vec<usize> = changed.chain(self.index.agents.held()).collect();
+        positions.sort_unstable();
+        positions.dedup();
+        let spans = positions.into_iter().flat_map(|at| spans_of(at, &self.summaries()[at]));
+        group(spans.filter(|span| span.until.is_none_or(|until| until >= since)))
     }
 }
 
@@ -87,28 +110,33 @@ fn spans_of(position: usize, summary: &IssueSummary) -> Vec<ClaimSpan> {
     spans
 }
 
-/// Returns how the work of an agent went in some claims, which may be those of all agents.
-pub fn work_record(agent: Name, spans: &[ClaimSpan]) -> WorkRecord {
-    let mut record = WorkRecord::default();
-    let mut times_ms = Vec::new();
+/// Groups claims by agent.
+fn group(spans: impl Iterator<Item = ClaimSpan>) -> WorkByAgent {
+    let mut agents: HashMap<Name, AgentWork> = HashMap::new();
     for span in spans {
-        let is_own = span.agent == agent;
-        match (span.is_review, span.end) {
-            (false, Some(ActionKind::Completed)) if is_own => {
-                record.completed += 1;
-                times_ms.extend(span.until.map(|until| until.millis_since(span.from)));
-            }
-            (true, Some(ActionKind::Closed | ActionKind::Rejected | ActionKind::Returned)) => {
-                record.reviewed += usize::from(is_own);
-                let is_sent_back = span.end == Some(ActionKind::Returned);
-                record.sent_back += usize::from(is_sent_back && span.completed_by == Some(agent));
-            }
-            _ => {}
+        if span.is_review
+            && span.end == Some(ActionKind::Returned)
+            && let Some(author) = span.completed_by
+        {
+            agents.entry(author).or_default().record.sent_back += 1;
         }
+        agents.entry(span.agent).or_default().spans.push(span);
     }
-    times_ms.sort_unstable();
-    record.median_ms = times_ms.get(times_ms.len() / 2).copied();
-    record
+    for AgentWork { spans, record } in agents.values_mut() {
+        spans.sort_by_key(|span| Reverse(span.from));
+        let ends = [ActionKind::Closed, ActionKind::Rejected, ActionKind::Returned].map(Some);
+        let reviewed = spans.iter().filter(|span| span.is_review && ends.contains(&span.end));
+        record.reviewed = reviewed.count();
+        let completed =
+            spans.iter().filter(|span| !span.is_review && span.end == Some(ActionKind::Completed));
+        let mut times_ms: Vec<u64> = completed
+            .map(|span| span.until.map_or(0, |until| until.millis_since(span.from)))
+            .collect();
+        times_ms.sort_unstable();
+        record.completed = times_ms.len();
+        record.median_ms = times_ms.get(times_ms.len() / 2).copied();
+    }
+    WorkByAgent(agents)
 }
 
 #[cfg(test)]
@@ -160,7 +188,8 @@ mod tests {
             [("dev", false, 10), ("ann", true, 5), ("dev", false, 30), ("bob", true, 10)]
         );
         assert_eq!(spans[3].until, None);
-        let record = |name: &str| work_record(names.find(name).unwrap(), &spans);
+        let mut work = group(spans.iter().copied());
+        let mut record = |name: &str| work.take(names.find(name).unwrap()).record;
         let dev = record("dev");
         assert_eq!((dev.completed, dev.reviewed, dev.sent_back), (2, 0, 1));
         assert_eq!(dev.median_ms, Some(30 * 60_000));

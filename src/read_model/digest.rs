@@ -6,6 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use serde::Serialize;
 
+use super::find::Sorting;
 use super::read_view::ReadView;
 use super::summary::IssueSummary;
 use crate::domain::text::shortened;
@@ -99,18 +100,19 @@ impl Digest {
         let mut found = Found::default();
         let me = agent.map(AgentName::as_str);
         let name = me.and_then(|me| view.names().find(me));
-        for summary in view.summaries() {
-            if summary.status.is_terminal() {
-                if summary.modified_at >= since && summary.in_status_since() >= since {
-                    found.ended.push((Reverse(summary.in_status_since()), summary));
-                }
-                continue;
+        let ready = view.ready(now);
+        let latest = view.in_order(Sorting::default()).map(|at| &view.summaries()[at]);
+        for summary in latest.take_while(|summary| summary.modified_at >= since) {
+            if summary.status.is_terminal() && summary.in_status_since() >= since {
+                found.ended.push((Reverse(summary.in_status_since()), summary));
             }
+        }
+        for (at, summary) in view.open() {
+            let is_ready = ready.contains(at);
             let is_parked = summary.is_parked_at(now);
-            let is_ready = summary.is_ready_at(now, &view.issues);
             found.ready += usize::from(is_ready);
             found.parked += usize::from(is_parked);
-            found.blocked += usize::from(summary.open_blockers(&view.issues).next().is_some());
+            found.blocked += usize::from(!is_ready && view.open_blockers(summary).next().is_some());
             if is_ready || (summary.status == Status::Completed && !is_parked) {
                 found.waiting.push((summary.in_status_since(), summary));
             }

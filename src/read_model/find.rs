@@ -79,13 +79,12 @@ impl ReadView<'_> {
     pub fn listing(&self, query: &Query, order: Sorting, page: usize, size: usize) -> Listing {
         let search = TextSearch::new(&query.condition, self);
         let of_kind = |at: &usize| {
-            let kind = self.summaries()[*at].classification;
+            let kind = self.index.rows[*at].classification;
             query.classification.is_none_or(|wanted| wanted == kind)
         };
-        let is_asked_for = |at: &usize| query.statuses.contains(self.summaries()[*at].status);
-        let fits = |at: &usize| {
-            of_kind(at) && (query.condition.is_empty() || self.matches(query, *at, &search))
-        };
+        let is_asked_for = |at: &usize| query.statuses.contains(self.index.rows[*at].status);
+        let matches = self.matching(query, &search);
+        let fits = |at: &usize| of_kind(at) && matches(*at);
         if order.key == SortKey::Relevance {
             let found = self.best_matches(query, &search, of_kind);
             let counts = self.counted(found.positions.iter().copied());
@@ -95,14 +94,17 @@ impl ReadView<'_> {
             return Listing { is_exact, has_exact_counts: is_exact, ..listing };
         }
         let in_order = || self.in_order(order);
-        if search.is_empty() {
-            let counts = match query.condition.is_empty() && query.classification.is_none() {
-                true => self.counts(),
-                false => self.counted((0..self.summaries().len()).filter(fits)),
-            };
-            let found = in_order().filter(|at| is_asked_for(at) && fits(at));
+        if query.condition.is_empty() && query.classification.is_none() {
+            let counts = self.counts();
             let total = query.statuses.iter().map(|status| counts.in_status(status)).sum();
-            return page_of(found, total, counts, (page, size));
+            return page_of(in_order().filter(is_asked_for), total, counts, (page, size));
+        }
+        if search.is_empty() {
+            let mut found: Vec<_> = in_order().filter(fits).collect();
+            let counts = self.counted(found.iter().copied());
+            found.retain(is_asked_for);
+            let total = found.len();
+            return page_of(found.into_iter(), total, counts, (page, size));
         }
         let mut found: Vec<_> = in_order().filter(fits).take(MAX_FOUND + 1).collect();
         let has_exact_counts = found.len() <= MAX_FOUND;
@@ -124,9 +126,9 @@ impl ReadView<'_> {
     pub fn list(&self, query: &Query) -> Page {
         let search = TextSearch::new(&query.condition, self);
         let fits = |at: &usize| {
-            let summary = &self.summaries()[*at];
-            query.statuses.contains(summary.status)
-                && query.classification.is_none_or(|kind| kind == summary.classification)
+            let row = &self.index.rows[*at];
+            query.statuses.contains(row.status)
+                && query.classification.is_none_or(|kind| kind == row.classification)
         };
         let order = Sorting::of(query.order, query.reversed);
         let limit = match search.is_empty() {
@@ -136,7 +138,8 @@ impl ReadView<'_> {
         let found = if order.key == SortKey::Relevance {
             self.best_matches(query, &search, fits)
         } else {
-            let matches = |at: &usize| fits(at) && self.matches(query, *at, &search);
+            let matching = self.matching(query, &search);
+            let matches = |at: &usize| fits(at) && matching(*at);
             let mut positions: Vec<_> =
                 self.in_order(order).filter(matches).take(limit.saturating_add(1)).collect();
             let is_exact = positions.len() <= limit;
@@ -152,7 +155,7 @@ impl ReadView<'_> {
     }
 
     /// Returns all positions in an order.
-    fn in_order(&self, order: Sorting) -> Box<dyn Iterator<Item = usize> + '_> {
+    pub(super) fn in_order(&self, order: Sorting) -> Box<dyn Iterator<Item = usize> + '_> {
         let index = &self.index;
         let all = index.orders.get(order.key, &index.summaries, &index.names);
         match order.direction {
@@ -191,14 +194,26 @@ impl ReadView<'_> {
     /// Counts the statuses of the issues at some positions.
     fn counted(&self, positions: impl Iterator<Item = usize>) -> Counts {
         let mut counts = [0; Status::ALL.len()];
-        positions.for_each(|at| counts[self.summaries()[at].status as usize] += 1);
+        positions.for_each(|at| counts[self.index.rows[at].status as usize] += 1);
         Counts::of(|status| counts[status as usize])
     }
 
-    /// Returns true if the issue at a position matches the condition of a query.
-    fn matches(&self, query: &Query, position: usize, search: &TextSearch) -> bool {
-        search.may_match(position, self.summaries()[position].id)
-            && query.condition.matches(&self.subject(position, search))
+    /// Returns a function that is true for the positions of the issues that match the condition of a query.
+    pub(super) fn matching<'a>(
+        &'a self,
+        query: &'a Query,
+        search: &'a TextSearch,
+    ) -> impl Fn(usize) -> bool + 'a {
+        let candidates = self.candidates(&query.condition);
+        let is_exact = query.condition.is_empty()
+            || candidates.as_ref().is_some_and(|candidates| candidates.is_exact);
+        let positions = candidates.map(|candidates| candidates.positions);
+        move |at| {
+            positions.as_ref().is_none_or(|positions| positions.contains(at))
+                && (is_exact
+                    || (search.may_match(at, self.summaries()[at].id)
+                        && query.condition.matches(&self.subject(at, search))))
+        }
     }
 
     fn subject<'a>(&'a self, position: usize, search: &'a TextSearch) -> impl Subject + 'a {

@@ -1,6 +1,6 @@
 //! The last findings. Every page shows their number, so they are not looked for each time.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use super::finding::Findings;
@@ -14,7 +14,14 @@ const RESTS: u64 = 20;
 
 /// The last findings. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct FindingsCache(Arc<Mutex<Option<Cached>>>);
+pub(super) struct FindingsCache(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    last: Mutex<Option<Cached>>,
+    /// Held during a search: one reader at a time searches.
+    search: Mutex<()>,
+}
 
 /// Findings, and when they were searched for.
 #[derive(Clone, Debug)]
@@ -48,12 +55,31 @@ impl FindingsCache {
         cached.is_within(now, RESTS.saturating_mul(took)).then_some(cached.findings)
     }
 
+    /// Returns the last findings if they are not older than a minute, whatever has changed since.
+    pub(super) fn last(&self, now: Timestamp) -> Option<Arc<Findings>> {
+        self.get().filter(|cached| cached.is_within(now, LASTING_MS)).map(|cached| cached.findings)
+    }
+
+    /// Waits until no other reader searches.
+    pub(super) fn begin(&self) -> MutexGuard<'_, ()> {
+        self.0.search.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins to search; `None` if another reader searches.
+    pub(super) fn try_begin(&self) -> Option<MutexGuard<'_, ()>> {
+        match self.0.search.try_lock() {
+            Ok(search) => Some(search),
+            Err(TryLockError::Poisoned(search)) => Some(search.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
     /// Keeps findings in the place of the last ones.
     pub(super) fn set(&self, cached: Cached) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(cached);
+        *self.0.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(cached);
     }
 
     fn get(&self) -> Option<Cached> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

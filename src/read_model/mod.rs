@@ -5,11 +5,13 @@
 //! It is built by the first page and updated at each read. It knows the tracker and the domain, but neither HTTP nor
 //! HTML, and it only reads.
 
+mod agent_index;
 mod agent_interner;
 mod agents;
-mod attribute_counts;
+mod attribute_index;
 mod blocking_graph;
 mod board;
+mod candidates;
 mod claim_spans;
 mod digest;
 mod find;
@@ -17,9 +19,11 @@ mod finding;
 mod findings;
 mod findings_cache;
 mod mentions;
+mod positions;
 mod projection;
 mod read_view;
 mod relations;
+mod rows;
 mod signatures;
 mod sketch;
 mod sort_index;
@@ -32,10 +36,9 @@ mod tests;
 mod text_facts;
 mod text_search;
 
-use std::mem;
 use std::num::NonZero;
 use std::panic::resume_unwind;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::available_parallelism;
 
 use tokio::sync::{Mutex, Semaphore};
@@ -43,10 +46,10 @@ use tokio::task::spawn_blocking;
 
 pub use agent_interner::{Name, Names};
 pub use agents::Agent;
-pub use attribute_counts::AttributeCounts;
+pub use attribute_index::AttributeIndex;
 pub use blocking_graph::{BlockingGraph, GraphNode};
 pub use board::Column;
-pub use claim_spans::{ClaimSpan, WorkRecord, work_record};
+pub use claim_spans::{AgentWork, ClaimSpan, WorkByAgent, WorkRecord};
 pub use digest::{Digest, Row as DigestRow, Rows as DigestRows};
 pub use find::{Listing, MAX_FOUND, Sorting};
 pub use finding::{Finding, FindingKind, Findings, FoundIssue, MAX_KEPT};
@@ -65,12 +68,57 @@ use crate::tracker::{IndexedIssues, StoreError, Tracker};
 #[derive(Clone)]
 pub struct ReadModel {
     tracker: Tracker,
-    /// That of the newest state that was read. Locked while it is updated; reads share it.
-    current: Arc<Mutex<Arc<Projection>>>,
+    shared: Arc<Shared>,
     /// Whether the store answers searches itself.
     searches_in_store: bool,
     /// Bounds how many reads run at the same time, so that the agents keep the other cores.
     readers: Arc<Semaphore>,
+}
+
+/// The read model of the newest state that was read. A reader takes it and looks at it without a lock.
+#[derive(Default)]
+struct Shared {
+    /// Locked only to take or replace it.
+    current: RwLock<Arc<Projection>>,
+    /// Held while the next one is made: a reader that needs it would have to do the same work.
+    updates: Arc<Mutex<()>>,
+    /// An earlier read model with a part that its reader had to build, for the next update.
+    built: std::sync::Mutex<Option<Arc<Projection>>>,
+}
+
+impl Shared {
+    fn current(&self) -> Arc<Projection> {
+        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Makes the read model of a state the current one.
+    fn update(&self, issues: &IndexedIssues) -> Arc<Projection> {
+        let mut next = Projection::clone(&self.current());
+        next.follow(issues);
+        let built = self.built.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(earlier) = built {
+            next.adopt(&earlier, issues);
+        }
+        let next = Arc::new(next);
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&next);
+        next
+    }
+
+    /// Looks at a read model. Keeps for the next update what had to be built for that.
+    fn look<T>(
+        &self,
+        projection: &Arc<Projection>,
+        issues: IndexedIssues,
+        look: impl FnOnce(&ReadView<'_>) -> T,
+    ) -> T {
+        let before = projection.built();
+        let looked = look(&ReadView::new(projection, issues));
+        if projection.built() > before {
+            let built = Some(Arc::clone(projection));
+            *self.built.lock().unwrap_or_else(PoisonError::into_inner) = built;
+        }
+        looked
+    }
 }
 
 impl ReadModel {
@@ -79,7 +127,7 @@ impl ReadModel {
         let cores = available_parallelism().map_or(1, NonZero::get);
         Self {
             tracker,
-            current: Arc::default(),
+            shared: Arc::default(),
             searches_in_store: false,
             readers: Arc::new(Semaphore::new(cores.div_ceil(2))),
         }
@@ -112,35 +160,40 @@ impl ReadModel {
     ) -> Result<T, StoreError> {
         let readers = Arc::clone(&self.readers).acquire_owned().await;
         let (projection, issues) = self.follow().await?;
+        let shared = Arc::clone(&self.shared);
         let looked = spawn_blocking(move || {
             // Held to the end, even if the caller is gone.
             let _reader = readers;
-            look(&ReadView::new(&projection, issues))
+            shared.look(&projection, issues, look)
         });
         looked.await.map_err(|error| resume_unwind(error.into_panic()))
     }
 
     /// Returns the current issues with their read model, which is updated before.
     async fn follow(&self) -> Result<(Arc<Projection>, IndexedIssues), StoreError> {
-        let mut current = Arc::clone(&self.current).lock_owned().await;
         let issues = self.tracker.state().await?.issues;
+        let current = self.shared.current();
         if current.is_of(&issues) {
-            return Ok((Arc::clone(&current), issues));
+            return Ok((current, issues));
         }
+        let updating = Arc::clone(&self.shared.updates).lock_owned().await;
+        // Read again, so that it is no older than the read model.
+        let issues = self.tracker.state().await?.issues;
+        let current = self.shared.current();
+        if current.is_of(&issues) {
+            return Ok((current, issues));
+        }
+        let shared = Arc::clone(&self.shared);
         let updated = spawn_blocking(move || {
-            // A panic may leave the read model half updated, so it is dropped then.
-            let mut projection = mem::take(&mut *current);
-            // Copies it if a read still looks at it.
-            Arc::make_mut(&mut projection).follow(&issues);
-            *current = Arc::clone(&projection);
-            (projection, issues)
+            let _updating = updating;
+            (shared.update(&issues), issues)
         });
         updated.await.map_err(|error| resume_unwind(error.into_panic()))
     }
 
     /// Returns true if nothing was read yet, so that the first read would load all issues.
     fn is_new(&self) -> bool {
-        self.current.try_lock().is_ok_and(|current| current.is_empty())
+        self.shared.current().is_empty()
     }
 
     /// Returns one page of the issues that match a query, as [`Tracker::list_issues`] does. A search for texts counts

@@ -2,23 +2,33 @@
 
 use std::sync::Arc;
 
+use imbl::Vector;
+
+use super::agent_index::AgentIndex;
 use super::agent_interner::Names;
-use super::attribute_counts::AttributeCounts;
+use super::attribute_index::AttributeIndex;
 use super::findings_cache::FindingsCache;
+use super::rows::Row;
 use super::signatures::Signatures;
 use super::sort_index::SortIndex;
+use super::status_timeline::{Steps, steps_of};
 use super::summary::IssueSummary;
 use crate::tracker::{IndexedIssues, Version};
 
 /// The summaries of all issues by position, which is the order of filing.
-/// A clone shares the summaries.
+///
+/// Its parts are persistent trees or shared. So a clone costs nearly the same at any size, and readers keep the one that
+/// they look at while the next one is made.
 #[derive(Clone, Debug, Default)]
 pub struct Projection {
     revision: Version,
-    versions: Vec<Version>,
-    pub(super) summaries: Vec<Arc<IssueSummary>>,
-    pub(super) names: Names,
-    pub(super) attributes: AttributeCounts,
+    versions: Vector<Version>,
+    pub(super) summaries: Vector<Arc<IssueSummary>>,
+    pub(super) rows: Vector<Row>,
+    pub(super) steps: Vector<Steps>,
+    pub(super) names: Arc<Names>,
+    pub(super) agents: AgentIndex,
+    pub(super) attributes: AttributeIndex,
     pub(super) orders: SortIndex,
     pub(super) signatures: Signatures,
     pub(super) findings: FindingsCache,
@@ -33,6 +43,11 @@ impl Projection {
     /// Returns true if it has no issues.
     pub(super) fn is_empty(&self) -> bool {
         self.summaries.is_empty()
+    }
+
+    /// Returns how many of the parts that are built on demand are there.
+    pub(super) fn built(&self) -> usize {
+        self.orders.built() + usize::from(self.signatures.are_built())
     }
 
     /// Updates the read model to a state of the store.
@@ -50,40 +65,64 @@ impl Projection {
             // After a restore or an external edit, positions refer to other issues.
             *self = Self::default();
         }
-        let mut changed = Vec::new();
-        for (position, version) in issues.versions().enumerate() {
-            match self.versions.get_mut(position) {
-                Some(known) if *known == version => {}
-                Some(known) => {
-                    *known = version;
-                    changed.push(position);
-                }
-                None => {
-                    self.versions.push(version);
-                    changed.push(position);
-                }
-            }
-        }
+        let changed = changed(self.versions.iter().copied(), issues.versions());
         if changed.len() == issues.len() && !self.summaries.is_empty() {
             // Every issue changed, so this is in effect another store: the old names may no longer occur.
             *self = Self::default();
             return self.read(issues);
         }
-        for &position in &changed {
+        let mut knows_last = true;
+        for &(position, version) in &changed {
             let issue = issues.at(position);
-            let summary = Arc::new(IssueSummary::of(&issue, &mut self.names));
+            let summary = Arc::new(IssueSummary::of(&issue, Arc::make_mut(&mut self.names)));
             self.signatures.note(position, &issue);
-            if position < self.summaries.len() {
-                self.attributes.remove(position, &self.summaries[position].attributes);
+            let former = self.summaries.get(position).cloned();
+            knows_last &= self.agents.replace(position, former.as_deref(), &summary);
+            if let Some(former) = &former {
+                self.attributes.remove(position, &former.attributes);
             }
             self.attributes.add(position, &summary.attributes);
-            if position < self.summaries.len() {
-                self.summaries[position] = summary;
+            if former.is_some() {
+                self.versions.set(position, version);
+                self.rows.set(position, Row::of(&summary));
+                self.steps.set(position, steps_of(&issue));
+                self.summaries.set(position, summary);
             } else {
-                self.summaries.push(summary);
+                self.versions.push_back(version);
+                self.rows.push_back(Row::of(&summary));
+                self.steps.push_back(steps_of(&issue));
+                self.summaries.push_back(summary);
             }
         }
+        if !knows_last {
+            self.agents.find_last(&self.summaries);
+        }
+        let changed: Vec<usize> = changed.into_iter().map(|(position, _)| position).collect();
         self.orders.follow(&changed, &self.summaries, &self.names);
         self.revision = issues.revision();
     }
+
+    /// Takes over what a reader of an earlier state built on demand meanwhile, brought up to date.
+    pub(super) fn adopt(&mut self, earlier: &Self, issues: &IndexedIssues) {
+        if earlier.summaries.len() > self.summaries.len() {
+            return;
+        }
+        let changed = changed(earlier.versions.iter().copied(), self.versions.iter().copied());
+        let changed: Vec<usize> = changed.into_iter().map(|(position, _)| position).collect();
+        let mut orders = earlier.orders.clone();
+        orders.follow(&changed, &self.summaries, &self.names);
+        self.orders.fill_from(orders);
+        if earlier.signatures.are_built() && !self.signatures.are_built() {
+            self.signatures = earlier.signatures.clone();
+            changed.iter().for_each(|&at| self.signatures.note(at, &issues.at(at)));
+        }
+    }
+}
+
+/// Returns the positions with another version than before, ascending, each with the new version.
+fn changed(
+    mut before: impl Iterator<Item = Version>,
+    now: impl Iterator<Item = Version>,
+) -> Vec<(usize, Version)> {
+    now.enumerate().filter(|(_, version)| before.next() != Some(*version)).collect()
 }

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use imbl::Vector;
+
 use super::agent_interner::Names;
-use super::attribute_counts::AttributeCounts;
+use super::attribute_index::AttributeIndex;
+use super::positions::Positions;
 use super::projection::Projection;
 use super::status_timeline::StatusTimeline;
 use super::summary::IssueSummary;
-use crate::domain::{Counts, DomainError, Issue, IssueId, IssueRef};
+use crate::domain::{Counts, DomainError, Issue, IssueId, IssueRef, LinkKind, Timestamp};
 use crate::tracker::IndexedIssues;
 
 /// The summaries of all issues, together with the state of the store that they describe.
@@ -30,8 +33,13 @@ impl<'a> ReadView<'a> {
     }
 
     /// Returns the summaries of the issues in the order of filing.
-    pub fn summaries(&self) -> &[Arc<IssueSummary>] {
+    pub fn summaries(&self) -> &Vector<Arc<IssueSummary>> {
         &self.index.summaries
+    }
+
+    /// Returns the state of the store.
+    pub fn issues(&self) -> &IndexedIssues {
+        &self.issues
     }
 
     /// Returns the names of the agents in all histories.
@@ -40,13 +48,32 @@ impl<'a> ReadView<'a> {
     }
 
     /// Returns how many issues have each value of an attribute.
-    pub fn attribute_counts(&self) -> &AttributeCounts {
+    pub fn attribute_counts(&self) -> &AttributeIndex {
         &self.index.attributes
     }
 
     /// Returns the open issues that block an issue, if it is open itself.
-    pub fn open_blockers(&self, summary: &IssueSummary) -> Vec<IssueId> {
-        summary.open_blockers(&self.issues).collect()
+    pub fn open_blockers(&self, summary: &IssueSummary) -> impl Iterator<Item = IssueId> {
+        let blockers = summary.attributes.linked(LinkKind::BlockedBy);
+        blockers.filter(|id| !summary.status.is_terminal() && self.is_open(*id))
+    }
+
+    /// Returns true if there is an open issue with this id.
+    pub(super) fn is_open(&self, id: IssueId) -> bool {
+        self.summary(id).is_some_and(|summary| !summary.status.is_terminal())
+    }
+
+    /// Returns the issues that some agent could claim for work at a time: they are created and not parked, and no blocker
+    /// and no part of them is open.
+    pub(super) fn ready(&self, now: Timestamp) -> Positions {
+        Positions::of(self.summaries().len(), self.issues.ready(now))
+    }
+
+    /// Returns the open issues in the order of filing, each with its position.
+    pub(super) fn open(&self) -> impl Iterator<Item = (usize, &IssueSummary)> {
+        let rows = self.index.rows.iter().enumerate();
+        let open = rows.filter(|(_, row)| !row.status.is_terminal());
+        open.map(|(at, _)| (at, &*self.summaries()[at]))
     }
 
     /// Returns the issues with an open question to people, in the order of filing.
@@ -66,12 +93,12 @@ impl<'a> ReadView<'a> {
     }
 
     /// Returns the status timelines of the issues, for statistics.
-    pub fn timelines(&self) -> impl Iterator<Item = StatusTimeline<'_>> {
-        self.index.summaries.iter().map(|summary| StatusTimeline {
-            classification: summary.classification,
-            created_at: summary.created_at,
-            status: summary.status,
-            steps: &summary.steps,
+    pub fn timelines(&self) -> impl Iterator<Item = StatusTimeline<'_>> + Clone {
+        self.index.rows.iter().zip(&self.index.steps).map(|(row, steps)| StatusTimeline {
+            classification: row.classification,
+            created_at: row.created_at,
+            status: row.status,
+            steps,
         })
     }
 

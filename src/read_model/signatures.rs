@@ -8,6 +8,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use super::positions::Positions;
 use crate::domain::Issue;
 use crate::tracker::IndexedIssues;
 
@@ -39,7 +40,7 @@ impl Signatures {
     }
 
     /// Returns the issues that may contain a lower-case text.
-    pub fn candidates(&self, text: &str, issues: &IndexedIssues) -> Candidates {
+    pub fn candidates(&self, text: &str, issues: &IndexedIssues) -> Positions {
         let blocks = self.blocks.get_or_init(|| {
             let mut blocks = Vec::with_capacity(issues.len() / LANES + 1);
             let numbered = issues.issues().enumerate();
@@ -50,16 +51,7 @@ impl Signatures {
         bits.sort_unstable();
         bits.dedup();
         let blocks = blocks.iter();
-        Candidates(blocks.map(|block| bits.iter().fold(!0, |all, &bit| all & block[bit])).collect())
-    }
-}
-
-/// A set of positions.
-pub(super) struct Candidates(Vec<u64>);
-
-impl Candidates {
-    pub fn contains(&self, position: usize) -> bool {
-        self.0[position / LANES] >> (position % LANES) & 1 == 1
+        Positions::of_words(blocks.map(|block| bits.iter().fold(!0, |all, &bit| all & block[bit])))
     }
 }
 

@@ -3,6 +3,8 @@
 use std::cmp::Ordering;
 use std::sync::{Arc, OnceLock};
 
+use imbl::Vector;
+
 use super::agent_interner::Names;
 use super::summary::IssueSummary;
 
@@ -90,55 +92,78 @@ impl Direction {
     }
 }
 
-/// The sort orders requested so far. They are updated with each change.
+/// The sort orders requested so far. They are updated with each change. A clone shares them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SortIndex([OnceLock<Vec<usize>>; SortKey::ALL.len()]);
+pub(super) struct SortIndex([OnceLock<Arc<Vec<usize>>>; SortKey::ALL.len()]);
 
 impl SortIndex {
     /// Returns the positions of all issues in ascending order.
-    pub fn get(&self, key: SortKey, summaries: &[Arc<IssueSummary>], names: &Names) -> &[usize] {
+    pub fn get(
+        &self,
+        key: SortKey,
+        summaries: &Vector<Arc<IssueSummary>>,
+        names: &Names,
+    ) -> &[usize] {
         let key = if key == SortKey::Relevance { SortKey::Activity } else { key };
         self.0[key as usize].get_or_init(|| {
-            let mut positions: Vec<_> = (0..summaries.len()).collect();
+            let mut sorted: Vec<(usize, &IssueSummary)> =
+                summaries.iter().map(|summary| &**summary).enumerate().collect();
             match key {
                 // The key of a title is costly, so it is cached.
-                SortKey::Title => positions.sort_by_cached_key(|&position| {
-                    let summary = &summaries[position];
-                    summary.title_key().into_owned()
-                }),
-                _ => positions
-                    .sort_by(|&one, &other| key.compare(names, &summaries[one], &summaries[other])),
+                SortKey::Title => {
+                    sorted.sort_by_cached_key(|(_, summary)| summary.title_key().into_owned());
+                }
+                _ => sorted.sort_by(|(_, one), (_, other)| key.compare(names, one, other)),
             }
-            positions
+            Arc::new(sorted.into_iter().map(|(position, _)| position).collect())
         })
     }
 
+    /// Returns how many orders there are.
+    pub fn built(&self) -> usize {
+        self.0.iter().filter(|order| order.get().is_some()).count()
+    }
+
+    /// Takes over the orders of another index that this one lacks.
+    pub fn fill_from(&mut self, other: Self) {
+        for (own, other) in self.0.iter_mut().zip(other.0) {
+            if own.get().is_none() {
+                *own = other;
+            }
+        }
+    }
+
     /// Updates the orders after the summaries at these ascending positions were added or changed.
-    pub fn follow(&mut self, changed: &[usize], summaries: &[Arc<IssueSummary>], names: &Names) {
+    pub fn follow(
+        &mut self,
+        changed: &[usize],
+        summaries: &Vector<Arc<IssueSummary>>,
+        names: &Names,
+    ) {
+        let mut is_moved = vec![false; summaries.len()];
+        changed.iter().for_each(|&position| is_moved[position] = true);
         for (slot, &key) in self.0.iter_mut().zip(SortKey::ALL) {
             // With more changes than that, sorting again is faster.
             let Some(order) = slot.take().filter(|order| changed.len() <= order.len() / 8) else {
                 continue;
             };
-            let compare = |one: &usize, other: &usize| {
-                key.compare(names, &summaries[*one], &summaries[*other]).then(one.cmp(other))
+            let compare = |one: usize, other: usize| {
+                key.compare(names, &summaries[one], &summaries[other]).then(one.cmp(&other))
             };
+            let kept: Vec<usize> = order.iter().copied().filter(|&at| !is_moved[at]).collect();
             let mut moved = changed.to_vec();
-            moved.sort_by(compare);
-            let mut is_moved = vec![false; summaries.len()];
-            changed.iter().for_each(|&position| is_moved[position] = true);
+            moved.sort_by(|&one, &other| compare(one, other));
             let mut merged = Vec::with_capacity(summaries.len());
-            let mut moved = moved.into_iter().peekable();
-            for position in order.into_iter().filter(|&position| !is_moved[position]) {
-                while let Some(earlier) =
-                    moved.next_if(|next| compare(next, &position) == Ordering::Less)
-                {
-                    merged.push(earlier);
-                }
+            let mut rest = &kept[..];
+            for position in moved {
+                let before = rest.partition_point(|&at| compare(at, position) == Ordering::Less);
+                let (earlier, later) = rest.split_at(before);
+                merged.extend_from_slice(earlier);
                 merged.push(position);
+                rest = later;
             }
-            merged.extend(moved);
-            *slot = OnceLock::from(merged);
+            merged.extend_from_slice(rest);
+            *slot = OnceLock::from(Arc::new(merged));
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The status timeline of one issue, without its texts.
 
+use smallvec::SmallVec;
+
 use crate::domain::{ActionKind, Classification, Issue, Status, Timestamp};
 
 /// A change of status.
@@ -33,6 +35,9 @@ pub struct StatusTimeline<'a> {
     pub steps: &'a [StatusChange],
 }
 
+/// The changes of status of an issue. Those of most issues lie within, so that statistics find them next to each other.
+pub(super) type Steps = SmallVec<[StatusChange; 5]>;
+
 /// Returns the changes of status in the history of an issue, in the order of the history.
 ///
 /// The first is always the filing; if the history lacks it, it is assumed to be at `created_at`. The last always
@@ -40,8 +45,8 @@ pub struct StatusTimeline<'a> {
 /// hand, a last step at `modified_at` is added.
 ///
 /// A time may be earlier than that of the previous step, because the clocks of several machines stamp them.
-pub fn steps_of(issue: &Issue) -> Vec<StatusChange> {
-    let mut steps = Vec::with_capacity(issue.history.len() + 1);
+pub(super) fn steps_of(issue: &Issue) -> Steps {
+    let mut steps = Steps::new();
     let mut before = None;
     for entry in &issue.history {
         let kind = ActionKind::of(&entry.action);

@@ -82,7 +82,7 @@ impl Subject for SummarizedIssue<'_> {
 
     fn has_open_blocker(&self) -> bool {
         let mut blockers = self.summary().attributes.linked(LinkKind::BlockedBy);
-        blockers.any(|id| self.view.issues.is_open(id))
+        blockers.any(|id| self.view.is_open(id))
     }
 
     fn has_open_part(&self) -> bool {

@@ -3,13 +3,9 @@
 use std::borrow::Cow;
 
 use super::agent_interner::{Name, Names};
-use super::status_timeline::{StatusChange, steps_of};
 use super::text_facts::TextFacts;
 use crate::domain::thresholds::OLD_CLAIM_AFTER_MS;
-use crate::domain::{
-    ActionKind, Attributes, Classification, Issue, IssueId, LinkKind, Status, Timestamp,
-};
-use crate::tracker::IndexedIssues;
+use crate::domain::{ActionKind, Attributes, Classification, Issue, IssueId, Status, Timestamp};
 
 /// The parts of an issue that are needed to find, sort, count and list it.
 #[derive(Clone, Debug)]
@@ -36,8 +32,6 @@ pub struct IssueSummary {
     pub last_words: Option<Box<str>>,
     /// The priority, labels, assignee and links, and why it is parked.
     pub attributes: Attributes,
-    /// The changes of the status, oldest first.
-    pub(crate) steps: Box<[StatusChange]>,
     /// What the findings need of the texts of an open issue.
     pub(crate) facts: Option<Box<TextFacts>>,
 }
@@ -90,7 +84,6 @@ impl IssueSummary {
             actions,
             last_words: last_words.map(|entry| entry.action.as_str().into()),
             attributes: issue.attributes.clone(),
-            steps: steps_of(issue).into_boxed_slice(),
             facts: TextFacts::of(issue),
         }
     }
@@ -98,24 +91,6 @@ impl IssueSummary {
     /// Returns true if the issue is open and parked at a time.
     pub fn is_parked_at(&self, now: Timestamp) -> bool {
         !self.status.is_terminal() && self.attributes.is_parked_at(now)
-    }
-
-    /// Returns the open issues that block the issue, if it is open itself.
-    pub(super) fn open_blockers<'a>(
-        &'a self,
-        issues: &'a IndexedIssues,
-    ) -> impl Iterator<Item = IssueId> + 'a {
-        let blockers = self.attributes.linked(LinkKind::BlockedBy);
-        blockers.filter(|id| !self.status.is_terminal() && issues.is_open(*id))
-    }
-
-    /// Returns true if some agent could claim the issue for work at a time: it is not parked, no blocker and no part of
-    /// it is open.
-    pub(super) fn is_ready_at(&self, now: Timestamp, issues: &IndexedIssues) -> bool {
-        self.status == Status::Created
-            && !self.is_parked_at(now)
-            && self.open_blockers(issues).next().is_none()
-            && issues.open_parts(self.id).next().is_none()
     }
 
     /// Returns the holder while the status is a claimed one: the agent of the [last claim](ActionKind::claim_in).

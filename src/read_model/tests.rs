@@ -236,6 +236,7 @@ proptest! {
         ),
     ) {
         let (mut state, mut index, mut number) = (State::default(), Projection::default(), 0);
+        let mut earlier: Option<Projection> = None;
         for (happenings, query, key, is_descending, page) in steps {
             for happening in happenings {
                 number += 1;
@@ -244,7 +245,13 @@ proptest! {
             let store = &state.issues;
             let direction = if is_descending { Direction::Descending } else { Direction::Ascending };
             let order = Sorting { key: SortKey::ALL[key], direction };
-            let view = ReadView::of(&mut index, store.clone());
+            // As readers do, each on its own clone; what the last one built is taken over.
+            index.follow(store);
+            if let Some(earlier) = earlier.take() {
+                index.adopt(&earlier, store);
+            }
+            let projection = index.clone();
+            let view = ReadView::new(&projection, store.clone());
             let listing = view.listing(&query, order, page, 3);
             let (counts, found) = read(store, &query, order);
             prop_assert_eq!(listing.counts, counts);
@@ -253,6 +260,7 @@ proptest! {
             prop_assert_eq!(listing.page, page.min(listing.pages(3)));
             let expected: Vec<_> = found.into_iter().skip(3 * (listing.page - 1)).take(3).collect();
             prop_assert_eq!(&listing.positions, &expected);
+            earlier = Some(projection);
         }
     }
 
@@ -261,15 +269,15 @@ proptest! {
         happenings in prop::collection::vec(happening(), 0..60),
         most in 0..5_usize,
     ) {
-        let mut state = State::default();
+        let (mut state, mut index) = (State::default(), Projection::default());
         for (number, happening) in happenings.into_iter().enumerate() {
             happen(&mut state, happening, number);
+            index.follow(&state.issues);
         }
         let store = state.issues;
-        let mut index = Projection::default();
         let view = ReadView::of(&mut index, store.clone());
         let now = Timestamp::parse("2026-01-01T00:00:00.000Z").unwrap();
-        for column in view.board(now, |_| most, |_| true) {
+        for column in view.board(now, |_| most, &Query::default()) {
             let mut expected: Vec<_> =
                 store.issues().enumerate().filter(|(_, issue)| issue.status == column.status).collect();
             prop_assert_eq!(column.total, expected.len());
@@ -295,6 +303,14 @@ proptest! {
             holds.sort_unstable();
             prop_assert_eq!(holds, held);
         }
+        // An update gives the same as reading everything anew.
+        let mut anew = Projection::default();
+        let anew = ReadView::of(&mut anew, store);
+        let named = |view: &ReadView<'_>| -> Vec<(String, Vec<usize>, usize)> {
+            let agents = view.agents().into_iter();
+            agents.map(|agent| (view.names().text(agent.name).to_owned(), agent.holds, agent.last.1)).collect()
+        };
+        prop_assert_eq!(named(&view), named(&anew));
     }
 }
 

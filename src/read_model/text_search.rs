@@ -4,8 +4,8 @@ use std::cell::OnceCell;
 
 use regex::{Regex, RegexBuilder};
 
+use super::positions::Positions;
 use super::read_view::ReadView;
-use super::signatures::Candidates;
 use crate::domain::condition::{IdName, LoweredTexts};
 use crate::domain::{Condition, IssueId};
 
@@ -19,7 +19,7 @@ struct SearchedText {
     /// Whether every match has it.
     is_needed: bool,
     /// The issues that may contain it.
-    candidates: Candidates,
+    candidates: Positions,
     /// What the JSON of an issue with it contains.
     written: Option<Regex>,
 }

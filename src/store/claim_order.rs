@@ -126,6 +126,11 @@ impl ClaimOrder {
         })
     }
 
+    /// Returns the positions of the issues that can be claimed for work, without those that are parked.
+    pub fn ready(&self) -> impl Iterator<Item = usize> {
+        self.ready.iter().map(|(.., position)| *position)
+    }
+
     /// Returns the issues that can be claimed for review, in order, without those that are parked.
     pub fn reviews(&self) -> impl Iterator<Item = (Priority, usize)> {
         self.reviews.iter().copied()

@@ -30,7 +30,10 @@ pub(super) struct Found {
 /// The error to answer with; it offers the issues that may have been meant.
 pub(super) fn find(asked: &str, view: &ReadView) -> Result<Found, WebError> {
     let summaries = view.summaries();
-    let links = || suggestions(asked, summaries).into_iter().map(FoundIssue::from).collect();
+    let links = || {
+        let all = summaries.iter().map(|summary| &**summary);
+        suggestions(asked, all).into_iter().map(FoundIssue::from).collect()
+    };
     let reference = asked.parse::<IssueRef>();
     let position = match reference.and_then(|reference| view.position(&reference)) {
         Ok(position) => position,
@@ -93,7 +96,10 @@ pub(super) fn resolve(
 /// Returns the issues with the most similar ids, the most similar first.
 ///
 /// Compares the first 8 digits only, because people and agents refer to issues by them.
-fn suggestions<'a>(asked: &str, summaries: &'a [Arc<IssueSummary>]) -> Vec<&'a IssueSummary> {
+fn suggestions<'a>(
+    asked: &str,
+    summaries: impl Iterator<Item = &'a IssueSummary>,
+) -> Vec<&'a IssueSummary> {
     let is_digit = |character: &char| !character.is_whitespace() && *character != '-';
     let asked: String = asked.chars().filter(is_digit).take(IssueRef::MIN_DIGITS).collect();
     let asked = asked.to_ascii_lowercase();
@@ -135,7 +141,6 @@ mod tests {
             last_words: None,
             attributes: Attributes::default(),
             active_at: time,
-            steps: Box::default(),
             facts: None,
         }
     }
@@ -146,9 +151,9 @@ mod tests {
             "3f2a9c1e", "3f2a9c11", "00000000", "3f2a9d11", "4f2a9c1e", "3f2a9c1f", "2f2a9c1e",
             "f2a9c1e0",
         ];
-        let summaries = ids.map(|id| Arc::new(summary(id)));
+        let summaries = ids.map(summary);
         let suggested = |asked: &str| -> Vec<String> {
-            suggestions(asked, &summaries).iter().map(|summary| summary.id.short()).collect()
+            suggestions(asked, summaries.iter()).iter().map(|summary| summary.id.short()).collect()
         };
         assert_eq!(suggested("3f2a9c1d")[..2], ["3f2a9c1e", "3f2a9c11"]);
         assert_eq!(suggested("3F2A9C1D-7d54-4b0a-9e6f-2c8b1d5a4e73").len(), MAX_SUGGESTIONS);

@@ -43,6 +43,7 @@ use tower_http::compression::predicate::{DefaultPredicate, Predicate};
 use self::actions::form_token::FormTokens;
 use self::events::EventStreams;
 use self::health::Health;
+use self::pages::gone_clients::ClientLooks;
 use self::project::Project;
 use crate::metrics::Metrics;
 use crate::processes::Registry;
@@ -97,6 +98,7 @@ struct WebState {
     metrics: Metrics,
     health: Arc<Health>,
     streams: Arc<EventStreams>,
+    clients: Arc<ClientLooks>,
     project: Arc<Project>,
     /// The tokens in forms; `None` if the pages are read-only.
     form_tokens: Option<Arc<FormTokens>>,
@@ -126,6 +128,7 @@ pub fn router_with(read_model: ReadModel, metrics: Metrics, options: WebOptions)
         read_model,
         projects: options.projects.clone(),
         streams: Arc::new(EventStreams::new(tracker.clone(), options.streams.clone())),
+        clients: Arc::default(),
         health: Arc::new(Health::new(options)),
         tracker,
         metrics,

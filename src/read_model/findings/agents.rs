@@ -27,13 +27,13 @@ pub(super) fn overloaded<'a>(scene: &'a Scene<'a>) -> Hits<'a> {
 }
 
 pub(super) fn self_reviewed<'a>(scene: &'a Scene<'a>) -> Hits<'a> {
-    let summaries = scene.view.summaries().iter().enumerate();
-    let reviewed = summaries.filter(|(_, summary)| match summary.status {
+    let reviewed = scene.view.index.rows.iter().enumerate().filter(|(_, row)| match row.status {
         Status::InReview => true,
-        Status::Closed => scene.age(summary.modified_at) <= SELF_REVIEW_WITHIN_MS,
+        Status::Closed => scene.age(row.modified_at) <= SELF_REVIEW_WITHIN_MS,
         _ => false,
     });
-    let hits = reviewed.filter_map(|(at, summary)| {
+    let hits = reviewed.filter_map(|(at, _)| {
+        let summary = &*scene.view.summaries()[at];
         let why = own_review(summary)?;
         Some(Hit::new(at, u64::MAX - scene.age(summary.modified_at), why))
     });

@@ -12,8 +12,7 @@ mod why;
 mod tests;
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
 use self::why::Why;
@@ -22,7 +21,7 @@ use super::findings_cache::Cached;
 use super::read_view::ReadView;
 use super::summary::IssueSummary;
 use super::text_facts::TextFacts;
-use crate::domain::{IssueId, Timestamp};
+use crate::domain::{IssueId, IssueRef, Timestamp};
 
 /// What rules look at, collected once for all of them.
 struct Scene<'a> {
@@ -32,8 +31,6 @@ struct Scene<'a> {
     open: Vec<OpenIssue<'a>>,
     /// The parents of all issues that are parts, each with the position of the part; sorted.
     parts: Vec<(IssueId, usize)>,
-    /// Where the issues are to which open ones are linked; `None` for one that does not exist.
-    linked: HashMap<IssueId, Option<usize>>,
 }
 
 /// An open issue: its position, its summary and its facts.
@@ -41,23 +38,15 @@ type OpenIssue<'a> = (usize, &'a IssueSummary, &'a TextFacts);
 
 impl<'a> Scene<'a> {
     fn of(view: &'a ReadView<'a>, now: Timestamp) -> Self {
-        let (mut open, mut parts, mut linked) = (Vec::new(), Vec::new(), HashMap::new());
-        for (at, summary) in view.summaries().iter().enumerate() {
-            parts.extend(summary.attributes.parent().map(|parent| (parent, at)));
-            if let Some(facts) = summary.facts.as_deref() {
-                linked.extend(summary.attributes.links.iter().map(|link| (link.to, None)));
-                open.push((at, &**summary, facts));
-            }
-        }
+        let open = view
+            .open()
+            .filter_map(|(at, summary)| Some((at, summary, summary.facts.as_deref()?)))
+            .collect();
+        let parts = view.index.attributes.parts();
+        let parent = |at: usize| view.summaries()[at].attributes.parent();
+        let mut parts: Vec<_> = parts.filter_map(|at| Some((parent(at)?, at))).collect();
         parts.sort_unstable();
-        if !linked.is_empty() {
-            for (at, summary) in view.summaries().iter().enumerate() {
-                if let Some(position) = linked.get_mut(&summary.id) {
-                    *position = Some(at);
-                }
-            }
-        }
-        Self { view, now, open, parts, linked }
+        Self { view, now, open, parts }
     }
 
     fn open(&self) -> impl Iterator<Item = OpenIssue<'a>> {
@@ -66,7 +55,7 @@ impl<'a> Scene<'a> {
 
     /// Returns the position of an issue to which an open one is linked, if it exists.
     fn linked(&self, id: IssueId) -> Option<usize> {
-        self.linked.get(&id).copied().flatten()
+        self.view.position(&IssueRef::from(id)).ok()
     }
 
     fn has_parts(&self, id: IssueId) -> bool {
@@ -167,21 +156,34 @@ impl Findings {
 impl ReadView<'_> {
     /// Returns what is wrong in the queue. The findings of an unchanged store are kept for a minute.
     pub fn findings(&self, now: Timestamp) -> Arc<Findings> {
-        let revision = self.issues.revision();
-        if let Some(findings) = self.index.findings.current(revision, now) {
+        let cache = &self.index.findings;
+        let current = cache.current(self.issues.revision(), now);
+        current.unwrap_or_else(|| self.search(cache.begin(), now))
+    }
+
+    fn search(&self, _search: MutexGuard<'_, ()>, now: Timestamp) -> Arc<Findings> {
+        let (cache, revision) = (&self.index.findings, self.issues.revision());
+        // Another reader may have searched meanwhile.
+        if let Some(findings) = cache.current(revision, now) {
             return findings;
         }
         let begun = Instant::now();
         let findings = Arc::new(Findings::of(self, now));
         let took = begun.elapsed();
-        let cached = Cached { findings: Arc::clone(&findings), revision, at: now, took };
-        self.index.findings.set(cached);
+        cache.set(Cached { findings: Arc::clone(&findings), revision, at: now, took });
         findings
     }
 
     /// Returns what is wrong in the queue, for every page. In a large store that changes all the time it may be some
-    /// time old: looking for it takes at most a twentieth of the time.
+    /// time old: looking for it takes at most a twentieth of the time, and one reader at a time does.
     pub fn recent_findings(&self, now: Timestamp) -> Arc<Findings> {
-        self.index.findings.recent(now).unwrap_or_else(|| self.findings(now))
+        let cache = &self.index.findings;
+        if let Some(findings) = cache.recent(now) {
+            return findings;
+        }
+        match cache.try_begin() {
+            Some(search) => self.search(search, now),
+            None => cache.last(now).unwrap_or_else(|| self.findings(now)),
+        }
     }
 }

@@ -48,12 +48,10 @@ pub(super) fn for_review<'a>(scene: &'a Scene<'a>) -> Hits<'a> {
 
 pub(super) fn filing_faster_than_closing<'a>(scene: &'a Scene<'a>) -> Hits<'a> {
     let is_recent = |time| scene.age(time) <= FILING_WINDOW_MS;
-    let summaries = scene.view.summaries();
-    let filed = summaries.iter().filter(|summary| is_recent(summary.created_at)).count();
-    let ended = summaries.iter().filter(|summary| {
-        summary.status.is_terminal()
-            && is_recent(summary.modified_at)
-            && is_recent(summary.in_status_since())
+    let rows = &scene.view.index.rows;
+    let filed = rows.iter().filter(|row| is_recent(row.created_at)).count();
+    let ended = rows.iter().filter(|row| {
+        row.status.is_terminal() && is_recent(row.modified_at) && is_recent(row.since)
     });
     let ended = ended.count();
     if filed < MANY_FILED || filed < FILED_PER_ENDED * ended {

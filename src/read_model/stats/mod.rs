@@ -57,16 +57,15 @@ impl Stats {
     ///
     /// The time is proportional to the number of steps within the range: a few milliseconds for 100,000 issues.
     pub fn of<'a>(
-        lives: impl Iterator<Item = StatusTimeline<'a>>,
+        lives: impl Iterator<Item = StatusTimeline<'a>> + Clone,
         range: Range,
         now: Timestamp,
     ) -> Self {
         // The grid depends on the oldest issue.
-        let lives: Vec<StatusTimeline<'_>> = lives.collect();
-        let oldest = lives.iter().map(|life| life.created_at).min();
+        let oldest = lives.clone().map(|life| life.created_at).min();
         let grid = Grid::new(range, oldest.map(Timestamp::unix_millis), now.unix_millis());
         let mut tally = Tally::new(grid);
-        lives.iter().for_each(|life| tally.add(life));
+        lives.for_each(|life| tally.add(&life));
         let present = PerStatus(tally.present);
         Self {
             range,

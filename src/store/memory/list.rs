@@ -51,6 +51,19 @@ impl IndexedIssues {
         page(matching.len(), &mut matching.into_iter())
     }
 
+    /// Returns the positions of the issues in a status, those of the latest changes first.
+    pub fn latest_in(&self, status: Status) -> impl Iterator<Item = usize> {
+        let queues = self.queues_of([status].into_iter().collect(), None);
+        let latest = merged(queues.map(|queue| queue.latest.iter().copied()));
+        latest.map(|Reverse((_, position))| position)
+    }
+
+    /// Returns the positions of the issues in a status, in the order of filing for each kind.
+    pub fn filed_in(&self, status: Status) -> impl Iterator<Item = usize> {
+        let queues = self.queues_of([status].into_iter().collect(), None);
+        queues.flat_map(|queue| queue.filed.iter().copied())
+    }
+
     /// Returns an issue of this state as conditions see it.
     pub fn subject(&self, issue: Arc<Issue>) -> impl Subject {
         StoredSubject { issue, issues: self, texts: OnceCell::new() }

@@ -39,6 +39,15 @@ impl IndexedIssues {
         })
     }
 
+    /// Returns the positions of the issues that some agent could claim for work at a time, in no order.
+    pub fn ready(&self, now: Timestamp) -> impl Iterator<Item = usize> {
+        let due = self.claims.due(now).filter(|position| {
+            let issue = self.at(*position);
+            issue.status == Status::Created && self.is_free(&issue)
+        });
+        self.claims.ready().chain(due)
+    }
+
     /// Returns the position of the issue that an agent claims next for work: what is assigned to it, then by priority,
     /// then the first filed. Issues of others, parked ones, and those that wait for others are left out.
     pub fn next_ready(

@@ -30,7 +30,7 @@ impl Chips<'_, '_> {
     /// Renders the chips of an issue: nothing if it has no attributes.
     pub fn of(&self, issue: &IssueSummary) -> Markup {
         let attributes = &issue.attributes;
-        let blockers = self.view.open_blockers(issue);
+        let blockers: Vec<_> = self.view.open_blockers(issue).collect();
         let parked = attributes.parked.as_ref().filter(|_| issue.is_parked_at(self.now));
         html! {
             @if let Some(priority) = attributes.priority { (self.priority(priority)) }

@@ -1,40 +1,71 @@
 //! Which clients of claims live, and marks for claims whose clients are gone.
 
-use std::collections::{HashMap, HashSet};
-use std::time::Duration;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use maud::{Markup, html};
 
 use super::icons;
-use crate::domain::IssueId;
-use crate::tracker::Tracker;
+use crate::domain::{ClientId, IssueId};
+use crate::read_model::ReadView;
+use crate::tracker::{IndexedIssues, Tracker};
 use crate::web::strings::claims as text;
+
+/// For how many times as long as a look at all clients took its outcome is shown. Each client is a file.
+const RESTS: u32 = 20;
+
+/// The clients that are gone, each with when its claims lapse if they do.
+type Gone = Arc<HashMap<ClientId, Option<Duration>>>;
+
+/// The clients that were gone at the last look.
+#[derive(Default)]
+pub(in crate::web) struct ClientLooks(Mutex<Option<Look>>);
+
+struct Look {
+    gone: Gone,
+    at: Instant,
+    took: Duration,
+}
+
+impl ClientLooks {
+    /// Returns which clients of claims are gone. If that cannot be found out, none is.
+    pub async fn gone(&self, tracker: &Tracker) -> Gone {
+        if let Some(look) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner)
+            && look.at.elapsed() < RESTS * look.took
+        {
+            return Arc::clone(&look.gone);
+        }
+        let begun = Instant::now();
+        let leases = tracker.leases().await.unwrap_or_default().into_iter();
+        let gone = leases.filter(|state| state.gone_for.is_some());
+        let gone: Gone = Arc::new(gone.map(|one| (one.lease.client, one.lapses_in)).collect());
+        let look = Look { gone: Arc::clone(&gone), at: Instant::now(), took: begun.elapsed() };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(look);
+        gone
+    }
+}
 
 /// The claims whose clients are known, and whether they are gone.
 #[derive(Default)]
 pub(super) struct GoneClients {
+    issues: IndexedIssues,
     gone: HashMap<IssueId, Option<Duration>>,
-    alive: HashSet<IssueId>,
 }
 
 impl GoneClients {
-    /// Asks which clients live. If that fails, the page shows no marks.
-    pub async fn read(tracker: &Tracker) -> Self {
-        let leases = tracker.leases().await.unwrap_or_default();
-        let mut clients = Self::default();
-        for state in leases {
-            match state.gone_for {
-                Some(_) => drop(clients.gone.insert(state.issue, state.lapses_in)),
-                None => drop(clients.alive.insert(state.issue)),
-            }
-        }
-        clients
+    /// Finds the claims whose clients are gone.
+    pub fn of(view: &ReadView<'_>, clients: &Gone) -> Self {
+        let issues = view.issues().clone();
+        // Usually all live, and no lease has to be looked at.
+        let leases = (!clients.is_empty()).then(|| issues.leases()).into_iter().flatten();
+        let gone = leases.filter_map(|(id, lease)| Some((id, *clients.get(&lease.client)?)));
+        Self { gone: gone.collect(), issues }
     }
 
     /// Returns whether the client of a claim lives; `None` if it is unknown.
     pub fn is_alive(&self, id: IssueId) -> Option<bool> {
-        let is_known = self.alive.contains(&id) || self.gone.contains_key(&id);
-        is_known.then(|| self.alive.contains(&id))
+        self.issues.lease(id).map(|_| !self.is_gone(id))
     }
 
     /// Returns true if the client of a claim is known to be gone.

@@ -7,7 +7,7 @@ mod board;
 mod chips;
 mod dialogs;
 pub(super) mod error;
-mod gone_clients;
+pub(super) mod gone_clients;
 mod icons;
 mod issue;
 pub(super) mod layout;
@@ -32,7 +32,7 @@ use maud::Markup;
 use xxhash_rust::xxh3::Xxh3;
 
 use self::activity::ActivityView;
-use self::agents::{AgentView, Period};
+use self::agents::{AgentView, AgentsQuery, Period};
 use self::attention::Attention;
 use self::board::{BoardQuery, BoardView};
 use self::error::{ErrorPage, WebError};
@@ -53,8 +53,8 @@ use super::projects::{ProjectNumbers, served};
 use super::query::{ActivityQuery, ListQuery, PageCursor, Parameters, finding_kind, stats_range};
 use super::strings;
 use crate::domain::{StatusSet, Timestamp};
+use crate::read_model::ReadView;
 use crate::read_model::stats::Stats;
-use crate::read_model::{Agent, ReadView};
 
 /// The end of an attribute.
 const QUOTE: u8 = 0x22;
@@ -128,9 +128,9 @@ pub(super) async fn wall(State(state): State<WebState>, RawQuery(query): RawQuer
 
 /// Shows the agents.
 pub(super) async fn agents(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
-    let period = Period::parse(query.as_deref())?;
+    let query = AgentsQuery::parse(query.as_deref())?;
     page(&state, Tab::Agents, move |view, moment| {
-        let content = agents::content(view, &moment.gone, period, moment.now);
+        let content = agents::content(view, &moment.gone, query, moment.now);
         Ok(Page { title: strings::agents::TITLE.to_owned(), content, ..Page::default() })
     })
     .await
@@ -145,9 +145,8 @@ pub(super) async fn agent(
     let Path(asked) = asked?;
     let period = Period::parse(query.as_deref())?;
     page(&state, Tab::Agents, move |view, moment| {
-        let agents = view.agents();
-        let is_asked = |agent: &&Agent| view.names().text(agent.name) == asked;
-        let agent = agents.iter().find(is_asked).ok_or_else(|| WebError::unknown_agent(&asked))?;
+        let agent = view.names().find(&asked).and_then(|name| view.agent(name));
+        let agent = &agent.ok_or_else(|| WebError::unknown_agent(&asked))?;
         let (gone, now) = (&moment.gone, moment.now);
         let content = AgentView { agent, view, gone, period, now }.content();
         Ok(Page { title: undirected(&asked), content, ..Page::default() })
@@ -272,9 +271,10 @@ async fn page_since(
     render: impl FnOnce(&ReadView<'_>, &Moment) -> Result<Page, WebError> + Send + 'static,
 ) -> PageResult {
     let (now, project, tab) = (state.tracker.now(), Arc::clone(&state.project), tab.into());
-    let gone = GoneClients::read(&state.tracker).await;
+    let clients = state.clients.gone(&state.tracker).await;
     let waiting = state.tracker.waiting_for_work();
     let rendered = state.read_model.read(move |view| {
+        let gone = GoneClients::of(view, &clients);
         let attention = Attention::of(view, &gone, &waiting, now);
         let moment = Moment { now, gone, attention };
         let page = render(view, &moment)?;

@@ -7,12 +7,14 @@ use crate::read_model::{FindingKind, Findings};
 use crate::triage::{Reader, ReportedFinding, TriageReport};
 use crate::web::strings::triage as text;
 
-/// How many findings the page shows.
-const MAX_FINDINGS: usize = 200;
+/// How many findings the page shows of all kinds together, and of one kind.
+const MAX_OF_ALL: usize = 60;
+const MAX_OF_KIND: usize = 100;
 
 /// Renders the page; only findings of one kind if there is one.
 pub(super) fn content(findings: &Findings, kind: Option<FindingKind>) -> Markup {
-    let report = TriageReport::of(findings, kind.as_slice(), MAX_FINDINGS, Reader::Person);
+    let take = if kind.is_some() { MAX_OF_KIND } else { MAX_OF_ALL };
+    let report = TriageReport::of(findings, kind.as_slice(), take, Reader::Person);
     let is_same = |one: &ReportedFinding<'_>, next: &ReportedFinding<'_>| {
         one.finding.kind == next.finding.kind
     };
@@ -21,13 +23,19 @@ pub(super) fn content(findings: &Findings, kind: Option<FindingKind>) -> Markup 
         @if kind.is_some() { p { a href="/triage" { (text::SHOW_ALL) } } }
         @if report.total == 0 { p.notice { (text::EMPTY) } }
         @for found in report.findings.chunk_by(is_same) {
-            (section(found[0].finding.kind, found, report.counts[found[0].finding.kind.as_str()]))
+            (section(found[0].finding.kind, found, report.counts[found[0].finding.kind.as_str()], kind.is_none()))
         }
-        @if report.more > 0 { p.quiet { (text::more(report.more)) } }
+        @if kind.is_some() && report.more > 0 { p.quiet { (text::more(report.more)) } }
     }
 }
 
-fn section(kind: FindingKind, found: &[ReportedFinding<'_>], count: usize) -> Markup {
+/// Renders the findings of a kind. The page of all kinds leads to the others.
+fn section(
+    kind: FindingKind,
+    found: &[ReportedFinding<'_>],
+    count: usize,
+    is_among_others: bool,
+) -> Markup {
     html! {
         section.questions aria-labelledby={ "kind-" (kind) } {
             h2 id={ "kind-" (kind) } {
@@ -35,6 +43,9 @@ fn section(kind: FindingKind, found: &[ReportedFinding<'_>], count: usize) -> Ma
             }
             p.quiet { (kind.rule()) }
             @for reported in found { (finding(reported)) }
+            @if is_among_others && count > found.len() {
+                p.more { a href={ "/triage?kind=" (kind) } { (text::more_of_kind(count - found.len())) } }
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::gone_clients::GoneClients;
 use super::parts::{self, undirected};
 use super::{Moment, icons};
-use crate::domain::{Status, StatusSet, Timestamp};
+use crate::domain::{Query, Status, StatusSet, Timestamp};
 use crate::read_model::{Agent, Column, IssueSummary, ReadView};
 use crate::web::strings::{self, wall as text};
 
@@ -53,7 +53,7 @@ fn counts(view: &ReadView<'_>, attention: usize) -> Markup {
 
 fn board(view: &ReadView<'_>, gone: &GoneClients, now: Timestamp) -> Markup {
     let max_cards = |status: Status| if status.is_terminal() { 0 } else { MAX_CARDS };
-    let columns = view.board(now, max_cards, |_| true);
+    let columns = view.board(now, max_cards, &Query::default());
     let open = columns.iter().filter(|column| !column.status.is_terminal());
     html! {
         section #wall-board aria-labelledby="wall-board-heading" {

@@ -23,6 +23,11 @@ pub mod board {
     pub const NO_AGENT: &str = "no agent";
     pub const NO_MATCH: &str = "No issue matches the filters.";
 
+    /// The query for the issues that the board shows of an agent.
+    pub fn of_agent(name: &str) -> String {
+        format!("agent:\"{name}\" OR assignee:\"{name}\"")
+    }
+
     /// How many claims of a column are old.
     pub fn old_claims(count: usize) -> String {
         format!("{count} stale")
@@ -30,7 +35,7 @@ pub mod board {
 
     /// The lanes that the page leaves out.
     pub fn more_lanes(count: usize) -> String {
-        format!("{count} more agents have issues: choose one in the filters")
+        format!("{count} more agents have issues: see the page of the agents")
     }
 }
 
@@ -68,6 +73,8 @@ pub mod agents {
     pub const LAST_ACTION: &str = "Last action";
     pub const NOTHING: &str = "nothing";
     pub const EMPTY: &str = "No agent has done anything yet. Connect your coding agents, in a terminal in your project:";
+
+    pub const PAGING: &str = "Pages of agents";
 
     pub fn caption(count: usize) -> String {
         super::counted(count, "agent", "agents")
@@ -452,6 +459,10 @@ pub mod triage {
 
     pub fn more(count: usize) -> String {
         format!("{count} more: `ait triage -n {count}` lists them")
+    }
+
+    pub fn more_of_kind(count: usize) -> String {
+        format!("{count} more")
     }
 }
 

@@ -199,3 +199,62 @@ fn each_agent_has_a_lane_on_demand() {
     assert!(has(2, "no agent") && has(2, "the created one"));
     assert!(body.contains("the closed one"), "ended issues are folded below");
 }
+
+/// Returns the address behind a link with this text.
+fn link<'a>(body: &'a str, text: &str) -> &'a str {
+    let (before, _) =
+        body.split_once(&format!("\">{text}</a>")).unwrap_or_else(|| panic!("{body}"));
+    before.rsplit("href=\"").next().unwrap()
+}
+
+#[test]
+fn cards_that_are_left_out_are_in_the_list_behind_the_link() {
+    let mut issues = Vec::new();
+    for n in 0..50 {
+        let mut issue = issue_json(&id(n), &format!("waiting {n:02}"), "created");
+        issue["assignee"] = json!("ann b");
+        issues.push(issue);
+    }
+    issues.push(issue_json(&id(50), "for anyone", "created"));
+    let (_directory, _client, port) = serve(&issues);
+    for (path, more) in [("/board?agent=ann+b", "10 more"), ("/board?lanes=agent", "47 more")] {
+        let body = get(port, path).body;
+        let list = get(port, &link(&body, more).replace("&amp;", "&")).body;
+        assert!(list.contains("50 issues") && !list.contains("for anyone"), "{path}: {list}");
+    }
+}
+
+#[test]
+fn many_agents_have_several_pages() {
+    let issues: Vec<_> = (0..45)
+        .map(|n| {
+            let mut issue = issue_json(&id(n), "t", "created");
+            issue["history"][0]["agent"] = json!(format!("agent {n:02}"));
+            issue
+        })
+        .collect();
+    let (_directory, _client, port) = serve(&issues);
+    let rows = |body: &str| body.matches("<tr role=\"row\" id=\"a-").count();
+    let first = get(port, "/agents?range=7d").body;
+    assert!(rows(&first) == 40 && first.contains("1 to 40 of 45"), "{first}");
+    let next = link(&first, "Next").replace("&amp;", "&");
+    let second = get(port, &next).body;
+    assert!(rows(&second) == 5 && second.contains("agent 44"), "{second}");
+    assert_eq!(link(&second, "Previous"), "/agents?range=7d&amp;page=1");
+    assert_eq!(get(port, "/agents?page=99").body.matches(" rel=\"next\"").count(), 0);
+    assert_eq!(get(port, "/agents?page=0").status, 400);
+}
+
+#[test]
+fn many_findings_of_a_kind_have_their_own_page() {
+    let issues: Vec<_> = (0..150).map(|n| issue_json(&id(n), "TODO", "created")).collect();
+    let (_directory, _client, port) = serve(&issues);
+    let findings = |body: &str| body.matches("<article class=\"question\"").count();
+    let all = get(port, "/triage").body;
+    assert!(findings(&all) == 60, "{}", findings(&all));
+    let (_, titles) = all.split_once("Titles that say nothing").unwrap();
+    let path = link(titles, "130 more").to_owned();
+    assert_eq!(path, "/triage?kind=placeholder_title");
+    let one = get(port, &path).body;
+    assert!(findings(&one) == 100 && one.contains("50 more"), "{}", findings(&one));
+}

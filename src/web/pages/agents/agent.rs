@@ -1,13 +1,11 @@
 //! The page of one agent: whether it lives, what it holds, and its claims over time.
 
-use std::cmp::Reverse;
-
 use maud::{Markup, html};
 
-use super::lane::{Lane, legend};
+use super::lane::{Lane, MAX_BARS, legend};
 use super::{Period, agent_path, held, presence};
 use crate::domain::Timestamp;
-use crate::read_model::{Agent, ClaimSpan, ReadView, WorkRecord, work_record};
+use crate::read_model::{Agent, ClaimSpan, ReadView, WorkRecord};
 use crate::span::humanize_duration;
 use crate::web::pages::gone_clients::GoneClients;
 use crate::web::pages::parts;
@@ -34,9 +32,7 @@ impl AgentView<'_, '_> {
         let Self { agent, view, period, now, .. } = *self;
         let name = view.names().text(agent.name);
         let lane = Lane::new(period, now);
-        let spans = view.claim_spans(lane.begin());
-        let mut own: Vec<_> = spans.iter().filter(|span| span.agent == agent.name).collect();
-        own.sort_unstable_by_key(|span| Reverse(span.from));
+        let work = view.work_since(lane.begin()).take(agent.name);
         let all = ListQuery { agent: Some(name.to_owned()), ..ListQuery::default() };
         let events = ActivityQuery { agent: Some(name.to_owned()), ..ActivityQuery::default() };
         html! {
@@ -46,17 +42,17 @@ impl AgentView<'_, '_> {
                     p.details { (presence(agent, view, self.gone, now)) }
                     (period.choice(&agent_path(name)))
                 }
-                (headlines(agent, &work_record(agent.name, &spans)))
+                (headlines(agent, &work.record))
                 section aria-labelledby="over-time-heading" {
                     h2 #over-time-heading { (text::over_time(period.as_str())) }
                     div.lane-large {
-                        (lane.draw(agent.name, &spans, view))
+                        (lane.draw(&work.spans, MAX_BARS, view))
                         (lane.axis(period))
                     }
                     (legend())
                 }
                 (self.holds())
-                (self.claims(&own))
+                (self.claims(&work.spans))
                 p.agent-links {
                     a href={ "/" (all.query_string()) } { (text::ALL_ISSUES) } " "
                     a href={ "/activity" (events.query_string()) } { (text::ALL_EVENTS) }
@@ -85,7 +81,7 @@ impl AgentView<'_, '_> {
     }
 
     /// Renders the claims of the period as a list, the latest first.
-    fn claims(&self, own: &[&ClaimSpan]) -> Markup {
+    fn claims(&self, own: &[ClaimSpan]) -> Markup {
         let hidden = own.len().saturating_sub(MAX_CLAIMS);
         html! {
             section aria-labelledby="claims-heading" {

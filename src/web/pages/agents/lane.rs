@@ -1,12 +1,10 @@
 //! The lane of an agent: its claims over time as bars, those for work above those for review.
 
-use std::cmp::Reverse;
-
 use maud::{Markup, html};
 
 use super::Period;
 use crate::domain::Timestamp;
-use crate::read_model::{ClaimSpan, Name, ReadView};
+use crate::read_model::{ClaimSpan, ReadView};
 use crate::web::format;
 use crate::web::pages::parts::undirected;
 use crate::web::strings::{self, agents as text};
@@ -19,7 +17,7 @@ const MIN_BAR: u64 = 3;
 const BAR: u64 = 10;
 const SPACE: u64 = 2;
 /// How many bars a lane has: the latest ones.
-const MAX_BARS: usize = 300;
+pub(super) const MAX_BARS: usize = 300;
 /// The time that the end of a lane is rounded up to, so that an unchanged page stays the same for a while.
 const STEP_MS: u64 = 60_000;
 
@@ -44,13 +42,13 @@ impl Lane {
         Timestamp::from_unix_millis(self.begin_ms)
     }
 
-    /// Draws the claims of an agent.
-    pub fn draw(&self, agent: Name, spans: &[ClaimSpan], view: &ReadView) -> Markup {
-        let mut own: Vec<_> = spans.iter().filter(|span| span.agent == agent).collect();
-        own.sort_unstable_by_key(|span| Reverse(span.from));
-        own.truncate(MAX_BARS);
+    /// Draws the claims of an agent, the latest first. The first `named` say what they are on hover; the others are
+    /// drawn together, so that a page of many agents stays small.
+    pub fn draw(&self, own: &[ClaimSpan], named: usize, view: &ReadView) -> Markup {
+        let own = &own[..own.len().min(MAX_BARS)];
         let reviews = own.iter().filter(|span| span.is_review).count();
         let height = 2 * BAR + SPACE;
+        let (named, others) = own.split_at(named.min(own.len()));
         html! {
             svg.lane-drawing viewBox={ "0 0 " (WIDTH) " " (height) } preserveAspectRatio="none" role="img"
                 aria-label=(text::lane(own.len() - reviews, reviews))
@@ -58,24 +56,48 @@ impl Lane {
                 @for quarter in 1..4 {
                     path.tick d={ "M" (WIDTH / 4 * quarter) " 0v" (height) } {}
                 }
-                @for span in own { (self.bar(span, view)) }
+                @for is_review in [false, true] {
+                    @let bars = self.joined(others.iter().filter(|span| span.is_review == is_review));
+                    @if !bars.is_empty() { path class=(class(is_review)) d=(bars) {} }
+                }
+                @for span in named { (self.bar(span, view)) }
             }
         }
     }
 
     fn bar(&self, span: &ClaimSpan, view: &ReadView) -> Markup {
-        let from = self.position(span.from);
-        let width = self.position(span.until.unwrap_or(self.now)).saturating_sub(from).max(MIN_BAR);
+        let (x, end) = self.ends(span);
         let summary = &view.summaries()[span.position];
-        let class = if span.is_review { "status-in_review" } else { "status-in_progress" };
-        let row = if span.is_review { BAR + SPACE } else { 0 };
         html! {
-            rect class=(class) x=(from.min(WIDTH - MIN_BAR)) y=(row) width=(width) height=(BAR) rx="1" {
+            rect class=(class(span.is_review)) x=(x) y=(row(span.is_review)) width=(end - x) height=(BAR) rx="1" {
                 title {
                     (text::bar(&summary.id.short(), &undirected(&summary.title), &strings::held_for(span.length_ms(self.now))))
                 }
             }
         }
+    }
+
+    /// Returns the outline of bars, the latest first. Those that touch each other are one.
+    fn joined<'a>(&self, spans: impl Iterator<Item = &'a ClaimSpan>) -> String {
+        let mut bars: Vec<(u64, u64, bool)> = Vec::new();
+        for span in spans {
+            let (x, end) = self.ends(span);
+            match bars.last_mut().filter(|(later, ..)| end + MIN_BAR >= *later) {
+                Some(bar) => (bar.0, bar.1) = (bar.0.min(x), bar.1.max(end)),
+                None => bars.push((x, end, span.is_review)),
+            }
+        }
+        let outline = |(x, end, is_review): &(u64, u64, bool)| {
+            format!("M{x} {}H{end}v{BAR}H{x}z", row(*is_review))
+        };
+        bars.iter().map(outline).collect()
+    }
+
+    /// Returns where the bar of a claim begins and ends.
+    fn ends(&self, span: &ClaimSpan) -> (u64, u64) {
+        let x = self.position(span.from).min(WIDTH - MIN_BAR);
+        let end = self.position(span.until.unwrap_or(self.now));
+        (x, end.max(x + MIN_BAR))
     }
 
     /// Returns where a time is in a drawing.
@@ -98,6 +120,15 @@ impl Lane {
             }
         }
     }
+}
+
+fn class(is_review: bool) -> &'static str {
+    if is_review { "status-in_review" } else { "status-in_progress" }
+}
+
+/// Returns the top of the row of a bar.
+fn row(is_review: bool) -> u64 {
+    if is_review { BAR + SPACE } else { 0 }
 }
 
 /// Renders what the colours of the bars mean.

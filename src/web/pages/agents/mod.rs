@@ -11,15 +11,17 @@ use self::lane::Lane;
 use super::gone_clients::GoneClients;
 use super::parts;
 use crate::domain::Timestamp;
-use crate::read_model::{Agent, ClaimSpan, ReadView, work_record};
+use crate::read_model::{Agent, AgentWork, ReadView};
 use crate::web::format;
 use crate::web::query::{InvalidParameter, Parameters};
-use crate::web::strings::{self, agents as text};
+use crate::web::strings::{self, agents as text, list};
 
-/// How many agents the page shows.
-const MAX_AGENTS: usize = 200;
+/// How many agents a page shows.
+const PAGE_SIZE: usize = 40;
 /// How many of the issues that an agent holds a row shows.
 const MAX_HELD: usize = 3;
+/// How many bars of a lane say what they are on hover: the latest ones.
+const MAX_NAMED: usize = 5;
 
 /// How far back the lanes reach.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -32,11 +34,15 @@ pub(super) enum Period {
 impl Period {
     const ALL: [Self; 2] = [Self::Day, Self::Week];
 
-    /// Parses the query string.
+    /// Parses the query string of the page of an agent.
     pub fn parse(query: Option<&str>) -> Result<Self, InvalidParameter> {
+        Self::of(&Parameters::parse(query, &["range"])?)
+    }
+
+    fn of(parameters: &Parameters) -> Result<Self, InvalidParameter> {
         let known = || Self::ALL.map(Self::as_str).join(", ");
         let parse = |text: &str| Self::ALL.into_iter().find(|period| period.as_str() == text);
-        Ok(Parameters::parse(query, &["range"])?.get("range", known, parse)?.unwrap_or_default())
+        Ok(parameters.get("range", known, parse)?.unwrap_or_default())
     }
 
     fn as_str(self) -> &'static str {
@@ -69,6 +75,25 @@ impl Period {
     }
 }
 
+/// The query of the page of all agents.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct AgentsQuery {
+    period: Period,
+    /// The number of the page, from 1.
+    page: usize,
+}
+
+impl AgentsQuery {
+    /// Parses the query string.
+    pub fn parse(query: Option<&str>) -> Result<Self, InvalidParameter> {
+        let parameters = Parameters::parse(query, &["range", "page"])?;
+        let expected = || "1, 2, 3, …".to_owned();
+        let number = |text: &str| text.parse().ok().filter(|&page: &usize| page > 0);
+        let page = parameters.get("page", expected, number)?.unwrap_or(1);
+        Ok(Self { period: Period::of(&parameters)?, page })
+    }
+}
+
 /// Returns the path of the page of an agent.
 pub(super) fn agent_path(name: &str) -> String {
     let encoded: String = form_urlencoded::byte_serialize(name.as_bytes()).collect();
@@ -80,13 +105,13 @@ pub(super) fn agent_path(name: &str) -> String {
 pub(super) fn content(
     view: &ReadView,
     gone: &GoneClients,
-    period: Period,
+    AgentsQuery { period, page }: AgentsQuery,
     now: Timestamp,
 ) -> Markup {
     let agents = view.agents();
-    let hidden = agents.len().saturating_sub(MAX_AGENTS);
+    let page = page.clamp(1, agents.len().div_ceil(PAGE_SIZE).max(1));
     let lane = Lane::new(period, now);
-    let spans = view.claim_spans(lane.begin());
+    let mut work = view.work_since(lane.begin());
     html! {
         h1.unseen { (text::TITLE) }
         @if agents.is_empty() {
@@ -111,20 +136,39 @@ pub(super) fn content(
                         }
                     }
                     tbody role="rowgroup" {
-                        @for agent in agents.iter().take(MAX_AGENTS) {
-                            (row(agent, &spans, &lane, (view, gone), now))
+                        @for agent in agents.iter().skip((page - 1) * PAGE_SIZE).take(PAGE_SIZE) {
+                            (row(agent, &work.take(agent.name), &lane, (view, gone), now))
                         }
                     }
                 }
             }
-            @if hidden > 0 { p.quiet { (text::more(hidden)) } }
+            (paging(agents.len(), period, page))
+        }
+    }
+}
+
+/// Renders the links to the other pages, if there are any.
+fn paging(total: usize, period: Period, page: usize) -> Markup {
+    let first = (page - 1) * PAGE_SIZE + 1;
+    let last = total.min(page * PAGE_SIZE);
+    let link = |rel: &str, page: usize, label: &str| {
+        let path = format!("/agents?range={}&page={page}", period.as_str());
+        html! { a rel=(rel) href=(path) { (label) } }
+    };
+    html! {
+        @if total > PAGE_SIZE {
+            nav.paging aria-label=(text::PAGING) {
+                @if page > 1 { (link("prev", page - 1, list::PREVIOUS)) }
+                span { (list::range(first, last, total, true)) }
+                @if last < total { (link("next", page + 1, list::NEXT)) }
+            }
         }
     }
 }
 
 fn row(
     agent: &Agent,
-    spans: &[ClaimSpan],
+    work: &AgentWork,
     lane: &Lane,
     (view, gone): (&ReadView, &GoneClients),
     now: Timestamp,
@@ -133,11 +177,10 @@ fn row(
     let (last, position) = agent.last;
     let summary = &view.summaries()[position];
     let hidden = agent.holds.len().saturating_sub(MAX_HELD);
-    let record = work_record(agent.name, spans);
     let counts = [
-        (text::COMPLETED, record.completed),
-        (text::REVIEWED, record.reviewed),
-        (text::SENT_BACK, record.sent_back),
+        (text::COMPLETED, work.record.completed),
+        (text::REVIEWED, work.record.reviewed),
+        (text::SENT_BACK, work.record.sent_back),
     ];
     html! {
         tr role="row" id={ (format_args!("a-{:016x}", xxh3_64(name.as_bytes()))) }
@@ -147,7 +190,7 @@ fn row(
                 a href=(agent_path(name)) { (parts::agent(name)) }
                 p.details { (presence(agent, view, gone, now)) }
             }
-            td.over-time role="cell" { (lane.draw(agent.name, spans, view)) }
+            td.over-time role="cell" { (lane.draw(&work.spans, MAX_NAMED, view)) }
             td.holds role="cell" {
                 @if agent.holds.is_empty() {
                     span.quiet { (text::NOTHING) }

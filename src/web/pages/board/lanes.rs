@@ -10,13 +10,12 @@ use super::{BoardView, card, icons, parts};
 use crate::domain::{ActionKind, Status, StatusSet};
 use crate::read_model::{Column, IssueSummary, ReadView};
 use crate::web::pages::chips::Chips;
-use crate::web::query::ListQuery;
 use crate::web::strings::{self, board as text};
 
 /// How many lanes the page shows.
-const MAX_LANES: usize = 40;
+const MAX_LANES: usize = 20;
 /// How many cards a lane shows of each status.
-const MAX_CARDS: usize = 5;
+const MAX_CARDS: usize = 3;
 /// How many statuses an open issue may have.
 const STATUSES: usize = 4;
 
@@ -42,7 +41,7 @@ pub(super) fn lanes(columns: &[&Column], board: &BoardView, chips: &Chips) -> Ma
             @for (agent, lane) in lanes.iter().take(MAX_LANES) {
                 (self::lane(Some(agent), lane, columns, board, chips))
             }
-            @if hidden > 0 { p.more { (text::more_lanes(hidden)) } }
+            @if hidden > 0 { p.more { a href="/agents" { (text::more_lanes(hidden)) } } }
             @if others.iter().any(|cards| !cards.is_empty()) {
                 (self::lane(None, &others, columns, board, chips))
             }
@@ -73,6 +72,7 @@ fn lane(
     chips: &Chips,
 ) -> Markup {
     let total: usize = lane.iter().map(Vec::len).sum();
+    let query = agent.map_or_else(|| board.query.clone(), |agent| board.query.of_agent(agent));
     let id = format!("lane-{:016x}", xxh3_64(agent.unwrap_or_default().as_bytes()));
     html! {
         section.lane id=(id) aria-labelledby={ (id) "-name" } {
@@ -97,9 +97,7 @@ fn lane(
                             }
                         }
                         @if hidden > 0 {
-                            @let query = board.query.list().in_statuses(StatusSet::from_iter([status]));
-                            @let agent = agent.map(str::to_owned).or_else(|| query.agent.clone());
-                            @let query = ListQuery { agent, ..query };
+                            @let query = query.list(StatusSet::from_iter([status]));
                             p.more { a href={ "/" (query.query_string()) } { (text::more(hidden)) } }
                         }
                     }

@@ -36,7 +36,7 @@ pub(super) fn content(board: &BoardView) -> Markup {
         false if query.has_lanes => usize::MAX,
         false => MAX_CARDS,
     };
-    let columns = view.board(now, max_cards, query.matches(view));
+    let columns = view.board(now, max_cards, &query.query());
     let (ended, open): (Vec<_>, Vec<_>) =
         columns.iter().partition(|column| column.status.is_terminal());
     let is_empty = !query.is_unfiltered() && columns.iter().all(|column| column.total == 0);
@@ -102,7 +102,7 @@ fn folded(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
 fn cards(column: &Column, board: &BoardView, chips: &Chips) -> Markup {
     let Column { status, total, cards, .. } = column;
     let hidden = total - cards.len();
-    let query = board.query.list().in_statuses(StatusSet::from_iter([*status]));
+    let query = board.query.list(StatusSet::from_iter([*status]));
     html! {
         @if cards.is_empty() {
             p.quiet { (text::EMPTY_COLUMN) }

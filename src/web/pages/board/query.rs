@@ -4,8 +4,8 @@ use form_urlencoded::Serializer;
 use maud::{Markup, html};
 
 use super::super::{list_filters, parts};
-use crate::domain::{Classification, Label, Priority};
-use crate::read_model::{IssueSummary, ReadView};
+use crate::domain::{Classification, Condition, Label, Priority, Query, StatusSet};
+use crate::read_model::ReadView;
 use crate::web::query::{InvalidParameter, ListQuery, Parameters};
 use crate::web::strings::{self, attributes, board as text, list};
 
@@ -45,15 +45,28 @@ impl BoardQuery {
         })
     }
 
-    /// Returns the query of the list for the same issues.
-    pub fn list(&self) -> ListQuery {
+    /// Returns the query of the list for the same issues in some statuses.
+    pub fn list(&self, statuses: StatusSet) -> ListQuery {
+        let agent = self.agent.as_deref();
+        // There is no way to write a name with a quote in the query language.
+        let (named, searched) = match agent.filter(|name| !name.contains('"')) {
+            Some(name) => (None, text::of_agent(name)),
+            None => (self.agent.clone(), String::new()),
+        };
         ListQuery {
-            agent: self.agent.clone(),
+            agent: named,
+            search: searched,
             kind: self.kind,
             labels: self.label.iter().cloned().collect(),
             priorities: self.priority.into_iter().collect(),
             ..ListQuery::default()
         }
+        .in_statuses(statuses)
+    }
+
+    /// Returns the query with another agent.
+    pub fn of_agent(&self, agent: &str) -> Self {
+        Self { agent: Some(agent.to_owned()), ..self.clone() }
     }
 
     /// Returns true if the query matches all issues.
@@ -61,19 +74,17 @@ impl BoardQuery {
         *self == Self { has_lanes: self.has_lanes, ..Self::default() }
     }
 
-    /// Returns a function that is true for the matching issues.
-    pub fn matches<'a>(&'a self, view: &ReadView) -> impl Fn(&IssueSummary) -> bool + use<'a> {
-        let agent = self.agent.as_deref().map(|agent| (agent, view.names().find(agent)));
-        move |summary| {
-            let attributes = &summary.attributes;
-            let is_by = |(text, name): (&str, Option<_>)| {
-                attributes.assignee.as_deref() == Some(text)
-                    || name.is_some_and(|name| summary.was_touched_by(name))
-            };
-            agent.is_none_or(is_by)
-                && self.kind.is_none_or(|kind| summary.classification == kind)
-                && self.label.as_ref().is_none_or(|label| attributes.labels.contains(label))
-                && self.priority.is_none_or(|priority| attributes.effective_priority() == priority)
+    /// Returns the query for the matching issues.
+    pub fn query(&self) -> Query {
+        let agent = self.agent.clone().map(|name| {
+            Condition::Any(vec![Condition::Agent(name.clone()), Condition::Assignee(Some(name))])
+        });
+        let label = self.label.clone().map(|label| Condition::Label(Some(label)));
+        let priority = self.priority.map(|priority| Condition::Priority(priority..=priority));
+        Query {
+            classification: self.kind,
+            condition: Condition::all(agent.into_iter().chain(label).chain(priority)),
+            ..Query::default()
         }
     }
 
@@ -133,10 +144,14 @@ impl BoardQuery {
     /// Returns the address of the board with this query.
     pub fn path(&self) -> String {
         let mut query = Serializer::new(String::new());
-        query.extend_pairs(self.list().parameters());
-        if self.has_lanes {
-            query.append_pair("lanes", AGENT);
-        }
+        let parameters = [
+            ("agent", self.agent.clone()),
+            ("classification", self.kind.map(|kind| kind.to_string())),
+            ("label", self.label.as_ref().map(Label::to_string)),
+            ("priority", self.priority.map(|priority| priority.to_string())),
+            ("lanes", self.has_lanes.then(|| AGENT.to_owned())),
+        ];
+        query.extend_pairs(parameters.into_iter().filter_map(|(name, value)| Some((name, value?))));
         let query = query.finish();
         if query.is_empty() { "/board".to_owned() } else { format!("/board?{query}") }
     }
@@ -147,6 +162,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_list_behind_the_board_has_the_same_issues() {
+        for (query, expected) in [
+            ("", ""),
+            ("agent=ann", "?q=agent%3A%22ann%22+OR+assignee%3A%22ann%22"),
+            ("agent=a%22b&lanes=agent", "?agent=a%22b"),
+        ] {
+            let board = BoardQuery::parse(Some(query)).unwrap();
+            assert_eq!(board.list(StatusSet::ALL).query_string(), expected);
+        }
+    }
+
+    #[test]
     fn board_queries_survive_a_round_trip() {
         for (query, expected) in [
             ("", "/board"),
@@ -154,7 +181,7 @@ mod tests {
             ("lanes=agent&agent=a%26b", "/board?agent=a%26b&lanes=agent"),
             (
                 "priority=1&label=ui&classification=bug",
-                "/board?classification=bug&priority=1&label=ui",
+                "/board?classification=bug&label=ui&priority=1",
             ),
         ] {
             assert_eq!(BoardQuery::parse(Some(query)).unwrap().path(), expected, "{query}");

@@ -1,0 +1,132 @@
+//! Which issues have each value of an attribute, so that pages offer the filters that find something, and find it soon.
+
+use std::cmp::Reverse;
+
+use imbl::{OrdMap, OrdSet};
+
+use crate::domain::{AttributeValues, Label};
+
+/// The values of attributes, with the positions of the issues that have them. A clone shares all data.
+#[derive(Clone, Debug, Default)]
+pub struct AttributeIndex {
+    labels: Values<Label>,
+    assignees: Values<String>,
+    priorities: usize,
+    /// The positions of the issues with links.
+    linked: OrdSet<usize>,
+    /// The positions of the issues that are parts of others.
+    parts: OrdSet<usize>,
+    /// The positions of the parked issues, also of those whose parking is over.
+    parked: OrdSet<usize>,
+}
+
+type Values<T> = OrdMap<T, OrdSet<usize>>;
+
+impl AttributeIndex {
+    /// Adds the attributes of the issue at a position.
+    pub(super) fn add(&mut self, position: usize, attributes: &AttributeValues) {
+        attributes.labels.iter().for_each(|label| add(&mut self.labels, label, position));
+        attributes.assignee.iter().for_each(|name| add(&mut self.assignees, name, position));
+        self.priorities += usize::from(attributes.priority.is_some());
+        if !attributes.links.is_empty() {
+            self.linked.insert(position);
+        }
+        if attributes.parent().is_some() {
+            self.parts.insert(position);
+        }
+        if attributes.parked.is_some() {
+            self.parked.insert(position);
+        }
+    }
+
+    /// Removes the attributes of the issue at a position, which were added before.
+    pub(super) fn remove(&mut self, position: usize, attributes: &AttributeValues) {
+        attributes.labels.iter().for_each(|label| remove(&mut self.labels, label, position));
+        attributes.assignee.iter().for_each(|name| remove(&mut self.assignees, name, position));
+        self.priorities -= usize::from(attributes.priority.is_some());
+        self.linked.remove(&position);
+        self.parts.remove(&position);
+        self.parked.remove(&position);
+    }
+
+    /// Returns at most `most` labels, those of the most issues, in alphabetical order.
+    pub fn labels(&self, most: usize) -> Vec<&Label> {
+        most_common(&self.labels, most)
+    }
+
+    /// Returns at most `most` assignees, those of the most issues, in alphabetical order.
+    pub fn assignees(&self, most: usize) -> Vec<&str> {
+        most_common(&self.assignees, most).into_iter().map(String::as_str).collect()
+    }
+
+    /// Returns true if an issue has a priority.
+    pub fn has_priorities(&self) -> bool {
+        self.priorities > 0
+    }
+
+    /// Returns true if an issue has a link.
+    pub fn has_links(&self) -> bool {
+        !self.linked.is_empty()
+    }
+
+    /// Returns true if an issue is parked.
+    pub fn has_parked(&self) -> bool {
+        !self.parked.is_empty()
+    }
+
+    /// Returns the positions of the parked issues in order, also of those whose parking is over.
+    pub(super) fn parked(&self) -> impl Iterator<Item = usize> {
+        self.parked.iter().copied()
+    }
+
+    /// Returns true if the issue at a position is parked, or was until some time.
+    pub(super) fn is_parked(&self, position: usize) -> bool {
+        self.parked.contains(&position)
+    }
+
+    /// Returns the positions of the issues with links in order.
+    pub(super) fn linked(&self) -> impl Iterator<Item = usize> {
+        self.linked.iter().copied()
+    }
+
+    /// Returns the positions of the issues that are parts of others in order.
+    pub(super) fn parts(&self) -> impl Iterator<Item = usize> {
+        self.parts.iter().copied()
+    }
+
+    /// Returns the positions of the issues with a label in order.
+    pub(super) fn with_label(&self, label: &Label) -> impl Iterator<Item = usize> {
+        self.labels.get(label).into_iter().flatten().copied()
+    }
+
+    /// Returns the positions of the issues that are assigned to an agent in order.
+    pub(super) fn assigned_to(&self, agent: &str) -> impl Iterator<Item = usize> {
+        self.assignees.get(agent).into_iter().flatten().copied()
+    }
+}
+
+fn add<T: Ord + Clone>(values: &mut Values<T>, value: &T, position: usize) {
+    match values.get_mut(value) {
+        Some(positions) => drop(positions.insert(position)),
+        None => drop(values.insert(value.clone(), OrdSet::unit(position))),
+    }
+}
+
+fn remove<T: Ord + Clone>(values: &mut Values<T>, value: &T, position: usize) {
+    if let Some(positions) = values.get_mut(value) {
+        positions.remove(&position);
+        if positions.is_empty() {
+            values.remove(value);
+        }
+    }
+}
+
+fn most_common<T: Ord>(values: &Values<T>, most: usize) -> Vec<&T> {
+    let mut common: Vec<_> =
+        values.iter().map(|(value, positions)| (Reverse(positions.len()), value)).collect();
+    common.sort_unstable();
+    common.truncate(most);
+    let mut values: Vec<_> = common.into_iter().map(|(_, value)| value).collect();
+    values.sort_unstable();
+    values
+}

@@ -1,0 +1,33 @@
+//! What every pass over all issues needs of each, kept next to each other in memory.
+
+use super::summary::IssueSummary;
+use crate::domain::thresholds::OLD_CLAIM_AFTER_MS;
+use crate::domain::{Classification, Priority, Status, Timestamp};
+
+/// The part of a summary that passes over all issues read. Summaries lie everywhere in memory, and waiting for them
+/// takes most of such a pass.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Row {
+    pub status: Status,
+    pub classification: Classification,
+    pub priority: Priority,
+    pub created_at: Timestamp,
+    pub modified_at: Timestamp,
+    /// Since when it is held, or else has its status.
+    pub since: Timestamp,
+}
+
+impl Row {
+    pub fn of(summary: &IssueSummary) -> Self {
+        let IssueSummary { status, classification, created_at, modified_at, .. } = *summary;
+        let priority = summary.attributes.effective_priority();
+        let held_since = summary.holder().map(|held| held.since);
+        let since = held_since.unwrap_or_else(|| summary.in_status_since());
+        Self { status, classification, priority, created_at, modified_at, since }
+    }
+
+    /// Returns true if the issue has been claimed for long.
+    pub fn has_old_claim_at(&self, now: Timestamp) -> bool {
+        self.status.is_claimed() && now.millis_since(self.since) >= OLD_CLAIM_AFTER_MS
+    }
+}
