@@ -71,7 +71,7 @@ pub struct ReadModel {
     shared: Arc<Shared>,
     /// Whether the store answers searches itself.
     searches_in_store: bool,
-    /// Bounds how many reads run at the same time, so that the agents keep the other cores.
+    /// Bounds how many reads run at the same time to the number of cores: more would only wait for each other there.
     readers: Arc<Semaphore>,
 }
 
@@ -129,7 +129,7 @@ impl ReadModel {
             tracker,
             shared: Arc::default(),
             searches_in_store: false,
-            readers: Arc::new(Semaphore::new(cores.div_ceil(2))),
+            readers: Arc::new(Semaphore::new(cores)),
         }
     }
 
@@ -144,8 +144,8 @@ impl ReadModel {
         &self.tracker
     }
 
-    /// Runs a closure on a view of the current issues, on a blocking thread. Reads together use at most half of the
-    /// cores.
+    /// Runs a closure on a view of the current issues, on a blocking thread. At most as many reads run at the same time
+    /// as there are cores.
     ///
     /// # Errors
     ///
