@@ -1,7 +1,7 @@
 // Keeps an open page up to date, and says whether it is.
 
-/** The minimum time between two loads of a page. */
-const REST_MS = 500;
+/** The time between two loads of a page: three times as long as the last one took, within these limits. */
+const [MIN_REST_MS, MAX_REST_MS] = [50, 500];
 /** How long a page may take to load. */
 const PATIENCE_MS = 15_000;
 /** How long a page may show an older version than the newest before it says so. */
@@ -195,6 +195,7 @@ let isLoading = false;
 /** Whether there was news while the page was loading. */
 let isAgain = false;
 let lastLoad = -Infinity;
+let rest = MIN_REST_MS;
 let secondTry;
 
 /** Reloads the page and takes over what has changed. */
@@ -203,11 +204,12 @@ const refresh = async (isNews) => {
   isLoading = true;
   clearTimeout(secondTry);
   try {
-    const wait = REST_MS - (performance.now() - lastLoad);
+    const wait = rest - (performance.now() - lastLoad);
     if (wait > 0) await new Promise((done) => setTimeout(done, wait));
     isAgain = false;
     lastLoad = performance.now();
     const [young, status] = await load();
+    rest = Math.min(MAX_REST_MS, Math.max(MIN_REST_MS, 3 * (performance.now() - lastLoad)));
     if (document.hidden) {
       // The content is updated when the page becomes visible, so that its changes are highlighted then.
       showTitle(young);
