@@ -30,10 +30,13 @@ const STEPS_MS: [u64; 16] = [
 ];
 
 impl Scale {
-    /// Returns a scale for numbers up to `max`, with at most `steps` steps of 1, 2 or 5 times a power of ten.
+    /// Returns a scale for numbers up to `max`, with at most `steps` steps of a round number.
     pub fn of_numbers(max: u64, steps: u64) -> Self {
         let powers = std::iter::successors(Some(1_u64), |power| power.checked_mul(10));
-        let nice = powers.flat_map(|power| [1, 2, 5].map(|digit| power.saturating_mul(digit)));
+        let tenths = [10, 15, 20, 25, 30, 40, 50, 60, 80];
+        let nice = powers.flat_map(|power| tenths.map(|digit| power.saturating_mul(digit)));
+        // Numbers are whole, so the smallest of these are no steps.
+        let nice = nice.filter(|tenths| tenths % 10 == 0).map(|tenths| tenths / 10);
         Self::with_steps(nice, max, steps)
     }
 
@@ -84,13 +87,17 @@ mod tests {
             (4, 1, 4),
             (5, 2, 6),
             (8, 2, 8),
-            (9, 5, 10),
-            (21, 10, 30),
-            (100, 50, 100),
-            (101, 50, 150),
+            (9, 3, 9),
+            (21, 6, 24),
+            (100, 25, 100),
+            (101, 30, 120),
             (1_999, 500, 2_000),
         ] {
             assert_eq!(Scale::of_numbers(max, 4), Scale { step, end }, "{max}");
+        }
+        // The tallest bar takes two thirds of the room, also with two steps.
+        for max in 1..2_000 {
+            assert!(3 * max > 2 * Scale::of_numbers(max, 2).end, "{max}");
         }
         for max in [u64::MAX, u64::MAX / 2, 1 << 60] {
             assert!(Scale::of_numbers(max, 4).ticks().count() <= 5, "{max}");

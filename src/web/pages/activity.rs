@@ -212,6 +212,7 @@ fn nothing(query: &ActivityQuery) -> Markup {
         section.notice {
             @if *query == ActivityQuery::default() {
                 p { (text::EMPTY) }
+                (parts::command(strings::list::FILE_COMMAND))
             } @else {
                 p { (text::NO_MATCH) " " a href="/activity" { (text::SHOW_ALL) } }
             }

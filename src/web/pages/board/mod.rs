@@ -46,6 +46,12 @@ pub(super) fn content(board: &BoardView) -> Markup {
         (questions::of_all(view, now, board.has_actions))
         (query.controls(view))
         @if is_empty { p.notice { (text::NO_MATCH) } }
+        @if view.summaries().is_empty() {
+            section.notice {
+                p { (strings::list::FILE_FIRST) }
+                (parts::command(strings::list::FILE_COMMAND))
+            }
+        }
         @if query.has_lanes {
             (lanes::lanes(&open, board, &chips))
         } @else {

@@ -11,7 +11,8 @@ use crate::domain::Status;
 use crate::read_model::stats::{Range, Stats};
 use crate::web::chart;
 use crate::web::format;
-use crate::web::strings::stats as text;
+use crate::web::pages::parts;
+use crate::web::strings::{list, stats as text};
 
 /// The classes of the statuses in the order of [`Status::ALL`].
 const CLASSES: [&str; 6] = [
@@ -45,7 +46,11 @@ pub(super) fn content(stats: &Stats) -> Markup {
                 }
             }
             @if stats.total == 0 {
-                section.notice #stats-empty { h2 { (text::EMPTY) } p { (text::EMPTY_TEXT) } }
+                section.notice #stats-empty {
+                    h2 { (text::EMPTY) }
+                    p { (text::EMPTY_TEXT) }
+                    (parts::command(list::FILE_COMMAND))
+                }
             } @else {
                 p.quiet #stats-covers { (text::covers(&format::time(stats.begin))) }
                 (headlines(stats))
