@@ -7,6 +7,7 @@ use imbl::Vector;
 
 use super::agent_interner::Names;
 use super::summary::IssueSummary;
+use crate::string_enum::string_enum;
 
 /// The sort keys. Ties are broken by the time of the last change; those of [`Title`](Self::Title) and
 /// [`Priority`](Self::Priority) by the order of filing, as in the lists of tools.
@@ -72,13 +73,14 @@ impl SortKey {
     }
 }
 
-/// A sort direction.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Direction {
-    /// Smallest first.
-    Ascending,
-    /// Largest first.
-    Descending,
+string_enum! {
+    /// A sort direction.
+    pub enum Direction {
+        /// Smallest first.
+        Ascending = "asc",
+        /// Largest first.
+        Descending = "desc",
+    }
 }
 
 impl Direction {

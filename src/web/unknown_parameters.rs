@@ -7,12 +7,11 @@ use axum::http::uri::PathAndQuery;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 
-/// The parameters that some page takes.
-#[rustfmt::skip]
-const KNOWN: [&str; 24] = [
-    "status", "classification", "priority", "label", "assignee", "parent", "ready", "blocked", "parked", "agent", "q",
-    "sort", "dir", "page", "fields", "kind", "issue", "since", "before", "after", "all", "range", "lanes", "done",
-];
+use super::query::ListQuery;
+
+/// The parameters that other pages than the list take.
+const OTHERS: [&str; 9] =
+    ["kind", "issue", "since", "before", "after", "all", "range", "lanes", "done"];
 
 /// The wallboard, which `?wall` behind the address of any page leads to.
 const WALL: &str = "/wall";
@@ -42,7 +41,9 @@ fn without_unknown(uri: &Uri) -> Option<Uri> {
     let query = uri.query()?;
     let is_known = |pair: &&str| {
         let name = form_urlencoded::parse(pair.as_bytes()).next();
-        name.is_some_and(|(name, _)| KNOWN.contains(&&*name))
+        name.is_some_and(|(name, _)| {
+            ListQuery::PARAMETERS.contains(&&*name) || OTHERS.contains(&&*name)
+        })
     };
     let known: Vec<&str> = query.split('&').filter(is_known).collect();
     let known = known.join("&");

@@ -42,8 +42,9 @@ pub(in crate::web) struct ListQuery {
 }
 
 impl ListQuery {
+    /// The parameters that the list takes.
     #[rustfmt::skip]
-    const PARAMETERS: [&str; 15] = [
+    pub const PARAMETERS: [&str; 15] = [
         "status", "classification", "priority", "label", "assignee", "parent", "ready", "blocked", "parked",
         "agent", "q", "sort", "dir", "page", "fields",
     ];
@@ -52,12 +53,8 @@ impl ListQuery {
     pub fn parse(query: Option<&str>) -> Result<Self, InvalidParameter> {
         let parameters = Parameters::parse(query, &Self::PARAMETERS)?;
         let key = parameters.get("sort", sort_words, sort_key)?.unwrap_or_default();
-        let expected = || "asc, desc".to_owned();
-        let direction = parameters.get("dir", expected, |word| match word {
-            "asc" => Some(Direction::Ascending),
-            "desc" => Some(Direction::Descending),
-            _ => None,
-        })?;
+        let expected = || joined(Direction::words());
+        let direction = parameters.get("dir", expected, Direction::from_word)?;
         let expected = || "1, 2, 3, …".to_owned();
         let number = |text: &str| text.parse().ok().filter(|&page: &usize| page > 0);
         let kinds = || joined(Classification::words());
@@ -149,11 +146,7 @@ impl ListQuery {
             parameters.push(("sort", sort_word(self.order.key).to_owned()));
         }
         if self.order.direction != default_direction(self.order.key) {
-            let word = match self.order.direction {
-                Direction::Ascending => "asc",
-                Direction::Descending => "desc",
-            };
-            parameters.push(("dir", word.to_owned()));
+            parameters.push(("dir", self.order.direction.to_string()));
         }
         if self.page > 1 {
             parameters.push(("page", self.page.to_string()));
