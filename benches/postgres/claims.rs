@@ -1,5 +1,5 @@
-//! Claims a second: plain SQL, plain SQL that writes as many rows, one server with many clients, and many processes, of ours
-//! and of plain SQL.
+//! Claims a second: plain SQL, plain SQL that writes as many rows, one server with many clients, and many processes, of
+//! ours and of plain SQL.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -53,8 +53,8 @@ pub async fn make(server: &Server, claims: usize) -> String {
     server.url("ait")
 }
 
-/// Claims in two steps, with as many round trips as ours take: one that locks and reads, and after a decision in the client
-/// one that writes the same rows.
+/// Claims in two steps, with as many round trips as ours take: one that locks and reads, and after a decision in the
+/// client one that writes the same rows.
 pub struct Steps {
     client: Client,
     take: Statement,

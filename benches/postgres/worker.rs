@@ -25,8 +25,8 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts a process that makes so many claims when it is told to, or watches the project if it makes none. Without a
-    /// project in the URL, it claims in plain SQL.
+    /// Starts a process that makes so many claims when it is told to, or watches the project if it makes none. Without
+    /// a project in the URL, it claims in plain SQL.
     pub fn start(url: &str, claims: usize) -> Self {
         let program = std::env::current_exe().expect("this program");
         let mut command = Command::new(program);

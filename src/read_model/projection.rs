@@ -17,8 +17,8 @@ use crate::tracker::{IndexedIssues, Version};
 
 /// The summaries of all issues by position, which is the order of filing.
 ///
-/// Its parts are persistent trees or shared. So a clone costs nearly the same at any size, and readers keep the one that
-/// they look at while the next one is made.
+/// Its parts are persistent trees or shared. So a clone costs nearly the same at any size, and readers keep the one
+/// that they look at while the next one is made.
 #[derive(Clone, Debug, Default)]
 pub struct Projection {
     revision: Version,

@@ -63,8 +63,8 @@ impl<'a> ReadView<'a> {
         self.summary(id).is_some_and(|summary| !summary.status.is_terminal())
     }
 
-    /// Returns the issues that some agent could claim for work at a time: they are created and not parked, and no blocker
-    /// and no part of them is open.
+    /// Returns the issues that some agent could claim for work at a time: they are created and not parked, and no
+    /// blocker and no part of them is open.
     pub(super) fn ready(&self, now: Timestamp) -> Positions {
         Positions::of(self.summaries().len(), self.issues.ready(now))
     }
