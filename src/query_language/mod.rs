@@ -40,8 +40,6 @@ pub struct ParsedQuery {
     /// The conditions that must all hold, in the order of the text.
     terms: Vec<Term>,
     order: Option<(Order, bool)>,
-    /// Whether a term of the whole query is on the status.
-    has_status: bool,
 }
 
 /// A condition with the text that it was parsed from.
@@ -71,23 +69,27 @@ impl ParsedQuery {
     /// Returns the first mistake. A text of more than [`MAX_REQUIRED_WORDS`] words that names no key, or few and not as
     /// the language wants them, is searched as it is, so nothing in it is a mistake.
     pub fn parse(text: &str, saved: &SavedQueries, now: Timestamp) -> Result<Self, QueryError> {
-        let count = text.chars().count();
-        if count > MAX_CHARS {
-            let message = format!(
-                "the query has {count} characters, and at most {MAX_CHARS} are allowed: shorten it"
-            );
-            return Err(QueryError { position: MAX_CHARS + 1, message });
-        }
+        refuse_long(text)?;
         if paste::is_pasted(text) {
             return Ok(paste::query(text));
         }
+        match Self::exact(text, saved, now) {
+            Err(_) if paste::is_mostly_words(text) => Ok(paste::query(text)),
+            parsed => parsed,
+        }
+    }
+
+    /// Parses a query that finds nothing but what it says: all words of a long text must occur, and a mistake is one.
+    /// Changes need it.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first mistake.
+    pub fn exact(text: &str, saved: &SavedQueries, now: Timestamp) -> Result<Self, QueryError> {
+        refuse_long(text)?;
         let mut parser = Parser { saved, now, order: None, terms: 0, within: Vec::new() };
-        let terms = match parser.whole(text, 0) {
-            Err(_) if paste::is_mostly_words(text) => return Ok(paste::query(text)),
-            terms => terms?,
-        };
-        let has_status = terms.iter().any(|term| matches!(term.condition, Condition::Status(_)));
-        Ok(Self { terms, order: parser.order, has_status })
+        let terms = parser.whole(text, 0)?;
+        Ok(Self { terms, order: parser.order })
     }
 
     /// Returns true if it matches every issue.
@@ -100,9 +102,9 @@ impl ParsedQuery {
         &self.terms
     }
 
-    /// Returns true if the whole query is limited to some statuses.
+    /// Returns true if it names a status of issues that it finds, also in a saved query or on one side of an `OR`.
     pub fn names_status(&self) -> bool {
-        self.has_status
+        self.terms.iter().any(|term| names_status(&term.condition))
     }
 
     /// Returns the order that it names, and whether that is reversed.
@@ -120,6 +122,25 @@ impl ParsedQuery {
     pub fn narrow(&self, query: Query) -> Query {
         let (order, reversed) = self.order.unwrap_or((query.order, query.reversed));
         Query { order, reversed, ..query }.with(self.condition())
+    }
+}
+
+fn refuse_long(text: &str) -> Result<(), QueryError> {
+    let count = text.chars().count();
+    if count <= MAX_CHARS {
+        return Ok(());
+    }
+    let message = format!(
+        "the query has {count} characters, and at most {MAX_CHARS} are allowed: shorten it"
+    );
+    Err(QueryError { position: MAX_CHARS + 1, message })
+}
+
+fn names_status(condition: &Condition) -> bool {
+    match condition {
+        Condition::All(several) | Condition::Any(several) => several.iter().any(names_status),
+        Condition::Status(_) => true,
+        _ => false,
     }
 }
 

@@ -58,5 +58,5 @@ pub(super) fn query(text: &str) -> ParsedQuery {
     let at_least = texts.len().div_ceil(4);
     let condition = Condition::SomeTexts { texts, at_least };
     let terms = vec![Term { text: text.trim().to_owned(), condition }];
-    ParsedQuery { terms, order: Some((Order::Relevance, false)), has_status: false }
+    ParsedQuery { terms, order: Some((Order::Relevance, false)) }
 }

@@ -109,7 +109,14 @@ fn the_order_and_the_statuses_go_to_the_query() {
     assert!(query.condition.conjuncts().contains(&Condition::Classification(Classification::Bug)));
     assert_eq!(parse("sort:changed").unwrap().order(), Some((Order::LatestActivity, false)));
     assert_eq!(parse("sort:filed-desc").unwrap().order(), Some((Order::Filed, true)));
-    assert!(!parse("a (status:open OR b)").unwrap().names_status());
+    for (query, names) in [
+        ("a (status:closed OR b)", true),
+        ("status:closed OR b", true),
+        ("@triage", true),
+        ("a -status:closed", false),
+    ] {
+        assert_eq!(parse(query).unwrap().names_status(), names, "{query}");
+    }
 }
 
 #[test]
@@ -152,6 +159,12 @@ fn long_texts_without_terms_are_searched_as_they_are() {
     ] {
         assert!(matches!(condition(pasted), Condition::SomeTexts { .. }), "{pasted}");
     }
+    // A change needs all words, and a mistake in its query is one.
+    let exact = |text| ParsedQuery::exact(text, &SavedQueries::new(), now());
+    let words = "please park what waits for the new login of the app";
+    assert!(matches!(condition(words), Condition::SomeTexts { .. }));
+    assert_eq!(exact(words).unwrap().condition().conjuncts().len(), 11);
+    assert!(exact("park all that waits for the login of the app labl:ui").is_err());
     // Terms and phrases mean what they say, whatever the length.
     for typed in ["a b c d e f g h i kind:bug", "\"a b c d e f g h i j\""] {
         assert!(!matches!(condition(typed), Condition::SomeTexts { .. }), "{typed}");
