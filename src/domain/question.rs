@@ -193,15 +193,20 @@ impl Issue {
         Some(format!("asked: {question}; answered by {}: {answer}", answered.agent))
     }
 
-    /// Returns true if the last change of the issue is this answer by this agent.
+    /// Returns true if the last change of the issue is this answer by this agent. The options of the question stand in the
+    /// comment with which it was asked.
     fn last_is_answer(&self, given: &QuestionAnswer, agent: &AgentName) -> bool {
         let (Some(entry), Some(said)) = (self.history.last(), self.comments.last()) else {
             return false;
         };
         let is_same_text = match given {
             QuestionAnswer::Text(text) => said.text == text.as_str(),
-            // The question with its options is gone.
-            QuestionAnswer::Option(_) => true,
+            QuestionAnswer::Option(number) => {
+                let timeline = self.timeline();
+                let asked = timeline.iter().rfind(|entry| entry.kind() == ActionKind::Asked);
+                let comment = asked.and_then(|entry| entry.comment).unwrap_or_default();
+                format!("{comment}\n").contains(&format!("\n{number}. {}\n", said.text))
+            }
         };
         ActionKind::of(&entry.action) == ActionKind::Answered
             && is_same_text

@@ -67,8 +67,10 @@ fn an_answered_question_stands_first_in_the_next_claim() {
     for _ in 0..2 {
         run(path, &["answer", &id, "--option", "1", "--agent", "ann"]).ok();
     }
-    let refused = run(path, &["answer", &id, "No", "--agent", "ann"]).refusal();
-    assert!(refused.contains("has no open question: say it with ait comment"), "{refused}");
+    for other in [&["No"][..], &["--option", "2"], &["--option", "99"]] {
+        let refused = run(path, &[&["answer", &id, "--agent", "ann"], other].concat()).refusal();
+        assert!(refused.contains("has no open question: say it with ait comment"), "{refused}");
+    }
     assert!(run(path, &["questions"]).log.contains("no open questions"));
     for (kind, said) in [("asked", "Which database?"), ("answered", "SQLite")] {
         let log = run(path, &["log", "--kind", kind]).ok();
