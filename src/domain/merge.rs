@@ -119,8 +119,13 @@ fn merged_attributes(
     merge_field!(assignee, "assignee");
     merge_field!(parked, "parked");
     if let Some(base) = base {
-        merged.labels = merged_set(&base.labels, &ours.labels, &theirs.labels);
-        merged.labels.sort_unstable();
+        let mut labels = merged_set(&base.labels, &ours.labels, &theirs.labels);
+        if labels.len() <= Label::MAX_COUNT {
+            labels.sort_unstable();
+            merged.labels = labels;
+        } else {
+            field("labels", None);
+        }
         let links = merged_set(&base.links, &ours.links, &theirs.links);
         // Both sides may have set another parent.
         if attributes::are_valid(&links) {
@@ -131,7 +136,6 @@ fn merged_attributes(
     } else if (&ours.labels, &ours.links) != (&theirs.labels, &theirs.links) {
         field("labels or links", None);
     }
-    merged.labels.truncate(Label::MAX_COUNT);
     Attributes::from(merged)
 }
 
