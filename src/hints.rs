@@ -14,6 +14,8 @@ pub struct OperationNames {
     comment: &'static str,
     /// How to end a claim of another agent.
     force: &'static str,
+    /// How to undo a change that would end a claim of another agent.
+    force_undo: &'static str,
 }
 
 /// The names of the tools.
@@ -24,6 +26,7 @@ pub const TOOLS: OperationNames = OperationNames {
     review: "get_next_review_item",
     comment: "update_issue",
     force: "leave it to that agent, and claim another one with get_next_issue; a person can take it back with `ait return --force`",
+    force_undo: "leave it to that agent; a person can undo it with `ait undo --force`",
 };
 
 /// The names of the commands.
@@ -34,7 +37,11 @@ pub const COMMANDS: OperationNames = OperationNames {
     review: "ait review",
     comment: "ait comment",
     force: "leave it to that agent, or take it back with `ait return --force`",
+    force_undo: "leave it to that agent, or undo it with --force",
 };
+
+/// What to know before issues end.
+pub const NEVER_OPEN_AGAIN: &str = "issues that have ended never open again: there is no undo";
 
 /// How to use a store on a network file system.
 pub const NETWORK_FILE_SYSTEM: &str = "keep the store on a local disk and let other machines use it over HTTP \
@@ -65,7 +72,7 @@ pub fn for_refusal(error: &DomainError, names: &OperationNames) -> String {
 
 /// Returns what to add to a refusal, and the operation to call next, if there is one.
 fn next_step(error: &DomainError, names: &OperationNames) -> (String, Option<&'static str>) {
-    let OperationNames { list, add, next, review, comment, force } = *names;
+    let OperationNames { list, add, next, review, comment, force, .. } = *names;
     match error {
         DomainError::InvalidReference { .. } => (format!("; {list} shows the ids"), Some(list)),
         DomainError::UnknownIssue { .. } => (format!(": {list} shows the ids"), Some(list)),
@@ -92,7 +99,11 @@ fn next_step(error: &DomainError, names: &OperationNames) -> (String, Option<&'s
 /// Says what stays of an issue when changes are undone, and why.
 pub fn for_undone(issue: &UndoneIssue, names: &OperationNames) -> Vec<String> {
     let left = issue.left.iter().map(|(field, reason)| format!("{field} ({})", reason.as_str()));
-    left.chain(issue.refused.as_ref().map(|error| for_refusal(error, names))).collect()
+    let refused = issue.refused.as_ref().map(|error| match error {
+        DomainError::NotOwned { holder: Some(_), .. } => format!("{error}; {}", names.force_undo),
+        _ => for_refusal(error, names),
+    });
+    left.chain(refused).collect()
 }
 
 /// Returns what programs read of an error of the store.

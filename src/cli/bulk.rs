@@ -16,7 +16,7 @@ use crate::domain::{
     ClaimProof, CommentText, DomainError, Issue, IssueChange, IssueId, Order, Query, Resolution,
     StatusSet,
 };
-use crate::hints::{self, COMMANDS};
+use crate::hints::{self, COMMANDS, NEVER_OPEN_AGAIN};
 use crate::query_language::{NoMatch, ParsedQuery};
 use crate::tracker::{BulkChange, BulkEnd, BulkOutcome, MAX_BULK};
 
@@ -150,7 +150,7 @@ pub(super) async fn run(
     let agent = arguments.acting.agent(default_agent)?;
     let bulk = arguments.change()?;
     let text = arguments.query.join(" ");
-    let parsed = ParsedQuery::parse(&text, saved_queries, tracker.now())?;
+    let parsed = ParsedQuery::exact(&text, saved_queries, tracker.now())?;
     if parsed.is_empty() {
         return Err(WrongUsage("the query is empty; for all open issues, write is:open").into());
     }
@@ -230,7 +230,7 @@ fn show(
         tracing::info!("{} already so", issues(unchanged.len()));
     }
     if is_dry_run && bulk.ends_issues() && !changed.is_empty() {
-        tracing::warn!("issues that have ended never open again: there is no undo");
+        tracing::warn!("{NEVER_OPEN_AGAIN}");
     }
     if let Some(events) = events {
         let count = issues(changed.len());

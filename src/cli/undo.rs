@@ -12,7 +12,7 @@ use super::styled_line::Line;
 use super::{ExitStatus, Output, sanitize};
 use crate::domain::text::shortened;
 use crate::domain::{AgentName, ClaimProof, IssueId};
-use crate::hints::{self, COMMANDS};
+use crate::hints::{self, COMMANDS, NEVER_OPEN_AGAIN};
 use crate::time_arg::TimeArg;
 use crate::tracker::{EventNumbers, Tracker, UndoError, UndoOutcome, UndoSelection, UndoneIssue};
 
@@ -133,10 +133,8 @@ pub(super) async fn run(
             let is_shown = undone > 0 && arguments.dry_run;
             return Ok(if is_shown { ExitStatus::Done } else { ExitStatus::Nothing });
         }
-        if let UndoSelection::Last(_) = selection {
-            // What was shown, whatever has happened since.
-            selection = UndoSelection::Numbers(preview.numbers);
-        }
+        // What was shown, whatever has happened since.
+        selection = UndoSelection::Numbers(preview.numbers);
     }
     let outcome = undo(tracker, &selection, &agent, proof, false).await?;
     show(&outcome, false, json, output)?;
@@ -195,10 +193,18 @@ fn show(outcome: &UndoOutcome, is_dry_run: bool, json: bool, output: &mut Output
             line.write_wrapped(4, output)?;
         }
     }
-    if count(outcome) == 0 {
+    let is_refused = outcome.issues.iter().any(|issue| issue.refused.is_some());
+    if count(outcome) == 0 && !is_refused {
         tracing::info!("there is nothing to undo");
-    } else if let Some(events) = &outcome.events {
-        tracing::info!("undone; `ait undo {}` takes that back", events);
+    }
+    if is_dry_run && outcome.ends_issues() {
+        tracing::warn!("{NEVER_OPEN_AGAIN}");
+    }
+    if let Some(events) = &outcome.events {
+        match outcome.ends_issues() {
+            true => tracing::info!("undone, with the changes {events}"),
+            false => tracing::info!("undone; `ait undo {events}` takes that back"),
+        }
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! The reasons why the rules refuse a command.
 
 use super::text::shortened;
-use super::{ErrorCode, IssueId, Status, Timestamp};
+use super::{ErrorCode, IssueId, IssueRef, Status, Timestamp};
 
 /// A refusal by the rules. The text says what is wrong; each interface adds which operation to call instead.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -90,7 +90,8 @@ pub enum DomainError {
     /// A link would make issues wait for each other, so that none of them could ever be claimed.
     #[error("that would be a cycle: {}", path_text(path))]
     Cycle {
-        /// The issues of the cycle, each waiting for the next one; the first one again at the end.
+        /// The issues of the cycle, each waiting for the next one; the one that would get the link first, and again at
+        /// the end.
         path: Vec<IssueId>,
     },
     /// An issue would be a part of a part of a part, too deep.
@@ -302,12 +303,12 @@ impl DomainError {
         }
     }
 
-    /// Returns the issues that the text names, except those of an ambiguous reference.
-    pub fn issues(&self) -> Vec<IssueId> {
+    /// Returns the issue whose change is refused; `None` if the refusal is about no issue that exists.
+    pub fn refused_issue(&self) -> Option<IssueId> {
         match self {
-            Self::OpenParts { id, parts, .. } => [&[*id][..], parts].concat(),
             Self::TooMany { id, .. }
             | Self::TooDeep { id, .. }
+            | Self::OpenParts { id, .. }
             | Self::NotReady { id, .. }
             | Self::NothingToChange { id }
             | Self::AlreadyAsked { id, .. }
@@ -318,8 +319,34 @@ impl DomainError {
             | Self::Terminal { id, .. }
             | Self::NotClaimable { id, .. }
             | Self::DoesNotFollow { id }
-            | Self::ClaimEnded { id } => vec![*id],
-            _ => Vec::new(),
+            | Self::OtherClaim { id, .. }
+            | Self::NotOwned { id, .. }
+            | Self::ClaimEnded { id } => Some(*id),
+            Self::Cycle { path } => path.first().copied(),
+            Self::UnknownIssue { reference } => {
+                let range = reference.parse::<IssueRef>().ok()?.range();
+                (range.start() == range.end()).then_some(*range.start())
+            }
+            Self::Blank { .. }
+            | Self::TooLong { .. }
+            | Self::LineBreakInTitle
+            | Self::InvalidPriority { .. }
+            | Self::TooManyOptions { .. }
+            | Self::InvalidLabel { .. }
+            | Self::IssueTooLarge { .. }
+            | Self::NotRoundTrippable { .. }
+            | Self::InvalidReference { .. }
+            | Self::AmbiguousReference { .. }
+            | Self::TooManyClaims { .. } => None,
+        }
+    }
+
+    /// Returns the issues whose ids the text has, except those that the caller gave or may choose from.
+    pub fn issues(&self) -> Vec<IssueId> {
+        match self {
+            Self::OpenParts { id, parts, .. } => [&[*id][..], parts].concat(),
+            Self::UnknownIssue { .. } => Vec::new(),
+            _ => self.refused_issue().into_iter().collect(),
         }
     }
 

@@ -71,45 +71,49 @@ impl LeftReason {
 /// Returns `None` if the events do not lead to this issue, for example because the last one is missing.
 pub fn undo(issue: &Issue, events: &[(&Event, bool)]) -> Option<Undone> {
     let mut walk = Walk { wanted: issue.clone(), left: Vec::new(), is_status_later: false };
-    let mut after = issue.clone();
-    let mut files = false;
-    for (event, is_undone) in events.iter().rev() {
-        match event.kind {
+    let (mut after, mut rest) = (issue.clone(), events);
+    while let Some(((event, is_undone), earlier)) = rest.split_last() {
+        rest = earlier;
+        let before = match &event.kind {
             EventKind::Filed { .. } | EventKind::Imported { .. } => {
-                files = *is_undone;
-                break;
+                let removal = undone_removal(earlier).filter(|_| *is_undone);
+                let Some((removed, earlier)) = removal else {
+                    return Some(walk.end_at_birth(issue, earlier, &events[earlier.len()..]));
+                };
+                // The issue was there before it was removed, so this was not its birth.
+                rest = earlier;
+                Issue::clone(removed)
             }
-            EventKind::Removed { .. } => break,
-            _ => {}
-        }
-        let mut before = after.clone();
-        event.revert(&mut before);
-        let mut again = before.clone();
-        event.apply(&mut again);
-        if again != after {
-            return None;
-        }
+            EventKind::Removed { .. } => return None,
+            _ => reverted(event, &after)?,
+        };
         match is_undone {
-            true => walk.undo(event, &before, &after),
+            true => walk.undo(&before, &after),
             false => walk.is_status_later |= before.status != after.status,
         }
         after = before;
     }
-    if files {
-        let undoing = match issue.status.is_terminal() {
-            true => Err(LeftReason::Ended),
-            false if events.iter().all(|(_, is_undone)| *is_undone) => Ok(Undoing::Reject),
-            false => Err(LeftReason::ChangedSince),
-        };
-        return Some(match undoing {
-            Ok(undoing) => Undone { undoing, left: Vec::new() },
-            Err(reason) => {
-                walk.left.push(("filing", reason));
-                walk.end(issue)
-            }
-        });
-    }
     Some(walk.end(issue))
+}
+
+/// Returns the issue before an event; `None` if the event did not lead to `after`.
+fn reverted(event: &Event, after: &Issue) -> Option<Issue> {
+    let mut before = after.clone();
+    event.revert(&mut before);
+    let mut again = before.clone();
+    event.apply(&mut again);
+    (again == *after).then_some(before)
+}
+
+/// If the last of these events removed the issue and is undone, returns the removed issue and the events before.
+fn undone_removal<'a>(
+    events: &'a [(&Event, bool)],
+) -> Option<(&'a Issue, &'a [(&'a Event, bool)])> {
+    let ((event, is_undone), earlier) = events.split_last()?;
+    match &event.kind {
+        EventKind::Removed { issue, .. } if *is_undone => Some((issue, earlier)),
+        _ => None,
+    }
 }
 
 /// Goes back through the events of an issue.
@@ -121,15 +125,15 @@ struct Walk {
 }
 
 impl Walk {
-    /// Undoes an event between two versions of the issue.
-    fn undo(&mut self, event: &Event, before: &Issue, after: &Issue) {
+    /// Undoes what changed between two versions of the issue.
+    fn undo(&mut self, before: &Issue, after: &Issue) {
         let mut conflicts = Vec::new();
         merge_fields(Some(after), before, &mut self.wanted, &mut conflicts);
         self.left.extend(conflicts.into_iter().map(|field| (field, LeftReason::ChangedSince)));
-        if event.kind.comment().is_some() && before.status == after.status {
-            self.left.push(("comments", LeftReason::Said));
-        }
         if before.status == after.status {
+            if before.comments != after.comments {
+                self.left.push(("comments", LeftReason::Said));
+            }
             return;
         }
         let waiting =
@@ -149,10 +153,35 @@ impl Walk {
         self.left.push(("status", reason));
     }
 
+    /// Ends at the birth of the issue, the first event of `since`.
+    fn end_at_birth(
+        mut self,
+        issue: &Issue,
+        earlier: &[(&Event, bool)],
+        since: &[(&Event, bool)],
+    ) -> Undone {
+        let is_undone = |(_, is_undone): &(&Event, bool)| *is_undone;
+        let lost = ("changes before the import", LeftReason::ChangedSince);
+        let lost = earlier.iter().any(is_undone).then_some(lost);
+        if since.first().is_some_and(is_undone) {
+            let reason = match issue.status.is_terminal() {
+                true => LeftReason::Ended,
+                false if since.iter().all(is_undone) => {
+                    return Undone { undoing: Undoing::Reject, left: Vec::from_iter(lost) };
+                }
+                false => LeftReason::ChangedSince,
+            };
+            self.left.push(("filing", reason));
+        }
+        self.left.extend(lost);
+        self.end(issue)
+    }
+
     fn end(mut self, issue: &Issue) -> Undone {
         if issue.status.is_terminal() {
             self.keep_what_ended(issue);
         }
+        self.keep_answered(issue);
         self.left.sort_unstable_by_key(|(field, _)| *field);
         self.left.dedup_by_key(|(field, _)| *field);
         let undoing = match self.wanted == *issue {
@@ -160,6 +189,19 @@ impl Walk {
             false => Undoing::Change(Box::new(self.wanted)),
         };
         Undone { undoing, left: self.left }
+    }
+
+    /// Leaves the answer to a question on which an agent works by now: while it holds the issue, nobody would see the
+    /// question.
+    fn keep_answered(&mut self, issue: &Issue) {
+        let is_asked_again =
+            self.wanted.open_question().is_some() && issue.open_question().is_none();
+        if is_asked_again && self.wanted.status.is_claimed() {
+            let parked = issue.attributes.parked.clone();
+            let wanted = AttributeValues::clone(&self.wanted.attributes);
+            self.wanted.attributes = Attributes::from(AttributeValues { parked, ..wanted });
+            self.left.push(("parked", LeftReason::ChangedSince));
+        }
     }
 
     /// Leaves all fields of an ended issue but those by which it is found: labels and links.

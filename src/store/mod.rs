@@ -55,6 +55,9 @@ pub enum Part {
     /// These issues and those around them: their parents, parts, blockers and duplicates, what they block, and other
     /// issues whose short ids are the same. Unknown ids are left out.
     Around(Vec<IssueId>),
+    /// These issues and everything that they wait for or are parts of, directly or not: what a decision on new links
+    /// between them looks at. Unknown ids are left out.
+    Linking(Vec<IssueId>),
     /// What these agents could claim next, for work or for review.
     Claimable(Vec<AgentName>),
     /// What an agent holds, with the leases.

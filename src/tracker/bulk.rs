@@ -11,8 +11,6 @@ use crate::domain::{
 
 /// The maximum number of issues that one call changes.
 pub const MAX_BULK: usize = 1_000;
-/// How many issues may turn out to be refused while the rest is committed.
-const MAX_LATE_REFUSALS: usize = 50;
 
 /// What to do with many issues.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -80,11 +78,11 @@ impl Tracker {
         let attempts = ids.iter().map(attempt).collect();
         let added = bulk.change.links_add.iter().map(|(_, to)| to);
         let named = bulk.change.parent.iter().flatten().chain(added);
-        let mut around = Vec::new();
+        let mut linked = Vec::new();
         for reference in named.chain(bulk.change.blocked_by.iter().flatten()) {
-            around.push(self.get_issue(IssueRef::clone(reference)).await?.id);
+            linked.push(self.get_issue(IssueRef::clone(reference)).await?.id);
         }
-        self.try_each(attempts, around, is_dry_run).await
+        self.try_each(attempts, linked, is_dry_run).await
     }
 
     fn commands(
@@ -114,23 +112,28 @@ impl Tracker {
         commands
     }
 
-    /// Commits what is not refused. `around` are further issues that the decisions look at.
+    /// Commits what is not refused. `linked` are the issues to which links may be added.
     pub(super) async fn try_each(
         &self,
-        attempts: Vec<Attempt>,
-        around: Vec<IssueId>,
+        mut attempts: Vec<Attempt>,
+        linked: Vec<IssueId>,
         is_dry_run: bool,
     ) -> Result<BulkOutcome, StoreError> {
-        let ids = attempts.iter().map(|attempt| attempt.id).chain(around).collect();
-        let state = self.store.part(Part::Around(ids)).await?;
-        let (mut accepted, mut outcome) = self.preview(state, attempts);
-        if is_dry_run || accepted.is_empty() {
-            return Ok(outcome);
-        }
-        let before = self.log_bounds().await?.newest.number;
-        for _ in 0..MAX_LATE_REFUSALS {
+        let mut refused_late = Vec::new();
+        loop {
+            let ids = attempts.iter().map(|attempt| attempt.id);
+            let part = match linked.is_empty() {
+                true => Part::Around(ids.collect()),
+                false => Part::Linking(ids.chain(linked.iter().copied()).collect()),
+            };
+            let (accepted, mut outcome) = self.preview(self.store.part(part).await?, &attempts);
+            if is_dry_run || accepted.is_empty() {
+                outcome.refused.append(&mut refused_late);
+                return Ok(outcome);
+            }
+            let before = self.log_bounds().await?.newest.number;
             let commands = accepted.iter().flat_map(|attempt| attempt.commands.clone()).collect();
-            let error = match self.commit(commands).await {
+            match self.commit(commands).await {
                 Ok(outcomes) => {
                     let lasts = accepted.iter().scan(0, |end, attempt| {
                         *end += attempt.commands.len();
@@ -139,55 +142,70 @@ impl Tracker {
                     let changed = lasts.filter_map(|last| outcomes.get(last)?.clone());
                     outcome.changed = changed.collect();
                     outcome.events = self.numbers_after(before, &outcome.changed).await?;
+                    outcome.refused.append(&mut refused_late);
                     return Ok(outcome);
                 }
-                Err(StoreError::Refused(error)) => error,
+                // Another change came in between. Each round has an issue less.
+                Err(StoreError::Refused(error)) => {
+                    let id = error.refused_issue();
+                    let at = attempts.iter().position(|attempt| Some(attempt.id) == id);
+                    let Some(at) = at else { return Err(error.into()) };
+                    refused_late.push((attempts.remove(at).id, error));
+                }
                 Err(error) => return Err(error),
-            };
-            // Another change came in between.
-            let named = error.issues();
-            let refused = accepted.iter().position(|attempt| named.contains(&attempt.id));
-            let Some(refused) = refused else { return Err(error.into()) };
-            outcome.refused.push((accepted.remove(refused).id, error));
-            if accepted.is_empty() {
-                outcome.changed.clear();
-                return Ok(outcome);
             }
         }
-        Err(StoreError::Busy("other changes of the same issues came in between".to_owned()))
     }
 
     /// Decides each attempt on the state that the ones before it leave. Returns those that are not refused.
-    fn preview(&self, mut state: State, attempts: Vec<Attempt>) -> (Vec<Attempt>, BulkOutcome) {
+    fn preview(&self, mut state: State, attempts: &[Attempt]) -> (Vec<Attempt>, BulkOutcome) {
         let (mut accepted, mut outcome) = (Vec::new(), BulkOutcome::default());
-        for Attempt { id, commands } in attempts {
-            let mut trial = state.clone();
-            let (mut effective, mut is_change) = (Vec::new(), false);
-            let mut refusal = None;
-            for command in commands {
-                match self.decided(&mut trial, &command) {
-                    Ok(changes) => {
-                        is_change |= changes;
-                        effective.push(command);
+        let mut open: Vec<&Attempt> = attempts.iter().collect();
+        loop {
+            let (count, mut with_open_parts) = (accepted.len(), Vec::new());
+            for attempt in open {
+                let id = attempt.id;
+                match self.tried(&state, attempt) {
+                    Ok(None) => outcome.unchanged.push(id),
+                    Ok(Some((after, accepting))) => {
+                        outcome.changed.extend(after.issues.get(id));
+                        accepted.push(accepting);
+                        state = after;
                     }
-                    Err(DomainError::NothingToChange { .. }) => {}
-                    Err(error) => {
-                        refusal = Some(error);
-                        break;
+                    Err(error @ DomainError::OpenParts { .. }) => {
+                        with_open_parts.push((attempt, error));
                     }
+                    Err(error) => outcome.refused.push((id, error)),
                 }
             }
-            if let Some(error) = refusal {
-                outcome.refused.push((id, error));
-            } else if !is_change {
-                outcome.unchanged.push(id);
-            } else {
-                outcome.changed.extend(trial.issues.get(id));
-                accepted.push(Attempt { id, commands: effective });
-                state = trial;
+            if accepted.len() == count {
+                let refused = with_open_parts.into_iter();
+                outcome.refused.extend(refused.map(|(attempt, error)| (attempt.id, error)));
+                return (accepted, outcome);
+            }
+            // Their parts may have ended now.
+            open = with_open_parts.into_iter().map(|(attempt, _)| attempt).collect();
+        }
+    }
+
+    /// Decides an attempt. Returns the state after it, and the commands that change something; `None` if there are none.
+    fn tried(
+        &self,
+        state: &State,
+        attempt: &Attempt,
+    ) -> Result<Option<(State, Attempt)>, DomainError> {
+        let (mut after, mut commands, mut is_change) = (state.clone(), Vec::new(), false);
+        for command in &attempt.commands {
+            match self.decided(&mut after, command) {
+                Ok(changes) => {
+                    is_change |= changes;
+                    commands.push(command.clone());
+                }
+                Err(DomainError::NothingToChange { .. }) => {}
+                Err(error) => return Err(error),
             }
         }
-        (accepted, outcome)
+        Ok(is_change.then_some((after, Attempt { id: attempt.id, commands })))
     }
 
     /// Decides a command, and applies its event. Returns false if nothing has to change.

@@ -1,6 +1,6 @@
 //! Reading the log of a store: batch by batch, from any event on, in both directions.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::Tracker;
 use crate::domain::text::shortened;
-use crate::domain::{Event, Issue, IssueId, Timestamp};
+use crate::domain::{Event, EventKind, Issue, IssueId, Timestamp};
 use crate::store::{EventPosition, Events, NumberedEvent, StoreError};
 
 /// The number of events in the first read of a reader. Tests use short logs.
@@ -225,11 +225,29 @@ impl Tracker {
     /// Returns the numbers of the first and the last event that led to issues which were just changed together; `None`
     /// if these events are no longer among the newest ones, or they cannot be read.
     ///
-    /// They are looked up, because not every store has numbered an event when it answers the change.
+    /// They are looked up, because not every store has numbered an event when it answers the change. Time alone does not
+    /// find them: all changes of an issue that is dated in the future have the same time. So only the last event of each
+    /// issue counts, and the return before it if that is why the issue was parked.
     pub async fn change_numbers(&self, issues: &[Arc<Issue>]) -> Option<EventNumbers> {
         let newest = self.log_bounds().await.ok()?.newest.number;
         let among = (NEWEST + issues.len()) as u64;
-        self.numbers_after(newest.saturating_sub(among), issues).await.ok()?
+        let changes: BTreeSet<_> =
+            issues.iter().map(|issue| (issue.id, issue.modified_at)).collect();
+        let mut log = LogReader::after(self, newest.saturating_sub(among));
+        let (mut found, mut returned) = (BTreeMap::new(), None);
+        while let Some(read) = log.next().await.ok()? {
+            let (event, number) = (&read.event, read.number());
+            if changes.contains(&(event.issue, event.at)) {
+                let is_parked = returned == Some((event.issue, event.agent.clone(), number - 1))
+                    && matches!(event.kind, EventKind::Changed { .. });
+                found.insert(event.issue, (number - u64::from(is_parked), number));
+            }
+            returned = matches!(event.kind, EventKind::Returned { .. })
+                .then(|| (event.issue, event.agent.clone(), number));
+        }
+        let first = found.values().map(|(first, _)| *first).min()?;
+        let last = found.values().map(|(_, last)| *last).max()?;
+        Some(EventNumbers(first..=last))
     }
 
     /// Returns the numbers of the first and the last event after a number that led to these issues.

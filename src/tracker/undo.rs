@@ -1,5 +1,6 @@
 //! Taking changes back: by their numbers, or those of an agent in some time.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,13 +12,16 @@ use super::log::{Bounds, EventNumbers, LogReader, ends_before};
 use super::{NumberedEvent, Part, StoreError, Tracker};
 use crate::domain::undo::{self, LeftReason, Undoing, Undone};
 use crate::domain::{
-    AgentName, ClaimProof, Command, CommentText, DomainError, Event, Issue, IssueId, Patch,
-    Resolution, Timestamp,
+    AgentName, ClaimProof, Command, CommentText, DomainError, Event, EventKind, Issue, IssueId,
+    Patch, Resolution, Timestamp,
 };
 
 /// How often, and how long each time, to wait until the log tells of all changes of the issues.
 const TRIALS: usize = 20;
 const TRIAL: Duration = Duration::from_millis(50);
+
+/// How long after each other the issues of one import may come, in milliseconds. Each one is a commit of its own.
+const IMPORT_GAP_MS: i64 = 60_000;
 
 /// Which changes to undo.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -53,6 +57,12 @@ pub enum UndoError {
         /// The number of the newest event.
         newest: u64,
     },
+    /// The event with the number concerns no issue.
+    #[error("change {given} concerns no issue: it is an edit of the other keys of issues.json")]
+    NoIssue {
+        /// The number.
+        given: u64,
+    },
     /// The selection has no events.
     #[error("{agent} changed nothing in that time")]
     NothingBy {
@@ -82,6 +92,8 @@ pub struct UndoneIssue {
     pub left: Vec<(&'static str, LeftReason)>,
     /// Why the whole issue stays.
     pub refused: Option<DomainError>,
+    /// Whether the issue ends, so that it never opens again.
+    pub is_ended: bool,
 }
 
 /// What an undo did, or would do.
@@ -95,6 +107,13 @@ pub struct UndoOutcome {
     pub issues: Vec<UndoneIssue>,
     /// The numbers of the first and the last event of the undo; `None` if nothing was changed.
     pub events: Option<EventNumbers>,
+}
+
+impl UndoOutcome {
+    /// Returns true if issues end, which no undo takes back.
+    pub fn ends_issues(&self) -> bool {
+        self.issues.iter().any(|issue| issue.is_ended)
+    }
 }
 
 impl Tracker {
@@ -161,9 +180,12 @@ impl Tracker {
                 break;
             }
             let agent = agent.get_or_insert_with(|| read.event.agent.clone());
-            if *agent == read.event.agent {
+            if *agent == read.event.agent && read.event.issue != IssueId::NIL {
                 selected.insert(read.number(), read.event.issue);
             }
+        }
+        if selected.is_empty() && agent.is_some() {
+            return Err(UndoError::NoIssue { given });
         }
         if selected.is_empty() {
             let Bounds { newest, oldest } = log.bounds();
@@ -174,8 +196,8 @@ impl Tracker {
 
     /// Returns the events of an agent in a time; only those of the newest change if `is_last`.
     ///
-    /// The events of one change follow each other and have the same time, unless an issue was changed later than that
-    /// by another clock.
+    /// In an issue that is dated in the future, the events of several changes have the same time: the last one counts. What
+    /// servers did with the claims of the agent is not its last change.
     async fn latest_by(
         &self,
         agent: &AgentName,
@@ -183,20 +205,27 @@ impl Tracker {
         until: Timestamp,
         is_last: bool,
     ) -> Result<BTreeMap<u64, IssueId>, UndoError> {
-        let (mut selected, mut time) = (BTreeMap::new(), None);
-        let mut log = LogReader::before(self, u64::MAX);
+        let mut selected = BTreeMap::new();
+        let mut newer: Option<Arc<Event>> = None;
+        let (mut log, now) = (LogReader::before(self, u64::MAX), self.now());
         while let Some(read) = log.next().await? {
             let event = &read.event;
+            let is_of_server =
+                matches!(event.kind, EventKind::TakenUp { .. } | EventKind::Lapsed { .. });
             let is_wanted = event.agent == agent.as_str()
                 && (since..=until).contains(&event.at)
-                && event.issue != IssueId::NIL;
-            let ends_change = time.is_some_and(|time| !is_wanted || event.at != time);
+                && event.issue != IssueId::NIL
+                && !(is_last && is_of_server);
+            let is_again = || event.at > now && selected.values().any(|id| *id == event.issue);
+            let ends_change = newer
+                .as_ref()
+                .is_some_and(|newer| !is_wanted || !is_one_change(event, newer) || is_again());
             if ends_before(event, since) || (is_last && ends_change) {
                 break;
             }
             if is_wanted {
-                time = Some(event.at);
                 selected.insert(read.number(), event.issue);
+                newer = Some(Arc::clone(event));
             }
         }
         match selected.is_empty() {
@@ -267,16 +296,21 @@ impl Tracker {
         selected: &BTreeMap<u64, IssueId>,
         is_dry_run: bool,
     ) -> Result<UndoOutcome, UndoError> {
-        let attempts = plan.iter().filter_map(|planned| {
-            let commands = planned.commands.clone();
-            (!commands.is_empty()).then_some(Attempt { id: planned.id, commands })
-        });
+        // As they were made one after another, so they are undone, the newest one first: links that were turned round
+        // would make a cycle otherwise.
+        let newest: BTreeMap<IssueId, u64> = selected.iter().map(|(at, id)| (*id, *at)).collect();
+        let mut attempts: Vec<_> = plan
+            .iter()
+            .map(|planned| Attempt { id: planned.id, commands: planned.commands.clone() })
+            .filter(|attempt| !attempt.commands.is_empty())
+            .collect();
+        attempts.sort_by_key(|attempt| Reverse(newest.get(&attempt.id).copied()));
         // A link that comes back leads to another issue.
         let linked = plan.iter().filter_map(|planned| match &planned.undone.undoing {
             Undoing::Change(wanted) => Some(wanted.attributes.links.iter().map(|link| link.to)),
             _ => None,
         });
-        let (attempts, linked) = (attempts.collect(), linked.flatten().collect());
+        let linked = linked.flatten().collect();
         let BulkOutcome { refused, events, .. } =
             self.try_each(attempts, linked, is_dry_run).await?;
         let mut refused: BTreeMap<_, _> = refused.into_iter().collect();
@@ -319,6 +353,14 @@ impl Tracker {
     }
 }
 
+/// Returns true if an event and the next one belong to one change: they have the same time, or an import of many issues
+/// made both.
+fn is_one_change(event: &Event, next: &Event) -> bool {
+    let is_import = |event: &Event| matches!(event.kind, EventKind::Imported { .. });
+    let gap = (next.at.unix_millis() - event.at.unix_millis()).abs();
+    gap == 0 || (is_import(event) && is_import(next) && gap <= IMPORT_GAP_MS)
+}
+
 /// The plan for an issue.
 struct Planned {
     id: IssueId,
@@ -337,7 +379,16 @@ impl Planned {
             (Undoing::Reject, _) => vec!["filing"],
             _ => Vec::new(),
         };
+        let is_ended = match &undoing {
+            _ if refused.is_some() => false,
+            Undoing::Reject => true,
+            Undoing::Change(wanted) => {
+                let is_open = issue.as_ref().is_some_and(|issue| !issue.status.is_terminal());
+                is_open && wanted.status.is_terminal()
+            }
+            Undoing::Nothing => false,
+        };
         let title = issue.map(|issue| issue.title.clone());
-        UndoneIssue { id, title, undone: fields, left, refused }
+        UndoneIssue { id, title, undone: fields, left, refused, is_ended }
     }
 }

@@ -140,7 +140,10 @@ fn items_are_all_places_or_a_query() {
         (json!([]), invalid),
         (json!({ "state": "open" }), invalid),
         (json!({ "statuses": ["opne"] }), "use open, created"),
+        (json!({}), "no criteria are given"),
+        (json!("0,5-2"), "5-2 begins after its end"),
         (json!("labell:ui"), "invalid query"),
+        (json!("all that waits for the login of the app labl:ui"), "invalid query"),
     ] {
         let refused = change(items.clone()).refusal();
         assert!(refused.contains(words), "{items}: {refused}");
@@ -183,6 +186,57 @@ fn refused_calls_say_what_to_do() {
     let refused = client.call("undo_change", json!({ "agent": "a", "change": "9999" })).refusal();
     assert!(refused.contains("there is no change 9999"), "{refused}");
     client.close();
+}
+
+#[test]
+fn a_change_means_no_issues_that_are_only_like_its_query() {
+    let directory = directory();
+    write_issues(directory.path(), &issues());
+    let words = "login fails if it is up to me or so";
+    assert!(run(directory.path(), &["list", words]).ok().contains("Login fails 3"));
+    let none = run(directory.path(), &["bulk", words, "-p", "1", "--yes"]);
+    assert!(none.code == 1 && none.log.contains("no issue"), "{none:?}");
+    assert_eq!(stored_issues(directory.path())[3]["priority"], Value::Null);
+    let typo = "please park what waits for the login of the app labl:ui";
+    let refused = run(directory.path(), &["bulk", typo, "-p", "1", "--yes"]);
+    assert!(refused.log.contains("label:"), "{refused:?}");
+    let mut client = lead(directory.path());
+    let found = report(&mut client, "query_issues", json!({ "query": words }));
+    assert_eq!(found["count"], 0, "{found}");
+    client.call("query_issues", json!({ "query": typo })).refusal();
+    // Both sides of an OR count.
+    let either = ["bulk", "status:closed OR \"fails 3\"", "-l", "+seen", "--yes"];
+    assert!(run(directory.path(), &either).ok().contains("Login fails 11"));
+    client.close();
+}
+
+#[test]
+fn an_undo_that_ends_issues_says_so_first() {
+    let directory = directory();
+    let path = directory.path();
+    fs::write(path.join("ait.toml"), "claims = \"owned\"\n").unwrap();
+    for title in ["one", "two"] {
+        run(path, &["add", title, "-a", "dev"]).ok();
+    }
+    let preview = run(path, &["undo", "--last", "-a", "dev", "--dry-run"]);
+    assert!(preview.log.contains("there is no undo"), "{preview:?}");
+    let mut client = lead(path);
+    let by = json!({ "agent": "lead", "by_agent": "dev", "since": "1h" });
+    let preview = report(&mut client, "undo_change", by);
+    assert!(preview["warning"].as_str().unwrap().contains("there is no undo"), "{preview}");
+    // What is shown, and nothing that comes later.
+    assert!(preview["next"].as_str().unwrap().contains("change: \"1-2\""), "{preview}");
+    client.close();
+    let undone = run(path, &["undo", "--last", "-a", "dev", "--yes"]);
+    assert!(undone.log.contains("undone, with the changes 3"), "{undone:?}");
+    assert!(!undone.log.contains("takes that back"), "{undone:?}");
+    // A protected claim stays, and the reason is the only one.
+    run(path, &["next", "-a", "dev"]).ok();
+    let refused = run(path, &["undo", "4", "-a", "lead", "--yes"]);
+    let said = format!("{}{}", refused.out, refused.log);
+    assert!(said.contains("or undo it with --force"), "{said}");
+    assert!(!said.contains("nothing to undo"), "{said}");
+    run(path, &["undo", "4", "-a", "lead", "--yes", "--force"]).ok();
 }
 
 #[test]

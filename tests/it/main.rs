@@ -105,6 +105,7 @@ mod token_counts;
 mod tokens;
 mod transfer;
 mod undo;
+mod undo_cases;
 mod waiting;
 mod web;
 mod web_actions;

@@ -24,50 +24,55 @@ use crate::support::scene::Process;
 use crate::support::stores::all_issues;
 use crate::support::{directory_in_memory, factor};
 
-fn name(text: &str) -> AgentName {
+pub fn name(text: &str) -> AgentName {
     AgentName::try_from(text).unwrap()
 }
 
-fn said(text: &str) -> CommentText {
+pub fn said(text: &str) -> CommentText {
     CommentText::try_from(text).unwrap()
 }
 
-fn label(text: &str) -> Label {
+pub fn label(text: &str) -> Label {
     text.parse().unwrap()
 }
 
-fn priority(number: u64) -> IssueChange {
+pub fn priority(number: u64) -> IssueChange {
     let priority = Some(Some(Priority::try_from(number).unwrap()));
     IssueChange { priority, ..IssueChange::default() }
 }
 
-async fn file(tracker: &Tracker, title: &str, agent: &str) -> Arc<Issue> {
+pub async fn file(tracker: &Tracker, title: &str, agent: &str) -> Arc<Issue> {
     let (title, text) = (Title::try_from(title).unwrap(), Description::try_from("").unwrap());
     tracker.add_issue(NewIssue::new(title, text, Classification::Bug), name(agent)).await.unwrap()
 }
 
-async fn change(tracker: &Tracker, id: IssueId, change: IssueChange, agent: &str) -> Arc<Issue> {
+pub async fn change(
+    tracker: &Tracker,
+    id: IssueId,
+    change: IssueChange,
+    agent: &str,
+) -> Arc<Issue> {
     tracker.change_issue(id.into(), change, name(agent)).await.unwrap()
 }
 
-async fn get(tracker: &Tracker, id: IssueId) -> Arc<Issue> {
+pub async fn get(tracker: &Tracker, id: IssueId) -> Arc<Issue> {
     tracker.get_issue(id.into()).await.unwrap()
 }
 
-async fn newest(tracker: &Tracker) -> u64 {
+pub async fn newest(tracker: &Tracker) -> u64 {
     tracker.events(u64::MAX - 1, 0).await.unwrap().newest.number
 }
 
-async fn bulk(tracker: &Tracker, ids: &[IssueId], bulk: &BulkChange, dry: bool) -> BulkOutcome {
+pub async fn bulk(tracker: &Tracker, ids: &[IssueId], bulk: &BulkChange, dry: bool) -> BulkOutcome {
     tracker.change_many(ids, bulk, &name("lead"), ClaimProof::default(), dry).await.unwrap()
 }
 
-async fn undo(tracker: &Tracker, selection: &UndoSelection) -> UndoOutcome {
+pub async fn undo(tracker: &Tracker, selection: &UndoSelection) -> UndoOutcome {
     tracker.undo(selection, &name("lead"), ClaimProof::default(), false).await.unwrap()
 }
 
 /// What every store must do.
-async fn exercise(store: Arc<dyn Store>) {
+pub async fn exercise(store: Arc<dyn Store>) {
     let tracker = Tracker::new(store);
     change_many(&tracker).await;
     take_back_what_was_not_changed_since(&tracker).await;
@@ -75,7 +80,7 @@ async fn exercise(store: Arc<dyn Store>) {
     select_by_agent_and_time(&tracker).await;
 }
 
-async fn change_many(tracker: &Tracker) {
+pub async fn change_many(tracker: &Tracker) {
     let mut ids = Vec::new();
     for n in 0..12 {
         ids.push(file(tracker, &format!("issue {n}"), "filer").await.id);
@@ -135,7 +140,7 @@ async fn change_many(tracker: &Tracker) {
     assert_eq!((undone.issues.len(), undone.events), (10, None));
 }
 
-async fn take_back_what_was_not_changed_since(tracker: &Tracker) {
+pub async fn take_back_what_was_not_changed_since(tracker: &Tracker) {
     let one = file(tracker, "one", "filer").await.id;
     let other = file(tracker, "other", "filer").await.id;
     let wanted = BulkChange {
@@ -192,7 +197,7 @@ async fn take_back_what_was_not_changed_since(tracker: &Tracker) {
     assert!(none.issues.iter().all(|issue| issue.undone.is_empty()), "{none:?}");
 }
 
-async fn take_back_the_lifecycle(tracker: &Tracker) {
+pub async fn take_back_the_lifecycle(tracker: &Tracker) {
     let last = |agent: &str| UndoSelection::Last(name(agent));
     let id = file(tracker, "to claim", "filer").await.id;
     tracker.claim_issue(id.into(), name("worker")).await.unwrap();
@@ -232,7 +237,7 @@ async fn take_back_the_lifecycle(tracker: &Tracker) {
     assert_eq!(get(tracker, filed).await.status, Status::Created);
 }
 
-async fn select_by_agent_and_time(tracker: &Tracker) {
+pub async fn select_by_agent_and_time(tracker: &Tracker) {
     let id = file(tracker, "many hands", "filer").await.id;
     let first = newest(tracker).await + 1;
     change(tracker, id, priority(0), "rogue").await;
@@ -286,21 +291,21 @@ async fn select_by_agent_and_time(tracker: &Tracker) {
 }
 
 #[tokio::test]
-async fn every_store_changes_many_issues_and_takes_changes_back() {
+pub async fn every_store_changes_many_issues_and_takes_changes_back() {
     exercise(Arc::new(MemoryStore::default())).await;
     let directory = directory_in_memory();
     exercise(Arc::new(JsonStore::new(directory.path().join("issues.json")))).await;
 }
 
 #[tokio::test]
-async fn postgres_changes_many_issues_and_takes_changes_back() {
+pub async fn postgres_changes_many_issues_and_takes_changes_back() {
     let Some(url) = project() else { return };
     exercise(Arc::new(open_postgres(&url))).await;
 }
 
 /// Where claims are protected, an undo ends no claim of another agent, unless it is forced.
 #[tokio::test]
-async fn undo_ends_a_protected_claim_only_by_force() {
+pub async fn undo_ends_a_protected_claim_only_by_force() {
     let owned = ClaimSettings { policy: ClaimPolicy::Owned, ..ClaimSettings::default() };
     let tracker = Tracker::new(Arc::new(MemoryStore::default())).with_claim_settings(owned);
     let id = file(&tracker, "held", "filer").await.id;
@@ -380,7 +385,7 @@ fn without(steps: &[Step]) -> Issue {
 }
 
 /// Makes a random change. Returns false if it was refused.
-async fn any_change(tracker: &Tracker, id: IssueId, rng: &mut fastrand::Rng) -> bool {
+pub async fn any_change(tracker: &Tracker, id: IssueId, rng: &mut fastrand::Rng) -> bool {
     let agent = name(["a", "b", "c"][rng.usize(0..3)]);
     let (id, proof) = (id.into(), ClaimProof::default());
     let labels = || ["ui", "api", "x"].map(label);
@@ -419,7 +424,7 @@ async fn any_change(tracker: &Tracker, id: IssueId, rng: &mut fastrand::Rng) -> 
 }
 
 /// Any history, and the undo of any part of it.
-async fn undo_at_random(store: Arc<dyn Store>, seed: u64) {
+pub async fn undo_at_random(store: Arc<dyn Store>, seed: u64) {
     let (tracker, mut rng) = (Tracker::new(store), fastrand::Rng::with_seed(seed));
     let mut ids = Vec::new();
     for n in 0..3 {
@@ -467,7 +472,7 @@ async fn undo_at_random(store: Arc<dyn Store>, seed: u64) {
 }
 
 #[tokio::test]
-async fn undoing_any_part_of_a_history_matches_the_obvious_evaluator() {
+pub async fn undoing_any_part_of_a_history_matches_the_obvious_evaluator() {
     for seed in 0..400 * factor() {
         undo_at_random(Arc::new(MemoryStore::default()), seed).await;
     }
@@ -479,7 +484,7 @@ async fn undoing_any_part_of_a_history_matches_the_obvious_evaluator() {
 }
 
 #[tokio::test]
-async fn undoing_any_part_of_a_history_in_postgres_matches_the_obvious_evaluator() {
+pub async fn undoing_any_part_of_a_history_in_postgres_matches_the_obvious_evaluator() {
     for seed in 0..6 {
         let Some(url) = project() else { return };
         undo_at_random(Arc::new(open_postgres(&url)), seed).await;
@@ -487,12 +492,12 @@ async fn undoing_any_part_of_a_history_in_postgres_matches_the_obvious_evaluator
 }
 
 /// The priorities of all issues.
-async fn priorities(store: &dyn Store) -> Vec<Option<u8>> {
+pub async fn priorities(store: &dyn Store) -> Vec<Option<u8>> {
     let issues = all_issues(store).await.unwrap();
     issues.iter().map(|issue| issue.attributes.priority.map(Priority::get)).collect()
 }
 
-async fn priorities_after(
+pub async fn priorities_after(
     path: &Path,
     disk: &Disk,
     moment: usize,
@@ -513,7 +518,7 @@ async fn priorities_after(
 
 /// A power cut leaves a change of many issues whole or not there, and its undo, too; what was answered is there.
 #[tokio::test]
-async fn power_cut_leaves_a_bulk_change_and_its_undo_whole_or_not_there() {
+pub async fn power_cut_leaves_a_bulk_change_and_its_undo_whole_or_not_there() {
     const ISSUES: usize = 5;
     let directory = directory_in_memory();
     let disk = Disk::new(directory.path(), FaultyDuty::Nothing);

@@ -140,7 +140,7 @@ enum Items {
 }
 
 /// What issues are like, as programs say it.
-#[derive(Deserialize, Default)]
+#[derive(PartialEq, Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 struct Criteria {
     statuses: Vec<String>,
@@ -182,8 +182,12 @@ impl FromStr for Items {
             return Ok(Self::All);
         }
         if text.starts_with('{') {
-            let criteria = serde_json::from_str(text).map(Self::Criteria);
-            return criteria.map_err(|error| format!("{ITEMS} ({error})"));
+            let criteria: Criteria =
+                serde_json::from_str(text).map_err(|error| format!("{ITEMS} ({error})"))?;
+            return match criteria == Criteria::default() {
+                true => Err(format!("{ITEMS} (no criteria are given; \"all\" means every issue)")),
+                false => Ok(Self::Criteria(criteria)),
+            };
         }
         // A longer number is the beginning of an id.
         let are_places = text.bytes().all(|byte| byte.is_ascii_digit() || b" ,-[]".contains(&byte))
@@ -195,10 +199,14 @@ impl FromStr for Items {
         let places = text.trim_matches(['[', ']']).split(',').map(|part| {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let number = |text: &str| text.trim().parse::<usize>().ok().filter(|at| *at < MAX_BULK);
-            Some(number(first)?..=number(last)?)
+            let (first, last) = (number(first).ok_or(ITEMS)?, number(last).ok_or(ITEMS)?);
+            match first <= last {
+                true => Ok(first..=last),
+                false => Err(format!("Invalid items: {first}-{last} begins after its end")),
+            }
         });
-        let places: Option<Vec<_>> = places.collect();
-        Ok(Self::Places(places.ok_or(ITEMS)?.into_iter().flatten().collect()))
+        let places: Result<Vec<_>, String> = places.collect();
+        Ok(Self::Places(places?.into_iter().flatten().collect()))
     }
 }
 
@@ -214,7 +222,7 @@ async fn chosen(
         Items::Query(text) => (text.clone(), &Criteria::default()),
         Items::Criteria(criteria) => (criteria.query(), criteria),
     };
-    let parsed = context.parse_query(Some(&text))?;
+    let parsed = context.parse_exact_query(&text)?;
     let condition = Condition::Ids(ids.iter().copied().collect());
     let base = Query { condition, order: Order::Filed, take: MAX_BULK, ..Query::default() };
     let page = context.read_model.list(parsed.narrow(base)).await?;
@@ -256,7 +264,7 @@ fn report(outcome: &BulkOutcome, bulk: &BulkChange, is_dry_run: bool) -> serde_j
         report["change"] = numbers.into();
     }
     if bulk.ends_issues() && !outcome.changed.is_empty() {
-        report["warning"] = "issues that have ended never open again: there is no undo".into();
+        report["warning"] = hints::NEVER_OPEN_AGAIN.into();
     }
     if is_dry_run {
         report["next"] = "nothing was changed yet: call again with dry_run: false".into();

@@ -80,6 +80,12 @@ impl CallContext {
         parsed.map_err(|error| Failure::invalid(format!("invalid query: {error}")))
     }
 
+    /// Parses the query of a change, which finds nothing but what it says.
+    fn parse_exact_query(&self, text: &str) -> Result<ParsedQuery, Failure> {
+        let parsed = ParsedQuery::exact(text, &self.options.queries, self.tracker.now());
+        parsed.map_err(|error| Failure::invalid(format!("invalid query: {error}")))
+    }
+
     /// Returns the handles of the store.
     async fn query_handles(&self) -> QueryHandles {
         QueryHandles::new(self.tracker.store_id().await, self.options.handle_lifetime)

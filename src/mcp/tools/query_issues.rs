@@ -39,7 +39,7 @@ impl Tool for QueryIssues {
     type Args = Args;
 
     async fn call(context: CallContext, args: Args) -> Result<Success, Failure> {
-        let parsed = context.parse_query(Some(&args.query))?;
+        let parsed = context.parse_exact_query(&args.query)?;
         if parsed.is_empty() {
             return Err(Failure::invalid("the query is empty; for all open issues, give is:open"));
         }

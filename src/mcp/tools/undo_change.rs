@@ -97,8 +97,16 @@ fn report(outcome: &UndoOutcome, is_dry_run: bool) -> Value {
     if let Some(events) = &outcome.events {
         report["change"] = events.to_string().into();
     }
+    if outcome.ends_issues() {
+        report["warning"] = hints::NEVER_OPEN_AGAIN.into();
+    }
     if is_dry_run {
-        report["next"] = "nothing was changed yet: call again with dry_run: false".into();
+        // With the numbers, because the agent may change more until then.
+        let numbers = &outcome.numbers;
+        let next = format!(
+            "nothing was changed yet: call again with change: \"{numbers}\" and dry_run: false"
+        );
+        report["next"] = next.into();
     }
     report
 }

@@ -96,6 +96,12 @@ pub(super) async fn part(database: &Database, part: &Part) -> Result<State, Fail
             let params: [Param<'_>; 2] = [(&low, Type::UUID_ARRAY), (&high, Type::UUID_ARRAY)];
             connection.query_typed(&sql.around, &params).await
         }
+        Part::Linking(ids) => {
+            let ids: Vec<Uuid> = ids.iter().map(|id| (*id).into()).collect();
+            let params: [Param<'_>; 3] =
+                [(&ids, Type::UUID_ARRAY), (&ids, Type::UUID_ARRAY), (&ids, Type::UUID_ARRAY)];
+            connection.query_typed(&sql.closure, &params).await
+        }
         Part::Claimable(agents) => {
             let names: Vec<&str> = agents.iter().map(AgentName::as_str).collect();
             let ready = database.horizon.ready();
