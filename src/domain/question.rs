@@ -193,8 +193,8 @@ impl Issue {
         Some(format!("asked: {question}; answered by {}: {answer}", answered.agent))
     }
 
-    /// Returns true if the last change of the issue is this answer by this agent. The options of the question stand in the
-    /// comment with which it was asked.
+    /// Returns true if the last change of the issue is this answer by this agent. The options of the question stand in
+    /// the comment with which it was asked.
     fn last_is_answer(&self, given: &QuestionAnswer, agent: &AgentName) -> bool {
         let (Some(entry), Some(said)) = (self.history.last(), self.comments.last()) else {
             return false;

@@ -188,7 +188,8 @@ impl Tracker {
         }
     }
 
-    /// Decides an attempt. Returns the state after it, and the commands that change something; `None` if there are none.
+    /// Decides an attempt. Returns the state after it, and the commands that change something; `None` if there are
+    /// none.
     fn tried(
         &self,
         state: &State,

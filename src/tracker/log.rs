@@ -225,9 +225,9 @@ impl Tracker {
     /// Returns the numbers of the first and the last event that led to issues which were just changed together; `None`
     /// if these events are no longer among the newest ones, or they cannot be read.
     ///
-    /// They are looked up, because not every store has numbered an event when it answers the change. Time alone does not
-    /// find them: all changes of an issue that is dated in the future have the same time. So only the last event of each
-    /// issue counts, and the return before it if that is why the issue was parked.
+    /// They are looked up, because not every store has numbered an event when it answers the change. Time alone does
+    /// not find them: all changes of an issue that is dated in the future have the same time. So only the last event of
+    /// each issue counts, and the return before it if that is why the issue was parked.
     pub async fn change_numbers(&self, issues: &[Arc<Issue>]) -> Option<EventNumbers> {
         let newest = self.log_bounds().await.ok()?.newest.number;
         let among = (NEWEST + issues.len()) as u64;

@@ -196,8 +196,8 @@ impl Tracker {
 
     /// Returns the events of an agent in a time; only those of the newest change if `is_last`.
     ///
-    /// In an issue that is dated in the future, the events of several changes have the same time: the last one counts. What
-    /// servers did with the claims of the agent is not its last change.
+    /// In an issue that is dated in the future, the events of several changes have the same time: the last one counts.
+    /// What servers did with the claims of the agent is not its last change.
     async fn latest_by(
         &self,
         agent: &AgentName,

@@ -1,5 +1,5 @@
-//! Undoing and changing many issues where changes depend on each other: removed issues, turned links, questions, limits,
-//! times in the future, and changes that come in between.
+//! Undoing and changing many issues where changes depend on each other: removed issues, turned links, questions,
+//! limits, times in the future, and changes that come in between.
 
 use std::sync::Arc;
 
