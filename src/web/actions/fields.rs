@@ -22,6 +22,10 @@ pub(super) const OUTCOME: &str = "outcome";
 pub(super) const ID: &str = "id";
 pub(super) const TITLE: &str = "title";
 pub(super) const KIND: &str = "classification";
+/// The attributes when the form was rendered.
+pub(super) const WAS_PRIORITY: &str = "was-priority";
+pub(super) const WAS_LABELS: &str = "was-labels";
+pub(super) const WAS_ASSIGNEE: &str = "was-assignee";
 
 /// The fields of a form as they were sent or are shown.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -65,6 +69,42 @@ impl Fields {
             .with(PRIORITY, priority.unwrap_or_default())
             .with(LABELS, labels.join(" "))
             .with(ASSIGNEE, issue.attributes.assignee.clone().unwrap_or_default())
+    }
+
+    /// Returns these fields of another version of the issue as fields of this one: what the person has left alone is as
+    /// it is now.
+    pub fn rebased(&self, action: Action, issue: &Issue) -> Self {
+        match action {
+            Action::Attributes => self.rebased_attributes(&Self::of(action, issue)),
+            Action::Answer => {
+                // The same number may be another option now.
+                let mut fields = self.clone();
+                fields.0.retain(|(name, _)| name != OPTION);
+                fields
+            }
+            _ => self.clone(),
+        }
+    }
+
+    fn rebased_attributes(&self, current: &Self) -> Self {
+        let one = |name: &str, was: &str| {
+            let is_changed = self.given(name) != self.given(was);
+            if is_changed { self.get(name) } else { current.get(name) }
+        };
+        let words = |name: &str| label_words(self.get(name)).collect::<Vec<_>>();
+        let (typed, was) = (words(LABELS), words(WAS_LABELS));
+        let mut labels: Vec<_> = label_words(current.get(LABELS)).collect();
+        labels.retain(|label| typed.contains(label) || !was.contains(label));
+        for label in typed {
+            if !was.contains(&label) && !labels.contains(&label) {
+                labels.push(label);
+            }
+        }
+        Self::default()
+            .with(PRIORITY, one(PRIORITY, WAS_PRIORITY))
+            .with(LABELS, labels.join(" "))
+            .with(ASSIGNEE, one(ASSIGNEE, WAS_ASSIGNEE))
+            .with(AGENT, self.get(AGENT))
     }
 }
 
@@ -218,8 +258,12 @@ fn priority(fields: &Fields) -> Result<Option<Option<Priority>>, String> {
 }
 
 fn labels(fields: &Fields) -> Result<Vec<Label>, String> {
-    let words = fields.get(LABELS).split([' ', ',', '\n', '\t']).filter(|word| !word.is_empty());
+    let words = label_words(fields.get(LABELS));
     words.map(|word| word.parse::<Label>().map_err(|error| error.to_string())).collect()
+}
+
+fn label_words(text: &str) -> impl Iterator<Item = &str> {
+    text.split([' ', ',', '\n', '\t']).filter(|word| !word.is_empty())
 }
 
 fn assignee(fields: &Fields) -> Result<Option<Option<AgentName>>, String> {

@@ -7,6 +7,7 @@ use maud::{Markup, html};
 use super::action::Action;
 use super::fields::{
     AGENT, ASSIGNEE, CONFIRMED, Fields, LABELS, OPTION, OUTCOME, PRIORITY, TEXT, TOKEN, VERSION,
+    WAS_ASSIGNEE, WAS_LABELS, WAS_PRIORITY,
 };
 use super::form_token::{FormTokens, Purpose};
 use super::person::Person;
@@ -87,8 +88,11 @@ impl IssueForms {
     /// Renders the form of an action with what was typed into it.
     pub fn filled(&self, action: Action, issue: &Issue, fields: &Fields) -> Markup {
         html! {
-            form.action id={ "act-" (action.as_str()) } method="post" action=(action_path(issue, action)) {
+            // A comment says the same about every version, so its form goes with the page while a person types.
+            form.action id={ "act-" (action.as_str()) } data-follows[action == Action::Comment] method="post"
+                action=(action_path(issue, action)) {
                 (self.hidden(action, issue, false))
+                @if action == Action::Attributes { (attributes_before(issue)) }
                 (inputs(action, issue, fields))
                 (your_name(fields, &self.person))
                 button type="submit" { (text::label(action)) }
@@ -125,6 +129,15 @@ impl IssueForms {
             input type="hidden" name=(VERSION) value=(version);
             input type="hidden" name=(TOKEN) value=(self.tokens.token(&purpose));
         }
+    }
+}
+
+/// Renders what the attributes are, so that what the person leaves alone can be told from what they change.
+fn attributes_before(issue: &Issue) -> Markup {
+    let fields = Fields::of(Action::Attributes, issue);
+    let before = [(WAS_PRIORITY, PRIORITY), (WAS_LABELS, LABELS), (WAS_ASSIGNEE, ASSIGNEE)];
+    html! {
+        @for (was, name) in before { input type="hidden" name=(was) value=(fields.get(name)); }
     }
 }
 

@@ -23,7 +23,7 @@ use crate::web::WebState;
 use crate::web::lookup::find;
 use crate::web::pages::error::{ErrorPage, WebError};
 use crate::web::pages::layout::Layout;
-use crate::web::pages::{parts, respond};
+use crate::web::pages::{parts, questions, respond};
 use crate::web::strings::{self, actions as text};
 
 /// The media type of forms.
@@ -153,13 +153,14 @@ impl Submission<'_> {
                     Err(error) => ErrorPage::from(error).into_response(),
                 };
             }
-            // To send the form again could be wrong.
-            StoreError::Uncertain(_) => return self.uncertain(&error),
             StoreError::Refused(_) => StatusCode::CONFLICT,
             _ => StatusCode::SERVICE_UNAVAILABLE,
         };
+        // If the change is saved after all, the version in the form is no longer that of the issue.
+        let is_uncertain = matches!(error, StoreError::Uncertain(_));
+        let title = if is_uncertain { text::UNCERTAIN } else { text::NOT_DONE };
         let problem = hints::for_store(&error, &hints::COMMANDS);
-        self.refuse(status, &problem, &html! {})
+        self.with_form(status, title, &problem, &html! {})
     }
 
     /// Answers that the issue has changed since, and how.
@@ -174,30 +175,35 @@ impl Submission<'_> {
 
     /// Answers with the reason why nothing was changed, and with the form as it was filled in.
     fn refuse(&self, status: StatusCode, problem: &str, details: &Markup) -> Response {
-        let forms = self.forms();
-        let content = html! {
-            section.action-page {
-                h1 { (text::NOT_DONE) }
-                p.notice.bad role="alert" dir="auto" { (problem) }
-                (details)
-                p { (text::TYPED) }
-                (forms.filled(self.action, &self.issue, &self.fields))
-                (self.back())
-            }
-        };
-        self.page(status, text::NOT_DONE, &content)
+        self.with_form(status, text::NOT_DONE, problem, details)
     }
 
-    /// Answers that the change may or may not be saved.
-    fn uncertain(&self, error: &StoreError) -> Response {
+    fn with_form(
+        &self,
+        status: StatusCode,
+        title: &str,
+        problem: &str,
+        details: &Markup,
+    ) -> Response {
+        let (action, issue) = (self.action, &self.issue);
+        let fields = match issue.version() == self.fields.get(fields::VERSION) {
+            true => self.fields.clone(),
+            false => self.fields.rebased(action, issue),
+        };
         let content = html! {
             section.action-page {
-                h1 { (text::UNCERTAIN) }
-                p.notice.bad role="alert" dir="auto" { (hints::for_store(error, &hints::COMMANDS)) }
-                (self.back())
+                h1 { (title) }
+                p.notice.bad role="alert" dir="auto" { (problem) }
+                (details)
+                @if action == Action::Answer {
+                    (questions::of_issue(issue, self.state.tracker.now(), true))
+                }
+                p { (text::TYPED) }
+                (self.forms().filled(action, issue, &fields))
+                p.ways-out { a href=(parts::issue_path(issue.id)) { (text::BACK) } }
             }
         };
-        self.page(StatusCode::SERVICE_UNAVAILABLE, text::UNCERTAIN, &content)
+        self.page(status, title, &content)
     }
 
     /// Asks whether a claim is to end, or the issue for good.
@@ -222,10 +228,6 @@ impl Submission<'_> {
     fn forms(&self) -> IssueForms {
         let (tokens, person) = (Arc::clone(&self.tokens), self.person.clone());
         IssueForms { tokens, person, done: None }
-    }
-
-    fn back(&self) -> Markup {
-        html! { p.ways-out { a href=(parts::issue_path(self.issue.id)) { (text::BACK) } } }
     }
 
     fn page(&self, status: StatusCode, title: &str, content: &Markup) -> Response {

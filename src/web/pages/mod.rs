@@ -15,7 +15,7 @@ pub(super) mod list;
 mod list_filters;
 pub(super) mod parts;
 mod projects;
-mod questions;
+pub(super) mod questions;
 mod stats;
 mod triage;
 mod wall;

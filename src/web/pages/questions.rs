@@ -36,7 +36,7 @@ pub(super) fn of_all(view: &ReadView, now: Timestamp, has_actions: bool) -> Mark
 }
 
 /// Renders the open question of an issue; nothing if it has none. With `has_form` the form for the answer follows.
-pub(super) fn of_issue(issue: &Issue, now: Timestamp, has_form: bool) -> Markup {
+pub(in crate::web) fn of_issue(issue: &Issue, now: Timestamp, has_form: bool) -> Markup {
     html! {
         @if issue.open_question().is_some() {
             section.question #issue-question aria-labelledby="question-heading" {

@@ -5,7 +5,9 @@
 //
 //     node browser/acting.mjs /path/to/ait
 
-import { check, run } from '../scenario.mjs';
+import { resolve } from 'node:path';
+import { execute } from '../programs.mjs';
+import { check, run, userState } from '../scenario.mjs';
 import { change } from '../session.mjs';
 import { accessible } from './axe.mjs';
 import { Chromium } from './chromium.mjs';
@@ -13,12 +15,13 @@ import { agent, idOf, issue, site } from './stores.mjs';
 import { DESKTOP, PHONE } from './visit.mjs';
 
 const RUN_MS = 240_000;
+const COMMAND_MS = 30_000;
 
 const [binary] = process.argv.slice(2);
 const asked = { text: 'Which database?', options: ['SQLite', 'Postgres, with a name that is rather long '.repeat(4)] };
 const parked = { reason: 'waits for an answer', since: new Date().toISOString(), by: 'developer', question: asked };
 /** For each way to look: one with a question, and one that is claimed. */
-const stored = Array.from({ length: 8 }, (_, number) =>
+const stored = Array.from({ length: 10 }, (_, number) =>
   number % 2 === 0 ? issue(number, { parked }) : issue(number, { status: 'in_progress' }),
 );
 
@@ -129,6 +132,81 @@ async function whileTyping(visit, server, id) {
   visit.calm();
 }
 
+/** Form data of an action, but for its token. */
+const data = (visit, action) => visit.inPage((id) => {
+  const entries = [...new FormData(document.getElementById(id))];
+  return Object.fromEntries(entries.filter(([name]) => name !== 'token'));
+}, `act-${action}`);
+const shows = (visit, wanted) => visit.until('the page has the change', (text) => document.querySelector('main').innerText.includes(text), [wanted]);
+
+/** Runs a command on the store of a server. */
+async function ait(server, ...given) {
+  const env = { PATH: process.env.PATH, XDG_STATE_HOME: userState };
+  const { ended, stderr } = await execute(resolve(binary), given, COMMAND_MS, { cwd: server.directory, env });
+  check.equal(ended, 0, stderr);
+}
+
+/** Changes by others to what a form shows are lost neither with the form nor with the one that comes back. */
+async function whileChoosing(visit, server, id) {
+  await ait(server, 'edit', id, '--label', 'ui', '--agent', 'lead');
+  await visit.open(`/issues/${id}`);
+  const before = await data(visit, 'attributes');
+  check.equal(before.labels, 'ui');
+  // A form that nobody has begun to fill in shows what is true now.
+  await ait(server, 'edit', id, '--label', '+db', '--assign', 'bob', '--agent', 'lead');
+  await visit.until('the form has the change', (old) => document.querySelector('#act-attributes [name=version]').value !== old, [before.version]);
+  const after = await data(visit, 'attributes');
+  check.deepEqual([after.labels, after.assignee], ['db ui', 'bob']);
+  // One that somebody has begun to fill in stays as it is, and is refused with what has changed.
+  await visit.page.click('#fold-attributes summary');
+  await visit.page.select('#act-attributes select', '1');
+  await fill(visit, 'attributes', 'agent', 'Ann Lee');
+  await ait(server, 'edit', id, '--label', '+perf', '--assign', 'eve', '--agent', 'lead');
+  await shows(visit, 'perf');
+  const begun = await data(visit, 'attributes');
+  check.deepEqual([begun.version, begun.labels], [after.version, 'db ui']);
+  visit.excuse(/ 409 /);
+  await submit(visit, 'attributes');
+  check.match(await text(visit), /Nothing was changed/);
+  const again = await data(visit, 'attributes');
+  check.deepEqual([again.priority, again.labels, again.assignee], ['1', 'db perf ui', 'eve']);
+  await submit(visit, 'attributes');
+  check.equal(new URL(visit.page.url()).search, '?done=attributes');
+  const saved = await data(visit, 'attributes');
+  check.deepEqual([saved.priority, saved.labels, saved.assignee], ['1', 'db perf ui', 'eve']);
+  visit.calm();
+}
+
+/** Somebody else is first: nothing that was typed is lost, and no answer goes to another question. */
+async function tooLate(visit, server, id) {
+  await visit.open(`/issues/${id}`);
+  await visit.inPage(() => document.querySelector('#act-answer input[value="1"]').click());
+  await fill(visit, 'answer', 'agent', 'Ann Lee');
+  await ait(server, 'answer', id, 'neither', '--agent', 'bob');
+  await ait(server, 'ask', id, 'Drop the table?', '--option', 'Yes', '--option', 'No', '--agent', 'dev');
+  await shows(visit, 'Drop the table?');
+  visit.excuse(/ 409 /);
+  await submit(visit, 'answer');
+  check.match(await text(visit), /Nothing was changed[^]*Drop the table\?[^]*Check what you typed/);
+  check.equal((await data(visit, 'answer')).option, '');
+  await visit.open(`/issues/${id}`);
+  await visit.page.click('#fold-close summary');
+  await fill(visit, 'close', 'text', 'A long reason');
+  await fill(visit, 'answer', 'agent', 'Ann Lee');
+  await fill(visit, 'answer', 'text', 'A long answer');
+  await ait(server, 'close', id, '-m', 'obsolete', '--agent', 'bob');
+  await shows(visit, 'obsolete');
+  check.equal((await data(visit, 'answer')).text, 'A long answer');
+  check.equal((await data(visit, 'close')).text, 'A long reason');
+  // It stays in its place, and an empty form goes.
+  check.equal(await visit.page.$eval('.issue-main', (main) => main.firstElementChild.id), 'act-answer');
+  check.equal(await visit.page.$('#fold-park'), null);
+  await submit(visit, 'answer');
+  check.match(await text(visit), /Nothing was changed/);
+  check.equal((await data(visit, 'answer')).text, 'A long answer');
+  visit.calm();
+}
+
 await run('acting', RUN_MS, async () => {
   check.ok(binary, 'usage: node browser/acting.mjs /path/to/ait');
   const server = await site(binary, stored, 'web-actions = true\n');
@@ -157,4 +235,9 @@ await run('acting', RUN_MS, async () => {
   const visit = await chromium.visit(server.origin, {});
   await whileTyping(visit, server, idOf(7));
   await visit.end();
+  // Another tab, which is not paused.
+  const following = await chromium.visit(server.origin, {});
+  await whileChoosing(following, server, idOf(9));
+  await tooLate(following, server, idOf(8));
+  await following.end();
 });

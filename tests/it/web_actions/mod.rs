@@ -364,6 +364,33 @@ fn a_form_that_was_used_or_is_stale_says_what_changed_and_keeps_the_text() {
     assert_eq!(comments, 3);
 }
 
+/// Whoever sends a stale form again changes only what they have changed in it.
+#[test]
+fn a_stale_form_brings_back_no_attributes_and_answers_no_other_question() {
+    let directory = directory();
+    let server = serve(directory.path());
+    let (id, path, port) = (asked(directory.path()), directory.path(), server.port);
+    run(path, &["edit", &id, "--label", "old,ui", "-p", "2", "--agent", "lead"]).ok();
+    let form = Form::load(port, &id, "attributes").with("priority", "2").with("assignee", "carol");
+    let form = form.with("labels", "ui mine");
+    let answer = Form::load(port, &id, "answer").with("option", "1").with("text", "");
+    run(path, &["edit", &id, "--label", "+db", "-p", "0", "--agent", "lead"]).ok();
+    let stale = form.send();
+    assert_eq!(stale.status, 409);
+    for shown in
+        ["value=\"db ui mine\"", "value=\"carol\"", "<option value=\"0\" selected>0</option>"]
+    {
+        assert!(stale.body.contains(shown), "no {shown} in {}", stale.body);
+    }
+    run(path, &["answer", &id, "neither", "--agent", "bob"]).ok();
+    let ask = ["ask", &id, "Drop <it>?", "--option", "Yes", "--option", "No", "--agent", "dev"];
+    run(path, &ask).ok();
+    let stale = answer.send();
+    assert_eq!(stale.status, 409);
+    assert!(stale.body.contains("Drop &lt;it&gt;?"), "{}", stale.body);
+    assert!(stale.body.contains("name=\"option\" value=\"\" checked"), "{}", stale.body);
+}
+
 #[test]
 fn a_form_that_is_filled_in_wrongly_comes_back_as_it_was() {
     let directory = directory();

@@ -15,12 +15,31 @@ const isSame = (one, other) =>
   one.nodeType === other.nodeType && one.nodeName === other.nodeName &&
   (one.id ?? "") === (other.id ?? "");
 
-/** Attributes that belong to the reader. */
-const OWN = new Map([["DETAILS", ["open"]], ["BUTTON", ["hidden"]], ["INPUT", ["value"]]]);
+/** Attributes that belong to the reader. What is typed into a field is none of its attributes. */
+const OWN = new Map([["DETAILS", ["open"]], ["BUTTON", ["hidden"]]]);
+
+/** Returns true if the reader has typed something into a field, or has chosen something. */
+const isEdited = (field) => {
+  if (field.nodeName === "SELECT") {
+    const chosen = [...field.options].findIndex((option) => option.defaultSelected);
+    return field.selectedIndex !== Math.max(chosen, 0);
+  }
+  return "defaultValue" in field && (field.value !== field.defaultValue || field.checked !== field.defaultChecked);
+};
+
+/** The forms that change something. */
+const ACTION = "form.action";
+/** Returns true if the reader has begun to fill in a form. */
+const isBegun = (form) => form.contains(document.activeElement) || [...form.elements].some(isEdited);
+
+/** Returns true if a node has to stay, because it is or has a form that the reader has begun to fill in. */
+const stays = (node) => {
+  if (node.nodeType !== Node.ELEMENT_NODE) return false;
+  return node.matches(ACTION) ? isBegun(node) : [...node.querySelectorAll(ACTION)].some(isBegun);
+};
 
 const takeAttributes = (old, young) => {
-  // What a hidden field says belongs to the page.
-  const own = old.type === "hidden" ? [] : OWN.get(old.nodeName) ?? [];
+  const own = OWN.get(old.nodeName) ?? [];
   const isMarked = old.classList.contains("changed");
   for (const { name, value } of young.attributes) {
     if (!own.includes(name) && old.getAttribute(name) !== value) old.setAttribute(name, value);
@@ -38,24 +57,38 @@ const morph = (old, young) => {
     return;
   }
   if (old.isEqualNode(young)) return;
+  const isAction = old.matches(ACTION);
+  const isKept = isAction && isBegun(old);
+  // What the reader fills in is for the version that they saw. The server refuses it for another one.
+  if (isKept && !("follows" in old.dataset)) return;
   takeAttributes(old, young);
   if (old.nodeName === "SELECT" && old === document.activeElement) return;
   morphChildren(old, young);
+  // A field that was edited and is as before does not take a new value by itself.
+  if (isAction && !isKept) old.reset();
+};
+
+/** Removes a node, unless it has to stay. Returns the one after it. */
+const dropped = (node) => {
+  const next = node.nextSibling;
+  if (!stays(node)) node.remove();
+  return next;
 };
 
 const morphChildren = (old, young) => {
   const named = (parent) => [...parent.children].filter((it) => it.id).map((it) => [it.id, it]);
   const known = new Map(named(old));
-  const stays = new Map(named(young));
+  const ids = new Set(named(young).map(([id]) => id));
   let place = old.firstChild;
   for (const wanted of [...young.childNodes]) {
+    while (place?.id && !ids.has(place.id)) place = dropped(place);
     let match = wanted.id ? known.get(wanted.id) : undefined;
     if (match && !isSame(match, wanted)) match = undefined;
     if (!match && !wanted.id) {
       // Nodes without an id match the next node of the same kind.
       for (let next = place; next && !match; next = next.nextSibling) {
         if (isSame(next, wanted)) match = next;
-        else if (next.id && stays.has(next.id)) break;
+        else if (next.id && ids.has(next.id)) break;
       }
     }
     if (!match) {
@@ -82,9 +115,5 @@ const morphChildren = (old, young) => {
     morph(match, wanted);
     place = match.nextSibling;
   }
-  while (place) {
-    const next = place.nextSibling;
-    place.remove();
-    place = next;
-  }
+  while (place) place = dropped(place);
 };
