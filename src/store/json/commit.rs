@@ -335,7 +335,10 @@ impl Committer {
     ) -> Result<(), StoreError> {
         let (segment, base) = (&log_end.segment, log_end.durable);
         let cut = Cut { ordinal: segment.ordinal, offset: base.offset };
-        let header = segment::header(segment.header.store.clone(), base.position, Some(cut), now());
+        let mut header =
+            segment::header(segment.header.store.clone(), base.position, Some(cut), now());
+        // A process that slept through a restore reads the newest segment alone.
+        header.replaces.clone_from(&segment.header.replaces);
         let mut draft = Draft::new(State { position: base.position, ..State::default() });
         for event in undurable {
             let (text, position) = record::encode(&event.event, draft.state.position);
