@@ -156,7 +156,8 @@ pub enum Command {
         /// The reason.
         reason: String,
     },
-    /// Continue a claim with another client, because its own one is gone and the agent is back.
+    /// Continue a claim with another client, because its own one is gone and the agent is back. If both clients are the
+    /// same, give a claim the lease back that it has lost.
     TakeUpClaim {
         /// The issue.
         issue: IssueId,

@@ -163,8 +163,12 @@ fn take_up(
     now: Timestamp,
     queue: &dyn IssueQueue,
 ) -> Result<Event, DomainError> {
-    refuse_other_client(issue, Some(from), queue)?;
-    if issue.holder().is_none_or(|holder| holder.agent != agent.as_str()) {
+    let is_allowed = match queue.lease(issue.id) {
+        Some(lease) => lease.client == *from && from != to,
+        // The lease was lost with its log.
+        None => from == to,
+    };
+    if !is_allowed || issue.holder().is_none_or(|holder| holder.agent != agent.as_str()) {
         return Err(DomainError::ClaimEnded { id: issue.id });
     }
     let kind = EventKind::TakenUp { from: from.clone(), to: to.clone() };

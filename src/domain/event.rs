@@ -89,7 +89,8 @@ pub enum EventKind {
     Claimed,
     /// An agent claimed the issue for review.
     ReviewStarted,
-    /// The agent of a claim continues it with another client. The issue stays as it is.
+    /// The agent of a claim continues it with another client. The issue stays as it is. If both clients are the same,
+    /// the claim had lost its lease, and has it back.
     TakenUp {
         /// The client that was gone.
         from: ClientId,

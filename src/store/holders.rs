@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use imbl::{OrdMap, OrdSet};
 
-use crate::domain::{AgentName, ClientId, Event, EventKind, Issue, IssueId, Lease};
+use crate::domain::{AgentName, Event, EventKind, Issue, IssueId, Lease};
 
 /// The indexes of claimed issues. A clone costs the same at any size.
 #[derive(Clone, Debug, Default)]
@@ -61,8 +61,9 @@ impl Holders {
             (EventKind::Claimed | EventKind::ReviewStarted, _) => {
                 self.set_lease(issue.id, event.lease.clone());
             }
-            (EventKind::TakenUp { to, .. }, Some(lease)) => {
-                self.set_client(issue.id, lease.claim, to);
+            (EventKind::TakenUp { to, .. }, lease) => {
+                let claim = lease.map_or_else(|| issue.claim_number(), |lease| lease.claim);
+                self.set_lease(issue.id, Some(Lease { claim, client: to.clone() }));
             }
             (_, Some(lease)) if issue.holder().is_none() || lease.claim != issue.claim_number() => {
                 self.leases.remove(&issue.id);
@@ -75,8 +76,9 @@ impl Holders {
     pub fn revert(&mut self, event: &Event) {
         match (&event.kind, self.leases.get(&event.issue)) {
             (EventKind::Claimed | EventKind::ReviewStarted, _) => self.set_lease(event.issue, None),
-            (EventKind::TakenUp { from, .. }, Some(lease)) => {
-                self.set_client(event.issue, lease.claim, from);
+            (EventKind::TakenUp { from, to }, Some(lease)) => {
+                let before = Lease { claim: lease.claim, client: from.clone() };
+                self.set_lease(event.issue, (from != to).then_some(before));
             }
             _ => {
                 if event.lease.is_some() {
@@ -84,9 +86,5 @@ impl Holders {
                 }
             }
         }
-    }
-
-    fn set_client(&mut self, id: IssueId, claim: usize, client: &ClientId) {
-        self.leases.insert(id, Lease { claim, client: client.clone() });
     }
 }

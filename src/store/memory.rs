@@ -20,8 +20,8 @@ use super::holders::Holders;
 use super::stored_issue::StoredIssue;
 pub use super::stored_issue::Version;
 use crate::domain::{
-    AgentName, Classification, Counts, DomainError, Event, EventKind, Issue, IssueGraph, IssueId,
-    IssueQueue, IssueRef, Lease, LinkKind, ReviewPolicy, Status, StatusSet, Timestamp,
+    AgentName, Classification, Command, Counts, DomainError, Event, EventKind, Issue, IssueGraph,
+    IssueId, IssueQueue, IssueRef, Lease, LinkKind, ReviewPolicy, Status, StatusSet, Timestamp,
 };
 
 /// The indexed issues of a store.
@@ -400,6 +400,19 @@ impl IndexedIssues {
     /// Returns the leases of all claims that have one.
     pub fn leases(&self) -> impl Iterator<Item = (IssueId, &Lease)> {
         self.holders.leases()
+    }
+
+    /// Returns the commands that give claims the leases back that they have in another state of the same issues.
+    pub(super) fn lost_leases(&self, known: &Self) -> impl Iterator<Item = Command> {
+        known.leases().filter_map(|(id, Lease { claim, client })| {
+            let (ours, theirs) = (self.get(id)?, known.get(id)?);
+            let is_lost = self.lease(id).is_none()
+                && ours.claim_number() == *claim
+                && ours.holder() == theirs.holder();
+            let agent = AgentName::try_from(ours.holder()?.agent).ok()?;
+            let (from, to) = (client.clone(), client.clone());
+            is_lost.then_some(Command::TakeUpClaim { issue: id, agent, from, to })
+        })
     }
 
     /// Sets the leases that a snapshot contains.

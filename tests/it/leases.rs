@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::files::{names, only_issue, store_directory};
+use crate::support::files::{names, only_issue, store_directory, stored_issues};
 use crate::support::http::{Agent, IN_PROGRESS, Server, meta, wait_for_metric};
+use crate::support::runs::run;
 use crate::support::{Client, ait, directory, until};
 
 /// The reason in the history of a claim that lapsed.
@@ -105,6 +106,56 @@ fn an_agent_that_comes_back_in_time_keeps_its_claim() {
     let doctor = ait(directory.path()).arg("doctor").output().unwrap();
     let doctor = String::from_utf8(doctor.stdout).unwrap();
     assert!(doctor.contains("1 is of a client that is gone"), "{doctor}");
+}
+
+/// `issues.json` does not say with which clients claims live, so the running processes put that into the new log.
+#[test]
+fn claims_keep_their_clients_when_the_log_is_removed() {
+    let directory = directory();
+    let path = directory.path();
+    let mut other = start(path, "1s");
+    let id = other.add("t", "bug");
+    let mut client = start(path, "1s");
+    claim(&mut client, "dev");
+    let seen = other.call("list_issues", json!({ "issue_id": id })).issue();
+    assert_eq!(seen["status"], "in_progress");
+    run(path, &["save"]).ok();
+    // As `git clean -fdx` does. Processes may create files at the same time.
+    until("the log is gone", || std::fs::remove_dir_all(path.join(".ait")).is_ok());
+    run(path, &["edit", &id, "--label", "ui", "--agent", "lead"]).ok();
+    std::thread::sleep(Duration::from_secs(3));
+    assert_eq!(stored(path)["status"], "in_progress", "its client lives");
+    client.signal("KILL");
+    client.wait();
+    until("the claim has lapsed", || stored(path)["status"] == "created");
+    assert_eq!(last_action(&stored(path)), "Claim lapsed");
+}
+
+/// A restore removes issues and adds them again to change their order.
+#[test]
+fn claims_that_a_restore_leaves_alone_keep_their_clients() {
+    let directory = directory();
+    let path = directory.path();
+    let mut other = start(path, "1s");
+    let id = other.add("one", "bug");
+    other.add("two", "bug");
+    let mut client = start(path, "1s");
+    claim(&mut client, "dev");
+    run(path, &["save"]).ok();
+    let mut other_order: Value =
+        serde_json::from_slice(&std::fs::read(path.join("issues.json")).unwrap()).unwrap();
+    other_order["issues"].as_array_mut().unwrap().reverse();
+    std::fs::write(path.join("b.json"), other_order.to_string()).unwrap();
+    run(path, &["restore", "b.json", "--force"]).ok();
+    let claimed = || {
+        let issues = stored_issues(path);
+        assert_eq!(issues[1]["id"], id.as_str());
+        issues[1]["status"] == "in_progress"
+    };
+    assert!(claimed());
+    client.signal("KILL");
+    client.wait();
+    until("the claim has lapsed", || !claimed());
 }
 
 #[test]

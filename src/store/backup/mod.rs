@@ -105,6 +105,8 @@ pub fn restoring(issues: &IndexedIssues, document: &Document) -> Vec<Command> {
         });
         ahead_of = Some(id);
     }
+    let is_removed = |command: &Command| matches!(command, Command::TakeUpClaim { issue, .. } if !stays.contains(issue));
+    commands.extend(document.issues.lost_leases(issues).filter(is_removed));
     commands.push(Command::SetUnknownKeys { keys: document.unknown_keys.clone(), agent });
     commands
 }

@@ -362,6 +362,10 @@ fn merge_replaced_logs(committer: &mut Committer) -> Result<(), StoreError> {
         };
         committer.merges = true;
         let merged = merge_state(committer, &replaced_logs.state, &[]);
+        let merged = merged.and_then(|merged| {
+            restore_leases(committer, &replaced_logs.state)?;
+            Ok(merged)
+        });
         committer.merges = false;
         let merged = merged?;
         let mut follower = committer.shared.follower();
@@ -384,6 +388,22 @@ fn merge_replaced_logs(committer: &mut Committer) -> Result<(), StoreError> {
         "other processes keep replacing {}",
         committer.shared.path.display()
     )))
+}
+
+/// Gives claims their leases back, which `issues.json` does not have. `known` is a state with them.
+fn restore_leases(committer: &mut Committer, known: &State) -> Result<(), StoreError> {
+    if committer.shared.fresh()?.state.issues.lost_leases(&known.issues).next().is_none() {
+        return Ok(());
+    }
+    let restored = committer.transact(|draft| {
+        let lost: Vec<_> = draft.state.issues.lost_leases(&known.issues).collect();
+        for command in lost {
+            if let Err(error) = draft.run(&command, now()) {
+                tracing::debug!("a lease is not restored: {error}");
+            }
+        }
+    });
+    restored.map(drop)
 }
 
 /// Returns true if a file is no edit of this store: it has issues, and shares none with the store.
