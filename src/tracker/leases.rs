@@ -369,8 +369,11 @@ impl Tracker {
         lapses.try_fold(0, |count, is_done| async move { Ok(count + usize::from(is_done)) }).await
     }
 
-    /// Lets a claim lapse. Returns false if it has ended, or its agent took it up.
+    /// Lets a claim lapse. Returns false if it has ended, its client is back, or its agent took it up.
     async fn lapse_due(&self, due: LeaseState) -> Result<bool, StoreError> {
+        // Many claims may have lapsed before this one since its client was examined.
+        let states = self.states_of(vec![(due.issue, due.lease)]).await;
+        let Some(due) = states.into_iter().find(LeaseState::is_due) else { return Ok(false) };
         let LeaseState { issue, lease, gone_for, .. } = due;
         let claimed = match self.store.get(issue.into()).await {
             Ok(claimed) if claimed.claim_number() == lease.claim => claimed,
@@ -518,6 +521,37 @@ impl Tracker {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::Classification;
+    use crate::store::MemoryStore;
+    use crate::tracker::{NewIssue, Wanted};
+
+    /// Many claims may lapse at a time, and the last ones of them a while after their clients were examined.
+    #[tokio::test]
+    async fn a_claim_stays_whose_client_is_back_when_its_turn_comes() {
+        let tracker = Tracker::new(Arc::new(MemoryStore::default()));
+        let client = ClientId::new("session-1");
+        let agent: AgentName = "dev".try_into().unwrap();
+        let (title, description) = ("t".try_into().unwrap(), "".try_into().unwrap());
+        let issue = NewIssue::new(title, description, Classification::Bug);
+        tracker.add_issue(issue, agent.clone()).await.unwrap();
+        let session = tracker.for_claimant(Claimant::Session(client.clone()));
+        session.claim_next(Wanted::Work(None), agent).await.unwrap().unwrap();
+        let lives = tracker.leases().await.unwrap().remove(0);
+        let due = LeaseState {
+            gone_for: Some(Duration::from_secs(60)),
+            lapses_in: Some(Duration::ZERO),
+            ..lives
+        };
+        assert!(!tracker.lapse_due(due.clone()).await.unwrap());
+        assert_eq!(tracker.leases().await.unwrap().len(), 1);
+        let tracker = tracker.with_claim_settings(ClaimSettings {
+            grace: Duration::from_nanos(1),
+            ..ClaimSettings::default()
+        });
+        tracker.end_client(client).await;
+        assert!(tracker.lapse_due(due).await.unwrap());
+        assert_eq!(tracker.leases().await.unwrap(), []);
+    }
 
     #[test]
     fn nothing_lapses_for_the_grace_period_after_a_pause() {
