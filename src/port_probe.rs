@@ -56,6 +56,14 @@ pub(crate) async fn answer(port: u16, within: Duration) -> Option<ProbeResponse>
     Some(read(&text))
 }
 
+/// Returns true if the server on a port of 127.0.0.1 refuses a request without a token.
+pub(crate) async fn needs_token(port: u16, within: Duration) -> bool {
+    let address = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port);
+    let asked = tokio::time::timeout(within, request(address, "/api/project", MAX_ANSWER_BYTES));
+    let answer = asked.await.ok().flatten();
+    answer.is_some_and(|answer| answer.split(' ').nth(1) == Some("401"))
+}
+
 /// Asks a server at an address for JSON of at most `max_bytes`; `None` if there is no such answer in time.
 pub(crate) async fn json(
     address: SocketAddr,

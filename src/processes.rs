@@ -330,6 +330,18 @@ impl Registration {
         self.write()
     }
 
+    /// Registers the process again if its files are gone, such as after `git clean`.
+    ///
+    /// # Errors
+    ///
+    /// The files cannot be written.
+    pub fn restore(&mut self) -> io::Result<()> {
+        if !self.path(LOCK).try_exists()? {
+            *self = self.registry.register(self.entry.clone())?;
+        }
+        Ok(())
+    }
+
     fn path(&self, extension: &str) -> PathBuf {
         self.registry.directory.join(&self.name).with_extension(extension)
     }
@@ -380,6 +392,23 @@ mod tests {
         assert_eq!(registry.list_live().unwrap().len(), 1);
         drop(one);
         assert_eq!(registry.list_live().unwrap(), []);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_process_whose_files_are_gone_registers_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let registry = Registry::for_store(&directory.path().join("issues.json"));
+        let mut one = registry.register(entry(Kind::Stdio)).unwrap();
+        one.serves(3000, "http://localhost:3000".to_owned()).unwrap();
+        let before = registry.list_live().unwrap();
+        fs::remove_dir_all(directory.path().join(".ait")).unwrap();
+        assert_eq!(registry.list_live().unwrap(), []);
+        one.restore().unwrap();
+        assert_eq!(registry.list_live().unwrap(), before);
+        one.restore().unwrap();
+        assert_eq!(fs::read_dir(&registry.directory).unwrap().count(), 2);
+        drop(one);
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -26,6 +26,8 @@ use crate::web::{self, WebOptions};
 const OTHER_FILES: usize = 128;
 /// How long requests in progress may run at shutdown before they are cancelled.
 const GRACE: Duration = Duration::from_millis(400);
+/// How often a process checks that it is registered.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 /// After this many attempts to take over the port, its owner is determined again.
 const TRIALS: usize = 8;
 
@@ -52,7 +54,7 @@ pub(super) async fn file_of(maintenance: Option<&Maintenance>, config: &Config) 
 #[derive(Debug)]
 pub(super) struct ProcessContext {
     ports: Ports,
-    registration: Option<Registration>,
+    registration: Option<Arc<Mutex<Registration>>>,
     /// Among all servers of the user, while it serves pages.
     of_user: Option<Registration>,
     /// How it is described there.
@@ -116,7 +118,11 @@ impl ProcessContext {
             registry.register(entry)
         });
         let registration = match registered.await {
-            Ok(Ok(registration)) => Some(registration),
+            Ok(Ok(registration)) => {
+                let registration = Arc::new(Mutex::new(registration));
+                tokio::spawn(keep_registered(Arc::downgrade(&registration)));
+                Some(registration)
+            }
             Ok(Err(error)) => {
                 tracing::debug!("cannot register this process: {error}");
                 None
@@ -168,9 +174,10 @@ impl ProcessContext {
                 }
                 BindOutcome::Guarded { port, by } => {
                     let line = format!(
-                        "port {port} is taken by process {} (ait), which serves this store and requires a token, \
+                        "port {port} is taken by {}, which serves this store and requires a token, \
                          while this process has none: name the same file with {} in {FILE_NAME}",
-                        by.pid, TOKEN_FILE.name
+                        called(by.as_ref()),
+                        TOKEN_FILE.name
                     );
                     if self.kind == ProcessKind::Serve {
                         bail!(line);
@@ -200,8 +207,7 @@ impl ProcessContext {
 
     /// Describes the process on the same store that has the port.
     fn served(&self, port: u16, by: Option<&ProcessEntry>, greets: bool) -> Result<Line> {
-        let who =
-            by.map_or_else(|| "another ait".to_owned(), |by| format!("process {} (ait)", by.pid));
+        let who = called(by);
         if self.kind == ProcessKind::Serve && self.ports.wanted.is_some() && !greets {
             bail!(
                 "port {port} is taken by {who}, which serves this store already; choose another port with \
@@ -222,25 +228,45 @@ impl ProcessContext {
 
     /// Records this process's port and URL in the registry, and this server among those of the user.
     async fn serves(mut self, port: u16, page: String) -> Self {
-        let registration = self.registration.take();
+        let registration = self.registration.clone();
         let entry =
             ProcessEntry { port: Some(port), url: Some(page.clone()), ..self.described.clone() };
         let noted = spawn_blocking(move || {
-            let note = |mut registration: Registration| {
-                if let Err(error) = registration.serves(port, page) {
-                    tracing::debug!("cannot register the port of this process: {error}");
-                }
-                registration
-            };
-            let of_user = register_for_user(entry).unwrap_or_else(|error| {
+            if let Some(registration) = registration
+                && let Err(error) = lock(&registration).serves(port, page)
+            {
+                tracing::debug!("cannot register the port of this process: {error}");
+            }
+            register_for_user(entry).unwrap_or_else(|error| {
                 tracing::debug!("cannot register this server for its user: {error}");
                 None
-            });
-            (registration.map(note), of_user)
+            })
         });
-        (self.registration, self.of_user) = noted.await.unwrap_or_default();
+        self.of_user = noted.await.unwrap_or_default();
         self
     }
+}
+
+fn lock(registration: &Mutex<Registration>) -> MutexGuard<'_, Registration> {
+    registration.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Registers a process again when its files are gone, as after `git clean` or the restore of a damaged store. Ends with
+/// the registration.
+async fn keep_registered(registration: Weak<Mutex<Registration>>) {
+    loop {
+        tokio::time::sleep(CHECK_EVERY).await;
+        let Some(registration) = registration.upgrade() else { return };
+        let checked = spawn_blocking(move || lock(&registration).restore());
+        if let Ok(Err(error)) = checked.await {
+            tracing::debug!("cannot register this process again: {error}");
+        }
+    }
+}
+
+/// Returns what messages call a process on the same store.
+fn called(by: Option<&ProcessEntry>) -> String {
+    by.map_or_else(|| "another ait".to_owned(), |by| format!("process {} (ait)", by.pid))
 }
 
 /// A log line about the port; not repeated while it stays the same.

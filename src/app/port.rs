@@ -57,7 +57,26 @@ pub(super) enum BindOutcome {
     /// An `ait serve` on the same store serves HTTP in another way: another address, or tokens.
     Deferred { port: u16, by: ProcessEntry },
     /// A process on the same store has the port and requires a token, but this process does not.
-    Guarded { port: u16, by: ProcessEntry },
+    Guarded { port: u16, by: Option<ProcessEntry> },
+}
+
+/// The process on the same store that has a port.
+struct Owner {
+    /// Its entry; `None` if it is not registered.
+    entry: Option<ProcessEntry>,
+    /// How this process may follow it.
+    access: Access,
+}
+
+/// How a process listens, compared with this one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    /// On the same address, with or without tokens just as this one. Only then may one replace the other.
+    Alike,
+    /// It requires tokens, which this process does not.
+    Stricter,
+    /// In another way.
+    Other,
 }
 
 impl Ports {
@@ -70,10 +89,10 @@ impl Ports {
         if self.defers
             && let Some((port, by)) = self.dedicated().await
         {
-            return Ok(if self.is_alike(&by) {
-                BindOutcome::Served { port, by: Some(by) }
-            } else {
-                BindOutcome::Deferred { port, by }
+            return Ok(match self.access(&by) {
+                Access::Alike => BindOutcome::Served { port, by: Some(by) },
+                Access::Stricter => BindOutcome::Guarded { port, by: Some(by) },
+                Access::Other => BindOutcome::Deferred { port, by },
             });
         }
         match self.wanted {
@@ -90,12 +109,12 @@ impl Ports {
         if let Some(listener) = self.bind(port).await? {
             return Ok(BindOutcome::Bound { listener, instead_of: None });
         }
-        if let Some(by) = self.stricter(port).await {
-            return Ok(BindOutcome::Guarded { port, by });
-        }
-        Ok(match self.sibling(port).await {
-            Some(by) => BindOutcome::Served { port, by },
-            None => BindOutcome::Taken {
+        Ok(match self.owner(port).await {
+            Some(Owner { entry: by, access: Access::Alike }) => BindOutcome::Served { port, by },
+            Some(Owner { entry: by, access: Access::Stricter }) => {
+                BindOutcome::Guarded { port, by }
+            }
+            _ => BindOutcome::Taken {
                 port,
                 why: format!("is taken by {}", port_probe::describe_owner(port).await),
             },
@@ -108,7 +127,7 @@ impl Ports {
         let of_usual =
             |entry: &ProcessEntry| entry.port.is_some_and(|port| self.usual.contains(&port));
         if let Some(entry) =
-            living.into_iter().find(|entry| of_usual(entry) && self.is_alike(entry))
+            living.into_iter().find(|entry| of_usual(entry) && self.access(entry) == Access::Alike)
             && let Some(port) = entry.port
         {
             return Ok(BindOutcome::Served { port, by: Some(entry) });
@@ -123,7 +142,7 @@ impl Ports {
             if let Some(listener) = self.bind(port).await? {
                 return Ok(BindOutcome::Bound { listener, instead_of });
             }
-            if let Some(by) = self.sibling(port).await {
+            if let Some(Owner { entry: by, access: Access::Alike }) = self.owner(port).await {
                 return Ok(BindOutcome::Served { port, by });
             }
             if instead_of.is_none() {
@@ -153,33 +172,34 @@ impl Ports {
         }
     }
 
-    /// Returns the live process on this store that serves the port as this one would; its entry is `None` if it is not
-    /// registered.
-    async fn sibling(&self, port: u16) -> Option<Option<ProcessEntry>> {
+    /// Returns the live process on this store that has the port.
+    async fn owner(&self, port: u16) -> Option<Owner> {
+        let known = |entry: ProcessEntry| Owner { access: self.access(&entry), entry: Some(entry) };
         if let Some(entry) = self.registered(port).await {
-            return self.is_alike(&entry).then_some(Some(entry));
+            return Some(known(entry));
         }
         // The process may be unable to write beside the store, or just starting.
         let answer = port_probe::answer(port, PROBE_TIMEOUT).await;
-        match self.registered(port).await {
-            Some(entry) => self.is_alike(&entry).then_some(Some(entry)),
-            None => {
-                let store = answer.and_then(|answer| answer.store_id);
-                (store.is_some() && store == self.store_id).then_some(None)
-            }
+        if let Some(entry) = self.registered(port).await {
+            return Some(known(entry));
         }
+        let store = answer.and_then(|answer| answer.store_id);
+        if store.is_none() || store != self.store_id {
+            return None;
+        }
+        let is_stricter = !self.is_guarded && port_probe::needs_token(port, PROBE_TIMEOUT).await;
+        let access = if is_stricter { Access::Stricter } else { Access::Alike };
+        Some(Owner { entry: None, access })
     }
 
-    /// Returns the process on this store that has the port and requires tokens, if this process does not.
-    async fn stricter(&self, port: u16) -> Option<ProcessEntry> {
-        let entry = self.registered(port).await?;
-        (entry.is_guarded && !self.is_guarded).then_some(entry)
-    }
-
-    /// Returns true if a process listens on the same address and requires tokens just as this one does. Only then may
-    /// one replace the other.
-    fn is_alike(&self, entry: &ProcessEntry) -> bool {
-        (entry.address, entry.is_guarded) == (Some(self.address), self.is_guarded)
+    fn access(&self, entry: &ProcessEntry) -> Access {
+        if (entry.address, entry.is_guarded) == (Some(self.address), self.is_guarded) {
+            Access::Alike
+        } else if entry.is_guarded && !self.is_guarded {
+            Access::Stricter
+        } else {
+            Access::Other
+        }
     }
 
     /// Returns the live process on this store that serves a port.
@@ -213,6 +233,7 @@ mod tests {
     use std::net::{Ipv4Addr, TcpListener as Listener};
 
     use tempfile::TempDir;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
     use crate::domain::Timestamp;
@@ -251,11 +272,15 @@ mod tests {
     }
 
     fn serving(ports: &Ports, port: u16) -> Registration {
+        serving_as(ports, ProcessKind::Stdio, port)
+    }
+
+    fn serving_as(ports: &Ports, kind: ProcessKind, port: u16) -> Registration {
         let now = Timestamp::parse("2026-01-31T09:30:00.000Z").unwrap();
         let entry = ProcessEntry {
             address: Some(ports.address),
             is_guarded: ports.is_guarded,
-            ..ProcessEntry::new(ProcessKind::Stdio, now)
+            ..ProcessEntry::new(kind, now)
         };
         let mut registration = ports.registry.register(entry).unwrap();
         registration.serves(port, String::new()).unwrap();
@@ -352,5 +377,49 @@ mod tests {
         };
         assert_eq!(next.local_addr().unwrap().port(), first + 1);
         drop((listener, registration));
+    }
+
+    /// Also where a process would leave HTTP to the other one, and take over after it.
+    #[tokio::test]
+    async fn a_process_without_tokens_never_follows_a_dedicated_server_with_tokens() {
+        let (directory, (usual, first)) = (TempDir::new().unwrap(), usual());
+        let open = Ports { defers: true, ..ports(&directory, "one", &usual) };
+        let guarded = Ports { is_guarded: true, defers: false, ..open.clone() };
+        let _listener = foreign(first).unwrap();
+        let _registration = serving_as(&guarded, ProcessKind::Serve, first);
+        for wanted in [None, Some(first)] {
+            let outcome = Ports { wanted, ..open.clone() }.bind_port().await.unwrap();
+            assert!(matches!(outcome, BindOutcome::Guarded { .. }), "{outcome:?}");
+        }
+    }
+
+    /// Its files beside the store may have been removed, or it cannot write there.
+    #[tokio::test]
+    async fn a_server_with_tokens_is_recognized_without_its_entry() {
+        let (directory, (usual, first)) = (TempDir::new().unwrap(), usual());
+        let id: StoreId = "0".repeat(32).parse().unwrap();
+        let named = Ports { store_id: Some(id), ..ports(&directory, "one", &usual) };
+        let open = Ports { wanted: Some(first), ..named.clone() };
+        let server = tokio::net::TcpListener::bind(("127.0.0.1", first)).await.unwrap();
+        let health = format!("HTTP/1.1 200 OK\r\n\r\n{{\"storeId\":\"{id}\"}}");
+        let answers = tokio::spawn(async move {
+            loop {
+                let (mut stream, _) = server.accept().await.unwrap();
+                let mut request = [0; 512];
+                let length = stream.read(&mut request).await.unwrap();
+                let is_health = request[..length].starts_with(b"GET /health ");
+                let answer =
+                    if is_health { health.as_str() } else { "HTTP/1.1 401 Unauthorized\r\n\r\n" };
+                stream.write_all(answer.as_bytes()).await.unwrap();
+            }
+        });
+        let outcome = open.bind_port().await.unwrap();
+        assert!(matches!(outcome, BindOutcome::Guarded { by: None, .. }), "{outcome:?}");
+        let guarded = Ports { is_guarded: true, ..open };
+        let outcome = guarded.bind_port().await.unwrap();
+        assert!(matches!(outcome, BindOutcome::Served { by: None, .. }), "{outcome:?}");
+        let outcome = named.bind_port().await.unwrap();
+        assert!(matches!(outcome, BindOutcome::Bound { .. }), "{outcome:?}");
+        answers.abort();
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -228,6 +229,11 @@ fn server_with_tokens_is_not_replaced_by_one_without() {
     let mut open = Client::spawn(&mut on_port(directory.path(), port));
     open.initialize();
     open.log().wait_for("requires a token, while this process has none");
+    // One that leaves HTTP to the server as long as that one runs.
+    std::fs::write(directory.path().join("ait.toml"), format!("port = {port}\n")).unwrap();
+    let mut deferring = Client::spawn(ait(directory.path()).env_remove("PORT"));
+    deferring.initialize();
+    deferring.log().wait_for("requires a token, while this process has none");
     let mut knowing =
         Client::spawn(on_port(directory.path(), port).env("AIT_TOKEN", "0123456789abcdef"));
     knowing.initialize();
@@ -237,8 +243,26 @@ fn server_with_tokens_is_not_replaced_by_one_without() {
     until("the port is taken over", || serves(port));
     assert_eq!(get(port, "/").status, 401);
     open.add("t", "bug");
-    assert!(open.close().success() && knowing.close().success());
+    assert!(knowing.close().success());
+    // Both would try again within a second.
+    thread::sleep(Duration::from_secs(2));
     assert!(!serves(port));
+    assert!(open.close().success() && deferring.close().success());
+}
+
+/// `git clean` removes the files with which processes find each other, and so does the restore of a damaged store.
+#[test]
+fn a_process_is_known_again_after_its_files_are_removed() {
+    let directory = directory();
+    let path = directory.path();
+    let mut agent = Client::start(path);
+    agent.add("t", "bug");
+    let known = [("stdio".to_owned(), Some(agent.port().into()))];
+    assert_eq!(processes(path), known);
+    until("the files are gone", || std::fs::remove_dir_all(path.join(".ait")).is_ok());
+    until("it is known again", || processes(path) == known);
+    assert!(agent.close().success());
+    assert_eq!(processes(path), []);
 }
 
 /// However short they live.
