@@ -399,7 +399,7 @@ mod tests {
     fn a_process_whose_files_are_gone_registers_again() {
         let directory = tempfile::tempdir().unwrap();
         let registry = Registry::for_store(&directory.path().join("issues.json"));
-        let mut one = registry.register(entry(Kind::Stdio)).unwrap();
+        let mut one = registry.register(entry(ProcessKind::Stdio)).unwrap();
         one.serves(3000, "http://localhost:3000".to_owned()).unwrap();
         let before = registry.list_live().unwrap();
         fs::remove_dir_all(directory.path().join(".ait")).unwrap();
