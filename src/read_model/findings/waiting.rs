@@ -12,8 +12,13 @@ use crate::domain::thresholds::{
 pub(super) fn stale<'a>(scene: &'a Scene<'a>) -> Hits<'a> {
     let hits = scene.open().filter_map(|(at, summary, _)| {
         let age = scene.age(summary.active_at);
-        let is_stale = age >= STALE_AFTER_MS && !summary.is_parked_at(scene.now);
-        is_stale.then(|| Hit::new(at, age, Why::Unchanged(age)))
+        if age < STALE_AFTER_MS || summary.is_parked_at(scene.now) {
+            return None;
+        }
+        // Somebody who claimed it lately works on it.
+        let is_taken_up =
+            summary.holder().is_some_and(|claim| scene.age(claim.since) < STALE_AFTER_MS);
+        (!is_taken_up).then(|| Hit::new(at, age, Why::Unchanged(age)))
     });
     Box::new(hits)
 }

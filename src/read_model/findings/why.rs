@@ -99,7 +99,8 @@ impl FindingKind {
         let span = humanize_duration;
         match self {
             Self::Stale => format!(
-                "open and not parked, without a substantive change for {}; claims, returns, attributes and links are none",
+                "open and not parked, without a substantive change for {0}, and not held by an agent that claimed it \
+                 within the last {0}; claims, returns, attributes and links are no substantive change",
                 span(STALE_AFTER_MS)
             ),
             Self::OldClaim => format!("claimed for more than {}", span(OLD_CLAIM_AFTER_MS)),
