@@ -3,7 +3,7 @@
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Row};
 
-use super::condition::Selection;
+use super::condition::{Named, Selection, external_names, seams};
 use super::connection::Param;
 use super::error::Failure;
 use crate::domain::{Classification, Condition, Order, Query, Status};
@@ -19,30 +19,36 @@ const PAGE: &str = "SELECT i.id, i.position, i.lease_claim, i.lease_client, t.bo
 
 /// One page of the issues that match, each with the number of all that match. Without a page, one row has the number.
 /// At most `{most}` matches are counted: an index has the issues in their usual orders, so the server stops there.
-const SEARCH: &str = "WITH matching AS MATERIALIZED (SELECT i.id, i.position, i.priority, i.modified {title} \
+const SEARCH: &str = "WITH matching AS MATERIALIZED (SELECT {columns} {title} \
     FROM {s}.issues i {joins} WHERE {condition} ORDER BY {inner} LIMIT {most})";
 /// Selects the issues that contain the most of some texts. It examines the newest issues, and those that an index finds
 /// by one of the rare texts.
 const BEST: &str = "WITH newest AS MATERIALIZED (SELECT i.id FROM {s}.issues i {other_joins} WHERE {others} \
     ORDER BY i.modified DESC, i.position DESC LIMIT {most}), \
     rare AS MATERIALIZED (SELECT f.id FROM {s}.issue_search f WHERE {rare} LIMIT {most}), \
-    counted AS MATERIALIZED (SELECT i.id, i.position, i.priority, i.modified, {count} AS relevance FROM {s}.issues i \
+    counted AS MATERIALIZED (SELECT {columns}, {count} AS relevance FROM {s}.issues i \
     JOIN {s}.issue_search f ON f.id = i.id {joins} \
     WHERE i.id IN (SELECT id FROM newest UNION SELECT id FROM rare) AND {others}), \
     matching AS MATERIALIZED (SELECT * FROM counted WHERE relevance >= {at_least})";
+/// What a page of `matching` shows, and what it is ordered by.
+const COLUMNS: &str =
+    "i.id, i.position, i.priority, i.modified, i.lease_claim, i.lease_client, i.waits";
 /// One page of `matching`.
-const PAGE_OF_MATCHING: &str = " SELECT i.id, i.position, i.lease_claim, i.lease_client, t.body, i.waits, c.total, c.examined \
+const PAGE_OF_MATCHING: &str = " SELECT o.id, o.position, o.lease_claim, o.lease_client, t.body, o.waits, c.total, c.examined \
     FROM (SELECT count(*) AS total, {examined} AS examined FROM matching) c LEFT JOIN ( \
     SELECT * FROM matching o ORDER BY {outer} OFFSET {skip} LIMIT {take}) o ON true \
-    LEFT JOIN {s}.issues i ON i.id = o.id LEFT JOIN {s}.issue_texts t ON t.id = i.id ORDER BY {outer}";
+    LEFT JOIN {s}.issue_texts t ON t.id = o.id ORDER BY {outer}";
+/// The issues with one of some ids in other trackers. Its index has no issues without such ids.
+const NAMED: &str =
+    "SELECT f.id, f.external FROM {s}.issue_search f WHERE f.external <> '{}' AND f.external && $1";
 /// In how many of the newest issues each of some texts occurs.
 const SAMPLE: &str = "SELECT {counts} FROM (SELECT id FROM {s}.issues ORDER BY modified DESC, position DESC LIMIT {most}) i \
     JOIN {s}.issue_search f ON f.id = i.id";
 
 /// How many matches of a search are counted at least, and how many issues are examined for the best ones.
-const MAX_COUNTED: i64 = 500;
+const MAX_COUNTED: i64 = 200;
 /// How many issues show which texts are rare.
-const SAMPLED: i64 = 200;
+const SAMPLED: i64 = 100;
 /// A text is rare if it occurs in no more of the sampled issues.
 const RARE_IN: i64 = SAMPLED / 20;
 /// How many rare texts are looked up.
@@ -156,7 +162,48 @@ pub(super) async fn search(client: &Client, schema: &str, query: &Query) -> Resu
     if query.order == Order::Relevance {
         return best(client, schema, query).await;
     }
-    let (limits, mut selection) = (Limits::of(query), Selection::default());
+    let required = query.condition.conjuncts().iter().filter_map(Condition::text);
+    let phrases: Vec<&str> = required.filter(|text| !seams(text).is_empty()).collect();
+    let named = named(client, schema, &query.condition);
+    if phrases.is_empty() {
+        // Few texts name an issue, so the statement is sent before it is known.
+        let alone = matching(client, schema, query, &[], &[]);
+        let (named, found) = tokio::try_join!(biased; named, alone)?;
+        return if named.is_empty() {
+            Ok(found)
+        } else {
+            matching(client, schema, query, &named, &[]).await
+        };
+    }
+    let (named, rare) = tokio::try_join!(biased; named, rare(client, schema, &phrases))?;
+    matching(client, schema, query, &named, &rare).await
+}
+
+/// Returns the issues that the texts of a condition name with ids in other trackers.
+async fn named(
+    client: &Client,
+    schema: &str,
+    condition: &Condition,
+) -> Result<Vec<Named>, Failure> {
+    let names: Vec<_> = condition.texts().into_iter().flat_map(external_names).collect();
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let statement = NAMED.replace("{s}", schema);
+    let rows = client.query_typed(&statement, &[(&names, Type::TEXT_ARRAY)]).await?;
+    let read = |row: &Row| Ok(Named { id: row.try_get(0)?, external: row.try_get(1)? });
+    rows.iter().map(read).collect()
+}
+
+/// Returns one page of a query, if its texts name some issues.
+async fn matching(
+    client: &Client,
+    schema: &str,
+    query: &Query,
+    named: &[Named],
+    rare: &[&str],
+) -> Result<Found, Failure> {
+    let (limits, mut selection) = (Limits::of(query), Selection::with(named, rare));
     let most = limits.skip.saturating_add(limits.take).max(MAX_COUNTED);
     let title = if query.order == Order::Title { ", f.title" } else { "" };
     let condition =
@@ -181,8 +228,13 @@ async fn best(client: &Client, schema: &str, query: &Query) -> Result<Found, Fai
         Some(Condition::SomeTexts { texts, at_least }) => (&**texts, *at_least),
         _ => (&[][..], 0),
     };
-    let rare = rare(client, schema, texts).await?;
-    let (limits, mut selection) = (Limits::of(query), Selection::default());
+    let looked_for: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let (named, rare) = tokio::try_join!(
+        biased;
+        named(client, schema, &query.condition),
+        rare(client, schema, &looked_for),
+    )?;
+    let (limits, mut selection) = (Limits::of(query), Selection::with(&named, &[]));
     let others = conjuncts.iter().filter(|one| !is_wanted(one)).cloned();
     let others = format!(
         "{} AND {}",
@@ -208,14 +260,14 @@ async fn best(client: &Client, schema: &str, query: &Query) -> Result<Found, Fai
 async fn rare<'a>(
     client: &Client,
     schema: &str,
-    texts: &'a [String],
+    texts: &[&'a str],
 ) -> Result<Vec<&'a str>, Failure> {
     if texts.is_empty() {
         return Ok(Vec::new());
     }
     let mut selection = Selection::default();
     let counts =
-        texts.iter().map(|text| format!("count(*) FILTER (WHERE {})", selection.contains(text)));
+        texts.iter().map(|text| format!("count(*) FILTER (WHERE {})", selection.occurs(text)));
     let statement = SAMPLE
         .replace("{counts}", &counts.collect::<Vec<_>>().join(", "))
         .replace("{most}", &selection.param(SAMPLED, Type::INT8))
@@ -225,7 +277,7 @@ async fn rare<'a>(
     for (at, text) in texts.iter().enumerate() {
         let count: i64 = row.try_get(at)?;
         if count <= RARE_IN {
-            rare.push((count, text.as_str()));
+            rare.push((count, *text));
         }
     }
     rare.sort_by_key(|(count, _)| *count);
@@ -255,6 +307,7 @@ async fn page_of(
 ) -> Result<Vec<Row>, Failure> {
     let limits = Limits::of(query);
     let statement = (matching + PAGE_OF_MATCHING)
+        .replace("{columns}", COLUMNS)
         .replace("{examined}", examined)
         .replace("{skip}", &selection.param(limits.skip, Type::INT8))
         .replace("{take}", &selection.param(limits.take, Type::INT8))

@@ -9,12 +9,13 @@ use super::rows::{FactColumns, Facts};
 use super::sql::advisory_key;
 
 /// The migrations, oldest first. The version of a schema is how many of them it has had.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     include_str!("migrations/0001.sql"),
     include_str!("migrations/0002.sql"),
     include_str!("migrations/0003.sql"),
     include_str!("migrations/0004.sql"),
     include_str!("migrations/0005.sql"),
+    include_str!("migrations/0006.sql"),
 ];
 
 /// Returns the names of the indexes that every project has.

@@ -41,8 +41,9 @@ pub(super) async fn take_over(
     let tables = ["issues", "issue_texts", "issue_search", "links", "events"];
     let tables = tables.map(|table| format!("{}.{table}", database.schema()));
     // Without it, searches are slow until the database does it by itself.
-    if let Err(error) = session.batch_execute(&format!("ANALYZE {}", tables.join(", "))).await {
-        tracing::debug!("the new tables are not analysed yet: {error}");
+    let vacuum = format!("VACUUM (ANALYZE) {}", tables.join(", "));
+    if let Err(error) = session.batch_execute(&vacuum).await {
+        tracing::debug!("the new tables are not vacuumed yet: {error}");
     }
     session.finish();
     Ok(())
