@@ -182,6 +182,11 @@ impl IndexedIssues {
         Err(DomainError::AmbiguousReference { reference: reference.to_string(), candidates, count })
     }
 
+    /// Returns the position of an issue, if it exists.
+    pub fn position_of(&self, id: IssueId) -> Option<usize> {
+        self.positions.get(&id).copied()
+    }
+
     /// Inserts an issue before another one. Appends it if there is no other one, or if that one is unknown.
     ///
     /// The cost grows with the number of issues behind the insertion point.

@@ -10,7 +10,7 @@ const MAX_ISSUES: usize = 10;
 
 pub(super) fn overloaded<'a>(scene: &'a Scene<'a>) -> Hits<'a> {
     let mut held: Vec<Vec<usize>> = vec![Vec::new(); scene.view.names().len()];
-    for (at, summary, _) in scene.open() {
+    for (at, summary) in scene.claimed() {
         if let Some(claim) = summary.holder() {
             held[claim.agent.index()].push(at);
         }

@@ -1,34 +1,33 @@
 //! Links that lead nowhere, and links between issues whose statuses do not fit.
 
-use super::{Hit, Hits, Scene, Why};
-use crate::domain::{IssueRef, LinkKind, Status};
+use super::{Hit, Hits, OpenIssue, Scene, Why};
+use crate::domain::{LinkKind, Status};
 
-pub(super) fn orphans<'a>(scene: &'a Scene<'a>) -> Hits<'a> {
-    let hits = scene.open().filter_map(|(at, summary, _)| {
-        let links = &summary.attributes.links;
-        let gone = links.iter().find(|link| scene.linked(link.to).is_none())?;
-        Some(Hit::new(at, 0, Why::Gone(gone.kind, gone.to)))
-    });
-    Box::new(hits)
+pub(super) fn orphan(scene: &Scene<'_>, (at, summary, _): OpenIssue<'_>) -> Option<Hit> {
+    let links = &summary.attributes.links;
+    let gone = links.iter().find(|link| scene.position(link.to).is_none())?;
+    Some(Hit::new(at, 0, Why::Gone(gone.kind, gone.to)))
 }
 
-pub(super) fn blocked_by_rejected<'a>(scene: &'a Scene<'a>) -> Hits<'a> {
-    let created = scene.open().filter(|(_, summary, _)| summary.status == Status::Created);
-    let hits = created.filter_map(|(at, summary, _)| {
-        let blockers = summary.attributes.linked(LinkKind::BlockedBy);
-        let positions = blockers.filter_map(|id| scene.linked(id));
-        let is_rejected = |at: &usize| scene.view.summaries()[*at].status == Status::Rejected;
-        let rejected: Vec<usize> = positions.filter(is_rejected).collect();
-        let hit = Hit::new(at, 0, Why::RejectedBlocker);
-        (!rejected.is_empty()).then_some(Hit { others: rejected, ..hit })
-    });
-    Box::new(hits)
+pub(super) fn blocked_by_rejected(
+    scene: &Scene<'_>,
+    (at, summary, _): OpenIssue<'_>,
+) -> Option<Hit> {
+    if summary.status != Status::Created || scene.rejected == 0 {
+        return None;
+    }
+    let blockers = summary.attributes.linked(LinkKind::BlockedBy);
+    let positions = blockers.filter_map(|id| scene.position(id));
+    let is_rejected = |at: &usize| scene.view.summaries()[*at].status == Status::Rejected;
+    let rejected: Vec<usize> = positions.filter(is_rejected).collect();
+    let hit = Hit::new(at, 0, Why::RejectedBlocker);
+    (!rejected.is_empty()).then_some(Hit { others: rejected, ..hit })
 }
 
 pub(super) fn parents<'a>(scene: &'a Scene<'a>) -> Hits<'a> {
     let summaries = scene.view.summaries();
     let hits = scene.parts.chunk_by(|(one, _), (next, _)| one == next).filter_map(|parts| {
-        let parent = scene.view.position(&IssueRef::from(parts[0].0)).ok()?;
+        let parent = scene.position(parts[0].0)?;
         let is_open = |at: &usize| !summaries[*at].status.is_terminal();
         let open: Vec<usize> = parts.iter().map(|(_, at)| *at).filter(is_open).collect();
         let why = match summaries[parent].status {

@@ -3,6 +3,7 @@
 //! One rule finds each kind. Rules only read. What to do about a finding depends on who asks, so it is not said here.
 
 mod agents;
+mod duplicates;
 mod linked;
 mod texts;
 mod waiting;
@@ -21,14 +22,17 @@ use super::findings_cache::Cached;
 use super::read_view::ReadView;
 use super::summary::IssueSummary;
 use super::text_facts::TextFacts;
-use crate::domain::{IssueId, IssueRef, Timestamp};
+use crate::domain::{IssueId, Status, Timestamp};
 
-/// What rules look at, collected once for all of them.
+/// What rules look at, collected once for all of them. Most of the cost is reading summaries, so rules pass over few of
+/// them, or over them together.
 struct Scene<'a> {
     view: &'a ReadView<'a>,
     now: Timestamp,
     /// The open issues, in the order of filing.
     open: Vec<OpenIssue<'a>>,
+    /// How many issues were rejected.
+    rejected: usize,
     /// The parents of all issues that are parts, each with the position of the part; sorted.
     parts: Vec<(IssueId, usize)>,
 }
@@ -46,16 +50,20 @@ impl<'a> Scene<'a> {
         let parent = |at: usize| view.summaries()[at].attributes.parent();
         let mut parts: Vec<_> = parts.filter_map(|at| Some((parent(at)?, at))).collect();
         parts.sort_unstable();
-        Self { view, now, open, parts }
+        let rejected = view.counts().in_status(Status::Rejected);
+        Self { view, now, open, rejected, parts }
     }
 
-    fn open(&self) -> impl Iterator<Item = OpenIssue<'a>> {
-        self.open.iter().copied()
+    /// Returns the claimed issues with their positions.
+    fn claimed(&self) -> impl Iterator<Item = (usize, &'a IssueSummary)> {
+        let rows = self.view.index.rows.iter().enumerate();
+        let claimed = rows.filter(|(_, row)| row.status.is_claimed());
+        claimed.map(|(at, _)| (at, &*self.view.summaries()[at]))
     }
 
-    /// Returns the position of an issue to which an open one is linked, if it exists.
-    fn linked(&self, id: IssueId) -> Option<usize> {
-        self.view.position(&IssueRef::from(id)).ok()
+    /// Returns the position of the issue with an id, if it exists.
+    fn position(&self, id: IssueId) -> Option<usize> {
+        self.view.issues.position_of(id)
     }
 
     fn has_parts(&self, id: IssueId) -> bool {
@@ -84,6 +92,10 @@ impl Hit {
         Self { weight, issue: Some(position), others: Vec::new(), why }
     }
 
+    fn rank(&self) -> Rank {
+        (Reverse(self.weight), self.issue)
+    }
+
     fn issues(&self) -> impl Iterator<Item = usize> {
         self.issue.into_iter().chain(self.others.iter().copied())
     }
@@ -92,57 +104,90 @@ impl Hit {
 /// What a rule finds, one after another: in a large queue most of it is only counted.
 type Hits<'a> = Box<dyn Iterator<Item = Hit> + 'a>;
 
-type Rule = for<'a> fn(&'a Scene<'a>) -> Hits<'a>;
+/// What finds a kind.
+enum Rule {
+    /// Looks at one open issue.
+    Issue(fn(&Scene<'_>, OpenIssue<'_>) -> Option<Hit>),
+    /// Looks at several issues together.
+    Queue(for<'a> fn(&'a Scene<'a>) -> Hits<'a>),
+}
 
 /// Returns the rule that finds a kind.
 fn rule(kind: FindingKind) -> Rule {
     match kind {
-        FindingKind::Stale => waiting::stale,
-        FindingKind::OldClaim => waiting::old_claims,
-        FindingKind::ReturnedOften => waiting::returned_often,
-        FindingKind::WaitsLongForReview => waiting::for_review,
-        FindingKind::PlaceholderTitle => texts::placeholder_titles,
-        FindingKind::Duplicate => texts::duplicates,
-        FindingKind::ThinDescription => texts::thin_descriptions,
-        FindingKind::Orphan => linked::orphans,
-        FindingKind::ParentState => linked::parents,
-        FindingKind::BlockedByRejected => linked::blocked_by_rejected,
-        FindingKind::SelfReviewed => agents::self_reviewed,
-        FindingKind::Overloaded => agents::overloaded,
-        FindingKind::FilingFasterThanClosing => waiting::filing_faster_than_closing,
+        FindingKind::Stale => Rule::Issue(waiting::stale),
+        FindingKind::OldClaim => Rule::Queue(waiting::old_claims),
+        FindingKind::ReturnedOften => Rule::Issue(waiting::returned_often),
+        FindingKind::WaitsLongForReview => Rule::Issue(waiting::for_review),
+        FindingKind::PlaceholderTitle => Rule::Issue(texts::placeholder_title),
+        FindingKind::Duplicate => Rule::Queue(duplicates::duplicates),
+        FindingKind::ThinDescription => Rule::Issue(texts::thin_description),
+        FindingKind::Orphan => Rule::Issue(linked::orphan),
+        FindingKind::ParentState => Rule::Queue(linked::parents),
+        FindingKind::BlockedByRejected => Rule::Issue(linked::blocked_by_rejected),
+        FindingKind::SelfReviewed => Rule::Queue(agents::self_reviewed),
+        FindingKind::Overloaded => Rule::Queue(agents::overloaded),
+        FindingKind::FilingFasterThanClosing => Rule::Queue(waiting::filing_faster_than_closing),
     }
 }
 
-/// Returns the worst hits, and how many there are.
-fn worst(all: Hits<'_>) -> (Vec<Hit>, usize) {
+/// The worst hits of a rule, and how many there are.
+#[derive(Default)]
+struct Worst {
+    hits: Vec<Hit>,
+    count: usize,
+    /// The rank of the last one of those that were kept when there was no more room.
+    last: Option<Rank>,
+}
+
+/// The worst first, then the first filed.
+type Rank = (Reverse<u64>, Option<usize>);
+
+impl Worst {
     const ROOM: usize = 4 * MAX_KEPT;
-    // The worst first, then the first filed.
-    let rank = |hit: &Hit| (Reverse(hit.weight), hit.issue);
-    let keep = |hits: &mut Vec<Hit>| {
-        hits.sort_unstable_by_key(rank);
-        hits.truncate(MAX_KEPT);
-    };
-    let (mut hits, mut count) = (Vec::new(), 0);
-    for hit in all {
-        count += 1;
-        hits.push(hit);
-        if hits.len() == ROOM {
-            keep(&mut hits);
+
+    fn add(&mut self, hit: Hit) {
+        self.count += 1;
+        if self.last.is_some_and(|last| last <= hit.rank()) {
+            return;
+        }
+        self.hits.push(hit);
+        if self.hits.len() == Self::ROOM {
+            self.keep();
+            self.last = self.hits.last().map(Hit::rank);
         }
     }
-    keep(&mut hits);
-    (hits, count)
+
+    fn keep(&mut self) {
+        self.hits.sort_unstable_by_key(Hit::rank);
+        self.hits.truncate(MAX_KEPT);
+    }
 }
 
 impl Findings {
     /// Applies all rules.
     pub fn of(view: &ReadView<'_>, now: Timestamp) -> Self {
         let scene = Scene::of(view, now);
-        let mut findings = Self::default();
+        let mut worst: Vec<Worst> = FindingKind::ALL.iter().map(|_| Worst::default()).collect();
+        let mut of_issues = Vec::new();
         for &kind in FindingKind::ALL {
-            let (hits, count) = worst(rule(kind)(&scene));
-            findings.counts[kind as usize] = count;
-            findings.found.extend(hits.iter().map(|hit| Finding {
+            match rule(kind) {
+                Rule::Issue(rule) => of_issues.push((kind as usize, rule)),
+                Rule::Queue(rule) => rule(&scene).for_each(|hit| worst[kind as usize].add(hit)),
+            }
+        }
+        for &issue in &scene.open {
+            for (kind, rule) in &of_issues {
+                if let Some(hit) = rule(&scene, issue) {
+                    worst[*kind].add(hit);
+                }
+            }
+        }
+        let mut findings = Self::default();
+        for (&kind, mut worst) in FindingKind::ALL.iter().zip(worst) {
+            worst.keep();
+            findings.counts[kind as usize] = worst.count;
+            findings.found.extend(worst.hits.iter().map(|hit| Finding {
                 kind,
                 issues: hit.issues().map(|at| FoundIssue::from(&*view.summaries()[at])).collect(),
                 agent: hit.why.agent().map(|name| view.names().text(name).to_owned()),

@@ -2,29 +2,25 @@
 
 use std::iter;
 
-use super::{Hit, Hits, Scene, Why};
+use super::{Hit, Hits, OpenIssue, Scene, Why};
 use crate::domain::Status;
 use crate::domain::thresholds::{
     FILED_PER_ENDED, FILING_WINDOW_MS, MANY_FILED, MANY_RETURNS, OLD_CLAIM_AFTER_MS,
     REVIEW_WAITS_AFTER_MS, STALE_AFTER_MS,
 };
 
-pub(super) fn stale<'a>(scene: &'a Scene<'a>) -> Hits<'a> {
-    let hits = scene.open().filter_map(|(at, summary, _)| {
-        let age = scene.age(summary.active_at);
-        if age < STALE_AFTER_MS || summary.is_parked_at(scene.now) {
-            return None;
-        }
-        // Somebody who claimed it lately works on it.
-        let is_taken_up =
-            summary.holder().is_some_and(|claim| scene.age(claim.since) < STALE_AFTER_MS);
-        (!is_taken_up).then(|| Hit::new(at, age, Why::Unchanged(age)))
-    });
-    Box::new(hits)
+pub(super) fn stale(scene: &Scene<'_>, (at, summary, _): OpenIssue<'_>) -> Option<Hit> {
+    let age = scene.age(summary.active_at);
+    if age < STALE_AFTER_MS || summary.is_parked_at(scene.now) {
+        return None;
+    }
+    // An agent that claimed it lately works on it.
+    let is_taken_up = summary.holder().is_some_and(|claim| scene.age(claim.since) < STALE_AFTER_MS);
+    (!is_taken_up).then(|| Hit::new(at, age, Why::Unchanged(age)))
 }
 
 pub(super) fn old_claims<'a>(scene: &'a Scene<'a>) -> Hits<'a> {
-    let hits = scene.open().filter_map(|(at, summary, _)| {
+    let hits = scene.claimed().filter_map(|(at, summary)| {
         let claim = summary.holder()?;
         let age = scene.age(claim.since);
         (age > OLD_CLAIM_AFTER_MS).then(|| Hit::new(at, age, Why::Held(claim.agent, age)))
@@ -32,23 +28,17 @@ pub(super) fn old_claims<'a>(scene: &'a Scene<'a>) -> Hits<'a> {
     Box::new(hits)
 }
 
-pub(super) fn returned_often<'a>(scene: &'a Scene<'a>) -> Hits<'a> {
-    let hits = scene.open().filter_map(|(at, summary, _)| {
-        let returns = summary.returns();
-        (returns >= MANY_RETURNS).then(|| Hit::new(at, returns as u64, Why::Returned(returns)))
-    });
-    Box::new(hits)
+pub(super) fn returned_often(_: &Scene<'_>, (at, summary, _): OpenIssue<'_>) -> Option<Hit> {
+    let returns = summary.returns();
+    (returns >= MANY_RETURNS).then(|| Hit::new(at, returns as u64, Why::Returned(returns)))
 }
 
-pub(super) fn for_review<'a>(scene: &'a Scene<'a>) -> Hits<'a> {
-    let waiting = scene.open().filter(|(_, summary, _)| {
-        summary.status == Status::Completed && !summary.is_parked_at(scene.now)
-    });
-    let hits = waiting.filter_map(|(at, summary, _)| {
-        let age = scene.age(summary.in_status_since());
-        (age > REVIEW_WAITS_AFTER_MS).then(|| Hit::new(at, age, Why::Unreviewed(age)))
-    });
-    Box::new(hits)
+pub(super) fn for_review(scene: &Scene<'_>, (at, summary, _): OpenIssue<'_>) -> Option<Hit> {
+    if summary.status != Status::Completed || summary.is_parked_at(scene.now) {
+        return None;
+    }
+    let age = scene.age(summary.in_status_since());
+    (age > REVIEW_WAITS_AFTER_MS).then(|| Hit::new(at, age, Why::Unreviewed(age)))
 }
 
 pub(super) fn filing_faster_than_closing<'a>(scene: &'a Scene<'a>) -> Hits<'a> {
