@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Result;
+use serde::Serialize;
 
 use super::issue_view::{words, write_whole};
 use super::output::{FAINT, STRONG, of_status};
@@ -10,8 +11,34 @@ use super::{ExitStatus, Output, sanitize};
 use crate::domain::{ActionKind, Issue, Status, WithClaim};
 use crate::tracker::Tracker;
 
-/// Prints one line about an issue that has just changed, or the issue as JSON. People get the number of the change,
-/// too.
+/// An issue that has just changed, as JSON.
+#[derive(Serialize)]
+struct ChangedIssue<'a> {
+    #[serde(flatten)]
+    issue: WithClaim<'a>,
+    /// The number of the change, for `ait undo`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change: Option<String>,
+}
+
+impl<'a> ChangedIssue<'a> {
+    async fn of(issue: &'a Arc<Issue>, tracker: &Tracker) -> Self {
+        // An unknown key of another program keeps its name.
+        let change = match issue.unknown_keys.get("change") {
+            None => number(issue, tracker).await,
+            Some(_) => None,
+        };
+        Self { issue: WithClaim::from(&**issue), change }
+    }
+}
+
+/// Returns the number of the change that an issue just had.
+async fn number(issue: &Arc<Issue>, tracker: &Tracker) -> Option<String> {
+    let numbers = tracker.change_numbers(std::slice::from_ref(issue)).await?;
+    Some(numbers.to_string())
+}
+
+/// Prints one line about an issue that has just changed, or the issue as JSON, and the number of the change.
 pub(super) async fn print_changed(
     issue: &Arc<Issue>,
     json: bool,
@@ -19,17 +46,27 @@ pub(super) async fn print_changed(
     output: &mut Output,
 ) -> Result<ExitStatus> {
     if json {
-        output.json(&WithClaim::from(&**issue))?;
+        output.json(&ChangedIssue::of(issue, tracker).await)?;
         return Ok(ExitStatus::Done);
     }
     print_line(issue, remark(issue), output)?;
+    print_number(issue, tracker, output).await?;
+    Ok(ExitStatus::Done)
+}
+
+/// Tells people how to take a change back. Programs ask for JSON.
+pub(super) async fn print_number(
+    issue: &Arc<Issue>,
+    tracker: &Tracker,
+    output: &mut Output,
+) -> Result<()> {
     if output.is_terminal()
-        && let Some(change) = tracker.change_numbers(std::slice::from_ref(issue)).await
+        && let Some(change) = number(issue, tracker).await
     {
         let undo = format!("change {change}: `ait undo {change}` takes it back");
         output.line(output.styled(FAINT, undo))?;
     }
-    Ok(ExitStatus::Done)
+    Ok(())
 }
 
 /// Prints one line about an issue.
@@ -85,11 +122,16 @@ pub(super) async fn print_claimed(
     output: &mut Output,
 ) -> Result<ExitStatus> {
     if json {
-        output.json(&claimed.as_deref().map(WithClaim::from))?;
+        let changed = match &claimed {
+            Some(issue) => Some(ChangedIssue::of(issue, tracker).await),
+            None => None,
+        };
+        output.json(&changed)?;
     } else if let Some(issue) = &claimed {
         // The issue is claimed, so it is printed even if the issues to which it is linked cannot be read.
         let issues = tracker.state().await.map(|state| state.issues).unwrap_or_default();
         write_whole(issue, &issues, tracker.now(), output)?;
+        print_number(issue, tracker, output).await?;
     } else {
         tracing::info!("{nothing}");
     }

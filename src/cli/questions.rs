@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::options::{AgentArgs, ClaimArgs, Format, issue_ref, text_or_stdin};
 use super::output::{FAINT, STRONG};
-use super::print_issue::{print_changed, print_line};
+use super::print_issue::{print_changed, print_line, print_number};
 use super::styled_line::Line;
 use super::{ExitStatus, Output, sanitize};
 use crate::domain::{AgentName, CommentText, IssueRef, Question, QuestionAnswer, Timestamp};
@@ -100,6 +100,7 @@ pub(super) async fn ask(
     }
     let remark = "asked; the claim has ended, and the issue is parked until `ait answer`";
     print_line(&issue, Some(remark.to_owned()), output)?;
+    print_number(&issue, tracker, output).await?;
     Ok(ExitStatus::Done)
 }
 

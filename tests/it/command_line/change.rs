@@ -19,7 +19,8 @@ fn new_issues_get_the_given_attributes_and_links() {
     let mut arguments = vec!["add", "whole", "-p", "1", "-l", "ui,login", "-l", "web"];
     arguments.extend(["--assign", "dev-1", "--parent", &epic[..4], "--blocked-by", &blockers]);
     arguments.extend(["--from", &first, "--json"]);
-    let issue = desk.run(&arguments).done().json();
+    let mut issue = desk.run(&arguments).done().json();
+    assert_eq!(issue.as_object_mut().unwrap().remove("change"), Some(json!("4")));
     assert_eq!(issue["priority"], 1);
     assert_eq!(issue["labels"], json!(["login", "ui", "web"]));
     assert_eq!(issue["assignee"], "dev-1");

@@ -40,9 +40,13 @@ fn each_command_prints_the_issue_as_json() {
         (&["close", &issue, "--reject", "-m", "m", "--json"], "rejected"),
         (&["show", &issue, "--json"], "rejected"),
     ];
-    for (arguments, status) in steps {
+    // Filing the issue was the first change.
+    for (number, (arguments, status)) in (2..).zip(steps) {
         let mut answer = desk.run(arguments).done().json();
         assert_eq!((&answer["id"], &answer["status"]), (&issue.as_str().into(), &status.into()));
+        let change = answer.as_object_mut().unwrap().remove("change");
+        let expected = (arguments[0] != "show").then(|| number.to_string().into());
+        assert_eq!(change, expected, "{arguments:?}");
         let claim = answer.as_object_mut().unwrap().remove("claim");
         assert_eq!(claim.is_some(), status.starts_with("in_"), "{claim:?}");
         assert_eq!(answer, stored_issues(desk.path())[0]);
