@@ -16,7 +16,7 @@ use crate::domain::{AgentName, IssueId, StatusSet, Timestamp};
 use crate::read_model::{FindingKind, FoundIssue, IssueSummary, ReadView};
 use crate::triage::{Reader, ReportedFinding, TriageReport, take_in_turns};
 use crate::web::query::ListQuery;
-use crate::web::strings::attention as text;
+use crate::web::strings::{attention as text, questions};
 
 /// How many rows show, and how many more are folded.
 const MAX_SHOWN: usize = 4;
@@ -211,8 +211,8 @@ impl Attention {
         }
     }
 
-    /// Renders the section; one line if nothing needs a person.
-    pub fn section(&self) -> Markup {
+    /// Renders the section; one line if nothing needs a person. With actions a question leads to its form.
+    pub fn section(&self, has_actions: bool) -> Markup {
         let rows = self.rows(MAX_SHOWN + MAX_FOLDED);
         let (shown, folded) = rows.split_at(rows.len().min(MAX_SHOWN));
         html! {
@@ -228,11 +228,11 @@ impl Attention {
                             }
                         }
                     }
-                    ul.attention-rows { @for item in shown { (row(item)) } }
+                    ul.attention-rows { @for item in shown { (row(item, has_actions)) } }
                     @if !folded.is_empty() {
                         details #attention-more {
                             summary { (text::more(folded.len())) }
-                            ul.attention-rows { @for item in folded { (row(item)) } }
+                            ul.attention-rows { @for item in folded { (row(item, has_actions)) } }
                         }
                     }
                 }
@@ -258,7 +258,7 @@ fn page_of(kind: AttentionKind) -> String {
     }
 }
 
-fn row(item: &Item) -> Markup {
+fn row(item: &Item, has_actions: bool) -> Markup {
     let command = item.next.split('`').nth(1).unwrap_or_default();
     html! {
         li {
@@ -273,9 +273,16 @@ fn row(item: &Item) -> Markup {
                 " " span.quiet dir="auto" { (item.why) }
             }
             div.attention-next {
-                span { (with_code(&item.next)) }
-                " "
-                (parts::copy_command(command))
+                @match &item.issue {
+                    Some(issue) if has_actions && item.kind == AttentionKind::Question => {
+                        a href={ (parts::issue_path(issue.id)) "#act-answer" } { (questions::ANSWER) }
+                    }
+                    _ => {
+                        span { (with_code(&item.next)) }
+                        " "
+                        (parts::copy_command(command))
+                    }
+                }
             }
         }
     }

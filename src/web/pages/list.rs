@@ -83,11 +83,11 @@ impl<'a, 'b> ListView<'a, 'b> {
 }
 
 /// Renders the page.
-pub(super) fn content(view: &ListView) -> Markup {
+pub(super) fn content(view: &ListView, has_actions: bool) -> Markup {
     let Listing { positions, total, is_exact, .. } = &view.listing;
     html! {
         h1.unseen { (strings::ISSUES) }
-        @if view.query.is_unfiltered() && view.listing.page == 1 && *total > 0 { (view.attention.section()) }
+        @if view.query.is_unfiltered() && view.listing.page == 1 && *total > 0 { (view.attention.section(has_actions)) }
         div.bar {
             (saved(view))
             (statuses(view))

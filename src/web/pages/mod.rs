@@ -89,12 +89,12 @@ type PageResult = Result<Response, ErrorPage>;
 /// Shows the list of issues.
 pub(super) async fn issues(State(state): State<WebState>, RawQuery(query): RawQuery) -> PageResult {
     let query = ListQuery::parse(query.as_deref())?;
-    let saved = Arc::clone(&state.project.queries);
+    let (saved, has_actions) = (Arc::clone(&state.project.queries), state.project.has_actions);
     page(&state, Tab::Issues, move |view, moment| {
         let list = ListView::new(view, &query, &saved, moment)?;
         Ok(Page {
             title: strings::ISSUES.to_owned(),
-            content: list::content(&list),
+            content: list::content(&list, has_actions),
             status: if list.is_mistaken() { StatusCode::BAD_REQUEST } else { StatusCode::OK },
             json: Some(format!("/api/issues{}", query.query_string())),
             csv: Some(format!("/issues.csv{}", query.at_page(0).query_string())),

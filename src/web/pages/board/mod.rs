@@ -15,7 +15,7 @@ use crate::web::query::ListQuery;
 use crate::web::strings::{self, board as text};
 
 /// How many cards a column of ended issues shows.
-const MAX_ENDED: usize = 20;
+const MAX_ENDED: usize = 10;
 /// How many cards every other column shows.
 const MAX_CARDS: usize = 40;
 
