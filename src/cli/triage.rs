@@ -70,7 +70,7 @@ fn write(report: &TriageReport<'_>, output: &mut Output) -> Result<()> {
             output.line("")?;
         }
         let head = Line::default().part(STRONG, kind.as_str()).text(format!(" {count}"));
-        head.part(FAINT, format!("  {}", kind.rule())).write_wrapped(2, output)?;
+        head.part(FAINT, format!("  {}", kind.description())).write_wrapped(2, output)?;
         found.iter().try_for_each(|reported| write_finding(reported, output))?;
     }
     if report.more > 0 {

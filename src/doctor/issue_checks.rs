@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::domain::thresholds::{MANY_RETURNS, OLD_CLAIM_AFTER_MS};
+use crate::domain::thresholds::{MANY_RETURNS, is_old_claim};
 use crate::domain::{ActionKind, Issue, Lease, Status, Timestamp};
 use crate::span;
 use crate::store::State;
@@ -134,7 +134,7 @@ fn claims(issues: &[Arc<Issue>], gone: usize, now: Timestamp) -> Finding {
     let check = Check::Claims;
     let held = issues.iter().filter_map(|issue| Some((issue, issue.holder()?)));
     let mut old: Vec<_> =
-        held.filter(|(_, holder)| now.millis_since(holder.since) > OLD_CLAIM_AFTER_MS).collect();
+        held.filter(|(_, holder)| is_old_claim(now.millis_since(holder.since))).collect();
     old.sort_by_key(|(_, holder)| holder.since);
     let Some((first, _)) = old.first() else {
         return Finding::ok(

@@ -104,7 +104,20 @@ pub fn decide(
         Command::CloseIssue { resolution: Resolution::Closed, .. } => {
             refuse_open_parts(&issue, queue)?;
         }
-        _ => {}
+        Command::AddIssue { .. }
+        | Command::ImportIssue { .. }
+        | Command::PlaceIssue { .. }
+        | Command::CommentIssue { .. }
+        | Command::ReturnIssue { .. }
+        | Command::CompleteIssue { .. }
+        | Command::CloseIssue { .. }
+        | Command::AskHuman { .. }
+        | Command::AnswerQuestion { .. }
+        | Command::RequireVersion { .. }
+        | Command::MergeEdit { .. }
+        | Command::ReplaceIssue { .. }
+        | Command::RemoveIssue { .. }
+        | Command::SetUnknownKeys { .. } => {}
     }
     let decided = rules::decide(command, &issue, now)?;
     let decided = match command {

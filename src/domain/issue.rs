@@ -13,7 +13,7 @@ use super::{ActionKind, Attributes, IssueId, Timestamp, UnknownKeys};
 use crate::string_enum::string_enum;
 
 string_enum! {
-    /// The status of an issue in its lifecycle.
+    /// The status of an issue in its lifecycle. PostgreSQL stores the number of the variant: add new ones at the end.
     pub enum Status {
         /// Waiting to be claimed.
         Created = "created",
@@ -52,7 +52,7 @@ impl Status {
 }
 
 string_enum! {
-    /// The kind of work.
+    /// The kind of work. PostgreSQL stores the number of the variant: a new one needs a migration of the counts.
     pub enum Classification {
         /// A defect.
         Bug = "bug",

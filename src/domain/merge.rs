@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use super::attributes::AttributeValues;
 use super::{ActionKind, Attributes, Comment, HistoryEntry, Issue, Label, Timestamp, attributes};
 
 /// The result of a merge.
@@ -106,6 +107,8 @@ fn merged_attributes(
     if ours == theirs || base == Some(theirs) {
         return Attributes::from(ours.clone());
     }
+    // An attribute that is not merged below would be lost in edits, and in what is undone.
+    let AttributeValues { priority: _, labels: _, assignee: _, links: _, parked: _ } = ours;
     let mut merged = ours.clone();
     macro_rules! merge_field {
         ($field:ident, $name:literal) => {

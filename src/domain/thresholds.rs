@@ -11,6 +11,12 @@ pub const STALE_AFTER_DAYS: u32 = 14;
 pub const STALE_AFTER_MS: u64 = STALE_AFTER_DAYS as u64 * DAY_MS;
 /// How long an agent may hold a claim, in milliseconds. Agents work on an issue for minutes or hours.
 pub const OLD_CLAIM_AFTER_MS: u64 = DAY_MS;
+
+/// Returns true if a claim is old that has lasted so many milliseconds.
+pub fn is_old_claim(age_ms: u64) -> bool {
+    age_ms > OLD_CLAIM_AFTER_MS
+}
+
 /// How many returns after a claim are too many: the third attempt has failed for the same reason as the second.
 pub const MANY_RETURNS: usize = 3;
 /// How long a completed issue may wait for its review, in milliseconds.

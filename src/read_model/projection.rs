@@ -53,7 +53,7 @@ impl Projection {
     /// Updates the read model to a state of the store.
     ///
     /// Reads only the issues that are new or changed since the last state, and takes some nanoseconds for each of
-    /// the others. An unchanged state costs nothing. Nothing but the summaries is kept.
+    /// the others. An unchanged state costs nothing.
     pub(super) fn follow(&mut self, issues: &IndexedIssues) {
         if !self.is_of(issues) {
             self.read(issues);

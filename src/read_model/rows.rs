@@ -1,7 +1,7 @@
 //! What every pass over all issues needs of each, kept next to each other in memory.
 
 use super::summary::IssueSummary;
-use crate::domain::thresholds::OLD_CLAIM_AFTER_MS;
+use crate::domain::thresholds::is_old_claim;
 use crate::domain::{Classification, Priority, Status, Timestamp};
 
 /// The part of a summary that passes over all issues read. Summaries lie everywhere in memory, and waiting for them
@@ -28,6 +28,6 @@ impl Row {
 
     /// Returns true if the issue has been claimed for long.
     pub fn has_old_claim_at(&self, now: Timestamp) -> bool {
-        self.status.is_claimed() && now.millis_since(self.since) >= OLD_CLAIM_AFTER_MS
+        self.status.is_claimed() && is_old_claim(now.millis_since(self.since))
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::agent_interner::{Name, Names};
 use super::text_facts::TextFacts;
-use crate::domain::thresholds::OLD_CLAIM_AFTER_MS;
+use crate::domain::thresholds::is_old_claim;
 use crate::domain::{ActionKind, Attributes, Classification, Issue, IssueId, Status, Timestamp};
 
 /// The parts of an issue that are needed to find, sort, count and list it.
@@ -104,9 +104,8 @@ impl IssueSummary {
 
     /// Returns true if the issue has been claimed for long.
     pub fn has_old_claim_at(&self, now: Timestamp) -> bool {
-        self.status.is_claimed()
-            && now.millis_since(self.holder().map_or(self.in_status_since(), |held| held.since))
-                >= OLD_CLAIM_AFTER_MS
+        let since = || self.holder().map_or(self.in_status_since(), |held| held.since);
+        self.status.is_claimed() && is_old_claim(now.millis_since(since()))
     }
 
     /// Returns how often the issue was [returned after a claim](ActionKind::returns_in).

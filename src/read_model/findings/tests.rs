@@ -334,7 +334,9 @@ fn the_documented_rules_are_those_in_the_code() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/triage.md");
     let docs = std::fs::read_to_string(path).unwrap();
     let rows: Vec<&str> = docs.lines().filter(|line| line.starts_with("| `")).collect();
-    let rules: Vec<String> =
-        FindingKind::ALL.iter().map(|kind| format!("| `{kind}` | {} |", kind.rule())).collect();
+    let rules: Vec<String> = FindingKind::ALL
+        .iter()
+        .map(|kind| format!("| `{kind}` | {} |", kind.description()))
+        .collect();
     assert_eq!(rows, rules);
 }

@@ -5,8 +5,8 @@ use std::iter;
 use super::{Hit, Hits, OpenIssue, Scene, Why};
 use crate::domain::Status;
 use crate::domain::thresholds::{
-    FILED_PER_ENDED, FILING_WINDOW_MS, MANY_FILED, MANY_RETURNS, OLD_CLAIM_AFTER_MS,
-    REVIEW_WAITS_AFTER_MS, STALE_AFTER_MS,
+    FILED_PER_ENDED, FILING_WINDOW_MS, MANY_FILED, MANY_RETURNS, REVIEW_WAITS_AFTER_MS,
+    STALE_AFTER_MS, is_old_claim,
 };
 
 pub(super) fn stale(scene: &Scene<'_>, (at, summary, _): OpenIssue<'_>) -> Option<Hit> {
@@ -23,7 +23,7 @@ pub(super) fn old_claims<'a>(scene: &'a Scene<'a>) -> Hits<'a> {
     let hits = scene.claimed().filter_map(|(at, summary)| {
         let claim = summary.holder()?;
         let age = scene.age(claim.since);
-        (age > OLD_CLAIM_AFTER_MS).then(|| Hit::new(at, age, Why::Held(claim.agent, age)))
+        is_old_claim(age).then(|| Hit::new(at, age, Why::Held(claim.agent, age)))
     });
     Box::new(hits)
 }

@@ -94,8 +94,8 @@ fn relation(kind: LinkKind) -> &'static str {
 }
 
 impl FindingKind {
-    /// Says what the rule of this kind finds, with its thresholds.
-    pub fn rule(self) -> String {
+    /// Says what is found of this kind, with its thresholds.
+    pub fn description(self) -> String {
         let span = humanize_duration;
         match self {
             Self::Stale => format!(

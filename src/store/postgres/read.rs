@@ -12,7 +12,7 @@ use super::error::Failure;
 use super::list;
 use super::needs::bounds;
 use super::numbering::{self, position};
-use super::rows::{Rows, StoredRow};
+use super::rows::{Rows, SLOTS_OF_STATUS, StoredRow};
 use crate::domain::{
     AgentName, Counts, DomainError, Issue, IssueId, IssueRef, Order, Page, Query, Status, Timestamp,
 };
@@ -46,7 +46,7 @@ pub(super) async fn list(database: &Database, query: &Query) -> Result<Page, Fai
             slots(&connection, database),
         )?;
         let is_counted = |slot: &usize| {
-            let (status, kind) = (slot / 3, slot % 3);
+            let (status, kind) = (slot / SLOTS_OF_STATUS, slot % SLOTS_OF_STATUS);
             query.statuses.iter().any(|wanted| wanted as usize == status)
                 && query.classification.is_none_or(|wanted| wanted as usize == kind)
         };
@@ -79,7 +79,9 @@ async fn slots(
 /// Counts the issues in each status.
 pub(super) async fn counts(database: &Database) -> Result<Counts, Failure> {
     let slots = slots(&*database.connection().await?, database).await?;
-    let of_status = |status: Status| slots.iter().skip(status as usize * 3).take(3).sum();
+    let of_status = |status: Status| {
+        slots.iter().skip(status as usize * SLOTS_OF_STATUS).take(SLOTS_OF_STATUS).sum()
+    };
     Ok(Counts::of(of_status))
 }
 

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::connection::Param;
 use super::error::Failure;
-use crate::domain::{ActionKind, ClientId, Issue, IssueId, Label, Lease};
+use crate::domain::{ActionKind, Classification, ClientId, Issue, IssueId, Label, Lease, Status};
 use crate::store::State;
 use crate::store::memory::IndexedIssuesBuilder;
 
@@ -81,9 +81,14 @@ impl Rows {
     }
 }
 
+/// How many slots there are for the issues of a status.
+pub(super) const SLOTS_OF_STATUS: usize = Classification::ALL.len();
+/// How many slots there are. The statements in `sql` count them, too.
+pub(super) const SLOTS: usize = Status::ALL.len() * SLOTS_OF_STATUS;
+
 /// Returns the number of the slot of an issue: its status and its classification.
 pub(super) fn slot(issue: &Issue) -> i16 {
-    issue.status as i16 * 3 + issue.classification as i16
+    issue.status as i16 * SLOTS_OF_STATUS as i16 + issue.classification as i16
 }
 
 /// Returns a text that PostgreSQL can store: without the character NUL.

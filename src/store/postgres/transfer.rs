@@ -7,7 +7,7 @@ use super::connection::{Param, Session};
 use super::database::Database;
 use super::decide::IssueAfter;
 use super::error::Failure;
-use super::rows::slot;
+use super::rows::{SLOTS, slot};
 use super::write::Changes;
 use crate::domain::IssueId;
 use crate::store::transfer::Transfer;
@@ -19,8 +19,6 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeou
     LOCK TABLE {s}.events, {s}.issues IN EXCLUSIVE MODE";
 /// How many issues are written at once.
 const ISSUES_AT_ONCE: usize = 1000;
-/// How many slots there are.
-const SLOTS: usize = 18;
 
 /// Takes over everything from another store.
 pub(super) async fn take_over(

@@ -41,7 +41,7 @@ fn section(
             h2 id={ "kind-" (kind) } {
                 a href={ "/triage?kind=" (kind) } { (text::kind(kind)) } " " span.count { (count) }
             }
-            p.quiet { (kind.rule()) }
+            p.quiet { (kind.description()) }
             @for reported in found { (finding(reported)) }
             @if is_among_others && count > found.len() {
                 p.more { a href={ "/triage?kind=" (kind) } { (text::more_of_kind(count - found.len())) } }

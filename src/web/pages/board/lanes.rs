@@ -16,20 +16,19 @@ use crate::web::strings::{self, board as text};
 const MAX_LANES: usize = 20;
 /// How many cards a lane shows of each status.
 const MAX_CARDS: usize = 3;
-/// How many statuses an open issue may have.
-const STATUSES: usize = 4;
 
-/// The issues of an agent by status.
-type Lane = [Vec<usize>; STATUSES];
+/// The issues of an agent, for each column.
+type Lane = Vec<Vec<usize>>;
 
 /// Renders a lane for each agent, and one for the issues that no agent has.
 pub(super) fn lanes(columns: &[&Column], board: &BoardView, chips: &Chips) -> Markup {
     let mut lanes: BTreeMap<&str, Lane> = BTreeMap::new();
-    let mut others = Lane::default();
-    for (number, column) in columns.iter().enumerate().take(STATUSES) {
+    let empty = vec![Vec::new(); columns.len()];
+    let mut others = empty.clone();
+    for (number, column) in columns.iter().enumerate() {
         for &position in &column.cards {
             let lane = match agent_of(&board.view.summaries()[position], board.view) {
-                Some(agent) => lanes.entry(agent).or_default(),
+                Some(agent) => lanes.entry(agent).or_insert_with(|| empty.clone()),
                 None => &mut others,
             };
             lane[number].push(position);

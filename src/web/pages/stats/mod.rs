@@ -15,7 +15,7 @@ use crate::web::pages::parts;
 use crate::web::strings::{list, stats as text};
 
 /// The classes of the statuses in the order of [`Status::ALL`].
-const CLASSES: [&str; 6] = [
+const CLASSES: [&str; Status::ALL.len()] = [
     "status-created",
     "status-in_progress",
     "status-completed",
