@@ -107,8 +107,8 @@ fn running_agents_continue_after_a_damaged_store_is_restored() {
     assert_eq!(stored_issues(path).len(), 2);
 }
 
-/// A process that slept through a restore of a damaged store, and through the change of the log after it, does not bring
-/// back what the restore removed.
+/// A process that slept through a restore of a damaged store, and through the change of the log after it, does not
+/// bring back what the restore removed.
 #[test]
 fn a_stopped_process_brings_nothing_back_after_a_damaged_store_is_restored() {
     let directory = directory();

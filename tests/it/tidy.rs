@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 /// Of code, tests in the same file not counted. From about 400 on, a file is looked at: is it still one idea?
 const MAX_FILE_LINES: usize = 600;
 const MAX_FUNCTION_LINES: usize = 70;
+const MAX_COMMENT_COLUMNS: usize = 120;
 
 /// Every Rust file of the project below a directory, with its path from the root and its text.
 fn sources(below: &str) -> Vec<(String, String)> {
@@ -73,6 +74,16 @@ fn files_and_functions_stay_short() {
         assert!(lines <= MAX_FILE_LINES, "{name} has {lines} lines: split it");
         let long = long_functions(&text);
         assert!(long.is_empty(), "{name}: split {long:?}");
+    }
+}
+
+#[test]
+fn comments_are_wrapped() {
+    for (name, text) in everything() {
+        let comments = text.lines().filter(|line| line.trim_start().starts_with("//"));
+        for comment in comments {
+            assert!(comment.chars().count() <= MAX_COMMENT_COLUMNS, "{name}: {comment}");
+        }
     }
 }
 
