@@ -161,3 +161,19 @@ pub fn different(size: usize) -> Document {
     }
     document
 }
+
+/// The same, but nine of ten are closed, as after some months of work.
+pub fn mostly_closed(size: usize) -> Document {
+    let mut document = different(size);
+    let ids: Vec<_> = document.issues.issues().map(|issue| (issue.id, issue.modified_at)).collect();
+    for (_, (id, at)) in ids.into_iter().enumerate().filter(|(number, _)| number % 10 != 0) {
+        apply(
+            &mut document,
+            id,
+            at,
+            agent().into_string(),
+            EventKind::Closed { comment: "done".into() },
+        );
+    }
+    document
+}

@@ -32,6 +32,7 @@ fn report(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "|---:|---|---:|---:|---:|---:|---:|")?;
     for size in SIZES {
         for (texts, document) in [
+            ("all different, a tenth open", issues::mostly_closed(size)),
             ("all different", issues::different(size)),
             ("alike, every fifth blocked", issues::document_with_blocked(size)),
         ] {

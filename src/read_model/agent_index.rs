@@ -5,6 +5,7 @@ use std::sync::Arc;
 use imbl::{OrdSet, Vector};
 
 use super::agent_interner::Name;
+use super::chunked::Chunked;
 use super::summary::{HistoryAction, IssueSummary};
 use crate::domain::Timestamp;
 
@@ -69,7 +70,7 @@ impl AgentIndex {
     }
 
     /// Finds the last action of every agent anew.
-    pub fn find_last(&mut self, summaries: &Vector<Arc<IssueSummary>>) {
+    pub fn find_last(&mut self, summaries: &Chunked<Arc<IssueSummary>>) {
         self.0.iter_mut().for_each(|entry| entry.last = None);
         for (position, summary) in summaries.iter().enumerate() {
             self.add_actions(position, &summary.actions);

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use imbl::Vector;
-
 use super::agent_index::AgentIndex;
 use super::agent_interner::Names;
 use super::attribute_index::AttributeIndex;
+use super::chunked::Chunked;
 use super::findings_cache::FindingsCache;
 use super::rows::Row;
 use super::signatures::Signatures;
@@ -17,15 +16,15 @@ use crate::tracker::{IndexedIssues, Version};
 
 /// The summaries of all issues by position, which is the order of filing.
 ///
-/// Its parts are persistent trees or shared. So a clone costs nearly the same at any size, and readers keep the one
+/// Its parts are shared by clones. So a clone costs nearly the same at any size, and readers keep the one
 /// that they look at while the next one is made.
 #[derive(Clone, Debug, Default)]
 pub struct Projection {
     revision: Version,
-    versions: Vector<Version>,
-    pub(super) summaries: Vector<Arc<IssueSummary>>,
-    pub(super) rows: Vector<Row>,
-    pub(super) steps: Vector<Steps>,
+    versions: Chunked<Version>,
+    pub(super) summaries: Chunked<Arc<IssueSummary>>,
+    pub(super) rows: Chunked<Row>,
+    pub(super) steps: Chunked<Steps>,
     pub(super) names: Arc<Names>,
     pub(super) agents: AgentIndex,
     pub(super) attributes: AttributeIndex,
@@ -88,10 +87,10 @@ impl Projection {
                 self.steps.set(position, steps_of(&issue));
                 self.summaries.set(position, summary);
             } else {
-                self.versions.push_back(version);
-                self.rows.push_back(Row::of(&summary));
-                self.steps.push_back(steps_of(&issue));
-                self.summaries.push_back(summary);
+                self.versions.push(version);
+                self.rows.push(Row::of(&summary));
+                self.steps.push(steps_of(&issue));
+                self.summaries.push(summary);
             }
         }
         if !knows_last {

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use imbl::Vector;
-
 use super::agent_interner::Names;
 use super::attribute_index::AttributeIndex;
+use super::chunked::Chunked;
 use super::positions::Positions;
 use super::projection::Projection;
 use super::status_timeline::StatusTimeline;
@@ -33,7 +32,7 @@ impl<'a> ReadView<'a> {
     }
 
     /// Returns the summaries of the issues in the order of filing.
-    pub fn summaries(&self) -> &Vector<Arc<IssueSummary>> {
+    pub fn summaries(&self) -> &Chunked<Arc<IssueSummary>> {
         &self.index.summaries
     }
 
@@ -94,7 +93,7 @@ impl<'a> ReadView<'a> {
 
     /// Returns the status timelines of the issues, for statistics.
     pub fn timelines(&self) -> impl Iterator<Item = StatusTimeline<'_>> + Clone {
-        self.index.rows.iter().zip(&self.index.steps).map(|(row, steps)| StatusTimeline {
+        self.index.rows.iter().zip(self.index.steps.iter()).map(|(row, steps)| StatusTimeline {
             classification: row.classification,
             created_at: row.created_at,
             status: row.status,

@@ -3,9 +3,8 @@
 use std::cmp::Ordering;
 use std::sync::{Arc, OnceLock};
 
-use imbl::Vector;
-
 use super::agent_interner::Names;
+use super::chunked::Chunked;
 use super::summary::IssueSummary;
 use crate::string_enum::string_enum;
 
@@ -103,7 +102,7 @@ impl SortIndex {
     pub fn get(
         &self,
         key: SortKey,
-        summaries: &Vector<Arc<IssueSummary>>,
+        summaries: &Chunked<Arc<IssueSummary>>,
         names: &Names,
     ) -> &[usize] {
         let key = if key == SortKey::Relevance { SortKey::Activity } else { key };
@@ -139,7 +138,7 @@ impl SortIndex {
     pub fn follow(
         &mut self,
         changed: &[usize],
-        summaries: &Vector<Arc<IssueSummary>>,
+        summaries: &Chunked<Arc<IssueSummary>>,
         names: &Names,
     ) {
         let mut is_moved = vec![false; summaries.len()];
