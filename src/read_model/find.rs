@@ -7,9 +7,11 @@ use super::sort_index::{Direction, SortKey};
 use super::text_search::TextSearch;
 use crate::domain::{Counts, Order, Page, Query, Status, Subject};
 
-/// The maximum number of text matches to collect, and of issues to examine for the best matches. A user with more
-/// matches should narrow the search, and the limit makes the cost independent of the size of the store.
+/// The maximum number of text matches to collect. A user with more matches should narrow the search, and the limit
+/// makes the cost independent of the size of the store.
 pub const MAX_FOUND: usize = 500;
+/// The maximum number of issues to examine for the best matches, which takes some microseconds for each.
+const MAX_RANKED: usize = 200;
 
 /// The order of a list on a page. Pages know more keys than the [`Order`] of a query, which every store has to support.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -179,9 +181,9 @@ impl ReadView<'_> {
             .filter(|(promised, _)| promised.0 > 0)
             .collect();
         promising.sort_by_key(|(promised, _)| *promised);
-        let is_exact = promising.len() <= MAX_FOUND;
+        let is_exact = promising.len() <= MAX_RANKED;
         let mut found = Vec::new();
-        for (_, at) in promising.into_iter().take(MAX_FOUND) {
+        for (_, at) in promising.into_iter().take(MAX_RANKED) {
             let subject = self.subject(at, search);
             if query.condition.matches(&subject) {
                 found.push((Reverse(query.condition.relevance(&subject)), at));

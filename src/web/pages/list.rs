@@ -101,7 +101,7 @@ pub(super) fn content(view: &ListView, has_actions: bool) -> Markup {
         } @else if positions.is_empty() {
             (nothing(view))
         } @else {
-            @if !is_exact { p.notice { (text::too_many(MAX_FOUND)) } }
+            @if !is_exact { p.notice { (text::too_many(*total)) } }
             @let chips = Chips { view: view.view, now: view.now, query: view.query.clone() };
             div.sheet {
                 table.issues role="table" {

@@ -46,7 +46,7 @@ pub mod list {
     }
 
     pub fn too_many(limit: usize) -> String {
-        format!("More than {limit} issues match. Add a word or a filter to narrow the list.")
+        format!("{limit} or more issues match. Add a word or a filter to narrow the list.")
     }
 }
 
