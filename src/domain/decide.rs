@@ -104,20 +104,8 @@ pub fn decide(
         Command::CloseIssue { resolution: Resolution::Closed, .. } => {
             refuse_open_parts(&issue, queue)?;
         }
-        Command::AddIssue { .. }
-        | Command::ImportIssue { .. }
-        | Command::PlaceIssue { .. }
-        | Command::CommentIssue { .. }
-        | Command::ReturnIssue { .. }
-        | Command::CompleteIssue { .. }
-        | Command::CloseIssue { .. }
-        | Command::AskHuman { .. }
-        | Command::AnswerQuestion { .. }
-        | Command::RequireVersion { .. }
-        | Command::MergeEdit { .. }
-        | Command::ReplaceIssue { .. }
-        | Command::RemoveIssue { .. }
-        | Command::SetUnknownKeys { .. } => {}
+        // The rules for one issue decide the others.
+        _ => {}
     }
     let decided = rules::decide(command, &issue, now)?;
     let decided = match command {

@@ -1,7 +1,7 @@
 //! A list of which clones share what none of them changes.
 //!
-//! It has two levels, so that a look at each of 100,000 issues takes some nanoseconds; trees of more levels take ten times
-//! as long (`queries` in `benches/`). A clone copies a reference for each chunk, and a change copies one chunk.
+//! It has two levels, so that a look at each of 100,000 issues takes some nanoseconds; trees of more levels take ten
+//! times as long (`queries` in `benches/`). A clone copies a reference for each chunk, and a change copies one chunk.
 
 use std::ops::Index;
 use std::sync::Arc;
