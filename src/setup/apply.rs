@@ -12,7 +12,7 @@ use super::FileChange;
 /// The result of writing a plan.
 #[derive(Debug, Default)]
 pub struct Applied {
-    /// The files that were written, as in [`Change::shown`].
+    /// The files that were written, as in [`FileChange::shown`].
     pub written: Vec<String>,
     /// The file that could not be written, and why. The files after it are as they were.
     pub failure: Option<(String, io::Error)>,
